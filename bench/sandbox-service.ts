@@ -1,5 +1,4 @@
 // The service of the sandbox bench, in its own process. It is told by messages what to do, and answers each with a figure.
-
 import { sampleData } from "@esim-webhooks/core/testing";
 import { addClient } from "../packages/sandbox/src/account/clients.ts";
 import { issueToken } from "../packages/sandbox/src/account/tokens.ts";
@@ -7,10 +6,10 @@ import { createApi } from "../packages/sandbox/src/api/api.ts";
 import { createRateLimits } from "../packages/sandbox/src/api/call/rate-limit.ts";
 import { runningClock } from "../packages/sandbox/src/base/clock.ts";
 import { openDatabase } from "../packages/sandbox/src/base/database.ts";
+import { createFaults } from "../packages/sandbox/src/base/faults.ts";
 import { seededRandom } from "../packages/sandbox/src/base/random.ts";
 import type { Service } from "../packages/sandbox/src/base/service.ts";
 import { switchesSchema } from "../packages/sandbox/src/base/switches.ts";
-import { createFaults } from "../packages/sandbox/src/faults/faults.ts";
 import { listen } from "../packages/sandbox/src/listener.ts";
 import { createHttpClient } from "../packages/sandbox/src/sender/http-client.ts";
 import { createSender } from "../packages/sandbox/src/sender/sender.ts";

@@ -28,7 +28,7 @@ const mayReadMessages = {
     "packages/endpoint/src/change/write-record.ts",
     "packages/import/src/import-deliveries.ts",
     "packages/sandbox/src/api/call/error-answer.ts",
-    "packages/sandbox/src/control/errors.ts",
+    "packages/sandbox/src/control/app.ts",
     "packages/sandbox/src/sender/http-client.ts",
     "packages/store-postgres/src/database/errors.ts",
     "packages/store-postgres/src/database/watched-pool.ts",
@@ -50,7 +50,7 @@ const mayReadMessages = {
   ],
   "a field of that name that is not an error's": [
     "packages/cli/src/doctor/store-checks.ts",
-    "packages/sandbox/src/port-in/port-in-steps.ts",
+    "packages/sandbox/src/number/port-in-steps.ts",
   ],
   "a suite that looks for secrets in it": ["packages/conformance/src/keys/key-records.ts"],
 };

@@ -3,7 +3,7 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { WebhookError } from "@esim-webhooks/core";
 import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
-import type { SandboxErrorCode } from "./base/errors.ts";
+import type { SandboxErrorCode } from "./base/refused.ts";
 
 /** What answers requests: a Hono app. */
 export interface App {

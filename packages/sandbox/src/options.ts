@@ -1,7 +1,7 @@
 import { WebhookError } from "@esim-webhooks/core";
 import { type OptionsShape, parseOptions, type SettingsOf, suggest } from "@esim-webhooks/core/kit";
 import * as z from "zod";
-import type { SandboxErrorCode } from "./base/errors.ts";
+import type { SandboxErrorCode } from "./base/refused.ts";
 import { type Switches, type SwitchSettings, switchesSchema } from "./base/switches.ts";
 import type { DeliveryAttempt } from "./sender/sender.ts";
 

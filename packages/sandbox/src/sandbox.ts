@@ -4,21 +4,19 @@ import { basePath, createApi } from "./api/api.ts";
 import { createRateLimits } from "./api/call/rate-limit.ts";
 import { manualClock, runningClock } from "./base/clock.ts";
 import { type Database, openDatabase } from "./base/database.ts";
-import type { SandboxErrorCode } from "./base/errors.ts";
+import { createFaults } from "./base/faults.ts";
 import { seededRandom } from "./base/random.ts";
+import type { SandboxErrorCode } from "./base/refused.ts";
 import type { Service } from "./base/service.ts";
 import { createAdvance } from "./control/advance.ts";
 import { createControl } from "./control/app.ts";
-import { createChanges, tellingDatabase } from "./control/changes.ts";
-import { environmentLines } from "./control/environment.ts";
+import { createChanges, reportingDatabase } from "./control/changes.ts";
 import { createHandle, type Handle } from "./control/handle.ts";
 import type { Parts } from "./control/parts.ts";
-import { createFaults } from "./faults/faults.ts";
-import { openFolder } from "./folder.ts";
 import { type App, type Listener, listen } from "./listener.ts";
 import { readOptions, type SandboxOptions, type SandboxSettings } from "./options.ts";
-import { createPage } from "./page/page.ts";
-import { keepTime, savedTime, timekeepingDatabase } from "./saved-time.ts";
+import { createPage } from "./page.ts";
+import { keepTime, openFolder, savedTime, timekeepingDatabase } from "./saved-state.ts";
 import { createSender } from "./sender/sender.ts";
 
 /** The service, running on this machine. */
@@ -100,7 +98,7 @@ function partsOf(
   const still = settings.clock === "manual" ? manualClock(startAt) : undefined;
   const clock = still ?? runningClock(speed, startAt);
   const service: Service = {
-    db: tellingDatabase(timekeepingDatabase(db, clock), changes),
+    db: reportingDatabase(timekeepingDatabase(db, clock), changes),
     clock,
     switches,
     random,
@@ -126,4 +124,26 @@ function credentialsOf(service: Service): Credentials {
     "select clientReference as clientId, clientSecret from clients order by rowid limit 1",
   );
   return first === undefined ? addClient(service) : { ...first };
+}
+
+/**
+ * The variables that programs read, as lines for a shell: `eval "$(curl -s <control side>/environment)"` sets them, and prints no secret.
+ * ESIM_WEBHOOK_SECRET has the secrets of the client's endpoints, the newest last; it is left out when there are none.
+ */
+function environmentLines({ db }: Service, url: string, { clientId, clientSecret }: Credentials): string {
+  const secrets = db
+    .all<{ signingSecret: string }>(
+      "select signingSecret from endpoints where clientReference = ? order by createdAt, sequence",
+      clientId,
+    )
+    .map(({ signingSecret }) => signingSecret);
+  const variables = {
+    ESIM_API_URL: url,
+    ESIM_CLIENT_ID: clientId,
+    ESIM_CLIENT_SECRET: clientSecret,
+    ...(secrets.length > 0 && { ESIM_WEBHOOK_SECRET: secrets.join(" ") }),
+  };
+  return Object.entries(variables)
+    .map(([name, value]) => `export ${name}='${value}'\n`) // no value has a quote
+    .join("");
 }

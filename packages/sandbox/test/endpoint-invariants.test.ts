@@ -1,14 +1,14 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
+import { createFaults } from "../src/base/faults.ts";
 import { Refused } from "../src/base/refused.ts";
-import { createFaults } from "../src/faults/faults.ts";
 import { advance } from "../src/sender/advance.ts";
 import { createSender } from "../src/sender/sender.ts";
-import { dump } from "../src/support/dump.ts";
-import { replay } from "../src/support/replay.ts";
 import { listDeliveries } from "../src/webhook/deliveries.ts";
+import { dump } from "../src/webhook/dump.ts";
 import { createEndpoint, deleteEndpoint, listEndpoints, setActive } from "../src/webhook/endpoints.ts";
 import { eventTypes } from "../src/webhook/event-types.ts";
+import { replay } from "../src/webhook/replay.ts";
 import { anyOperation, type Operation } from "./operations.ts";
 import { partner, refusal } from "./partner.ts";
 import { type Got, startEndpoint } from "./sender/endpoint.ts";

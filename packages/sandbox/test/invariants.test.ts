@@ -4,9 +4,9 @@ import { describe, expect, test } from "vitest";
 import { Refused } from "../src/base/refused.ts";
 import type { Service } from "../src/base/service.ts";
 import { type Esim, findEsim } from "../src/esim/esim.ts";
-import { type Package, packagesOf } from "../src/lifecycle/package.ts";
+import { type Package, packagesOf } from "../src/lifecycle/lifecycle.ts";
 import { numbersOf } from "../src/number/number.ts";
-import { type PortIn, portInsOf } from "../src/port-in/port-in.ts";
+import { type PortIn, portInsOf } from "../src/number/port-in.ts";
 import { anyOperation, type Operation, portIn } from "./operations.ts";
 import { type Emitted, partner } from "./partner.ts";
 

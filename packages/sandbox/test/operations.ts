@@ -3,14 +3,12 @@ import type { Service } from "../src/base/service.ts";
 import { updateBalance } from "../src/esim/balance.ts";
 import * as device from "../src/esim/device.ts";
 import { registerOnNetwork } from "../src/esim/network.ts";
-import { changeLifecycle } from "../src/lifecycle/change-lifecycle.ts";
-import { orderPackage } from "../src/lifecycle/order-package.ts";
-import { endPackage, packagesOf } from "../src/lifecycle/package.ts";
+import { changeLifecycle, endPackage, orderPackage, packagesOf } from "../src/lifecycle/lifecycle.ts";
 import { allocateNumber } from "../src/number/allocate-number.ts";
-import { createPortIn } from "../src/port-in/create-port-in.ts";
-import type { NewPortIn } from "../src/port-in/new-port-in.ts";
-import { portInsOf } from "../src/port-in/port-in.ts";
-import * as steps from "../src/port-in/port-in-steps.ts";
+import { createPortIn } from "../src/number/create-port-in.ts";
+import type { NewPortIn } from "../src/number/new-port-in.ts";
+import { portInsOf } from "../src/number/port-in.ts";
+import * as steps from "../src/number/port-in-steps.ts";
 
 /** What may become of an eSIM. It throws `Refused` where the eSIM's state does not allow it. */
 export type Operation = (service: Service, esimReference: string) => void;

@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import { addClient, type NewClient } from "../src/account/clients.ts";
 import type { SwitchSettings } from "../src/base/switches.ts";
 import type { Esim } from "../src/esim/esim.ts";
-import { type EsimOrder, orderEsim } from "../src/order/order-esim.ts";
+import { type EsimOrder, orderEsim } from "../src/lifecycle/order-esim.ts";
 import { type TestService, testService } from "./service.ts";
 
 /** What was emitted, without its timestamp. */

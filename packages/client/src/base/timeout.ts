@@ -3,7 +3,7 @@ import type { ClientClock } from "./client-clock.ts";
 /** A signal that aborts after a time or with another signal, whichever is first. */
 export interface Timeout {
   readonly signal: AbortSignal;
-  /** Whether the time was over first. */
+  /** Whether the time ended first. */
   readonly isOver: boolean;
   /** Ends the timer. */
   clear(): void;

@@ -62,12 +62,12 @@ function whatHappened(
   if (code === "connection_lost") return "the connection ended before the answer was complete";
   if (code === "aborted") return attempts === 0 ? "aborted before anything was sent" : "aborted";
   return attempts === 0
-    ? "the time was over before its turn came, and nothing was sent"
+    ? "its time ended while it was waiting for the rate limit, and nothing was sent"
     : "there was no answer in time";
 }
 
 function mend(code: ApiErrorCode, operation: Operation, run: Run, problem: Problem | undefined): string {
-  if (code in mends) return mends[code] ?? "";
+  if (code in remedies) return remedies[code] ?? "";
   if (code === "rate_limited")
     return "The client id has more callers: share one limiter, or lower the limit of each.";
   if (code === "in_flight")
@@ -110,7 +110,7 @@ function sameKey({ method }: Operation): string {
 
 const checkAddress = "Check that the service runs and that the base URL (ESIM_API_URL) is right.";
 
-const mends: { readonly [Code in ApiErrorCode]?: string } = {
+const remedies: { readonly [Code in ApiErrorCode]?: string } = {
   wrong_credentials: "Check ESIM_CLIENT_ID and ESIM_CLIENT_SECRET, and that they belong to this base URL.",
   unauthorized:
     "A fresh token was refused as well: check that client id, secret and base URL belong together.",

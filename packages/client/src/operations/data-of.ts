@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import { parseWith } from "../base/parse.ts";
 
 /**
- * A field that is a value or null. An absent one, and one of another type, is null, too: what was done must not be told as an
+ * A field that is a value or null. An absent one, and one of another type, is null, too: what was done must not be reported as an
  * error because one field of the answer is odd.
  */
 export function orNull<Value>(schema: z.ZodMiniType<Value>): z.ZodMiniType<Value | null> {

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import * as z from "zod";
-import { newClientReference } from "../base/references.ts";
+import { newClientReference } from "../base/random.ts";
 import { Refused } from "../base/refused.ts";
 import type { Service } from "../base/service.ts";
 import { addVariant, type NewVariant } from "./variants.ts";
@@ -75,7 +75,7 @@ export function addClient(service: Service, client: NewClient = {}): Credentials
   return { clientId: clientReference, clientSecret };
 }
 
-/** Its underscore is in no base64, so nobody can take it for a signing secret. */
+/** Its underscore is in no base64, so it is not mistaken for a signing secret. */
 const newClientSecret = (): string => `sandbox_${randomBytes(24).toString("base64url")}`;
 
 function checkVariants(names: readonly string[], defaultName: string | null): void {

@@ -3,7 +3,7 @@ import { Refused } from "../base/refused.ts";
 import type { Service } from "../base/service.ts";
 
 /** How long a token is valid on the service's clock. */
-export const tokenLifetimeSeconds: number = 24 * 60 * 60;
+const tokenLifetimeSeconds: number = 24 * 60 * 60;
 
 export interface AccessToken {
   readonly accessToken: string;

@@ -1,24 +1,24 @@
 import { OpenAPIHono } from "@hono/zod-openapi";
 import { Hono } from "hono";
 import type * as z from "zod";
+import { clientOfToken } from "../account/tokens.ts";
 import { bodyLimit, maxBodyBytes } from "../base/body-limit.ts";
-import { problemsOf } from "../base/problems.ts";
-import { Refused } from "../base/refused.ts";
+import type { Faults } from "../base/faults.ts";
+import { problemsOf, Refused } from "../base/refused.ts";
 import type { Service } from "../base/service.ts";
-import type { Faults } from "../faults/faults.ts";
+import type { Switches } from "../base/switches.ts";
 import type { Sender } from "../sender/sender.ts";
-import { authenticated } from "./call/authentication.ts";
 import { answerStruck, effectStruck } from "./call/call-faults.ts";
 import type { CallContext, Environment, Middleware } from "./call/environment.ts";
-import { errorAnswer } from "./call/error-answer.ts";
-import { HttpRefusal } from "./call/http-refusal.ts";
+import { errorAnswer, HttpRefusal } from "./call/error-answer.ts";
 import { idempotent } from "./call/idempotency.ts";
 import { createIdempotencyKeys } from "./call/idempotency-keys.ts";
-import { callName, operationAdder } from "./call/operation.ts";
+import { type AddOperation, callName, operationAdder } from "./call/operation.ts";
 import { limited, type RateLimits } from "./call/rate-limit.ts";
-import { addDocument } from "./document.ts";
-import { addOperations } from "./operations.ts";
+import { addAccountOperations } from "./routes/account.ts";
+import { addEsimOperations, addNumberOperations, addPortInOperations } from "./routes/esims.ts";
 import { addTokenEndpoint, tokenPath } from "./routes/token.ts";
+import { addWebhookOperations } from "./routes/webhooks.ts";
 
 /** Where the API is, below the address of its listener. */
 export const basePath = "/api/v3";
@@ -103,4 +103,54 @@ function addOtherMethods(app: OpenAPIHono<Environment>): void {
 
 function invalid(error: z.ZodError): Refused {
   return new Refused("invalid", `${problemsOf(error)}. Correct it.`);
+}
+
+/** Every operation of the API but the token endpoint, which is not like the others. */
+function addOperations(add: AddOperation, switches: Switches): void {
+  addAccountOperations(add);
+  addWebhookOperations(add);
+  addEsimOperations(add, switches);
+  addPortInOperations(add);
+  addNumberOperations(add, switches);
+}
+
+/** The names of all calls of the API: `POST /esims`. */
+export function callNames(switches: Switches): string[] {
+  const names = [callName("post", tokenPath)];
+  addOperations(({ method, path }) => names.push(callName(method, path)), switches);
+  return names;
+}
+
+/** Lets calls pass that have a token which is valid now, and says whose it is. */
+function authenticated(service: Service): Middleware {
+  return async (context, next) => {
+    const token = /^Bearer +([\w.~+/-]+=*)$/i.exec(context.req.header("authorization") ?? "")?.[1];
+    const clientReference = token === undefined ? undefined : clientOfToken(service, token);
+    if (clientReference === undefined) {
+      throw new HttpRefusal(
+        401,
+        "The call has no valid access token. Get one with POST /auth/token, and send it as Authorization: Bearer <token>. A token is valid for 24 hours.",
+        { "www-authenticate": "Bearer" },
+      );
+    }
+    context.set("clientReference", clientReference);
+    await next();
+  };
+}
+
+/** Serves the OpenAPI 3.1 document of the operations that were added, at `/openapi.json`. Needs no token. */
+function addDocument(app: OpenAPIHono<Environment>): void {
+  app.openAPIRegistry.registerComponent("securitySchemes", "bearer", { type: "http", scheme: "bearer" });
+  app.get("/openapi.json", (context) =>
+    context.json(
+      app.getOpenAPI31Document({
+        openapi: "3.1.0",
+        info: {
+          title: "Mobile Connectivity Partner API, as the sandbox of esim-webhooks serves it",
+          version: "3.8.0",
+        },
+        servers: [{ url: "/api/v3" }],
+      }),
+    ),
+  );
 }

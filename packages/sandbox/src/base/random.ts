@@ -1,3 +1,5 @@
+import { randomInt } from "node:crypto";
+
 /** Random numbers of a seed: the same seed gives the same numbers in the same order. */
 export interface Random {
   /** At least 0 and below 1. */
@@ -16,4 +18,39 @@ export function seededRandom(seed: number): Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
   return { fraction, below: (end) => Math.floor(fraction() * end) };
+}
+
+const digits = "0123456789";
+const base36 = `${digits}ABCDEFGHIJKLMNOPQRSTUVWXYZ`;
+
+/** A reference in the form that the service uses. Never the same twice, so not from the seed: state may outlive the process. */
+function reference(length: number, characters: string): string {
+  return Array.from({ length }, () => characters[randomInt(characters.length)]).join("");
+}
+
+export const newProfileReference = (): string => reference(16, digits);
+export const newEsimReference = (): string => reference(18, digits);
+export const newClientReference = (): string => `${1 + randomInt(9)}${reference(5, digits)}`;
+export const newPortInRequestReference = (): string => reference(8, base36);
+export const newPackageReference = (): string => `PKG${reference(9, base36)}`;
+export const newEndpointReference = (): string => `WHE${reference(9, base36)}`;
+export const newTransactionReference = (): string => `TXN${reference(12, base36)}`;
+export const newEid = (): string => `89049032${reference(24, digits)}`;
+
+/** Begins with its time, so that new ids share the pages of an index: random ones took twice as long at a million. */
+export const newEventId = (): string =>
+  `msg_${Date.now().toString(36).toUpperCase()}${reference(12, base36)}`;
+
+/** 19 digits, the last of which is the check digit (Luhn). */
+export function newIccid(): string {
+  const body = `893204${reference(12, digits)}`;
+  return body + luhnDigit(body);
+}
+
+function luhnDigit(body: string): number {
+  const sum = [...body].reverse().reduce((total, digit, index) => {
+    const value = Number(digit) * (index % 2 === 0 ? 2 : 1);
+    return total + (value > 9 ? value - 9 : value);
+  }, 0);
+  return (10 - (sum % 10)) % 10;
 }

@@ -1,3 +1,5 @@
+import type * as z from "zod";
+
 /** Why an operation was refused: the API answers with the status that belongs to it. */
 export type RefusalCode =
   | "invalid" // 400: a field that its table does not allow
@@ -13,7 +15,7 @@ export type RefusalCode =
   | "illegal_transition"
   | "closed"; // the sandbox was
 
-/** An operation that the service refuses; nothing was changed. `message` says what is wrong, and how to mend it. */
+/** An operation that the service refuses; nothing was changed. `message` says what is wrong, and how to fix it. */
 export class Refused extends Error {
   override readonly name = "Refused";
   readonly code: RefusalCode;
@@ -26,4 +28,14 @@ export class Refused extends Error {
 
 export function sandboxClosed(): Refused {
   return new Refused("closed", "This sandbox is closed. Start another one.");
+}
+
+/** The codes of the errors that `startSandbox` throws. What the service refuses is a `Refused`. */
+export type SandboxErrorCode = "invalid_option" | "cannot_listen" | "unusable_data" | "unsupported_node";
+
+/** What is wrong with a value, field by field: `"url": expected a URL; "eventTypes.0": expected a string`. */
+export function problemsOf(error: z.ZodError): string {
+  return error.issues
+    .map(({ path, message }) => (path.length > 0 ? `"${path.join(".")}": ${message}` : message))
+    .join("; ");
 }

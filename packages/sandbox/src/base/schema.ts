@@ -25,7 +25,7 @@ create table variants (
   esimVariant text not null,
   name text not null,
   description text not null,
-  available integer, -- null: the stock is not told, and has no end
+  available integer, -- null: the stock is unknown and unlimited
   primary key (clientReference, esimVariant)
 ) strict;
 

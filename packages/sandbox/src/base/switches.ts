@@ -15,7 +15,7 @@ export const switchesSchema = z.strictObject({
   rateLimitReset: z.enum(["epoch", "seconds"]).default("epoch"),
   /** Whether 2xx and 4xx answers carry the headers of the rate limit. A 429 always does. */
   rateHeadersOn2xx: z.enum(["on", "off"]).default("on"),
-  /** Whether calls are limited at all. `startSandbox` turns it off by default on a manual clock. */
+  /** Whether calls are limited at all. Off by default on a manual clock. */
   rateLimit: z.enum(["on", "off"]).default("on"),
   /** How many calls of a client pass in any second. */
   burst: wholeNumber(1).default(10),

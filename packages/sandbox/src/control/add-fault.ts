@@ -1,8 +1,7 @@
 import { suggest } from "@esim-webhooks/core/kit";
-import { callNames } from "../api/operations.ts";
+import { callNames } from "../api/api.ts";
+import { type FaultSettings, readFault } from "../base/fault.ts";
 import { Refused } from "../base/refused.ts";
-import type { FaultSettings } from "../faults/fault.ts";
-import { readFault } from "../faults/read-fault.ts";
 import { checkEventType } from "../webhook/event-types.ts";
 import type { Parts } from "./parts.ts";
 
@@ -12,7 +11,7 @@ export function addFault({ service, faults, changes }: Parts, settings: FaultSet
   if ("call" in fault && fault.call !== undefined) checkCall(fault.call, callNames(service.switches));
   if ("eventType" in fault && fault.eventType !== undefined) checkEventType(service, fault.eventType);
   faults.add(fault);
-  changes.tell("state");
+  changes.report("state");
 }
 
 /** The next call of this name is done, and its answer dropped. Throws `Refused("invalid")` for a call that the API does not have. */

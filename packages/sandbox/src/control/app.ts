@@ -1,16 +1,14 @@
 import { pageOf } from "@esim-webhooks/core/kit";
-import { Hono } from "hono";
+import { Hono, type MiddlewareHandler } from "hono";
 import { bodyLimit } from "../base/body-limit.ts";
+import { type RefusalCode, Refused } from "../base/refused.ts";
 import type { Advance } from "./advance.ts";
+import { liveFeed } from "./changes.ts";
 import { endpointRoutes } from "./endpoint-routes.ts";
-import { errorAnswer, thrownAnswer } from "./errors.ts";
 import { esimRoutes } from "./esim-routes.ts";
-import { eventRoutes } from "./event-routes.ts";
-import { guard } from "./guard.ts";
-import { liveFeed } from "./live.ts";
+import { eventRoutes, supportRoutes } from "./event-routes.ts";
 import type { Parts } from "./parts.ts";
 import { serviceRoutes } from "./service-routes.ts";
-import { supportRoutes } from "./support-routes.ts";
 
 /**
  * The control side: what devices, networks, operators and support do, as calls with JSON in and out. An answer is
@@ -46,4 +44,64 @@ export function createControl(parts: Parts, advance: Advance, environment: () =>
   app.route("/", serviceRoutes(parts, advance));
   app.route("/", supportRoutes(parts));
   return app;
+}
+
+const ownNames: readonly string[] = ["127.0.0.1", "localhost", "[::1]"];
+
+/**
+ * Lets in what this machine asks for under a loopback name. A web page on the internet can make a browser send requests
+ * here, also under a name of its own that leads to 127.0.0.1 (DNS rebinding): its Host or its Origin gives it away. A delivery is refused, too: its endpoint has the wrong URL.
+ */
+const guard: MiddlewareHandler = async (c, next) => {
+  const host = c.req.header("host") ?? "";
+  if (!ownNames.includes(hostnameOf(host)))
+    return errorAnswer(
+      403,
+      "foreign_host",
+      `The control side has no name "${host}". Call it at 127.0.0.1 or localhost.`,
+    );
+  const origin = c.req.header("origin");
+  if (origin !== undefined && origin !== `http://${host}`)
+    return errorAnswer(
+      403,
+      "foreign_origin",
+      `Pages of ${origin} may not use the control side. Open its own page, or call it from a program.`,
+    );
+  if (c.req.header("webhook-signature") !== undefined)
+    return errorAnswer(
+      421,
+      "misdirected_delivery",
+      "A delivery has arrived at the control side of the sandbox. Register the URL of your receiver for the endpoint, such as http://127.0.0.1:3000/webhooks.",
+    );
+  return next();
+};
+
+function hostnameOf(host: string): string {
+  return URL.parse(`http://${host}`)?.hostname ?? "";
+}
+
+const statuses: Readonly<Record<RefusalCode, number>> = {
+  invalid: 400,
+  bad_credentials: 401,
+  not_found: 404,
+  not_yours: 403,
+  endpoint_cap: 409,
+  url_taken: 409,
+  external_profile_taken: 409,
+  max_profiles: 409,
+  no_stock: 409,
+  port_in_not_possible: 409,
+  illegal_transition: 409,
+  closed: 503,
+};
+
+/** Errors of the control side: `{ "error": { "code", "message" } }`. The message says what is wrong, and how to fix it. */
+function errorAnswer(status: number, code: string, message: string): Response {
+  return Response.json({ error: { code, message } }, { status });
+}
+
+/** Answers what an operation has refused, and errors that are bugs of the sandbox. */
+function thrownAnswer(error: Error): Response {
+  if (error instanceof Refused) return errorAnswer(statuses[error.code], error.code, error.message);
+  return errorAnswer(500, "unexpected", `The sandbox has a bug: ${error.stack ?? error.message}`);
 }

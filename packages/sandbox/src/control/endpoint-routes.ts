@@ -1,14 +1,18 @@
 import { Hono } from "hono";
 import * as z from "zod";
-import { newEndpointSchema } from "../webhook/endpoints.ts";
+import { Refused } from "../base/refused.ts";
+import type { Service } from "../base/service.ts";
+import {
+  createEndpoint,
+  type EndpointWithSecret,
+  type NewEndpoint,
+  newEndpointSchema,
+} from "../webhook/endpoints.ts";
 import { eventTypes } from "../webhook/event-types.ts";
-import { deleteAny, setAnyActive } from "./any-endpoint.ts";
-import { chosenClient } from "./chosen-client.ts";
-import { clientField, endpointChange } from "./fields.ts";
-import { pageQuery, readBody, readQuery } from "./input.ts";
-import { allDeliveries, allEndpoints } from "./lists.ts";
+import { chosenClient, deleteAny, setAnyActive } from "./any-client.ts";
+import { clientField, endpointChange, pageQuery, readBody, readQuery } from "./input.ts";
+import { activeAtUrl, allDeliveries, allEndpoints } from "./lists.ts";
 import type { Parts } from "./parts.ts";
-import { registerEndpoint } from "./register-endpoint.ts";
 
 const newEndpoint = z.strictObject({
   ...clientField,
@@ -42,4 +46,24 @@ export function endpointRoutes(parts: Parts): Hono {
   routes.get("/deliveries", (c) => c.json(allDeliveries(parts, readQuery(c.req, pageQuery))));
 
   return routes;
+}
+
+/**
+ * Creates an endpoint, unless its events arrive at its URL already. The API takes a URL twice: nothing says that the service
+ * refuses it, and a rotation may need it. Here it is a mistake. Throws `Refused`: `url_taken`, `invalid`, `endpoint_cap`.
+ */
+function registerEndpoint(
+  service: Service,
+  clientReference: string,
+  endpoint: NewEndpoint,
+): EndpointWithSecret {
+  return service.db.transaction(() => {
+    const [taken] = activeAtUrl(service, clientReference, endpoint);
+    if (taken === undefined) return createEndpoint(service, clientReference, endpoint);
+    throw new Refused(
+      "url_taken",
+      `The endpoint ${taken} gets events of these types at this URL already, and each would arrive twice. Use that endpoint, ` +
+        "delete it, or set it inactive. The API, with POST /management/webhooks, takes a URL twice.",
+    );
+  });
 }

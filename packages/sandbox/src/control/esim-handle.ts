@@ -1,18 +1,17 @@
 import type { Service } from "../base/service.ts";
 import type { BalanceUpdate } from "../esim/balance.ts";
 import { registerOnNetwork } from "../esim/network.ts";
-import { endPackage } from "../lifecycle/package.ts";
-import type { NewPortIn } from "../port-in/new-port-in.ts";
-import type { PortInReason } from "../port-in/port-in-steps.ts";
+import { endPackage } from "../lifecycle/lifecycle.ts";
+import type { NewPortIn } from "../number/new-port-in.ts";
+import type { PortInReason } from "../number/port-in-steps.ts";
 import { type EsimOperationName, esimOperations } from "./esim-operations.ts";
-import { packageEnd } from "./fields.ts";
-import { checked } from "./input.ts";
+import { checked, packageEnd } from "./input.ts";
 import { type ShownEsim, showEsim } from "./shown-esim.ts";
 
 type Balance = Omit<BalanceUpdate, "updateType" | "amount">;
 
 /**
- * What becomes of one eSIM. Each operation resolves to the eSIM as it is afterwards; its events are on their way then. What
+ * What becomes of one eSIM. Each operation resolves to the eSIM as it is afterwards; its events are then being sent. What
  * the eSIM's state does not allow rejects with `Refused`.
  */
 export interface EsimHandle {
@@ -40,7 +39,7 @@ export interface EsimHandle {
   terminate(): Promise<ShownEsim>;
 
   orderPackage(planReference?: string): Promise<ShownEsim>;
-  /** @param reason as the event tells it. Default "expired" */
+  /** @param reason as in the event. Default "expired" */
   endPackage(packageReference: string, reason?: string): Promise<ShownEsim>;
   /** @param amount in minor units */
   credit(amount: number, more?: Balance): Promise<ShownEsim>;

@@ -1,15 +1,61 @@
 import * as z from "zod";
+import { Refused } from "../base/refused.ts";
 import type { Service } from "../base/service.ts";
 import { updateBalance } from "../esim/balance.ts";
 import { deleteEsim, disableEsim, downloadEsim, enableEsim, faultEsim, installEsim } from "../esim/device.ts";
 import { registerOnNetwork } from "../esim/network.ts";
 import { lifecycleOperations } from "../esim/states.ts";
-import { changeLifecycle } from "../lifecycle/change-lifecycle.ts";
-import { orderPackage } from "../lifecycle/order-package.ts";
-import { createPortIn } from "../port-in/create-port-in.ts";
-import { newPortInSchema } from "../port-in/new-port-in.ts";
+import { changeLifecycle, orderPackage } from "../lifecycle/lifecycle.ts";
+import { createPortIn } from "../number/create-port-in.ts";
+import { newPortInSchema } from "../number/new-port-in.ts";
+import { portInsOf } from "../number/port-in.ts";
+import {
+  abandonPortIn,
+  approvePortIn,
+  cancelPortIn,
+  completePortIn,
+  confirmCancelPortIn,
+  failPortIn,
+  type PortInReason,
+  rejectPortIn,
+  schedulePortIn,
+  submitPortIn,
+} from "../number/port-in-steps.ts";
 import { checked } from "./input.ts";
-import { takePortInStep } from "./port-in-step.ts";
+
+/** What a step of a port-in may need. */
+interface PortInStepDetails extends PortInReason {
+  /** Of `schedule`: the day, such as "2026-12-31". */
+  readonly date?: string | undefined;
+}
+
+type Step = (service: Service, portInRequestReference: string, details: PortInStepDetails) => unknown;
+
+const steps = {
+  submit: submitPortIn,
+  approve: approvePortIn,
+  schedule: (service, reference, { date = "" }) => schedulePortIn(service, reference, date),
+  reject: rejectPortIn,
+  fail: failPortIn,
+  complete: completePortIn,
+  cancel: cancelPortIn,
+  confirmCancel: confirmCancelPortIn,
+  abandon: abandonPortIn,
+} satisfies Record<string, Step>;
+
+/** Takes a step of the eSIM's newest port-in request. Throws `Refused`: `not_found` without one, `illegal_transition`. */
+function takePortInStep(
+  name: keyof typeof steps,
+): (service: Service, esimReference: string, details: PortInStepDetails) => void {
+  const take: Step = steps[name];
+  return (service, esimReference, details) => {
+    const [newest] = portInsOf(service, esimReference);
+    if (newest === undefined) {
+      throw new Refused("not_found", `The eSIM ${esimReference} has no port-in request. Create one first.`);
+    }
+    take(service, newest.portInRequestReference, details);
+  };
+}
 
 /** @param what names the input in messages. Throws `Refused` */
 type EsimOperation = (service: Service, esimReference: string, input: unknown, what: string) => void;

@@ -1,10 +1,9 @@
 import { Hono } from "hono";
 import * as z from "zod";
-import { endPackage } from "../lifecycle/package.ts";
-import { orderEsim } from "../order/order-esim.ts";
+import { endPackage } from "../lifecycle/lifecycle.ts";
+import { orderEsim } from "../lifecycle/order-esim.ts";
 import { esimOperations } from "./esim-operations.ts";
-import { esimOrder, packageEnd } from "./fields.ts";
-import { pageQuery, readBody, readQuery } from "./input.ts";
+import { esimOrder, packageEnd, pageQuery, readBody, readQuery } from "./input.ts";
 import type { Parts } from "./parts.ts";
 import { allEsims, showEsim } from "./shown-esim.ts";
 

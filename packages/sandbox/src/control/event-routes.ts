@@ -1,8 +1,9 @@
 import { Hono } from "hono";
+import { dump } from "../webhook/dump.ts";
 import { addEventType, eventTypes, retireEventType } from "../webhook/event-types.ts";
-import { emitAny } from "./emit-any.ts";
-import { newEvent, newEventType } from "./fields.ts";
-import { readBody } from "./input.ts";
+import { replay } from "../webhook/replay.ts";
+import { chosenClient, emitAny } from "./any-client.ts";
+import { dumpChoice, newEvent, newEventType, readBody, replayChoice } from "./input.ts";
 import type { Parts } from "./parts.ts";
 
 /** Events of any type, and the catalog of their types. */
@@ -22,15 +23,36 @@ export function eventRoutes(parts: Parts): Hono {
   routes.post("/event-types", async (c) => {
     const added = await readBody(c.req, newEventType);
     addEventType(service, added.eventType);
-    changes.tell("state");
+    changes.report("state");
     return c.json({ data: added }, 201);
   });
 
   routes.delete("/event-types/:eventType", (c) => {
     const eventType = c.req.param("eventType");
     retireEventType(service, eventType);
-    changes.tell("state");
+    changes.report("state");
     return c.json({ data: { eventType } });
+  });
+
+  return routes;
+}
+
+/** What partners ask support for. */
+export function supportRoutes(parts: Parts): Hono {
+  const { service } = parts;
+  const routes = new Hono();
+
+  routes.post("/support/replay", async (c) => {
+    const { clientReference, ...chosen } = await readBody(c.req, replayChoice);
+    return c.json({ data: { eventIds: replay(service, chosenClient(parts, clientReference), chosen) } });
+  });
+
+  routes.post("/support/dump", async (c) => {
+    const { clientReference, ...chosen } = await readBody(c.req, dumpChoice);
+    const lines = dump(service, chosenClient(parts, clientReference), chosen);
+    return c.body(ReadableStream.from(lines) as ReadableStream<Uint8Array>, 200, {
+      "content-type": "application/x-ndjson",
+    });
   });
 
   return routes;

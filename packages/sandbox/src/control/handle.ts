@@ -1,20 +1,19 @@
 import * as z from "zod";
 import { addClient, type Credentials, type NewClient } from "../account/clients.ts";
 import { setStock } from "../account/variants.ts";
-import type { FaultSettings } from "../faults/fault.ts";
-import type { Faults } from "../faults/faults.ts";
-import { type EsimOrder, orderEsim } from "../order/order-esim.ts";
-import { type Dump, dump } from "../support/dump.ts";
-import { type Replay, replay } from "../support/replay.ts";
+import type { FaultSettings } from "../base/fault.ts";
+import type { Faults } from "../base/faults.ts";
+import { type EsimOrder, orderEsim } from "../lifecycle/order-esim.ts";
+import { type Dump, dump } from "../webhook/dump.ts";
 import type { NewEvent } from "../webhook/emit.ts";
 import { addEventType, retireEventType } from "../webhook/event-types.ts";
+import { type Replay, replay } from "../webhook/replay.ts";
 import { addFault, dropNextAnswer } from "./add-fault.ts";
 import type { Advance } from "./advance.ts";
-import { setAnyActive } from "./any-endpoint.ts";
-import { chosenClient } from "./chosen-client.ts";
-import { emitAny } from "./emit-any.ts";
+import { chosenClient, emitAny, setAnyActive } from "./any-client.ts";
 import { type EsimHandle, esimHandle } from "./esim-handle.ts";
 import {
+  checked,
   clientField,
   dumpChoice,
   endpointChange,
@@ -24,10 +23,9 @@ import {
   newEventType,
   replayChoice,
   stock,
-} from "./fields.ts";
-import { checked } from "./input.ts";
+} from "./input.ts";
 import type { Parts } from "./parts.ts";
-import { reset } from "./reset.ts";
+import { reset } from "./state.ts";
 
 /** Whom an operation is for. */
 export interface ForClient {
@@ -37,7 +35,7 @@ export interface ForClient {
 
 /**
  * What devices, networks, operators and support do, from the program that started the sandbox. Each operation is done when
- * its promise resolves, and its events are on their way then; `settled` waits for them. What the state does not allow rejects
+ * its promise resolves, and its events are then being sent; `settled` waits for them. What the state does not allow rejects
  * with `Refused`.
  */
 export interface Handle {
@@ -117,11 +115,11 @@ export function createHandle(parts: Parts, advance: Advance): Handle {
     },
     async addEventType(eventType) {
       addEventType(service, taken("addEventType", newEventType, { eventType }).eventType);
-      changes.tell("state");
+      changes.report("state");
     },
     async retireEventType(eventType) {
       retireEventType(service, taken("retireEventType", newEventType, { eventType }).eventType);
-      changes.tell("state");
+      changes.report("state");
     },
     addClient: async (client = {}) => addClient(service, taken("addClient", newClient, client)),
     async setStock(esimVariant, available, whose = {}) {

@@ -13,7 +13,6 @@ import {
   endpointRecord,
 } from "../webhook/endpoints.ts";
 import { type Page, type PageRequest, pageOf } from "../webhook/pagination.ts";
-import { activeAtUrl } from "../webhook/same-url.ts";
 import type { Parts } from "./parts.ts";
 
 /** An endpoint as the control side shows it: of any client, with its secret. */
@@ -109,4 +108,27 @@ export function allDeliveries({ service, sender }: Parts, page: PageRequest): Pa
       };
     },
   );
+}
+
+interface Posted {
+  readonly url: string;
+  readonly eventTypes: readonly string[];
+}
+
+/**
+ * The client's active endpoints that get one of these event types at this URL: an event that goes to one more endpoint there
+ * arrives twice.
+ */
+export function activeAtUrl({ db }: Service, clientReference: string, { url, eventTypes }: Posted): string[] {
+  const { href } = new URL(url);
+  return db
+    .all<{ webhookEndpointReference: string; url: string; eventTypesJson: string }>(
+      "select webhookEndpointReference, url, eventTypesJson from endpoints where clientReference = ? and active = 1",
+      clientReference,
+    )
+    .filter((other) => new URL(other.url).href === href)
+    .filter((other) =>
+      (JSON.parse(other.eventTypesJson) as string[]).some((type) => eventTypes.includes(type)),
+    )
+    .map(({ webhookEndpointReference }) => webhookEndpointReference);
 }

@@ -1,7 +1,7 @@
 import type { RateLimits } from "../api/call/rate-limit.ts";
 import type { ManualClock } from "../base/clock.ts";
+import type { Faults } from "../base/faults.ts";
 import type { Service } from "../base/service.ts";
-import type { Faults } from "../faults/faults.ts";
 import type { Sender } from "../sender/sender.ts";
 import type { Changes } from "./changes.ts";
 

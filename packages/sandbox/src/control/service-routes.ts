@@ -2,14 +2,12 @@ import { Hono } from "hono";
 import * as z from "zod";
 import { addClient } from "../account/clients.ts";
 import { setStock } from "../account/variants.ts";
-import type { FaultSettings } from "../faults/fault.ts";
+import type { FaultSettings } from "../base/fault.ts";
 import { addFault } from "./add-fault.ts";
 import type { Advance } from "./advance.ts";
-import { newClient, stock } from "./fields.ts";
-import { readBody } from "./input.ts";
+import { newClient, readBody, stock } from "./input.ts";
 import type { Parts } from "./parts.ts";
-import { reset } from "./reset.ts";
-import { stateOf } from "./state.ts";
+import { reset, stateOf } from "./state.ts";
 
 const advanced = z.strictObject({
   advance: z.union([z.string(), z.number()], 'expected a duration such as "8h", or a number of ms'),
@@ -37,7 +35,7 @@ export function serviceRoutes(parts: Parts, advance: Advance): Hono {
 
   routes.delete("/faults", (c) => {
     faults.clear();
-    changes.tell("state");
+    changes.report("state");
     return c.json({ data: faults.list() });
   });
 

@@ -1,9 +1,9 @@
 import type { Service } from "../base/service.ts";
 import { type Esim, findEsim } from "../esim/esim.ts";
 import type { LifecycleStatus, ProfileState } from "../esim/states.ts";
-import { packagesOf } from "../lifecycle/package.ts";
+import { packagesOf } from "../lifecycle/lifecycle.ts";
 import { numberRecord, numbersOf } from "../number/number.ts";
-import { portInRecord, portInsOf } from "../port-in/port-in.ts";
+import { portInRecord, portInsOf } from "../number/port-in.ts";
 import { type Page, type PageRequest, pageOf } from "../webhook/pagination.ts";
 
 /** An eSIM as the control side shows it: with everything that the service knows of it. Times are RFC 3339. */

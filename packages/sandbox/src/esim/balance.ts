@@ -1,4 +1,4 @@
-import { newTransactionReference } from "../base/references.ts";
+import { newTransactionReference } from "../base/random.ts";
 import { Refused } from "../base/refused.ts";
 import type { Service } from "../base/service.ts";
 import { type Esim, emitOf, findEsim } from "./esim.ts";

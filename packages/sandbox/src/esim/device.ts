@@ -1,4 +1,4 @@
-import { newEid } from "../base/references.ts";
+import { newEid } from "../base/random.ts";
 import { Refused } from "../base/refused.ts";
 import type { Service } from "../base/service.ts";
 import { move, statesPassed } from "../base/state-machine.ts";

@@ -13,10 +13,10 @@ export function registerOnNetwork(service: Service, esimReference: string, where
     const { network, mcc, mnc, country } = networkAt(where);
     const before = findEsim(service, esimReference);
     if (before.lifecycleStatus !== "active") {
-      const mend = before.lifecycleStatus === "suspended" ? "Reactivate it first." : "Order another one.";
+      const remedy = before.lifecycleStatus === "suspended" ? "Reactivate it first." : "Order another one.";
       throw new Refused(
         "illegal_transition",
-        `The eSIM is ${before.lifecycleStatus}: no network serves it. ${mend}`,
+        `The eSIM is ${before.lifecycleStatus}: no network serves it. ${remedy}`,
       );
     }
     const esim = before.profileState === "enabled" ? before : enableEsim(service, esimReference);

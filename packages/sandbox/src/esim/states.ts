@@ -18,7 +18,7 @@ export type ProfileOperation =
   | "fault"
   | "download_order_expired";
 
-/** What a device does in this order. When told to do a later step, it does the missing ones first. */
+/** What a device does in this order. Asked for a later step, it does the missing ones first. */
 export const wayOntoDevice = ["released", "downloaded", "installed", "enabled"] as const;
 
 /** A fault changes nothing: the device may try again. After `download_order_expired` it may not. */

@@ -2,7 +2,35 @@ import * as z from "zod";
 import type { Service } from "../base/service.ts";
 import { move, type StateMachine } from "../base/state-machine.ts";
 import type { Esim } from "../esim/esim.ts";
-import { type CustomerInfo, customerInfoSchema } from "./customer-info.ts";
+
+const text = z.string().min(1);
+
+const addressSchema = z.object({
+  street: text,
+  streetNumber: text
+    .optional()
+    .meta({ description: "Required while a Dutch number is ported into the eSIM" }),
+  streetNumberAddition: z.string().optional(),
+  streetLine2: z.string().optional(),
+  city: text,
+  state: z.string().optional(),
+  postalCode: text,
+  countryCode: z.string().regex(/^[A-Z]{2}$/, 'expected two letters (ISO 3166-1), such as "NL"'),
+});
+
+/** Whom a number is for. */
+export const customerInfoSchema = z
+  .object({
+    firstName: text,
+    lastName: text,
+    companyName: z.string().optional(),
+    email: z.email().optional(),
+    phone: z.string().optional(),
+    address: addressSchema,
+  })
+  .meta({ id: "CustomerInfo" });
+
+export type CustomerInfo = z.output<typeof customerInfoSchema>;
 
 export const numberTypes = ["local", "mobile", "tollfree"] as const;
 export type NumberType = (typeof numberTypes)[number];
@@ -11,7 +39,7 @@ export type NumberStatus = (typeof numberStatuses)[number];
 type NumberOperation = "suspend" | "reactivate" | "release";
 
 /** A number goes with its eSIM: it is suspended, reactivated and released as that is suspended, reactivated and terminated. */
-export const numberInUse: StateMachine<NumberStatus, NumberOperation> = {
+const numberInUse: StateMachine<NumberStatus, NumberOperation> = {
   thing: "The number",
   moves: {
     active: { suspend: "suspended", release: "released" },

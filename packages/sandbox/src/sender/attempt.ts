@@ -18,3 +18,25 @@ export interface Attempt {
   readonly signingSecret: string;
   readonly previousSecret: string | null;
 }
+
+/** What an endpoint answered: the status is final as soon as it has arrived, even if the body never does. */
+export interface Answered {
+  readonly httpStatus: number;
+  /** The first bytes of the body, as text. */
+  readonly responseBody: string;
+  /** Where a redirect points to. */
+  readonly location: string | undefined;
+  readonly error: null;
+}
+
+/** No answer came. */
+export interface Unanswered {
+  readonly httpStatus: null;
+  readonly responseBody: null;
+  readonly location: undefined;
+  /** Why: `connect ECONNREFUSED 127.0.0.1:3000`. */
+  readonly error: string;
+}
+
+/** What became of a request. */
+export type Answer = Answered | Unanswered;

@@ -1,8 +1,8 @@
 import { Readable } from "node:stream";
 import { setTimeout as wait } from "node:timers/promises";
 import { Agent, type Dispatcher } from "undici";
-import type { DeliveryFault } from "../faults/fault.ts";
-import type { Answer } from "./answer.ts";
+import type { DeliveryFault } from "../base/fault.ts";
+import type { Answer } from "./attempt.ts";
 
 /** A POST request of a delivery. */
 export interface DeliveryRequest {

@@ -1,7 +1,6 @@
 import type { Service } from "../base/service.ts";
-import type { Answer } from "./answer.ts";
-import type { Attempt } from "./attempt.ts";
-import { type Settlement, settlementOf } from "./retry-schedule.ts";
+import type { Switches } from "../base/switches.ts";
+import type { Answer, Attempt } from "./attempt.ts";
 
 /** An active endpoint to which something is due. */
 export interface DueEndpoint {
@@ -136,4 +135,44 @@ export function someAreNew({ db, clock }: Service, first: number, last: number):
     clock.now(),
   );
   return row !== undefined;
+}
+
+const second = 1000;
+const minute = 60 * second;
+const hour = 60 * minute;
+
+/** The delay before each attempt, after the end of the one before: ms on the service's clock. 15 h 51 min 30 s together. */
+const delaysMs: readonly number[] = [
+  0,
+  30 * second,
+  minute,
+  5 * minute,
+  15 * minute,
+  30 * minute,
+  hour,
+  2 * hour,
+  4 * hour,
+  8 * hour,
+];
+
+/** What an attempt makes of its delivery. */
+export type Settlement =
+  | { readonly status: "delivered" }
+  | { readonly status: "failed"; readonly retryAfterMs: number | null }
+  | { readonly status: "exhausted" };
+
+/**
+ * 5xx, 408 and no answer are tried again, up to ten attempts. Any other answer but a 2xx ends the delivery.
+ * @param attempt 1 for the first one
+ */
+function settlementOf(answer: Answer, attempt: number, switches: Switches): Settlement {
+  const { httpStatus: status } = answer;
+  if (status !== null && status >= 200 && status < 300) return { status: "delivered" };
+  if (status === null || status >= 500 || status === 408) {
+    const retryAfterMs = delaysMs[attempt];
+    return retryAfterMs === undefined ? { status: "exhausted" } : { status: "failed", retryAfterMs };
+  }
+  return switches.nonRetryable === "exhausted"
+    ? { status: "exhausted" }
+    : { status: "failed", retryAfterMs: null };
 }

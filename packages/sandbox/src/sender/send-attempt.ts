@@ -1,10 +1,10 @@
+import { createKeyring, type SigningKey, sign } from "@esim-webhooks/core";
+import { newSecret } from "@esim-webhooks/core/testing";
+import type { DeliveryFault } from "../base/fault.ts";
 import type { Service } from "../base/service.ts";
-import type { DeliveryFault } from "../faults/fault.ts";
-import type { Answer } from "./answer.ts";
-import type { Attempt } from "./attempt.ts";
+import type { Answer, Attempt } from "./attempt.ts";
 import type { DeliveryRequest, HttpClient } from "./http-client.ts";
 import type { SentRequests } from "./sent-requests.ts";
-import { attemptSigner } from "./sign-attempt.ts";
 
 const maxRedirects = 5;
 
@@ -50,4 +50,41 @@ function redirectOf({ httpStatus, location }: Answer, from: string): string | un
   if (httpStatus === null || httpStatus < 300 || httpStatus > 399 || location === undefined) return undefined;
   const url = URL.parse(location, from);
   return url?.protocol === "http:" || url?.protocol === "https:" ? url.href : undefined;
+}
+
+const wrongSecret = newSecret();
+
+/** The signature's headers, made with the endpoint's secret as it is now. */
+export type SignAttempt = (attempt: Attempt, fault: DeliveryFault | undefined) => Record<string, string>;
+
+function attemptSigner({ clock, switches }: Service): SignAttempt {
+  const keys = new Map<string, SigningKey>();
+
+  function keyOf(secret: string): SigningKey {
+    const known = keys.get(secret);
+    if (known !== undefined) return known;
+    const [key] = createKeyring([{ secret: written(secret) }]).keysAt(0) as [SigningKey];
+    if (keys.size >= maxKeys) keys.clear(); // rotated secrets do not gather
+    keys.set(secret, key);
+    return key;
+  }
+
+  return ({ eventId, body, createdAt, signingSecret, previousSecret }, fault) => {
+    const secret =
+      fault?.kind === "wrong_signature"
+        ? wrongSecret
+        : fault?.kind === "old_signature"
+          ? (previousSecret ?? wrongSecret)
+          : signingSecret;
+    const ageMs = switches.timestampPer === "delivery" ? clock.now() - createdAt : 0;
+    const timestamp = new Date(Date.now() - ageMs);
+    return { ...sign({ id: eventId, body, timestamp }, keyOf(secret)) };
+  };
+}
+
+const maxKeys = 1000;
+
+/** A secret of the switch `secretFormat: custom` is the key's bytes in hexadecimal. */
+function written(secret: string): string {
+  return secret.startsWith("whsec_") ? secret : `hex:${secret}`;
 }

@@ -1,11 +1,9 @@
+import type { DeliveryFault } from "../base/fault.ts";
+import type { Faults } from "../base/faults.ts";
 import { sandboxClosed } from "../base/refused.ts";
 import type { Service } from "../base/service.ts";
-import type { DeliveryFault } from "../faults/fault.ts";
-import type { Faults } from "../faults/faults.ts";
-import { esimReferenceOf } from "../webhook/deliveries.ts";
-import type { Answer } from "./answer.ts";
-import type { Attempt } from "./attempt.ts";
-import { withNewField, withNewReason } from "./faulted-body.ts";
+import { esimReferenceOf, retentionMs } from "../webhook/deliveries.ts";
+import type { Answer, Attempt } from "./attempt.ts";
 import { createHttpClient } from "./http-client.ts";
 import {
   changeBody,
@@ -22,7 +20,6 @@ import {
   someAreDue,
   someAreNew,
 } from "./queue.ts";
-import { forgetSlice } from "./retention.ts";
 import { attemptSender } from "./send-attempt.ts";
 import { createSentRequests, type EndedAttempt, type SentDelivery } from "./sent-requests.ts";
 
@@ -39,7 +36,7 @@ export interface Sender {
   sentOf(sequence: number): SentDelivery | undefined;
   /** When the next attempt will be due, in ms of the service's clock; undefined when none will be. What is due now does not count. */
   nextDueAt(): number | undefined;
-  /** Starts no more attempts, and ends those under way: their deliveries are sent again at the next start. Who waits is told `closed`. */
+  /** Starts no more attempts, and ends those under way: their deliveries are sent again at the next start. Pending waiters reject with `closed`. */
   close(): Promise<void>;
 }
 
@@ -76,13 +73,13 @@ interface Waiter {
   reject(error: Error): void;
 }
 
-/** How many requests an endpoint has at once. One that hangs holds up nobody but itself. */
+/** How many concurrent requests an endpoint gets. One that hangs delays only itself. */
 const concurrency = 64;
 const longestTimerMs = 2 ** 31 - 1;
 
 /**
  * Sends from now on: first what an earlier process has left unanswered. Sets `service.onDue`.
- * Everything that a turn of the event loop brings, answers and new deliveries, is written in one transaction.
+ * The answers and new deliveries of one event-loop tick are written in one transaction.
  */
 export function createSender(
   service: Service,
@@ -110,7 +107,7 @@ export function createSender(
   function turn(): void {
     isScheduled = false;
     if (isClosed) return;
-    const now = clock.now(); // one for the whole turn, so that what falls due meanwhile is left to the timer
+    const now = clock.now(); // one time for the whole batch, so that what falls due meanwhile is left to the timer
     const made: DeliveryAttempt[] = [];
     const begun = db.transaction(() => {
       made.push(...ended.splice(0).map(settle));
@@ -231,4 +228,43 @@ export function createSender(
 function bodyOf({ body }: Attempt, fault: DeliveryFault | undefined): string {
   if (fault?.kind === "new_field") return withNewField(body);
   return fault?.kind === "new_reason" ? withNewReason(body) : body;
+}
+
+/** The body with fields that are in no schema, in the envelope and in its data. */
+function withNewField(body: string): string {
+  const event = JSON.parse(body) as { data: object };
+  return JSON.stringify({ ...event, data: { ...event.data, newField: { since: "3.9.0" } }, newField: true });
+}
+
+/** The body with an unknown reason, if it has a reason. */
+function withNewReason(body: string): string {
+  const event = JSON.parse(body) as { data: object };
+  if (!("reason" in event.data)) return body;
+  return JSON.stringify({ ...event, data: { ...event.data, reason: "unheard_of" } });
+}
+
+const sliceSize = 200;
+
+/** How many of the newest events, and of the newest deliveries, are kept. Beyond them the 7 days are cut short: memory has an end. */
+const keptRows = 1_000_000;
+
+/** Forgets a few of the events and deliveries that are older than 7 days or beyond the bound. Returns whether there may be more. */
+export function forgetSlice({ db, clock }: Service, kept: number = keptRows): boolean {
+  const forgotten =
+    db.run(
+      `delete from events where sequence in
+         (select sequence from events where createdAt < ? order by createdAt limit ${sliceSize})`,
+      clock.now() - retentionMs,
+    ) +
+    db.run(
+      `delete from events where sequence in (select sequence from events
+         where sequence <= (select max(sequence) from events) - ? order by sequence limit ${sliceSize})`,
+      kept,
+    ) +
+    db.run(
+      `delete from events where sequence in (select eventSequence from deliveries
+         where sequence <= (select max(sequence) from deliveries) - ? order by sequence limit ${sliceSize})`,
+      kept,
+    );
+  return forgotten > 0;
 }

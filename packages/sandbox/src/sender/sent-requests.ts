@@ -1,6 +1,6 @@
 import type { Attempt } from "./attempt.ts";
 
-/** What was sent with an attempt, beside its body. */
+/** What was sent with an attempt, apart from its body. */
 export interface SentRequest {
   readonly headers: Readonly<Record<string, string>>;
   /** The real time, in ms since the Unix epoch. */

@@ -49,7 +49,7 @@ export interface NewDelivery {
   readonly faultedBody?: string | null;
 }
 
-/** Adds a delivery that is due at once. Whoever adds some calls `service.onDue` after the transaction. */
+/** Adds a delivery that is due immediately. The caller calls `service.onDue` after the transaction. */
 export function addDelivery({ db, clock }: Service, delivery: NewDelivery): void {
   const now = clock.now();
   db.run(
@@ -97,7 +97,7 @@ export function listDeliveries(
 
 /**
  * The index alone picks the entries, and only those of the page are read: a page at the end of a million costs as much as the
- * first. The bound on `createdAt` is what the index seeks; the pair after it tells entries of one millisecond apart.
+ * first. The bound on `createdAt` is what the index seeks; the pair after it orders entries of the same millisecond.
  */
 export const listingSql = `
   with page as (

@@ -1,6 +1,6 @@
-import { newEventId } from "../base/references.ts";
+import { type Time, timeMs } from "../base/clock.ts";
+import { newEventId } from "../base/random.ts";
 import type { Service } from "../base/service.ts";
-import { type Time, timeMs } from "../base/time.ts";
 import { addDelivery } from "./deliveries.ts";
 
 export interface NewEvent {
@@ -11,7 +11,7 @@ export interface NewEvent {
 }
 
 /**
- * Writes the event, and a delivery to each active endpoint of the client that has subscribed to its type, due at once. Part of
+ * Writes the event, and a delivery to each active endpoint of the client that has subscribed to its type, due immediately. Part of
  * the transaction that is open. Returns the ids of the deliveries, which by the switch `idPer: event` are all the same.
  */
 export function emitEvent(service: Service, clientReference: string, newEvent: NewEvent): string[] {

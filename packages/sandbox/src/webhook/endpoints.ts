@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { suggest } from "@esim-webhooks/core/kit";
 import * as z from "zod";
-import { newEndpointReference } from "../base/references.ts";
+import { newEndpointReference } from "../base/random.ts";
 import { Refused } from "../base/refused.ts";
 import type { Service } from "../base/service.ts";
 import { eventTypes } from "./event-types.ts";

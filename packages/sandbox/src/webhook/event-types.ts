@@ -51,7 +51,7 @@ export function eventTypes(service: Service): string[] {
   return [...all].filter((eventType) => !retired.has(eventType));
 }
 
-/** Throws `Refused("invalid")` for a type that was never in the catalog, so nobody can have subscribed to it. Retired ones pass. */
+/** Throws `Refused("invalid")` for a type that was never in the catalog, so no endpoint can have subscribed to it. Retired ones pass. */
 export function checkEventType(service: Service, eventType: string): void {
   const changed = service.db.all<{ eventType: string }>("select eventType from eventTypes");
   const known = [...builtIn, ...changed.map((change) => change.eventType)];

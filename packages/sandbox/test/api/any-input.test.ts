@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { fingerprintOf } from "../../src/api/call/fingerprint.ts";
+import { fingerprintOf } from "../../src/api/call/idempotency.ts";
 import { givenApi } from "./given-api.ts";
 
 const calls = [

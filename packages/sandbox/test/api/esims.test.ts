@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { setStock } from "../../src/account/variants.ts";
 import { registerOnNetwork } from "../../src/esim/network.ts";
-import { portInsOf } from "../../src/port-in/port-in.ts";
-import { rejectPortIn } from "../../src/port-in/port-in-steps.ts";
+import { portInsOf } from "../../src/number/port-in.ts";
+import { rejectPortIn } from "../../src/number/port-in-steps.ts";
 import { type GivenApi, givenApi } from "./given-api.ts";
 
 const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);

@@ -2,8 +2,8 @@ import { addClient } from "../../src/account/clients.ts";
 import { issueToken } from "../../src/account/tokens.ts";
 import { createApi } from "../../src/api/api.ts";
 import { createRateLimits } from "../../src/api/call/rate-limit.ts";
+import { createFaults, type Faults } from "../../src/base/faults.ts";
 import type { SwitchSettings } from "../../src/base/switches.ts";
-import { createFaults, type Faults } from "../../src/faults/faults.ts";
 import { type TestService, testService } from "../service.ts";
 
 export interface GivenApi {

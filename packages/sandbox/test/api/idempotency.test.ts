@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { createApi } from "../../src/api/api.ts";
-import { fingerprintOf } from "../../src/api/call/fingerprint.ts";
+import { fingerprintOf } from "../../src/api/call/idempotency.ts";
 import { createRateLimits } from "../../src/api/call/rate-limit.ts";
 import { hourMs } from "../service.ts";
 import { endpoint, type GivenApi, givenApi } from "./given-api.ts";

@@ -44,7 +44,7 @@ it("says in a 429 that the clock stands still, which waiting does not mend", asy
   expect(await detail()).toMatch(/Wait as long as Retry-After says/); // the fault's: the next call passes
   await call(show);
   expect(await detail()).toBe(
-    "Too many calls at once. The clock stands still: advance it, or start the sandbox with the switch rateLimit=off.",
+    "Too many calls in one second. The clock stands still: advance it, or start the sandbox with the switch rateLimit=off.",
   );
 });
 

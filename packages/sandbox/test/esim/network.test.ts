@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { enableEsim } from "../../src/esim/device.ts";
 import { registerOnNetwork } from "../../src/esim/network.ts";
-import { changeLifecycle } from "../../src/lifecycle/change-lifecycle.ts";
+import { changeLifecycle } from "../../src/lifecycle/lifecycle.ts";
 import { partner, refusal, typesOf } from "../partner.ts";
 
 function enabled() {

@@ -1,7 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { changeLifecycle } from "../../src/lifecycle/change-lifecycle.ts";
-import { orderPackage } from "../../src/lifecycle/order-package.ts";
-import { endPackage, packagesOf } from "../../src/lifecycle/package.ts";
+import { changeLifecycle, endPackage, orderPackage, packagesOf } from "../../src/lifecycle/lifecycle.ts";
 import { partner, refusal, typesOf } from "../partner.ts";
 
 function ordered() {

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { changeLifecycle } from "../../src/lifecycle/change-lifecycle.ts";
+import { changeLifecycle } from "../../src/lifecycle/lifecycle.ts";
 import { allocateNumber, type NewNumber, newNumberSchema } from "../../src/number/allocate-number.ts";
-import { customerInfoSchema } from "../../src/number/customer-info.ts";
-import { numberRecord, numbersOf } from "../../src/number/number.ts";
-import { createPortIn } from "../../src/port-in/create-port-in.ts";
+import { createPortIn } from "../../src/number/create-port-in.ts";
+import { customerInfoSchema, numberRecord, numbersOf } from "../../src/number/number.ts";
 import { partner, refusal } from "../partner.ts";
 
 const address = { street: "Damrak", city: "Amsterdam", postalCode: "1012", countryCode: "NL" };

@@ -1,6 +1,6 @@
 import { addClient } from "../../src/account/clients.ts";
+import { createFaults, type Faults } from "../../src/base/faults.ts";
 import type { Service } from "../../src/base/service.ts";
-import { createFaults, type Faults } from "../../src/faults/faults.ts";
 import { createSender, type Sender } from "../../src/sender/sender.ts";
 import { type DeliveryRecord, listDeliveries } from "../../src/webhook/deliveries.ts";
 import { emitEvent } from "../../src/webhook/emit.ts";

@@ -1,11 +1,10 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+import type { Faults } from "../../base/faults.ts";
 import type { Service } from "../../base/service.ts";
-import type { Faults } from "../../faults/faults.ts";
 import type { Sender } from "../../sender/sender.ts";
 import type { CallContext, Middleware } from "./environment.ts";
-import { errorAnswer } from "./error-answer.ts";
-import { HttpRefusal } from "./http-refusal.ts";
+import { errorAnswer, HttpRefusal } from "./error-answer.ts";
 
 /** Decides what strikes the call, and does it to the answer. `refused` is a call above the rate limit. */
 export function answerStruck(

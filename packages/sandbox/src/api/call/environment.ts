@@ -1,9 +1,9 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Context, MiddlewareHandler } from "hono";
-import type { CallFault } from "../../faults/fault.ts";
+import type { CallFault } from "../../base/fault.ts";
 import type { KeyInUse } from "./idempotency-keys.ts";
 
-/** What a call carries on its way through the middlewares. */
+/** What the middlewares of a call pass on to the next ones. */
 export interface Environment {
   readonly Bindings: HttpBindings;
   readonly Variables: {

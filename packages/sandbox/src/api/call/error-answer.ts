@@ -2,9 +2,8 @@ import { STATUS_CODES } from "node:http";
 import type { RouteConfig } from "@hono/zod-openapi";
 import { HTTPException } from "hono/http-exception";
 import * as z from "zod";
-import { Refused } from "../../base/refused.ts";
+import { type RefusalCode, Refused } from "../../base/refused.ts";
 import type { Switches } from "../../base/switches.ts";
-import { HttpRefusal, refusalStatus } from "./http-refusal.ts";
 
 /** The body of an error. Its `type` is `about:blank`: which types the service has is not specified, so none is to be relied on. */
 const problemSchema = z
@@ -12,7 +11,7 @@ const problemSchema = z
     type: z.string().meta({ format: "uri", description: "URI reference to error documentation" }),
     title: z.string().meta({ description: "What the status means" }),
     status: z.int(),
-    detail: z.string().meta({ description: "What is wrong with this call, and how to mend it" }),
+    detail: z.string().meta({ description: "What is wrong with this call, and how to fix it" }),
   })
   .meta({ id: "Problem" });
 
@@ -73,4 +72,36 @@ export function errorResponses(
       },
     ]),
   );
+}
+
+/** A call that is refused before, or instead of, its operation. `message` says what is wrong, and how to fix it. */
+export class HttpRefusal extends Error {
+  override readonly name = "HttpRefusal";
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(status: number, message: string, headers: Readonly<Record<string, string>> = {}) {
+    super(message);
+    this.status = status;
+    this.headers = headers;
+  }
+}
+
+/** The status of an operation that was refused. */
+function refusalStatus(code: RefusalCode, switches: Switches): number {
+  const statuses: Readonly<Record<RefusalCode, number>> = {
+    invalid: 400,
+    bad_credentials: 401,
+    not_yours: 403,
+    not_found: 404,
+    endpoint_cap: 409,
+    url_taken: 409,
+    external_profile_taken: 409,
+    max_profiles: Number(switches.maxProfilesStatus),
+    no_stock: 409,
+    port_in_not_possible: 409,
+    illegal_transition: Number(switches.illegalTransition),
+    closed: 503,
+  };
+  return statuses[code];
 }

@@ -1,5 +1,5 @@
 import type { Service } from "../../base/service.ts";
-import { HttpRefusal } from "./http-refusal.ts";
+import { HttpRefusal } from "./error-answer.ts";
 
 /** A key, as the call has it that is under way. Its client and the key are unique; the URL is not part of it. */
 export interface KeyInUse {

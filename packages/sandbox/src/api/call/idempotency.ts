@@ -1,7 +1,7 @@
+import { createHash } from "node:crypto";
 import type { Service } from "../../base/service.ts";
 import type { Middleware } from "./environment.ts";
-import { fingerprintOf } from "./fingerprint.ts";
-import { HttpRefusal } from "./http-refusal.ts";
+import { HttpRefusal } from "./error-answer.ts";
 import type { IdempotencyKeys } from "./idempotency-keys.ts";
 
 export const idempotencyHeader = "X-Idempotency-Key";
@@ -47,4 +47,29 @@ export function idempotent(service: Service, keys: IdempotencyKeys): Middleware 
       keys.end(use);
     }
   };
+}
+
+/** The same for bodies that differ only in whitespace and the order of keys: SHA-256 of its canonical JSON, hexadecimal. */
+export function fingerprintOf(body: string): string {
+  return createHash("sha256").update(canonical(body)).digest("hex");
+}
+
+/** A body that is no JSON, or empty, stands for itself. */
+function canonical(body: string): string {
+  try {
+    return JSON.stringify(sorted(JSON.parse(body)));
+  } catch {
+    return body;
+  }
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  // an own property "__proto__" has to stay one
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([one], [other]) => (one < other ? -1 : 1))
+      .map(([key, inner]) => [key, sorted(inner)]),
+  );
 }

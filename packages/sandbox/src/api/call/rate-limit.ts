@@ -1,7 +1,7 @@
 import type { ServiceClock } from "../../base/clock.ts";
 import type { Service } from "../../base/service.ts";
 import type { CallContext, Middleware } from "./environment.ts";
-import { HttpRefusal } from "./http-refusal.ts";
+import { HttpRefusal } from "./error-answer.ts";
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -12,7 +12,7 @@ export interface RateLimit {
   headers(key: string): Headers;
   /** A call above the limit; also for the fault that answers as if it were. */
   refusal(key: string): HttpRefusal;
-  /** As if nobody had called. */
+  /** Forgets all calls. */
   clear(): void;
 }
 
@@ -66,7 +66,7 @@ export function createRateLimit(service: Service, most: number): RateLimit {
       clock.realMsUntil(free) === undefined
         ? "The clock stands still: advance it, or start the sandbox with the switch rateLimit=off."
         : "Wait as long as Retry-After says, and a little at random.";
-    return new HttpRefusal(429, `Too many calls at once. ${remedy}`, {
+    return new HttpRefusal(429, `Too many calls in one second. ${remedy}`, {
       ...headers(key),
       "x-ratelimit-remaining": "0",
       "x-ratelimit-reset": String(
@@ -83,7 +83,7 @@ function realMsUntil(clock: ServiceClock, time: number): number {
   return clock.realMsUntil(time) ?? Math.max(0, time - clock.now());
 }
 
-/** Lets a call pass if its key is within the limit, and tells its answer how much is left. */
+/** Lets a call pass if its key is within the limit, and adds to its answer how much is left. */
 export function limited(
   { switches }: Service,
   limit: RateLimit,

@@ -4,8 +4,7 @@ import { issueToken } from "../../account/tokens.ts";
 import { Refused } from "../../base/refused.ts";
 import type { Service } from "../../base/service.ts";
 import type { CallContext, Environment, Middleware } from "../call/environment.ts";
-import { errorResponses } from "../call/error-answer.ts";
-import { HttpRefusal } from "../call/http-refusal.ts";
+import { errorResponses, HttpRefusal } from "../call/error-answer.ts";
 
 export const tokenPath = "/auth/token";
 

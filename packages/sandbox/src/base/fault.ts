@@ -1,0 +1,110 @@
+import { suggest } from "@esim-webhooks/core/kit";
+import * as z from "zod";
+import { problemsOf, Refused } from "./refused.ts";
+
+/** How often a fault strikes. */
+const strikes = {
+  /** How many times at most. Default 1; with a `probability`, without end. */
+  times: z.int().min(1).optional(),
+  /** How likely it strikes each time that it could: above 0, at most 1. Default 1. The seed decides which times. */
+  probability: z.number().gt(0).max(1).optional(),
+};
+
+const onCall = {
+  ...strikes,
+  /** The call, with its parameters named as in the API: `"POST /esims"`. Default: every call. */
+  call: z
+    .string()
+    .regex(/^(?:GET|POST|PATCH|DELETE) \//, 'expected a method and a path, such as "POST /esims"')
+    .optional(),
+};
+
+const onDelivery = {
+  ...strikes,
+  /** Default: every type. */
+  eventType: z.string().optional(),
+};
+
+const bytesPerSecond = z.int().min(1).default(100);
+
+const callFaults = [
+  /** The call is done, and the connection is cut before the answer. */
+  z.strictObject({ ...onCall, kind: z.literal("drop_answer") }),
+  /** The answer is an error. */
+  z.strictObject({
+    ...onCall,
+    kind: z.literal("error"),
+    status: z.int().min(400).max(599).default(500),
+    /** Whether the call is done nevertheless. */
+    done: z.boolean().default(false),
+  }),
+  /** The answer is that of a call above the rate limit. */
+  z.strictObject({ ...onCall, kind: z.literal("rate_limit") }),
+  /** The answer comes slowly. */
+  z.strictObject({ ...onCall, kind: z.literal("slow_answer"), bytesPerSecond }),
+  /** Nothing is done and nothing is answered, and the connection stays open. */
+  z.strictObject({ ...onCall, kind: z.literal("hang") }),
+  /** The events that the call causes are sent and answered before the call is. */
+  z.strictObject({ ...onCall, kind: z.literal("early_events") }),
+] as const;
+
+const deliveryFaults = [
+  /** Each attempt is two concurrent requests. The answer to the first one counts. */
+  z.strictObject({ ...onDelivery, kind: z.literal("duplicate") }),
+  /** The delivery waits until a later one to the same endpoint was answered. */
+  z.strictObject({
+    ...onDelivery,
+    kind: z.literal("reorder"),
+    /** How long it waits at most: ms on the service's clock. */
+    waitMs: z.int().min(1).default(10_000),
+  }),
+  /** The attempt is signed with a secret that was never the endpoint's. */
+  z.strictObject({ ...onDelivery, kind: z.literal("wrong_signature") }),
+  /** The attempt is signed with the endpoint's previous secret; if it never had one, with another endpoint's. */
+  z.strictObject({ ...onDelivery, kind: z.literal("old_signature") }),
+  /** From its first attempt on, the delivery has fields that are in no schema. */
+  z.strictObject({ ...onDelivery, kind: z.literal("new_field") }),
+  /** From its first attempt on, the `reason` in its data, if it has one, is an unknown one. */
+  z.strictObject({ ...onDelivery, kind: z.literal("new_reason") }),
+  /** The connection is closed in the middle of the body. */
+  z.strictObject({ ...onDelivery, kind: z.literal("cut") }),
+  /** Half of the body is sent, and then nothing more: the connection stays open until it is answered, or the time for that has ended. */
+  z.strictObject({ ...onDelivery, kind: z.literal("half_open") }),
+  /** The body is sent slowly. The time that this takes is real time. */
+  z.strictObject({ ...onDelivery, kind: z.literal("slow"), bytesPerSecond }),
+] as const;
+
+const callFaultSchema = z.discriminatedUnion("kind", callFaults);
+const deliveryFaultSchema = z.discriminatedUnion("kind", deliveryFaults);
+
+/** What goes wrong, as data. */
+const faultSchema = z.discriminatedUnion("kind", [...callFaults, ...deliveryFaults]);
+
+export type CallFault = z.output<typeof callFaultSchema>;
+export type DeliveryFault = z.output<typeof deliveryFaultSchema>;
+export type Fault = CallFault | DeliveryFault;
+/** A fault as it is given: its kind, and what differs from the defaults. */
+export type FaultSettings = z.input<typeof faultSchema>;
+
+export const faultKinds: readonly Fault["kind"][] = [...callFaults, ...deliveryFaults].map(
+  ({ shape }) => shape.kind.value,
+);
+const callFaultKinds: readonly Fault["kind"][] = callFaults.map(({ shape }) => shape.kind.value);
+
+export function isCallFault(fault: Fault): fault is CallFault {
+  return callFaultKinds.includes(fault.kind);
+}
+
+/** Throws `Refused("invalid")` for what is no fault, with every problem in its message. */
+export function readFault(given: unknown): Fault {
+  const kind = (given as { kind?: unknown } | null | undefined)?.kind;
+  if (typeof kind !== "string" || !(faultKinds as readonly string[]).includes(kind)) {
+    throw new Refused(
+      "invalid",
+      `There is no fault of kind ${JSON.stringify(kind) ?? "undefined"}. ${suggest(String(kind), faultKinds)}`,
+    );
+  }
+  const read = faultSchema.safeParse(given);
+  if (read.success) return read.data;
+  throw new Refused("invalid", `The fault "${kind}" cannot be right: ${problemsOf(read.error)}. Correct it.`);
+}

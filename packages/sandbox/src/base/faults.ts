@@ -1,0 +1,97 @@
+import {
+  type CallFault,
+  type DeliveryFault,
+  type Fault,
+  type FaultSettings,
+  isCallFault,
+  readFault,
+} from "./fault.ts";
+import { type Random, seededRandom } from "./random.ts";
+
+/** An attempt that a fault may strike. */
+export interface FaultyAttempt {
+  readonly eventType: string;
+  /** The delivery's number: with the attempt it stands for the attempt, so that a seed strikes the same ones again. */
+  readonly sequence: number;
+  /** 1 at the first one. */
+  readonly attempt: number;
+}
+
+/** The faults that were asked for and have not struck as often as they may. */
+export interface Faults {
+  /** Throws `Refused("invalid")`. */
+  add(fault: FaultSettings): void;
+  clear(): void;
+  /** Those that may still strike; `times` says how often. */
+  list(): readonly Fault[];
+  /** What strikes this call: at most one fault, the oldest first. `call` as in `"POST /esims"`, with parameters by name. */
+  onCall(call: string): CallFault | undefined;
+  /** What strikes this attempt: at most one fault, the oldest first. */
+  onDelivery(attempt: FaultyAttempt): DeliveryFault | undefined;
+}
+
+interface Pending {
+  readonly fault: Fault;
+  /** How often it may still strike; undefined: without end. */
+  left: number | undefined;
+  readonly seed: number;
+  /** How many calls it could have struck. */
+  calls: number;
+}
+
+/** Which calls and attempts a fault with a probability strikes depends on the random numbers, and on nothing else. */
+export function createFaults(random: Random): Faults {
+  let pending: Pending[] = [];
+
+  function add(settings: FaultSettings): void {
+    const fault = readFault(settings);
+    const left = fault.times ?? (fault.probability === undefined ? 1 : undefined);
+    pending.push({ fault, left, seed: random.below(2 ** 32), calls: 0 });
+  }
+
+  /** Whether it strikes the `number`-th of all that it could. */
+  function strikes(one: Pending, number: number): boolean {
+    const { probability = 1 } = one.fault;
+    return seededRandom(one.seed + number).fraction() < probability;
+  }
+
+  function strike(one: Pending): void {
+    if (one.left === undefined) return;
+    one.left -= 1;
+    if (one.left === 0) pending = pending.filter((other) => other !== one);
+  }
+
+  return {
+    add,
+    clear() {
+      pending = [];
+    },
+    list: () => pending.map(({ fault, left }) => (left === undefined ? fault : { ...fault, times: left })),
+    onCall(call) {
+      for (const one of pending) {
+        const { fault } = one;
+        if (!isCallFault(fault) || (fault.call ?? call) !== call || !strikes(one, one.calls++)) continue;
+        strike(one);
+        return fault;
+      }
+      return undefined;
+    },
+    onDelivery({ eventType, sequence, attempt }) {
+      for (const one of pending) {
+        const { fault } = one;
+        if (isCallFault(fault) || (fault.eventType ?? eventType) !== eventType) continue;
+        if (changesBody(fault) && attempt > 1) continue; // all attempts have the same bytes
+        if (!strikes(one, sequence * attemptsApart + attempt)) continue;
+        strike(one);
+        return fault;
+      }
+      return undefined;
+    },
+  };
+}
+
+const attemptsApart = 16; // above the number of attempts that a delivery has
+
+function changesBody({ kind }: Fault): boolean {
+  return kind === "new_field" || kind === "new_reason";
+}

@@ -1,0 +1,80 @@
+import { constants, open } from "node:fs/promises";
+import { join } from "node:path";
+import { WebhookError } from "@esim-webhooks/core";
+import { makeFolder } from "@esim-webhooks/core/kit";
+import type { ServiceClock } from "./base/clock.ts";
+import { type Database, openDatabase } from "./base/database.ts";
+import type { SandboxErrorCode } from "./base/refused.ts";
+
+/** Opens the database in the folder, which is made if it is missing. Throws `unusable_data`. */
+export async function openFolder(folder: string): Promise<Database> {
+  try {
+    await makeFolder(folder);
+    const path = join(folder, "sandbox.db");
+    await makePrivate(path);
+    return openDatabase(path);
+  } catch (cause) {
+    const [problem, remedy] = reasonOf(cause, folder);
+    throw new WebhookError<SandboxErrorCode>("unusable_data", problem, remedy, { cause });
+  }
+}
+
+/**
+ * Secrets are in the file: it is for its owner alone. SQLite gives its own files the same mode. A symbolic link is refused: the mode of
+ * a file elsewhere is not ours to change.
+ */
+async function makePrivate(path: string): Promise<void> {
+  const { O_RDWR, O_CREAT, O_NOFOLLOW = 0 } = constants; // Windows has no O_NOFOLLOW
+  const file = await open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600);
+  try {
+    await file.chmod(0o600);
+  } finally {
+    await file.close();
+  }
+}
+
+function reasonOf(error: unknown, folder: string): readonly [problem: string, remedy: string] {
+  const { code, errcode } = error as { code?: unknown; errcode?: unknown };
+  if (errcode === 5)
+    // SQLITE_BUSY
+    return [`Another sandbox keeps its state in ${folder}.`, "Stop that one, or name another folder."];
+  if (code === "ELOOP")
+    return [
+      `The file sandbox.db in ${folder} is a symbolic link.`,
+      "Name the folder that has the file itself.",
+    ];
+  return [`The state cannot be kept in ${folder}.`, "Name a folder that this user can write to."];
+}
+
+const everyMs = 1000;
+
+/** The service's time when it was last saved; 0 for a new database. */
+export function savedTime(db: Database): number {
+  return db.get<{ now: number }>("select now from clock")?.now ?? 0;
+}
+
+/** The same database, in which every transaction saves the service's time: after a kill, nothing that was written is in the future. */
+export function timekeepingDatabase(db: Database, clock: ServiceClock): Database {
+  return {
+    ...db,
+    transaction: (work) =>
+      db.transaction(() => {
+        const result = work();
+        saveTime(db, clock);
+        return result;
+      }),
+  };
+}
+
+/** Saves the service's time once a second, and when the function that it returns is called, which ends it. */
+export function keepTime(db: Database, clock: ServiceClock): () => void {
+  const timer = setInterval(() => saveTime(db, clock), everyMs).unref();
+  return () => {
+    clearInterval(timer);
+    saveTime(db, clock);
+  };
+}
+
+function saveTime(db: Database, clock: ServiceClock): void {
+  db.run("replace into clock (rowid, now) values (1, ?)", clock.now());
+}
