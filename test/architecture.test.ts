@@ -39,7 +39,7 @@ const mayReadMessages = {
   ],
   "an error of another program or of Node.js, which shows its kind by its text alone": [
     "packages/cli/src/send/post.ts",
-    "packages/cli/src/set-up/load-error.ts",
+    "packages/cli/src/set-up/config-file.ts",
     "packages/import/src/dump/json-text.ts",
     "packages/queue-bullmq/src/redis/errors.ts",
     "packages/queue-bullmq/src/work/bullmq-processor.ts",

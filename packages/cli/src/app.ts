@@ -5,7 +5,7 @@ import type { CliContext } from "./program/context.ts";
 import { exitCodeOfError } from "./program/exit-code.ts";
 import { text } from "./program/parser-text.ts";
 
-export const programName = "esim-webhooks";
+const programName = "esim-webhooks";
 
 /** The name of the command in these arguments, so that only this command is loaded; an empty list when there is none. */
 export function commandIn(args: readonly string[]): readonly string[] {

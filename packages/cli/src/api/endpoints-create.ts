@@ -1,18 +1,21 @@
+import { rm } from "node:fs/promises";
 import type { ApiClient, EndpointWithSecret } from "@esim-webhooks/client";
-import type { FileKeySource } from "@esim-webhooks/core/key-file";
+import type { KeyRecord } from "@esim-webhooks/core";
+import { type FileKeySource, fileKeySource } from "@esim-webhooks/core/key-file";
+import { suggest } from "@esim-webhooks/core/kit";
+import { matchingTypes } from "../flags/types-flag.ts";
 import type { CliContext } from "../program/context.ts";
+import { errorCodeOf } from "../program/exit-code.ts";
 import { explainedCreate } from "../program/explained.ts";
 import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { stopSignal } from "../program/stopping.ts";
+import { endpointUrl } from "../send/receiver-url.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import { counted } from "../terminal/quantities.ts";
-import { endpointUrl } from "./endpoint-url.ts";
 import type { CreateFlags } from "./flags.ts";
-import { existingKeyFile, newKeyFile, type SecretPlace } from "./secret-place.ts";
+import { withApi } from "./open-client.ts";
 import { shownRecord } from "./shown-record.ts";
-import { subscribedTypes } from "./subscribed-types.ts";
-import { withApi } from "./with-api.ts";
 
 /** Registers an endpoint. Its secret has a place before: the service shows it once. */
 export async function createEndpoint(this: CliContext, flags: CreateFlags, url: string): Promise<void> {
@@ -103,4 +106,99 @@ function print(
       ? `Its signing secret is ${printable(signingSecret)}`
       : `Its signing secret (${key}) is in ${place.file}.`,
   );
+}
+
+/**
+ * The event types to register, with families replaced by their types: the API has no wildcard. Without any, all types. Throws
+ * `invalid_usage` for a family that matches none; another unknown type is for the service to refuse.
+ */
+export async function subscribedTypes(
+  api: ApiClient,
+  written: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  if (written.length > 0 && !written.some(isFamily)) return written;
+  const known = (await api.catalog.webhookEventTypes({ signal })).map(({ eventType }) => eventType);
+  const types = written.length === 0 ? known : written.flatMap((type) => typesOf(type, known));
+  return [...new Set(types)];
+}
+
+function typesOf(written: string, known: readonly string[]): readonly string[] {
+  if (!isFamily(written)) return [written];
+  const types = matchingTypes(written, known);
+  if (types.length > 0) return types;
+  const families = new Set(known.map((name) => name.replace(/[^.]*$/, "*")));
+  throw new ProgramError(
+    "invalid_usage",
+    `--types ${printable(written)} matches no event type of the service.`,
+    `${suggest(written, [...families])} esim-webhooks api event-types lists them.`,
+  );
+}
+
+function isFamily(type: string): boolean {
+  return type.endsWith("*");
+}
+
+/** A key file that can take one more secret, before there is one. */
+export interface SecretPlace {
+  /** The path as the user wrote it. */
+  readonly file: string;
+  /** Adds the endpoint's secret, and returns when it is on the disk. */
+  keep(made: EndpointWithSecret): Promise<void>;
+  /** Removes the file if it was created for this secret. */
+  abandon(): Promise<void>;
+}
+
+/** Creates a key file, for this user alone. Throws `invalid_usage` if it is there, or cannot be written. */
+export async function newKeyFile(file: string): Promise<SecretPlace> {
+  if (!(await writable(file, { keys: [] }, undefined))) {
+    throw new ProgramError(
+      "invalid_usage",
+      `${file} already exists, and no key file is overwritten.`,
+      "Name a new file with --key-file.",
+    );
+  }
+  return { file, keep: (made) => addSecret(file, made), abandon: () => rm(file, { force: true }) };
+}
+
+/**
+ * Takes a key file for one more secret; creates it if there is none. Its owner and its mode stay as they are.
+ * Throws `invalid_usage` if it cannot be written, and `invalid_secret` if it is no key file.
+ */
+export async function existingKeyFile(file: string): Promise<SecretPlace> {
+  for (;;) {
+    const stored = await fileKeySource(file).read();
+    if (stored === undefined) return newKeyFile(file);
+    // the same keys once more: this shows that the file can be written
+    if (await writable(file, stored.record, stored.version)) {
+      return { file, keep: (made) => addSecret(file, made), abandon: async () => {} };
+    }
+  }
+}
+
+async function writable(file: string, record: KeyRecord, version: string | undefined): Promise<boolean> {
+  try {
+    return await fileKeySource(file).write(record, version);
+  } catch (cause) {
+    if (errorCodeOf(cause) === "store_full") throw cause;
+    throw new ProgramError(
+      "invalid_usage",
+      `${file} cannot be written, so nothing was registered.`,
+      "Name another file with --key-file, or correct the permissions.",
+      { cause },
+    );
+  }
+}
+
+async function addSecret(
+  file: string,
+  { signingSecret: secret, webhookEndpointReference: endpoint }: EndpointWithSecret,
+): Promise<void> {
+  const keyFile = fileKeySource(file);
+  for (;;) {
+    const stored = await keyFile.read();
+    const { keys, ...rest } = stored?.record ?? { keys: [] };
+    const record = { ...rest, keys: [...keys, { secret, endpoint }] };
+    if (await keyFile.write(record, stored?.version)) return;
+  }
 }

@@ -1,16 +1,15 @@
-import type { CliContext } from "../program/context.ts";
+import { createKeyring, type StoredKey } from "@esim-webhooks/core";
+import type { CliContext, Output } from "../program/context.ts";
 import { describeError } from "../program/error-text.ts";
 import { exitCodes } from "../program/exit-code.ts";
-import type { Output } from "../program/output.ts";
 import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
-import { isKeyStore } from "../set-up/key-place.ts";
+import { isKeyStore, keyPlaceOf } from "../set-up/key-place.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import { confirm } from "../terminal/confirm.ts";
-import { endKeysOf } from "./end-keys.ts";
 import type { DeleteFlags } from "./flags.ts";
+import { withApi } from "./open-client.ts";
 import { shownRecord, shownText } from "./shown-record.ts";
-import { withApi } from "./with-api.ts";
 
 export async function deleteEndpoint(this: CliContext, flags: DeleteFlags, reference: string): Promise<void> {
   const { output } = this;
@@ -50,4 +49,38 @@ async function isConfirmed({ process }: CliContext, reference: string): Promise<
   const answer = await confirm(question, { input: stdin, output: stderr });
   if (answer === "interrupted") process.exitCode = exitCodes.interrupted;
   return answer === "yes";
+}
+
+/** What the service may still be sending arrives within this time. */
+const endsInMs = 2 * 60_000;
+
+/** Keys that were given an end. */
+export interface EndedKeys {
+  /** Their fingerprints. */
+  readonly keys: readonly string[];
+  /** Names their key store in messages. */
+  readonly where: string;
+}
+
+/**
+ * Gives the keys of an endpoint that was deleted an end, in the config's key store. Those that do not name the endpoint stay. The next
+ * rotation removes them.
+ */
+export async function endKeysOf(setUp: SetUp, reference: string): Promise<EndedKeys> {
+  const { keyStore, where } = keyPlaceOf(setUp, undefined);
+  for (;;) {
+    const stored = await keyStore.read();
+    const { keys = [], ...rest } = stored?.record ?? {};
+    const isOfIt = (key: string | StoredKey): key is StoredKey =>
+      typeof key !== "string" && key.endpoint === reference;
+    const own = keys.filter(isOfIt);
+    if (own.length === 0) return { keys: [], where };
+    const notAfter = new Date(Date.now() + endsInMs).toISOString();
+    const ended = keys.map((key) => (isOfIt(key) ? { ...key, notAfter } : key));
+    if (await keyStore.write({ ...rest, keys: ended }, stored?.version))
+      return {
+        keys: own.map(({ secret }) => createKeyring([secret]).keysAt(0)[0]?.fingerprint ?? ""),
+        where,
+      };
+  }
 }

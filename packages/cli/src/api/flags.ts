@@ -1,8 +1,14 @@
 import type { WebhookDelivery } from "@esim-webhooks/client";
 import type { FlagParametersForType } from "@stricli/core";
-import { switchFlag, textFlag, textsFlag } from "../flags/flag-kinds.ts";
-import { limitFlag } from "../flags/number-flag.ts";
-import { configFlag, jsonFlag, revealFlag } from "../flags/set-up-flags.ts";
+import {
+  configFlag,
+  jsonFlag,
+  limitFlag,
+  revealFlag,
+  switchFlag,
+  textFlag,
+  textsFlag,
+} from "../flags/flag-kinds.ts";
 import type { CliContext } from "../program/context.ts";
 
 /** The flags of every command that calls the API. */

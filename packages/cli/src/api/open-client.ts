@@ -1,9 +1,23 @@
 import { type ApiClient, type ClientOptions, createClient } from "@esim-webhooks/client";
 import type { WebhookError } from "@esim-webhooks/core";
-import type { CliProcess } from "../program/context.ts";
-import { explained } from "../program/explained.ts";
+import type { SetUpFlags } from "../flags/flag-kinds.ts";
+import type { CliContext, CliProcess } from "../program/context.ts";
+import { explained, explainedCall } from "../program/explained.ts";
 import { ProgramError } from "../program/program-error.ts";
-import type { SetUp } from "../set-up/set-up.ts";
+import { readSetUp, type SetUp } from "../set-up/set-up.ts";
+
+/** Makes calls for a command. Their errors are explained in terms of the command line. */
+export async function withApi(
+  context: CliContext,
+  flags: SetUpFlags,
+  use: (api: ApiClient, setUp: SetUp) => Promise<void>,
+): Promise<void> {
+  const setUp = await readSetUp(context, flags);
+  const api = openClient(setUp, context.process, clientOptions(setUp, context.process));
+  await use(api, setUp).catch((error: unknown) => {
+    throw explainedCall(error);
+  });
+}
 
 const variables = {
   baseUrl: "ESIM_API_URL",

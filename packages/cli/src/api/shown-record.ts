@@ -1,8 +1,7 @@
-import { maskEvent } from "../masking/mask-event.ts";
-import { maskJson } from "../masking/mask-json.ts";
+import { maskEvent, maskJson } from "../masking/mask-event.ts";
 import { maskSecrets } from "../masking/mask-secrets.ts";
 import { masked } from "../masking/mask-text.ts";
-import { shortened } from "../masking/shortened.ts";
+import { shortened } from "../terminal/text.ts";
 
 /** What is no personal data in the records of the API that is about the client itself. */
 const harmless: ReadonlySet<string> = new Set([

@@ -13,9 +13,8 @@ import {
   type ReadFlags,
   readFlags,
 } from "../api/flags.ts";
-import { command, group } from "../program/command.ts";
+import { command, group, help } from "../program/command.ts";
 import type { CliContext } from "../program/context.ts";
-import { help } from "../program/help.ts";
 
 const reference = {
   kind: "tuple",
@@ -23,7 +22,7 @@ const reference = {
 } as const;
 
 const client: Command<CliContext> = command<ReadFlags, []>({
-  loader: async () => (await import("../api/client.ts")).client,
+  loader: async () => (await import("../api/show.ts")).client,
   parameters: { flags: readFlags },
   docs: help("Show the client", "Shows the client that the credentials belong to.", [
     "esim-webhooks api client",
@@ -32,7 +31,7 @@ const client: Command<CliContext> = command<ReadFlags, []>({
 });
 
 const variants: Command<CliContext> = command<ReadFlags, []>({
-  loader: async () => (await import("../api/variants.ts")).variants,
+  loader: async () => (await import("../api/show.ts")).variants,
   parameters: { flags: readFlags },
   docs: help(
     "List the eSIMs to order",
@@ -42,7 +41,7 @@ const variants: Command<CliContext> = command<ReadFlags, []>({
 });
 
 const eventTypes: Command<CliContext> = command<ApiFlags, []>({
-  loader: async () => (await import("../api/event-types.ts")).eventTypes,
+  loader: async () => (await import("../api/show.ts")).eventTypes,
   parameters: { flags: apiFlags },
   docs: help("List the event types", "Lists the event types that an endpoint can subscribe to.", [
     "esim-webhooks api event-types",
@@ -50,7 +49,7 @@ const eventTypes: Command<CliContext> = command<ApiFlags, []>({
 });
 
 const listEndpoints: Command<CliContext> = command<ListFlags, []>({
-  loader: async () => (await import("../api/endpoints-list.ts")).listEndpoints,
+  loader: async () => (await import("../api/show.ts")).listEndpoints,
   parameters: { flags: endpointsFlags },
   docs: help("List endpoints", "Lists the client's endpoints. --json prints one per line.", [
     "esim-webhooks api endpoints list",
@@ -110,7 +109,7 @@ const endpoints: RouteMap<CliContext> = group<string>({
 });
 
 const deliveries: Command<CliContext> = command<DeliveriesFlags, [string]>({
-  loader: async () => (await import("../api/deliveries.ts")).deliveries,
+  loader: async () => (await import("../api/show.ts")).deliveries,
   parameters: { flags: deliveriesFlags, positional: reference },
   docs: help(
     "List the deliveries of an endpoint",

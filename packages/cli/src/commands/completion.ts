@@ -1,7 +1,6 @@
 import type { Command, CommandFunction, RouteMap } from "@stricli/core";
-import { command, group } from "../program/command.ts";
+import { command, group, help } from "../program/command.ts";
 import type { CliContext } from "../program/context.ts";
-import { help } from "../program/help.ts";
 
 type NoFlags = Readonly<Record<never, never>>;
 type Action = CommandFunction<NoFlags, [], CliContext>;

@@ -1,11 +1,8 @@
 import type { Command } from "@stricli/core";
 import type { DoctorFlags } from "../doctor/doctor.ts";
-import { durationFlag } from "../flags/duration-flag.ts";
-import { textFlag } from "../flags/flag-kinds.ts";
-import { jsonFlag, setUpFlags } from "../flags/set-up-flags.ts";
-import { command } from "../program/command.ts";
+import { durationFlag, jsonFlag, setUpFlags, textFlag } from "../flags/flag-kinds.ts";
+import { command, help } from "../program/command.ts";
 import type { CliContext } from "../program/context.ts";
-import { help } from "../program/help.ts";
 
 export const doctor: Command<CliContext> = command<DoctorFlags, []>({
   loader: async () => (await import("../doctor/doctor.ts")).doctor,

@@ -1,8 +1,7 @@
 import type { Command, RouteMap } from "@stricli/core";
-import { type EnsureFlags, ensureFlags } from "../endpoint/ensure-flags.ts";
-import { command, group } from "../program/command.ts";
+import { type EnsureFlags, ensureFlags } from "../endpoint/flags.ts";
+import { command, group, help } from "../program/command.ts";
 import type { CliContext } from "../program/context.ts";
-import { help } from "../program/help.ts";
 
 const ensure: Command<CliContext> = command<EnsureFlags, [string]>({
   loader: async () => (await import("../endpoint/ensure.ts")).ensure,

@@ -19,9 +19,8 @@ import {
   type ShowFlags,
   showFlags,
 } from "../inbox/flags.ts";
-import { command, group } from "../program/command.ts";
+import { command, group, help } from "../program/command.ts";
 import type { CliContext } from "../program/context.ts";
-import { help } from "../program/help.ts";
 
 const stats: Command<CliContext> = command<InboxFlags, []>({
   loader: async () => (await import("../inbox/stats.ts")).stats,
@@ -84,7 +83,7 @@ const show: Command<CliContext> = command<ShowFlags, [string]>({
 });
 
 const retry: Command<CliContext> = command<RetryFlags, []>({
-  loader: async () => (await import("../inbox/retry.ts")).retry,
+  loader: async () => (await import("../inbox/change.ts")).retry,
   parameters: { flags: retryFlags },
   docs: help(
     "Retry dead or unhandled events",
@@ -100,7 +99,7 @@ const retry: Command<CliContext> = command<RetryFlags, []>({
 });
 
 const discard: Command<CliContext> = command<DeadFlags, []>({
-  loader: async () => (await import("../inbox/discard.ts")).discard,
+  loader: async () => (await import("../inbox/change.ts")).discard,
   parameters: { flags: deadFlags },
   docs: help(
     "Delete dead events",
@@ -110,7 +109,7 @@ const discard: Command<CliContext> = command<DeadFlags, []>({
 });
 
 const purge: Command<CliContext> = command<PurgeFlags, []>({
-  loader: async () => (await import("../inbox/purge.ts")).purge,
+  loader: async () => (await import("../inbox/change.ts")).purge,
   parameters: { flags: purgeFlags },
   docs: help(
     "Delete events past their retention",

@@ -1,11 +1,16 @@
 import type { Command } from "@stricli/core";
-import { durationFlag } from "../flags/duration-flag.ts";
-import { switchFlag, textFlag, textsFlag, timeFlag } from "../flags/flag-kinds.ts";
-import { configFlag, jsonFlag } from "../flags/set-up-flags.ts";
+import {
+  configFlag,
+  durationFlag,
+  jsonFlag,
+  switchFlag,
+  textFlag,
+  textsFlag,
+  timeFlag,
+} from "../flags/flag-kinds.ts";
 import type { ListenFlags } from "../listen/session.ts";
-import { command } from "../program/command.ts";
+import { command, help } from "../program/command.ts";
 import type { CliContext } from "../program/context.ts";
-import { help } from "../program/help.ts";
 
 export const listen: Command<CliContext> = command<ListenFlags, []>({
   loader: async () => (await import("../listen/listen.ts")).listen,

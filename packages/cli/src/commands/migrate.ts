@@ -1,9 +1,8 @@
 import type { Command } from "@stricli/core";
-import { jsonFlag, setUpFlags } from "../flags/set-up-flags.ts";
+import { jsonFlag, setUpFlags } from "../flags/flag-kinds.ts";
 import type { MigrateFlags } from "../migrate/migrate.ts";
-import { command } from "../program/command.ts";
+import { command, help } from "../program/command.ts";
 import type { CliContext } from "../program/context.ts";
-import { help } from "../program/help.ts";
 
 export const migrate: Command<CliContext> = command<MigrateFlags, []>({
   loader: async () => (await import("../migrate/migrate.ts")).migrate,

@@ -1,8 +1,7 @@
 import type { Command } from "@stricli/core";
-import { type ReconcileFlags, reconcileFlags } from "../endpoint/reconcile-flags.ts";
-import { command } from "../program/command.ts";
+import { type ReconcileFlags, reconcileFlags } from "../endpoint/flags.ts";
+import { command, help } from "../program/command.ts";
 import type { CliContext } from "../program/context.ts";
-import { help } from "../program/help.ts";
 
 export const reconcile: Command<CliContext> = command<ReconcileFlags, []>({
   loader: async () => (await import("../endpoint/reconcile.ts")).reconcile,

@@ -1,8 +1,7 @@
 import type { Command } from "@stricli/core";
-import { type RotateFlags, rotateFlags } from "../endpoint/rotate-flags.ts";
-import { command } from "../program/command.ts";
+import { type RotateFlags, rotateFlags } from "../endpoint/flags.ts";
+import { command, help } from "../program/command.ts";
 import type { CliContext } from "../program/context.ts";
-import { help } from "../program/help.ts";
 
 export const rotate: Command<CliContext> = command<RotateFlags, []>({
   loader: async () => (await import("../endpoint/rotate.ts")).rotate,

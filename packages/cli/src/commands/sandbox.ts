@@ -1,11 +1,8 @@
 import type { Command } from "@stricli/core";
-import { switchFlag, textFlag } from "../flags/flag-kinds.ts";
-import { wholeNumber } from "../flags/number-flag.ts";
-import { command } from "../program/command.ts";
+import { switchFlag, textFlag, wholeNumber } from "../flags/flag-kinds.ts";
+import { command, help } from "../program/command.ts";
 import type { CliContext } from "../program/context.ts";
-import { help } from "../program/help.ts";
-import type { SandboxFlags } from "../sandbox/flags.ts";
-import { parseSetting } from "../sandbox/setting.ts";
+import { parseSetting, type SandboxFlags } from "../sandbox/flags.ts";
 
 export const sandbox: Command<CliContext> = command<SandboxFlags, []>({
   loader: async () => (await import("../sandbox/sandbox.ts")).sandbox,

@@ -1,9 +1,7 @@
 import type { Command } from "@stricli/core";
-import { wholeNumber } from "../flags/number-flag.ts";
-import { configFlag, jsonFlag } from "../flags/set-up-flags.ts";
-import { command } from "../program/command.ts";
+import { configFlag, jsonFlag, wholeNumber } from "../flags/flag-kinds.ts";
+import { command, help } from "../program/command.ts";
 import type { CliContext } from "../program/context.ts";
-import { help } from "../program/help.ts";
 import type { SendFlags } from "../send/send.ts";
 
 export const send: Command<CliContext> = command<SendFlags, [string]>({

@@ -1,10 +1,7 @@
 import type { Command } from "@stricli/core";
-import { timeFlag } from "../flags/flag-kinds.ts";
-import { wholeNumber } from "../flags/number-flag.ts";
-import { configFlag, jsonFlag } from "../flags/set-up-flags.ts";
-import { command } from "../program/command.ts";
+import { configFlag, jsonFlag, timeFlag, wholeNumber } from "../flags/flag-kinds.ts";
+import { command, help } from "../program/command.ts";
 import type { CliContext } from "../program/context.ts";
-import { help } from "../program/help.ts";
 import type { VerifyFlags } from "../verify/verify.ts";
 
 export const verify: Command<CliContext> = command<VerifyFlags, [string?]>({

@@ -1,9 +1,7 @@
 import type { Command } from "@stricli/core";
-import { wholeNumber } from "../flags/number-flag.ts";
-import { jsonFlag, setUpFlags } from "../flags/set-up-flags.ts";
-import { command } from "../program/command.ts";
+import { jsonFlag, setUpFlags, wholeNumber } from "../flags/flag-kinds.ts";
+import { command, help } from "../program/command.ts";
 import type { CliContext } from "../program/context.ts";
-import { help } from "../program/help.ts";
 import type { WorkFlags } from "../work/work.ts";
 
 export const work: Command<CliContext> = command<WorkFlags, []>({

@@ -1,20 +1,18 @@
-import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
-import { type Catalog, esimCatalog } from "@esim-webhooks/core";
-import { compareTypes, type Watermark } from "@esim-webhooks/endpoint";
+import type { ApiClient, ClientOptions, WebhookEndpoint } from "@esim-webhooks/client";
+import { type Catalog, esimCatalog, type StateStore, WebhookError } from "@esim-webhooks/core";
+import { compareTypes, readWatermark, type Watermark } from "@esim-webhooks/endpoint";
 import { clientOptions, openClient } from "../api/open-client.ts";
 import { shownText } from "../api/shown-record.ts";
 import { explainedFindings } from "../endpoint/explained-findings.ts";
-import { theEndpoint } from "../endpoint/the-endpoint.ts";
+import { theEndpoint } from "../endpoint/find-endpoint.ts";
 import type { CliProcess } from "../program/context.ts";
 import { explainedCall } from "../program/explained.ts";
-import { shellWord } from "../program/shell-word.ts";
+import { shellWord } from "../program/shell.ts";
+import { defaultState, isThere } from "../set-up/default-place.ts";
 import type { SetUp } from "../set-up/set-up.ts";
-import { counted } from "../terminal/quantities.ts";
+import { ago, counted, instant } from "../terminal/quantities.ts";
 import { type Check, check, failed, passed } from "./check.ts";
-import { checkHealth, checkKey, checkMissed } from "./delivery-checks.ts";
-import { newestDeliveries } from "./newest-deliveries.ts";
-import { checkReconciled, watermarkOf } from "./reconcile-check.ts";
-import { watchServiceClock } from "./service-clock.ts";
+import { checkHealth, checkKey, checkMissed, newestDeliveries } from "./delivery-checks.ts";
 import { currentKeys } from "./set-up-checks.ts";
 
 /** A service that is down should not hold up the other checks for long. */
@@ -122,5 +120,88 @@ function checkCall(name: string, look: () => Promise<Check>): Promise<Check> {
     look().catch((error: unknown) => {
       throw explainedCall(error);
     }),
+  );
+}
+
+/** Somebody who reconciles does it daily at least. The service lists events for 7 days. */
+const oldestMs = 2 * 24 * 60 * 60_000;
+
+/** How far reconciling has come with an endpoint, by the state of the set-up. Undefined if there is no state. Changes nothing. */
+async function watermarkOf(setUp: SetUp, reference: string): Promise<Watermark | undefined> {
+  const state = await existingState(setUp);
+  try {
+    return state && (await readWatermark(state, reference));
+  } catch (error) {
+    if (WebhookError.is(error) && (error.code as string) === "migration_missing") return undefined;
+    throw error;
+  } finally {
+    await state?.close?.();
+  }
+}
+
+/** Fails when somebody has reconciled the endpoint, and not lately. */
+export function checkReconciled(watermark: Watermark | undefined): Check {
+  if (watermark === undefined)
+    return passed("reconcile", "never yet: esim-webhooks reconcile --help says what it brings in");
+  const { settledTo } = watermark;
+  const now = Date.now();
+  if (now - settledTo.getTime() <= oldestMs)
+    return passed("reconcile", `the events are settled to ${ago(settledTo, now)}`);
+  return failed(
+    "reconcile",
+    `The events are settled to ${instant(settledTo)} only, and the service lists them for 7 days. Run esim-webhooks reconcile --every 5m, or createReconciler in a worker.`,
+  );
+}
+
+async function existingState({ config, place }: SetUp): Promise<StateStore | undefined> {
+  if (config.state !== undefined) return config.state;
+  const isDefault = config.target === undefined && config.store === undefined;
+  return isDefault && isThere(place) ? defaultState(place) : undefined;
+}
+
+type Fetch = NonNullable<ClientOptions["fetch"]>;
+
+/** How far the service's clock is ahead of ours: between these two, in ms. */
+interface Offset {
+  readonly least: number;
+  readonly most: number;
+}
+
+/** Reads the `Date` headers of the answers that a client gets: the client does not show them. */
+export interface ServiceClock {
+  /** Sends requests for the client. */
+  readonly fetch: Fetch;
+  check(): Check;
+}
+
+/** A tenth of the receivers' default tolerance. Clocks that are synchronised are never that far apart. */
+const mostSkewMs = 30_000;
+
+function watchServiceClock(send: Fetch): ServiceClock {
+  const offsets: Offset[] = [];
+  return {
+    async fetch(url, init) {
+      const sentAt = Date.now();
+      const response = await send(url, init);
+      const date = Date.parse(response.headers.get("date") ?? "");
+      // the header has whole seconds
+      if (!Number.isNaN(date)) offsets.push({ least: date - Date.now(), most: date + 1000 - sentAt });
+      return response;
+    },
+    check: () => checkOffset(offsets),
+  };
+}
+
+function checkOffset(offsets: readonly Offset[]): Check {
+  if (offsets.length === 0) return passed("api-clock", "not checked: the service's answers have no Date");
+  const least = Math.max(...offsets.map((offset) => offset.least));
+  const most = Math.min(...offsets.map((offset) => offset.most));
+  const skewMs = Math.max(least, -most, 0); // as far as the answers prove it
+  if (skewMs === 0) return passed("api-clock", "agrees with the service's clock");
+  const seconds = (skewMs / 1000).toFixed(1);
+  if (skewMs <= mostSkewMs) return passed("api-clock", `${seconds} s from the service's clock`);
+  return failed(
+    "api-clock",
+    `The service's clock is ${seconds} s ${least > 0 ? "ahead of" : "behind"} this machine's. Receivers refuse deliveries whose time is off by more than toleranceSeconds (300 by default). Synchronise this clock with NTP.`,
   );
 }

@@ -1,9 +1,8 @@
-import type { WebhookDelivery, WebhookEndpoint } from "@esim-webhooks/client";
-import { fateOf, newestMs, sentAtMs, type Watermark } from "@esim-webhooks/endpoint";
+import type { ApiClient, WebhookDelivery, WebhookEndpoint } from "@esim-webhooks/client";
+import { fateOf, newestMs, readDeliveries, sentAtMs, type Watermark } from "@esim-webhooks/endpoint";
 import { shownText } from "../api/shown-record.ts";
 import { ago, count, counted, instant } from "../terminal/quantities.ts";
 import { type Check, failed, passed } from "./check.ts";
-import type { NewestDeliveries } from "./newest-deliveries.ts";
 
 const recently = 100;
 const mostSkewMs = 60_000;
@@ -115,4 +114,26 @@ function wasSent(delivery: WebhookDelivery): boolean {
 
 function isSuccess(status: number | null): boolean {
   return status !== null && status >= 200 && status < 300;
+}
+
+/** The newest deliveries of an endpoint. */
+export interface NewestDeliveries {
+  /** As listed: newest first. */
+  readonly deliveries: readonly WebhookDelivery[];
+  /** Whether these are all deliveries of the last 7 days. */
+  readonly isAll: boolean;
+}
+
+/** As many calls fit into 2 s of the rate limit. A busy endpoint has more deliveries in 7 days than anybody would wait for. */
+const mostPages = 20;
+
+export async function newestDeliveries(api: ApiClient, reference: string): Promise<NewestDeliveries> {
+  const byId = new Map<string | WebhookDelivery, WebhookDelivery>(); // two pages can show the same delivery
+  let pages = 0;
+  for await (const { deliveries, end } of readDeliveries(api, reference)) {
+    for (const delivery of deliveries) byId.set(delivery.eventId ?? delivery, delivery);
+    pages += 1;
+    if (pages === mostPages && end === undefined) return { deliveries: [...byId.values()], isAll: false };
+  }
+  return { deliveries: [...byId.values()], isAll: true };
 }

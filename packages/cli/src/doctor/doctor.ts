@@ -1,16 +1,15 @@
-import type { SetUpFlags } from "../flags/set-up-flags.ts";
-import type { CliContext } from "../program/context.ts";
+import type { SetUpFlags } from "../flags/flag-kinds.ts";
+import type { CliContext, Output } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
-import type { Output } from "../program/output.ts";
 import { printable } from "../program/printable.ts";
 import { onWarning } from "../program/warnings.ts";
 import { readSetUp, type SetUp } from "../set-up/set-up.ts";
 import { checkApi } from "./api-checks.ts";
-import { checkChange } from "./change-check.ts";
 import { type Check, check, failed } from "./check.ts";
-import { checkDataFolder } from "./data-folder.ts";
 import {
+  checkChange,
   checkConfig,
+  checkDataFolder,
   checkHandlers,
   checkNode,
   checkReceiverOptions,

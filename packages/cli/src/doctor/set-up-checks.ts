@@ -1,9 +1,16 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, rmdir, statfs } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
 import { type Catalog, createKeyring, createProcessor, createWorker, esimCatalog } from "@esim-webhooks/core";
 import { memoryInbox } from "@esim-webhooks/core/testing";
+import { changeText } from "../endpoint/change-text.ts";
+import { naming } from "../program/explained.ts";
 import { checkReceiver } from "../serve/receiver-of.ts";
+import { isKeyStore } from "../set-up/key-place.ts";
 import { knownSecrets, requiredSecret } from "../set-up/known-secrets.ts";
-import { naming } from "../set-up/naming.ts";
+import { openModeOf } from "../set-up/place.ts";
 import type { SetUp } from "../set-up/set-up.ts";
+import { bytes } from "../terminal/quantities.ts";
 import { type Check, failed, passed } from "./check.ts";
 
 const oldestNode: readonly [number, number] = [22, 18];
@@ -61,4 +68,59 @@ export function checkHandlers({ handlers, file, catalog = esimCatalog as Catalog
   if (handlers === undefined) return passed("handlers", "none: events are stored, but not processed");
   naming(file, () => createProcessor<unknown>(handlers, { catalog }));
   return passed("handlers", Object.keys(handlers).join(", "));
+}
+
+/** Fails while a change of the keys is under way: if its run was killed, somebody has to finish it. Undefined if none is. */
+export async function checkChange({ secret }: SetUp): Promise<Check | undefined> {
+  if (!isKeyStore(secret)) return undefined;
+  const stored = await secret.read().catch(() => undefined); // the check of the secret says why
+  const change = stored?.record.change;
+  if (change === undefined) return undefined;
+  const { problem, remedy } = changeText(change);
+  return failed("change", `${problem} ${remedy}`);
+}
+
+/** With less room than this, a busy inbox may be full within the hour. */
+const leastFreeBytes = 100 * 1024 * 1024;
+
+/**
+ * Checks that files can be made in the folder of embedded data, or where it will be, and that its disk has room. Says when other
+ * users can use it.
+ */
+export async function checkDataFolder(folder: string, leastFree: number = leastFreeBytes): Promise<Check> {
+  const existing = nearestExisting(resolve(folder));
+  try {
+    await rmdir(await mkdtemp(join(existing, ".esim-webhooks-")));
+  } catch (error) {
+    const { code = "" } = error as NodeJS.ErrnoException;
+    return isFull(code) ? full(folder, 0) : unwritable(folder, code);
+  }
+  const { bavail, bsize } = await statfs(existing);
+  const free = bavail * bsize;
+  if (free < leastFree) return full(folder, free);
+  // not a failure: a volume of a container may have to have such a mode
+  const openMode = existing === resolve(folder) ? await openModeOf(folder) : undefined;
+  return passed("folder", [`${folder}; ${bytes(free)} free`, openMode].filter(Boolean).join(". "));
+}
+
+function nearestExisting(path: string): string {
+  return existsSync(path) || dirname(path) === path ? path : nearestExisting(dirname(path));
+}
+
+function isFull(code: string): boolean {
+  return code === "ENOSPC" || code === "EDQUOT";
+}
+
+function full(folder: string, free: number): Check {
+  return failed(
+    "folder",
+    `The disk of ${folder} has ${bytes(free)} left. Free space on it, or name another folder with --data-dir.`,
+  );
+}
+
+function unwritable(folder: string, code: string): Check {
+  return failed(
+    "folder",
+    `No file can be made in ${folder} (${code}). Give this user the right to write there, or name another folder with --data-dir.`,
+  );
 }

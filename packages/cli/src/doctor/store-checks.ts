@@ -1,15 +1,14 @@
-import type { Lifecycle } from "@esim-webhooks/core";
-import { durableStores, hasRole } from "@esim-webhooks/core/kit";
+import { stat } from "node:fs/promises";
+import type { InboxAdmin, InboxStats, Lifecycle, WebhookError } from "@esim-webhooks/core";
+import { durableStores, hasRole, pageOf } from "@esim-webhooks/core/kit";
+import { errorCodeOf } from "../program/exit-code.ts";
 import { fileIn, isThere } from "../set-up/default-place.ts";
 import { namingStore } from "../set-up/named-store.ts";
 import { findInbox, findTarget, type OpenInbox, type OpenTarget } from "../set-up/open-target.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import { openLeftBehind } from "../set-up/waiting.ts";
-import { type Check, check, failed, passed } from "./check.ts";
-import { checkDead } from "./dead-check.ts";
-import { checkFile } from "./file-check.ts";
-import { checkSilence } from "./silence-check.ts";
-import { checkWaiting } from "./waiting-check.ts";
+import { ago, bytes, counted, instant, span } from "../terminal/quantities.ts";
+import { type Check, check, failed, passed, warned } from "./check.ts";
 
 /** As much of a store or an inbox as doctor looks at. */
 type Opened = Partial<Lifecycle> & { readonly capabilities?: { readonly durable: boolean } };
@@ -113,4 +112,93 @@ async function checkClock(opened: Partial<Lifecycle>): Promise<Check> {
         "clock",
         `${(skewMs / 1000).toFixed(1)} s from the database's clock. Synchronise both clocks with NTP.`,
       );
+}
+
+/** A due event that waits longer than this is not waiting for its turn: no worker runs, or the workers are too slow. */
+const longestWaitMs = 15 * 60_000;
+
+/** Says what waits in the inbox. Fails when the oldest due event has waited too long. */
+export async function checkWaiting(inbox: Pick<InboxAdmin, "stats">, hasHandlers: boolean): Promise<Check> {
+  const stats = await inbox.stats();
+  const found = summary(stats);
+  if ((stats.oldestReadyMs ?? 0) <= longestWaitMs) return passed("waiting", found);
+  const remedy = hasHandlers
+    ? "Run esim-webhooks work, or serve, which processes them too unless the config has a store."
+    : "Add handlers to a config file, and run esim-webhooks work.";
+  return failed("waiting", `${found}. ${remedy}`);
+}
+
+function summary({ states, oldestReadyMs }: InboxStats): string {
+  const waiting = states.ready + states.leased;
+  return [
+    waiting === 0 ? "no event waits" : counted(waiting, "event waits", "events wait"),
+    ...(oldestReadyMs === null ? [] : [`the oldest has been due for ${span(oldestReadyMs)}`]),
+    ...(states.unhandled > 0
+      ? [
+          `${states.unhandled} unhandled: once there are handlers, esim-webhooks inbox retry --status unhandled`,
+        ]
+      : []),
+  ].join("; ");
+}
+
+const remedy = "Check that the endpoint is active and that its URL reaches the receiver";
+
+/** Warns when the last delivery is longer ago than `silenceMs`: no failure, since a small partner may have quiet days. */
+async function checkSilence(
+  { stats, capabilities }: Pick<InboxAdmin, "stats" | "capabilities">,
+  silenceMs: number,
+  now: number = Date.now(),
+): Promise<Check> {
+  const { lastReceivedAt } = await stats();
+  if (lastReceivedAt === null)
+    return warned(
+      "silence",
+      `The inbox has no delivery: it is new, or received none in the ${span(capabilities.retentionMs)} that it keeps done events. ${remedy}.`,
+    );
+  if (now - lastReceivedAt.getTime() <= silenceMs)
+    return passed("silence", `the last delivery was received ${ago(lastReceivedAt, now)}`);
+  return warned(
+    "silence",
+    `The last delivery was received at ${instant(lastReceivedAt)}, more than ${span(silenceMs)} ago. ${remedy}; if so few events are usual, raise --silence.`,
+  );
+}
+
+/** Fails while the inbox has dead events: nobody tries them again until an operator redrives or discards them. */
+async function checkDead(inbox: Pick<InboxAdmin, "count">): Promise<Check> {
+  const dead = await inbox.count({ state: "dead" });
+  if (dead === 0) return passed("dead", "no event is dead");
+  return failed(
+    "dead",
+    `${counted(dead, "event is", "events are")} dead and not tried again. See why: esim-webhooks inbox errors. Fix the cause and redrive them, esim-webhooks inbox retry; or delete them, esim-webhooks inbox discard.`,
+  );
+}
+
+/** A larger file takes too long to read: a gigabyte takes about a second when it is in memory, and as long as the disk takes when it is not. */
+const mostBytes = 1024 ** 3;
+
+/** Looks for damage in the file of the embedded inbox, which opens well as long as nobody needs the damaged part. */
+export async function checkFile(path: string, most: number = mostBytes): Promise<Check> {
+  const { size } = await stat(path);
+  if (size > most) {
+    return passed(
+      "file",
+      `${path} was not searched for damage, since it has ${bytes(size)}: sqlite3 ${path} "pragma quick_check(1)" reads all of it`,
+    );
+  }
+  const { sqliteCheck } = await import("@esim-webhooks/store-sqlite");
+  try {
+    await sqliteCheck({ path });
+    return passed("file", `no damage in the ${bytes(size)} of ${path}`);
+  } catch (error) {
+    const code = errorCodeOf(error);
+    if (code !== "database_corrupt") throw error;
+    const { problem } = error as WebhookError; // its remedy is for code
+    return {
+      ...failed(
+        "file",
+        `${problem} Stop what uses it, keep a copy, and restore a backup: ${pageOf("docs/runbook.md")} says how under "We lost the database". What came after the backup, esim-webhooks reconcile brings in.`,
+      ),
+      code,
+    };
+  }
 }

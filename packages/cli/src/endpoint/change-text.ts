@@ -1,6 +1,6 @@
 import { type KeyRecord, type KeyStore, WebhookError } from "@esim-webhooks/core";
 import { type EndpointErrorCode, explainChange } from "@esim-webhooks/endpoint";
-import { shellWord } from "../program/shell-word.ts";
+import { shellWord } from "../program/shell.ts";
 
 export type Change = NonNullable<KeyRecord["change"]>;
 

@@ -1,32 +1,38 @@
 import { resolve } from "node:path";
+import type { ApiClient } from "@esim-webhooks/client";
+import type { Logger } from "@esim-webhooks/core";
 import type { FileKeySource } from "@esim-webhooks/core/key-file";
 import {
   type EndpointFinding,
   type EndpointWish,
   type EnsuredEndpoint,
   ensureEndpoint,
+  isSameUrl,
   type ReplacedEndpoint,
+  reconcile,
+  replaceEndpoint,
 } from "@esim-webhooks/endpoint";
-import { endpointUrl } from "../api/endpoint-url.ts";
+import { withApi } from "../api/open-client.ts";
 import { shownRecord, shownText } from "../api/shown-record.ts";
-import { withApi } from "../api/with-api.ts";
-import type { CliContext } from "../program/context.ts";
+import { commandLogger } from "../log/command-logger.ts";
+import type { CliContext, Output } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
 import { explained } from "../program/explained.ts";
-import type { Output } from "../program/output.ts";
 import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
-import { flagsOf, shellWord } from "../program/shell-word.ts";
+import { flagsOf, shellWord } from "../program/shell.ts";
 import { interruptedBy, stopSignal } from "../program/stopping.ts";
+import { endpointUrl } from "../send/receiver-url.ts";
 import { keyPlaceOf } from "../set-up/key-place.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import { counted } from "../terminal/quantities.ts";
 import { explainedChange } from "./change-text.ts";
-import type { EnsureFlags } from "./ensure-flags.ts";
 import { explainedFindings } from "./explained-findings.ts";
+import { allEndpoints } from "./find-endpoint.ts";
+import type { EnsureFlags } from "./flags.ts";
 import { refuseNoFile } from "./key-file.ts";
-import { refuseOtherSlash } from "./other-slash.ts";
-import { replace } from "./replace.ts";
+import { openReconcileTarget } from "./reconcile-target.ts";
+import { withoutReports } from "./reconcile-view.ts";
 
 /** Finds the endpoint of a URL or registers it, and says what is wrong with it; or replaces it by one that is as wished. */
 export async function ensure(this: CliContext, flags: EnsureFlags, url: string): Promise<void> {
@@ -135,4 +141,58 @@ export function printFindings(output: Output, findings: readonly EndpointFinding
       `${output.style("red", "✘")}  ${output.style("bold", code)}: ${printable(`${problem} ${remedy}`)}`,
     );
   }
+}
+
+/** Replaces the endpoint of a URL; what the first one has goes to the target of the set-up. */
+export async function replace(
+  api: ApiClient,
+  setUp: SetUp,
+  wish: EndpointWish<unknown>,
+  { since, acceptLoss }: EnsureFlags,
+  output: Output,
+): Promise<ReplacedEndpoint> {
+  const { target, options, close } = await openReconcileTarget(setUp);
+  const logger = commandLogger({ write: output.note, json: false, style: output.styleNote });
+  const steps: Logger = { ...logger, info: (_, message) => output.note(printable(message ?? "")) };
+  output.note("While there are two endpoints, one event may come under two ids, and is handled twice then.");
+  try {
+    return await replaceEndpoint<unknown>(api, {
+      ...wish,
+      acceptLoss,
+      logger: steps,
+      reconcile: ({ endpoint, ...pass }) =>
+        reconcile<unknown>(api, endpoint, target, {
+          ...options,
+          since,
+          ...pass,
+          logger: withoutReports(logger),
+        }),
+    });
+  } finally {
+    await close();
+  }
+}
+
+/** A slash too many would register a second endpoint for a receiver that has one. Throws `invalid_usage`. */
+export async function refuseOtherSlash(api: ApiClient, url: string): Promise<void> {
+  const all = await allEndpoints(api);
+  const other = all.find((endpoint) => differsInSlash(endpoint.url, url));
+  if (other === undefined || all.some((endpoint) => isSameUrl(endpoint.url, url))) return;
+  throw new ProgramError(
+    "invalid_usage",
+    `The client has no endpoint for ${printable(url)}, but ${printable(other.webhookEndpointReference)} for ${printable(shownText(other.url, false))}: only the slash at the end differs.`,
+    "Write the URL of that endpoint. If you want two, register the second one with esim-webhooks api endpoints create.",
+  );
+}
+
+/** Whether two URLs are the same but for a slash at the end of their paths: to a service they are two, to most receivers one. */
+export function differsInSlash(one: string, other: string): boolean {
+  return !isSameUrl(one, other) && withoutSlash(one) === withoutSlash(other);
+}
+
+function withoutSlash(text: string): string {
+  const url = URL.parse(text);
+  if (url === null) return text;
+  url.pathname = url.pathname.replace(/\/+$/, "");
+  return url.href;
 }

@@ -1,5 +1,5 @@
 import { type EndpointFinding, isSameUrl } from "@esim-webhooks/endpoint";
-import { shellWord } from "../program/shell-word.ts";
+import { shellWord } from "../program/shell.ts";
 import { type Change, changeText } from "./change-text.ts";
 
 /** What the command that found something knows. */

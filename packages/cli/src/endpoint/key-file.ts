@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { mkdir, readFile, realpath, rmdir, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { WebhookError } from "@esim-webhooks/core";
-import { fullDisk } from "../program/full-disk.ts";
+import { fullDisk } from "../program/error-text.ts";
 import { ProgramError } from "../program/program-error.ts";
 
 /**

@@ -1,9 +1,14 @@
 import type { StateStore } from "@esim-webhooks/core";
 import type { ReconcileSetup, ReconcileTarget } from "@esim-webhooks/endpoint";
-import { type ImportTarget, importTarget, untouchedTarget } from "../import/import-target.ts";
 import { isThere } from "../set-up/default-place.ts";
-import { findState, openState } from "../set-up/open-state.ts";
-import { openTarget } from "../set-up/open-target.ts";
+import {
+  findState,
+  type ImportTarget,
+  importTarget,
+  openState,
+  openTarget,
+  untouchedTarget,
+} from "../set-up/open-target.ts";
 import type { Patience } from "../set-up/prepared.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 

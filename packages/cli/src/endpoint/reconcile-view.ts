@@ -1,9 +1,16 @@
-import type { ReconcileLedger, ReconcileReport } from "@esim-webhooks/endpoint";
+import type { Logger } from "@esim-webhooks/core";
+import {
+  observeReconciliations,
+  type ReconcileLedger,
+  type ReconcileMessage,
+  type ReconcileReport,
+} from "@esim-webhooks/endpoint";
+import type { Output } from "../program/context.ts";
+import { type ExitCode, exitCodes } from "../program/exit-code.ts";
 import { printable } from "../program/printable.ts";
-import type { Layout } from "../terminal/layout.ts";
 import { ledgerTable } from "../terminal/ledger-table.ts";
-import { type Tone, unpainted } from "../terminal/paint.ts";
 import { count, counted, instant, span } from "../terminal/quantities.ts";
+import { type Layout, type Tone, unpainted } from "../terminal/text.ts";
 
 export interface ReconcileView extends Layout {
   /** How long the pass took, in ms. */
@@ -46,7 +53,7 @@ export function reconcileView(report: ReconcileReport, view: ReconcileView): str
 }
 
 /** What the pass brought in, by what the service says of it: `3 that the service had given up, 1 acknowledged and lost`. */
-export function broughtIn({ missed, acknowledgedAndLost }: ReconcileReport["recovered"]): string {
+function broughtIn({ missed, acknowledgedAndLost }: ReconcileReport["recovered"]): string {
   return [
     ...(missed > 0 ? [`${count(missed)} not delivered`] : []),
     ...(acknowledgedAndLost > 0 ? [`${count(acknowledgedAndLost)} acknowledged and lost`] : []),
@@ -145,4 +152,59 @@ function findings(
 function listOf(ids: readonly string[], total: number): string[] {
   const more = total - ids.length;
   return [...ids.map((id) => `  ${printable(id)}`), ...(more > 0 ? [`  and ${count(more)} more`] : [])];
+}
+
+/** The exit code after a pass: 3 if something was missing, did not get through, or is lost. */
+export function exitCodeOf({ interrupted, dryRun, ledger, recovered, ids, lost }: ReconcileReport): ExitCode {
+  if (interrupted) return exitCodes.interrupted;
+  const missing = recovered.missed + recovered.acknowledgedAndLost;
+  const refused = dryRun ? 0 : refusedIn({ ledger, ids });
+  return missing + refused > 0 || lost !== null ? exitCodes.problem : exitCodes.ok;
+}
+
+/** Whether somebody has to look into the pass of a rotation. What the rotation itself cost, and is in now, is none of it. */
+export function needsLook({ ledger, recovered, ids, lost }: ReconcileReport): boolean {
+  return refusedIn({ ledger, ids }) + recovered.acknowledgedAndLost > 0 || lost !== null;
+}
+
+function refusedIn({ ledger, ids }: Pick<ReconcileReport, "ledger" | "ids">): number {
+  return ledger.conflict + ledger.rejected + ids.invalid.length + ids.unstorable.length;
+}
+
+/** Prints a line for each pass that found something. Returns a function that stops it. */
+export function printPasses(output: Output, { json = false }: { readonly json?: boolean }): () => void {
+  return observeReconciliations((message) => {
+    if (!hasFound(message)) return;
+    if (json) output.json({ time: new Date().toISOString(), ...message });
+    else output.data(lineOf(message));
+  });
+}
+
+function hasFound({ outcome, ledger, lost }: ReconcileMessage): boolean {
+  return outcome !== "running" && (ledger.stored + ledger.rejected > 0 || lost !== null);
+}
+
+function lineOf({ ledger, recovered, failing, lost }: ReconcileMessage): string {
+  const parts = [
+    ...(ledger.stored > 0 ? [`${counted(ledger.stored, "event")} brought in (${broughtIn(recovered)})`] : []),
+    ...(ledger.rejected > 0 ? [`${count(ledger.rejected)} whose handlers failed`] : []),
+    ...(failing > 0 ? [`${count(failing)} tried again later`] : []),
+    ...(lost === null
+      ? []
+      : [
+          `events from ${instant(new Date(lost.from))} to ${instant(new Date(lost.to))} are no longer listed`,
+        ]),
+  ];
+  const alarm = recovered.acknowledgedAndLost > 0 || lost !== null ? "ALARM  " : "";
+  return `${instant(new Date())}  ${alarm}${parts.join(", ")}`;
+}
+
+/** The logger of a pass whose report the command prints itself. */
+export function withoutReports(logger: Logger): Logger {
+  return {
+    ...logger,
+    info: (fields, message) => {
+      if (typeof fields !== "object" || !("ledger" in fields)) logger.info(fields, message);
+    },
+  };
 }

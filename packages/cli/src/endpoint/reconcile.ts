@@ -1,7 +1,7 @@
 import { type ApiClient, ApiError } from "@esim-webhooks/client";
 import { type Logger, WebhookError } from "@esim-webhooks/core";
 import { createReconciler, reconcile as makePass, type ReconcileSetup } from "@esim-webhooks/endpoint";
-import { withApi } from "../api/with-api.ts";
+import { withApi } from "../api/open-client.ts";
 import { commandLogger } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
 import { explained } from "../program/explained.ts";
@@ -10,20 +10,15 @@ import { ProgramError } from "../program/program-error.ts";
 import { stopSignal } from "../program/stopping.ts";
 import { storeOf } from "../set-up/named-store.ts";
 import type { Patience } from "../set-up/prepared.ts";
-import { layoutFor } from "../terminal/layout.ts";
-import { awaitEndpoint } from "./await-endpoint.ts";
-import { printPasses } from "./print-passes.ts";
-import type { ReconcileFlags } from "./reconcile-flags.ts";
+import { layoutFor } from "../terminal/text.ts";
+import { awaitEndpoint, goneEndpoint, theEndpoint, tryAgain } from "./find-endpoint.ts";
+import type { ReconcileFlags } from "./flags.ts";
 import {
   type OpenReconcileTarget,
   openReconcileTarget,
   untouchedReconcileTarget,
 } from "./reconcile-target.ts";
-import { exitCodeOf } from "./reconcile-verdict.ts";
-import { reconcileView } from "./reconcile-view.ts";
-import { goneEndpoint, theEndpoint } from "./the-endpoint.ts";
-import { tryAgain } from "./try-again.ts";
-import { withoutReports } from "./without-reports.ts";
+import { exitCodeOf, printPasses, reconcileView, withoutReports } from "./reconcile-view.ts";
 
 /** Brings in what the listing of the endpoint has and the target does not: once, or until it is stopped. */
 export async function reconcile(this: CliContext, flags: ReconcileFlags): Promise<void> {

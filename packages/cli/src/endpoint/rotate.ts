@@ -9,25 +9,22 @@ import {
   reconcile,
   rotateSecret,
 } from "@esim-webhooks/endpoint";
-import { withApi } from "../api/with-api.ts";
-import type { CliContext } from "../program/context.ts";
+import { withApi } from "../api/open-client.ts";
+import type { CliContext, Output } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
 import { explained } from "../program/explained.ts";
-import type { Output } from "../program/output.ts";
 import { printable } from "../program/printable.ts";
 import { interruptedBy, stopSignal } from "../program/stopping.ts";
 import { keyPlaceOf } from "../set-up/key-place.ts";
 import { hasInbox } from "../set-up/open-target.ts";
-import { layoutFor } from "../terminal/layout.ts";
 import { counted, span } from "../terminal/quantities.ts";
+import { layoutFor } from "../terminal/text.ts";
 import { explainedChange } from "./change-text.ts";
+import { theEndpoint } from "./find-endpoint.ts";
+import type { RotateFlags } from "./flags.ts";
 import { refuseUnfitForRotation } from "./key-file.ts";
 import { openReconcileTarget, untouchedReconcileTarget } from "./reconcile-target.ts";
-import { needsLook } from "./reconcile-verdict.ts";
-import { reconcileView } from "./reconcile-view.ts";
-import type { RotateFlags } from "./rotate-flags.ts";
-import { theEndpoint } from "./the-endpoint.ts";
-import { withoutReports } from "./without-reports.ts";
+import { needsLook, reconcileView, withoutReports } from "./reconcile-view.ts";
 
 /** Rotates the secret of an endpoint, or continues the rotation that an earlier run has begun. */
 export async function rotate(this: CliContext, flags: RotateFlags): Promise<void> {

@@ -1,5 +1,5 @@
 import { suggest } from "@esim-webhooks/core/kit";
-import type { Output } from "../program/output.ts";
+import type { Output } from "../program/context.ts";
 import { printable } from "../program/printable.ts";
 
 /** The known types that a type or a family, such as `esim.lifecycle.*`, matches. */

@@ -1,14 +1,16 @@
 import type { FlagParametersForType } from "@stricli/core";
 import {
   idsFlag,
+  jsonFlag,
   type OptionalFlag,
+  type SetUpFlags,
+  setUpFlags,
   switchFlag,
   textFlag,
   textsFlag,
   timeFlag,
+  wholeNumber,
 } from "../flags/flag-kinds.ts";
-import { wholeNumber } from "../flags/number-flag.ts";
-import { jsonFlag, type SetUpFlags, setUpFlags } from "../flags/set-up-flags.ts";
 import type { CliContext } from "../program/context.ts";
 import { ProgramError } from "../program/program-error.ts";
 

@@ -3,19 +3,19 @@ import { type ImportReport, importDeliveries } from "@esim-webhooks/import";
 import { warnOfUnknownTypes } from "../flags/types-flag.ts";
 import { commandLogger } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
-import { type Called, explained } from "../program/explained.ts";
+import { type ExitCode, exitCodes } from "../program/exit-code.ts";
+import { type Called, explained, explainedText } from "../program/explained.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { stopSignal } from "../program/stopping.ts";
 import { knownSecrets } from "../set-up/known-secrets.ts";
-import { openTarget } from "../set-up/open-target.ts";
+import { type ImportTarget, importTarget, openTarget, untouchedTarget } from "../set-up/open-target.ts";
 import { readSetUp, type SetUp } from "../set-up/set-up.ts";
-import { layoutFor } from "../terminal/layout.ts";
+import { count, counted } from "../terminal/quantities.ts";
+import { layoutFor } from "../terminal/text.ts";
 import { type DumpFile, openDump } from "./dump-file.ts";
 import type { ImportFlags } from "./flags.ts";
-import { type ImportTarget, importTarget, untouchedTarget } from "./import-target.ts";
 import { createMeter } from "./meter.ts";
 import { reportView } from "./report-view.ts";
-import { verdictOn } from "./verdict.ts";
 
 /** Opens the dump and the target, imports, and reports. */
 export async function importDump(this: CliContext, flags: ImportFlags, path: string): Promise<void> {
@@ -146,4 +146,39 @@ function unwritable(cause: NodeJS.ErrnoException): ProgramError {
     "Choose other places with --rejects and --checkpoint.",
     { cause },
   );
+}
+
+/** The exit code after an import, and the messages besides the report. */
+export function verdictOn(
+  { ledger, types, damage, interrupted, resumedAfter }: ImportReport,
+  { checkpointFile }: Pick<DumpFile, "checkpointFile">,
+): { readonly exitCode: ExitCode; readonly notes: readonly string[] } {
+  const bad = ledger.conflict + ledger.invalid + ledger.rejected;
+  const isOfAnotherShape = ledger.read > 0 && types["(none)"]?.invalid === ledger.read;
+  const notes = [
+    ...(resumedAfter > 0
+      ? [`Continued after the ${counted(resumedAfter, "record")} of an earlier run.`]
+      : []),
+    ...(damage ? [`Error (${damage.code}): ${explainedText(damage, { command: "import" })}`] : []),
+    ...(interrupted
+      ? [`Interrupted after ${counted(ledger.read, "record")}. ${howToContinue(checkpointFile)}`]
+      : []),
+    ...(!interrupted && bad > 0
+      ? [`${count(bad)} of ${counted(ledger.read, "record")} did not get through.`]
+      : []),
+    ...(isOfAnotherShape
+      ? [
+          "None of them is an event. If their fields have other names, name those with --map eventId=id,payload=body.",
+        ]
+      : []),
+  ];
+  if (interrupted) return { exitCode: exitCodes.interrupted, notes };
+  return { exitCode: bad > 0 || damage ? exitCodes.problem : exitCodes.ok, notes };
+}
+
+function howToContinue(checkpointFile: string | undefined): string {
+  const again = "Run the same command again";
+  return checkpointFile === undefined
+    ? `${again}: what was imported counts as duplicate.`
+    : `${again} to continue.`;
 }

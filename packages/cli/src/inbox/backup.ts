@@ -1,8 +1,12 @@
+import { existsSync, statSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import type { CliContext } from "../program/context.ts";
+import { ProgramError } from "../program/program-error.ts";
+import { fileIn } from "../set-up/default-place.ts";
+import { nameOf } from "../set-up/place.ts";
+import { dataDirOf } from "../set-up/set-up.ts";
 import { bytes } from "../terminal/quantities.ts";
-import { embeddedFile } from "./embedded-file.ts";
-import type { BackupFlags } from "./flags.ts";
+import type { BackupFlags, FileFlags } from "./flags.ts";
 
 /** Copies the file of an embedded inbox to another file, while others use it. */
 export async function backup(this: CliContext, flags: BackupFlags, file: string): Promise<void> {
@@ -12,4 +16,38 @@ export async function backup(this: CliContext, flags: BackupFlags, file: string)
   const { size } = await stat(file);
   if (flags.json) return this.output.json({ file, bytes: size });
   this.output.data(`Backed up ${where} to ${file}: ${bytes(size)}.`);
+}
+
+/** The file of an embedded inbox. `where` is for messages. */
+export interface EmbeddedFile {
+  readonly path: string;
+  readonly where: string;
+}
+
+/** The file that the flags name, else the default one. Throws when there is none: opening it would create one. */
+export function embeddedFile(context: CliContext, { from, dataDir }: FileFlags): EmbeddedFile {
+  if (from !== undefined && dataDir !== undefined) {
+    throw new ProgramError(
+      "invalid_usage",
+      "--from and --data-dir both name an inbox.",
+      "Remove one of them.",
+    );
+  }
+  const folder = dataDirOf(context, dataDir);
+  const path = from ?? fileIn(folder);
+  if (!existsSync(path)) {
+    throw new ProgramError(
+      "unreadable_file",
+      `There is no file ${path}.`,
+      "Name the folder of the embedded inbox with --data-dir, or its SQLite file with --from.",
+    );
+  }
+  if (statSync(path).isDirectory()) {
+    throw new ProgramError(
+      "invalid_usage",
+      `${path} is a folder.`,
+      "Name the SQLite file in it with --from, or the folder of the embedded inbox with --data-dir.",
+    );
+  }
+  return { path, where: from === undefined ? nameOf({ dataDir: folder }) : `the inbox in ${from}` };
 }

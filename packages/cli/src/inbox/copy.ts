@@ -1,15 +1,14 @@
-import type { CopySource } from "@esim-webhooks/core/kit";
+import type { CopySource, CopyTarget, DifferentEvent } from "@esim-webhooks/core/kit";
 import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
+import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
-import { nameOf } from "../set-up/place.ts";
-import { layoutFor } from "../terminal/layout.ts";
-import { counted } from "../terminal/quantities.ts";
-import { type CopyLedger, copyRecords } from "./copy-records.ts";
-import { copyView } from "./copy-view.ts";
-import { embeddedFile } from "./embedded-file.ts";
+import { isPostgresUrl, nameOf } from "../set-up/place.ts";
+import { count, counted } from "../terminal/quantities.ts";
+import { table } from "../terminal/table.ts";
+import { type Layout, layoutFor } from "../terminal/text.ts";
+import { embeddedFile } from "./backup.ts";
 import type { CopyFlags } from "./flags.ts";
-import { targetUrl } from "./target-url.ts";
 
 const timeoutMs = 30_000; // nobody waits for an answer: a busy server may take longer than for a delivery
 
@@ -81,5 +80,99 @@ async function whileUnused(
     "inbox_in_use",
     `Another process wrote to ${where} while it was copied, so events in Postgres may be out of date.`,
     "Stop serve and work, and run the same command again, which brings them up to date.",
+  );
+}
+
+/** What became of the events: read = copied + updated + alreadyThere + the length of `different`. */
+export interface CopyLedger {
+  readonly read: number;
+  readonly copied: number;
+  readonly updated: number;
+  /** Left as they are: in the same state, or done. */
+  readonly alreadyThere: number;
+  /** Left as they are, in another state. */
+  readonly different: readonly DifferentEvent[];
+  /** The names of the small states that were left with another value. */
+  readonly differentStates: readonly string[];
+}
+
+/** Copies everything that the source keeps. This can be done again, after a failure or after the source was used again. */
+export async function copyRecords(source: CopySource, target: CopyTarget): Promise<CopyLedger> {
+  let [read, copied, updated] = [0, 0, 0];
+  const different: DifferentEvent[] = [];
+  const differentStates: string[] = [];
+  for await (const records of source.events()) {
+    const result = await target.copyEvents(records);
+    read += records.length;
+    copied += result.inserted;
+    updated += result.updated;
+    different.push(...result.different);
+  }
+  for await (const records of source.latest()) await target.copyLatest(records);
+  for await (const records of source.states()) differentStates.push(...(await target.copyStates(records)));
+  const alreadyThere = read - copied - updated - different.length;
+  return { read, copied, updated, alreadyThere, different, differentStates };
+}
+
+const mostNamed = 50;
+
+/** The ledger of a copy as a table: what became of the events, then the sum. Then the events and small states that differ. */
+export function copyView(ledger: CopyLedger, layout: Layout): string[] {
+  const { read, copied, updated, alreadyThere, different } = ledger;
+  const columns = [{ title: "LEDGER" }, { title: "EVENTS", align: "right" as const }, { title: "" }];
+  const row = (name: string, events: number, meaning: string) => [
+    name,
+    count(events),
+    { text: events > 0 ? meaning : "", tone: "faint" as const },
+  ];
+  const rows = [
+    row("copied", copied, ""),
+    row("updated", updated, "to what the embedded inbox says now"),
+    row("already there", alreadyThere, "left as they are"),
+    row("different", different.length, "left as they are"),
+    row("read", read, ""),
+  ];
+  return [...table(columns, rows, layout), ...differences(ledger, layout)];
+}
+
+function differences({ different, differentStates }: CopyLedger, layout: Layout): string[] {
+  const rows = [
+    ...different.map(({ source, id, state, targetState }) => [id, source, state, targetState]),
+    ...differentStates.map((name) => [name, "(small state)", "another value", "another value"]),
+  ];
+  if (rows.length === 0) return [];
+  const columns = ["DIFFERENT", "SOURCE", "EMBEDDED", "POSTGRES"].map((title) => ({ title }));
+  const named = rows.slice(0, mostNamed).map((cells) => cells.map(printable));
+  const more = rows.length - named.length;
+  return [
+    "",
+    ...table(columns, named, layout),
+    ...(more > 0 ? [`… and ${count(more)} more: --json names all`] : []),
+  ];
+}
+
+/** The Postgres to copy to: `--to`, else `DATABASE_URL`. Throws `invalid_usage` for none, and for a password in `--to`. */
+export function targetUrl(to: string | undefined, { DATABASE_URL }: NodeJS.ProcessEnv): string {
+  const url = to ?? DATABASE_URL;
+  if (!url) {
+    throw new ProgramError(
+      "invalid_usage",
+      "There is no Postgres to copy to.",
+      "Set DATABASE_URL, or add --to postgres://user@host/database.",
+    );
+  }
+  const { password, searchParams } = URL.parse(url) ?? {};
+  if (to !== undefined && (password || searchParams?.has("password"))) {
+    throw new ProgramError(
+      "invalid_usage",
+      "--to contains a password, which other processes can read.",
+      "Set DATABASE_URL to this URL, and leave --to out; or remove the password, and set PGPASSWORD.",
+    );
+  }
+  if (isPostgresUrl(url)) return url;
+  throw new ProgramError(
+    "invalid_usage",
+    `${to === undefined ? "DATABASE_URL" : "--to"} is not a postgres:// URL.`, // which may contain a password
+    "Write postgres://user@host:port/database.",
   );
 }

@@ -1,12 +1,41 @@
 import type { InboxState } from "@esim-webhooks/core";
 import type { FlagParametersForType } from "@stricli/core";
-import { idsFlag, switchFlag, textFlag, textsFlag, timeFlag } from "../flags/flag-kinds.ts";
-import { limitFlag } from "../flags/number-flag.ts";
-import { jsonFlag, revealFlag, type SetUpFlags, setUpFlags } from "../flags/set-up-flags.ts";
+import {
+  idsFlag,
+  jsonFlag,
+  limitFlag,
+  revealFlag,
+  type SetUpFlags,
+  setUpFlags,
+  switchFlag,
+  textFlag,
+  textsFlag,
+  timeFlag,
+} from "../flags/flag-kinds.ts";
 import type { CliContext } from "../program/context.ts";
-import type { ActionFlags } from "./action.ts";
-import type { FileFlags } from "./embedded-file.ts";
-import type { FilterFlags } from "./filter.ts";
+
+/** The flags that name the file of an embedded inbox. */
+export interface FileFlags {
+  readonly from?: string;
+  readonly dataDir?: string;
+}
+
+export interface ActionFlags {
+  readonly limit: number;
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+  readonly json?: boolean;
+}
+
+/** The flags that select events. */
+export interface FilterFlags {
+  readonly source?: string;
+  readonly types?: readonly string[];
+  readonly since?: Date;
+  readonly until?: Date;
+  readonly id?: readonly string[];
+  readonly error?: string;
+}
 
 /** The flags of the inbox commands that take any inbox. */
 export interface InboxFlags extends SetUpFlags, FileFlags {

@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import type { InboxRow, Replay, StoredEvent } from "@esim-webhooks/core";
 import { maskEvent } from "../masking/mask-event.ts";
 import { maskText } from "../masking/mask-text.ts";
-import { shortened } from "../masking/shortened.ts";
+import { shortened } from "../terminal/text.ts";
 
 /** An event as `list --json` prints it. Masks every lane: without the body, nothing shows whether it is personal data. */
 export function listedJson(row: InboxRow, reveal: boolean): Record<string, unknown> {

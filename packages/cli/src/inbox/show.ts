@@ -1,13 +1,16 @@
-import type { StoredEvent } from "@esim-webhooks/core";
+import type { InboxState, Replay, StoredEvent } from "@esim-webhooks/core";
+import { maskEvent } from "../masking/mask-event.ts";
+import { maskText } from "../masking/mask-text.ts";
 import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
 import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
-import { layoutFor } from "../terminal/layout.ts";
+import { ago, bytes, count, counted, instant } from "../terminal/quantities.ts";
+import { layoutFor, type Paint, shortened, unpainted } from "../terminal/text.ts";
+import { wholeId } from "./filter.ts";
 import type { ShowFlags } from "./flags.ts";
-import { shownJson } from "./row-json.ts";
-import { showView } from "./show-view.ts";
-import { wholeId } from "./whole-id.ts";
+import { indented, maskLane, maskReplay, type ReadBody, readBody, shownJson } from "./row-json.ts";
+import { stateTones } from "./stats.ts";
 import { type InboxAccess, withInbox } from "./with-inbox.ts";
 
 export async function show(this: CliContext, flags: ShowFlags, id: string): Promise<void> {
@@ -44,4 +47,98 @@ async function find(
     `There are ${rows.length} events with this id, from the sources ${rows.map((each) => printable(each.source)).join(", ")}.`,
     "Choose one with --source.",
   );
+}
+
+export interface ShowView {
+  readonly now: number;
+  readonly reveal: boolean;
+  readonly paint?: Paint;
+}
+
+const endings: Readonly<Record<InboxState, string>> = {
+  ready: "due",
+  leased: "lease ends",
+  done: "kept until",
+  unhandled: "kept until",
+  dead: "",
+};
+
+/** Everything that is known about an event, one fact per line, then its body. */
+export function showView(row: StoredEvent, { now, reveal, paint = unpainted }: ShowView): string[] {
+  const text = (error: string) => printable(reveal ? error : maskText(error));
+  const when = (date: Date) => `${instant(date)}  ${paint("faint", ago(date, now))}`;
+  const lane = reveal ? row.lane : maskLane(row);
+  const { state, type, receivedAt, endsAt, attempts, error, stack, conflicts } = row;
+  const replay = reveal ? row.replay : maskReplay(row);
+  const facts: [name: string, value: string][] = [
+    ["id", paint("strong", printable(row.id))],
+    ["source", printable(row.source)],
+    [
+      "type",
+      type === null ? paint("faint", withoutType(receivedAt)) : printable(reveal ? type : shortened(type)),
+    ],
+    ["state", paint(stateTones[state], state)],
+    ...optional("lane", lane && printable(lane)),
+    ...optional("received", receivedAt && when(receivedAt)),
+    ["tries", count(attempts)],
+    ...optional(endings[state], state === "dead" ? null : endsAt && when(endsAt)),
+    ...optional("error", error && paint("bad", text(error))),
+    ...optional(
+      "conflicts",
+      conflicts > 0 &&
+        paint("warn", `${counted(conflicts, "delivery", "deliveries")} with this id had another body`),
+    ),
+    ...(replay ? replayFacts(replay) : []),
+  ];
+  const room = Math.max(...facts.map(([name]) => name.length));
+  return [
+    ...facts.map(([name, value]) => `${paint("faint", name.padEnd(room))}  ${value}`),
+    "",
+    ...(stack === null ? [] : [paint("faint", "stack"), ...stack.split("\n").map(text), ""]),
+    ...bodyLines(row, reveal, paint),
+  ];
+}
+
+/** The store of inline handlers keeps ids alone. */
+function withoutType(receivedAt: Date | null): string {
+  return receivedAt === null
+    ? "unknown: it was handled inline, and only its id is kept"
+    : "none: the body is not a valid event";
+}
+
+function replayFacts({ run, rebuilt, delivery = {} }: Replay): [name: string, value: string][] {
+  return [
+    ["replayed", `by import ${printable(run)}`],
+    ...optional("  body", rebuilt && "rebuilt from the dump's JSON, so not signed"),
+    ...Object.entries(delivery).map(([name, value]): [string, string] => [
+      `  ${printable(name)}`,
+      printable(String(value ?? "none")),
+    ]),
+  ];
+}
+
+function optional(name: string, value: string | false | null | undefined): [string, string][] {
+  return value ? [[name, value]] : [];
+}
+
+function bodyLines({ state, body }: StoredEvent, reveal: boolean, paint: Paint): string[] {
+  if (body === null)
+    return [
+      paint(
+        "faint",
+        state === "done" ? "The body was deleted when the event was done." : "There is no body.",
+      ),
+    ];
+  const title = paint("faint", `body, ${bytes(body.byteLength)}`);
+  const read = readBody(body);
+  if ("json" in read && read.text !== null) {
+    const json = reveal ? indented(read.text) : JSON.stringify(maskEvent(read.json), null, 2);
+    return [title, ...json.split("\n").map(printable)];
+  }
+  return [title, ...otherBodyLines(read, body, reveal)];
+}
+
+function otherBodyLines({ text }: ReadBody, body: Uint8Array, reveal: boolean): string[] {
+  if (!reveal) return ["The body is not JSON: --reveal shows it."];
+  return text === null ? [Buffer.from(body).toString("base64")] : text.split("\n").map(printable);
 }

@@ -1,11 +1,12 @@
 import { esimCatalog, type InboxAdmin, WebhookError } from "@esim-webhooks/core";
 import type { PostgresErrorCode } from "@esim-webhooks/store-postgres";
-import type { SetUpFlags } from "../flags/set-up-flags.ts";
+import type { SetUpFlags } from "../flags/flag-kinds.ts";
 import type { CliContext } from "../program/context.ts";
 import { namingStore } from "../set-up/named-store.ts";
 import { findInbox, hasInbox, type OpenInbox } from "../set-up/open-target.ts";
 import { readSetUp, type SetUp } from "../set-up/set-up.ts";
-import { type EmbeddedFile, embeddedFile, type FileFlags } from "./embedded-file.ts";
+import { type EmbeddedFile, embeddedFile } from "./backup.ts";
+import type { FileFlags } from "./flags.ts";
 
 /** An open inbox, and what a command needs to know about it. */
 export interface InboxAccess {

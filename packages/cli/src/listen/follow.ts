@@ -1,6 +1,8 @@
-import { ApiError, type WebhookDelivery } from "@esim-webhooks/client";
+import { ApiError, type WebhookDelivery, type WebhookEndpoint } from "@esim-webhooks/client";
+import { createKeyring } from "@esim-webhooks/core";
 import { suggest } from "@esim-webhooks/core/kit";
-import { occurredAtMs } from "@esim-webhooks/endpoint";
+import { listedMs, occurredAtMs } from "@esim-webhooks/endpoint";
+import { shownText } from "../api/shown-record.ts";
 import { matchingTypes } from "../flags/types-flag.ts";
 import { describeError } from "../program/error-text.ts";
 import { exitCodes } from "../program/exit-code.ts";
@@ -11,12 +13,9 @@ import { hintOf } from "../send/expectation.ts";
 import { tryPost } from "../send/post.ts";
 import { counted } from "../terminal/quantities.ts";
 import { createEventFeed } from "./event-feed.ts";
-import { pause } from "./pause.ts";
 import { printPosting } from "./posting-view.ts";
-import { createRelay, type Posting, type Relay } from "./relay.ts";
-import type { Session } from "./session.ts";
-import { signedDelivery } from "./signed-delivery.ts";
-import { welcome } from "./welcome.ts";
+import { createRelay, type Posting, pause, type Relay } from "./relay.ts";
+import { type Session, signedDelivery } from "./session.ts";
 
 /** Posts new events until SIGINT or SIGTERM, then prints how many got where. Ends with 3 if the receiver did not accept all. */
 export async function follow(session: Session): Promise<void> {
@@ -140,4 +139,34 @@ function printLedger({ context, flags }: Session, relay: Relay, leftOut: number)
     context.output.note(
       `To post the others: the same command with --since ${new Date(oldest).toISOString()}`,
     );
+}
+
+/** What is going to be posted: whose events, since when, where to. `found` is how many events there are already. */
+export function welcome(
+  { endpoint, url, secret, flags }: WelcomedSession,
+  found: number,
+  now: number = Date.now(),
+): readonly string[] {
+  const { webhookEndpointReference: reference, active } = endpoint;
+  const [key] = createKeyring([secret]).keysAt(now);
+  return [
+    `${which(flags.since, found, now)} of ${printable(reference)} (${printable(shownText(endpoint.url, false))}) are posted to ${url}, signed with ${key?.fingerprint}. Press Ctrl-C to stop.`,
+    ...(active ? [] : ["The endpoint is not active, so there will be no new ones."]),
+  ];
+}
+
+/** As much of a session as its first line tells. */
+export type WelcomedSession = Pick<Session, "url"> & {
+  readonly secret: string | Uint8Array;
+  readonly endpoint: Pick<WebhookEndpoint, "webhookEndpointReference" | "url" | "active">;
+  readonly flags: Pick<Session["flags"], "since">;
+};
+
+function which(since: Date | undefined, found: number, now: number): string {
+  if (since === undefined) return "New events";
+  const from =
+    since.getTime() < now - listedMs
+      ? "from the last 7 days, which is all that the service lists"
+      : `since ${since.toISOString()}`;
+  return `${counted(found, "event")} ${from}, and new ones,`;
 }

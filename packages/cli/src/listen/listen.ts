@@ -1,12 +1,10 @@
-import { withApi } from "../api/with-api.ts";
-import { awaitEndpoint } from "../endpoint/await-endpoint.ts";
-import { theEndpoint } from "../endpoint/the-endpoint.ts";
+import { withApi } from "../api/open-client.ts";
+import { awaitEndpoint, theEndpoint } from "../endpoint/find-endpoint.ts";
 import type { CliContext } from "../program/context.ts";
 import { ProgramError } from "../program/program-error.ts";
-import { urlOfServe } from "../send/receiver-url.ts";
+import { receiverUrl, urlOfServe } from "../send/receiver-url.ts";
 import { currentSigningSecret, requiredSecret } from "../set-up/known-secrets.ts";
 import { follow } from "./follow.ts";
-import { localReceiver } from "./local-receiver.ts";
 import { resend } from "./resend.ts";
 import type { ListenFlags } from "./session.ts";
 
@@ -34,5 +32,19 @@ function refuseUnused({ id, since, only }: ListenFlags): void {
     "invalid_usage",
     `--id posts one event, whatever ${unused.join(" and ")} ${unused.length === 1 ? "says" : "say"}.`,
     "Remove one of them.",
+  );
+}
+
+const loopback = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+
+/** The URL to post events to. Throws `invalid_usage` for another machine, unless `allowRemote`: events have personal data. */
+export function localReceiver(to: string, allowRemote: boolean): string {
+  const url = receiverUrl(to, "--to");
+  const { hostname } = new URL(url);
+  if (allowRemote || loopback.test(hostname)) return url;
+  throw new ProgramError(
+    "invalid_usage",
+    `--to names another machine, ${hostname}, and the events have personal data of real people.`,
+    "Name a receiver on localhost, or add --allow-remote if that machine may have the events.",
   );
 }

@@ -1,6 +1,6 @@
+import { setTimeout } from "node:timers/promises";
 import type { WebhookDelivery } from "@esim-webhooks/client";
 import type { Answer, NoAnswer } from "../send/post.ts";
-import { pause } from "./pause.ts";
 
 /** What became of one attempt to post an event. */
 export interface Posting {
@@ -117,4 +117,9 @@ export function createRelay({
 /** Whether the answer is a 2xx. */
 export function isAccepted(result: Answer | NoAnswer): boolean {
   return "status" in result && result.status >= 200 && result.status < 300;
+}
+
+/** Resolves after `ms`, at once if that is negative, or as soon as one of the signals aborts. */
+export async function pause(ms: number, ...signals: readonly AbortSignal[]): Promise<void> {
+  await setTimeout(Math.max(0, ms), undefined, { signal: AbortSignal.any([...signals]) }).catch(() => {});
 }

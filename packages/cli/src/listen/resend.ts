@@ -7,8 +7,7 @@ import { hintOf } from "../send/expectation.ts";
 import { post } from "../send/post.ts";
 import { printPosting } from "./posting-view.ts";
 import { isAccepted, type Posting } from "./relay.ts";
-import type { Session } from "./session.ts";
-import { signedDelivery } from "./signed-delivery.ts";
+import { type Session, signedDelivery } from "./session.ts";
 
 /** Posts one event once. Ends with 3 if it was not accepted. Rejects with `not_found` or `no_answer`. */
 export async function resend(session: Session, id: string): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Logger } from "@esim-webhooks/core";
 import { maskField, maskSecrets } from "../masking/mask-secrets.ts";
 import { maskText } from "../masking/mask-text.ts";
-import type { Output } from "../program/output.ts";
+import type { Output } from "../program/context.ts";
 import { printable, printableJson } from "../program/printable.ts";
 import { detailsOf, headOf, shownError } from "../program/shown-error.ts";
 

@@ -1,6 +1,5 @@
-import { maskJson } from "./mask-json.ts";
+import { shortened } from "../terminal/text.ts";
 import { masked, maskText } from "./mask-text.ts";
-import { shortened } from "./shortened.ts";
 
 // opaque references of the API: not personal data, and an operator needs them to investigate
 const references: ReadonlySet<string> = new Set([
@@ -57,4 +56,23 @@ function maskLeaf(value: unknown, key: string): unknown {
   if (!harmless.has(key)) return masked;
   if (typeof value === "string") return maskText(value);
   return maskText(String(value)) === String(value) ? value : masked;
+}
+
+const maxDepth = 64;
+
+/**
+ * JSON with its texts and numbers as `maskLeaf` shows them.
+ * @param maskLeaf gets a text or a number, and the name of its field; for an item of a list, that of the list
+ */
+export function maskJson(json: unknown, maskLeaf: (value: unknown, field: string) => unknown): unknown {
+  function maskValue(value: unknown, field: string, depth: number): unknown {
+    if (value === null || typeof value === "boolean") return value;
+    if (typeof value !== "object") return maskLeaf(value, field);
+    if (depth === maxDepth) return masked;
+    if (Array.isArray(value)) return value.map((item) => maskValue(item, field, depth + 1));
+    return Object.fromEntries(
+      Object.entries(value).map(([name, each]) => [maskText(name), maskValue(each, name, depth + 1)]),
+    );
+  }
+  return maskValue(json, "", 0);
 }

@@ -1,5 +1,5 @@
+import { shortened } from "../terminal/text.ts";
 import { maskSecrets } from "./mask-secrets.ts";
-import { shortened } from "./shortened.ts";
 
 /** Replaces personal data. */
 export const masked = "•••";

@@ -1,7 +1,6 @@
-import type { SetUpFlags } from "../flags/set-up-flags.ts";
+import type { SetUpFlags } from "../flags/flag-kinds.ts";
 import type { CliContext } from "../program/context.ts";
-import { openState } from "../set-up/open-state.ts";
-import { openTarget } from "../set-up/open-target.ts";
+import { openState, openTarget } from "../set-up/open-target.ts";
 import { readSetUp } from "../set-up/set-up.ts";
 
 export interface MigrateFlags extends SetUpFlags {

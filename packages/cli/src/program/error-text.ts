@@ -1,9 +1,9 @@
 import { maskSecrets } from "../masking/mask-secrets.ts";
 import { maskText } from "../masking/mask-text.ts";
-import { shortened } from "../masking/shortened.ts";
-import { errorCodeOf } from "./exit-code.ts";
-import { fullDisk } from "./full-disk.ts";
+import { shortened } from "../terminal/text.ts";
+import { errorCodeOf, isFullDisk } from "./exit-code.ts";
 import { printable } from "./printable.ts";
+import { ProgramError } from "./program-error.ts";
 import { detailsOf, messageOf, tracedError } from "./shown-error.ts";
 
 const debugVariable = "ESIM_WEBHOOKS_DEBUG";
@@ -33,4 +33,16 @@ function causeOf(error: unknown): string {
   if (!(error instanceof Error) || innermost === error) return "";
   const message = messageOf(innermost).replace(/\.$/, "");
   return message === "" || error.message.includes(message) ? "" : ` Cause: ${shortened(message)}.`;
+}
+
+/** A full disk or quota as every command reports it; undefined for any other error. `path`: what had no room. */
+export function fullDisk(error: unknown, path?: string): ProgramError | undefined {
+  if (!isFullDisk(error)) return undefined;
+  const what = path ?? (error as NodeJS.ErrnoException).path ?? "a file";
+  return new ProgramError(
+    "store_full",
+    `There is no room left for ${what}.`,
+    "Free space on its disk, or raise the quota.",
+    { cause: error },
+  );
 }

@@ -6,7 +6,6 @@ import type { SandboxErrorCode } from "@esim-webhooks/sandbox";
 import type { PostgresErrorCode } from "@esim-webhooks/store-postgres";
 import type { RedisErrorCode } from "@esim-webhooks/store-redis";
 import type { SqliteErrorCode } from "@esim-webhooks/store-sqlite";
-import { isFullDisk } from "./full-disk.ts";
 import type { ProgramErrorCode } from "./program-error.ts";
 
 /** The program's exit codes. They are public: scripts rely on them. */
@@ -138,4 +137,10 @@ export function exitCodeOfParser(code: number | string | null | undefined): numb
   if (value >= 0) return value;
   const isInputError = value === -4 || value === -5; // its InvalidArgument and UnknownCommand
   return isInputError ? exitCodes.usage : exitCodes.unexpected;
+}
+
+/** Whether it is the system's error for a full disk or quota. */
+export function isFullDisk(error: unknown): boolean {
+  const code = typeof error === "object" && error !== null && "code" in error ? error.code : undefined;
+  return code === "ENOSPC" || code === "EDQUOT";
 }

@@ -1,5 +1,5 @@
 import type { Command, RouteMap } from "@stricli/core";
-import { wrapped } from "../terminal/wrap.ts";
+import { wrapped } from "../terminal/text.ts";
 import type { CliContext } from "./context.ts";
 
 /** What the parser knows when it asks for a help. */

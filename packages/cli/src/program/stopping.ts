@@ -1,5 +1,5 @@
+import type { Output } from "./context.ts";
 import { errorCodeOf, exitCodes } from "./exit-code.ts";
-import type { Output } from "./output.ts";
 import { ProgramError } from "./program-error.ts";
 
 /** npm forwards a Ctrl-C that the terminal has also sent to this process: signals within this time count as one. */

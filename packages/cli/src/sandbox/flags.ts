@@ -1,3 +1,5 @@
+import { ProgramError } from "../program/program-error.ts";
+
 /** The flags of `sandbox`, parsed. */
 export interface SandboxFlags {
   readonly port?: number;
@@ -8,4 +10,15 @@ export interface SandboxFlags {
   readonly seed?: number;
   readonly set?: readonly (readonly [name: string, value: string])[];
   readonly json?: boolean;
+}
+
+/** Parses `name=value`. Throws `invalid_usage`. */
+export function parseSetting(text: string): readonly [name: string, value: string] {
+  const [, name, value] = /^(\w+)=(.*)$/.exec(text) ?? [];
+  if (name !== undefined && value !== undefined) return [name, value];
+  throw new ProgramError(
+    "invalid_usage",
+    `"${text}" is not a switch and its value.`,
+    "Write it as inFlight=423.",
+  );
 }

@@ -1,13 +1,21 @@
 import { once } from "node:events";
-import { type Sandbox, type SandboxOptions, startSandbox } from "@esim-webhooks/sandbox";
-import type { CliContext } from "../program/context.ts";
+import {
+  type DeliveryAttempt,
+  type Sandbox,
+  type SandboxOptions,
+  startSandbox,
+} from "@esim-webhooks/sandbox";
+import { maskSecrets } from "../masking/mask-secrets.ts";
+import type { CliContext, Output } from "../program/context.ts";
 import { explained } from "../program/explained.ts";
+import { printable } from "../program/printable.ts";
+import { typedCommand } from "../program/shell.ts";
 import { stopSignal } from "../program/stopping.ts";
-import { typedCommand } from "../program/typed-command.ts";
-import { openModeOf } from "../set-up/folder-mode.ts";
-import { attemptLine } from "./attempt-view.ts";
+import { codeOf } from "../send/post.ts";
+import { openModeOf } from "../set-up/place.ts";
+import { span } from "../terminal/quantities.ts";
+import { shortened } from "../terminal/text.ts";
 import type { SandboxFlags } from "./flags.ts";
-import { welcome } from "./welcome.ts";
 
 /** Runs the partner service until it is stopped by a signal. */
 export async function sandbox(this: CliContext, { json, ...flags }: SandboxFlags): Promise<void> {
@@ -42,4 +50,79 @@ function optionsOf({
 
 function firstLine({ url, controlUrl, credentials }: Sandbox): object {
   return { url, controlUrl, ...credentials };
+}
+
+/** What a user wants to know first: the addresses, and the commands to try. Shows no secret: `/environment` has them. */
+export function welcome(
+  { url, controlUrl, credentials }: Sandbox,
+  flags: SandboxFlags,
+  output: Output,
+  environment: NodeJS.ProcessEnv,
+): string {
+  const bold = (text: string) => output.style("bold", text);
+  return [
+    "The partner service runs on this machine, and nowhere else can reach it.",
+    "",
+    `  API            ${bold(url)}`,
+    `  its document   ${url}/openapi.json`,
+    `  client_id      ${bold(credentials.clientId)}`,
+    `  control, page  ${bold(controlUrl)}`,
+    `  state          ${flags.data === undefined ? "in memory: it ends with this program (--data keeps it)" : `in ${flags.data}`}`,
+    `  clock          ${clockOf(flags)}`,
+    "",
+    "Try next, in another terminal:",
+    "",
+    `  curl -sfo /dev/null ${controlUrl}/endpoints -d '{"url":"http://127.0.0.1:3000/webhooks"}'`,
+    `  eval "$(curl -s ${controlUrl}/environment)"`,
+    `  ${typedCommand("serve", environment)}`,
+    "",
+    "The first one registers your receiver for every event. The second one sets its ESIM_WEBHOOK_SECRET, and ESIM_API_URL,",
+    "ESIM_CLIENT_ID and ESIM_CLIENT_SECRET for what calls the API. The third one receives; your own application does too.",
+    `A receiver that registers itself needs none of them: ${sameSandbox(controlUrl)}npm start in a clone of esim-webhooks. Then order an eSIM:`,
+    "",
+    `  curl ${controlUrl}/esims -d '{}'`,
+    "",
+    "Each attempt to deliver an event is printed below.",
+  ].join("\n");
+}
+
+/** The variable by which `npm start` finds the sandbox, unless it is where `npm start` looks for it. */
+function sameSandbox(controlUrl: string): string {
+  return controlUrl === "http://127.0.0.1:4011" ? "" : `SANDBOX_URL=${controlUrl} `;
+}
+
+function clockOf({ clock, speed = 1 }: SandboxFlags): string {
+  if (clock === "manual") return "stands still; POST /clock of the control side advances it";
+  return speed === 1 ? "real time" : `${speed} times as fast as real time`;
+}
+
+/**
+ * An attempt to deliver an event: `12:00:01  ✔ 200 processed  esim.assigned  msg_1  eSIM 7301…  12 ms  to http://127.0.0.1:3000/webhooks`.
+ * Without an answer, the error of the connection follows on a line of its own.
+ */
+export function attemptLine(attempt: DeliveryAttempt, output: Output): string {
+  const { eventType, eventId, esimReference, url, attemptNumber, httpStatus, error, durationMs } = attempt;
+  const { status, responseBody, retryInMs } = attempt;
+  const [mark, colour] =
+    status === "delivered"
+      ? (["✔", "green"] as const)
+      : retryInMs === null
+        ? (["✘", "red"] as const)
+        : (["!", "yellow"] as const);
+  const answer =
+    httpStatus === null
+      ? "no answer"
+      : [httpStatus, codeOf({ body: responseBody ?? "" }) ?? []].flat().join(" ");
+  const columns = [
+    output.style("dim", new Date().toTimeString().slice(0, 8)),
+    output.style(colour, `${mark} ${answer.padEnd(18)}`),
+    printable(eventType),
+    printable(eventId),
+    ...(esimReference === null ? [] : [`eSIM ${printable(shortened(esimReference))}`]),
+    ...(attemptNumber === 1 ? [] : [`attempt ${attemptNumber}`]),
+    output.style("dim", `${durationMs} ms  to ${shortened(maskSecrets(url))}`),
+    ...(retryInMs === null ? [] : [output.style("yellow", `again in ${span(retryInMs)}`)]),
+  ];
+  const line = columns.join("  ");
+  return error === null ? line : `${line}\n          ${printable(shortened(error))}`;
 }

@@ -25,3 +25,14 @@ export function urlOfServe({ config }: Pick<SetUp, "config">, { env }: CliProces
   const port = portOf(env["PORT"]) ?? config.port ?? 3000;
   return `http://127.0.0.1:${port}${config.path ?? "/webhooks"}`;
 }
+
+/** The URL of an endpoint, as somebody wrote it. Throws `invalid_usage`. */
+export function endpointUrl(url: string): string {
+  const { protocol } = URL.parse(url) ?? {};
+  if (protocol === "http:" || protocol === "https:") return url;
+  throw new ProgramError(
+    "invalid_usage",
+    `"${url}" is not an http or https URL.`,
+    "Write it like https://shop.example/webhooks.",
+  );
+}

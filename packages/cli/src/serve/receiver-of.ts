@@ -8,8 +8,8 @@ import {
   nodeHandler,
 } from "@esim-webhooks/core";
 import { silentLogger } from "@esim-webhooks/core/kit";
+import { naming } from "../program/explained.ts";
 import { requiredSecret } from "../set-up/known-secrets.ts";
-import { naming } from "../set-up/naming.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 
 /** What a receiver accepts into. */

@@ -4,10 +4,9 @@ import { join } from "node:path";
 import { type DedupeStore, type Inbox, type StateStore, WebhookError } from "@esim-webhooks/core";
 import { makeFolder, silentLogger, warnOfSetup } from "@esim-webhooks/core/kit";
 import type { SqliteErrorCode } from "@esim-webhooks/store-sqlite";
-import { fullDisk } from "../program/full-disk.ts";
+import { fullDisk } from "../program/error-text.ts";
 import { ProgramError } from "../program/program-error.ts";
-import { openModeOf } from "./folder-mode.ts";
-import { type Place, postgresUrlOf } from "./place.ts";
+import { openModeOf, type Place, postgresUrlOf } from "./place.ts";
 
 export async function defaultInbox(place: Place): Promise<Inbox> {
   if ("url" in place) {

@@ -1,8 +1,8 @@
-import type { DedupeStore, Handlers, InboxQueue } from "@esim-webhooks/core";
+import type { DedupeStore, Handlers, InboxQueue, InboxWriter, StateStore } from "@esim-webhooks/core";
 import { hasRole, type InboxRoles } from "@esim-webhooks/core/kit";
 import { ProgramError } from "../program/program-error.ts";
 import type { ConfigTarget, OwnWorkers } from "./config.ts";
-import { defaultInbox, defaultStore, isThere } from "./default-place.ts";
+import { defaultInbox, defaultState, defaultStore, isThere } from "./default-place.ts";
 import { nameOfOwn, placeNote } from "./named-store.ts";
 import { nameOf } from "./place.ts";
 import { type Patience, prepared } from "./prepared.ts";
@@ -116,3 +116,61 @@ async function anyInbox(setUp: SetUp): Promise<OpenInbox<ConfigTarget<unknown>>>
 export function hasInbox({ config, place }: SetUp): boolean {
   return config.target !== undefined || isThere(place);
 }
+
+/** Where small durable state is kept, such as how far a reconciliation has come. */
+export interface OpenState {
+  readonly state: StateStore;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the state that goes with the target of the set-up: the config's, else the place of the default inbox or store. Migrates
+ * its tables, and checks that it is reachable. Throws `invalid_config` as `findState` does.
+ */
+export async function openState(setUp: SetUp, patience?: Patience): Promise<OpenState> {
+  const open = await findState(setUp);
+  const own = setUp.config.state === undefined ? undefined : "state";
+  return prepared(setUp, open, open.state, { own, patience });
+}
+
+/**
+ * The same state, neither migrated nor checked: for commands that change nothing.
+ *
+ * Throws `invalid_config` for a target or a store of the config's own without a state. The default place would not be lost
+ * together with that target, and a mark that survives its events hides that they are missing.
+ */
+export async function findState(setUp: SetUp): Promise<OpenState> {
+  const { config, file, place } = setUp;
+  const own = config.target !== undefined ? "target" : config.store !== undefined ? "store" : undefined;
+  if (config.state === undefined && own !== undefined) {
+    throw new ProgramError(
+      "invalid_config",
+      `${file} has its own ${own} but no state, so there is no place for how far the command has come.`,
+      "Add one in the same database: state: postgresState({ url }), sqliteState({ path }), or beside bullmqInbox redisState(url) of @esim-webhooks/store-redis.",
+    );
+  }
+  const state = config.state ?? (await defaultState(place));
+  return { state, close: async () => state.close?.() };
+}
+
+/** The target and its options for `importDeliveries`. */
+export interface ImportTarget {
+  readonly target: Pick<InboxWriter, "put"> | Handlers<unknown>;
+  readonly options: { readonly store?: Extract<OpenTarget, { store: unknown }>["store"] };
+}
+
+export function importTarget(open: OpenTarget): ImportTarget {
+  if ("inbox" in open) return { target: open.inbox, options: {} };
+  return { target: open.handlers, options: { store: open.store } };
+}
+
+/** The target of a dry run, which calls none of its functions: nothing is opened. It has the roles of the real one. */
+export function untouchedTarget({ config, handlers }: SetUp): ImportTarget {
+  if (config.target !== undefined) return { target: config.target, options: {} };
+  return { target: handlers ?? untouchedInbox, options: {} };
+}
+
+const refuse = () => Promise.reject(new Error("A dry run called its target."));
+
+/** In place of the default inbox, which has every role. */
+const untouchedInbox = { put: refuse, rerun: refuse, capabilities: { roles: ["writer", "rerun"] } };

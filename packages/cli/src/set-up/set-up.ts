@@ -1,6 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import type { Catalog, Handlers, Secret } from "@esim-webhooks/core";
-import type { SetUpFlags } from "../flags/set-up-flags.ts";
+import type { SetUpFlags } from "../flags/flag-kinds.ts";
 import type { CliContext } from "../program/context.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { type AnyConfig, loadConfig } from "./config-file.ts";

@@ -1,7 +1,6 @@
-import type { Layout } from "./layout.ts";
-import type { Tone } from "./paint.ts";
 import { count } from "./quantities.ts";
 import { table } from "./table.ts";
+import type { Layout, Tone } from "./text.ts";
 
 /** A line of a ledger: how many records had an outcome, and what that means. */
 export interface LedgerLine {

@@ -1,6 +1,4 @@
-import type { Layout } from "./layout.ts";
-import { type Tone, unpainted } from "./paint.ts";
-import { columnsOf, cut } from "./text.ts";
+import { columnsOf, cut, type Layout, type Tone, unpainted } from "./text.ts";
 
 export interface Column {
   readonly title: string;

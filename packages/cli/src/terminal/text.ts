@@ -1,3 +1,17 @@
+import { styleText } from "node:util";
+
+/** The width and colours of a stream. */
+export interface Layout {
+  /** The terminal's columns. Left out without a terminal: nothing is cut then. */
+  readonly width?: number;
+  readonly paint?: Paint;
+}
+
+export function layoutFor(stream: NodeJS.WriteStream): Layout {
+  const paint = paintFor(stream);
+  return stream.isTTY && stream.columns > 0 ? { width: stream.columns, paint } : { paint };
+}
+
 /** The columns that a printable text takes, counting wide East Asian characters as one. */
 export function columnsOf(text: string): number {
   return [...text].length;
@@ -8,4 +22,50 @@ export function cut(text: string, columns: number): string {
   const characters = [...text];
   if (characters.length <= columns) return text;
   return columns < 1 ? "" : `${characters.slice(0, columns - 1).join("")}…`;
+}
+
+/** As many as a store keeps of an error. */
+const mostCharacters = 4000;
+
+/** A text that fits on a screen: its beginning, and how much is left out. */
+export function shortened(text: string): string {
+  const more = text.length - mostCharacters;
+  if (more <= 0) return text;
+  return `${text.slice(0, mostCharacters)}… (${more.toLocaleString("en")} more characters)`;
+}
+
+/** The text in lines of at most `width` columns, without a broken word: a longer word has a line of its own. */
+export function wrapped(text: string, width: number): readonly string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    const longer = line === "" ? word : `${line} ${word}`;
+    if (line !== "" && columnsOf(longer) > width) {
+      lines.push(line);
+      line = word;
+    } else line = longer;
+  }
+  return [...lines, line];
+}
+
+/** The role of a piece of output, which decides its colour. */
+export type Tone = "strong" | "faint" | "good" | "warn" | "bad" | "accent";
+
+/** Adds colour to a text that already has its final width. */
+export type Paint = (tone: Tone, text: string) => string;
+
+const formats = {
+  strong: "bold",
+  faint: "dim",
+  good: "green",
+  warn: "yellow",
+  bad: "red",
+  accent: "cyan",
+} as const;
+
+export const unpainted: Paint = (_tone, text) => text;
+
+/** Colours for a stream: only for a terminal, and as NO_COLOR and FORCE_COLOR say. */
+function paintFor(stream: NodeJS.WritableStream): Paint {
+  return (tone, text) => styleText(formats[tone], text, { stream: stream as never });
 }

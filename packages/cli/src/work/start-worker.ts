@@ -1,9 +1,9 @@
 import { createWorker, type Handlers, type Logger } from "@esim-webhooks/core";
+import { observe, type SettleMessage } from "@esim-webhooks/core/observe";
+import { naming } from "../program/explained.ts";
 import { ProgramError } from "../program/program-error.ts";
-import { naming } from "../set-up/naming.ts";
 import type { Workable } from "../set-up/open-target.ts";
 import type { SetUp } from "../set-up/set-up.ts";
-import { printSettled } from "./print-settled.ts";
 
 /** A set-up with handlers. */
 export type WorkingSetUp = SetUp & { readonly handlers: Handlers<unknown> };
@@ -42,4 +42,32 @@ export function startWorker(
       await worker.run({ signal }).finally(stopPrinting);
     },
   };
+}
+
+const levels: Readonly<Record<SettleMessage["outcome"], "info" | "warn" | "error" | null>> = {
+  done: "info",
+  unhandled: "warn",
+  retry: "warn",
+  given_back: "warn",
+  dead: null, // the worker logs it
+  store_unavailable: "error",
+  lost: null, // the worker logs it
+};
+
+/**
+ * Logs the outcome of each event of an inbox that this process settles: by our workers, or by processors in an engine's own.
+ * Returns a function that stops it.
+ */
+function printSettled(logger: Logger, from: SettleMessage["by"]): () => void {
+  return observe({
+    settle({ by, durationMs, error: err, ...event }) {
+      if (by !== from) return; // the receiver logs what is handled inline
+      const level = levels[event.outcome];
+      if (level !== null)
+        logger[level](
+          { ...event, durationMs: Math.round(durationMs), ...(err !== undefined && { err }) },
+          "event",
+        );
+    },
+  });
 }

@@ -1,4 +1,4 @@
-import type { SetUpFlags } from "../flags/set-up-flags.ts";
+import type { SetUpFlags } from "../flags/flag-kinds.ts";
 import { commandLogger, dataLines } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
 import { stopSignal } from "../program/stopping.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileKeySource } from "@esim-webhooks/core/key-file";
 import { newSecret } from "@esim-webhooks/core/testing";
 import { expect, it, onTestFinished } from "vitest";
-import { endKeysOf } from "../../src/api/end-keys.ts";
+import { endKeysOf } from "../../src/api/endpoints-delete.ts";
 import { setUpOf } from "../set-up/set-up-of.ts";
 
 it("ends the keys of a deleted endpoint, and no others", async () => {

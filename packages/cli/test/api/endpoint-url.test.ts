@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { endpointUrl } from "../../src/api/endpoint-url.ts";
+import { endpointUrl } from "../../src/send/receiver-url.ts";
 
 it("takes http and https, and says how to write a URL", () => {
   expect(endpointUrl("http://127.0.0.1:3000/webhooks")).toBe("http://127.0.0.1:3000/webhooks");

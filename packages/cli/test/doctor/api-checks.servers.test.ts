@@ -5,8 +5,8 @@ import { reconcile } from "@esim-webhooks/endpoint";
 import type { SandboxOptions } from "@esim-webhooks/sandbox";
 import { sqliteInbox, sqliteState } from "@esim-webhooks/store-sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { checkReconciled } from "../../src/doctor/api-checks.ts";
 import { checkHealth } from "../../src/doctor/delivery-checks.ts";
-import { checkReconciled } from "../../src/doctor/reconcile-check.ts";
 import { startReceiver, startService } from "../api/service.ts";
 import { cli, folder, jsonLines } from "../cli.ts";
 

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { checkDataFolder } from "../../src/doctor/data-folder.ts";
+import { checkDataFolder } from "../../src/doctor/set-up-checks.ts";
 
 const root = mkdtempSync(join(tmpdir(), "esim-webhooks-doctor-"));
 afterAll(() => rmSync(root, { recursive: true }));

@@ -8,9 +8,8 @@ import { describe, expect, it } from "vitest";
 import { privatePostgres, privateRedis } from "../../../../test/servers/index.ts";
 import { postgresUrl, redisUrl } from "../../../../test/servers/shared.ts";
 import { mountDisk, unmountDisk } from "../../../../test/small-disk.ts";
-import { checkFile } from "../../src/doctor/file-check.ts";
 import { checkNode } from "../../src/doctor/set-up-checks.ts";
-import { checkWaiting } from "../../src/doctor/waiting-check.ts";
+import { checkFile, checkWaiting } from "../../src/doctor/store-checks.ts";
 import { cli, folder, jsonLines, secret, start } from "../cli.ts";
 import { entry, storeAt } from "../operated-inbox.ts";
 

@@ -1,6 +1,6 @@
 import { isSameUrl } from "@esim-webhooks/endpoint";
 import { expect, it } from "vitest";
-import { differsInSlash } from "../../src/endpoint/other-slash.ts";
+import { differsInSlash } from "../../src/endpoint/ensure.ts";
 
 it("knows URLs that are one, and those that only a slash at the end makes two", () => {
   const url = "https://shop.example/webhooks";

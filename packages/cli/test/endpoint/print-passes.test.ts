@@ -1,7 +1,7 @@
 import { channel } from "node:diagnostics_channel";
 import { expect, it, onTestFinished } from "vitest";
-import { printPasses } from "../../src/endpoint/print-passes.ts";
-import type { Output } from "../../src/program/output.ts";
+import { printPasses } from "../../src/endpoint/reconcile-view.ts";
+import type { Output } from "../../src/program/context.ts";
 
 const ledger = { listed: 1, stored: 0, rejected: 0 };
 const quiet = { outcome: "complete", ledger, recovered: { missed: 0, acknowledgedAndLost: 0 } };

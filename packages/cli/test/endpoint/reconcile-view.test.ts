@@ -1,7 +1,6 @@
 import type { ReconcileReport } from "@esim-webhooks/endpoint";
 import { expect, it } from "vitest";
-import { exitCodeOf, needsLook } from "../../src/endpoint/reconcile-verdict.ts";
-import { reconcileView } from "../../src/endpoint/reconcile-view.ts";
+import { exitCodeOf, needsLook, reconcileView } from "../../src/endpoint/reconcile-view.ts";
 
 const nothing = {
   stored: 0,

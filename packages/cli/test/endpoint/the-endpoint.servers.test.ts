@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { theEndpoint } from "../../src/endpoint/the-endpoint.ts";
+import { theEndpoint } from "../../src/endpoint/find-endpoint.ts";
 import { startService } from "../api/service.ts";
 
 const request = { url: "https://shop.example/webhooks", eventTypes: ["esim.faulted"] };

@@ -1,6 +1,6 @@
 import { silentLogger } from "@esim-webhooks/core/kit";
 import { expect, it } from "vitest";
-import { withoutReports } from "../../src/endpoint/without-reports.ts";
+import { withoutReports } from "../../src/endpoint/reconcile-view.ts";
 
 it("leaves out the report of a pass, which the command prints itself, and keeps the line that says why a pass waits", () => {
   const lines: unknown[] = [];

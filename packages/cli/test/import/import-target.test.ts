@@ -1,7 +1,7 @@
 import { memoryInbox } from "@esim-webhooks/core/testing";
 import { importDeliveries } from "@esim-webhooks/import";
 import { describe, expect, it, vi } from "vitest";
-import { untouchedTarget } from "../../src/import/import-target.ts";
+import { untouchedTarget } from "../../src/set-up/open-target.ts";
 import type { SetUp } from "../../src/set-up/set-up.ts";
 import { deliveryRecords } from "./dump.ts";
 

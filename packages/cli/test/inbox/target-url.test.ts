@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { targetUrl } from "../../src/inbox/target-url.ts";
+import { targetUrl } from "../../src/inbox/copy.ts";
 
 describe("the Postgres to copy to", () => {
   it.each([

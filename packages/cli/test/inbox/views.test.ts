@@ -1,11 +1,10 @@
 import type { StoredEvent } from "@esim-webhooks/core";
 import { describe, expect, it } from "vitest";
-import { groupByError } from "../../src/inbox/error-groups.ts";
-import { errorsView } from "../../src/inbox/errors-view.ts";
-import { listView } from "../../src/inbox/list-view.ts";
+import { errorsView, groupByError } from "../../src/inbox/errors.ts";
+import { listView } from "../../src/inbox/list.ts";
 import { listedJson, shownJson } from "../../src/inbox/row-json.ts";
-import { showView } from "../../src/inbox/show-view.ts";
-import { statsView } from "../../src/inbox/stats-view.ts";
+import { showView } from "../../src/inbox/show.ts";
+import { statsView } from "../../src/inbox/stats.ts";
 
 const now = Date.parse("2026-11-20T12:00:00Z");
 const iccid = "8932042000001234567";

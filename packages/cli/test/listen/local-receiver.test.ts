@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { localReceiver } from "../../src/listen/local-receiver.ts";
+import { localReceiver } from "../../src/listen/listen.ts";
 
 it.each(["http://localhost:3000/webhooks", "https://127.0.0.2/", "http://[::1]:3000"])(
   "posts to %s",

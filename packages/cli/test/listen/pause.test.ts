@@ -1,5 +1,5 @@
 import { expect, it, vi } from "vitest";
-import { pause } from "../../src/listen/pause.ts";
+import { pause } from "../../src/listen/relay.ts";
 
 it("a pause until a time that has passed ends at once, without a warning of Node.js", async () => {
   const warned = vi.spyOn(process, "emitWarning");

@@ -1,6 +1,6 @@
 import { newSecret } from "@esim-webhooks/core/testing";
 import { expect, it } from "vitest";
-import { type WelcomedSession, welcome } from "../../src/listen/welcome.ts";
+import { type WelcomedSession, welcome } from "../../src/listen/follow.ts";
 
 const now = Date.parse("2026-11-20T12:00:00Z");
 

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { createOutput } from "../../src/program/output.ts";
+import { createOutput } from "../../src/program/context.ts";
 
 function written() {
   const texts: string[] = [];
@@ -36,6 +36,6 @@ describe("the output of a command", () => {
     const writing = globSync("**/*.ts", { cwd: folder }).filter((file) =>
       /\b(?:stdout|stderr)\.write\(|\bconsole\./.test(readFileSync(join(folder, file), "utf8")),
     );
-    expect(writing.sort()).toEqual(["import/import-dump.ts", "program/output.ts"]);
+    expect(writing.sort()).toEqual(["import/import-dump.ts", "program/context.ts"]);
   });
 });

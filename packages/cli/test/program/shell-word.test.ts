@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { flagsOf, shellWord } from "../../src/program/shell-word.ts";
+import { flagsOf, shellWord } from "../../src/program/shell.ts";
 
 it("quotes what a shell would take apart", () => {
   expect(shellWord("https://shop.example/webhooks")).toBe("https://shop.example/webhooks");

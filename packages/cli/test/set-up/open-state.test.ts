@@ -3,7 +3,7 @@ import { type StateStore, WebhookError } from "@esim-webhooks/core";
 import { fileState } from "@esim-webhooks/core/state";
 import { sqliteState } from "@esim-webhooks/store-sqlite";
 import { describe, expect, it, vi } from "vitest";
-import { openState } from "../../src/set-up/open-state.ts";
+import { openState } from "../../src/set-up/open-target.ts";
 import { folder } from "../cli.ts";
 import { setUpOf } from "./set-up-of.ts";
 

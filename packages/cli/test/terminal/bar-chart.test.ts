@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { barChart } from "../../src/terminal/bar-chart.ts";
+import { barChart } from "../../src/import/report-view.ts";
 
 describe("barChart", () => {
   it("fills the width with the longest bar, and draws the others in proportion", () => {

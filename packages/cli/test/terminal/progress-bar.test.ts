@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { progressBar } from "../../src/terminal/progress-bar.ts";
+import { progressBar } from "../../src/import/meter.ts";
 
 const pace = {
   bytesRead: 57,

@@ -8,7 +8,7 @@ import {
   several,
   unreadable,
 } from "../../../import/test/record/captured-shapes.ts";
-import { readCaptured } from "../../src/verify/captured.ts";
+import { readCaptured } from "../../src/verify/verify.ts";
 
 describe("a captured request on the command line", () => {
   it.each(readable)("is read as an import reads it: %s", async (_, file) => {

@@ -1,9 +1,12 @@
-import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
+import { setTimeout as pause } from "node:timers/promises";
+import { type ApiClient, ApiError, type WebhookEndpoint } from "@esim-webhooks/client";
 import { WebhookError } from "@esim-webhooks/core";
 import type { EndpointErrorCode } from "@esim-webhooks/endpoint";
 import { shownText } from "../api/shown-record.ts";
+import type { Output } from "../program/context.ts";
+import { describeError } from "../program/error-text.ts";
+import { explainedCall } from "../program/explained.ts";
 import { printable } from "../program/printable.ts";
-import { allEndpoints } from "./all-endpoints.ts";
 
 /**
  * The endpoint that a command is about: the one with this reference, else the one that the keys name, else the client's only endpoint.
@@ -62,4 +65,53 @@ function listOf(endpoints: readonly WebhookEndpoint[], who = "It"): string {
     return `${printable(webhookEndpointReference)} (${where}${active ? "" : ", not active"})`;
   });
   return `${who} has ${each.join(", ")}.`;
+}
+
+/** All endpoints of the client, in the order of the service, which is not documented. Rejects with an `ApiError`. */
+export async function allEndpoints(api: ApiClient): Promise<readonly WebhookEndpoint[]> {
+  const all: WebhookEndpoint[] = [];
+  for await (const endpoint of api.webhooks.list({ limit: 100 })) all.push(endpoint);
+  return all;
+}
+
+/** `theEndpoint` for a command that goes on until it is stopped: while the API is away, it is asked again every `everyMs`. */
+export function awaitEndpoint(
+  api: ApiClient,
+  reference: string | undefined,
+  everyMs: number,
+  output: Output,
+): Promise<WebhookEndpoint> {
+  return tryAgain(() => theEndpoint(api, reference), {
+    everyMs,
+    output,
+    asAway: (error) => (error instanceof ApiError && error.retryable ? explainedCall(error) : undefined),
+    next: "The API is asked again until it answers.",
+  });
+}
+
+/** How a command that goes on until it is stopped waits for what it needs. */
+export interface TryAgainOptions {
+  readonly everyMs: number;
+  readonly output: Output;
+  /** The error to be told, if it only says that something is away; undefined: it is of no use to try again. */
+  readonly asAway: (error: unknown) => unknown;
+  /** What comes next, after the first error. */
+  readonly next: string;
+}
+
+/** Does this every `everyMs` until nothing that it needs is away. Rejects with any other error. */
+export async function tryAgain<Result>(
+  work: () => Promise<Result>,
+  { everyMs, output, asAway, next }: TryAgainOptions,
+): Promise<Result> {
+  for (let isFailing = false; ; isFailing = true) {
+    try {
+      return await work();
+    } catch (error) {
+      const away = asAway(error);
+      if (away === undefined) throw error;
+      if (!isFailing) output.note(`${describeError(away)} ${next}`);
+    }
+    await pause(everyMs);
+  }
 }

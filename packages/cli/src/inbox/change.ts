@@ -1,14 +1,91 @@
+import type { InboxState } from "@esim-webhooks/core";
+import { hasRole } from "@esim-webhooks/core/kit";
 import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
 import { ProgramError } from "../program/program-error.ts";
+import { flagsOf, shellWord } from "../program/shell.ts";
+import { missingRole } from "../set-up/open-target.ts";
 import { confirm } from "../terminal/confirm.ts";
 import { counted } from "../terminal/quantities.ts";
+import { filterOf } from "./filter.ts";
+import type { ActionFlags, DeadFlags, PurgeFlags, RetryFlags } from "./flags.ts";
+import { withInbox } from "./with-inbox.ts";
 
-export interface ActionFlags {
-  readonly limit: number;
-  readonly dryRun?: boolean;
-  readonly yes?: boolean;
-  readonly json?: boolean;
+export async function retry(this: CliContext, flags: RetryFlags): Promise<void> {
+  checkConfirmable(this, "retry", flags);
+  await withInbox(this, flags, async (access) => {
+    const { inbox } = access;
+    const { status: state = "dead" } = flags;
+    const filter = { ...(await filterOf(flags, access, this.output)), state };
+    await perform(this, flags, {
+      name: "retry",
+      noun: `${state} event`,
+      verb: "retry",
+      report: (events) => `Made ready again: ${events}.`,
+      next: `To see what becomes of them: esim-webhooks inbox ${watching(flags)}`,
+      count: () => inbox.count(filter),
+      act: (limit) => inbox.redrive(filter, limit),
+    });
+  });
+}
+
+/** The command that shows the same events, whatever their state; without a filter, the one that counts all. */
+function watching({
+  types,
+  id = [],
+  source,
+  error,
+  since,
+  until,
+  from,
+  config,
+  dataDir,
+}: RetryFlags): string {
+  const filter = [
+    ...id.map((each) => ` --id ${shellWord(each)}`),
+    flagsOf({
+      types: types?.join(","),
+      source,
+      error,
+      since: since?.toISOString(),
+      until: until?.toISOString(),
+    }),
+  ].join("");
+  return `${filter === "" ? "stats" : "list"}${filter}${flagsOf({ from, config, dataDir })}`;
+}
+
+export async function discard(this: CliContext, flags: DeadFlags): Promise<void> {
+  checkConfirmable(this, "discard", flags);
+  await withInbox(this, flags, async (access) => {
+    const { inbox } = access;
+    const filter = await filterOf(flags, access, this.output);
+    await perform(this, flags, {
+      name: "discard",
+      noun: "dead event",
+      verb: "delete for good",
+      report: (events) => `Deleted: ${events}.`,
+      count: () => inbox.count({ ...filter, state: "dead" }),
+      act: (limit) => inbox.purgeDead(filter, limit),
+    });
+  });
+}
+
+export async function purge(this: CliContext, flags: PurgeFlags): Promise<void> {
+  checkConfirmable(this, "purge", flags);
+  await withInbox(this, flags, async ({ inbox, where }) => {
+    if (!hasRole(inbox, "queue")) throw missingRole("queue", where);
+    const endedBy = new Date();
+    const count = (state: InboxState) => inbox.count({ state, endedBy });
+    await perform(this, flags, {
+      name: "purge",
+      noun: "event past its retention",
+      nouns: "events past their retention",
+      verb: "delete",
+      report: (events) => `Deleted: ${events}.`,
+      count: async () => (await count("done")) + (await count("unhandled")),
+      act: (limit) => inbox.purge(limit),
+    });
+  });
 }
 
 /** A command that changes many events at once. */

@@ -1,0 +1,194 @@
+import type { EsimVariant, Listing, WebhookDelivery, WebhookEndpoint } from "@esim-webhooks/client";
+import type { CliContext } from "../program/context.ts";
+import { printable } from "../program/printable.ts";
+import { ago, count } from "../terminal/quantities.ts";
+import { type Cell, type Column, table } from "../terminal/table.ts";
+import { layoutFor, shortened, type Tone, unpainted } from "../terminal/text.ts";
+import type { ApiFlags, DeliveriesFlags, ListFlags, ReadFlags } from "./flags.ts";
+import { withApi } from "./open-client.ts";
+import { shownDelivery, shownRecord, shownText } from "./shown-record.ts";
+
+export async function client(this: CliContext, flags: ReadFlags): Promise<void> {
+  const { output, process } = this;
+  const { json = false, reveal = false } = flags;
+  await withApi(this, flags, async (api) => {
+    const found = await api.client.get();
+    if (json) return output.json(shownRecord(found, reveal));
+    const { paint = unpainted } = layoutFor(process.stdout);
+    const text = (value: string) => printable(shownText(value, reveal));
+    const facts = {
+      reference: text(found.clientReference),
+      name: text(found.name),
+      "default variant": text(found.defaultEsimVariant ?? "none: orders must name one"),
+      "most profiles": count(found.limits.maxProfiles),
+    };
+    for (const [name, value] of Object.entries(facts))
+      output.data(`${paint("faint", name.padEnd(15))}  ${value}`);
+  });
+}
+
+export async function listEndpoints(this: CliContext, flags: ListFlags): Promise<void> {
+  await withApi(this, flags, (api) =>
+    printList(this, flags, api.webhooks.list({ limit: 100 }), endpointsView),
+  );
+}
+
+const endpointsView: ListView<WebhookEndpoint> = {
+  nouns: "endpoints",
+  none: "There are no endpoints.",
+  columns: [
+    { title: "REFERENCE" },
+    { title: "ACTIVE" },
+    { title: "TYPES", align: "right" },
+    { title: "CREATED", align: "right" },
+    { title: "URL", cuts: true },
+  ],
+  row: ({ webhookEndpointReference, active, eventTypes, createdAt, url }, reveal) => [
+    printable(webhookEndpointReference),
+    active ? "yes" : { text: "no", tone: "warn" },
+    count(eventTypes.length),
+    ago(new Date(createdAt), Date.now()),
+    printable(shownText(url, reveal)),
+  ],
+  json: shownRecord,
+};
+
+/** Lists the deliveries of an endpoint, newest first. The API has no filter, so statuses are picked here. */
+export async function deliveries(this: CliContext, flags: DeliveriesFlags, reference: string): Promise<void> {
+  const statuses = flags.status ?? [];
+  await withApi(this, flags, (api) =>
+    printList(
+      this,
+      flags,
+      api.webhooks.deliveries(reference, { limit: 100 }),
+      {
+        ...deliveriesView,
+        none: statuses.length === 0 ? "There are no deliveries." : "No delivery matches.",
+      },
+      ({ status }) => statuses.length === 0 || (status !== null && statuses.includes(status)),
+    ),
+  );
+}
+
+const tones: Readonly<Record<string, Tone>> = {
+  delivered: "good",
+  failed: "warn",
+  exhausted: "bad",
+};
+
+const deliveriesView: Omit<ListView<WebhookDelivery>, "none"> = {
+  nouns: "deliveries",
+  columns: [
+    { title: "ID" },
+    { title: "TYPE", cuts: true },
+    { title: "STATUS" },
+    { title: "TRIES", align: "right" },
+    { title: "HTTP", align: "right" },
+    { title: "SENT", align: "right" },
+    { title: "NEXT", align: "right" },
+  ],
+  row: ({ eventId, eventType, status, attemptNumber, httpStatus, sentAt, nextRetryAt }) => {
+    const tone = tones[status ?? ""];
+    const when = (time: string | null) => (time === null ? "" : ago(new Date(time), Date.now()));
+    return [
+      printable(shortened(eventId ?? "")),
+      printable(shortened(eventType ?? "")),
+      { text: printable(shortened(status ?? "")), ...(tone && { tone }) },
+      attemptNumber === null ? "" : count(attemptNumber),
+      httpStatus === null ? "" : String(httpStatus),
+      when(sentAt),
+      when(nextRetryAt),
+    ];
+  },
+  json: shownDelivery,
+};
+
+export async function eventTypes(this: CliContext, flags: ApiFlags): Promise<void> {
+  const { output } = this;
+  await withApi(this, flags, async (api) => {
+    for (const type of await api.catalog.webhookEventTypes()) {
+      if (flags.json) output.json(shownRecord(type, false));
+      else output.data(printable(type.eventType));
+    }
+  });
+}
+
+export async function variants(this: CliContext, flags: ReadFlags): Promise<void> {
+  const { output, process } = this;
+  const { json = false, reveal = false } = flags;
+  await withApi(this, flags, async (api) => {
+    const found = await api.catalog.esimVariants();
+    if (found.length === 0) return output.note("The client may order no variant.");
+    if (json) for (const variant of found) output.json(shownRecord(variant, reveal));
+    else {
+      const rows = found.map((variant) => variantRow(variant, reveal));
+      for (const line of table(variantColumns, rows, layoutFor(process.stdout))) output.data(line);
+    }
+  });
+}
+
+const variantColumns = [
+  { title: "VARIANT" },
+  { title: "DEFAULT" },
+  { title: "AVAILABLE", align: "right" },
+  { title: "NAME", cuts: true },
+  { title: "DESCRIPTION", cuts: true },
+] as const;
+
+/** The API does not say which fields are always there. */
+function variantRow(variant: EsimVariant, reveal: boolean): string[] {
+  const text = (value: string | null | undefined) => printable(shownText(value ?? "", reveal));
+  return [
+    text(variant.esimVariant),
+    variant.default ? "yes" : "no",
+    variant.inventory ? count(variant.inventory.available) : "",
+    text(variant.name),
+    text(variant.description),
+  ];
+}
+
+/** How the items of a list are printed. */
+interface ListView<Item> {
+  /** In the plural, as in `There may be more endpoints`. */
+  readonly nouns: string;
+  /** What to say when the list is empty. */
+  readonly none: string;
+  readonly columns: readonly Column[];
+  row(item: Item, reveal: boolean): readonly (Cell | string)[];
+  json(item: Item, reveal: boolean): unknown;
+}
+
+/** A table of more rows begins again, with its titles. */
+const tableRows = 1000;
+
+/** Prints the items that `matches` picks, at most `--limit`. Asks for no page that it does not need. */
+async function printList<Item>(
+  { output, process }: CliContext,
+  { all = false, json = false, limit, reveal = false }: ListFlags,
+  listing: Listing<Item>,
+  { nouns, none, columns, row, json: shown }: ListView<Item>,
+  matches: (item: Item) => boolean = () => true,
+): Promise<void> {
+  const most = all ? Number.POSITIVE_INFINITY : limit;
+  const rows: (readonly (Cell | string)[])[] = [];
+  const printRows = () => {
+    if (rows.length === 0) return;
+    for (const line of table(columns, rows.splice(0), layoutFor(process.stdout))) output.data(line);
+  };
+  let found = 0;
+  let isMore = false;
+  pages: for await (const { data, pagination } of listing.pages()) {
+    for (const [index, item] of data.entries()) {
+      if (!matches(item)) continue;
+      if (json) output.json(shown(item, reveal));
+      else if (rows.push(row(item, reveal)) === tableRows) printRows();
+      found += 1;
+      if (found < most) continue;
+      isMore = pagination.hasMore || index < data.length - 1;
+      break pages;
+    }
+  }
+  printRows();
+  if (found === 0) output.note(none);
+  if (isMore) output.note(`There may be more ${nouns}: --limit or --all shows them.`);
+}
