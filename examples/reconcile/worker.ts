@@ -1,4 +1,4 @@
-// Works the events of an inbox, and brings in those that the receiver has missed. Any number of processes may run it.
+// Works the events of an inbox, and recovers those that the receiver has missed. Any number of processes may run it.
 import { createClient } from "@esim-webhooks/client";
 import { createWorker, type EsimEvents, type Handlers } from "@esim-webhooks/core";
 import { createReconciler } from "@esim-webhooks/endpoint";

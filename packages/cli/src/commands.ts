@@ -35,7 +35,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/import.ts")).importCommand,
   },
   reconcile: {
-    brief: "Bring in the events that were missed",
+    brief: "Recover the events that were missed",
     load: async () => (await import("./commands/reconcile.ts")).reconcile,
   },
   inbox: {

@@ -11,7 +11,7 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (!stopCleanly()) process.exit(); // the reader, such as head, has read enough
 });
 process.stderr.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code !== "EPIPE") throw error; // nobody reads our messages any more: go on without them
+  if (error.code !== "EPIPE") throw error; // no process reads our messages any more: continue without them
 });
 
 const context = createContext(process);

@@ -79,7 +79,7 @@ async function keep(place: SecretPlace | undefined, made: EndpointWithSecret): P
     const reference = printable(made.webhookEndpointReference);
     throw new ProgramError(
       "secret_not_kept",
-      `The endpoint ${reference} is registered, but its signing secret could not be written to ${place.file}, and nobody has it.`,
+      `The endpoint ${reference} is registered, but its signing secret could not be written to ${place.file}, and no one has it.`,
       `Get another one with esim-webhooks rotate --endpoint ${reference} (and --secret-form if it is not written as whsec_ and base64), or run esim-webhooks api endpoints delete ${reference} and create it again.`,
       { cause },
     );

@@ -49,7 +49,7 @@ export const readFlags: FlagsOf<ReadFlags> = { reveal: revealFlag, ...apiFlags }
 
 const listFlagsOf = (nouns: string): FlagsOf<ListFlags> => ({
   limit: limitFlag(`The most ${nouns} to list`, 50),
-  all: switchFlag(`List all ${nouns}, whatever --limit says`),
+  all: switchFlag(`List all ${nouns}, regardless of --limit`),
   ...readFlags,
 });
 

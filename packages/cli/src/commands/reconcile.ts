@@ -7,9 +7,9 @@ export const reconcile: Command<CliContext> = command<ReconcileFlags, []>({
   loader: async () => (await import("../endpoint/reconcile.ts")).reconcile,
   parameters: { flags: reconcileFlags },
   docs: help(
-    "Bring in the events that were missed",
+    "Recover the events that were missed",
     [
-      "Reads the deliveries of an endpoint, and brings in every event that the configured inbox or handlers do not have:",
+      "Reads the deliveries of an endpoint, and recovers every event that the configured inbox or handlers do not have:",
       "those that the service has given up, and those that were acknowledged and lost. What it still sends again is left",
       "alone. Events that are stored or done are duplicates and do not run again, so it can always be repeated. It keeps how",
       "far it has come, and reads on from there. The listing reaches back 7 days. Ends with 3 when it brought something",

@@ -13,7 +13,8 @@ export const sandbox: Command<CliContext> = command<SandboxFlags, []>({
         parse: wholeNumber(0, 65_535),
         optional: true,
         placeholder: "number",
-        brief: "The port of the API, on 127.0.0.1; 0: any free port. Default: 4010",
+        brief:
+          "The port of the API, on 127.0.0.1; 0: any free port. The control side takes the next one, unless --control-port is given. Default: 4010",
       },
       controlPort: {
         kind: "parsed",
@@ -34,7 +35,7 @@ export const sandbox: Command<CliContext> = command<SandboxFlags, []>({
         kind: "enum",
         values: ["manual"],
         optional: true,
-        brief: "manual: its clock stands still until it is told to advance",
+        brief: "manual: its clock stands still until you advance it",
       },
       data: textFlag("folder", "Keep the state in this folder. Default: in memory"),
       seed: {

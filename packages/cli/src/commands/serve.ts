@@ -37,9 +37,9 @@ export const serve: Command<CliContext> = command<ServeFlags, []>({
     "Receive webhooks",
     [
       "Receives deliveries and prints the outcome of each: as text on a terminal, elsewhere as JSON lines.",
-      "Handlers in the config run at once; without handlers, or with a target, events are stored in an inbox.",
+      "Handlers in the config run before the answer; without handlers, or with a target, events are stored in an inbox.",
       "With handlers, it also processes the events that are in the inbox.",
-      "On SIGINT or SIGTERM it finishes the deliveries it has accepted, then ends; a second signal ends it at once.",
+      "On SIGINT or SIGTERM it finishes the deliveries it has accepted, then ends; a second signal ends it immediately.",
     ].join("\n"),
     [
       "esim-webhooks serve",

@@ -123,7 +123,7 @@ function checkCall(name: string, look: () => Promise<Check>): Promise<Check> {
   );
 }
 
-/** Somebody who reconciles does it daily at least. The service lists events for 7 days. */
+/** Reconciling is done daily at least. The service lists events for 7 days. */
 const oldestMs = 2 * 24 * 60 * 60_000;
 
 /** How far reconciling has come with an endpoint, by the state of the set-up. Undefined if there is no state. Changes nothing. */
@@ -139,10 +139,10 @@ async function watermarkOf(setUp: SetUp, reference: string): Promise<Watermark |
   }
 }
 
-/** Fails when somebody has reconciled the endpoint, and not lately. */
+/** Fails when the endpoint was reconciled once, but not recently. */
 export function checkReconciled(watermark: Watermark | undefined): Check {
   if (watermark === undefined)
-    return passed("reconcile", "never yet: esim-webhooks reconcile --help says what it brings in");
+    return passed("reconcile", "never yet: esim-webhooks reconcile --help says what it recovers");
   const { settledTo } = watermark;
   const now = Date.now();
   if (now - settledTo.getTime() <= oldestMs)

@@ -8,7 +8,7 @@ export interface Check {
   readonly ok: boolean;
   /** It is ok, but may be a sign of a problem. `doctor` still ends with 0. */
   readonly warning?: true;
-  /** What was found, or what is wrong and how to mend it. Contains no secret. */
+  /** What was found, or what is wrong and how to fix it. Contains no secret. */
   readonly message: string;
   /** The error's code, if it has one. */
   readonly code?: string;

@@ -8,7 +8,7 @@ const recently = 100;
 const mostSkewMs = 60_000;
 
 /**
- * What became of the newest deliveries. Fails when most of those that were sent did not get through. An outage that is over,
+ * What became of the newest deliveries. Fails when most of those that were sent did not get through. An outage that has ended,
  * and whose events `reconcile` has settled, does not count any more.
  */
 export function checkHealth(

@@ -25,7 +25,7 @@ export interface DoctorFlags extends SetUpFlags {
   readonly json?: boolean;
 }
 
-/** Checks everything that receivers and workers need, and what the API says of the endpoint. Says how to mend what is wrong. */
+/** Checks everything that receivers and workers need, and what the API says of the endpoint. Says how to fix what is wrong. */
 export async function doctor(this: CliContext, flags: DoctorFlags): Promise<void> {
   const warnings: Check[] = [];
   onWarning(({ code, message, isOurs }) => {

@@ -70,7 +70,7 @@ export function checkHandlers({ handlers, file, catalog = esimCatalog as Catalog
   return passed("handlers", Object.keys(handlers).join(", "));
 }
 
-/** Fails while a change of the keys is under way: if its run was killed, somebody has to finish it. Undefined if none is. */
+/** Fails while a change of the keys is under way: if its run was killed, it has to be finished. Undefined if none is. */
 export async function checkChange({ secret }: SetUp): Promise<Check | undefined> {
   if (!isKeyStore(secret)) return undefined;
   const stored = await secret.read().catch(() => undefined); // the check of the secret says why

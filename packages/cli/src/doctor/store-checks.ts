@@ -1,8 +1,9 @@
 import { stat } from "node:fs/promises";
+import { basename } from "node:path";
 import type { InboxAdmin, InboxStats, Lifecycle, WebhookError } from "@esim-webhooks/core";
 import { durableStores, hasRole, pageOf } from "@esim-webhooks/core/kit";
 import { errorCodeOf } from "../program/exit-code.ts";
-import { fileIn, isThere } from "../set-up/default-place.ts";
+import { fileIn, isThere, wasUsed } from "../set-up/default-place.ts";
 import { namingStore } from "../set-up/named-store.ts";
 import { findInbox, findTarget, type OpenInbox, type OpenTarget } from "../set-up/open-target.ts";
 import type { SetUp } from "../set-up/set-up.ts";
@@ -28,6 +29,14 @@ export async function checkStores(
   let found: OpenTarget;
   try {
     if (isDefault && "dataDir" in place && !isThere(place) && folder?.ok === false) return [];
+    if (isDefault && "dataDir" in place && !isThere(place) && wasUsed(place.dataDir)) {
+      return [
+        warned(
+          "store",
+          `${place.dataDir} was used, and has no ${basename(fileIn(place.dataDir))}: the file was removed, with the events in it, or a first start was interrupted. The next start begins with an empty one. ${pageOf("docs/runbook.md")} says how to get the events back, under "We lost the database".`,
+        ),
+      ];
+    }
     if (isDefault && "dataDir" in place && !isThere(place))
       return [passed("store", `an embedded inbox; its first use will create it in ${place.dataDir}`)];
     found = await findTarget(setUp);
@@ -35,8 +44,8 @@ export async function checkStores(
     return [await check("store", () => Promise.reject(error))];
   }
   const opened: Opened = "inbox" in found ? found.inbox : found.store;
-  const beside = "inbox" in found ? undefined : await openBeside(setUp);
-  const inbox = "inbox" in found ? found.inbox : beside?.inbox;
+  const defaultInbox = "inbox" in found ? undefined : await openDefaultInbox(setUp);
+  const inbox = "inbox" in found ? found.inbox : defaultInbox?.inbox;
   try {
     const store = withPlace(
       await check("store", () => checkReady(opened, found.where, setUp, folder)),
@@ -53,18 +62,18 @@ export async function checkStores(
         ? [
             await check("waiting", () => checkWaiting(inbox, setUp.handlers !== undefined)),
             await check("dead", () => checkDead(inbox)),
-            // an inbox beside the store of inline handlers gets no deliveries
+            // an inbox next to the store of inline handlers gets no deliveries
             ...("inbox" in found ? [await check("silence", () => checkSilence(inbox, silenceMs))] : []),
           ]
         : []),
     ];
   } finally {
-    await Promise.allSettled([found.close(), beside?.close()]); // the checks have reported what is wrong
+    await Promise.allSettled([found.close(), defaultInbox?.close()]); // the checks have reported what is wrong
   }
 }
 
-/** The default inbox beside the store of inline handlers, if it is there: events that were stored before may wait in it. */
-async function openBeside(setUp: SetUp): Promise<OpenInbox | undefined> {
+/** The default inbox next to the store of inline handlers, if it is there: events that were stored before may wait in it. */
+async function openDefaultInbox(setUp: SetUp): Promise<OpenInbox | undefined> {
   const { config, place } = setUp;
   if (config.store === undefined) return isThere(place) ? findInbox(setUp, "admin") : undefined;
   const left = await openLeftBehind(setUp);
@@ -114,7 +123,7 @@ async function checkClock(opened: Partial<Lifecycle>): Promise<Check> {
       );
 }
 
-/** A due event that waits longer than this is not waiting for its turn: no worker runs, or the workers are too slow. */
+/** A due event does not wait longer than this for a slot of a worker: either no worker runs, or the workers are too slow. */
 const longestWaitMs = 15 * 60_000;
 
 /** Says what waits in the inbox. Fails when the oldest due event has waited too long. */
@@ -163,7 +172,7 @@ async function checkSilence(
   );
 }
 
-/** Fails while the inbox has dead events: nobody tries them again until an operator redrives or discards them. */
+/** Fails while the inbox has dead events: they are not tried again until an operator redrives or discards them. */
 async function checkDead(inbox: Pick<InboxAdmin, "count">): Promise<Check> {
   const dead = await inbox.count({ state: "dead" });
   if (dead === 0) return passed("dead", "no event is dead");
@@ -176,7 +185,7 @@ async function checkDead(inbox: Pick<InboxAdmin, "count">): Promise<Check> {
 /** A larger file takes too long to read: a gigabyte takes about a second when it is in memory, and as long as the disk takes when it is not. */
 const mostBytes = 1024 ** 3;
 
-/** Looks for damage in the file of the embedded inbox, which opens well as long as nobody needs the damaged part. */
+/** Looks for damage in the file of the embedded inbox, which opens without an error as long as the damaged part is not read. */
 export async function checkFile(path: string, most: number = mostBytes): Promise<Check> {
   const { size } = await stat(path);
   if (size > most) {
@@ -196,7 +205,7 @@ export async function checkFile(path: string, most: number = mostBytes): Promise
     return {
       ...failed(
         "file",
-        `${problem} Stop what uses it, keep a copy, and restore a backup: ${pageOf("docs/runbook.md")} says how under "We lost the database". What came after the backup, esim-webhooks reconcile brings in.`,
+        `${problem} Stop what uses it, keep a copy, and restore a backup: ${pageOf("docs/runbook.md")} says how under "We lost the database". esim-webhooks reconcile recovers what was received after the backup.`,
       ),
       code,
     };

@@ -1,6 +1,5 @@
 import { resolve } from "node:path";
 import type { ApiClient } from "@esim-webhooks/client";
-import type { Logger } from "@esim-webhooks/core";
 import type { FileKeySource } from "@esim-webhooks/core/key-file";
 import {
   type EndpointFinding,
@@ -14,7 +13,7 @@ import {
 } from "@esim-webhooks/endpoint";
 import { withApi } from "../api/open-client.ts";
 import { shownRecord, shownText } from "../api/shown-record.ts";
-import { commandLogger } from "../log/command-logger.ts";
+import { commandLogger, stepLogger } from "../log/command-logger.ts";
 import type { CliContext, Output } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
 import { explained } from "../program/explained.ts";
@@ -51,7 +50,7 @@ export async function ensure(this: CliContext, flags: EnsureFlags, url: string):
     if (file !== undefined) await refuseNoFile(file);
     await refuseOtherSlash(api, url);
     const stop = stopSignal(output, "the step under way");
-    const wish = { ...wishOf(flags, setUp, url), keyStore, signal: stop.signal };
+    const wish = { ...wishOf(flags, setUp, url), keyStore, signal: stop.signal, logger: stepLogger(output) };
     const run = flags.replace ? replace(api, setUp, wish, flags, output) : ensureEndpoint<unknown>(api, wish);
     const result = await run
       .catch(async (error: unknown) => {
@@ -100,7 +99,7 @@ function isReadFrom({ secret }: SetUp, keyFile: string): boolean {
   return configured !== undefined && resolve(configured) === resolve(keyFile);
 }
 
-/** The commands that mend what is wrong with the endpoint, with the flags that this one was given. */
+/** The commands that fix what is wrong with the endpoint, with the flags that this one was given. */
 function commandsOf(
   { types, description, keyFile, secretForm, config, dataDir }: EnsureFlags,
   url: string,
@@ -122,7 +121,7 @@ export function wishOf(
   if (types === undefined && handlers === undefined) {
     throw new ProgramError(
       "invalid_usage",
-      `${file === undefined ? "There is no config file" : `${file} has no handlers`}, so nobody knows which event types the endpoint is for.`,
+      `${file === undefined ? "There is no config file" : `${file} has no handlers`}, so the event types of the endpoint are not known.`,
       "Name them with --types, or export the handlers from the config. esim-webhooks api event-types lists them.",
     );
   }
@@ -153,13 +152,11 @@ export async function replace(
 ): Promise<ReplacedEndpoint> {
   const { target, options, close } = await openReconcileTarget(setUp);
   const logger = commandLogger({ write: output.note, json: false, style: output.styleNote });
-  const steps: Logger = { ...logger, info: (_, message) => output.note(printable(message ?? "")) };
   output.note("While there are two endpoints, one event may come under two ids, and is handled twice then.");
   try {
     return await replaceEndpoint<unknown>(api, {
       ...wish,
       acceptLoss,
-      logger: steps,
       reconcile: ({ endpoint, ...pass }) =>
         reconcile<unknown>(api, endpoint, target, {
           ...options,

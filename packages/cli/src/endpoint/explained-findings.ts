@@ -62,7 +62,7 @@ function explained(
     case "retired":
       return {
         remedy:
-          "Read the service's announcements for what came in its place. esim-webhooks api event-types lists what it offers.",
+          "Read the service's announcements for its replacement. esim-webhooks api event-types lists what it offers.",
       };
     case "not_in_catalog":
     case "not_offered":

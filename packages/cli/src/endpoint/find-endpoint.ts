@@ -74,7 +74,7 @@ export async function allEndpoints(api: ApiClient): Promise<readonly WebhookEndp
   return all;
 }
 
-/** `theEndpoint` for a command that goes on until it is stopped: while the API is away, it is asked again every `everyMs`. */
+/** `theEndpoint` for a command that runs until it is stopped: while the API is unreachable, it is asked again every `everyMs`. */
 export function awaitEndpoint(
   api: ApiClient,
   reference: string | undefined,
@@ -89,17 +89,17 @@ export function awaitEndpoint(
   });
 }
 
-/** How a command that goes on until it is stopped waits for what it needs. */
+/** How a command that runs until it is stopped waits for what it needs. */
 export interface TryAgainOptions {
   readonly everyMs: number;
   readonly output: Output;
-  /** The error to be told, if it only says that something is away; undefined: it is of no use to try again. */
+  /** The error to print, if it says that something is unreachable; undefined: trying again is of no use. */
   readonly asAway: (error: unknown) => unknown;
   /** What comes next, after the first error. */
   readonly next: string;
 }
 
-/** Does this every `everyMs` until nothing that it needs is away. Rejects with any other error. */
+/** Does this every `everyMs` until everything that it needs is reachable. Rejects with any other error. */
 export async function tryAgain<Result>(
   work: () => Promise<Result>,
   { everyMs, output, asAway, next }: TryAgainOptions,

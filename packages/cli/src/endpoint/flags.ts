@@ -71,9 +71,10 @@ export const reconcileFlags: FlagParametersForType<ReconcileFlags, CliContext> =
     parse: (text) => parseDuration(text, { min: "1s", max: "1d" }),
     optional: true,
     placeholder: "duration",
-    brief: "Go on until it is stopped, with a pass every 5m, say. Then --since is for the first pass alone",
+    brief:
+      "Run until it is stopped, with a pass every 5m, for example. Then --since is for the first pass alone",
   },
-  includeComing: switchFlag("Bring in what the service would send again, too"),
+  includeComing: switchFlag("Recover what the service would send again, too"),
   dryRun: switchFlag("Read the listing and say what it has, but change nothing"),
   endpoint: endpointFlag,
   source: textFlag("name", "The name of the endpoint in the store. Default: the config's"),

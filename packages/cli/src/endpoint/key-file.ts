@@ -19,7 +19,7 @@ export async function refuseUnfitForRotation(file: string): Promise<void> {
     throw new WebhookError(
       "missing_secret",
       `The key file ${file} ${text === undefined ? "does not exist" : "is empty"}, so no receiver has a key from it.`,
-      `Name the file that the receivers read; or if it is this one, and nobody has the secret, write that it has no key yet, and run this again: (umask 077; echo '{ "keys": [] }' > ${file})`,
+      `Name the file that the receivers read; or if it is this one, and no one has the secret, write that it has no key yet, and run this again: (umask 077; echo '{ "keys": [] }' > ${file})`,
     );
   }
   await refuseReadOnly(file);
@@ -40,7 +40,7 @@ export async function refuseNoFile(file: string): Promise<void> {
     );
 }
 
-/** A new file is written beside it, and renamed over it: with its owner, else receivers could not read it any more. */
+/** A new file is written next to it, and renamed over it: with its owner, else receivers could not read it any more. */
 async function refuseReadOnly(path: string): Promise<void> {
   const file = await realpath(path);
   const draft = `${file}.draft-${randomUUID()}`; // as fileKeySource names it, which removes what a kill leaves

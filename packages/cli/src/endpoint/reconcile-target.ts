@@ -21,7 +21,7 @@ export interface OpenReconcileTarget {
   close(): Promise<void>;
 }
 
-/** Opens the target as `import` does, and its state. `patience` waits for a database that is away. */
+/** Opens the target as `import` does, and its state. `patience` waits for a database that is unreachable. */
 export async function openReconcileTarget(setUp: SetUp, patience?: Patience): Promise<OpenReconcileTarget> {
   const state = await openState(setUp, patience);
   const opened = await openTarget(setUp, patience).catch(async (error: unknown) => {

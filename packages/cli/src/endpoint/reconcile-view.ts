@@ -31,7 +31,7 @@ const entries: Readonly<Record<Entry, readonly [name: string, tone: Tone]>> = {
   unsettled: ["unsettled", "warn"],
 };
 
-/** The ledger, then what somebody has to look into. */
+/** The ledger, then what the operator has to look into. */
 export function reconcileView(report: ReconcileReport, view: ReconcileView): string[] {
   const { ledger, pages, mark, dryRun } = report;
   const { paint = unpainted, tookMs } = view;
@@ -52,8 +52,8 @@ export function reconcileView(report: ReconcileReport, view: ReconcileView): str
   ];
 }
 
-/** What the pass brought in, by what the service says of it: `3 that the service had given up, 1 acknowledged and lost`. */
-function broughtIn({ missed, acknowledgedAndLost }: ReconcileReport["recovered"]): string {
+/** What the pass recovered, by what the service says of it: `3 that the service had given up, 1 acknowledged and lost`. */
+function recoveredAs({ missed, acknowledgedAndLost }: ReconcileReport["recovered"]): string {
   return [
     ...(missed > 0 ? [`${count(missed)} not delivered`] : []),
     ...(acknowledgedAndLost > 0 ? [`${count(acknowledgedAndLost)} acknowledged and lost`] : []),
@@ -64,12 +64,12 @@ function meaning(entry: Entry, { dryRun, ledger, recovered }: ReconcileReport): 
   switch (entry) {
     case "stored":
       return dryRun
-        ? `would be brought in unless they are there${byDelivery(ledger.stored, recovered.missed)}`
-        : `brought in: ${broughtIn(recovered)}`;
+        ? `would be recovered unless they are there${byDelivery(ledger.stored, recovered.missed)}`
+        : `recovered: ${recoveredAs(recovered)}`;
     case "duplicate":
       return "already stored or done";
     case "coming":
-      return "the service sends them again; --include-coming brings them in now";
+      return "the service sends them again; --include-coming recovers them now";
     case "outOfRange":
       return "older than --since";
     case "filtered":
@@ -108,7 +108,7 @@ function findings(
             `ALARM: ${counted(acknowledgedAndLost, "event was", "events were")} acknowledged and lost: something answered 2xx, and the store did not have ${acknowledgedAndLost === 1 ? "it" : "them"}.`,
           ),
           ...listOf(ids.acknowledgedAndLost, acknowledgedAndLost),
-          "Brought in now. Look into what can lose them again: a database that was dropped, or restored from a backup; another",
+          "They are recovered. Look into what can lose them again: a database that was dropped, or restored from a backup; another",
           "program or a proxy that answers at the endpoint's URL; a receiver with another store, database or source than this",
           "command; handlers that run inline with a store in memory.",
         ]
@@ -162,7 +162,7 @@ export function exitCodeOf({ interrupted, dryRun, ledger, recovered, ids, lost }
   return missing + refused > 0 || lost !== null ? exitCodes.problem : exitCodes.ok;
 }
 
-/** Whether somebody has to look into the pass of a rotation. What the rotation itself cost, and is in now, is none of it. */
+/** Whether the operator has to look into the pass of a rotation. What the rotation itself cost, and was recovered, does not count. */
 export function needsLook({ ledger, recovered, ids, lost }: ReconcileReport): boolean {
   return refusedIn({ ledger, ids }) + recovered.acknowledgedAndLost > 0 || lost !== null;
 }
@@ -186,7 +186,9 @@ function hasFound({ outcome, ledger, lost }: ReconcileMessage): boolean {
 
 function lineOf({ ledger, recovered, failing, lost }: ReconcileMessage): string {
   const parts = [
-    ...(ledger.stored > 0 ? [`${counted(ledger.stored, "event")} brought in (${broughtIn(recovered)})`] : []),
+    ...(ledger.stored > 0
+      ? [`${counted(ledger.stored, "event")} recovered (${recoveredAs(recovered)})`]
+      : []),
     ...(ledger.rejected > 0 ? [`${count(ledger.rejected)} whose handlers failed`] : []),
     ...(failing > 0 ? [`${count(failing)} tried again later`] : []),
     ...(lost === null

@@ -20,7 +20,7 @@ import {
 } from "./reconcile-target.ts";
 import { exitCodeOf, printPasses, reconcileView, withoutReports } from "./reconcile-view.ts";
 
-/** Brings in what the listing of the endpoint has and the target does not: once, or until it is stopped. */
+/** Recovers what the listing of the endpoint has and the target does not: once, or until it is stopped. */
 export async function reconcile(this: CliContext, flags: ReconcileFlags): Promise<void> {
   if (flags.every !== undefined && flags.dryRun) {
     throw new ProgramError(
@@ -50,7 +50,7 @@ export async function reconcile(this: CliContext, flags: ReconcileFlags): Promis
   });
 }
 
-/** Waits for a database that is away at the start: later, the next interval retries. */
+/** Waits for a database that is unreachable at the start: later, the next interval retries. */
 function waiting(everyMs: number, { output }: CliContext): Patience {
   const asAway = (error: unknown) =>
     WebhookError.is(error) && error.code === "store_unavailable" ? error : undefined;
@@ -99,7 +99,7 @@ async function passEvery(
   gone.signal.throwIfAborted();
 }
 
-/** Looks why the listing was not found: a reconciler goes on whatever a pass fails of. */
+/** Looks why the listing was not found: a reconciler continues after any failure of a pass. */
 function onNotFound(logger: Logger, look: () => Promise<unknown>): Logger {
   return {
     ...logger,

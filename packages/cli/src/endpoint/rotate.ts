@@ -1,5 +1,5 @@
-import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
-import type { KeyStore, Logger, StoredKey } from "@esim-webhooks/core";
+import type { ApiClient } from "@esim-webhooks/client";
+import type { KeyStore, StoredKey } from "@esim-webhooks/core";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
 import {
   planRotation,
@@ -10,6 +10,7 @@ import {
   rotateSecret,
 } from "@esim-webhooks/endpoint";
 import { withApi } from "../api/open-client.ts";
+import { stepLogger } from "../log/command-logger.ts";
 import type { CliContext, Output } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
 import { explained } from "../program/explained.ts";
@@ -32,8 +33,7 @@ export async function rotate(this: CliContext, flags: RotateFlags): Promise<void
   await withApi(this, flags, async (api, setUp) => {
     const { keyStore, where, file } = keyPlaceOf(setUp, flags.keyFile);
     if (file !== undefined) await refuseUnfitForRotation(file);
-    // one that is gone has a rotation to end
-    const endpoint = flags.endpoint ?? (await ownEndpoint(api, keyStore)).webhookEndpointReference;
+    const endpoint = flags.endpoint ?? (await ownEndpoint(api, keyStore));
     const hasTarget = setUp.handlers !== undefined || hasInbox(setUp); // else one would be created
     const isReconciled = !flags.noReconcile && hasTarget;
     if (flags.dryRun) {
@@ -49,11 +49,11 @@ export async function rotate(this: CliContext, flags: RotateFlags): Promise<void
       }
     }
     const open = isReconciled ? await openReconcileTarget(setUp) : undefined;
-    const logger = steps(output);
+    const logger = stepLogger(output);
     const stop = stopSignal(output, "the step under way");
     let passedFrom = 0;
     output.note(
-      `Rotating the secret of the endpoint ${printable(endpoint)}. The old key counts for another ${span(flags.overlap)} (--overlap), and the command waits for its end.`,
+      `Rotating the secret of the endpoint ${printable(endpoint)}. The old key stays valid for another ${span(flags.overlap)} (--overlap), and the command waits for its end.`,
     );
     try {
       const report = await rotateSecret<ReconcileReport>(api, endpoint, keyStore, {
@@ -96,23 +96,22 @@ async function explainedRotation(error: unknown, keyStore: KeyStore): Promise<un
   return explained(await explainedChange(error, keyStore), { command: "rotate" });
 }
 
-/** The endpoint that all keys name, else the client's only one. Rejects as `theEndpoint` does. */
-async function ownEndpoint(api: ApiClient, keyStore: KeyStore): Promise<WebhookEndpoint> {
+/**
+ * The reference of the endpoint whose rotation is under way, even if it was deleted: its rotation has to end. Else that of the endpoint
+ * that all keys name, else of the client's only one. Rejects as `theEndpoint` does.
+ */
+async function ownEndpoint(api: ApiClient, keyStore: KeyStore): Promise<string> {
   const { keys = [], change } = (await keyStore.read())?.record ?? {};
-  const named = keys.filter(hasNotEnded).map((key) => (typeof key === "string" ? undefined : key.endpoint));
   const { endpoint } = (change ?? {}) as { readonly endpoint?: unknown };
-  const [one, ...others] = new Set([...named, ...(typeof endpoint === "string" ? [endpoint] : [])]);
-  return theEndpoint(api, undefined, others.length === 0 ? one : undefined);
+  if (typeof endpoint === "string") return endpoint;
+  const named = keys.filter(hasNotEnded).map((key) => (typeof key === "string" ? undefined : key.endpoint));
+  const [one, ...others] = new Set(named);
+  const found = await theEndpoint(api, undefined, others.length === 0 ? one : undefined);
+  return found.webhookEndpointReference;
 }
 
 function hasNotEnded(key: string | StoredKey): boolean {
   return typeof key === "string" || !(dateTimeMs(key.notAfter) <= Date.now());
-}
-
-/** Each step as a line on standard error: a rotation takes minutes. */
-function steps(output: Output): Logger {
-  const note = (_: object, message?: string) => output.note(printable(message ?? ""));
-  return { debug: () => {}, info: note, warn: note, error: note };
 }
 
 function printPlan(
@@ -136,10 +135,10 @@ function printPlan(
 
 function useOf({ accepted, refused }: RotationReport["newKeyUse"]): string {
   if (refused > 0)
-    return `Receivers answered 401 to ${counted(refused, "delivery", "deliveries")} with it, and accepted ${accepted}: check that all of them read this key store, and --secret-form. Then run esim-webhooks reconcile.`;
+    return `Of the newest deliveries with it, receivers answered 401 to ${refused} and accepted ${accepted}: check that all of them read this key store, and --secret-form. Then run esim-webhooks reconcile.`;
   return accepted > 0
-    ? `Receivers have accepted ${counted(accepted, "delivery", "deliveries")} with it.`
-    : "No delivery with it has come yet.";
+    ? `Receivers accept it: ${counted(accepted, "delivery", "deliveries")} on the newest page of the listing.`
+    : "No delivery with it has been sent yet.";
 }
 
 function printReport(
@@ -159,8 +158,8 @@ function printReport(
   if (reconciled !== null) {
     const { missed, acknowledgedAndLost } = reconciled.recovered;
     const found = missed + acknowledgedAndLost;
-    const brought = found === 0 ? "Nothing was missed" : `Brought in ${counted(found, "missed event")}`;
-    output.data(`${brought}. Reconciled with ${reconciledWith}.`);
+    const outcome = found === 0 ? "Nothing was missed" : `Recovered ${counted(found, "missed event")}`;
+    output.data(`${outcome}. Reconciled with ${reconciledWith}.`);
   } else if (reconciledWith === undefined) {
     output.data("Nothing was reconciled. Run esim-webhooks reconcile where the events are kept.");
   }

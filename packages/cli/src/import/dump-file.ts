@@ -18,7 +18,7 @@ export interface DumpFile {
 
 type FileFlags = Pick<ImportFlags, "rejects" | "checkpoint" | "noCheckpoint" | "dryRun">;
 
-/** The rejects file and the checkpoint are beside the dump by default; a dry run has none. Throws `unreadable_file` or `invalid_usage`. */
+/** The rejects file and the checkpoint are next to the dump by default; a dry run has none. Throws `unreadable_file` or `invalid_usage`. */
 export async function openDump(
   path: string,
   { rejects, checkpoint, noCheckpoint = false, dryRun = false }: FileFlags,

@@ -29,7 +29,7 @@ export async function retry(this: CliContext, flags: RetryFlags): Promise<void> 
   });
 }
 
-/** The command that shows the same events, whatever their state; without a filter, the one that counts all. */
+/** The command that shows the same events in any state; without a filter, the one that counts all. */
 function watching({
   types,
   id = [],
@@ -88,7 +88,7 @@ export async function purge(this: CliContext, flags: PurgeFlags): Promise<void> 
   });
 }
 
-/** A command that changes many events at once. */
+/** A command that changes many events. */
 export interface Action {
   readonly name: "retry" | "discard" | "purge";
   /** The events that it changes, in the singular: `dead event`. */

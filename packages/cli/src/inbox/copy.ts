@@ -10,9 +10,9 @@ import { type Layout, layoutFor } from "../terminal/text.ts";
 import { embeddedFile } from "./backup.ts";
 import type { CopyFlags } from "./flags.ts";
 
-const timeoutMs = 30_000; // nobody waits for an answer: a busy server may take longer than for a delivery
+const timeoutMs = 30_000; // no sender waits for the answer: a busy server may take longer than for a delivery
 
-/** Copies an embedded inbox into Postgres, and says how to go on from there. Ends with 3 if something was left different. */
+/** Copies an embedded inbox into Postgres, and says what to do next. Ends with 3 if something was left different. */
 export async function copy(this: CliContext, flags: CopyFlags): Promise<void> {
   const { output, process } = this;
   const url = targetUrl(flags.to, process.env);
@@ -45,7 +45,7 @@ export async function copy(this: CliContext, flags: CopyFlags): Promise<void> {
   }
 }
 
-/** What is wrong, and how to mend it, if something was left different. */
+/** What is wrong, and how to fix it, if something was left different. */
 function differenceIn({ different, differentStates }: CopyLedger): string | undefined {
   const parts = [
     ...(different.length > 0 ? [counted(different.length, "event")] : []),
@@ -59,7 +59,7 @@ function differenceIn({ different, differentStates }: CopyLedger): string | unde
   ].join(" ");
 }
 
-/** Throws `inbox_in_use`: before anything is copied where events are leased, and afterwards where somebody wrote meanwhile. */
+/** Throws `inbox_in_use`: before anything is copied where events are leased, and afterwards where another process wrote meanwhile. */
 async function whileUnused(
   source: CopySource,
   where: string,

@@ -110,7 +110,7 @@ export const listFlags: FlagsOf<ListFlags> = {
   },
   ...filterFlags,
   limit: limitFlag("The most events to list", 50),
-  all: switchFlag("List all events, whatever --limit says"),
+  all: switchFlag("List all events, regardless of --limit"),
   cursor: {
     kind: "parsed",
     parse: String,

@@ -58,7 +58,7 @@ export interface ListView extends Layout {
   readonly reveal: boolean;
 }
 
-/** The room that the columns beside the ids need to be of use. */
+/** The room that the columns next to the ids need to be of use. */
 const columnsBesideIds = 56;
 
 /**

@@ -19,7 +19,7 @@ export interface InboxAccess {
   readonly source: string;
 }
 
-/** Opens the inbox for a command, and closes it whatever happens. Migrates nothing: serve, work and import do. */
+/** Opens the inbox for a command, and closes it in any case. Migrates nothing: serve, work and import do. */
 export async function withInbox(
   context: CliContext,
   flags: SetUpFlags & FileFlags,

@@ -4,22 +4,22 @@ import { newestMs, occurredAtMs, readDeliveries, sentAtMs } from "@esim-webhooks
 /** The events of an endpoint, as its deliveries listing shows them. */
 export interface EventFeed {
   /**
-   * Reads the listing from its top. Resolves to the deliveries of events that no turn has given before, oldest first. If it
-   * rejects, nothing counts as read, and the next turn gives them.
+   * Reads the listing from its top. Resolves to the deliveries of events that no read has given before, oldest first. If it
+   * rejects, nothing counts as read, and the next read gives them.
    */
-  turn(signal: AbortSignal): Promise<readonly WebhookDelivery[]>;
+  read(signal: AbortSignal): Promise<readonly WebhookDelivery[]>;
 }
 
 export interface EventFeedOptions {
-  /** Begins with the events since then. Default: with those that come after the first turn, which gives none. */
+  /** Begins with the events since then. Default: with those that arrive after the first read, which gives none. */
   readonly since?: Date | undefined;
-  /** Tells the time in ms, for tests. */
+  /** The time in ms, for tests. */
   readonly now?: () => number;
 }
 
 /** The listing may show a delivery late, and below others: so far below the newest one, it is read again. */
 const overlapMs = 2 * 60_000;
-/** Most turns end at the first page that is known: usually one call. One in this time reads the whole overlap. */
+/** Most reads end at the first page that is known: usually one call. One in this time reads the whole overlap. */
 const fullEveryMs = 30_000;
 
 export function createEventFeed(
@@ -28,9 +28,9 @@ export function createEventFeed(
   { since, now = () => performance.now() }: EventFeedOptions = {},
 ): EventFeed {
   // never forgotten: the service may show a delivery at the top again after each of its attempts
-  const known = new Set<string | null>(); // deliveries without an id are given once: nothing tells them apart
+  const known = new Set<string | null>(); // deliveries without an id are given once: they cannot be distinguished
   let startMs = since?.getTime();
-  /** Where the next full turn ends: a time of the service's clock. */
+  /** Where the next full read ends: a time of the service's clock. */
   let endMs = startMs;
   let fullAt = Number.NEGATIVE_INFINITY;
 
@@ -39,7 +39,7 @@ export function createEventFeed(
     newestMs(delivery) < start || (occurredAtMs(delivery) < start && (delivery.attemptNumber ?? 0) > 1);
 
   return {
-    async turn(signal) {
+    async read(signal) {
       const turnAt = now();
       const isFull = turnAt - fullAt >= fullEveryMs;
       const found = new Map<string | null, WebhookDelivery>();

@@ -3,6 +3,7 @@ import { createKeyring } from "@esim-webhooks/core";
 import { suggest } from "@esim-webhooks/core/kit";
 import { listedMs, occurredAtMs } from "@esim-webhooks/endpoint";
 import { shownText } from "../api/shown-record.ts";
+import { goneEndpoint } from "../endpoint/find-endpoint.ts";
 import { matchingTypes } from "../flags/types-flag.ts";
 import { describeError } from "../program/error-text.ts";
 import { exitCodes } from "../program/exit-code.ts";
@@ -71,7 +72,7 @@ async function poll(
   let isFailing = false;
   while (!signal.aborted) {
     try {
-      const found = await feed.turn(signal);
+      const found = await feed.read(signal);
       const wanted = found.filter((delivery) => isWanted(delivery, flags.only));
       if (!isStarted) {
         const secret = await session.secret();
@@ -83,6 +84,9 @@ async function poll(
       onDeliveries(found);
     } catch (error) {
       if (signal.aborted) return;
+      if (error instanceof ApiError && error.code === "not_found") {
+        throw (await goneEndpoint(api, endpoint.webhookEndpointReference)) ?? error;
+      }
       if (!(error instanceof ApiError && error.retryable)) throw error;
       if (!isFailing)
         output.note(`${describeError(explainedCall(error))} The listing is read again until it answers.`);
@@ -155,7 +159,7 @@ export function welcome(
   ];
 }
 
-/** As much of a session as its first line tells. */
+/** What the first line of a session shows. */
 export type WelcomedSession = Pick<Session, "url"> & {
   readonly secret: string | Uint8Array;
   readonly endpoint: Pick<WebhookEndpoint, "webhookEndpointReference" | "url" | "active">;

@@ -30,7 +30,7 @@ function refuseUnused({ id, since, only }: ListenFlags): void {
   if (id === undefined || unused.length === 0) return;
   throw new ProgramError(
     "invalid_usage",
-    `--id posts one event, whatever ${unused.join(" and ")} ${unused.length === 1 ? "says" : "say"}.`,
+    `--id posts one event, so ${unused.join(" and ")} ${unused.length === 1 ? "has" : "have"} no effect.`,
     "Remove one of them.",
   );
 }

@@ -80,7 +80,7 @@ export function createRelay({
       onReceiver(isUp, "cause" in result ? result.cause : undefined);
     }
     if (!isConnected) {
-      waiting.unshift(next); // not an attempt: nobody was there
+      waiting.unshift(next); // not an attempt: the receiver was unreachable
       await pause(lookEveryMs, signal);
       return;
     }
@@ -119,7 +119,7 @@ export function isAccepted(result: Answer | NoAnswer): boolean {
   return "status" in result && result.status >= 200 && result.status < 300;
 }
 
-/** Resolves after `ms`, at once if that is negative, or as soon as one of the signals aborts. */
+/** Resolves after `ms`, immediately if that is negative, or as soon as one of the signals aborts. */
 export async function pause(ms: number, ...signals: readonly AbortSignal[]): Promise<void> {
   await setTimeout(Math.max(0, ms), undefined, { signal: AbortSignal.any([...signals]) }).catch(() => {});
 }

@@ -43,6 +43,12 @@ export function commandLogger({ write, json, style }: LogLines): Logger {
   return withBindings({});
 }
 
+/** Each step of a command that takes minutes as a line on standard error, and each warning of the library. */
+export function stepLogger(output: Output): Logger {
+  const note = (_: object, message?: string) => output.note(printable(message ?? ""));
+  return { debug: () => {}, info: note, warn: note, error: note };
+}
+
 /** The texts that a handler's error or its discard may have put there. */
 function withMaskedTexts(fields: Fields): Fields {
   const texts = ["cause", "reason"].filter((name) => typeof fields[name] === "string");

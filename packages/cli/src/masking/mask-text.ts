@@ -8,7 +8,7 @@ const activationCode = /LPA:1\$\S*|\b1\$[a-z0-9.-]+\$\S+/gi;
 
 /**
  * Masks secrets, activation codes and numbers of ten digits or more anywhere in a text that may quote personal data, such as an
- * error's message, and shortens it. Takes time in proportion to its length, whatever it is made of.
+ * error's message, and shortens it. Takes time in proportion to the length of any text.
  */
 export function maskText(text: string): string {
   return shortened(maskNumbers(maskSecrets(text).replace(activationCode, masked)));

@@ -13,7 +13,7 @@ export type ProgramErrorCode =
   | "no_answer"
   | "store_full";
 
-/** A mistake in the call, the environment or a file: what is wrong, and how to mend it. */
+/** A mistake in the call, the environment or a file: what is wrong, and how to fix it. */
 export class ProgramError extends Error {
   override readonly name = "ProgramError";
   readonly code: ProgramErrorCode;

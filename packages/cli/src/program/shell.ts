@@ -1,4 +1,4 @@
-/** A text as one word of a command that somebody pastes into a shell. */
+/** A text as one word of a command to paste into a shell. */
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -9,7 +9,7 @@ const echoMs = 300;
 let beginStop: (() => void) | undefined;
 
 /**
- * Returns a signal that SIGINT or SIGTERM aborts, for a clean stop. A second one ends the process at once, with 130.
+ * Returns a signal that SIGINT or SIGTERM aborts, for a clean stop. A second one ends the process immediately, with 130.
  * Call `release` when there is nothing left to stop.
  * @param task what is finished first, for people
  */
@@ -22,7 +22,7 @@ export function stopSignal(
   beginStop = () => {
     if (stopping.signal.aborted) return;
     firstAt = performance.now();
-    output.note(`Stopping: finishing ${task}. Send the signal again to end at once.`);
+    output.note(`Stopping: finishing ${task}. Send the signal again to end immediately.`);
     stopping.abort();
   };
   const stop = () => {

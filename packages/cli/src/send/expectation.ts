@@ -17,7 +17,7 @@ const refused: Expectation = { text: "401", isMet: ({ status }) => status === 40
 /** Authentic, but outside the tolerance: not now. */
 const putOff: Expectation = { text: "503", isMet: ({ status }) => status === 503 };
 
-/** An inline receiver answers 500 at once; with an inbox, the worker finds out later. */
+/** An inline receiver answers 500 immediately; with an inbox, the worker finds out later. */
 const invalid: Expectation = { text: "500 or 202", isMet: ({ status }) => status === 500 || status === 202 };
 
 const duplicate: Expectation = {
@@ -39,7 +39,7 @@ const byFault: Readonly<Record<Fault, Expectation>> = {
 export const faults = Object.keys(byFault) as readonly Fault[];
 
 /**
- * What the likely cause of an unexpected answer is, and what to do. Undefined when the answer itself does not tell.
+ * What the likely cause of an unexpected answer is, and what to do. Undefined when the answer does not show it.
  * @param flag names the receiver's URL
  */
 export function hintOf({ status, body }: Answer, flag: string): string | undefined {

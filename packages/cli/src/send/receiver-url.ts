@@ -26,7 +26,7 @@ export function urlOfServe({ config }: Pick<SetUp, "config">, { env }: CliProces
   return `http://127.0.0.1:${port}${config.path ?? "/webhooks"}`;
 }
 
-/** The URL of an endpoint, as somebody wrote it. Throws `invalid_usage`. */
+/** The URL of an endpoint, as it was written. Throws `invalid_usage`. */
 export function endpointUrl(url: string): string {
   const { protocol } = URL.parse(url) ?? {};
   if (protocol === "http:" || protocol === "https:") return url;

@@ -93,7 +93,7 @@ function isObject(value: unknown): boolean {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The error for a config file that cannot be loaded: why, at which line of which file, and how to mend it. */
+/** The error for a config file that cannot be loaded: why, at which line of which file, and how to fix it. */
 function loadError(file: string, cause: unknown): ProgramError {
   const message = (cause instanceof Error ? cause.message : String(cause)).trim().replace(/\.?$/, ".");
   const at = lineOf(file, cause);

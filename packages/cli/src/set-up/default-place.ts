@@ -58,8 +58,15 @@ async function ownFile(folder: string): Promise<string> {
   });
   const openMode = await openModeOf(folder);
   if (openMode !== undefined) warnOfSetup(silentLogger, "data_folder_mode", openMode);
-  await writeFile(join(folder, ".gitignore"), "*\n", { flag: "wx", mode: 0o600 }).catch(() => {}); // it exists
+  await writeFile(join(folder, markOfUse), "*\n", { flag: "wx", mode: 0o600 }).catch(() => {}); // it exists
   return path;
+}
+
+const markOfUse = ".gitignore";
+
+/** Whether a database was created in the folder, which may be gone now. */
+export function wasUsed(folder: string): boolean {
+  return existsSync(join(folder, markOfUse));
 }
 
 /** The database in the folder. Throws `pglite_folder` where an earlier version has left one of another kind. */

@@ -56,7 +56,7 @@ export function signingSecret(secrets: Secrets | undefined): string | Uint8Array
 }
 
 /**
- * Returns what tells the secret to sign with. It reads a key source again at each call, since a rotation replaces the key and the old
+ * Returns a function that reads the secret to sign with. It reads a key source again at each call, since a rotation replaces the key and the old
  * one ends; what the source said last counts while it cannot be read. Rejects as `knownSecrets` and `signingSecret` do.
  */
 export async function currentSigningSecret(secret: Secret): Promise<() => Promise<string | Uint8Array>> {
@@ -68,7 +68,7 @@ export async function currentSigningSecret(secret: Secret): Promise<() => Promis
       signingSecret(loaded);
       known = loaded;
     } catch {
-      // a file that is being replaced, a secret manager that is away
+      // a file that is being replaced, a secret manager that is unreachable
     }
     return signingSecret(known);
   };

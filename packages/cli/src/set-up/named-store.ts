@@ -26,7 +26,7 @@ function withPlace(own: OwnStore, { config, file }: SetUp): string {
   return `${own} in ${file}${placeNote(config[own])}`;
 }
 
-/** Where a store keeps its data, in brackets; empty if it cannot tell. */
+/** Where a store keeps its data, in brackets; empty if it does not say. */
 export function placeNote(store: Pick<Lifecycle, "place"> | undefined): string {
   return store?.place === undefined ? "" : ` (${store.place})`;
 }

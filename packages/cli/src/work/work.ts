@@ -12,7 +12,7 @@ export interface WorkFlags extends SetUpFlags {
   readonly json?: boolean;
 }
 
-/** Processes the events of the inbox until SIGINT or SIGTERM, or until nobody reads its output. */
+/** Processes the events of the inbox until SIGINT or SIGTERM, or until its output is no longer read. */
 export async function work(this: CliContext, flags: WorkFlags): Promise<void> {
   const setUp = withHandlers(await readSetUp(this, flags));
   const logger = commandLogger(dataLines(this.output, flags));

@@ -235,7 +235,7 @@ export default { secret: fileKeySource("keys/hook.json") };`;
     const [endpoint] = await endpointsOf(service);
     expect(code).toBe(1);
     expect(stderr).toContain(
-      `Error (secret_not_kept): The endpoint ${endpoint?.webhookEndpointReference} is registered, but its signing secret could not be written to keys/hook.json, and nobody has it.`,
+      `Error (secret_not_kept): The endpoint ${endpoint?.webhookEndpointReference} is registered, but its signing secret could not be written to keys/hook.json, and no one has it.`,
     );
     expect(stderr).toContain(
       `Get another one with esim-webhooks rotate --endpoint ${endpoint?.webhookEndpointReference} (and --secret-form if it is not written as whsec_ and base64), or run esim-webhooks api endpoints delete ${endpoint?.webhookEndpointReference} and create it again.`,

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { InboxStats } from "@esim-webhooks/core";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
@@ -47,6 +47,17 @@ describe("doctor", () => {
       "api       not looked at: with ESIM_API_URL, ESIM_CLIENT_ID and ESIM_CLIENT_SECRET, ",
     );
     expect((await examine({})).of["store"]?.message).toContain("will create it");
+  });
+
+  it("warns when the folder was used and its database is gone", async () => {
+    const cwd = folder();
+    expect(await cli(["migrate"], { cwd })).toMatchObject({ code: 0 });
+    rmSync(join(cwd, ".esim-webhooks/events.db"));
+    const { code, stdout } = await cli(["doctor"], { cwd });
+    expect(code).toBe(0);
+    expect(stdout).toMatch(
+      /store +\.esim-webhooks was used, and has no events\.db: the file was removed, .* "We lost the database"\.$/m,
+    );
   });
 
   it("reports a missing secret, and a malformed one", async () => {

@@ -118,7 +118,7 @@ describe("endpoint ensure", () => {
     const typeless = await ensure(["--key-file", "hook.key"]);
     expect(typeless.code).toBe(2);
     expect(typeless.stderr).toContain(
-      "nobody knows which event types the endpoint is for. Name them with --types",
+      "the event types of the endpoint are not known. Name them with --types",
     );
     expect((await api.webhooks.list().page()).data).toEqual([]);
     const { webhookEndpointReference: reference } = await api.webhooks.create({

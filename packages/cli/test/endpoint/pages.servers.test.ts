@@ -35,7 +35,7 @@ describe("docs/rotation.md", () => {
     const { code, stdout, stderr } = await running.ended;
     expect(code).toBe(0);
     expect(alike(linesOf(stderr + stdout))).toEqual(alike(shown));
-    expect(stdout).toContain("Brought in 2 missed events.");
+    expect(stdout).toContain("Recovered 2 missed events.");
     expect(await backend.stored()).toEqual(expect.arrayContaining(missed));
   });
 
@@ -62,7 +62,7 @@ describe("docs/rotation.md", () => {
 describe("docs/reconcile.md", () => {
   const page = openPage("docs/reconcile.md");
 
-  it("brings in what is missing: the first time with --since, then from where it ended, then every five minutes", async () => {
+  it("recovers what is missing: the first time with --since, then from where it ended, then every five minutes", async () => {
     const backend = await startBackend();
     const lost = await backend.emitAcknowledged(1);
     await backend.down();
@@ -80,7 +80,7 @@ describe("docs/reconcile.md", () => {
 
     const later = await backend.emitAcknowledged(1);
     const running = startLine(every, backend);
-    await running.written(/1 event brought in/);
+    await running.written(/1 event recovered/);
     running.child.kill("SIGTERM");
     expect(await running.ended).toMatchObject({ code: 0 });
     expect((await backend.stored()).sort()).toEqual([...lost, ...givenUp, ...later].sort());

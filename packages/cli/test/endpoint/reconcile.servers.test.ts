@@ -27,11 +27,11 @@ describe("reconcile", () => {
     expect(stderr).toMatch(/^Error \(no_watermark\): This endpoint was never reconciled .* Add --since /);
   });
 
-  it("brings in what is missing and ends with 3, with an alarm for what was lost; then finds nothing and ends with 0", async () => {
+  it("recovers what is missing and ends with 3, with an alarm for what was lost; then finds nothing and ends with 0", async () => {
     const { backend, stored, lost, givenUp } = await startWithMissed();
     const { code, stdout, stderr } = await reconcile(backend, "--since", "1h");
     expect(code).toBe(3);
-    expect(stdout).toMatch(/^stored +3 +brought in: 2 not delivered, 1 acknowledged and lost$/m);
+    expect(stdout).toMatch(/^stored +3 +recovered: 2 not delivered, 1 acknowledged and lost$/m);
     expect(stdout).toMatch(/^duplicate +1 /m);
     expect(stdout).toMatch(/^coming +1 +the service sends them again; --include-coming/m);
     expect(stdout).toMatch(/^listed +5 /m);
@@ -45,7 +45,7 @@ describe("reconcile", () => {
     expect(again.stdout).toMatch(/^stored +0$/m);
   });
 
-  it("brings in what is coming with --include-coming, and prints the report as JSON, whose ledger balances", async () => {
+  it("recovers what is coming with --include-coming, and prints the report as JSON, whose ledger balances", async () => {
     const { backend, lost, coming } = await startWithMissed();
     const ran = await reconcile(backend, "--since", "1h", "--include-coming", "--json");
     const [report = {}] = jsonLines(ran);
@@ -66,7 +66,7 @@ describe("reconcile", () => {
     const { code, stdout } = await reconcile(backend, ...args);
     expect(code).toBe(3);
     expect(stdout).toMatch(
-      /^stored +4 +would be brought in unless they are there: 2 not delivered, 2 delivered$/m,
+      /^stored +4 +would be recovered unless they are there: 2 not delivered, 2 delivered$/m,
     );
     expect(await backend.stored()).toHaveLength(1);
     expect((await reconcile(backend)).code).toBe(2); // no mark was left
@@ -179,7 +179,7 @@ describe("reconcile", () => {
     await postgres.start();
     await running.written(/Reconciling the endpoint/);
     const [first] = await backend.emitAcknowledged(1);
-    await running.written(/ALARM {2}1 event brought in \(1 acknowledged and lost\)/);
+    await running.written(/ALARM {2}1 event recovered \(1 acknowledged and lost\)/);
     await postgres.kill();
     await running.written(/Reconciling failed\. It is retried at the next interval\./);
     await postgres.start();

@@ -155,7 +155,7 @@ describe("rotate", () => {
     });
     expect(stdout).toMatch(/^Nothing was missed\. Reconciled with the embedded inbox in \.esim-webhooks\.$/m);
     expect(stderr).toMatch(
-      /^Rotating the secret of the endpoint \S+\. The old key counts for another 1m 00s \(--overlap\), and the command waits for its end\.$/m,
+      /^Rotating the secret of the endpoint \S+\. The old key stays valid for another 1m 00s \(--overlap\), and the command waits for its end\.$/m,
     );
     expect(stderr).toContain("The new key is stored.");
     expect(stdout + stderr).not.toContain((key as { secret: string }).secret.slice(6, 20));
@@ -177,6 +177,20 @@ describe("rotate", () => {
     });
   });
 
+  it("ends the rotation of an endpoint that was deleted meanwhile, and says so", async () => {
+    const backend = await startBackend({ keyFile: true });
+    const { api, reference, sandbox, cwd, env } = backend;
+    await backend.emit(1);
+    await reconcileFirst(cwd, env);
+    sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, done: true, times: 3 });
+    expect((await cli(["rotate"], { cwd, env, node })).code).toBe(1);
+    await api.webhooks.delete(reference);
+    const { code, stderr } = await cli(["rotate"], { cwd, env, node });
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/Error \(endpoint_unknown\): /);
+    expect(JSON.parse(readFileSync(join(cwd, "esim.key"), "utf8"))).not.toHaveProperty("change");
+  });
+
   it("brings what was exhausted while it was under way into the inbox, and ends with 0", async () => {
     const backend = await startBackend({ keyFile: true });
     const { sandbox, cwd, env } = backend;
@@ -192,7 +206,7 @@ describe("rotate", () => {
     expect({ code, stdout }).toEqual({
       code: 0,
       stdout: expect.stringMatching(
-        /^Brought in 2 missed events\. Reconciled with the embedded inbox in \.esim-webhooks\.$/m,
+        /^Recovered 2 missed events\. Reconciled with the embedded inbox in \.esim-webhooks\.$/m,
       ),
     });
     expect(await backend.stored()).toEqual(expect.arrayContaining(exhausted));

@@ -73,13 +73,13 @@ async function newDatabase(): Promise<{ readonly name: string; readonly url: str
 describe("docs/runbook.md: before anything happens", () => {
   const section = "Before anything happens";
 
-  it("brings in what is missing every five minutes, without anybody noticing", async () => {
+  it("recovers what is missing every five minutes, without anybody noticing", async () => {
     const backend = await startBackend();
     await backend.down();
     const ids = await backend.emit(2);
     await backend.sandbox.advance("16h");
     await backend.up();
-    const [ended] = await follow(section, 1, backend, /2 events brought in/);
+    const [ended] = await follow(section, 1, backend, /2 events recovered/);
     expect(ended?.code).toBe(0);
     expect(await backend.stored()).toEqual(expect.arrayContaining(ids));
   });

@@ -334,9 +334,11 @@ describe("listen", () => {
     await receiver.got(1);
     await api.webhooks.delete(reference);
     const { code, stdout, stderr } = await running.ended;
-    expect(code).toBe(3);
+    expect(code).toBe(2);
     expect(stdout).toContain("1 event: 1 accepted.");
-    expect(stderr).toContain("Error (not_found): ");
+    expect(stderr).toContain(
+      `Error (endpoint_unknown): The endpoint ${reference} no longer exists. Start the command again, for another one.`,
+    );
   });
 
   it("says that the endpoint is not active, and asks which one if there are several", async () => {
@@ -358,7 +360,7 @@ describe("the flags of listen", () => {
     [["--to", "http://user:hidden@localhost:3000"], "--to contains a user name or a password"],
     [
       ["--id", "msg_1", "--since", "2h", "--only", "a"],
-      "--id posts one event, whatever --since and --only say. Remove one of them.",
+      "--id posts one event, so --since and --only have no effect. Remove one of them.",
     ],
     [["--every", "100ms", "--since", "soon"], '--every: "100ms" is not a duration from 1s to 1h.'],
   ])("refuses %j, and says how to write it", async (args, message) => {

@@ -143,7 +143,7 @@ it("reconcile brings missed events in as jobs, once", async () => {
      export default { target: bullmqInbox({ connection: url }), state: redisState(url) };`,
   );
   const first = await cli(["reconcile", "--since", "1h"], backend);
-  expect(first.stdout).toMatch(/^stored +2 +brought in: 2 not delivered$/m);
+  expect(first.stdout).toMatch(/^stored +2 +recovered: 2 not delivered$/m);
   const listed = await cli(["inbox", "list", "--json"], backend);
   expect(jsonLines(listed).map(({ id }) => id)).toEqual(expect.arrayContaining(missed));
   const again = await cli(["reconcile", "--since", "1h"], backend);

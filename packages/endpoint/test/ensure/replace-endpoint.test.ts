@@ -18,7 +18,7 @@ const first = ["esim.enabled", "esim.faulted"];
 const second = ["esim.enabled", "esim.disabled"];
 const otherKey = { secret: "utf8:of-another-endpoint", endpoint: "another" };
 
-/** The report of a pass that has brought in all. */
+/** The report of a pass that has recovered all. */
 const settled = {
   interrupted: false,
   dryRun: false,

@@ -433,7 +433,7 @@ describe("reconcile with handlers", () => {
     for (let days = 1; days <= 7; days++) expect((await pass(24 * hour - 1)).ids.invalid).toEqual([]);
   });
 
-  it("brings in a delivery without a status, as one with a status that nobody knows", async () => {
+  it("recovers a delivery without a status, as one with a status that nobody knows", async () => {
     const seen: string[] = [];
     const { pass } = handled([{ ...exhausted("event", startMs + 1), status: null }], (id) => seen.push(id));
     expect((await pass()).ledger).toMatchObject({ listed: 1, stored: 1 });

@@ -28,7 +28,7 @@ async function kill({ child, ended }: Run): Promise<void> {
 
 /**
  * Makes passes that are killed: each second one at a random time, the others after so much of their work. Resolves to how many
- * kills were in the middle of a pass, which had brought in some of what was missing, and not all.
+ * kills were in the middle of a pass, which had recovered some of what was missing, and not all.
  */
 async function makeKilledPasses(
   world: World,

@@ -2,7 +2,7 @@ import type { ReconcileReport } from "@esim-webhooks/endpoint";
 import { expect, it } from "vitest";
 import { runNode } from "../../../../test/run.ts";
 
-it("brings in 200,000 events in a heap of 100 MiB", async () => {
+it("recovers 200,000 events in a heap of 100 MiB", async () => {
   const script = "packages/endpoint/test/reconcile/large-backlog-process.ts";
   const { line, ended } = runNode(["--max-old-space-size=100", script], { DELIVERIES: "200000" });
   const [, json = ""] = await line(/^report (.*)/);

@@ -22,7 +22,7 @@ const nothing = {
 };
 
 describe("reconcile", () => {
-  it("brings in what is exhausted, and what failed with no next try", async () => {
+  it("recovers what is exhausted, and what failed with no next try", async () => {
     const world = await startWorld();
     const arrived = await world.emit(2, "stores");
     const refused = await world.emit(2, "refuses");
@@ -39,7 +39,7 @@ describe("reconcile", () => {
     });
   });
 
-  it("brings in what was acknowledged and lost, and raises the alarm", async () => {
+  it("recovers what was acknowledged and lost, and raises the alarm", async () => {
     const world = await startWorld();
     await world.emit(1, "stores");
     const lost = await world.emit(2, "forgets");
@@ -69,7 +69,7 @@ describe("reconcile", () => {
     expect(await world.stored()).toEqual(expect.arrayContaining(coming));
   });
 
-  it("brings in what is coming with includeComing, which is a duplicate when it comes", async () => {
+  it("recovers what is coming with includeComing, which is a duplicate when it comes", async () => {
     const world = await startWorld();
     const coming = await world.emit(2, "down");
     expect((await world.reconcile({ includeComing: true })).ledger).toEqual({
@@ -84,7 +84,7 @@ describe("reconcile", () => {
     expect(ledger).toEqual({ ...nothing, listed: 2, duplicate: 2 });
   });
 
-  it("brings in what the service keeps for an endpoint that is inactive, after a day", async () => {
+  it("recovers what the service keeps for an endpoint that is inactive, after a day", async () => {
     const world = await startWorld();
     await world.emit(1, "down");
     world.sandbox.setEndpointActive(world.endpoint, false);
@@ -94,7 +94,7 @@ describe("reconcile", () => {
     expect((await world.reconcile({ clock })).ledger).toEqual({ ...nothing, listed: 1, stored: 1 });
   });
 
-  it("brings in what is pending without a valid timestamp: nothing shows for how long it has been coming", async () => {
+  it("recovers what is pending without a valid timestamp: nothing shows for how long it has been coming", async () => {
     const pending = { ...made({ id: "odd", occurredMs: Date.now(), status: "pending" }), sentAt: null };
     const { api, endpoint } = servedListing(() => [{ ...pending, payload: { type: "esim.enabled" } }]);
     const inbox = knownInbox();
@@ -118,7 +118,7 @@ describe("reconcile", () => {
     expect([...inbox.ids]).toEqual(["one"]);
   });
 
-  it("counts a record as invalid that is nested too deeply to be written again, and brings in the others", async () => {
+  it("counts a record as invalid that is nested too deeply to be written again, and recovers the others", async () => {
     const [one, deep, two] = ["one", "deep", "two"].map((id) => made({ id, occurredMs: Date.now() }));
     const data = JSON.parse(`${'{"a":'.repeat(8000)}1${"}".repeat(8000)}`);
     const listed = [one, { ...deep, payload: { ...deep?.payload, data } }, two];

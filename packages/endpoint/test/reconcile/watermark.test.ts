@@ -223,7 +223,7 @@ describe("the watermark", () => {
     expect(await reconcile(api, endpoint, inbox, at(day + hour))).toMatchObject({ pages: 3 });
   });
 
-  it("is left aside an hour later when such a pass was interrupted; those between bring in what is new", async () => {
+  it("is left aside an hour later when such a pass was interrupted; those between recover what is new", async () => {
     const deliveries = many();
     let stop = new AbortController();
     const { api, endpoint } = servedListing((from) => {
