@@ -42,7 +42,7 @@ export default defineConfig({
         test: {
           name: "unit",
           ...quick,
-          isolate: false, // loading the sources anew for each file would be half of the work
+          isolate: false, // loading the sources again for each file would be half of the work
           include: [...ending(".test.ts"), "examples/vitest/*.test.ts"],
           exclude: ["**/node_modules/**", ...ending(".{servers,stress}.test.ts")],
           // the type tests and what they import: `npm run check` has the compiler look at all tests

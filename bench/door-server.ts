@@ -1,4 +1,4 @@
-// A server of the door bench, in its own process: `door-server.ts <ours | by hand>`.
+// A server of the door bench, in its own process: `door-server.ts <ours | hand-written>`.
 import type { AddressInfo } from "node:net";
 import { webhookRouter } from "@esim-webhooks/express";
 import express, { type RequestHandler } from "express";
@@ -10,7 +10,7 @@ const count = () => {
 };
 const logger = { debug: count, info: count, warn: count, error: count };
 
-/** What one writes by hand: the whole body, with the same limit, then `standardwebhooks`, and a line for each delivery. */
+/** What one would write: the whole body, with the same limit, then `standardwebhooks`, and a line for each delivery. */
 function byHand() {
   const webhook = new Webhook(process.env["ESIM_WEBHOOK_SECRET"] ?? "");
   const answer: RequestHandler = (request, response) => {

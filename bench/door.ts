@@ -1,4 +1,4 @@
-// npm run bench -- door: what unauthenticated clients can take from the door, compared with a route that is written by hand.
+// npm run bench -- door: what unauthenticated clients can take from the door, compared with a hand-written route.
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import { connect } from "node:net";
@@ -16,7 +16,7 @@ const silentClients = 1000;
 const attackers = 32;
 const genuineDeliveries = 40;
 const longestWaitMs = 12_000;
-const variants = ["ours", "by hand"] as const;
+const variants = ["ours", "hand-written"] as const;
 type Variant = (typeof variants)[number];
 
 type Server = { child: ChildProcessByStdio<Writable, Readable, null>; port: number };
@@ -103,8 +103,8 @@ async function dripping(variant: Variant): Promise<number> {
   return performance.now() - startedAt;
 }
 
-/** The times of small authentic deliveries, one after the other, beside an attack, and the log lines of a second. */
-async function beside(variant: Variant, attack?: Buffer): Promise<{ p99Ms: number; lines: number }> {
+/** The times of small authentic deliveries, one after the other, during an attack, and the log lines of a second. */
+async function p99Of(variant: Variant, attack?: Buffer): Promise<{ p99Ms: number; lines: number }> {
   const server = await start(variant);
   const genuine = Array.from({ length: genuineDeliveries }, () => delivery(secret));
   const url = `http://127.0.0.1:${server.port}/webhooks`;
@@ -128,14 +128,14 @@ export async function benchDoor(): Promise<void> {
   };
   console.log(`\n${attackers} connections with forged deliveries, and one with authentic ones`);
   for (const [name, attack] of Object.entries(attacks)) {
-    const measured: Record<Variant, Awaited<ReturnType<typeof beside>>[]> = { ours: [], "by hand": [] };
+    const measured: Record<Variant, Awaited<ReturnType<typeof p99Of>>[]> = { ours: [], "hand-written": [] };
     for (let round = 0; round < rounds; round++) {
-      for (const variant of variants) measured[variant].push(await beside(variant, attack));
+      for (const variant of variants) measured[variant].push(await p99Of(variant, attack));
     }
     for (const variant of variants) {
       const p99 = median(measured[variant].map(({ p99Ms }) => p99Ms));
       const lines = median(measured[variant].map(({ lines }) => lines));
-      line(`${variant}, beside ${name}: p99`, ms(p99));
+      line(`${variant}, during ${name}: p99`, ms(p99));
       if (attack) line("  log lines of forged deliveries a second", Math.max(0, lines).toFixed(0));
     }
   }
@@ -145,7 +145,7 @@ export async function benchDoor(): Promise<void> {
     line(`${variant}: memory`, `${mb.toFixed(0)} MB`);
     line(`  answered within ${longestWaitMs / 1000} s`, String(answered));
   }
-  console.log("\none connection that goes on sending after an early answer");
+  console.log("\none connection that keeps sending after an early answer");
   for (const variant of variants) {
     const keptMs = await dripping(variant);
     line(`${variant}: kept`, keptMs < longestWaitMs ? ms(keptMs) : `over ${longestWaitMs / 1000} s`);

@@ -1,4 +1,4 @@
-// npm run bench -- http, redis, hostile: an adapter beside the routes that one would write by hand, other libraries, and forged deliveries.
+// npm run bench -- http, redis, hostile: an adapter compared with hand-written routes, other libraries, and forged deliveries.
 import { availableParallelism } from "node:os";
 import { newSecret } from "@esim-webhooks/core/testing";
 import { privateRedis } from "../test/servers/index.ts";

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { type EsimEvents, esimCatalog } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
 
-/** Records of the deliveries listing as lines of JSON, newest first, of all types in turn. */
+/** Records of the deliveries listing as lines of JSON, newest first, of all types alternating. */
 export function deliveriesOf(count: number): string[] {
   const types = esimCatalog.types as readonly (keyof EsimEvents)[];
   const newest = Date.UTC(2026, 0, 31);

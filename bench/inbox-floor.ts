@@ -23,7 +23,7 @@ const leasings = {
     lease: "ends_at = clock_timestamp() + interval '30 s'",
   },
   "in no index": {
-    fillfactor: 45, // room for the second version beside the first
+    fillfactor: 45, // room for the second version next to the first
     indexed: ["open"],
     isOpen: "open",
     isFree: "leased_until <= now()",
@@ -33,7 +33,7 @@ const leasings = {
 
 /**
  * The floor of a queue that keeps its rows: a table with the columns of ours, the primary key and the indexes that find what is due, and on
- * one connection, in turns, the barest statements that lease 500 rows and mark them as done. Nothing is handled. What is due: events that wait, leases
+ * one connection, alternating, the barest statements that lease 500 rows and mark them as done. Nothing is handled. What is due: events that wait, leases
  * and retentions that have ended. Leased "in no index", only what waits can be found.
  */
 export async function openFloor(

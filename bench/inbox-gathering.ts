@@ -80,7 +80,7 @@ export async function gathering(app: FastifyInstance, url: string, secret: strin
       waiting.push({ id: proof.id, body, stored, failed });
       if (isStoring) return;
       isStoring = true;
-      setImmediate(storeAll); // with all that came in this turn of the event loop
+      setImmediate(storeAll); // with all that arrived in this tick of the event loop
     });
     return reply.code(202).send();
   });

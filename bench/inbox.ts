@@ -146,7 +146,7 @@ async function benchDrain(url: string, pool: pg.Pool, server: number): Promise<v
   cpuLine("graphile-worker in batches", cpusOf(drained.batchingPeer));
   cpuLine(`esim-webhooks, ${many}`, cpusOf(drained.oursOfMany));
   cpuLine(`graphile-worker in batches, ${many}`, cpusOf(drained.batchingPeerOfMany));
-  cpuLine("two updates by hand", cpusOf(drained.floor));
+  cpuLine("two hand-written updates", cpusOf(drained.floor));
   cpuLine("two updates, leasing in no index", cpusOf(drained.hotFloor));
 }
 

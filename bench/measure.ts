@@ -7,7 +7,7 @@ export interface Measured {
 const rounds = 41;
 const roundNanoseconds = 20_000_000;
 
-/** Times each function in short rounds that take turns, so that other load on the machine affects all of them alike. */
+/** Times each function in short alternating rounds, so that other load on the machine affects all of them alike. */
 export function interleaved(peers: Readonly<Record<string, () => void>>): Measured[] {
   const samples = Object.entries(peers).map(([name, run]) => ({
     name,

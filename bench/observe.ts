@@ -63,12 +63,12 @@ export async function benchObserve(): Promise<void> {
   const unwatched = median(figures.unwatched);
   const micro = (nanoseconds: number) => `${(nanoseconds / 1000).toFixed(2)} µs`;
   console.log("\nreceive(), one after the other");
-  line("nobody watches", micro(unwatched));
+  line("not observed", micro(unwatched));
   for (const [name, each] of [
     ["observe(), every step of a delivery", figures.observed],
     ["an AsyncLocalStorage bound to handle", figures.bound],
   ] as const) {
     line(name, micro(median(each)));
-    line("  of the time when nobody watches", times(median(each) / unwatched));
+    line("  of the time when not observed", times(median(each) / unwatched));
   }
 }

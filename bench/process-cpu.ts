@@ -66,7 +66,7 @@ export interface CpuOfEvent {
   readonly server: number;
 }
 
-/** Runs `work`, which handles so many events in this process or in that of `pid`, with the process of a server. */
+/** Runs `work`, which handles that many events in this process or in that of `pid`, with the process of a server. */
 export async function withCpu<Figure>(
   events: number,
   server: number,

@@ -1,4 +1,4 @@
-// npm run bench -- receive: receive() in the process beside verify + parse + validate, its floor; and what it keeps in memory.
+// npm run bench -- receive: receive() in the process compared with verify + parse + validate, its floor; and what it keeps in memory.
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import {

@@ -1,4 +1,4 @@
-/** Runs each function in turn, so that other load on the machine affects all of them alike. The first run warms up. */
+/** Runs the functions alternately, so that other load on the machine affects all of them alike. The first run warms up. */
 export async function inTurns<Name extends string, Figure>(
   measured: Readonly<Record<Name, () => Promise<Figure>>>,
   times: number,

@@ -1,4 +1,4 @@
-// The service of the sandbox bench, in its own process. It is told by messages what to do, and answers each with a figure.
+// The service of the sandbox bench, in its own process. It does what messages ask for, and answers each with a figure.
 import { sampleData } from "@esim-webhooks/core/testing";
 import { addClient } from "../packages/sandbox/src/account/clients.ts";
 import { issueToken } from "../packages/sandbox/src/account/tokens.ts";
@@ -64,7 +64,7 @@ async function bare(count: number): Promise<void> {
   await client.close();
 }
 
-/** Events are emitted as calls would, a few in each turn of the event loop, and are sent meanwhile. */
+/** Events are emitted as calls would, a few in each tick of the event loop, and are sent meanwhile. */
 async function send(count: number): Promise<void> {
   for (let left = count; left > 0; left -= 10) {
     service.db.transaction(() => {

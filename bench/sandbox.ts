@@ -31,7 +31,7 @@ function ordered(child: ChildProcess, order: Order): Promise<Figures> {
   return nextMessage(child, order);
 }
 
-/** How long pages of the listing take while `work` goes on: one after the other, 20 a second. */
+/** How long pages of the listing take while `work` runs: one after the other, 20 a second. */
 async function listingTimes({ listing, accessToken }: Listing, work: Promise<unknown>): Promise<number[]> {
   const taken: number[] = [];
   let isOver = false;

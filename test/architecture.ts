@@ -4,7 +4,7 @@ export type Sources = ReadonlyMap<string, string>;
 interface Package {
   /** What it may import by name, besides Node.js: workspace packages and its dependencies. */
   readonly imports: readonly string[];
-  /** Its folders: a file imports from its own folder and from those above it. Files beside the folders come last. */
+  /** Its folders: a file imports from its own folder and from those above it. Files next to the folders come last. */
   readonly rooms: readonly string[];
 }
 

@@ -29,7 +29,7 @@ export async function deliver(url: string, request: SignedRequest): Promise<numb
   return (await answerTo(url, request)).status;
 }
 
-/** Does so many at the same time, one after the other. */
+/** Does that many at the same time, one after the other. */
 export async function inLanes<T>(
   items: readonly T[],
   lanes: number,

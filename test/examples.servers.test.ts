@@ -42,7 +42,7 @@ describe("npm run demo", () => {
     expect(output).toContain("The ledger balances: no event was lost, and none took effect twice.");
     expect(output).not.toContain("✗");
     expect(output).toMatch(/^the dump of what it missed is imported +– +2×imported +2 +✓$/m);
-    expect(output).toMatch(/^killed after its answer; a worker goes on +202 +1×stored 1×worked +1 +✓$/m);
+    expect(output).toMatch(/^killed after its answer; a worker continues +202 +1×stored 1×worked +1 +✓$/m);
     const [, table = "", handlerRuns] =
       /^(what happened[\s\S]*)\n\n[\s\S]*^handler runs = processed \d+ \+ imported 2 \+ worked 1 \+ failed 1 +(\d+) = /m.exec(
         output,

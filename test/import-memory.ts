@@ -29,7 +29,7 @@ function peakOf(pid: number | undefined): number {
   return Number(kibibytes) / 1024;
 }
 
-/** Imports so many records in a dry run, and so many into Postgres. */
+/** Imports that many records in a dry run, and into Postgres. */
 export function importInLittleMemory({
   dry,
   stored,

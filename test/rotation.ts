@@ -9,7 +9,7 @@ import { type Sent, sendAsThePartnerApi, signed } from "./sender.ts";
 /** How long a secret counts after it was rotated. */
 const overlapMs = 5000;
 
-/** Rotates so many times while deliveries, redeliveries and forged ones come in, and expects what is promised. */
+/** Rotates that many times while deliveries, redeliveries and forged ones arrive, and expects what is promised. */
 export async function rotateUnderLoad(rotations: number): Promise<void> {
   let secret = newSecret();
   const retired: { readonly secret: string; readonly notAfter: Date }[] = [];
@@ -52,7 +52,7 @@ export async function rotateUnderLoad(rotations: number): Promise<void> {
     for (let index = 0; !rotated.signal.aborted; index++) {
       const send = () => sendAsThePartnerApi(`msg_${index}`, { secret: () => secret, url, speed: 1000 });
       events.push(send());
-      // some are sent twice at once, and some again when they have been delivered: at least once means that too
+      // some are sent twice concurrently, and some again when they have been delivered: at least once means that too
       if (index % 5 === 0) redelivered.push(send());
       if (index % 7 === 0) redelivered.push(events.at(-1)?.then(send));
       await pause(4);

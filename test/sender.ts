@@ -14,13 +14,13 @@ export interface Sent {
 export const scheduleSeconds: readonly number[] = [0, 30, 60, 300, 900, 1800, 3600, 7200, 14_400, 28_800];
 
 export interface SenderOptions {
-  /** The secret that signs an attempt, asked anew for each: from a rotation on, every attempt has the new one. */
+  /** The secret that signs an attempt, asked again for each: from a rotation on, every attempt has the new one. */
   readonly secret: () => string;
   /** Where to send an attempt. */
   readonly url: () => string;
   /** How many seconds of the schedule pass in one real second. */
   readonly speed: number;
-  /** Lets an attempt begin. Default: at once. */
+  /** Lets an attempt begin. Default: immediately. */
   readonly gate?: (attempt: () => Promise<number>) => Promise<number>;
 }
 

@@ -9,8 +9,8 @@ import { createNodeMiddleware, Webhooks } from "@octokit/webhooks";
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from "express";
 import fastify, { type FastifyInstance } from "fastify";
 import createGithubHandler from "github-webhook-handler";
-import { expressByHand, fastifyByHand } from "./by-hand.ts";
 import { githubWebhook, type MakeDelivery, standardWebhook } from "./deliveries.ts";
+import { expressByHand, fastifyByHand } from "./hand-written.ts";
 import { claimMs, mapOfIds, redisIds } from "./ids.ts";
 import { leastFastify, leastMiddleware } from "./least.ts";
 
@@ -74,7 +74,7 @@ export const apps = {
       return runFastify(app);
     },
   },
-  "fastify by hand": {
+  "fastify hand-written": {
     delivery: standardWebhook,
     start: ({ secrets, handle }) =>
       runFastify(fastifyByHand({ secret: secrets[0], ids: mapOfIds(), handle })),
@@ -89,10 +89,10 @@ export const apps = {
       return runFastify(app, () => store.close());
     },
   },
-  "fastify by hand, Redis": {
+  "fastify hand-written, Redis": {
     delivery: standardWebhook,
     start: ({ secrets, redisUrl, handle }) => {
-      const ids = redisIds(redisUrl, "by hand");
+      const ids = redisIds(redisUrl, "hand-written");
       return runFastify(fastifyByHand({ secret: secrets[0], ids, handle }), ids.close);
     },
   },
@@ -137,7 +137,7 @@ export const apps = {
       return runExpress(express().use(webhookRouter({ "*": settings.handle }, options)));
     },
   },
-  "express by hand": {
+  "express hand-written": {
     delivery: standardWebhook,
     start: ({ secrets, handle }) =>
       runExpress(expressByHand({ secret: secrets[0], ids: mapOfIds(), handle })),
@@ -150,10 +150,10 @@ export const apps = {
       return runExpress(express().use(webhookRouter({ "*": settings.handle }, options)), () => store.close());
     },
   },
-  "express by hand, Redis": {
+  "express hand-written, Redis": {
     delivery: standardWebhook,
     start: ({ secrets, redisUrl, handle }) => {
-      const ids = redisIds(redisUrl, "by hand");
+      const ids = redisIds(redisUrl, "hand-written");
       return runExpress(expressByHand({ secret: secrets[0], ids, handle }), ids.close);
     },
   },

@@ -1,4 +1,4 @@
-// The load of the bench beside forged deliveries, in a process of its own: the parent sends a `Mix`, and gets an `Answered`.
+// The load of the bench with forged deliveries, in a process of its own: the parent sends a `Mix`, and gets an `Answered`.
 import os from "node:os";
 import { p99 } from "../load.ts";
 import { standardWebhook } from "./deliveries.ts";

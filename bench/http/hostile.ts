@@ -1,4 +1,4 @@
-// Authentic deliveries beside forged ones of all kinds, as many as 30 % of what a bare route can answer.
+// Authentic deliveries among forged ones of all kinds, as many as 30 % of what a bare route can answer.
 import { fork } from "node:child_process";
 import { join } from "node:path";
 import { median } from "../measure.ts";
@@ -64,11 +64,11 @@ async function benchFramework(
 ): Promise<void> {
   const names = [
     `${framework} bare`,
-    `${framework} by hand`,
+    `${framework} hand-written`,
     `${framework} ours`,
   ] as const satisfies AppName[];
   const rates = [0, ...attacks];
-  console.log(`\n${framework}, ${authenticPerSecond} authentic deliveries a second beside forged ones`);
+  console.log(`\n${framework}, ${authenticPerSecond} authentic deliveries a second among forged ones`);
   await withServers(names, [secret], "", async (servers) => {
     const shown = new Map(names.map((name) => [name, rates.map((): Shown[] => [])]));
     for (let round = 0; round <= rounds; round++) {
@@ -93,7 +93,7 @@ function report(name: string, rates: readonly number[], shown: readonly (readonl
     const isOwn = index === rates.length - 1;
     const answered = isAlone
       ? "alone"
-      : `beside ${perSecond(rate)}, ${perSecond(of(index, "forgedPerSecond"))} answered`;
+      : `with ${perSecond(rate)}, ${perSecond(of(index, "forgedPerSecond"))} answered`;
     const ofAlone = isAlone ? "" : `, ${times(of(index, "p99Ms") / of(0, "p99Ms"))} of alone`;
     const wanted = isOwn && name.endsWith("ours") ? "   wanted: ≤ 2 ×" : "";
     console.log(

@@ -1,6 +1,6 @@
-// The ids of the routes that are written by hand: in a Map, and in Redis.
+// The ids of hand-written routes: in a Map, and in Redis.
 import { Redis } from "ioredis";
-import type { Ids } from "./by-hand.ts";
+import type { Ids } from "./hand-written.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 const retentionMs = 30 * dayMs;

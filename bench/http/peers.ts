@@ -1,4 +1,4 @@
-// Requests per second, CPU and the slowest answers of our adapters, in turns with their peers.
+// Requests per second, CPU and the slowest answers of our adapters, alternating with their peers.
 import { createKeyring, esimCatalog, verify } from "@esim-webhooks/core";
 import type { Request } from "../load.ts";
 import { median } from "../measure.ts";
@@ -13,7 +13,7 @@ const sizes = [300, 2_000, 20_000];
 const connectionCounts = [1, 10, 100, 1_000];
 const usualConnections = 100;
 
-/** How much slower a route by hand may be, by the size of the body. */
+/** How much slower a hand-written route may be, by the size of the body. */
 const wantedOfByHand: Readonly<Record<number, string>> = {
   300: "≥ 1.15 ×",
   2000: "≥ 1.3 ×",
@@ -33,7 +33,7 @@ function deliveriesFor({ bytes, connections }: Case): number {
 
 type Servers<Name extends AppName> = Readonly<Record<Name, StartedServer>>;
 
-/** Sends deliveries to every server in turn. Servers that verify the same scheme get the same ones, each with an id of its own. */
+/** Sends deliveries to every server, one after the other. Servers that verify the same scheme get the same ones, each with an id of its own. */
 async function measure<Name extends AppName>(
   servers: Servers<Name>,
   given: Case,
@@ -80,12 +80,12 @@ function ratio(rounds: readonly Round[], peer: readonly Round[], figure: keyof R
   return times(medianOf(rounds, figure) / medianOf(peer, figure));
 }
 
-/** A route by hand with a Map, for every size and number of connections. Resolves to the capacity of the bare route. */
+/** A hand-written route with a Map, for every size and number of connections. Resolves to the capacity of the bare route. */
 export async function benchPeers(framework: Framework, secret: string): Promise<void> {
   const [bare, ours, byHand] = [
     `${framework} bare`,
     `${framework} ours`,
-    `${framework} by hand`,
+    `${framework} hand-written`,
   ] as const satisfies AppName[];
   await withServers([bare, byHand, ours], [secret], "", async (servers) => {
     await warmUp(servers, secret);
@@ -99,9 +99,9 @@ export async function benchPeers(framework: Framework, secret: string): Promise<
         });
         for (const name of [bare, byHand, ours] as const) report(name, measured[name]);
         const wanted = isUsual ? wantedOfByHand[bytes] : undefined;
-        line("requests/s, of by hand", ratio(measured[ours], measured[byHand], "perSecond"), wanted);
+        line("requests/s, of hand-written", ratio(measured[ours], measured[byHand], "perSecond"), wanted);
         if (connections === 1_000)
-          line("p99, of by hand", ratio(measured[ours], measured[byHand], "p99Ms"), "≤ 1 ×");
+          line("p99, of hand-written", ratio(measured[ours], measured[byHand], "p99Ms"), "≤ 1 ×");
         if (!isUsual) continue;
         const beyond = medianOf(measured[ours], "cpu") - medianOf(measured[bare], "cpu");
         const floor = median(floors);
@@ -118,7 +118,7 @@ export async function benchPeers(framework: Framework, secret: string): Promise<
  * beside it, once with those two commands and once with our store.
  */
 export async function benchRedis(framework: Framework, secret: string, redisUrl: string): Promise<void> {
-  const byHand = `${framework} by hand, Redis` as const;
+  const byHand = `${framework} hand-written, Redis` as const;
   const ours = `${framework} ours, Redis` as const;
   const least =
     framework === "fastify" ? (["fastify least, Redis", "fastify least, redisStore"] as const) : [];
@@ -129,13 +129,13 @@ export async function benchRedis(framework: Framework, secret: string, redisUrl:
       const measured = await measure(servers, { bytes, connections: usualConnections }, secret);
       for (const name of [byHand, ...least, ours]) report(name, measured[name]);
       const ofByHand = (name: keyof typeof measured) => ratio(measured[name], measured[byHand], "perSecond");
-      line("requests/s, of by hand", ofByHand(ours), "≥ 1.2 ×");
+      line("requests/s, of hand-written", ofByHand(ours), "≥ 1.2 ×");
       for (const name of least) line(`  ${name}`, ofByHand(name));
     }
   });
 }
 
-/** Middlewares of other libraries beside ours and the least that any must do. They verify the signatures of GitHub over bodies of the same size. */
+/** Middlewares of other libraries compared with ours and the least that any must do. They verify the signatures of GitHub over bodies of the same size. */
 export async function benchMiddlewares(secret: string): Promise<void> {
   const ours = "express ours";
   const bare = "express middleware, bare";
@@ -143,7 +143,7 @@ export async function benchMiddlewares(secret: string): Promise<void> {
   await withServers([bare, ...peers, ours], [secret], "", async (servers) => {
     await warmUp(servers, secret);
     for (const bytes of sizes) {
-      console.log(`\nexpress beside other middlewares, ${bytes} bytes, ${usualConnections} connections`);
+      console.log(`\nexpress, other middlewares, ${bytes} bytes, ${usualConnections} connections`);
       const measured = await measure(servers, { bytes, connections: usualConnections }, secret);
       for (const name of [bare, ...peers, ours] as const) report(name, measured[name]);
       for (const peer of peers) {

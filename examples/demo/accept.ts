@@ -1,4 +1,4 @@
-// A process of the demo that stores deliveries in an inbox on disk, and has no worker. Standard input tells it the secret.
+// A process of the demo that stores deliveries in an inbox on disk, and has no worker. It reads the secret from standard input.
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { webhookRouter } from "@esim-webhooks/express";

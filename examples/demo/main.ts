@@ -21,7 +21,7 @@ receiver.receiveWith(endpoint.signingSecret);
 
 const steps: Step[] = [];
 
-/** Does something, waits until its events were sent and answered, and notes what became of them beside the expected outcomes. */
+/** Does something, waits until its events were sent and answered, and notes what became of them next to the expected outcomes. */
 const step: RunStep = async (what, outcomes, act) => {
   const before = { results: receiver.results.length, runs: receiver.runs.length };
   await act();
@@ -42,7 +42,7 @@ await step("another body under a known id", ["conflict"], () => stranger.reuse(r
 await step("an event without its eSIM", ["invalid"], () => sandbox.emit({ type: "esim.enabled", data: {} }));
 receiver.stop();
 const missed = await sandbox.orderEsim();
-await step("the receiver is away for 16 hours", [], () => sandbox.advance("16h"));
+await step("the receiver is down for 16 hours", [], () => sandbox.advance("16h"));
 await step("the dump of what it missed is imported", ["imported", "imported"], async () => {
   const { ledger } = await importDeliveries(Readable.from(sandbox.dump()), receiver.handlers, {
     store: receiver.store,
@@ -59,7 +59,7 @@ await sandbox.setEndpointActive(endpoint.webhookEndpointReference, false);
 const accepting = await startAccepting();
 const inboxEndpoint = await api.webhooks.create({ url: accepting.url, eventTypes: ["esim.faulted"] });
 await accepting.receiveWith(inboxEndpoint.signingSecret);
-await step("killed after its answer; a worker goes on", ["stored", "worked"], async () => {
+await step("killed after its answer; a worker continues", ["stored", "worked"], async () => {
   await missed.fault("download_failed");
   await sandbox.settled();
   for await (const delivery of api.webhooks.deliveries(inboxEndpoint.webhookEndpointReference)) {

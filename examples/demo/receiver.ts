@@ -17,7 +17,7 @@ export interface Result {
 }
 
 const host = "127.0.0.1";
-/** Says nothing: the report of the demo tells everything. */
+/** Says nothing: the report of the demo says everything. */
 const logger = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** A receiver of the demo, which notes the results and what its handler does. */

@@ -35,14 +35,14 @@ export async function troubles(
   const esim = await sandbox.orderEsim();
   await step("another eSIM", ["processed"], () => {});
   await step("it has a fault", ["processed"], () => esim.fault("download_failed"));
-  await step("a fault of a reason that nobody knows", ["processed"], () => esim.fault("sunspots"));
+  await step("a fault of an unknown reason", ["processed"], () => esim.fault("sunspots"));
   await step("an event type that the catalog does not have", ["processed"], () =>
     sandbox.emit({ type: "esim.teleported", data: {} }),
   );
-  await step("a field that nobody knows", ["processed"], () =>
+  await step("an unknown field", ["processed"], () =>
     sandbox.emit({ type: "esim.enabled", data: { ...sampleData("esim.enabled"), orbit: 7 } }),
   );
-  await step("sent twice at once", ["processed", "busy"], async () => {
+  await step("sent twice concurrently", ["processed", "busy"], async () => {
     receiver.behave("waits");
     sandbox.faults.add({ kind: "duplicate" });
     await esim.credit(2);

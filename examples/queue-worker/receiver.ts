@@ -8,7 +8,7 @@ import express from "express";
 const queue = new Queue<EncodedEntry>(process.env["QUEUE"] ?? "esim-events", {
   connection: {
     url: process.env["REDIS_URL"] ?? "redis://localhost:6379",
-    enableOfflineQueue: false, // without Redis put() rejects at once: the sender gets 503 and tries again
+    enableOfflineQueue: false, // without Redis put() rejects immediately: the sender gets 503 and tries again
   },
   defaultJobOptions: {
     attempts: 16, // over nine hours; then it remains a failed job

@@ -5,7 +5,7 @@ import { discard, type EsimEvents, type Handlers, retryLater } from "@esim-webho
 import { webhookRouter } from "@esim-webhooks/express";
 import express from "express";
 
-/** Events come in any order: only a later state counts. */
+/** Events arrive in any order: only a later state is kept. */
 const states = ["ordered", "ready", "in use", "replaced"] as const;
 type State = (typeof states)[number];
 
@@ -33,7 +33,7 @@ export async function startBackend(api: ApiClient, port = 0) {
     "esim.faulted": async ({ id, data }) => {
       if (data.reason !== "download_order_expired") return discard("the device may still succeed");
       const customer = orders.get(data.esimReference)?.customer;
-      if (customer !== undefined) await order(customer, id); // its id as the key: ordered once, however often this runs
+      if (customer !== undefined) await order(customer, id); // its id as the key: ordered once, even if this runs again
       return reach(data.esimReference, "replaced");
     },
   };

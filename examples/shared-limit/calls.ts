@@ -1,5 +1,5 @@
 // Several processes with one client id share its token and its 10 calls a second, in Redis. Start it more than once.
-// Needs REDIS_URL, ESIM_API_URL, ESIM_CLIENT_ID and ESIM_CLIENT_SECRET. Whoever can read this Redis can read the token.
+// Needs REDIS_URL, ESIM_API_URL, ESIM_CLIENT_ID and ESIM_CLIENT_SECRET. Everyone who can read this Redis can read the token.
 import { createClient, createLimiter, observeCalls } from "@esim-webhooks/client";
 import { budget } from "./budget.ts";
 import { exchange } from "./exchange.ts";

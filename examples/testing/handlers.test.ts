@@ -27,7 +27,7 @@ function faulted(changes = {}): SignedRequest {
   return signedRequest({ type: "esim.faulted", data }, { secret });
 }
 
-test("a dead download order is replaced once, however often the event is delivered", async () => {
+test("a dead download order is replaced once, even if the event is delivered many times", async () => {
   const { replaced, deliver } = start();
   const request = faulted({ reason: "download_order_expired" });
   assert.deepEqual(await deliver(request), { status: 200, outcome: "processed" });

@@ -1,7 +1,7 @@
 import type { EsimEvents, Handlers } from "@esim-webhooks/core";
 import { latestOnly, type SqliteTransaction } from "@esim-webhooks/store-sqlite";
 
-/** Keeps the present status of each line, in whatever order the events arrive. */
+/** Keeps the present status of each line, in any order of arrival. */
 export const handlers: Handlers<EsimEvents, SqliteTransaction> = {
   "esim.lifecycle.*": latestOnly((event, { tx }) => {
     switch (event.type) {

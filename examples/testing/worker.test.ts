@@ -24,7 +24,7 @@ test("two eSIMs of a profile are worked in the order of their events, in spite o
   const handlers: Handlers<EsimEvents> = {
     "esim.enabled": async ({ data }, { attempt }) => {
       worked.push(`${data.esimReference}, attempt ${attempt}`);
-      if (data.esimReference === "first" && attempt === 1) throw new Error("the database is away");
+      if (data.esimReference === "first" && attempt === 1) throw new Error("the database is down");
       if (data.esimReference === "second") stopping.abort(); // this handler still finishes
     },
   };

@@ -10,7 +10,7 @@ const mebibyte = 1024 * 1024;
 const doors = Object.keys(transports) as Transport[];
 
 describe.each(doors)("the open door: %s", (door) => {
-  it("lets 200 authentic deliveries in beside a flood of forged ones, and none of those", async () => {
+  it("lets 200 authentic deliveries in during a flood of forged ones, and none of those", async () => {
     const victim = await startVictim(door);
     const genuine = Array.from({ length: 200 }, (_, n) => authentic({ id: `msg_${n}` }));
     const { result, flooded } = await whileFlooded(victim.url, endless(forged()), 16, () =>
@@ -45,7 +45,7 @@ describe.each(doors)("the open door: %s", (door) => {
     expect(answers.filter((status) => status === 408).length).toBeLessThan(100);
   });
 
-  it("lets 50 small authentic deliveries in beside a flood of forged ones of 900 kB, and logs few of those", async () => {
+  it("lets 50 small authentic deliveries in during a flood of forged ones of 900 kB, and logs few of those", async () => {
     const startedAt = performance.now();
     const victim = await startVictim(door);
     const genuine = Array.from({ length: 50 }, () => authentic());

@@ -46,7 +46,7 @@ const callsWithCatalog: Readonly<Record<string, Call>> = {
 
 const esimNames = [...esimCatalog.types, "esim.*", "esim.balance.*", "esim.lifecycle.*", "package.*", "*"];
 
-/** Where an inbox is taken too, its methods are offered beside the event types. */
+/** Where an inbox is taken too, its methods are offered next to the event types. */
 function eventNames(offered: readonly string[]): string[] {
   const names = offered.map((name) => name.replaceAll('"', "")); // in quotes where none were typed
   return names.filter((name) => /[.*]/.test(name)).sort();

@@ -39,7 +39,7 @@ export const openTypeScript7: OpenEditor = async (folder) => {
   }
 
   function onMessage({ id, method, result, error }: Message): void {
-    if (id === undefined) return; // tells something
+    if (id === undefined) return; // says something
     const answer = waiting.get(id);
     if (method !== undefined)
       send({ id, result: null }); // asks something, such as for settings

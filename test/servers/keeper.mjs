@@ -1,7 +1,7 @@
 // Runs one server in a folder for the tests: `node keeper.mjs <folder> <uid> <stop signal> <command> <argument…>`.
 // A line on standard input starts the server; lines on standard output report {"pid"} and {"exit"}. Standard input closes
 // when the tests end, even by SIGKILL: then the keeper stops the server, kills it after two seconds, and removes the
-// folder. It does not kill at once, because a killed Postgres leaves its shared memory behind.
+// folder. It does not kill immediately, because a killed Postgres leaves its shared memory behind.
 import { spawn } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
 import process from "node:process";

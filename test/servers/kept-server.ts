@@ -35,18 +35,18 @@ export interface ServerCommand {
 }
 
 /** The uid of the servers, since Postgres refuses to run as root. Empty: the user of the tests. */
-const nobody: string = process.getuid?.() === 0 ? "65534" : "";
+const otherUser: string = process.getuid?.() === 0 ? "65534" : "";
 
 /** Creates a temporary folder that the server may write to. */
 export async function serverFolder(name: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), `esim-webhooks-${name}-`));
   await chmod(folder, 0o700);
-  if (nobody !== "") await chown(folder, Number(nobody), Number(nobody));
+  if (otherUser !== "") await chown(folder, Number(otherUser), Number(otherUser));
   return folder;
 }
 
 export function asNobody(): { uid?: number; gid?: number } {
-  return nobody === "" ? {} : { uid: Number(nobody), gid: Number(nobody) };
+  return otherUser === "" ? {} : { uid: Number(otherUser), gid: Number(otherUser) };
 }
 
 /** Starts a private server from a command, through a keeper process that cleans up when the tests end. */
@@ -56,7 +56,7 @@ export async function keepServer(way: string, folder: string, server: ServerComm
     [
       join(import.meta.dirname, "keeper.mjs"),
       folder,
-      nobody,
+      otherUser,
       server.stopSignal,
       server.command,
       ...server.args,
@@ -166,7 +166,7 @@ function follow(keeper: ChildProcess): Kept {
 async function untilItAnswers({ command, probe }: ServerCommand, kept: Kept): Promise<void> {
   for (const giveUpAt = Date.now() + 120_000; ; ) {
     const lastWords = kept.lastWords();
-    if (lastWords !== undefined) throw new Error(`${command} ended at once. It said: ${lastWords}`);
+    if (lastWords !== undefined) throw new Error(`${command} ended immediately. It said: ${lastWords}`);
     try {
       return await probe();
     } catch (error) {

@@ -1,4 +1,4 @@
-// Rotates once for `rotationUnderFire`, and kills itself at the step that it is told.
+// Rotates once for `rotationUnderFire`, and kills itself at the step that it is given.
 import { openRotator, type RotatorPlace } from "./rotator.ts";
 
 const [place = "", killAt = ""] = process.argv.slice(2);

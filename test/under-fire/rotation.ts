@@ -19,9 +19,9 @@ import { afterCall, openRotator, type RotatorPlace } from "./rotator.ts";
 
 export interface Fire {
   readonly rotations: number;
-  /** How many events the service makes at once. When all were attempted, its clock moves on, by an hour at most, and the next ones are made. */
+  /** How many events the service makes in one burst. When all were attempted, its clock moves on, by an hour at most, and the next ones are made. */
   readonly burst: number;
-  /** How many times as fast as real time the service's clock goes on average: its ten attempts take 15 h 51 min 30 s of it. */
+  /** How many times as fast as real time the service's clock runs on average: its ten attempts take 15 h 51 min 30 s of it. */
   readonly speed: number;
   /** At which of its `moments` a rotation is killed, before it is run again; undefined: it is not killed. */
   killAt(rotation: number): number | undefined;
@@ -29,9 +29,9 @@ export interface Fire {
 
 /** The chance that a receiver fails, so that deliveries are at all of their ten attempts. */
 const failing = 0.6;
-/** One event in so many is refused at each attempt, until the service gives it up. */
+/** One event in this many is refused at each attempt, until the service gives it up. */
 const refusedOneIn = 10;
-/** How much of its clock the service skips at once, at most, in ms. */
+/** How much of its clock the service skips in one step, at most, in ms. */
 const mostSkippedMs = 3_600_000;
 
 /** Rotates under load, and kills the rotating process at a moment of some rotations. */
@@ -90,7 +90,7 @@ export function rotationUnderFire({ rotations, burst, speed, killAt }: Fire): vo
 
     const emitted: string[] = [];
     const enough = new AbortController();
-    // moved by hand, so that it waits for a slow machine: otherwise the service would forget events that it has not sent ten times
+    // moved by the test, so that it waits for a slow machine: otherwise the service would forget events that it has not sent ten times
     const traffic = (async () => {
       while (!enough.signal.aborted) {
         const startedAt = performance.now();

@@ -22,7 +22,7 @@ export interface Rotator {
 
 /** How many moments a rotation has at which it can be killed: before and after each write and call. */
 export const moments = 12;
-/** The moment after the call: nobody has the new secret. */
+/** The moment after the call: no one has the new secret. */
 export const afterCall = 6;
 
 /** Rotates the secret of an endpoint, and reconciles into its inbox. At the moment `killAt`, the process is killed. */

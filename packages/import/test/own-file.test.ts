@@ -98,7 +98,7 @@ describe.skipIf(process.platform === "win32")("a rejects file", () => {
 });
 
 describe.skipIf(!isRoot)("a rejects file of another user", () => {
-  it("is refused when it is a pipe of another user that nobody reads, and not waited for", async () => {
+  it("is refused when it is a pipe of another user without a reader, and not waited for", async () => {
     const path = join(folder(), "planted");
     execFileSync("mkfifo", [path]);
     chownSync(path, nobody, nobody);
@@ -151,7 +151,7 @@ describe.runIf(process.platform === "linux")("a descriptor of this process as a 
 });
 
 describe("a checkpoint file", () => {
-  it("is written first under a name that nobody can know, a new one each time", async () => {
+  it("is written first under a name that cannot be guessed, a new one each time", async () => {
     const at = folder();
     const path = join(at, "checkpoint");
     const tally = {

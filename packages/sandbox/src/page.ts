@@ -11,7 +11,7 @@ const contentTypes: Readonly<Record<string, string>> = {
   ".js": "text/javascript; charset=utf-8",
 };
 
-/** The page runs its own files, and calls the service that it came from: nothing else, whatever an event has. */
+/** The page runs its own files, and calls the service that it came from: nothing else, for any content of an event. */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",

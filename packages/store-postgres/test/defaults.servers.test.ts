@@ -85,7 +85,7 @@ describe.each(["serializable", "repeatable read"])("a role whose default isolati
   const pool = (max: number) =>
     shop.pool(max, withDefaults(shop, { default_transaction_isolation: isolation }));
 
-  it("lets all concurrent puts, claims and marks succeed at once", async () => {
+  it("lets all concurrent puts, claims and marks succeed", async () => {
     const given = { schema: shop.schema, timeoutMs: 120_000 }; // what waits for a place in the pool is to succeed, however slowly
     const inboxes = [1, 2, 3].map(() => postgresInbox({ ...given, pool: pool(4) }));
     const ids = Array.from({ length: 600 }, (_, n) => `msg_${n}`);

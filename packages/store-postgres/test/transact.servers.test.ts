@@ -160,7 +160,7 @@ describe("context.tx", () => {
     expect(outcome).toMatchObject({ code: "failed", error: { code: "23505" } });
   });
 
-  it("completes an event whose handler outlived its lease if nobody else took it, also with a pool of one", async () => {
+  it("completes an event whose handler outlived its lease if no other process took it, also with a pool of one", async () => {
     const alone = storeOf(1);
     await alone.ready();
     const leaseMs = 500;

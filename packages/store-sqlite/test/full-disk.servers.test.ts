@@ -29,7 +29,7 @@ async function idsIn(inbox: SqliteInbox): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-it("keeps every acknowledged event when its disk is full, says so, and goes on once there is room", async (context) => {
+it("keeps every acknowledged event when its disk is full, says so, and continues once there is room", async (context) => {
   const folder = temporaryFolder();
   context.onTestFinished(folder.remove);
   const refused = mountDisk(folder.path, "4m");

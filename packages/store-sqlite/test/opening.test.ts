@@ -54,7 +54,7 @@ function asUserWithoutRights(): { node: string; entry: string; user: { uid?: num
 }
 
 describe("the file", () => {
-  it("is made with its folder, for the present user alone, and so are SQLite's own files beside it", async () => {
+  it("is made with its folder, for the present user alone, and so are SQLite's own files next to it", async () => {
     const path = join(folder.path, "data", "deep", "events.db");
     const store = sqliteStore({ path });
     await store.claim(key("msg_1"), 1000);

@@ -378,7 +378,7 @@ describe("a machine whose clock jumped ahead", () => {
 
   const ids = Array.from({ length: 20 }, (_, n) => `msg_${n}`);
 
-  it("forgets no handled id in an inbox, however often it is opened meanwhile", async () => {
+  it("forgets no handled id in an inbox that is opened again and again", async () => {
     let inbox = sqliteInbox({ path });
     await inbox.put(ids.map((id) => entry(id)));
     const taken = await inbox.take({ limit: 20, leaseMs: 60_000 });

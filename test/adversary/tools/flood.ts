@@ -42,7 +42,7 @@ export async function flood(
   return { statuses, timesMs: timesMs.sort((a, b) => a - b) };
 }
 
-/** Sends `requests` over so many `connections` while `work` is done. */
+/** Sends `requests` over that many `connections` while `work` is done. */
 export async function whileFlooded<Result>(
   url: string,
   requests: Iterable<SignedRequest>,

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { onTestFinished } from "vitest";
 
-/** A connection to a victim that is written by hand. */
+/** A connection to a victim, byte by byte. */
 export interface SlowClient {
   /** Sends the head of a POST whose body will have `length` bytes, and of the body only `beginning`. */
   begin(headers: Readonly<Record<string, string>>, length: number, beginning?: string): void;

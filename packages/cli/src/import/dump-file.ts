@@ -40,9 +40,9 @@ export async function openDump(
   }
   const stats = path === "-" ? undefined : await statReadable(path);
   const isFile = stats?.isFile() === true;
-  const beside = isFile && !dryRun ? path : undefined;
-  const rejectsFile = rejects ?? (beside && `${beside}.rejects.ndjson`);
-  const checkpointFile = noCheckpoint ? undefined : (checkpoint ?? (beside && `${beside}.checkpoint.json`));
+  const base = isFile && !dryRun ? path : undefined;
+  const rejectsFile = rejects ?? (base && `${base}.rejects.ndjson`);
+  const checkpointFile = noCheckpoint ? undefined : (checkpoint ?? (base && `${base}.checkpoint.json`));
   for (const file of [rejects, checkpoint]) if (file !== undefined) await refuseOverwrite(file, stats);
   return {
     name: path === "-" ? "standard input" : path,

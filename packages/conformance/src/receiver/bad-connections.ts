@@ -13,7 +13,7 @@ import { answerOn, send, sendHalf } from "./wire.ts";
 /** Clients that leave half-way, and many at the same time. */
 export const badConnections: readonly Scenario[] = [
   [
-    "gives up at once when a client disconnects half-way, and keeps serving others",
+    "gives up immediately when a client disconnects half-way, and keeps serving others",
     async (withServer) => {
       const { handlers, events } = recording();
       const gone = Promise.withResolvers<void>();

@@ -46,7 +46,7 @@ export const unreadBodies: Pick<
     },
   ],
   overloaded: [
-    "answers 503 at once to the largest body when all unverified ones are over their budget, and accepts small ones meanwhile",
+    "answers 503 immediately to the largest body when all unverified ones exceed their budget, and accepts small ones meanwhile",
     async (withServer) => {
       const { handlers, events } = recording();
       const { logger, lines } = recordingLogger();
@@ -68,7 +68,7 @@ export const unreadBodies: Pick<
     },
   ],
   body_incomplete: [
-    "answers 408 to a body that does not come in time, silent or byte by byte, and keeps serving others",
+    "answers 408 to a body that does not arrive in time, silent or byte by byte, and keeps serving others",
     async (withServer) => {
       const { handlers, events } = recording();
       const { logger, lines } = recordingLogger();
@@ -87,7 +87,7 @@ export const unreadBodies: Pick<
         assert.equal(level, "warn");
         assert.match(
           String(reason),
-          /bytes came in 100 ms, a quarter of bodyTimeoutMs, and at least 4096 must/,
+          /bytes arrived in 100 ms, a quarter of bodyTimeoutMs, and at least 4096 must/,
         );
       });
     },

@@ -131,7 +131,7 @@ export interface EsimEvents {
    *
    * **Next:** `esim.downloaded`, once the user installs it.
    *
-   * **Do:** store the `iccid` with your order, and tell the user how to install the eSIM. The event can arrive before the
+   * **Do:** store the `iccid` with your order, and show the user how to install the eSIM. The event can arrive before the
    * answer to your order: if you do not know the `esimReference` yet, return `retryLater(30_000)`.
    */
   readonly "esim.assigned": EsimAssignedData;
@@ -172,7 +172,7 @@ export interface EsimEvents {
    *
    * **Next:** nothing that you can rely on.
    *
-   * **Do:** tell the user, who may have deleted it by mistake. If the line is no longer needed, terminate it.
+   * **Do:** notify the user, who may have deleted it by mistake. If the line is no longer needed, terminate it.
    */
   readonly "esim.deleted": EsimDeviceData;
   /**
@@ -182,7 +182,7 @@ export interface EsimEvents {
    * `download_order_expired`.
    *
    * **Do:** order a replacement **only if `reason` is `download_order_expired`**. After any other fault, a replacement would
-   * be a second eSIM for a user whose first one may still work. Tell the user what to do, and return.
+   * be a second eSIM for a user whose first one may still work. Say to the user what to do, and return.
    */
   readonly "esim.faulted": EsimFaultedData;
   /**
@@ -191,7 +191,7 @@ export interface EsimEvents {
    *
    * **Next:** another `esim.mccswitch`, at the next move.
    *
-   * **Do:** tell the user what applies in `newCountry`. Have an answer for an event without one.
+   * **Do:** notify the user what applies in `newCountry`. Have an answer for an event without one.
    */
   readonly "esim.mccswitch": EsimMccSwitchData;
   /**

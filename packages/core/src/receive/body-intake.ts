@@ -182,7 +182,7 @@ function watchPace(
     const bytes = received() - before;
     if (bytes < leastBytes) {
       onSlow(
-        `${bytes} bytes came in ${quarterMs} ms, a quarter of bodyTimeoutMs, and at least ${leastBytes} must`,
+        `${bytes} bytes arrived in ${quarterMs} ms, a quarter of bodyTimeoutMs, and at least ${leastBytes} must`,
       );
     }
     before += bytes;

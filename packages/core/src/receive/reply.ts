@@ -15,7 +15,7 @@ interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** The pause that a 503 asks for by default. The sender keeps to its own schedule. */
+/** The pause that a 503 asks for by default. The sender follows its own schedule. */
 const soon = { "retry-after": "5" };
 
 /**

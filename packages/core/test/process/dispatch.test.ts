@@ -711,7 +711,7 @@ describe("dedupe around the handler", () => {
       expect(runs()).toBe(1);
     });
 
-    it("asks for the marks of many events in turn, a few at a time", async () => {
+    it("asks for the marks of many events a few at a time", async () => {
       const memory = memoryStore();
       let underWay = 0;
       let most = 0;
@@ -736,7 +736,7 @@ describe("dedupe around the handler", () => {
       expect(most).toBeLessThanOrEqual(16);
     });
 
-    it("claims nothing new once 10,000 events are not marked, and goes on when they are", async () => {
+    it("claims nothing new once 10,000 events are not marked, and continues when they are", async () => {
       const memory = memoryStore();
       let isAway = true;
       const complete: DedupeStore["complete"] = (key, token) => {

@@ -33,7 +33,7 @@ function opened(intake: ReturnType<typeof createBodyIntake>, contentLength?: num
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe("the budget of unverified bodies", () => {
-  it("is shared, and the largest body, not the newest, is given up at once when it is used up", async () => {
+  it("is shared, and the largest body, not the newest, is given up immediately when it is used up", async () => {
     const intake = createBodyIntake(bounds);
     const large = Array.from({ length: 3 }, () => opened(intake));
     for (const { sink } of large) sink.add(Buffer.alloc(400 * kib));
@@ -93,7 +93,7 @@ describe("the budget of unverified bodies", () => {
 });
 
 describe("long bodies", () => {
-  it("are let through one in each turn of the event loop, the shortest first, and short ones at once", async () => {
+  it("are let through one in each tick of the event loop, the shortest first, and short ones immediately", async () => {
     const intake = createBodyIntake({ ...bounds, maxUnverifiedBytes: 64 * 1024 * kib });
     const order: string[] = [];
     const send = async (bytes: number) => {
@@ -140,7 +140,7 @@ describe("long bodies", () => {
 });
 
 describe("bodies of up to 32 KiB", () => {
-  it("never wait for a turn, however many come in one", () => {
+  it("never wait for a tick, even when many arrive in one", () => {
     const intake = createBodyIntake({ ...bounds, maxUnverifiedBytes: 64 * 1024 * kib });
     const given = Array.from({ length: 100 }, () => intake(Buffer.alloc(32 * kib), noHeaders));
     expect(given.filter((body) => body instanceof Promise)).toEqual([]);
@@ -186,7 +186,7 @@ describe("the time for a body", () => {
       await pass(2500);
       expect(await body.result).toMatchObject({
         code: "body_incomplete",
-        reason: expect.stringMatching(/^100 bytes came in 2500 ms/),
+        reason: expect.stringMatching(/^100 bytes arrived in 2500 ms/),
       });
     }));
 

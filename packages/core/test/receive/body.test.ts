@@ -180,7 +180,7 @@ describe("a Node.js request", () => {
     );
   });
 
-  it("that is refused is cut off when the receiver closes, however many there are", async () => {
+  it("that is refused is cut off when the receiver closes, also when there are many", async () => {
     const handler = nodeHandler({ "*": () => {} }, { secret });
     const server = await listen(handler, "/", handler.close);
     const clients = await Promise.all(Array.from({ length: 20 }, () => dripping(server.url)));

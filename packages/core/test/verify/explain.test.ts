@@ -120,7 +120,7 @@ describe("explainVerification", () => {
   it.each([
     ["milliseconds", 1000],
     ["microseconds", 1_000_000],
-  ])("tells a timestamp in %s from a wrong clock", (unit, perSecond) => {
+  ])("distinguishes a timestamp in %s from a wrong clock", (unit, perSecond) => {
     const signedAt = (seconds: number) => {
       const timestamp = String((at.getTime() / 1000 + seconds) * perSecond);
       const mac = createHmac("sha256", bytes).update(`msg_1.${timestamp}.${body}`).digest("base64");

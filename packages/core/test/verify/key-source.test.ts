@@ -133,7 +133,7 @@ describe.concurrent("a key source", () => {
     expect(loads).toBe(3);
   });
 
-  it("is loaded at most once a second, however many forged deliveries come", async () => {
+  it("is loaded at most once a second during a flood of forged deliveries", async () => {
     const source = sourceOf([oldSecret]);
     const { receive } = receiving(source);
     const start = performance.now();

@@ -104,7 +104,7 @@ describe("verify", () => {
     expect(verify({ headers, body: foreign }, secret).ok).toBe(true);
   });
 
-  it("makes one HMAC for each key, however many signatures a delivery has", () => {
+  it("makes one HMAC for each key, for any number of signatures", () => {
     const macs: string[] = [];
     const watched = createKeyring([newSecret(), newSecret()])
       .keysAt(0)

@@ -34,7 +34,7 @@ export async function lostPeriod(listing: WholeListing): Promise<Stretch | null>
   const { since, nowMs, newestMs, oldestMs, fromMs } = listing;
   const isPlausible = newestMs <= nowMs + mostAheadMs;
   const endMs = isPlausible ? newest([nowMs, newestMs]) : nowMs;
-  const toMs = Math.min(endMs - listedMs, oldestMs); // what is listed is not forgotten, whatever the clocks say
+  const toMs = Math.min(endMs - listedMs, oldestMs); // what is listed is not forgotten, whichever clock is wrong
   if (toMs - fromMs <= (fromMs === since?.getTime() ? slackMs : 0)) return null;
   const createdMs = await createdAtMs(listing);
   if (createdMs >= toMs) return null;

@@ -60,7 +60,7 @@ const mostFailing = 1000; // passes try the others more often than they have to
 /** The codes of failed handlers. The others say nothing about the event: another process is handling it, for instance. */
 const failureCodes: ReadonlySet<string | undefined> = new Set(["failed", "deadline_reached"]);
 
-/** Whether the service was told that the event had arrived, though it was not stored. */
+/** Whether the service got an acknowledgement of the event, though it was not stored. */
 export function isAcknowledgedAndLost({ fate, status }: RecordVerdict): boolean {
   return fate === "stored" && status === "delivered";
 }
