@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { parseWith } from "../base/parse.ts";
+import { parseWith } from "../base/check-request.ts";
 import { perform, type Transport } from "../http/perform.ts";
 import { readAnswer } from "../http/read-answer.ts";
 import type { Token } from "./tokens.ts";

@@ -3,8 +3,7 @@ import { ApiError } from "../base/api-error.ts";
 import type { ClientClock } from "../base/client-clock.ts";
 import { fingerprint } from "../base/conceal.ts";
 import type { OwnSecrets } from "../base/own-secrets.ts";
-import { startTimeout } from "../base/timeout.ts";
-import { unlessAborted } from "../base/unless-aborted.ts";
+import { startTimeout, unlessAborted } from "../base/timeout.ts";
 import type { Tokens } from "../http/admission.ts";
 
 /** A token and how long it is valid. */

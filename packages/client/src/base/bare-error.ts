@@ -1,5 +1,3 @@
-import { oneLine } from "./one-line.ts";
-
 const mostLinks = 5;
 const longestMessage = 200;
 
@@ -18,4 +16,15 @@ export function bareError(error: unknown, hide: (text: string) => string, links:
   if (cause !== undefined && links > 1)
     Object.defineProperty(bare, "cause", { value: bareError(cause, hide, links - 1) });
   return bare;
+}
+
+/** A foreign text for a message: one line, without control characters, cut to `most` characters. */
+export function oneLine(text: string, most: number): string {
+  const line = [
+    ...text
+      .slice(0, most * 4)
+      .replace(/[\p{C}\p{Z}]+/gu, " ")
+      .trim(),
+  ];
+  return line.length > most ? `${line.slice(0, most - 1).join("")}…` : line.join("");
 }

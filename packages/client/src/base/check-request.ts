@@ -1,7 +1,7 @@
+import { en } from "zod/locales";
 import * as z from "zod/mini";
 import { $ZodError } from "zod/v4/core";
 import { ApiError } from "./api-error.ts";
-import { parseWith } from "./parse.ts";
 
 /** The schema of each field. */
 export type Fields<Request> = { readonly [Name in keyof Request]-?: z.core.$ZodType<Request[Name]> };
@@ -46,4 +46,12 @@ function remedyFor(issues: readonly Issue[]): string {
   return issues.some(({ code }) => code === "unrecognized_keys")
     ? "Remove it, or use api.request for a field that the API has since."
     : "Correct the fields.";
+}
+
+// zod/mini has no messages of its own
+const error = en().localeError;
+
+/** Parses with a schema, with messages that name what was expected. Throws a `$ZodError`. */
+export function parseWith<T>(schema: z.ZodMiniType<T>, value: unknown): T {
+  return schema.parse(value, { error });
 }

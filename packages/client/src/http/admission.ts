@@ -1,6 +1,6 @@
 import { ApiError } from "../base/api-error.ts";
 import type { ClientClock } from "../base/client-clock.ts";
-import { unlessAborted } from "../base/unless-aborted.ts";
+import { unlessAborted } from "../base/timeout.ts";
 import type { Limiter, Turn } from "../limit/limiter.ts";
 import type { Run } from "./error-of.ts";
 import type { Operation } from "./operation.ts";

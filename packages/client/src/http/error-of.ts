@@ -1,5 +1,5 @@
 import { ApiError, type ApiErrorCode } from "../base/api-error.ts";
-import { oneLine } from "../base/one-line.ts";
+import { oneLine } from "../base/bare-error.ts";
 import { type Problem, readProblem } from "../base/problem.ts";
 import { retryAfterMs } from "../limit/rate.ts";
 import type { Attempt } from "./attempt.ts";

@@ -5,8 +5,8 @@ import type { Turn } from "../limit/limiter.ts";
 import { readRate } from "../limit/rate.ts";
 import { admit, type Gate, waiting } from "./admission.ts";
 import { type Answered, type Attempt, type AttemptParts, sendOnce } from "./attempt.ts";
-import { callStage } from "./call-message.ts";
 import { errorOf, type Run } from "./error-of.ts";
+import { callStage } from "./observe-calls.ts";
 import type { Operation } from "./operation.ts";
 import { judge, noHistory, remember } from "./retry-rule.ts";
 

@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { parseWith } from "../base/parse.ts";
+import { parseWith } from "../base/check-request.ts";
 
 /**
  * A field that is a value or null. An absent one, and one of another type, is null, too: what was done must not be reported as an

@@ -1,7 +1,6 @@
 import * as z from "zod/mini";
 import { ApiError } from "../base/api-error.ts";
-import { checkRequest, invalidRequest, requestSchema } from "../base/check-request.ts";
-import { parseWith } from "../base/parse.ts";
+import { checkRequest, invalidRequest, parseWith, requestSchema } from "../base/check-request.ts";
 import type { Caller, CallOptions } from "./caller.ts";
 import { orNull } from "./data-of.ts";
 

@@ -1,0 +1,36 @@
+import { WebhookError } from "@esim-webhooks/core";
+import { createStage, listenTo, type Stage, type StageMessage } from "@esim-webhooks/core/kit";
+import type { ApiErrorCode } from "../base/api-error.ts";
+import type { Method } from "./operation.ts";
+
+/** One call of the partner API, with all its attempts. On `tracing:esim-webhooks:call:*`. */
+export interface CallMessage extends StageMessage {
+  /** The function, such as `webhooks.create`; `request` for a call that the API has no function for. */
+  readonly operation: string;
+  readonly method: Method;
+  /** The status of the last answer; absent when there was none. */
+  readonly status?: number;
+  /** How many requests were sent. */
+  readonly attempts?: number;
+  /** How long the call waited for its slots and between its attempts, in ms of the client's clock. Part of `durationMs`. */
+  readonly waitMs?: number;
+  readonly outcome: "ok" | ApiErrorCode;
+}
+
+export const callStage: Stage<CallMessage, "status" | "attempts" | "waitMs"> = createStage("call", "aborted");
+
+/**
+ * Watches every call of the partner API in this process, token exchanges included (`auth.token`), once each has ended. A
+ * listener that throws or rejects changes nothing else: the first such error becomes a Node.js process warning.
+ *
+ * Throws `invalid_option` if the listener is not a function. Returns a function that stops watching.
+ */
+export function observeCalls(listener: (message: CallMessage) => void): () => void {
+  if (typeof listener === "function") return listenTo("call", callStage.ended, listener);
+  throw new WebhookError(
+    "invalid_option",
+    `expected a function, not ${listener === null ? "null" : typeof listener}.`,
+    "Pass a function that takes a CallMessage.",
+    { where: "observeCalls" },
+  );
+}
