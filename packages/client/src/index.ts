@@ -14,7 +14,7 @@ export type { CallMessage } from "./http/observe-calls.ts";
 export { observeCalls } from "./http/observe-calls.ts";
 export type { Method } from "./http/operation.ts";
 export type { Budget, NoPlace, Place } from "./limit/budget.ts";
-export type { Limiter, LimiterState, Turn } from "./limit/limiter.ts";
+export type { Limiter, LimiterState, Slot } from "./limit/limiter.ts";
 export type { Policy, Rate } from "./limit/rate.ts";
 export type { Priority } from "./limit/waiting-line.ts";
 export type { Account, Client } from "./operations/account.ts";

@@ -1,7 +1,7 @@
 import { ApiError } from "../base/api-error.ts";
 import type { ClientClock } from "../base/client-clock.ts";
 import { unlessAborted } from "../base/timeout.ts";
-import type { Limiter, Turn } from "../limit/limiter.ts";
+import type { Limiter, Slot } from "../limit/limiter.ts";
 import type { Run } from "./error-of.ts";
 import type { Operation } from "./operation.ts";
 
@@ -23,13 +23,13 @@ export interface Gate {
 
 /** A call that may be sent now. */
 export interface Admission {
-  readonly turn: Turn;
+  readonly slot: Slot;
   readonly token: string | undefined;
 }
 
 /**
- * Waits for a token and a turn. The token comes first, so that no turn waits for an exchange, and is asked for again in the
- * turn, because it may have ended in the queue. Rejects with an `ApiError`, or with the signal's reason.
+ * Waits for a token and a slot. The token comes first, so that no slot waits for an exchange, and is asked for again in the
+ * slot, because it may have ended in the queue. Rejects with an `ApiError`, or with the signal's reason.
  */
 export async function admit(
   { clock, limiter, tokens }: Gate,
@@ -40,11 +40,11 @@ export async function admit(
 ): Promise<Admission> {
   const takeToken = async () => tokens && (await unlessAborted(tokenFor(tokens, operation, run), signal));
   await takeToken();
-  const turn = await waiting(clock, run, turnFor(limiter, operation, run, endsAt - clock.now(), signal));
+  const slot = await waiting(clock, run, slotFor(limiter, operation, run, endsAt - clock.now(), signal));
   try {
-    return { turn, token: await takeToken() };
+    return { slot, token: await takeToken() };
   } catch (error) {
-    turn.answered(); // nothing was sent
+    slot.answered(); // nothing was sent
     throw error;
   }
 }
@@ -68,13 +68,13 @@ async function tokenFor(tokens: Tokens, operation: Operation, run: Run): Promise
   }
 }
 
-async function turnFor(
+async function slotFor(
   limiter: Limiter,
   operation: Operation,
   run: Run,
   timeLeftMs: number,
   signal: AbortSignal,
-): Promise<Turn> {
+): Promise<Slot> {
   try {
     return await limiter.take(operation.priority, signal, timeLeftMs);
   } catch (cause) {

@@ -1,7 +1,7 @@
 import { fullJitter, type Logger } from "@esim-webhooks/core";
 import { ApiError } from "../base/api-error.ts";
 import { startTimeout } from "../base/timeout.ts";
-import type { Turn } from "../limit/limiter.ts";
+import type { Slot } from "../limit/limiter.ts";
 import { readRate } from "../limit/rate.ts";
 import { admit, type Gate, waiting } from "./admission.ts";
 import { type Answered, type Attempt, type AttemptParts, sendOnce } from "./attempt.ts";
@@ -72,8 +72,8 @@ async function attemptAll(
   try {
     signal.throwIfAborted(); // before a token is asked for
     for (;;) {
-      const { turn, token } = await admit(transport, operation, run, endsAt, signal);
-      const attempt = await sendInTurn(turn, run, () =>
+      const { slot, token } = await admit(transport, operation, run, endsAt, signal);
+      const attempt = await sendInSlot(slot, run, () =>
         sendOnce(transport, operation, token && `Bearer ${token}`, signal),
       );
       const verdict = judge(operation, attempt, history);
@@ -108,15 +108,15 @@ async function attemptAll(
 }
 
 /** Sends in a slot, and returns the slot with what the answer says of the rate limit. */
-async function sendInTurn(turn: Turn, run: Run, send: () => Promise<Attempt>): Promise<Attempt> {
+async function sendInSlot(slot: Slot, run: Run, send: () => Promise<Attempt>): Promise<Attempt> {
   run.attempts += 1;
   run.last = undefined;
   try {
     run.last = await send();
     return run.last;
   } finally {
-    if (run.last?.kind === "answered") turn.answered(readRate(run.last.status, run.last.headers));
-    else turn.givenUp();
+    if (run.last?.kind === "answered") slot.answered(readRate(run.last.status, run.last.headers));
+    else slot.givenUp();
   }
 }
 

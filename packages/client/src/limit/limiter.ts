@@ -6,7 +6,7 @@ import type { Rate } from "./rate.ts";
 import { type Priority, waitingLine } from "./waiting-line.ts";
 
 /** A slot in which a call may be sent. */
-export interface Turn {
+export interface Slot {
   /** The call was answered. `rate` is what the answer says of the limit. */
   answered(rate?: Rate): void;
   /** No complete answer came. The request may still arrive. */
@@ -30,7 +30,7 @@ export interface Limiter {
    * Waits for a slot. Rejects with the signal's reason, and with `rate_limited` as soon as the service asks for a pause that
    * is longer than `timeLeftMs` of the call.
    */
-  take(priority: Priority, signal: AbortSignal, timeLeftMs?: number): Promise<Turn>;
+  take(priority: Priority, signal: AbortSignal, timeLeftMs?: number): Promise<Slot>;
   state(): LimiterState;
 }
 
@@ -52,7 +52,7 @@ const longestPauseMs = 60_000;
 /** First come, first served within a priority. One loop gives out the slots while calls wait. */
 export function limiterOf({ clock, calls, windowMs, budget, logger }: LimiterParts): Limiter {
   const local = windowBudget(clock, calls, windowMs);
-  const line = waitingLine<Turn>();
+  const line = waitingLine<Slot>();
   let inFlight = 0;
   let remaining: number | undefined;
   let pausedUntil = Number.NEGATIVE_INFINITY;
@@ -78,8 +78,8 @@ export function limiterOf({ clock, calls, windowMs, budget, logger }: LimiterPar
           await clock.wait(place.waitMs, pause.signal).catch(() => {}); // something has changed
           continue;
         }
-        const turn = turnOf(place);
-        if (!line.serve(turn)) turn.answered();
+        const slot = slotOf(place);
+        if (!line.serve(slot)) slot.answered();
       }
     } catch (error) {
       line.dismiss(Number.POSITIVE_INFINITY, () => error);
@@ -88,7 +88,7 @@ export function limiterOf({ clock, calls, windowMs, budget, logger }: LimiterPar
     }
   }
 
-  function turnOf(place: Place): Turn {
+  function slotOf(place: Place): Slot {
     inFlight += 1;
     return {
       answered(rate = {}) {
@@ -122,10 +122,10 @@ export function limiterOf({ clock, calls, windowMs, budget, logger }: LimiterPar
 
   return {
     take(priority, signal, timeLeftMs = Number.POSITIVE_INFINITY) {
-      const turn = line.join(priority, signal, clock.now() + timeLeftMs, look);
+      const slot = line.join(priority, signal, clock.now() + timeLeftMs, look);
       if (!isServing) void serve();
       else if (pauseMs() >= timeLeftMs) look();
-      return turn;
+      return slot;
     },
     state: () => ({ waiting: line.length, inFlight, remaining, pauseMs: pauseMs() }),
   };

@@ -1,20 +1,20 @@
 /** Which calls go first when several wait: orders and changes are high, listings low. */
 export type Priority = "high" | "normal" | "low";
 
-interface Waiter<Turn> {
-  readonly resolve: (turn: Turn) => void;
+interface Waiter<Slot> {
+  readonly resolve: (slot: Slot) => void;
   readonly reject: (error: unknown) => void;
   readonly number: number;
   readonly endsAt: number;
 }
 
 /** Callers that wait. */
-export interface WaitingLine<Turn> {
+export interface WaitingLine<Slot> {
   readonly length: number;
   /** Resolves when this caller may go, if that is before `endsAt`. Rejects with the signal's reason, then calls `onLeave`. */
-  join(priority: Priority, signal: AbortSignal, endsAt: number, onLeave: () => void): Promise<Turn>;
+  join(priority: Priority, signal: AbortSignal, endsAt: number, onLeave: () => void): Promise<Slot>;
   /** Lets the next caller go. False when no caller waits any more. */
-  serve(turn: Turn): boolean;
+  serve(slot: Slot): boolean;
   /** Rejects all callers whose time ends until then. */
   dismiss(until: number, error: () => unknown): void;
 }
@@ -23,8 +23,8 @@ export interface WaitingLine<Turn> {
 const turnsPerOldest = 4;
 
 /** The highest priority goes first; within one, the first that came. */
-export function waitingLine<Turn>(): WaitingLine<Turn> {
-  const waiting: Readonly<Record<Priority, Set<Waiter<Turn>>>> = {
+export function waitingLine<Slot>(): WaitingLine<Slot> {
+  const waiting: Readonly<Record<Priority, Set<Waiter<Slot>>>> = {
     high: new Set(),
     normal: new Set(),
     low: new Set(),
@@ -33,7 +33,7 @@ export function waitingLine<Turn>(): WaitingLine<Turn> {
   let joined = 0;
   let served = 0;
 
-  function next(): Waiter<Turn> | undefined {
+  function next(): Waiter<Slot> | undefined {
     const first = lines.flatMap((line) => {
       const [waiter] = line;
       return waiter === undefined ? [] : [waiter];
@@ -56,10 +56,10 @@ export function waitingLine<Turn>(): WaitingLine<Turn> {
           onLeave();
         };
         const stay = () => signal.removeEventListener("abort", leave);
-        const waiter: Waiter<Turn> = {
-          resolve(turn) {
+        const waiter: Waiter<Slot> = {
+          resolve(slot) {
             stay();
-            resolve(turn);
+            resolve(slot);
           },
           reject(error) {
             stay();
@@ -71,11 +71,11 @@ export function waitingLine<Turn>(): WaitingLine<Turn> {
         signal.addEventListener("abort", leave, { once: true });
         waiting[priority].add(waiter);
       }),
-    serve(turn) {
+    serve(slot) {
       const waiter = next();
       if (waiter === undefined) return false;
       for (const line of lines) line.delete(waiter);
-      waiter.resolve(turn);
+      waiter.resolve(slot);
       return true;
     },
     dismiss(until, error) {

@@ -37,7 +37,7 @@ describe("one token", () => {
     expect(service.effects).toBe(3);
   });
 
-  it("that ends while a call waits for its turn is not sent", async () => {
+  it("that ends while a call waits for its slot is not sent", async () => {
     const clock = fakeClock();
     const ends = new Map<string, number>();
     const statuses: number[] = [];

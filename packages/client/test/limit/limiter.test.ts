@@ -21,12 +21,12 @@ function callAll(
   return clock.run(
     Promise.all(
       ways.map(async ({ toMs, backMs, givesUp = false }) => {
-        const turn = await limiter.take("normal", forever);
-        if (givesUp) turn.givenUp();
+        const slot = await limiter.take("normal", forever);
+        if (givesUp) slot.givenUp();
         await clock.wait(toMs, forever);
         const countedAt = clock.now();
         await clock.wait(backMs, forever);
-        if (!givesUp) turn.answered();
+        if (!givesUp) slot.answered();
         return countedAt;
       }),
     ),
@@ -98,7 +98,7 @@ describe("the rate", () => {
   });
 });
 
-describe("whose turn it is", () => {
+describe("who is served next", () => {
   async function orderOf(priorities: readonly Priority[]): Promise<number[]> {
     const clock = fakeClock();
     const limiter = createLimiter({ calls: 1, clock });
@@ -106,9 +106,9 @@ describe("whose turn it is", () => {
     await clock.run(
       Promise.all(
         priorities.map(async (priority, index) => {
-          const turn = await limiter.take(priority, forever);
+          const slot = await limiter.take(priority, forever);
           order.push(index);
-          turn.answered();
+          slot.answered();
         }),
       ),
     );
@@ -155,9 +155,9 @@ describe("whose turn it is", () => {
     expect(limiter.state()).toMatchObject({ waiting: 2, inFlight: 0 });
     gone.abort(new Error("gave up"));
     await expect(first).rejects.toThrow("gave up");
-    const turn = await clock.run(second);
+    const slot = await clock.run(second);
     expect(limiter.state()).toMatchObject({ waiting: 0, inFlight: 1 });
-    turn.answered();
+    slot.answered();
     expect(limiter.state()).toMatchObject({ waiting: 0, inFlight: 0 });
   });
 });

@@ -122,7 +122,7 @@ describe("long bodies", () => {
     ]);
   });
 
-  it("of up to 256 KiB together are let through in one turn of the event loop, at once if all bytes are there", async () => {
+  it("of up to 256 KiB together are let through in one tick of the event loop, immediately if all bytes are there", async () => {
     const intake = createBodyIntake({ ...bounds, maxUnverifiedBytes: 64 * 1024 * kib });
     const given = Array.from({ length: 6 }, () => intake(Buffer.alloc(100 * kib), noHeaders));
     expect(given.map((body) => body instanceof Promise)).toEqual([false, false, true, true, true, true]);

@@ -426,7 +426,7 @@ describe("createReceiver", () => {
     expect([reply.status, JSON.parse(reply.body).code]).toEqual([503, "store_unavailable"]);
   });
 
-  it("answers in the same turn, and starts no timer, when handler and store answer at once", async () => {
+  it("answers in the same tick, and starts no timer, when handler and store answer synchronously", async () => {
     const timers = [vi.spyOn(globalThis, "setInterval"), vi.spyOn(globalThis, "setTimeout")];
     const receiver = createReceiver({ "*": () => {} }, { secret });
     const order: string[] = [];

@@ -8,8 +8,8 @@ import {
 } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import type { EndpointErrorCode } from "../base/errors.ts";
-import { reconcileInTurn } from "../reconcile/reconcile-in-turn.ts";
 import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
+import { reconcileWhenFree } from "../reconcile/reconcile-when-free.ts";
 import { type EndpointWish, type WithoutDefault, wishShape } from "./ensure-endpoint.ts";
 
 /** What a replacement has reconciled: the arguments of `reconcile`. */
@@ -80,7 +80,7 @@ export async function reconcileFirst<Reconciled extends FirstReconciled>(
 ): Promise<Reconciled> {
   const { reconcile, signal, acceptLoss } = settings;
   const pass = { endpoint, includeComing: true, signal };
-  const reconciled = await reconcileInTurn(() => reconcile(pass), settings);
+  const reconciled = await reconcileWhenFree(() => reconcile(pass), settings);
   signal.throwIfAborted();
   const { interrupted, dryRun, ledger } = reconciled;
   if (interrupted || dryRun || ledger.unsettled > 0) {

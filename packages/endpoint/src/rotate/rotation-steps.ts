@@ -27,7 +27,7 @@ import {
   isRefusal,
 } from "../change/service-call.ts";
 import type { KeyStoreState } from "../change/write-record.ts";
-import { reconcileInTurn } from "../reconcile/reconcile-in-turn.ts";
+import { reconcileWhenFree } from "../reconcile/reconcile-when-free.ts";
 import type { RotationReconciled } from "./rotate-options.ts";
 import {
   type AtCall,
@@ -184,7 +184,7 @@ async function finish(run: RotationRun, at: AtStored): Promise<Move<"end", Rotat
 async function reconcileCost(run: RotationRun): Promise<RotationReconciled | null> {
   const { reconcile, signal } = run;
   if (reconcile === undefined) return null;
-  const reconciled = await reconcileInTurn(() => reconcile({ signal }), run);
+  const reconciled = await reconcileWhenFree(() => reconcile({ signal }), run);
   signal.throwIfAborted();
   if (!reconciled.interrupted && !reconciled.dryRun) return reconciled;
   throw new WebhookError<EndpointErrorCode>(

@@ -6,7 +6,7 @@ import { sampleData } from "@esim-webhooks/core/testing";
 import { startSandbox } from "@esim-webhooks/sandbox";
 import { expect, it, onTestFinished } from "vitest";
 import { memoryState } from "./memory-state.ts";
-import { oneTurn } from "./one-turn.ts";
+import { onePass } from "./one-pass.ts";
 
 const minuteMs = 60_000;
 
@@ -64,7 +64,7 @@ it("makes at most 20 calls per pass on average, at 100,000 deliveries a day, whi
     await sandbox.settled();
     if (minutes % 5 !== 0) continue;
     const before = calls;
-    await oneTurn(api, endpoint, inbox, options);
+    await onePass(api, endpoint, inbox, options);
     callsOfPasses.push(calls - before);
   }
   expect(stored).toEqual([failing]);

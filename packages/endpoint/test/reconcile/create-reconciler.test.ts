@@ -84,7 +84,7 @@ describe("a reconciler", () => {
     const failing = { ...inbox, put: async () => Promise.reject(new Error("no route to the database")) };
     const failedPass = () => reconcile(api, endpoint, failing, { state, leaseMs: 3000 }).catch(() => {});
     const read: typeof state.read = async (name) => {
-      if ((await stateOf(state))?.runner === null) await failedPass(); // before each turn of the healthy one
+      if ((await stateOf(state))?.runner === null) await failedPass(); // before each pass of the healthy one
       return state.read(name);
     };
     running({ state: { ...state, read }, leaseMs: 3000 }, () => deliveries, inbox);

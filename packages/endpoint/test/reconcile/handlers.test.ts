@@ -11,7 +11,7 @@ import {
 import { describe, expect, it, onTestFinished } from "vitest";
 import { made, servedListing } from "../served-listing.ts";
 import { memoryState } from "./memory-state.ts";
-import { oneTurn } from "./one-turn.ts";
+import { onePass } from "./one-pass.ts";
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -46,7 +46,7 @@ function handled(deliveries: readonly WebhookDelivery[], handler: (id: string) =
     async reconcilerPass(afterMs = 0): Promise<ReconcileMessage> {
       nowMs += afterMs;
       const { since: first = new Date(startMs) } = since;
-      const message = await oneTurn(api, endpoint, handlers, { ...options, since: first });
+      const message = await onePass(api, endpoint, handlers, { ...options, since: first });
       expect(message.outcome).toBe("complete");
       return message;
     },

@@ -9,7 +9,7 @@ import {
 import { describe, expect, it, onTestFinished } from "vitest";
 import { made, servedListing } from "../served-listing.ts";
 import { knownInbox, memoryState } from "./memory-state.ts";
-import { oneTurn } from "./one-turn.ts";
+import { onePass } from "./one-pass.ts";
 import { startWorld } from "./world.ts";
 
 const minute = 60_000;
@@ -274,19 +274,19 @@ describe("the watermark", () => {
     const late = { id: "late", occurredMs: startMs + 300 * minute };
     deliveries[700] = made({ ...late, status: "failed", nextRetryMs: startMs + day });
     const { api, endpoint, inbox, options, since } = served(deliveries);
-    const turn = (ms: number) =>
-      oneTurn(api, endpoint, inbox, { ...options, since, clock: { now: () => startMs + day + ms } });
+    const pass = (ms: number) =>
+      onePass(api, endpoint, inbox, { ...options, since, clock: { now: () => startMs + day + ms } });
     const held = { mark: new Date(late.occurredMs) };
-    expect(await turn(0)).toMatchObject({ outcome: "complete", pages: 10, ledger: { coming: 1 } });
-    expect(await turn(5 * minute)).toMatchObject({ pages: 2, ledger: { listed: 200, coming: 0 } });
+    expect(await pass(0)).toMatchObject({ outcome: "complete", pages: 10, ledger: { coming: 1 } });
+    expect(await pass(5 * minute)).toMatchObject({ pages: 2, ledger: { listed: 200, coming: 0 } });
     expect(await readWatermark(options.state, endpoint)).toMatchObject(held);
-    expect(await turn(hour)).toMatchObject({ pages: 10, ledger: { coming: 1 } });
+    expect(await pass(hour)).toMatchObject({ pages: 10, ledger: { coming: 1 } });
     expect(await readWatermark(options.state, endpoint)).toMatchObject(held);
 
     deliveries[700] = made({ ...late, status: "exhausted" });
-    expect(await turn(2 * hour - 1)).toMatchObject({ pages: 2, recovered: { missed: 0 } });
-    expect(await turn(2 * hour)).toMatchObject({ pages: 10, recovered: { missed: 1 } });
-    expect(await turn(3 * hour)).toMatchObject({ pages: 3 });
+    expect(await pass(2 * hour - 1)).toMatchObject({ pages: 2, recovered: { missed: 0 } });
+    expect(await pass(2 * hour)).toMatchObject({ pages: 10, recovered: { missed: 1 } });
+    expect(await pass(3 * hour)).toMatchObject({ pages: 3 });
   });
 
   it("is not read down to by a reconciler before the service attempts what is coming again", async () => {
@@ -303,7 +303,7 @@ describe("the watermark", () => {
     const { api, endpoint, inbox, options, since } = served(deliveries);
     const pagesAfter = async (hours: number) => {
       const clock = { now: () => firstMs + hours * hour };
-      return (await oneTurn(api, endpoint, inbox, { ...options, since, clock })).pages;
+      return (await onePass(api, endpoint, inbox, { ...options, since, clock })).pages;
     };
     const [toTheWatermark, recent] = [10, 2];
     expect(await pagesAfter(0)).toBe(toTheWatermark);
@@ -325,7 +325,7 @@ describe("the watermark", () => {
     const { api, endpoint, inbox, options, since } = served(deliveries);
     await reconcile(api, endpoint, inbox, { ...options, since });
     deliveries.unshift(coming("other", 200));
-    await oneTurn(api, endpoint, inbox, options);
+    await onePass(api, endpoint, inbox, options);
     expect(await readWatermark(options.state, endpoint)).toMatchObject({
       mark: new Date(startMs + 200 * minute),
     });
@@ -421,7 +421,7 @@ describe("the watermark", () => {
       mark: new Date(at(900)),
       settledTo: new Date(at(900)),
     });
-    await oneTurn(api, endpoint, inbox, options);
+    await onePass(api, endpoint, inbox, options);
     expect(pages()).toBe(2);
     expect(await options.state.only()).toEqual({
       source: "default",

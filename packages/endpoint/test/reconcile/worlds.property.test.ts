@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { made, servedListing } from "../served-listing.ts";
 import { knownInbox, memoryState } from "./memory-state.ts";
-import { oneTurn } from "./one-turn.ts";
+import { onePass } from "./one-pass.ts";
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -151,12 +151,12 @@ it("balances, misses nothing and stores nothing twice, however the service lists
           expect(pass.ledger.unsettled).toBe(0);
           return pass;
         }
-        const turn = async (withState: StateStore) =>
-          check(await oneTurn(api, endpoint, inbox, { state: withState, clock, since }));
+        const pass = async (withState: StateStore) =>
+          check(await onePass(api, endpoint, inbox, { state: withState, clock, since }));
 
         for (const ms of betweenPassesMs) {
           goTo(nowMs + ms);
-          expect(await turn(withoutFullPass)).toMatchObject({ outcome: "complete" });
+          expect(await pass(withoutFullPass)).toMatchObject({ outcome: "complete" });
         }
         goTo(Math.max(nowMs, ...events.map(endOf)) + hour);
         check(await reconcile(api, endpoint, inbox, { state: withoutFullPass, clock }));
@@ -166,10 +166,10 @@ it("balances, misses nothing and stores nothing twice, however the service lists
         expect(missing(events.filter((event) => occurredMs(event) === event.madeMs))).toEqual([]);
 
         goTo(nowMs + 25 * hour);
-        await turn(state);
-        await turn(state); // the full one
+        await pass(state);
+        await pass(state); // the full one
         expect(missing(events)).toEqual([]);
-        expect(await turn(state)).toMatchObject({ ledger: { stored: 0, coming: 0 } });
+        expect(await pass(state)).toMatchObject({ ledger: { stored: 0, coming: 0 } });
       },
     ),
     { numRuns: 60, endOnFailure: true },

@@ -101,10 +101,10 @@ export function createSender(
   function schedule(): void {
     if (isScheduled || isClosed) return;
     isScheduled = true;
-    setImmediate(turn);
+    setImmediate(writeBatch);
   }
 
-  function turn(): void {
+  function writeBatch(): void {
     isScheduled = false;
     if (isClosed) return;
     const now = clock.now(); // one time for the whole batch, so that what falls due meanwhile is left to the timer

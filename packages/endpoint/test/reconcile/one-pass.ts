@@ -6,8 +6,8 @@ import {
   type ReconcileTarget,
 } from "@esim-webhooks/endpoint";
 
-/** The pass of one turn of a reconciler, as observers see its end. */
-export async function oneTurn(
+/** One pass of a reconciler, as observers see its end. */
+export async function onePass(
   api: Parameters<typeof createReconciler>[0],
   endpoint: string,
   target: ReconcileTarget,

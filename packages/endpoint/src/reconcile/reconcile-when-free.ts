@@ -2,7 +2,7 @@ import type { Logger } from "@esim-webhooks/core";
 import { hasCode } from "../base/errors.ts";
 import type { WaitingClock } from "../base/waiting-clock.ts";
 
-export interface InTurnOptions {
+export interface WhenFreeOptions {
   readonly clock: WaitingClock;
   readonly signal: AbortSignal;
   readonly logger: Logger;
@@ -13,9 +13,9 @@ const otherPassMs = 10 * 60_000;
 const pauseMs = 5000;
 
 /** Reconciles as soon as no other pass is under way. Rejects with `reconcile_in_use` after ten minutes, and as `reconcile` does. */
-export async function reconcileInTurn<Reconciled>(
+export async function reconcileWhenFree<Reconciled>(
   reconcile: () => Promise<Reconciled>,
-  { clock, signal, logger }: InTurnOptions,
+  { clock, signal, logger }: WhenFreeOptions,
 ): Promise<Reconciled> {
   const giveUpAt = clock.now() + otherPassMs;
   for (let isWaiting = false; ; isWaiting = true) {
