@@ -12,8 +12,8 @@ export const reconcile: Command<CliContext> = command<ReconcileFlags, []>({
       "Reads the deliveries of an endpoint, and recovers every event that the configured inbox or handlers do not have:",
       "those that the service has given up, and those that were acknowledged and lost. What it still sends again is left",
       "alone. Events that are stored or done are duplicates and do not run again, so it can always be repeated. It keeps how",
-      "far it has come, and reads on from there. The listing reaches back 7 days. Ends with 3 when it brought something",
-      "in, or something did not get through.",
+      "far it has come, and reads on from there. The listing reaches back 7 days. Ends with 3 when something was",
+      "recovered or did not get through.",
     ].join("\n"),
     [
       "esim-webhooks reconcile --since 2d",

@@ -33,7 +33,7 @@ export function checkHealth(
   return failed("delivery", `${parts}. See what the receiver at ${shownText(url, false)} logs.`);
 }
 
-/** Deliveries that the service has given up: they come no more. Fails when `reconcile` has not brought one in. */
+/** Deliveries that the service has given up: they are not sent again. Fails when `reconcile` has not recovered one. */
 export function checkMissed(
   { deliveries, isAll }: NewestDeliveries,
   watermark: Watermark | undefined,

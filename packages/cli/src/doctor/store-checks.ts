@@ -31,7 +31,7 @@ export async function checkStores(
     if (isDefault && "dataDir" in place && !isThere(place) && folder?.ok === false) return [];
     if (isDefault && "dataDir" in place && !isThere(place) && wasUsed(place.dataDir)) {
       return [
-        warned(
+        failed(
           "store",
           `${place.dataDir} was used, and has no ${basename(fileIn(place.dataDir))}: the file was removed, with the events in it, or a first start was interrupted. The next start begins with an empty one. ${pageOf("docs/runbook.md")} says how to get the events back, under "We lost the database".`,
         ),

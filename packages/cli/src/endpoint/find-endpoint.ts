@@ -84,7 +84,8 @@ export function awaitEndpoint(
   return tryAgain(() => theEndpoint(api, reference), {
     everyMs,
     output,
-    asAway: (error) => (error instanceof ApiError && error.retryable ? explainedCall(error) : undefined),
+    asUnreachable: (error) =>
+      error instanceof ApiError && error.retryable ? explainedCall(error) : undefined,
     next: "The API is asked again until it answers.",
   });
 }
@@ -94,7 +95,7 @@ export interface TryAgainOptions {
   readonly everyMs: number;
   readonly output: Output;
   /** The error to print, if it says that something is unreachable; undefined: trying again is of no use. */
-  readonly asAway: (error: unknown) => unknown;
+  readonly asUnreachable: (error: unknown) => unknown;
   /** What comes next, after the first error. */
   readonly next: string;
 }
@@ -102,15 +103,15 @@ export interface TryAgainOptions {
 /** Does this every `everyMs` until everything that it needs is reachable. Rejects with any other error. */
 export async function tryAgain<Result>(
   work: () => Promise<Result>,
-  { everyMs, output, asAway, next }: TryAgainOptions,
+  { everyMs, output, asUnreachable, next }: TryAgainOptions,
 ): Promise<Result> {
   for (let isFailing = false; ; isFailing = true) {
     try {
       return await work();
     } catch (error) {
-      const away = asAway(error);
-      if (away === undefined) throw error;
-      if (!isFailing) output.note(`${describeError(away)} ${next}`);
+      const unreachable = asUnreachable(error);
+      if (unreachable === undefined) throw error;
+      if (!isFailing) output.note(`${describeError(unreachable)} ${next}`);
     }
     await pause(everyMs);
   }

@@ -52,9 +52,10 @@ export async function reconcile(this: CliContext, flags: ReconcileFlags): Promis
 
 /** Waits for a database that is unreachable at the start: later, the next interval retries. */
 function waiting(everyMs: number, { output }: CliContext): Patience {
-  const asAway = (error: unknown) =>
+  const asUnreachable = (error: unknown) =>
     WebhookError.is(error) && error.code === "store_unavailable" ? error : undefined;
-  return (work) => tryAgain(work, { everyMs, output, asAway, next: "It is tried again until it answers." });
+  return (work) =>
+    tryAgain(work, { everyMs, output, asUnreachable, next: "It is tried again until it answers." });
 }
 
 interface Pass {

@@ -40,8 +40,8 @@ export function createEventFeed(
 
   return {
     async read(signal) {
-      const turnAt = now();
-      const isFull = turnAt - fullAt >= fullEveryMs;
+      const readAt = now();
+      const isFull = readAt - fullAt >= fullEveryMs;
       const found = new Map<string | null, WebhookDelivery>();
       // of attempts alone: a device may report a time in the future
       let newestSent = Number.NEGATIVE_INFINITY;
@@ -56,7 +56,7 @@ export function createEventFeed(
       }
       for (const id of found.keys()) known.add(id);
       if (isFull) {
-        fullAt = turnAt;
+        fullAt = readAt;
         endMs = newestSent - overlapMs;
       }
       if (startMs === undefined) {

@@ -2,6 +2,7 @@ import type { Logger } from "@esim-webhooks/core";
 import { maskField, maskSecrets } from "../masking/mask-secrets.ts";
 import { maskText } from "../masking/mask-text.ts";
 import type { Output } from "../program/context.ts";
+import { describeError } from "../program/error-text.ts";
 import { printable, printableJson } from "../program/printable.ts";
 import { detailsOf, headOf, shownError } from "../program/shown-error.ts";
 
@@ -45,7 +46,10 @@ export function commandLogger({ write, json, style }: LogLines): Logger {
 
 /** Each step of a command that takes minutes as a line on standard error, and each warning of the library. */
 export function stepLogger(output: Output): Logger {
-  const note = (_: object, message?: string) => output.note(printable(message ?? ""));
+  const note = (fields: { readonly err?: unknown }, message: string) =>
+    output.note(
+      [printable(message), ...(fields.err === undefined ? [] : [describeError(fields.err)])].join(" "),
+    );
   return { debug: () => {}, info: note, warn: note, error: note };
 }
 

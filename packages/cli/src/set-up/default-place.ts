@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type DedupeStore, type Inbox, type StateStore, WebhookError } from "@esim-webhooks/core";
@@ -58,15 +58,16 @@ async function ownFile(folder: string): Promise<string> {
   });
   const openMode = await openModeOf(folder);
   if (openMode !== undefined) warnOfSetup(silentLogger, "data_folder_mode", openMode);
-  await writeFile(join(folder, markOfUse), "*\n", { flag: "wx", mode: 0o600 }).catch(() => {}); // it exists
+  await writeFile(join(folder, ".gitignore"), ignoreAll, { flag: "wx", mode: 0o600 }).catch(() => {}); // it exists
   return path;
 }
 
-const markOfUse = ".gitignore";
+const ignoreAll = "*\n";
 
-/** Whether a database was created in the folder, which may be gone now. */
+/** Whether a database was created in the folder, which may be gone now: its `.gitignore` is the one that is written first. */
 export function wasUsed(folder: string): boolean {
-  return existsSync(join(folder, markOfUse));
+  const path = join(folder, ".gitignore");
+  return existsSync(path) && readFileSync(path, "utf8") === ignoreAll;
 }
 
 /** The database in the folder. Throws `pglite_folder` where an earlier version has left one of another kind. */

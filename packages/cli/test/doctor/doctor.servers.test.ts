@@ -49,12 +49,12 @@ describe("doctor", () => {
     expect((await examine({})).of["store"]?.message).toContain("will create it");
   });
 
-  it("warns when the folder was used and its database is gone", async () => {
+  it("fails when the folder was used and its database is gone", async () => {
     const cwd = folder();
     expect(await cli(["migrate"], { cwd })).toMatchObject({ code: 0 });
     rmSync(join(cwd, ".esim-webhooks/events.db"));
     const { code, stdout } = await cli(["doctor"], { cwd });
-    expect(code).toBe(0);
+    expect(code).toBe(3);
     expect(stdout).toMatch(
       /store +\.esim-webhooks was used, and has no events\.db: the file was removed, .* "We lost the database"\.$/m,
     );
