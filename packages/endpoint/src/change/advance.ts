@@ -16,8 +16,8 @@ interface AnyMove<Result> {
   readonly change: RecordedStep | undefined;
   /** The keys that are recorded with it, made of those that the store has by then: another program may have written some. */
   readonly keys: (now: KeyRecord) => KeysOf;
-  /** The keys have a secret of which there may be no other copy. `isFinished` is that of `SecretWrite`. */
-  readonly secret?: { readonly isFinished: (now: KeyRecord) => boolean };
+  /** The keys have a secret of which there may be no other copy. `isFinishedElsewhere` is that of `SecretWrite`. */
+  readonly secret?: { readonly isFinishedElsewhere: (now: KeyRecord) => boolean };
   /** Nothing may have been written since the step was read: what the step has found out may be outdated. */
   readonly ifUnwritten?: true;
   /** Whether a record at another step shows that another process has made the same move. */
@@ -69,8 +69,8 @@ export interface KeyChange<Run, At extends RecordedStep, Result> {
       Result
     >;
   };
-  /** Called when another process has made another move. Unless it throws, the run continues from there. */
-  outrun?(run: Run, stored: KeyStoreState): void;
+  /** Called when another process has moved the change on. Unless it throws, the run continues from there. */
+  whenMovedOn?(run: Run, stored: KeyStoreState): void;
 }
 
 /** What the driver needs of a run. */
@@ -81,7 +81,7 @@ export interface RunParts {
 
 /**
  * Takes the steps of a change until one has a result, beginning with what the key store had when it was read. Each step is recorded by
- * compare-and-swap before it is taken. So a run after a kill, and one that another process has outrun, take the same way.
+ * compare-and-swap before it is taken. So a run after a kill, and one whose change another process has moved on, take the same way.
  */
 export async function advance<Run extends RunParts, At extends RecordedStep, Result>(
   keyStore: KeyStore,
@@ -101,7 +101,7 @@ export async function advance<Run extends RunParts, At extends RecordedStep, Res
       const now = await readKeysAgain(keyStore, run.clock);
       if (outcome.isMade?.(now.record)) written = now.record;
       else {
-        change.outrun?.(run, now);
+        change.whenMovedOn?.(run, now);
         continue;
       }
     }

@@ -16,7 +16,7 @@ export interface KeyOwner {
  * have ended are left out.
  */
 export function ownerIn({ keys }: KeyRecord, endpoint: string, isOnly: boolean, nowMs: number): KeyOwner {
-  const unlabelled = withoutEnded(keys, nowMs).filter(
+  const unlabelled = withoutEndedKeys(keys, nowMs).filter(
     (key) => typeof key === "string" || key.endpoint === undefined,
   );
   return { endpoint, isOnly: isOnly && unlabelled.length === 1 };
@@ -58,12 +58,7 @@ export function withKey(keys: readonly Key[], secret: string, endpoint: string):
   return [...keys.filter((key) => fingerprintOf(key) !== newKey), { secret, endpoint }];
 }
 
-/** The record when a change is finished: without the keys that have ended. */
-export function finished({ keys }: KeyRecord, nowMs: number): KeyRecord {
-  return { keys: withoutEnded(keys, nowMs) };
-}
-
-export function withoutEnded(keys: readonly Key[], nowMs: number): Key[] {
+export function withoutEndedKeys(keys: readonly Key[], nowMs: number): Key[] {
   return keys.filter((key) => typeof key === "string" || !(dateTimeMs(key.notAfter) <= nowMs));
 }
 

@@ -95,10 +95,10 @@ export interface CallingRun {
 }
 
 /**
- * Whether the call is to be repeated, since the service is still working on the first one: resolves after a pause then. Throws `in_flight`
- * when it has been so for minutes.
+ * If the error says that the service is still working on the first call, waits a few seconds and resolves to true: the call is to be repeated.
+ * Resolves to false for any other error. Rejects with `in_flight` when the service has said so for minutes.
  */
-export async function isInFlight(error: unknown, run: CallingRun): Promise<boolean> {
+export async function waitIfInFlight(error: unknown, run: CallingRun): Promise<boolean> {
   if (!(error instanceof ApiError) || error.code !== "in_flight") return false;
   const { clock, signal, logger } = run;
   const { idempotencyKey } = error;

@@ -38,7 +38,7 @@ export async function readKeysAgain(keyStore: KeyStore, clock: WaitingClock): Pr
  * keys meanwhile stays. If the answer of a write is lost, its `change` shows whether it was done. A write that does not alter the
  * `change` is repeated then. Tries for ten seconds while the store is unavailable.
  *
- * Resolves to the record; to undefined when the change is at another step, since another process has gone on.
+ * Resolves to the record; to undefined when the change is at another step, since another process has moved it on.
  */
 export async function writeRecord(
   keyStore: KeyStore,
@@ -46,7 +46,7 @@ export async function writeRecord(
   next: (now: KeyRecord) => KeyRecord,
   clock: WaitingClock,
 ): Promise<KeyRecord | undefined> {
-  const attempt = compareAndSwap(keyStore, next, {
+  const attempt = swapAttempt(keyStore, next, {
     read: () => readKeys(keyStore),
     isAt: ({ change }) => isDeepStrictEqual(change, at),
   });
@@ -58,7 +58,7 @@ export interface SecretWrite {
   readonly at: object | undefined;
   readonly next: (now: KeyRecord) => KeyRecord;
   /** Whether a record without a change shows that another process has finished the change: then the secret may be an old one. */
-  readonly isFinished: (now: KeyRecord) => boolean;
+  readonly isFinishedElsewhere: (now: KeyRecord) => boolean;
 }
 
 /**
@@ -67,17 +67,18 @@ export interface SecretWrite {
  */
 export async function writeSecret(
   keyStore: KeyStore,
-  { at, next, isFinished }: SecretWrite,
+  { at, next, isFinishedElsewhere }: SecretWrite,
   { clock, logger }: { readonly clock: WaitingClock; readonly logger: Logger },
 ): Promise<KeyRecord | undefined> {
-  const attempt = compareAndSwap(keyStore, next, {
+  const attempt = swapAttempt(keyStore, next, {
     async read() {
       const stored = await keyStore.read();
       const { keys = [], change } = stored?.record ?? {};
       if (stored !== undefined && (keys.length > 0 || change !== undefined)) return stored;
       throw new WebhookError("missing_secret", "The key store is empty.", "Put its keys back.");
     },
-    isAt: (now) => isDeepStrictEqual(now.change, at) || (now.change === undefined && !isFinished(now)),
+    isAt: (now) =>
+      isDeepStrictEqual(now.change, at) || (now.change === undefined && !isFinishedElsewhere(now)),
   });
   const until = new Date(clock.now() + storeSecretMs).toISOString();
   let warnedAt = Number.NEGATIVE_INFINITY;
@@ -115,12 +116,15 @@ interface Swap {
   isAt(now: KeyRecord): boolean;
 }
 
-/** One attempt to write, to be repeated: `outrun` when another program has written since it read; undefined when another process has gone on. */
-function compareAndSwap(
+/**
+ * Returns one attempt to write by compare-and-swap, to be repeated. It resolves to `swapFailed` when another program has written since it
+ * read, and to undefined when another process has moved the change on.
+ */
+function swapAttempt(
   keyStore: KeyStore,
   next: (now: KeyRecord) => KeyRecord,
   { read, isAt }: Swap,
-): () => Promise<KeyRecord | undefined | typeof outrun> {
+): () => Promise<KeyRecord | undefined | typeof swapFailed> {
   let written: KeyRecord | undefined;
   return async () => {
     const { record, version } = await read();
@@ -132,33 +136,33 @@ function compareAndSwap(
     written = wanted;
     if (await keyStore.write(wanted, version)) return wanted;
     written = undefined;
-    return outrun;
+    return swapFailed;
   };
 }
 
-const outrun = Symbol("outrun");
+const swapFailed = Symbol("swapFailed");
 
 interface Patience {
   readonly forMs: number;
   /** Whether the same attempt may succeed later. */
   mayPass(error: unknown): boolean;
-  /** Called after each attempt that failed, except when it was outrun only once. */
+  /** Called after each attempt that failed, except for the first swap that failed. */
   failed?(error: unknown): void;
 }
 
 /** Repeats an attempt every second until it succeeds or the time has passed. Rejects with its last error. */
 async function untilItWorks<Result>(
-  attempt: () => Promise<Result | typeof outrun>,
+  attempt: () => Promise<Result | typeof swapFailed>,
   clock: WaitingClock,
   { forMs, mayPass, failed }: Patience,
 ): Promise<Result> {
   const endsAt = clock.now() + forMs;
-  for (let timesOutrun = 0; ; ) {
+  for (let failedSwaps = 0; ; ) {
     try {
       const result = await attempt();
-      if (result !== outrun) return result as Result;
-      timesOutrun += 1;
-      if (timesOutrun > 1 || clock.now() >= endsAt) throw alwaysOutrun();
+      if (result !== swapFailed) return result as Result;
+      failedSwaps += 1;
+      if (failedSwaps > 1 || clock.now() >= endsAt) throw writesRefused();
     } catch (error) {
       if (!mayPass(error) || clock.now() >= endsAt) throw error;
       failed?.(error);
@@ -171,7 +175,7 @@ function isUnavailable(error: unknown): boolean {
   return WebhookError.is(error) && error.code === "store_unavailable";
 }
 
-function alwaysOutrun(): WebhookError {
+function writesRefused(): WebhookError {
   return new WebhookError(
     "store_unavailable",
     "The key store accepted no write: each time it answered that another program had written before.",

@@ -10,7 +10,7 @@ import type { EndpointErrorCode } from "../base/errors.ts";
 import { endpointIn, endpointsOfUrl, listEndpoints } from "../base/list-endpoints.ts";
 import type { SecretForm } from "../base/options.ts";
 import type { Move, Outcome } from "../change/advance.ts";
-import { hasGotKey, storedSecret, withKey, withoutEnded } from "../change/endpoint-keys.ts";
+import { hasGotKey, storedSecret, withKey, withoutEndedKeys } from "../change/endpoint-keys.ts";
 import {
   arrivalUntil,
   type CallingRun,
@@ -19,10 +19,10 @@ import {
   isFailure,
   isForgotten,
   isHeldOff,
-  isInFlight,
   isRefusal,
   isWithoutSecret,
   type KeyedCall,
+  waitIfInFlight,
 } from "../change/service-call.ts";
 import type { KeyStoreState } from "../change/write-record.ts";
 import type { Alone, AtCreate, AtRotate, Creation, InPlace } from "./change-records.ts";
@@ -74,7 +74,7 @@ export function createStep<Run extends CreationRun, Kind extends Alone | InPlace
     try {
       made = await api.webhooks.create({ url, eventTypes, description }, { idempotencyKey, signal });
     } catch (error) {
-      if (await isInFlight(error, run)) return undefined;
+      if (await waitIfInFlight(error, run)) return undefined;
       // the listing may show the endpoint late
       if (isFailure(error))
         return { change: { ...(at as AtCreate), failed: true }, ...calling(run, at), ...throwing(error) };
@@ -106,7 +106,7 @@ export function rotateStep<Run extends CreationRun, Kind extends Alone | InPlace
       made = await api.webhooks.rotateSecret(endpoint, { idempotencyKey, signal });
     } catch (error) {
       if (error instanceof ApiError && error.code === "not_found") return ended(error);
-      if (await isInFlight(error, run)) return undefined;
+      if (await waitIfInFlight(error, run)) return undefined;
       if (isWithoutSecret(error)) {
         const hidden = at.hidden + 1;
         return {
@@ -176,11 +176,11 @@ function withSecret<Run extends CreationRun, Kind extends Alone | InPlace, After
   return {
     ...follow(run, at, made),
     keys: ({ keys }) => ({
-      keys: withKey(withoutEnded(keys, nowMs), secret, endpoint),
+      keys: withKey(withoutEndedKeys(keys, nowMs), secret, endpoint),
       // attempts that are under way may be signed with the lost secret
       ...(at.step === "rotate" && { rotatingUntil: arrivalUntil(nowMs) }),
     }),
-    secret: { isFinished: (now) => hasGotKey(now, record, endpoint) },
+    secret: { isFinishedElsewhere: (now) => hasGotKey(now, record, endpoint) },
   };
 }
 

@@ -6,7 +6,7 @@ import { endpointIn, endpointsOfUrl, listEndpoints, shownAddress } from "../base
 import { waitUntil } from "../base/waiting-clock.ts";
 import { type KeyChange, type Move, type Outcome, step } from "../change/advance.ts";
 import { changeUnderWay } from "../change/change-under-way.ts";
-import { endKeys, finished, ownerIn } from "../change/endpoint-keys.ts";
+import { endKeys, ownerIn, withoutEndedKeys } from "../change/endpoint-keys.ts";
 import type { KeyStoreState } from "../change/write-record.ts";
 import {
   type AtDrop,
@@ -168,7 +168,7 @@ async function dropKeys(run: ReplaceRun, at: AtDrop): Promise<Move<"end", Replac
   }
   return {
     change: undefined,
-    keys: (now) => finished(now, clock.now()),
+    keys: ({ keys }) => ({ keys: withoutEndedKeys(keys, clock.now()) }),
     whenWritten: () => ({ result: { replaced: at, reconciled: run.reconciled } }),
   };
 }

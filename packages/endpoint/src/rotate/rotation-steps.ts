@@ -6,13 +6,13 @@ import { type KeyChange, type Move, type Outcome, step } from "../change/advance
 import {
   endKeys,
   fingerprintOf,
-  finished,
   hasGotKey,
   hasKey,
   ownerIn,
   ownKeys,
   storedSecret,
   withKey,
+  withoutEndedKeys,
 } from "../change/endpoint-keys.ts";
 import {
   arrivalUntil,
@@ -23,8 +23,8 @@ import {
   isFailure,
   isForgotten,
   isHeldOff,
-  isInFlight,
   isRefusal,
+  waitIfInFlight,
 } from "../change/service-call.ts";
 import type { KeyStoreState } from "../change/write-record.ts";
 import { reconcileWhenFree } from "../reconcile/reconcile-when-free.ts";
@@ -77,7 +77,7 @@ export const rotation: KeyChange<RotationRun, RotationRecord, RotationEnd> = {
       end: "the old keys have ended and are removed, or the endpoint was deleted",
     }),
   },
-  outrun: (_, stored) => rejectMoved(stored),
+  whenMovedOn: (_, stored) => rejectMoved(stored),
 };
 
 /** From now on receivers answer 503 to unknown signatures, so that the secret can be replaced. */
@@ -127,7 +127,7 @@ async function afterError(
   if (!(error instanceof ApiError)) throw error;
   if (error.code === "not_found" && (await isDeleted(run))) return endedWithEndpoint(run);
   try {
-    if (await isInFlight(error, run)) return undefined;
+    if (await waitIfInFlight(error, run)) return undefined;
   } catch (inFlight) {
     throw inFlight instanceof ApiError ? unfinished(inFlight, "continues with the same call") : inFlight;
   }
@@ -171,7 +171,7 @@ async function finish(run: RotationRun, at: AtStored): Promise<Move<"end", Rotat
   const reconciled = await reconcileCost(run);
   return {
     change: undefined,
-    keys: (now) => finished(now, clock.now()),
+    keys: ({ keys }) => ({ keys: withoutEndedKeys(keys, clock.now()) }),
     isMade: (now) => now.change === undefined && hasKey(now, newKey),
     whenWritten({ keys }) {
       logger.info(fields, "The rotation is finished.");
@@ -215,14 +215,14 @@ function withSecret(
 ): Move<"form" | "stored"> {
   const { clock, logger, reference, overlapMs, secretForm, isOnly } = run;
   const nowMs = clock.now();
-  const isFinished = (now: KeyRecord) => hasGotKey(now, record, reference);
+  const isFinishedElsewhere = (now: KeyRecord) => hasGotKey(now, record, reference);
   const key = storedSecret(secret, secretForm, record);
   if (key === undefined) {
     const change: AtForm = { ...begunOf(at), step: "form", secret, rotatedAt };
     return {
       change,
       keys: holdingOff(nowMs),
-      secret: { isFinished },
+      secret: { isFinishedElsewhere },
       whenWritten() {
         throw unreadable(holdOffUntil(nowMs));
       },
@@ -244,7 +244,7 @@ function withSecret(
       keys: withKey(endKeys(keys, owner, endMs), key, reference),
       rotatingUntil: arrivalUntil(nowMs),
     }),
-    secret: { isFinished },
+    secret: { isFinishedElsewhere },
     whenWritten: () =>
       void logger.info({ endpoint: reference, key: change.newKey }, "The new key is stored."),
   };
