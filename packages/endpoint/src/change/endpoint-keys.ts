@@ -28,7 +28,7 @@ export function fingerprintOf(key: Key): string {
 }
 
 /** The keys of the endpoint. Without those of other endpoints, and those that may be of another one. */
-export function ownKeys(keys: readonly Key[], { endpoint, isOnly }: KeyOwner): Key[] {
+export function keysOfEndpoint(keys: readonly Key[], { endpoint, isOnly }: KeyOwner): Key[] {
   return keys.filter((key) => {
     const owner = typeof key === "string" ? undefined : key.endpoint;
     return owner === undefined ? isOnly : owner === endpoint;
@@ -37,7 +37,7 @@ export function ownKeys(keys: readonly Key[], { endpoint, isOnly }: KeyOwner): K
 
 /** All keys, of which those of the endpoint end at `endMs`, or when they would have ended earlier. */
 export function endKeys(keys: readonly Key[], owner: KeyOwner, endMs: number): Key[] {
-  const own = ownKeys(keys, owner);
+  const own = keysOfEndpoint(keys, owner);
   return keys.flatMap((key) => (own.includes(key) ? ending(key, endMs) : [key]));
 }
 
@@ -48,7 +48,7 @@ export function hasKey({ keys }: KeyRecord, fingerprint: string): boolean {
 
 /** Whether the endpoint has got a key since `before` was read: another process has stored a secret of it. */
 export function hasGotKey(now: KeyRecord, before: KeyRecord, endpoint: string): boolean {
-  const own = ownKeys(now.keys, { endpoint, isOnly: false });
+  const own = keysOfEndpoint(now.keys, { endpoint, isOnly: false });
   return own.some((key) => !hasKey(before, fingerprintOf(key)));
 }
 

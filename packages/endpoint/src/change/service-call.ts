@@ -4,23 +4,23 @@ import type { KeyRecord, Logger } from "@esim-webhooks/core";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
 import type { WaitingClock } from "../base/waiting-clock.ts";
 
-/** The idempotency key of a call, which is in the key store before the call is made. */
-export interface KeyedCall {
+/** A call that takes effect once. Its idempotency key is in the key store before the call is made. */
+export interface IdempotentCall {
   readonly idempotencyKey: string;
-  /** When the key was made: a date-time of our own clock. */
+  /** When the idempotency key was made: a date-time of our own clock. */
   readonly keyedAt: string;
 }
 
 /** The service keeps an answer for 48 hours. For this long it surely returns the same one, in ms. */
-const keyLifetimeMs = 47 * 60 * 60_000;
+const idempotencyKeyLifetimeMs = 47 * 60 * 60_000;
 
-export function freshKey(nowMs: number): KeyedCall {
+export function freshIdempotencyKey(nowMs: number): IdempotentCall {
   return { idempotencyKey: randomUUID(), keyedAt: new Date(nowMs).toISOString() };
 }
 
-/** Whether the service may have forgotten the key, and would do the same call once more. */
-export function isForgotten({ keyedAt }: KeyedCall, nowMs: number): boolean {
-  return dateTimeMs(keyedAt) < nowMs - keyLifetimeMs;
+/** Whether the service may have forgotten the idempotency key, and would do the same call once more. */
+export function isForgotten({ keyedAt }: IdempotentCall, nowMs: number): boolean {
+  return dateTimeMs(keyedAt) < nowMs - idempotencyKeyLifetimeMs;
 }
 
 /** The longest time that a call takes, with all its attempts, in ms. */
@@ -69,7 +69,7 @@ export function isRefusal(error: unknown): boolean {
 }
 
 /**
- * Whether the service has failed, and may repeat the failure for the key for 48 hours: another call needs another key. What failed may
+ * Whether the service has failed, and may repeat the failure for the idempotency key for 48 hours: another call needs another one. What failed may
  * have been done.
  */
 export function isFailure(error: unknown): boolean {
@@ -90,7 +90,7 @@ export interface CallingRun {
   readonly clock: WaitingClock;
   readonly signal: AbortSignal;
   readonly logger: Logger;
-  /** The call that was in flight last, by its key, and when the run gives up waiting for it. */
+  /** The call that was in flight last, by its idempotency key, and when the run gives up waiting for it. */
   inFlight?: { readonly idempotencyKey: string | undefined; readonly untilMs: number };
 }
 

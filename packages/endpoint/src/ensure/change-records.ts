@@ -3,7 +3,7 @@ import type { KeyRecord } from "@esim-webhooks/core";
 import * as z from "zod/mini";
 import { isSameUrl } from "../base/list-endpoints.ts";
 import type { KeyOwner } from "../change/endpoint-keys.ts";
-import { freshKey, type KeyedCall } from "../change/service-call.ts";
+import { freshIdempotencyKey, type IdempotentCall } from "../change/service-call.ts";
 
 /** What the endpoint is to be. */
 interface Wished {
@@ -38,16 +38,16 @@ interface WithoutSecret {
 }
 
 /** What is known of the calls so far. */
-interface Called extends KeyedCall {
+interface Called extends IdempotentCall {
   /** The client's endpoints before the first call: it registered none of them. */
   readonly known: readonly string[];
   /** How many answers have not shown the secret. */
   readonly hidden: number;
-  /** The service has answered with a failure, which it may repeat for the key. Its listing shows whether it registered the endpoint. */
+  /** The service has answered with a failure, which it may repeat for the idempotency key. Its listing shows whether it registered the endpoint. */
   readonly failed?: true | undefined;
 }
 
-/** How far the registration of an endpoint is. It is recorded before its call, so that the call can be repeated with the same key. */
+/** How far the registration of an endpoint is. It is recorded before its call, so that the call can be repeated with the same idempotency key. */
 export type Creation<Kind extends Alone | InPlace = Alone | InPlace> = Wished &
   Called &
   Kind &
@@ -75,7 +75,7 @@ const creationShape: z.ZodMiniType<Creation> = z.union([
 /** What the first step of a creation has besides the wish, for a client that has all these endpoints. */
 export function beginning(all: readonly WebhookEndpoint[], nowMs: number): Called & Unregistered {
   const known = all.map(({ webhookEndpointReference }) => webhookEndpointReference);
-  return { step: "create", known, hidden: 0, ...freshKey(nowMs) };
+  return { step: "create", known, hidden: 0, ...freshIdempotencyKey(nowMs) };
 }
 
 function creationIn({ change }: KeyRecord, url: string): Creation | undefined {

@@ -14,14 +14,14 @@ import { hasGotKey, storedSecret, withKey, withoutEndedKeys } from "../change/en
 import {
   arrivalUntil,
   type CallingRun,
-  freshKey,
+  freshIdempotencyKey,
   holdingOff,
+  type IdempotentCall,
   isFailure,
   isForgotten,
   isHeldOff,
   isRefusal,
   isWithoutSecret,
-  type KeyedCall,
   waitIfInFlight,
 } from "../change/service-call.ts";
 import type { KeyStoreState } from "../change/write-record.ts";
@@ -31,8 +31,8 @@ import type { Alone, AtCreate, AtRotate, Creation, InPlace } from "./change-reco
 export interface CreationRun extends CallingRun {
   readonly api: Pick<ApiClient, "webhooks">;
   readonly secretForm?: SecretForm | undefined;
-  /** The idempotency keys that this run has made. A call under another key may have been made before. */
-  readonly ownKeys: Set<string>;
+  /** The idempotency keys that this run has made. A call under another one may have been made before. */
+  readonly idempotencyKeysMade: Set<string>;
 }
 
 /** What follows once the secret of the endpoint is stored. */
@@ -44,7 +44,7 @@ export type Follow<Run, Kind extends Alone | InPlace, After extends string> = (
 
 /** After this many answers without the secret, a run gives up. The next one continues. */
 const mostHidden = 3;
-/** The service forgets a key after this time: an endpoint that was registered later is not the one of this call. */
+/** The service forgets an idempotency key after this time: an endpoint that was registered later is not the one of this call. */
 const madeWithinMs = 48 * 60 * 60_000;
 
 /** Begins a creation, unless the key store has been written since it was read: another process may have registered the endpoint. */
@@ -65,7 +65,7 @@ export function createStep<Run extends CreationRun, Kind extends Alone | InPlace
     const nowMs = clock.now();
     if (!isHeldOff(record, nowMs)) return { change: at as AtCreate, keys: holdingOff(nowMs) };
     const { url, eventTypes, description, idempotencyKey } = at;
-    const isContinued = !run.ownKeys.has(idempotencyKey);
+    const isContinued = !run.idempotencyKeysMade.has(idempotencyKey);
     if (at.failed || isForgotten(at, nowMs)) {
       const made = await findMade(run, at);
       return made === undefined ? ended() : secretLost(run, at, made);
@@ -117,14 +117,17 @@ export function rotateStep<Run extends CreationRun, Kind extends Alone | InPlace
       if (!isRefusal(error) && !isFailure(error)) throw error;
       return { ...secretLost(run, at, endpoint), ...throwing(error) };
     }
-    const isContinued = !run.ownKeys.has(idempotencyKey);
+    const isContinued = !run.idempotencyKeysMade.has(idempotencyKey);
     return (isContinued && (await outdated(run, at, made))) || withSecret(run, at, made, record, follow);
   };
 }
 
-/** The keys of a step that makes a call under a key of this run: receivers hold off what is signed with the secret that the call shows. */
-function calling({ clock, ownKeys }: CreationRun, { idempotencyKey }: KeyedCall): Pick<Move<never>, "keys"> {
-  ownKeys.add(idempotencyKey);
+/** The keys for a record of a step that makes a call under an idempotency key of this run: receivers hold off what is signed with the secret that the call shows. */
+function calling(
+  { clock, idempotencyKeysMade }: CreationRun,
+  { idempotencyKey }: IdempotentCall,
+): Pick<Move<never>, "keys"> {
+  idempotencyKeysMade.add(idempotencyKey);
   return { keys: holdingOff(clock.now()) };
 }
 
@@ -134,7 +137,7 @@ function secretLost(
   { failed: _, ...creation }: Creation,
   endpoint: string,
 ): Move<"rotate"> {
-  const change: AtRotate = { ...creation, step: "rotate", endpoint, ...freshKey(run.clock.now()) };
+  const change: AtRotate = { ...creation, step: "rotate", endpoint, ...freshIdempotencyKey(run.clock.now()) };
   return { change, ...calling(run, change) };
 }
 

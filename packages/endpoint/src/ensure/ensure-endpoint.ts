@@ -18,7 +18,7 @@ import { endpointsOfUrl, isSameUrl } from "../base/list-endpoints.ts";
 import { type ChangeOptions, changeShape, checkClient } from "../base/options.ts";
 import { advance, type KeyChange, type Outcome, step } from "../change/advance.ts";
 import { changeUnderWay } from "../change/change-under-way.ts";
-import { ownerIn, ownKeys } from "../change/endpoint-keys.ts";
+import { keysOfEndpoint, ownerIn } from "../change/endpoint-keys.ts";
 import { type KeyStoreState, readKeys } from "../change/write-record.ts";
 import { type Alone, beginning, type Creation, registered, registrationIn } from "./change-records.ts";
 import { type EndpointFinding, type WantedTypes, wantedTypes, wishedTypes } from "./compare-types.ts";
@@ -97,7 +97,7 @@ export async function ensureEndpoint<Data = EsimEvents>(
     api,
     wanted,
     offered,
-    ownKeys: new Set<string>(),
+    idempotencyKeysMade: new Set<string>(),
   };
   return advance<EnsureRun, Creation<Alone>, EnsuredEndpoint>(settings.keyStore, registration, run, stored);
 }
@@ -127,12 +127,12 @@ export const registration: KeyChange<EnsureRun, Creation<Alone>, EnsuredEndpoint
   steps: {
     none: step(findOrBegin, { create: "the URL has no endpoint" }),
     create: step(createStep(secretStored), {
-      create: "the service failed",
+      create: "the service failed, or the hold-off is renewed",
       rotate: "the endpoint is registered, its secret is lost",
       end: "the secret is stored, or nothing was registered",
     }),
     rotate: step(rotateStep(secretStored), {
-      rotate: "the secret is still not known",
+      rotate: "the secret is still not known, or the hold-off is renewed",
       end: "the secret is stored, or the endpoint was deleted",
     }),
   },
@@ -152,7 +152,7 @@ async function findOrBegin(
   const endpoint = ofUrl.find(isIt) ?? created;
   if (endpoint !== undefined) {
     const owner = ownerIn(record, endpoint.webhookEndpointReference, all.length <= 1, clock.now());
-    const hasSecret = ownKeys(record.keys, owner).length > 0;
+    const hasSecret = keysOfEndpoint(record.keys, owner).length > 0;
     const others = created === undefined ? [] : all.filter((each) => !isSameUrl(each.url, url));
     const findings = findingsOf({ endpoint, ofUrl, others, hasSecret, change, wanted, offered });
     return { result: { endpoint, created: created !== undefined, findings } };

@@ -49,7 +49,13 @@ export async function replaceEndpoint<
   const offered = (await api.catalog.webhookEventTypes({ signal })).map(({ eventType }) => eventType);
   const run: ReplaceRun = {
     ...settings,
-    ...{ api, offered, eventTypes: wishedTypes(wanted, offered), ownKeys: new Set(), reconciled: null },
+    ...{
+      api,
+      offered,
+      eventTypes: wishedTypes(wanted, offered),
+      idempotencyKeysMade: new Set(),
+      reconciled: null,
+    },
   };
   const { replaced, reconciled } = await advance(keyStore, replacement, run, await readKeys(keyStore));
   // if the second endpoint was deleted meanwhile, it is registered again

@@ -53,13 +53,13 @@ export const replacement: KeyChange<ReplaceRun, Replacement, ReplacementEnd> = {
   steps: {
     none: step(begin, { create: "the endpoint has other event types, and is reconciled" }),
     create: step(createStep(secondIsThere), {
-      create: "the service failed",
+      create: "the service failed, or the hold-off is renewed",
       rotate: "the second endpoint is registered, its secret is lost",
       reconcile: "the secret is stored",
       end: "nothing was registered",
     }),
     rotate: step(rotateStep(secondIsThere), {
-      rotate: "the secret is still not known",
+      rotate: "the secret is still not known, or the hold-off is renewed",
       reconcile: "the secret is stored",
       end: "the second endpoint was deleted",
     }),

@@ -24,10 +24,14 @@ interface Answer {
 }
 
 /**
- * Checks the receivers while they hold off unknown signatures, before the service is asked for a secret. If they are ready, they keep
- * holding off. Rejects with `receivers_not_ready`. No change is under way yet, so the run after a kill checks them, too.
+ * Has the receivers hold off unknown signatures, and checks that they do, before the service is asked for a secret. If they are ready, they
+ * keep holding off. Otherwise rejects with `receivers_not_ready`, and they no longer do. No change is under way yet, so the run after a kill checks them, too.
  */
-export async function checkHeldOff(keyStore: KeyStore, url: string, settings: CheckSettings): Promise<void> {
+export async function holdOffAndCheck(
+  keyStore: KeyStore,
+  url: string,
+  settings: CheckSettings,
+): Promise<void> {
   const { clock } = settings;
   await refuseOtherHoldOff(keyStore, url, settings);
   const own = { rotatingUntil: holdOffUntil(clock.now()) };

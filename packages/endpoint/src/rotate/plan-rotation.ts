@@ -1,6 +1,6 @@
 import type { ApiClient } from "@esim-webhooks/client";
 import type { KeyStore } from "@esim-webhooks/core";
-import { fingerprintOf, ownerIn, ownKeys } from "../change/endpoint-keys.ts";
+import { fingerprintOf, keysOfEndpoint, ownerIn } from "../change/endpoint-keys.ts";
 import { readKeys } from "../change/write-record.ts";
 import {
   checkRotateArguments,
@@ -49,7 +49,9 @@ export async function planRotation(
   const oldKeys =
     at !== undefined && "oldKeys" in at
       ? at.oldKeys
-      : ownKeys(record.keys, ownerIn(record, endpointReference, isOnly, clock.now())).map(fingerprintOf);
+      : keysOfEndpoint(record.keys, ownerIn(record, endpointReference, isOnly, clock.now())).map(
+          fingerprintOf,
+        );
   return {
     endpoint: endpointReference,
     active: listed?.active ?? false,

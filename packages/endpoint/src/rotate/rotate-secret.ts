@@ -4,7 +4,7 @@ import { advance } from "../change/advance.ts";
 import { fingerprintOf } from "../change/endpoint-keys.ts";
 import { readKeys } from "../change/write-record.ts";
 import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
-import { checkHeldOff } from "./check-receivers.ts";
+import { holdOffAndCheck } from "./check-receivers.ts";
 import {
   checkRotateArguments,
   parseRotateOptions,
@@ -42,7 +42,7 @@ export interface RotationReport<Reconciled extends RotationReconciled = Reconcil
  *
  * 1. Receivers answer 503 to unknown signatures, which is checked (`checkReceivers`). 2. The service replaces the secret. 3. The new key is stored, and the old ones get
  * an end. 4. The listing shows what became of deliveries with the new key, until that end. 5. What was missed is reconciled. 6. The old
- * keys go.
+ * keys go. In the key store, 1 and 2 are the step `call`, 3 writes `stored`, and 4 to 6 happen in `stored`.
  *
  * The receivers have to read `keyStore`. Keys of other endpoints stay (`StoredKey.endpoint`); the only key without
  * an endpoint is replaced if the client has no other one. Rejects with an `ApiError` or its code when the service cannot be asked, and with `change_under_way`,
@@ -69,23 +69,22 @@ export async function rotateSecret<Reconciled extends RotationReconciled = Recon
     logger.info({ ...named, step: found.step }, "Continues the rotation that was begun.");
   else await refuseWithoutWatermark(state, endpointReference);
   if (found === undefined && checkReceivers && endpoint.listed !== undefined)
-    await checkHeldOff(keyStore, endpoint.listed.url, settings);
+    await holdOffAndCheck(keyStore, endpoint.listed.url, settings);
 
-  const continued = found?.step ?? null;
   const run = {
     ...settings,
     ...endpoint,
     api,
     reference: endpointReference,
-    continued,
-    ownKeys: new Set<string>(),
+    hasBegun: found !== undefined,
+    idempotencyKeysMade: new Set<string>(),
     hidden: 0,
   };
   const { at, keys, newKeyUse, reconciled } = await advance(keyStore, rotation, run, stored);
   const { startedAt, newKey, oldKeys } = at;
   return {
     endpoint: endpointReference,
-    continued,
+    continued: found?.step ?? null,
     startedAt,
     newKey,
     oldKeys,

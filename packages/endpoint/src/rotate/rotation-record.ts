@@ -2,11 +2,11 @@ import { type KeyRecord, WebhookError } from "@esim-webhooks/core";
 import * as z from "zod/mini";
 import type { EndpointErrorCode } from "../base/errors.ts";
 import { changeUnderWay } from "../change/change-under-way.ts";
-import type { KeyedCall } from "../change/service-call.ts";
+import type { IdempotentCall } from "../change/service-call.ts";
 import type { KeyStoreState } from "../change/write-record.ts";
 
-/** What every step of a rotation has: the key of its latest call, too. Times are date-times. */
-export interface Begun extends KeyedCall {
+/** What every step of a rotation has: the idempotency key of its latest call, too. Times are date-times. */
+export interface Begun extends IdempotentCall {
   readonly kind: "rotate";
   readonly endpoint: string;
   /** When the rotation began, by our clock. */
@@ -41,7 +41,7 @@ export interface AtStored extends Answered {
   readonly oldKeysEndAt: string;
 }
 
-/** How far a rotation is. In the key store, so that the next process can continue it. */
+/** How far a rotation is. In the key store, so that the next process can continue it: another version may read the names of the steps. */
 export type RotationRecord = AtCall | AtForm | AtStored;
 
 const text = z.string();

@@ -7,7 +7,6 @@ import { endKeys } from "../change/endpoint-keys.ts";
 import type { CallingRun } from "../change/service-call.ts";
 import type { KeyStoreState } from "../change/write-record.ts";
 import type { RotateSettings } from "./rotate-options.ts";
-import type { RotationRecord } from "./rotation-record.ts";
 
 /** An endpoint as the client has it. */
 export interface ListedEndpoint {
@@ -22,10 +21,10 @@ export interface RotationRun extends RotateSettings, CallingRun, ListedEndpoint 
   readonly api: Pick<ApiClient, "webhooks">;
   /** The reference of the endpoint. */
   readonly reference: string;
-  /** The step at which the run found a rotation that was begun before; null: it begins one. */
-  readonly continued: RotationRecord["step"] | null;
+  /** Whether the run has found a rotation, or begun one. It begins no second one. */
+  hasBegun: boolean;
   /** The idempotency keys that this run has made: no earlier call can have used them. */
-  readonly ownKeys: Set<string>;
+  readonly idempotencyKeysMade: Set<string>;
   /** How many answers of this run lacked the secret. */
   hidden: number;
 }

@@ -8,8 +8,8 @@ import {
   fingerprintOf,
   hasGotKey,
   hasKey,
+  keysOfEndpoint,
   ownerIn,
-  ownKeys,
   storedSecret,
   withKey,
   withoutEndedKeys,
@@ -17,7 +17,7 @@ import {
 import {
   arrivalUntil,
   callMs,
-  freshKey,
+  freshIdempotencyKey,
   holdingOff,
   holdOffUntil,
   isFailure,
@@ -60,9 +60,9 @@ const mostHidden = 3;
 export const rotation: KeyChange<RotationRun, RotationRecord, RotationEnd> = {
   find: ({ reference }, stored) => rotationIn(presentRecord(stored), reference),
   steps: {
-    none: step(begin, { call: "receivers read the key store" }),
+    none: step(begin, { call: "the rotation is recorded, and receivers hold off" }),
     call: step(unlessDeleted(callService), {
-      call: "the secret has to be replaced again, under another key",
+      call: "the secret has to be replaced again, under another idempotency key, or the hold-off is renewed",
       form: "the secret has an unexpected form",
       stored: "the new key is stored, the old ones get an end",
       end: "the endpoint was deleted",
@@ -82,12 +82,13 @@ export const rotation: KeyChange<RotationRun, RotationRecord, RotationEnd> = {
 
 /** From now on receivers answer 503 to unknown signatures, so that the secret can be replaced. */
 async function begin(run: RotationRun): Promise<Move<"call">> {
-  const { clock, reference, listed, continued, ownKeys } = run;
-  if (continued !== null || ownKeys.size > 0) throw endedElsewhere();
+  const { clock, reference, listed } = run;
+  if (run.hasBegun) throw endedElsewhere();
+  run.hasBegun = true;
   const nowMs = clock.now();
   const { updatedAt = "" } = listed ?? {};
   const startedAt = new Date(nowMs).toISOString();
-  return callWithFreshKey(run, { kind: "rotate", endpoint: reference, startedAt, updatedAt });
+  return callWithFreshIdempotencyKey(run, { kind: "rotate", endpoint: reference, startedAt, updatedAt });
 }
 
 /** Has the service replace the secret. The same idempotency key is used until the answer is known, by later runs, too. */
@@ -98,7 +99,7 @@ async function callService(
 ): Promise<Outcome<"call" | "form" | "stored" | "end">> {
   const { api, clock, signal, logger, reference, listed } = run;
   const nowMs = clock.now();
-  if (isForgotten(at, nowMs)) return callWithFreshKey(run, at);
+  if (isForgotten(at, nowMs)) return callWithFreshIdempotencyKey(run, at);
   if (!isHeldOff(record, nowMs)) return { change: at, keys: holdingOff(nowMs) };
   const { idempotencyKey } = at;
   let answer: EndpointWithSecret;
@@ -109,12 +110,12 @@ async function callService(
   }
   const { signingSecret: secret, updatedAt } = answer;
   // the service repeats an old answer for 48 hours
-  if (!run.ownKeys.has(idempotencyKey) && mayBeReplaced(updatedAt, listed)) {
+  if (!run.idempotencyKeysMade.has(idempotencyKey) && mayBeReplaced(updatedAt, listed)) {
     logger.warn(
       { endpoint: reference },
       "The secret may have been replaced again since the call that is continued: it is replaced once more.",
     );
-    return callWithFreshKey(run, at);
+    return callWithFreshIdempotencyKey(run, at);
   }
   return withSecret(run, at, { secret, rotatedAt: updatedAt === at.updatedAt ? null : updatedAt }, record);
 }
@@ -131,10 +132,10 @@ async function afterError(
   } catch (inFlight) {
     throw inFlight instanceof ApiError ? unfinished(inFlight, "continues with the same call") : inFlight;
   }
-  // the service may repeat the error for the key
+  // the service may repeat the error for the idempotency key
   if (isFailure(error) || isRefusal(error)) {
-    return callWithFreshKey(run, at, () => {
-      throw unfinished(error, "asks again, under another key");
+    return callWithFreshIdempotencyKey(run, at, () => {
+      throw unfinished(error, "asks again, under another idempotency key");
     });
   }
   run.hidden += 1;
@@ -144,7 +145,7 @@ async function afterError(
     { endpoint: run.reference },
     "The service has replaced the secret without showing it: it is replaced again.",
   );
-  return callWithFreshKey(run, at);
+  return callWithFreshIdempotencyKey(run, at);
 }
 
 /** A secret that an earlier run could not read, and has kept. */
@@ -158,7 +159,7 @@ async function readKeptSecret(
     { endpoint: run.reference },
     "The secret may have been replaced again since the one that was kept: it is replaced once more.",
   );
-  return callWithFreshKey(run, at);
+  return callWithFreshIdempotencyKey(run, at);
 }
 
 /** The old keys end at the end of the overlap. Until then the listing shows how receivers answer to the new key. Then the cost is reconciled. */
@@ -194,15 +195,15 @@ async function reconcileCost(run: RotationRun): Promise<RotationReconciled | nul
   );
 }
 
-/** The call, under a key that no call has used. */
-function callWithFreshKey(
+/** Records the call with an idempotency key that no call has used. */
+function callWithFreshIdempotencyKey(
   run: RotationRun,
   begun: Omit<Begun, "idempotencyKey" | "keyedAt">,
   whenWritten?: () => never,
 ): Move<"call"> {
   const nowMs = run.clock.now();
-  const change: AtCall = { ...begunOf({ ...begun, ...freshKey(nowMs) }), step: "call" };
-  run.ownKeys.add(change.idempotencyKey);
+  const change: AtCall = { ...begunOf({ ...begun, ...freshIdempotencyKey(nowMs) }), step: "call" };
+  run.idempotencyKeysMade.add(change.idempotencyKey);
   return { change, keys: holdingOff(nowMs), ...(whenWritten && { whenWritten }) };
 }
 
@@ -235,7 +236,7 @@ function withSecret(
     rotatedAt,
     step: "stored",
     newKey: fingerprintOf(key),
-    oldKeys: ownKeys(record.keys, owner).map(fingerprintOf),
+    oldKeys: keysOfEndpoint(record.keys, owner).map(fingerprintOf),
     oldKeysEndAt: new Date(endMs).toISOString(),
   };
   return {

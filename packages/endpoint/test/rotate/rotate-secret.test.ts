@@ -200,7 +200,7 @@ describe.concurrent("rotateSecret", () => {
   });
 
   it.each(["on", "off"] as const)(
-    "asks under another key in the run after three failures of the service, wherever a run was killed, with cacheErrors %s",
+    "asks under another idempotency key in the run after three failures of the service, wherever a run was killed, with cacheErrors %s",
     async (cacheErrors) => {
       for (let fatal = 0; ; fatal += 1) {
         await using world = await rotating({ switches: { cacheErrors } });
@@ -215,14 +215,16 @@ describe.concurrent("rotateSecret", () => {
         if (ended === "killed") continue;
         expect(ended).toMatchObject({
           code: "service_failed",
-          message: expect.stringContaining("Rotate again soon: the next run asks again, under another key."),
+          message: expect.stringContaining(
+            "Rotate again soon: the next run asks again, under another idempotency key.",
+          ),
         });
         return expect(fatal).toBeGreaterThanOrEqual(5);
       }
     },
   );
 
-  it("replaces the secret again, under another key, when the answer does not show it", async () => {
+  it("replaces the secret again, under another idempotency key, when the answer does not show it", async () => {
     await using world = await rotating({ switches: { replayShowsSecret: "off" } });
     const keys: string[] = [];
     const logger = lines();
