@@ -2,8 +2,8 @@ import type { Logger } from "@esim-webhooks/core";
 import { monotonicClock, shownId } from "@esim-webhooks/core/kit";
 import type { RecordVerdict } from "@esim-webhooks/import";
 import type { Depth } from "./depth.ts";
+import { isAcknowledgedAndLost, mostIds } from "./pass-progress.ts";
 import { type PassState, shortHash } from "./pass-state.ts";
-import { isAcknowledgedAndLost, mostIds } from "./pass-tally.ts";
 import type { ReconcileReport } from "./reconcile-report.ts";
 
 /** The log lines of a pass at level error. */

@@ -53,7 +53,10 @@ export async function claimPass(options: ClaimOptions): Promise<PassClaim> {
     const stored = await state.read(name);
     const known = stored && readPassState(name, stored.value);
     const plan = options.plan(known);
-    if (stored !== undefined && known?.runner && (await hasEnded(stored.version, options))) continue;
+    if (stored !== undefined && known?.runner) {
+      if ((await awaitOtherPass(stored.version, options)) === "look_again") continue;
+      // the version has not changed while waiting, so `plan` still follows from what is stored
+    }
     if (await state.write(name, storedState({ ...plan.begun, runner: run }), stored?.version))
       return heldClaim(plan, options);
   }
@@ -61,13 +64,13 @@ export async function claimPass(options: ClaimOptions): Promise<PassClaim> {
 }
 
 /**
- * Waits for a lease. Resolves to true when the other pass ended meanwhile, or the signal aborted, and to false when it was killed.
- * Rejects when it is alive.
+ * Waits until the other pass has ended, the signal aborts, or a lease has passed. Resolves to `look_again` in the first two cases, and to
+ * `dead` when the state was not written for that lease. Rejects with `reconcile_in_use` when the other pass is alive.
  */
-async function hasEnded(
+async function awaitOtherPass(
   version: string,
   { state, name, leaseMs, signal, logger }: Omit<ClaimOptions, "plan">,
-): Promise<boolean> {
+): Promise<"look_again" | "dead"> {
   logger.info(
     { state: name, leaseMs },
     "A pass is under way, or was killed: this pass starts after one lease without a heartbeat.",
@@ -75,17 +78,17 @@ async function hasEnded(
   const endsAt = performance.now() + leaseMs;
   while (performance.now() < endsAt) {
     await pause(leaseMs / (4 * heartbeatsPerLease), undefined, { signal }).catch(() => {}); // it rejects only when the signal aborts
-    if (signal?.aborted) return true;
+    if (signal?.aborted) return "look_again";
     const now = await state.read(name);
     if (now?.version === version) continue;
-    if (now === undefined || readPassState(name, now.value).runner === null) return true;
+    if (now === undefined || readPassState(name, now.value).runner === null) return "look_again";
     throw new WebhookError<EndpointErrorCode>(
       "reconcile_in_use",
       "Another process is reconciling this endpoint.",
       "Wait until it has ended: it recovers the same events.",
     );
   }
-  return false;
+  return "dead";
 }
 
 /** The claim of a pass that stores nothing. It changes nothing, and other processes do not see it. */

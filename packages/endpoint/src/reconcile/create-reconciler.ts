@@ -58,14 +58,17 @@ export function createReconciler<Data = EsimEvents, Tx = unknown>(
     async run({ signal } = {}) {
       const isStopped = () => signal?.aborted === true;
       const warn = createWarnings(fields, { ...settings, everyMs });
-      let lastPass: number | undefined;
+      let lastRecent: number | undefined;
 
-      /** A pass, unless another process has completed one since the last interval: then that process makes the next, too. */
+      /**
+       * Makes a pass, unless another process has completed one since the last interval. A changed `passes.recent` is taken for a completed
+       * pass. A pass with `since` changes it when it begins, too, which costs one interval.
+       */
       async function passUnlessMadeElsewhere(): Promise<void> {
         await refuseForgetful(target, store as DedupeStore | undefined, state);
         const before = await read();
         if (before !== undefined) warn(before);
-        const isMadeElsewhere = lastPass !== undefined && before?.passes.recent !== lastPass;
+        const isMadeElsewhere = lastRecent !== undefined && before?.passes.recent !== lastRecent;
         try {
           if (isMadeElsewhere) return;
           await makePass({
@@ -73,14 +76,14 @@ export function createReconciler<Data = EsimEvents, Tx = unknown>(
             endpoint: endpointReference,
             target: target as PassRequest["target"],
             settings,
-            since,
-            backTo: undefined,
-            least: "recent",
+            firstPassFrom: since,
+            goBackTo: undefined,
+            minDepth: "recent",
             dryRun: false,
             signal,
           });
         } finally {
-          lastPass = (await read().catch(() => undefined))?.passes.recent;
+          lastRecent = (await read().catch(() => undefined))?.passes.recent;
         }
       }
 

@@ -10,7 +10,10 @@ export interface Reach {
   readonly since: number;
   readonly mark: number;
   readonly head: number;
-  /** When the last completed pass of each depth began, by our own clock. */
+  /**
+   * The time from which the interval of each depth counts, by our own clock: the begin of the last completed pass. It is shifted for a full
+   * pass that has begun (`passesBegun`), and set by `startState` and `setBack`.
+   */
   readonly passes: Readonly<Record<Depth, number>> & {
     /** Until the service's next attempt, a pass to the watermark would find what holds it back unchanged. */
     readonly quietUntil: number;
@@ -40,15 +43,15 @@ const depths: Readonly<
 const fullAgainMs = hourMs;
 
 /**
- * The depth of the next pass: the deepest that is due, at least `least`. A full pass also waits until a pass to the watermark has
+ * The depth of the next pass: the deepest that is due, at least `minDepth`. A full pass also waits until a pass to the watermark has
  * completed since it was due: it takes long, and this way new events are already stored.
  */
-export function nextDepth({ passes }: Reach, least: Depth, nowMs: number): Depth {
-  const isDue = (depth: Depth, atMs: number) => Math.abs(atMs - passes[depth]) >= depths[depth].everyMs; // the clock may have been set back
-  if (isDue("full", passes.watermark)) return "full";
+export function nextDepth({ passes }: Reach, minDepth: Depth, nowMs: number): Depth {
+  const wasDueAt = (depth: Depth, atMs: number) => Math.abs(atMs - passes[depth]) >= depths[depth].everyMs; // the clock may have been set back
+  if (wasDueAt("full", passes.watermark)) return "full";
   const quietMs = passes.quietUntil - nowMs;
-  const isQuiet = quietMs > 0 && quietMs < dayMs && !isDue("full", nowMs);
-  return isDue("watermark", nowMs) && !isQuiet ? "watermark" : least;
+  const isQuiet = quietMs > 0 && quietMs < dayMs && !wasDueAt("full", nowMs);
+  return wasDueAt("watermark", nowMs) && !isQuiet ? "watermark" : minDepth;
 }
 
 /** Pages are read down to this time. */

@@ -14,7 +14,10 @@ export interface PassState extends Reach {
   readonly source: string;
   /** Deliveries that show no time since then are never recovered. */
   readonly since: number;
-  /** The watermark: what showed a time before this is settled. Events that are coming or failing hold it back, for a day at most. */
+  /**
+   * The watermark. Everything that showed a time before the mark is settled, except events older than 24 hours whose handlers fail. A younger
+   * event that is coming or failing holds the mark at its time of occurrence.
+   */
   readonly mark: number;
   /** The newest attempt that was listed. Later than the mark if something holds the mark back. */
   readonly head: number;
@@ -87,15 +90,15 @@ export interface PassStart {
   /** Accepts another source than that of the earlier passes. */
   readonly newSource: boolean;
   /** Where the first pass begins. */
-  readonly since: Date | undefined;
+  readonly firstPassFrom: Date | undefined;
   /** How far back the pass goes at least, wherever earlier passes have been. */
-  readonly backTo: Date | undefined;
+  readonly goBackTo: Date | undefined;
 }
 
-/** The state that a pass begins with. Throws `no_watermark` for a first pass without `since`, and `source_unknown`. */
+/** The state that a pass begins with. Throws `no_watermark` for a first pass without `firstPassFrom`, and `source_unknown`. */
 export function startState(stored: PassState | undefined, start: PassStart, nowMs: number): PassState {
-  const { endpoint, source, newSource, since, backTo } = start;
-  if (stored?.source === source) return backTo === undefined ? stored : setBack(stored, backTo.getTime());
+  const { endpoint, source, newSource, firstPassFrom, goBackTo } = start;
+  if (stored?.source === source) return goBackTo === undefined ? stored : setBack(stored, goBackTo.getTime());
   if (stored !== undefined && !newSource) {
     throw new WebhookError<ImportErrorCode>(
       "source_unknown",
@@ -104,7 +107,7 @@ export function startState(stored: PassState | undefined, start: PassStart, nowM
       { option: "source", source, endpoint },
     );
   }
-  if (since === undefined) {
+  if (firstPassFrom === undefined) {
     throw new WebhookError<EndpointErrorCode>(
       "no_watermark",
       `The endpoint ${JSON.stringify(endpoint)} was never reconciled with this state store, so it is not known where to begin.`,
@@ -112,7 +115,7 @@ export function startState(stored: PassState | undefined, start: PassStart, nowM
       { option: "since", endpoint },
     );
   }
-  const sinceMs = since.getTime();
+  const sinceMs = firstPassFrom.getTime();
   return {
     source,
     since: sinceMs,
@@ -147,7 +150,7 @@ export function settledToMs({ mark, head, passes }: PassState): number {
 
 /** How far `reconcile` has come with an endpoint. Times are the service's. */
 export interface Watermark {
-  /** What showed a time before this is settled, except for events that are more than a day old and whose handlers fail. */
+  /** The watermark, as docs/reconcile.md defines it. */
   readonly mark: Date;
   /** About until when the events are settled. It moves on when no events arrive. */
   readonly settledTo: Date;

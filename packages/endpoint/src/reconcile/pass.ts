@@ -6,26 +6,26 @@ import { createAlarms } from "./alarms.ts";
 import { claimPass, type PassClaim, readOnlyClaim } from "./claim-pass.ts";
 import { type Depth, nextDepth, passesBegun, passesCompleted, untilMsOf } from "./depth.ts";
 import { lostPeriod } from "./lost-period.ts";
+import { createProgress } from "./pass-progress.ts";
 import { isoOf, type PassStart, settledToMs, startState, stateName } from "./pass-state.ts";
-import { createTally } from "./pass-tally.ts";
 import { createPassNotice } from "./reconcile-notice.ts";
 import type { SetupSettings } from "./reconcile-options.ts";
 import type { ReconcileReport } from "./reconcile-report.ts";
 
-export interface PassRequest extends Pick<PassStart, "since" | "backTo"> {
+export interface PassRequest extends Pick<PassStart, "firstPassFrom" | "goBackTo"> {
   readonly api: Pick<ApiClient, "webhooks">;
   readonly endpoint: string;
   readonly target: ReplayTarget<unknown, never>;
   readonly settings: SetupSettings;
   /** The depth if no deeper pass is due. */
-  readonly least: Depth;
+  readonly minDepth: Depth;
   readonly dryRun: boolean;
   readonly signal: AbortSignal | undefined;
 }
 
 /** Claims a pass and makes it. Rejects as `claimPass` and `startState` do, and with what went wrong in the pass. */
 export async function makePass(request: PassRequest): Promise<ReconcileReport> {
-  const { endpoint, settings, since, backTo, least, dryRun, signal } = request;
+  const { endpoint, settings, firstPassFrom, goBackTo, minDepth, dryRun, signal } = request;
   const { state, source, newSource, leaseMs, logger, clock } = settings;
   const run = randomUUID();
   const nowMs = clock.now();
@@ -35,8 +35,8 @@ export async function makePass(request: PassRequest): Promise<ReconcileReport> {
     run,
     leaseMs,
     plan(stored) {
-      const from = startState(stored, { endpoint, source, newSource, since, backTo }, nowMs);
-      const depth = nextDepth(from, least, nowMs);
+      const from = startState(stored, { endpoint, source, newSource, firstPassFrom, goBackTo }, nowMs);
+      const depth = nextDepth(from, minDepth, nowMs);
       return { depth, begun: { ...from, passes: passesBegun(from, depth, nowMs) } };
     },
     signal,
@@ -55,33 +55,34 @@ async function runPass(
   claim: PassClaim,
   nowMs: number,
 ): Promise<ReconcileReport> {
-  const { api, endpoint, target, settings, since, dryRun } = request;
+  const { api, endpoint, target, settings, firstPassFrom, dryRun } = request;
   const { source, newSource, catalog, store, concurrency, deadlineMs, includeComing } = settings;
   const { overlapMs, logger, clock } = settings;
   const { begun, depth } = claim.plan;
   const signal = AbortSignal.any([claim.lost, ...(request.signal ? [request.signal] : [])]);
   const names = { run, endpoint, source };
-  const tally = createTally({ begun, depth, includeComing, dryRun, nowMs });
+  const progress = createProgress({ begun, depth, includeComing, dryRun, nowMs });
   const alarms = createAlarms({ fields: names, before: begun.reported, dryRun, nowMs, logger });
   const counted = () => ({
-    pages: tally.pages,
-    ledger: tally.ledger(),
-    recovered: tally.recovered(),
-    failing: tally.failing,
+    pages: progress.pages,
+    ledger: progress.ledger(),
+    recovered: progress.recovered(),
+    failing: progress.failing,
   });
   const notice = createPassNotice(names, counted);
 
-  async function* missing(): AsyncGenerator<readonly RawRecord[]> {
+  /** The deliveries that the target may lack, a page at a time. */
+  async function* candidates(): AsyncGenerator<readonly RawRecord[]> {
     const until = new Date(untilMsOf(depth, begun, overlapMs));
     for await (const page of readDeliveries(api, endpoint, { until, signal })) {
-      const records = tally.list(page);
+      const records = progress.takePage(page);
       notice.running();
       yield records;
     }
   }
 
   /** The newest attempt that was listed; NaN if none was. An impossible one in the future would hide later events. */
-  const headMs = () => Math.min(tally.newestMs, nowMs);
+  const headMs = () => Math.min(progress.newestMs, nowMs);
 
   /** A recent pass has not seen what holds the mark back, and cannot move it on. */
   const seesMark = depth !== "recent" || begun.mark >= begun.head;
@@ -89,20 +90,20 @@ async function runPass(
   /** The mark that a complete pass leaves behind. */
   function reachedMs(): number {
     const seenMs = seesMark ? Math.min(newest([begun.mark, headMs()]), nowMs) : begun.mark;
-    return Math.min(seenMs, tally.heldMs);
+    return Math.min(seenMs, progress.heldMs);
   }
 
   function settle(verdicts: readonly RecordVerdict[]): void {
-    tally.settle(verdicts);
+    progress.count(verdicts);
     alarms.note(verdicts);
     const settledMs = Math.min(verdicts.at(-1)?.occurredMs ?? Number.NaN, reachedMs());
     if (settledMs > begun.mark) claim.advance(settledMs);
     notice.running();
   }
 
-  /** Resolves to whether all that is missing was stored or handled. */
+  /** Passes the candidates to the target, which stores or handles what it lacks. Resolves to false if the signal aborted before the last one. */
   async function recover(): Promise<boolean> {
-    const { interrupted } = await replayRecords(missing(), target, {
+    const { interrupted } = await replayRecords(candidates(), target, {
       trustUnsigned: true,
       oldestFirst: true,
       source,
@@ -123,10 +124,10 @@ async function runPass(
 
   /** What the listing has forgotten. */
   async function forgotten(): Promise<ReconcileReport["lost"]> {
-    if (!seesMark || !tally.isWhole) return null;
-    const { newestMs, oldestMs } = tally;
+    if (!seesMark || !progress.isWhole) return null;
+    const { newestMs, oldestMs } = progress;
     const fromMs = settledToMs(begun);
-    return lostPeriod({ api, endpoint, signal, since, nowMs, newestMs, oldestMs, fromMs });
+    return lostPeriod({ api, endpoint, signal, since: firstPassFrom, nowMs, newestMs, oldestMs, fromMs });
   }
 
   try {
@@ -138,7 +139,7 @@ async function runPass(
       dryRun,
       interrupted: !isComplete,
       ...counted(),
-      ids: { ...alarms.ids, failed: tally.failed },
+      ids: { ...alarms.ids, failed: progress.failed },
       lost,
       mark: isoOf(claim.mark),
     };
@@ -146,9 +147,9 @@ async function runPass(
     await claim.end({
       ...(isComplete && {
         head: newest([begun.head, headMs()]),
-        passes: passesCompleted(begun, depth, nowMs, tally.nextAttemptMs),
+        passes: passesCompleted(begun, depth, nowMs, progress.nextAttemptMs),
       }),
-      ...tally.remembered(isComplete),
+      ...progress.remembered(isComplete),
       reported: alarms.reported(),
     });
     const { interrupted, mark } = report;

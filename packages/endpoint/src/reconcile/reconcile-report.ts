@@ -54,6 +54,6 @@ export interface ReconcileReport {
   };
   /** The period whose events the service has forgotten before they were settled: support cannot replay them either. */
   readonly lost: Stretch | null;
-  /** The watermark after this pass. */
+  /** The watermark after this pass, as docs/reconcile.md defines it. */
   readonly mark: string;
 }

@@ -38,9 +38,9 @@ export async function reconcile<Data = EsimEvents, Tx = unknown>(
     endpoint: endpointReference,
     target: target as PassRequest["target"],
     settings,
-    since,
-    backTo: since,
-    least: "watermark",
+    firstPassFrom: since,
+    goBackTo: since,
+    minDepth: "watermark",
     dryRun,
     signal,
   });

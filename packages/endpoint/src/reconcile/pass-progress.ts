@@ -7,7 +7,7 @@ import type { PassPlan } from "./claim-pass.ts";
 import { type PassState, shortHash } from "./pass-state.ts";
 import type { ReconcileLedger, Recovered } from "./reconcile-report.ts";
 
-export interface TallyOptions extends PassPlan {
+export interface ProgressOptions extends PassPlan {
   /** Whether to recover what is still coming, too. */
   readonly includeComing: boolean;
   /** Nothing is known of the target: what was delivered may be there. */
@@ -17,11 +17,11 @@ export interface TallyOptions extends PassPlan {
 }
 
 /** What a pass has seen so far: each delivery of the listing, and what became of it. */
-export interface PassTally {
+export interface PassProgress {
   /** Counts a page, and returns the deliveries to store or handle, as records for `replayRecords`. */
-  list(page: DeliveriesPage): readonly RawRecord[];
+  takePage(page: DeliveriesPage): readonly RawRecord[];
   /** Counts what the target did with a batch of them. */
-  settle(verdicts: readonly RecordVerdict[]): void;
+  count(verdicts: readonly RecordVerdict[]): void;
   readonly pages: number;
   ledger(): ReconcileLedger;
   recovered(): Recovered;
@@ -44,9 +44,9 @@ export interface PassTally {
 }
 
 /**
- * How long after it occurred an event can be coming, and how long it holds the watermark back, in ms. The service's last attempt is
- * within 16 hours, though its documentation also says 24. An older event that is still coming waits without effect: its endpoint is
- * inactive, for instance. An older event whose handler fails is left to full passes.
+ * How long after it occurred an event can be coming, and hold the watermark (`PassState.mark`), in ms. The service's last attempt is
+ * within 16 hours, though its documentation also says 24. An older event that is still coming is recovered: its endpoint is inactive, for
+ * instance. An older event whose handler fails is left to full passes.
  */
 const longestHoldMs = 24 * 60 * 60_000;
 
@@ -65,7 +65,7 @@ export function isAcknowledgedAndLost({ fate, status }: RecordVerdict): boolean 
   return fate === "stored" && status === "delivered";
 }
 
-export function createTally(options: TallyOptions): PassTally {
+export function createProgress(options: ProgressOptions): PassProgress {
   const { begun, depth, includeComing, dryRun, nowMs } = options;
   const counts = {
     coming: 0,
@@ -82,7 +82,7 @@ export function createTally(options: TallyOptions): PassTally {
   const ignoredMs = new Map(Object.entries(begun.ignored));
   const stillFailing = new Set(depth === "full" ? [] : begun.failing);
   const failed: string[] = [];
-  const tally = {
+  const progress = {
     pages: 0,
     get failing() {
       return stillFailing.size;
@@ -93,8 +93,8 @@ export function createTally(options: TallyOptions): PassTally {
     newestMs: Number.NaN,
     oldestMs: Number.POSITIVE_INFINITY,
     isWhole: false,
-    list,
-    settle,
+    takePage,
+    count,
     ledger,
     recovered: () => ({
       missed: counts.stored - delivered,
@@ -103,15 +103,15 @@ export function createTally(options: TallyOptions): PassTally {
     remembered,
   };
 
-  function list({ deliveries, end }: DeliveriesPage): readonly RawRecord[] {
-    tally.pages += 1;
-    tally.isWhole = end === "listing";
-    if (Number.isNaN(tally.newestMs)) tally.newestMs = newest(deliveries.map(sentAtMs));
+  function takePage({ deliveries, end }: DeliveriesPage): readonly RawRecord[] {
+    progress.pages += 1;
+    progress.isWhole = end === "listing";
+    if (Number.isNaN(progress.newestMs)) progress.newestMs = newest(deliveries.map(sentAtMs));
     const records: RawRecord[] = [];
     for (const delivery of deliveries) {
       listed += 1;
       const shownMs = newestMs(delivery);
-      if (shownMs < tally.oldestMs) tally.oldestMs = shownMs;
+      if (shownMs < progress.oldestMs) progress.oldestMs = shownMs;
       const why = whyLeftOut(delivery, shownMs);
       if (why === undefined) records.push(recordOf(delivery, listed));
       else counts[why] += 1;
@@ -154,11 +154,14 @@ export function createTally(options: TallyOptions): PassTally {
 
   function hold(occurredMs: number, nextAttemptMs = nowMs): void {
     if (!mayHold(occurredMs)) return;
-    tally.heldMs = Math.min(tally.heldMs, occurredMs);
-    tally.nextAttemptMs = Math.min(tally.nextAttemptMs, Number.isNaN(nextAttemptMs) ? nowMs : nextAttemptMs);
+    progress.heldMs = Math.min(progress.heldMs, occurredMs);
+    progress.nextAttemptMs = Math.min(
+      progress.nextAttemptMs,
+      Number.isNaN(nextAttemptMs) ? nowMs : nextAttemptMs,
+    );
   }
 
-  function settle(verdicts: readonly RecordVerdict[]): void {
+  function count(verdicts: readonly RecordVerdict[]): void {
     for (const verdict of verdicts) {
       const { fate, id, occurredMs } = verdict;
       counts[fate] += 1;
@@ -187,7 +190,7 @@ export function createTally(options: TallyOptions): PassTally {
   }
 
   function ledger(): ReconcileLedger {
-    const settled = Object.values(counts).reduce((sum, count) => sum + count, 0);
+    const settled = Object.values(counts).reduce((sum, each) => sum + each, 0);
     return { listed, ...counts, unsettled: listed - settled };
   }
 
@@ -200,7 +203,7 @@ export function createTally(options: TallyOptions): PassTally {
     };
   }
 
-  return tally;
+  return progress;
 }
 
 /**
