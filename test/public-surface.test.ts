@@ -148,7 +148,6 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "createReconciler",
       "ensureEndpoint",
       "explainChange",
-      "fateOf",
       "isSameUrl",
       "listedMs",
       "newestMs",
@@ -161,6 +160,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "replaceEndpoint",
       "rotateSecret",
       "sentAtMs",
+      "servicePlanOf",
     ],
     client: [
       "ApiError",

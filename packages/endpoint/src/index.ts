@@ -1,5 +1,12 @@
-export type { DeliveriesPage, DeliveryFate, ReadDeliveriesOptions } from "./base/deliveries.ts";
-export { fateOf, listedMs, newestMs, occurredAtMs, readDeliveries, sentAtMs } from "./base/deliveries.ts";
+export type { DeliveriesPage, ReadDeliveriesOptions, ServicePlan } from "./base/deliveries.ts";
+export {
+  listedMs,
+  newestMs,
+  occurredAtMs,
+  readDeliveries,
+  sentAtMs,
+  servicePlanOf,
+} from "./base/deliveries.ts";
 export type { EndpointError, EndpointErrorCode } from "./base/errors.ts";
 export { isSameUrl } from "./base/list-endpoints.ts";
 export type { SecretForm } from "./base/options.ts";

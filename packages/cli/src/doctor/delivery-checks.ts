@@ -1,5 +1,5 @@
 import type { ApiClient, WebhookDelivery, WebhookEndpoint } from "@esim-webhooks/client";
-import { fateOf, newestMs, readDeliveries, sentAtMs, type Watermark } from "@esim-webhooks/endpoint";
+import { newestMs, readDeliveries, sentAtMs, servicePlanOf, type Watermark } from "@esim-webhooks/endpoint";
 import { shownText } from "../api/shown-record.ts";
 import { ago, count, counted, instant } from "../terminal/quantities.ts";
 import { type Check, failed, passed } from "./check.ts";
@@ -19,7 +19,7 @@ export function checkHealth(
   if (deliveries.length === 0) return passed("delivery", "none in the last 7 days");
   const recent = deliveries.slice(0, recently);
   const counts = { delivered: 0, coming: 0, missed: 0 };
-  for (const delivery of recent) counts[fateOf(delivery)] += 1;
+  for (const delivery of recent) counts[servicePlanOf(delivery)] += 1;
   const parts = [
     `${count(counts.delivered)} of the newest ${counted(recent.length, "delivery was", "deliveries were")} delivered`,
     ...(counts.coming > 0 ? [`${count(counts.coming)} still to come`] : []),
@@ -28,7 +28,7 @@ export function checkHealth(
   ].join("; ");
   const isUp = isSuccess(bySentAt(recent)[0]?.httpStatus ?? null);
   const sent = recent.filter((delivery) => wasSent(delivery) && !(isUp && isSettled(delivery, watermark)));
-  const unaccepted = sent.filter((delivery) => fateOf(delivery) !== "delivered").length;
+  const unaccepted = sent.filter((delivery) => servicePlanOf(delivery) !== "delivered").length;
   if (unaccepted * 2 <= sent.length) return passed("delivery", parts);
   return failed("delivery", `${parts}. See what the receiver at ${shownText(url, false)} logs.`);
 }
@@ -38,7 +38,7 @@ export function checkMissed(
   { deliveries, isAll }: NewestDeliveries,
   watermark: Watermark | undefined,
 ): Check {
-  const missed = deliveries.filter((delivery) => fateOf(delivery) === "missed");
+  const missed = deliveries.filter((delivery) => servicePlanOf(delivery) === "missed");
   const left = missed.filter((delivery) => !isSettled(delivery, watermark));
   const read = isAll ? "the last 7 days" : `the newest ${count(deliveries.length)} deliveries`;
   const rest = [
@@ -85,7 +85,7 @@ export function checkKey(keys: readonly string[], { deliveries }: NewestDeliveri
 /** Whether it is given up, and `reconcile` has seen that. The watermark is the newest attempt that it saw, which may be this one. */
 function isSettled(delivery: WebhookDelivery, watermark: Watermark | undefined): boolean {
   const markMs = watermark?.mark.getTime() ?? Number.NEGATIVE_INFINITY;
-  return fateOf(delivery) === "missed" && newestMs(delivery) <= markMs;
+  return servicePlanOf(delivery) === "missed" && newestMs(delivery) <= markMs;
 }
 
 function lastAnswer(deliveries: readonly WebhookDelivery[]): string {

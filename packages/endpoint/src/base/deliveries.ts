@@ -87,16 +87,16 @@ export function newest(times: readonly number[]): number {
  * - `delivered`: it was acknowledged, and is not sent again
  * - `missed`: it was not acknowledged, and is not sent again
  */
-export type DeliveryFate = "coming" | "delivered" | "missed";
+export type ServicePlan = "coming" | "delivered" | "missed";
 
 /**
- * The fate of a delivery, by its status. An unknown status, or none, means missed: an event that is recovered too early is a duplicate
+ * What the service will do about a delivery, by its status. An unknown status, or none, means missed: an event that is recovered too early is a duplicate
  * when it is delivered, but one that is never recovered is lost.
  */
-export function fateOf({
+export function servicePlanOf({
   status,
   nextRetryAt,
-}: Pick<WebhookDelivery, "status" | "nextRetryAt">): DeliveryFate {
+}: Pick<WebhookDelivery, "status" | "nextRetryAt">): ServicePlan {
   switch (status) {
     case "delivered":
       return "delivered";

@@ -92,9 +92,10 @@ async function awaitOtherPass(
 }
 
 /** The claim of a pass that stores nothing. It changes nothing, and other processes do not see it. */
-export async function readOnlyClaim({ state, name, plan: planOf }: ClaimOptions): Promise<PassClaim> {
+export async function readOnlyClaim(options: ClaimOptions): Promise<PassClaim> {
+  const { state, name } = options;
   const stored = await state.read(name);
-  const plan = planOf(stored && readPassState(name, stored.value));
+  const plan = options.plan(stored && readPassState(name, stored.value));
   return {
     plan,
     lost: new AbortController().signal,

@@ -2,7 +2,7 @@ import type { WebhookDelivery } from "@esim-webhooks/client";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
 import type { RawRecord, RecordVerdict } from "@esim-webhooks/import";
 import type { DeliveriesPage } from "../base/deliveries.ts";
-import { fateOf, newest, newestMs, occurredAtMs, sentAtMs } from "../base/deliveries.ts";
+import { newest, newestMs, occurredAtMs, sentAtMs, servicePlanOf } from "../base/deliveries.ts";
 import type { PassPlan } from "./claim-pass.ts";
 import { type PassState, shortHash } from "./pass-state.ts";
 import type { ReconcileLedger, Recovered } from "./reconcile-report.ts";
@@ -130,13 +130,13 @@ export function createProgress(options: ProgressOptions): PassProgress {
 
   // an event without a valid timestamp is invalid whenever it arrives, and nothing shows for how long it has been coming
   function isComing(delivery: WebhookDelivery): boolean {
-    return fateOf(delivery) === "coming" && mayHold(occurredAtMs(delivery));
+    return servicePlanOf(delivery) === "coming" && mayHold(occurredAtMs(delivery));
   }
 
   /** Whether it was acknowledged when its type had no handler. An event that did not arrive was not ignored. */
   function wasIgnored(delivery: WebhookDelivery): boolean {
     const { eventType } = delivery;
-    if (eventType === null || fateOf(delivery) !== "delivered") return false;
+    if (eventType === null || servicePlanOf(delivery) !== "delivered") return false;
     const untilMs = begun.ignored[shortHash(eventType)];
     return untilMs !== undefined && occurredAtMs(delivery) <= untilMs;
   }
