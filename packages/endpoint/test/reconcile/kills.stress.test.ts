@@ -97,7 +97,7 @@ it("lets every event take effect once, when passes are killed whose handlers wri
   expect((await lastPass(world, environment)).ledger).toMatchObject({ stored: 0, unsettled: 0 });
 });
 
-it("goes on in another process of a fleet when the one that made the passes is killed", async () => {
+it("continues in another process of a fleet when the one that made the passes is killed", async () => {
   const world = await startWorld();
   await world.emit(3, "forgets");
   const everyMs = { EVERY_MS: "300" };

@@ -81,7 +81,7 @@ it.concurrent.each(placeKinds)(
 );
 
 it.each(placeKinds)(
-  "of two processes that rotate at once, with the keys in %s, both end well or one refuses, and one key is left",
+  "of two processes that rotate concurrently, with the keys in %s, both end well or one refuses, and one key is left",
   async (kind) => {
     await using world = await startAt(kind);
     const { sandbox, endpoint, place } = world;
