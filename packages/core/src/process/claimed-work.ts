@@ -134,9 +134,10 @@ export function createClaimedWork(
   function settle(held: HeldClaim, ran: Ran | StoreUnavailable): Awaitable<EventOutcome> {
     if ("error" in ran) return release(held, ran);
     const { outcome, transaction } = ran;
-    if (transaction === "committed") return committed(held, outcome);
+    if (transaction === "committed") return reportDone(held, outcome);
     if (!isDone(outcome)) return release(held, outcome);
-    return transaction === "rolled_back" ? lost(held) : complete(held, outcome);
+    // rolled back although done: the lease was lost
+    return transaction === "rolled_back" ? reportLost(held) : complete(held, outcome);
   }
 
   /** Marks a done event. While the store fails, waits until the lease would end; later the mark stays pending. */
@@ -145,7 +146,7 @@ export function createClaimedWork(
     const called = callStore(() => store.complete(held.key, held.token));
     return andThen(called, (completed) =>
       "answer" in completed && completed.answer
-        ? committed(held, outcome)
+        ? reportDone(held, outcome)
         : awaitMark(held, outcome, leftMs, completed),
     );
   }
@@ -156,10 +157,12 @@ export function createClaimedWork(
     leftMs: number,
     completed: { readonly answer: boolean } | StoreUnavailable,
   ): Promise<EventOutcome> {
+    const wasHeld = leftMs > 0;
     // a handler that has seen its claim lost may have stopped half-way
-    const marked = leftMs > 0 ? pendingMarks.add(held) : Promise.resolve(false);
-    if ("answer" in completed) return lost(held);
-    if (await startDeadline(leftMs).before(marked)) return committed(held, outcome);
+    const marked = wasHeld ? pendingMarks.add(held) : Promise.resolve(false);
+    if ("answer" in completed) return reportLost(held);
+    if (await startDeadline(leftMs).before(marked)) return reportDone(held, outcome);
+    // the sender gets 503; the mark is still retried, so that the sender's retry is a duplicate
     publish(held, outcomeFields(completed));
     return completed;
   }
@@ -196,12 +199,12 @@ function ranAlone(outcome: RunOutcome): Ran {
   return { outcome, transaction: "unused" };
 }
 
-function committed(held: HeldClaim, outcome: EventOutcome): EventOutcome {
+function reportDone(held: HeldClaim, outcome: EventOutcome): EventOutcome {
   publish(held, { outcome: "done" });
   return outcome;
 }
 
-function lost(held: HeldClaim): EventOutcome {
+function reportLost(held: HeldClaim): EventOutcome {
   publish(held, { outcome: "lost" });
   return { code: "lease_lost" };
 }

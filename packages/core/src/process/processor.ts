@@ -109,6 +109,7 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
   }
 
   const accept = processStage.around(
+    // _id: for the stage's message only
     (parsed: Parsed<Data>, provenance: Provenance, _id: unknown) => decide(parsed, provenance),
     ({ type }, { source = "default", attempt = 1, replayed = false }, id) => ({
       source,

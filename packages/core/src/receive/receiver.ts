@@ -86,7 +86,7 @@ export function receiverWith<Data, Tx>(
   let closed: Promise<void> | undefined;
 
   /** The pipeline: limit, verify, parse, accept. It waits for promises only, and most deliveries meet none. */
-  function decide(delivery: Delivery, seen: Seen, signal: AbortSignal): Awaitable<Outcome> {
+  function runPipeline(delivery: Delivery, seen: Seen, signal: AbortSignal): Awaitable<Outcome> {
     if (closed !== undefined) return { code: "shutting_down" };
     if (delivery.method !== "POST") return { code: "method_not_allowed" };
     const receivedAt = new Date(clock.now());
@@ -112,14 +112,14 @@ export function receiverWith<Data, Tx>(
   }
 
   /** The outcome of a delivery, or `deadline_reached`. Never rejects. An outcome that is late is logged when it is known. */
-  function decideInTime(delivery: Delivery, seen: Seen, startedAt: number): Awaitable<Outcome> {
+  function runInTime(delivery: Delivery, seen: Seen, startedAt: number): Awaitable<Outcome> {
     const deadline = startDeadline(deadlineMs, startedAt);
     inFlight += 1;
-    const decided = attempt(() => decide(delivery, seen, deadline.signal), ended, failed);
-    if (!isPromise(decided)) return decided;
-    return deadline.before(decided).then((outcome) => {
+    const running = attempt(() => runPipeline(delivery, seen, deadline.signal), ended, failed);
+    if (!isPromise(running)) return running;
+    return deadline.before(running).then((outcome) => {
       if (outcome !== undefined) return outcome;
-      void decided.then((late) => log(late, { ...seen, late: true }, startedAt));
+      void running.then((late) => log(late, { ...seen, late: true }, startedAt));
       return { code: "deadline_reached" };
     });
   }
@@ -135,7 +135,7 @@ export function receiverWith<Data, Tx>(
   }
 
   const outcomeOf = receiveStage.around(
-    decideInTime,
+    runInTime,
     () => ({ source }),
     (outcome, _delivery, seen) => ({
       ...seen,
