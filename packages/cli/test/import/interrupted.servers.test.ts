@@ -70,7 +70,7 @@ describe("an import that is interrupted", () => {
   it("ends with 1 when the database becomes unavailable, says to run it again, and continues there", async () => {
     const { code, stdout, stderr } = await start("failing").ended;
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
-    expect(stderr).toContain("Error (store_unavailable): The import stopped");
+    expect(stderr).toContain("Error (store_unavailable): The target cannot be reached");
     expect(stderr).toContain("Run it again when the target can be reached");
     const before = await stored();
     expect(before).toBeGreaterThan(0);

@@ -91,7 +91,7 @@ function createProcess(processor: Processor<unknown>, options: IntoProcessor, ru
     const { retryAfterMs } = outcome;
     logger.info(
       { id, type, source, run, retryAfterMs },
-      "Another process has claimed this id: the import waits for the claim to end.",
+      "Another process has claimed this id: this record waits for the claim to end.",
     );
     await pause(retryAfterMs + marginMs, undefined, { signal });
     return process(event);
@@ -113,12 +113,12 @@ function createInboxNotes(
     if (where === "waiting") {
       logger.info(
         fields,
-        "Events of this import wait in the inbox, such as this one: a worker will handle them. They count as duplicates.",
+        "Some of these events wait in the inbox, such as this one: a worker will handle them. They count as duplicates.",
       );
     } else {
       logger.warn(
         fields,
-        "Events of this import are dead in the inbox, such as this one. They count as duplicates: redrive them, and a worker will handle them.",
+        "Some of these events are dead in the inbox, such as this one. They count as duplicates: redrive them, and a worker will handle them.",
       );
     }
   };

@@ -134,8 +134,8 @@ function stopped(cause: unknown): WebhookError<string> {
   if (WebhookError.is(cause) && cause.code !== "store_unavailable") return cause;
   return new WebhookError(
     "store_unavailable",
-    "The import stopped: its target cannot be reached.",
-    "Run it again when the target can be reached: it continues from its checkpoint file, or starts over, and no event runs twice.",
+    "The target cannot be reached, so not all records were passed on.",
+    "Run it again when the target can be reached: no event runs twice.",
     { cause },
   );
 }
