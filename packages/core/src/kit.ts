@@ -27,6 +27,8 @@ export { startDeadline } from "./base/waiting.ts";
 export { eventOf, idPattern, isStorableId, keyText, shownId } from "./event/event.ts";
 export type { SettleMessage } from "./handle/stages.ts";
 export { settleNotice } from "./handle/stages.ts";
+export type { TimeLimitOptions, TimeLimitSettings, TimeLimits } from "./handle/time-limits.ts";
+export { checkTypes, createTimeLimits, timeLimitShape } from "./handle/time-limits.ts";
 export { processorShape } from "./process/processor.ts";
 export { toleranceOption } from "./receive/receiver-options.ts";
 export { isInbox } from "./receive/target.ts";

@@ -17,7 +17,7 @@ import { type VerifyMessage, verifyStage } from "./receive/verifier.ts";
 import { type PutMessage, putStage } from "./store/inbox.ts";
 
 export type { StageMessage } from "./base/trace.ts";
-export type { DeadReason } from "./handle/stages.ts";
+export type { FailureReason } from "./handle/stages.ts";
 export type {
   HandleMessage,
   ProcessMessage,

@@ -52,6 +52,11 @@ export type Handlers<Data, Tx = unknown> = {
   >;
 } & { readonly "*"?: Handler<EventOf<Data> | UnknownEvent, Tx> };
 
+/** Why an attempt failed whose handler ran too long. Its cause is what the handler threw, if it ended. */
+export class HandlerTimeout extends Error {
+  override readonly name = "TimeoutError";
+}
+
 const verdict: unique symbol = Symbol.for("esim-webhooks.verdict");
 
 /** Returned by a handler: not ready yet, try again. */

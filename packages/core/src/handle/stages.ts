@@ -50,14 +50,15 @@ export interface HandleMessage extends EventKey, StageMessage {
 export const handleStage: Stage<HandleMessage> = createStage("handle", "failed");
 
 /**
- * Why an event is not tried again.
+ * Why an attempt failed.
  * - `invalid`: its body does not match its schema, or is not an envelope
  * - `unhandled`: it has no handler, and its queue has no state for that (BullMQ)
  * - `failed`: its handler, or a schema of the catalog, threw at the last attempt
  * - `retry_later`: its handler asked for retries for longer than the worker's `maxWaitMs`
+ * - `timed_out`: its handler did not end within its time limit; the event is dead if this was the last attempt
  * - `attempts`: its worker ended, or the inbox did not answer, at every attempt
  */
-export type DeadReason = "invalid" | "unhandled" | "failed" | "retry_later" | "attempts";
+export type FailureReason = "invalid" | "unhandled" | "failed" | "retry_later" | "timed_out" | "attempts";
 
 /** The end of a lease or a claim on an event. On `esim-webhooks:settle`, once the store has answered or was given up. */
 export interface SettleMessage extends EventKey {
@@ -79,8 +80,8 @@ export interface SettleMessage extends EventKey {
   readonly outcome: "done" | "unhandled" | "retry" | "dead" | "given_back" | "lost" | "store_unavailable";
   /** How long a worker waits before the next try, in ms. */
   readonly afterMs?: number;
-  /** Why the event is dead. */
-  readonly reason?: DeadReason;
+  /** Why the event is dead, or that its handler ran too long. */
+  readonly reason?: FailureReason;
   /** From the take or the claim to this end, in ms. */
   readonly durationMs: number;
   /** Why the store could not store the result; if the event is dead, what was thrown at the last attempt. */

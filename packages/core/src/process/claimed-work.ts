@@ -6,6 +6,7 @@ import { andThen, isPromise, startDeadline } from "../base/waiting.ts";
 import type { EventKey, WebhookEvent } from "../event/event.ts";
 import type { Dispatcher } from "../handle/dispatcher.ts";
 import type { EventOutcome, UndoneOutcome } from "../handle/event-outcome.ts";
+import { HandlerTimeout } from "../handle/handler.ts";
 import {
   createRunHandler,
   isDone,
@@ -220,8 +221,19 @@ function endOfUndone(
   if ("answer" in released && !released.answer) return { outcome: "lost" };
   const { code } = outcome;
   if ((code === "failed" || code === "retry_later") && wasLastAttempt(held, outcome))
-    return { outcome: "dead", reason: code, ...("error" in outcome && { error: outcome.error }) };
+    return {
+      outcome: "dead",
+      reason: code,
+      ...("error" in outcome && { error: outcome.error }),
+      ...timedOut(outcome),
+    };
+  if (code === "failed" && !("error" in released)) return { outcome: "retry", ...timedOut(outcome) };
   return "error" in released ? outcomeFields(released) : { outcome: "retry" };
+}
+
+/** That the handler ran too long, if that is why it failed. */
+function timedOut(outcome: EventOutcome): Pick<SettleMessage, "reason"> {
+  return "error" in outcome && outcome.error instanceof HandlerTimeout ? { reason: "timed_out" } : {};
 }
 
 /** What `isLastAttempt` returns; false when it throws. */

@@ -4,8 +4,10 @@ import { type Logger, throttledLog } from "../base/logger.ts";
 import { type Catalog, type Issue, issueText, type Parsed, withoutValues } from "../event/catalog.ts";
 import type { WebhookEvent } from "../event/event.ts";
 import { createTypeWarning, type Dispatcher } from "../handle/dispatcher.ts";
+import { HandlerTimeout } from "../handle/handler.ts";
 import { createRunHandler, isDone, type LoopWatch, type Ran, transacted } from "../handle/run-handler.ts";
-import { type DeadReason, type SettleMessage, settleNotice } from "../handle/stages.ts";
+import { type FailureReason, type SettleMessage, settleNotice } from "../handle/stages.ts";
+import type { TimeLimits } from "../handle/time-limits.ts";
 import { errorText, readErrorText } from "../store/error-text.ts";
 import type { InboxQueue, Settlement, TakenEvent } from "../store/inbox-queue.ts";
 import type { WorkerLease } from "./leases.ts";
@@ -13,10 +15,10 @@ import type { WorkerLease } from "./leases.ts";
 /** The result of running a taken event: how to settle it, or that its transaction has settled it or lost its lease. */
 export type RunResult = Ending | "committed" | "lost";
 
-/** How to settle an event. A dead one has a reason, a cause for the log, and what its handler threw. */
+/** How to settle an event. A dead one has a reason, a cause for the log, and what its handler threw; one whose time was over has a reason too. */
 interface Ending {
   readonly settlement: Settlement;
-  readonly reason?: DeadReason;
+  readonly reason?: FailureReason;
   /** Default: the settlement's error. */
   readonly cause?: string;
   readonly error?: unknown;
@@ -25,6 +27,8 @@ interface Ending {
 export interface EventRunnerOptions {
   readonly inbox: Pick<InboxQueue, "transact">;
   readonly dispatcher: Dispatcher;
+  readonly limits: TimeLimits;
+  readonly leaseMs: number;
   readonly catalog: Catalog<unknown>;
   readonly maxAttempts: number;
   readonly maxWaitMs: number;
@@ -35,7 +39,8 @@ export interface EventRunnerOptions {
 
 /** Creates the function that parses a taken event and runs its handler. It rejects only when the inbox fails. */
 export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLease) => Promise<RunResult> {
-  const { inbox, dispatcher, catalog, maxAttempts, maxWaitMs, backoff, logger, watch } = options;
+  const { inbox, dispatcher, limits, leaseMs, catalog, maxAttempts, maxWaitMs, backoff, logger, watch } =
+    options;
   const limitedWait = limitPauses("retryLater", logger, backoff);
   const runHandler = createRunHandler(dispatcher, watch, logger);
   const warnLate = throttledLog(logger.warn, monotonicClock);
@@ -68,18 +73,24 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
     const { taken } = lease;
     const { source, id, token, type, attempt } = taken;
     const key = { source, id, token };
-    const dead = (reason: DeadReason, error: string): Ending => ({
+    const dead = (reason: FailureReason, error: string): Ending => ({
       settlement: { ...key, state: "dead", error },
       reason,
     });
     const failed = (error: unknown, message: string): Ending => {
       const text = errorText(error);
-      if (attempt >= maxAttempts) return { ...dead("failed", text), error };
+      const timedOut = error instanceof HandlerTimeout && ({ reason: "timed_out" } as const);
+      if (attempt >= maxAttempts) return { ...dead("failed", text), ...timedOut, error };
       logger.error({ id, type, source, attempt, err: error }, message);
-      return { settlement: { ...key, state: "ready", afterMs: backoff(attempt), error: text } };
+      return { settlement: { ...key, state: "ready", afterMs: backoff(attempt), error: text }, ...timedOut };
     };
     if (attempt > maxAttempts)
       return dead("attempts", `Its worker ended, or the inbox did not answer, ${maxAttempts} times.`);
+
+    if (limits.isAbandoned(taken)) {
+      const error = "The handler of an earlier attempt still runs in this worker, and cannot be stopped.";
+      return { settlement: { ...key, state: "waiting", afterMs: leaseMs, error } };
+    }
 
     const parsed = parse(taken);
     if (parsed.kind === "threw") return failed(parsed.error, "The schema of the event threw.");
@@ -128,7 +139,10 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
           },
         };
       case "failed":
-        return failed(outcome.error, "The handler failed.");
+        return failed(
+          outcome.error,
+          outcome.error instanceof HandlerTimeout ? "The handler ran too long." : "The handler failed.",
+        );
     }
   };
 }
@@ -185,7 +199,7 @@ function endingFields(
   switch (settlement.state) {
     case "ready":
     case "waiting":
-      return { outcome: "retry", afterMs: settlement.afterMs };
+      return { outcome: "retry", ...dead, afterMs: settlement.afterMs };
     case "untouched":
       return { outcome: "given_back" };
     default:

@@ -1,6 +1,5 @@
 import * as z from "zod/mini";
 import { type Backoff, fullJitter } from "../base/backoff.ts";
-import { WebhookError } from "../base/errors.ts";
 import { type Logger, silentLogger } from "../base/logger.ts";
 import {
   durationMs,
@@ -8,13 +7,18 @@ import {
   type OptionsShape,
   parseOptions,
   type SettingsOf,
-  suggest,
 } from "../base/options.ts";
 import type { Catalog } from "../event/catalog.ts";
 import { catalogOption } from "../event/esim-catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
+import {
+  checkTypes,
+  type TimeLimitOptions,
+  type TimeLimitSettings,
+  timeLimitShape,
+} from "../handle/time-limits.ts";
 
-export interface WorkerOptions<Data = EsimEvents> {
+export interface WorkerOptions<Data = EsimEvents> extends TimeLimitOptions<Data> {
   /** How many handlers run at the same time. Default 20. */
   concurrency?: number;
   /** How many handlers of one type run at the same time: `{ "esim.balance.updated": 2 }`. Default: only `concurrency`. */
@@ -43,9 +47,10 @@ export interface WorkerOptions<Data = EsimEvents> {
   logger?: Logger;
 }
 
-interface WorkerSettings extends SettingsOf<WorkerOptions<unknown>> {
-  typeLimits: Record<string, number>;
-}
+type WorkerSettings = SettingsOf<
+  Omit<WorkerOptions<unknown>, "typeLimits" | keyof TimeLimitOptions<unknown>>
+> &
+  TimeLimitSettings & { typeLimits: Record<string, number> };
 
 /** The pauses of a worker whose option `backoff` is left out, or fails. */
 export const defaultBackoff: Backoff = fullJitter({ baseMs: 1000, capMs: 15 * 60_000 });
@@ -62,6 +67,7 @@ export const workerShape: OptionsShape<WorkerSettings> = {
   ),
   pollMs: z._default(durationMs(1), 1000),
   shutdownMs: z._default(durationMs(0), 20_000),
+  ...timeLimitShape,
   catalog: catalogOption,
   logger: z._default(loggerOption, () => silentLogger),
 };
@@ -69,17 +75,7 @@ export const workerShape: OptionsShape<WorkerSettings> = {
 /** Parses the options of a worker. Throws `invalid_option`, and `unknown_event_type` for a limit of an unknown type. */
 export function readWorkerOptions(options: unknown): WorkerSettings {
   const settings = parseOptions("createWorker", workerShape, options);
-  for (const type of Object.keys(settings.typeLimits)) checkType(type, settings.catalog);
+  checkTypes("createWorker", "typeLimits", settings.typeLimits, settings.catalog);
+  checkTypes("createWorker", "timeouts", settings.timeouts, settings.catalog);
   return settings;
-}
-
-function checkType(type: string, catalog: Catalog<unknown>): void {
-  const types: readonly string[] = catalog.types;
-  if (types.includes(type)) return;
-  throw new WebhookError(
-    "unknown_event_type",
-    `typeLimits names "${type}", which is not in the catalog.`,
-    `${suggest(type, types)} Each limit is for one exact type.`,
-    { where: "createWorker" },
-  );
 }

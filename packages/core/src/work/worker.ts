@@ -11,6 +11,7 @@ import { createDispatcher } from "../handle/dispatcher.ts";
 import type { Handlers } from "../handle/handler.ts";
 import { watchLoop } from "../handle/run-handler.ts";
 import { takeStage } from "../handle/stages.ts";
+import { createTimeLimits } from "../handle/time-limits.ts";
 import { hasRole } from "../store/inbox.ts";
 import type { InboxQueue, TakeOptions } from "../store/inbox-queue.ts";
 import { createPurger } from "../store/purger.ts";
@@ -25,6 +26,16 @@ export interface Worker {
    * resolves. Call it once. Rejects with `invalid_option` without a signal.
    */
   run(options: { readonly signal: AbortSignal }): Promise<void>;
+  /**
+   * How long ago the inbox last answered a `take`, in ms, also if no event was due; null before the first time. In a health check,
+   * compare it with a few times `leaseMs`: a worker whose handlers hang takes nothing.
+   */
+  sinceLastTakeMs(): number | null;
+  /**
+   * False while as many abandoned handlers run as the worker has slots: it takes nothing until one of them ends. Restart the process
+   * then.
+   */
+  isHealthy(): boolean;
 }
 
 const takeBackoff = fullJitter({ baseMs: 200, capMs: 10_000 });
@@ -49,11 +60,14 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
   const logger = safeLogger(settings.logger);
   const logUnavailable = throttledLog(logger.error, monotonicClock);
   const backoff = safeBackoff(settings.backoff, defaultBackoff, logger);
-  const dispatcher = createDispatcher<Data>(handlers, catalog as Catalog<Data>);
+  const limits = createTimeLimits(settings, logger);
+  const dispatcher = createDispatcher<Data>(limits.around(handlers), catalog as Catalog<Data>);
   const watch = watchLoop(logger, leaseMs);
   const runEvent = createEventRunner({
     inbox,
     dispatcher,
+    limits,
+    leaseMs,
     catalog,
     maxAttempts,
     maxWaitMs,
@@ -62,8 +76,27 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
     watch,
   });
 
+  let tookAt: number | undefined;
+  const isStuck = () => limits.abandoned() >= concurrency;
+
+  let wasStuck = false;
+
+  /** Logs once that the worker has become stuck. */
+  function noteStuck(): void {
+    if (isStuck() && !wasStuck)
+      logger.error(
+        { abandoned: limits.abandoned() },
+        "The worker takes no more events: as many abandoned handlers run as it has slots. Restart it, and let handlers stop when context.signal aborts.",
+      );
+    wasStuck = isStuck();
+  }
+
   const take = takeStage.around(
-    (options: Omit<TakeOptions, "leaseMs">) => inbox.take({ ...options, leaseMs }),
+    async (options: Omit<TakeOptions, "leaseMs">) => {
+      const taken = await inbox.take({ ...options, leaseMs });
+      tookAt = performance.now();
+      return taken;
+    },
     ({ limit, suspects = false }) => ({ limit, suspects }),
     ({ length }) => ({ outcome: "taken", taken: length }),
   );
@@ -133,6 +166,8 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
   }
 
   return {
+    sinceLastTakeMs: () => (tookAt === undefined ? null : performance.now() - tookAt),
+    isHealthy: () => !isStuck(),
     async run(options) {
       const signal = signalIn(options);
       void logUnhandled(); // a stop does not wait for it
@@ -160,8 +195,9 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
       const stopHints = inbox.onHint?.(wakeup.wake);
       const purging = keepPurged(signal);
       for (let failures = 0; !signal.aborted; ) {
-        isFull = inFlight.running() >= concurrency || inFlight.unsettled() >= 2 * concurrency;
+        isFull = inFlight.running() >= concurrency || inFlight.unsettled() >= 2 * concurrency || isStuck();
         if (isFull) {
+          noteStuck();
           await wakeup.wait(pollMs);
           continue;
         }

@@ -1,8 +1,10 @@
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import {
   createWorker,
   defineCatalog,
   type EsimEvents,
+  type HandlerContext,
   type Handlers,
   type Inbox,
   type InboxEntry,
@@ -12,7 +14,7 @@ import {
   type TakeOptions,
   type WorkerOptions,
 } from "@esim-webhooks/core";
-import { observe } from "@esim-webhooks/core/observe";
+import { observe, type SettleMessage } from "@esim-webhooks/core/observe";
 import { memoryInbox, sampleData } from "@esim-webhooks/core/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 
@@ -235,8 +237,8 @@ describe("createWorker", () => {
       const stop = new AbortController();
       const pauses: (number | undefined)[] = [];
       const unwatch = observe({
-        settle({ afterMs }) {
-          pauses.push(afterMs);
+        settle({ outcome, afterMs }) {
+          if (outcome === "retry") pauses.push(afterMs); // the handler of an earlier test may end now
           if (pauses.length === 2) stop.abort();
         },
       });
@@ -470,5 +472,156 @@ describe("createWorker", () => {
     await createWorker(inbox, handlers, { leaseMs, logger, shutdownMs: 0 }).run({ signal: stop.signal });
     const warned = logger.warn.mock.calls.map(([fields]) => fields).find(({ types }) => types);
     expect(warned).toEqual({ types: ["esim.enabled", "esim.disabled"], blockedMs: expect.any(Number) });
+  });
+
+  describe("with a time limit", () => {
+    /** Runs a worker of one event until its handler has been called `calls` times and the last result is settled. */
+    async function settlesOf(
+      handler: (context: HandlerContext, call: number) => unknown,
+      options: WorkerOptions,
+      calls = 1,
+      onSettle: (settled: number) => void = () => {},
+    ) {
+      const inbox = memoryInbox();
+      const id = `msg_${randomUUID()}`; // an earlier test's handler may end now, and is observed too
+      await inbox.put([entry(id)]);
+      const stop = new AbortController();
+      const settles: SettleMessage[] = [];
+      const unwatch = observe({
+        settle(message) {
+          if (message.id !== id) return;
+          settles.push(message);
+          onSettle(settles.length);
+          if (settles.length === calls) stop.abort();
+        },
+      });
+      onTestFinished(unwatch);
+      let call = 0;
+      const handlers: Handlers<EsimEvents> = { "esim.enabled": (_, context) => handler(context, ++call) };
+      const worker = createWorker(inbox, handlers, {
+        pollMs: 5,
+        backoff: () => 0,
+        shutdownMs: 0,
+        ...options,
+      });
+      await worker.run({ signal: stop.signal });
+      return { settles, event: await inbox.get(key(id)) };
+    }
+    const ended = (signal: AbortSignal) =>
+      new Promise((resolve) => signal.addEventListener("abort", resolve));
+
+    it("aborts the signal of its handler with a TimeoutError, and counts what the handler then returns as its result", async () => {
+      let reason: unknown;
+      const { settles } = await settlesOf(
+        async ({ signal }) => {
+          await ended(signal);
+          reason = signal.reason;
+        },
+        { timeoutMs: 10, graceMs: 60_000 },
+      );
+      expect(reason).toMatchObject({
+        name: "TimeoutError",
+        message: "The handler has run for 10 ms, its time limit.",
+      });
+      expect(settles).toMatchObject([{ outcome: "done" }]);
+    });
+
+    it("fails an attempt whose handler throws after its limit, and keeps what was thrown as the cause", async () => {
+      const { settles, event } = await settlesOf(
+        async ({ signal }) => {
+          await ended(signal);
+          throw new Error("connection closed");
+        },
+        { timeoutMs: 10, graceMs: 60_000, maxAttempts: 1 },
+      );
+      expect(settles).toMatchObject([
+        { outcome: "dead", reason: "timed_out", error: { cause: { message: "connection closed" } } },
+      ]);
+      expect(event?.error).toBe("TimeoutError: The handler did not end within 10 ms.");
+    });
+
+    it("uses the limit of the type in place of the general one, and none where neither is set", async () => {
+      const { settles } = await settlesOf(({ signal }) => ended(signal).then(() => retryLater(0)), {
+        timeoutMs: 3_600_000,
+        timeouts: { "esim.enabled": 10 },
+        graceMs: 60_000,
+      });
+      expect(settles).toMatchObject([{ outcome: "retry" }]);
+      const unlimited = await settlesOf(() => new Promise((resolve) => setTimeout(resolve, 60)), {
+        timeouts: { "esim.disabled": 1 },
+        graceMs: 0,
+      });
+      expect(unlimited.settles).toMatchObject([{ outcome: "done" }]);
+    });
+
+    it("does not start an event again while its abandoned handler runs, and discards what that returns", async () => {
+      const logger = keptLog();
+      const first = Promise.withResolvers<void>();
+      const started: number[] = [];
+      const { settles, event } = await settlesOf(
+        (_, call) => {
+          started.push(call);
+          return call === 1 ? first.promise : undefined;
+        },
+        {
+          timeoutMs: 10,
+          graceMs: 10,
+          leaseMs: 1000,
+          concurrency: 2,
+          logger,
+        },
+        3,
+        (settled) => settled === 2 && first.resolve(), // once the event was put off
+      );
+      const outcomes = settles.map(({ outcome, reason }) => [outcome, reason]);
+      expect(outcomes).toEqual([
+        ["retry", "timed_out"],
+        ["retry", undefined],
+        ["done", undefined],
+      ]);
+      expect(started).toEqual([1, 2]);
+      expect(event?.attempts).toBe(2);
+      expect(logger.error.mock.calls[0]?.[1]).toBe("The handler ran too long.");
+      expect(logger.warn.mock.calls.map(([, message]) => message)).toContain(
+        "A handler that was abandoned has ended. Its result was discarded.",
+      );
+    });
+
+    it("takes nothing and is not healthy while as many abandoned handlers run as it has slots", async () => {
+      const logger = keptLog();
+      const inbox = memoryInbox();
+      await inbox.put([entry("hangs"), entry("next", "esim.disabled")]);
+      const hangs = Promise.withResolvers<void>();
+      const stop = new AbortController();
+      const handlers: Handlers<EsimEvents> = {
+        "esim.enabled": () => hangs.promise,
+        "esim.disabled": () => stop.abort(),
+      };
+      const options = { concurrency: 1, timeoutMs: 10, graceMs: 0, pollMs: 5, logger };
+      const worker = createWorker(inbox, handlers, { ...options, maxAttempts: 1 });
+      expect([worker.isHealthy(), worker.sinceLastTakeMs()]).toEqual([true, null]);
+      const running = worker.run({ signal: stop.signal });
+      await vi.waitFor(() => expect(worker.isHealthy()).toBe(false), { timeout: 30_000 });
+      await vi.waitFor(
+        () =>
+          expect(logger.error.mock.calls).toContainEqual([
+            { abandoned: 1 },
+            expect.stringContaining("The worker takes no more events"),
+          ]),
+        { timeout: 30_000 },
+      );
+      expect(worker.sinceLastTakeMs()).toBeGreaterThanOrEqual(0);
+      expect((await inbox.get(key("next")))?.state).toBe("ready");
+      hangs.resolve();
+      await running;
+      expect(worker.isHealthy()).toBe(true);
+    });
+
+    it("refuses a limit for a type that the catalog does not have", () => {
+      const timeouts = { "esim.faultd": 1000 } as object;
+      expect(() => createWorker(memoryInbox(), { "*": () => {} }, { timeouts })).toThrow(
+        'createWorker: timeouts names "esim.faultd", which is not in the catalog. Did you mean "esim.faulted"?',
+      );
+    });
   });
 });

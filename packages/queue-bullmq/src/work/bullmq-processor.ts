@@ -13,6 +13,8 @@ import {
   WebhookError,
 } from "@esim-webhooks/core";
 import {
+  checkTypes,
+  createTimeLimits,
   decodeEntry,
   durationMs,
   limitPauses,
@@ -22,6 +24,9 @@ import {
   processorShape,
   type SettleMessage,
   safeLogger,
+  type TimeLimitOptions,
+  type TimeLimitSettings,
+  timeLimitShape,
 } from "@esim-webhooks/core/kit";
 import { DelayedError, RATE_LIMIT_ERROR, UnrecoverableError } from "bullmq";
 import * as z from "zod/mini";
@@ -44,7 +49,7 @@ export interface EventJob {
   updateData(data: unknown): Promise<unknown>;
 }
 
-export interface BullmqProcessorOptions<Data = EsimEvents, Tx = unknown> {
+export interface BullmqProcessorOptions<Data = EsimEvents, Tx = unknown> extends TimeLimitOptions<Data> {
   /**
    * A store that remembers done ids in addition to the queue, such as `postgresStore`: handlers get its transaction as `context.tx`, and
    * an effect in it happens exactly once. Default: none; an event runs again if its worker dies in the middle.
@@ -68,6 +73,8 @@ export interface BullmqProcessor {
   (job: EventJob, token?: string, signal?: AbortSignal): Promise<JobResult>;
   /** How long ago the worker took its last job, in ms; null before the first. A worker that lives may take none any more. */
   sinceLastTakeMs(): number | null;
+  /** How many handlers still run that were abandoned at their time limit. Their jobs are tried again elsewhere, or here once they have ended. */
+  abandoned(): number;
   /**
    * For the event `failed` of the worker: logs a dead event that the processor cannot know of, and reports it to `observe`. Too many workers died
    * while they had it, it was started more often than `maxStartedAttempts`, or a `backoffStrategy` returned -1. The processor logs all others.
@@ -77,13 +84,19 @@ export interface BullmqProcessor {
 
 type Settings = Required<
   Pick<BullmqProcessorOptions<unknown>, "leaseMs" | "maxWaitMs" | "catalog" | "logger">
-> & {
-  store: DedupeStore | undefined;
-};
+> &
+  TimeLimitSettings & { store: DedupeStore | undefined };
 
 const { store, leaseMs, catalog, logger } = processorShape;
 export const maxWaitMs: z.ZodMiniDefault<z.ZodMiniNumber> = z._default(durationMs(0), 86_400_000);
-const shape: OptionsShape<Settings> = { store, leaseMs, maxWaitMs, catalog, logger };
+const shape: OptionsShape<Settings> = {
+  store,
+  leaseMs,
+  maxWaitMs,
+  ...timeLimitShape,
+  catalog,
+  logger,
+};
 
 /**
  * The processor of the events of a `bullmqInbox`: `new Worker(name, bullmqProcessor(handlers), { connection })`. Concurrency,
@@ -101,7 +114,9 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
   const logger = safeLogger(settings.logger);
   const { store = lockStore, leaseMs, maxWaitMs } = settings;
   const catalog = (options.catalog ?? esimCatalog) as Catalog<Data>;
-  const processor = createProcessor<Data, Tx>(handlers, {
+  checkTypes("bullmqProcessor", "timeouts", settings.timeouts, catalog as Catalog<unknown>);
+  const limits = createTimeLimits(settings, logger);
+  const processor = createProcessor<Data, Tx>(limits.around(handlers), {
     store: store as DedupeStore<Tx>,
     catalog,
     leaseMs,
@@ -142,6 +157,10 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
     const startedAt = monotonicClock.now();
     takenAt = startedAt;
     const entry = entryIn(job);
+    if (limits.isAbandoned(entry)) {
+      await job.moveToDelayed(Date.now() + leaseMs, token); // no attempt is spent; another process may take it
+      throw new DelayedError();
+    }
     const attempt = job.attemptsStarted;
     const mayWait = waitedMs(job) < maxWaitMs;
     const ran = await outcomeOf(entry, job, signal, mayWait);
@@ -174,6 +193,7 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
 
   return Object.assign(process, {
     sinceLastTakeMs: () => (takenAt === undefined ? null : monotonicClock.now() - takenAt),
+    abandoned: limits.abandoned,
     onFailed(job: EventJob | undefined, error: Error) {
       if (job?.finishedOn === undefined || loggedAsDead.has(job)) return;
       const entry = decoded(job);

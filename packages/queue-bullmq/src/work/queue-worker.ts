@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import type { Catalog, EsimEvents, Handlers, Logger, Worker } from "@esim-webhooks/core";
 import {
   durationMs,
@@ -7,7 +8,10 @@ import {
   processorShape,
   safeLogger,
   startDeadline,
+  type TimeLimitOptions,
+  type TimeLimitSettings,
   throttledLog,
+  timeLimitShape,
 } from "@esim-webhooks/core/kit";
 import { DelayedError, Worker as QueueWorker } from "bullmq";
 import { type Cluster, Redis } from "ioredis";
@@ -16,7 +20,7 @@ import { withoutArguments } from "../redis/errors.ts";
 import { type BullmqProcessor, bullmqProcessor, type EventJob, maxWaitMs } from "./bullmq-processor.ts";
 import type { JobResult } from "./ending.ts";
 
-export interface QueueWorkerOptions<Data = EsimEvents> {
+export interface QueueWorkerOptions<Data = EsimEvents> extends TimeLimitOptions<Data> {
   /** How many handlers run at the same time. Default 20. */
   concurrency?: number;
   /**
@@ -33,10 +37,13 @@ export interface QueueWorkerOptions<Data = EsimEvents> {
 }
 
 const { catalog, logger } = processorShape;
-const shape: OptionsShape<Required<QueueWorkerOptions<unknown>>> = {
+const shape: OptionsShape<
+  Required<Omit<QueueWorkerOptions<unknown>, keyof TimeLimitOptions<unknown>>> & TimeLimitSettings
+> = {
   concurrency: z._default(z.int().check(z.gte(1)), 20),
   maxWaitMs,
   shutdownMs: z._default(durationMs(0), 20_000),
+  ...timeLimitShape,
   catalog,
   logger,
 };
@@ -63,13 +70,23 @@ export function createQueueWorker<Data>(
   options: QueueWorkerOptions<Data>,
 ): BullmqWorker {
   const settings = parseOptions("bullmqInbox.createWorker", shape, options);
-  const { concurrency, maxWaitMs, shutdownMs } = settings;
+  const { concurrency, maxWaitMs, shutdownMs, graceMs } = settings;
   const { name, prefix, timeoutMs } = place;
   const logger = safeLogger(settings.logger);
   const catalog = settings.catalog as Catalog<Data>;
-  const processor = bullmqProcessor<Data>(handlers, { maxWaitMs, catalog, logger });
+  const processor = bullmqProcessor<Data>(handlers, {
+    maxWaitMs,
+    ...(options.timeoutMs !== undefined && { timeoutMs: options.timeoutMs }),
+    timeouts: options.timeouts ?? {},
+    graceMs,
+    catalog,
+    logger,
+  });
+  const isStuck = () => processor.abandoned() >= concurrency;
+
   return {
     sinceLastTakeMs: processor.sinceLastTakeMs,
+    isHealthy: () => !isStuck(),
     async run({ signal }) {
       const connection = connect(place.connection);
       const taken = createTakenJobs(processor);
@@ -83,6 +100,7 @@ export function createQueueWorker<Data>(
       const log = throttledLog(logger.error, monotonicClock);
       worker.on("error", (err) => log({ err: withoutArguments(err) }, "BullMQ's worker had an error."));
       worker.on("failed", processor.onFailed);
+      worker.on("failed", () => void pauseWhileStuck(worker, isStuck, logger, signal));
       worker.on("lockRenewalFailed", (ids) => ids.forEach((id) => void worker.cancelJob(id))); // another worker has them
       const running = worker.run();
       if (!signal.aborted)
@@ -98,6 +116,26 @@ export function createQueueWorker<Data>(
       connection.disconnect();
     },
   };
+}
+
+const askAgainMs = 1000;
+
+/** Pauses a worker from when as many abandoned handlers run as it has slots until one of them ends. */
+async function pauseWhileStuck(
+  worker: QueueWorker,
+  isStuck: () => boolean,
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!isStuck() || worker.isPaused()) return;
+  logger.error(
+    {},
+    "The worker takes no more events: as many abandoned handlers run as it has slots. Restart it, and let handlers stop when context.signal aborts.",
+  );
+  await worker.pause(true);
+  while (isStuck() && !signal.aborted)
+    await pause(askAgainMs, undefined, { signal, ref: false }).catch(() => {});
+  if (!signal.aborted) worker.resume();
 }
 
 /** A connection for a worker, which waits for Redis indefinitely. */

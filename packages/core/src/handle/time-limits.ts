@@ -1,0 +1,134 @@
+import * as z from "zod/mini";
+import { WebhookError } from "../base/errors.ts";
+import type { Logger } from "../base/logger.ts";
+import { durationMs, type OptionsShape, type SettingsOf, suggest } from "../base/options.ts";
+import { isPromise, unref } from "../base/waiting.ts";
+import type { Catalog } from "../event/catalog.ts";
+import { type EventKey, keyText, type WebhookEvent } from "../event/event.ts";
+import { type Handler, HandlerTimeout } from "./handler.ts";
+
+/** How long the handlers of a worker may run. */
+export interface TimeLimitOptions<Data> {
+  /**
+   * How long a handler may run, in ms. Then `context.signal` aborts with a `TimeoutError`. A handler that has not ended `graceMs`
+   * later is abandoned: its attempt has failed, and what it still does with `context.tx` has no effect. Default: as long as it likes.
+   */
+  timeoutMs?: number;
+  /** The same for single types, in ms: `{ "esim.faulted": 60_000 }`. They replace `timeoutMs`. */
+  timeouts?: { readonly [Type in keyof Data & string]?: number };
+  /** How long a handler has to end after its signal has aborted, in ms. Default 5,000. */
+  graceMs?: number;
+}
+
+export type TimeLimitSettings = Omit<SettingsOf<TimeLimitOptions<unknown>, "timeoutMs">, "timeouts"> & {
+  timeouts: Record<string, number>;
+};
+
+export const timeLimitShape: OptionsShape<TimeLimitSettings> = {
+  timeoutMs: z.optional(durationMs(1)),
+  timeouts: z._default(z.record(z.string(), durationMs(1)), {}),
+  graceMs: z._default(durationMs(0), 5000),
+};
+
+/** The time limits of the handlers of one worker. */
+export interface TimeLimits {
+  /** Gives each function of a map of handlers its limit. */
+  around<Handlers extends object>(handlers: Handlers): Handlers;
+  /** Whether the handler of an event was abandoned, and still runs. */
+  isAbandoned(key: EventKey): boolean;
+  /** How many abandoned handlers still run. */
+  abandoned(): number;
+}
+
+export function createTimeLimits(
+  { timeoutMs, timeouts, graceMs }: TimeLimitSettings,
+  logger: Logger,
+): TimeLimits {
+  const abandoned = new Set<string>();
+
+  function limited(handler: Handler<WebhookEvent>): Handler<WebhookEvent> {
+    return (event, context) => {
+      const limitMs = Object.hasOwn(timeouts, event.type) ? timeouts[event.type] : timeoutMs;
+      if (limitMs === undefined) return handler(event, context);
+      const limit = new AbortController();
+      const signal = AbortSignal.any([context.signal, limit.signal]);
+      const result = handler(event, { ...context, signal });
+      const key = { source: context.source, id: event.id };
+      return isPromise(result) ? inTime(Promise.resolve(result), limitMs, limit, key, event.type) : result;
+    };
+  }
+
+  async function inTime(
+    result: Promise<unknown>,
+    limitMs: number,
+    limit: AbortController,
+    key: EventKey,
+    type: string,
+  ): Promise<unknown> {
+    const startedAt = performance.now();
+    if (await endsWithin(limitMs, result)) return result;
+    limit.abort(new HandlerTimeout(`The handler has run for ${limitMs} ms, its time limit.`));
+    if (await endsWithin(graceMs, result)) {
+      return result.catch((cause: unknown) => {
+        throw new HandlerTimeout(`The handler did not end within ${limitMs} ms.`, { cause });
+      });
+    }
+    abandoned.add(keyText(key));
+    const onEnd = () => {
+      abandoned.delete(keyText(key));
+      const ranMs = Math.round(performance.now() - startedAt);
+      logger.warn(
+        { ...key, type, ranMs },
+        "A handler that was abandoned has ended. Its result was discarded.",
+      );
+    };
+    result.then(onEnd, onEnd);
+    throw new HandlerTimeout(
+      `The handler did not end within ${limitMs} ms, nor in the ${graceMs} ms after its signal aborted. It still runs.`,
+    );
+  }
+
+  return {
+    around(handlers) {
+      if (timeoutMs === undefined && Object.keys(timeouts).length === 0) return handlers;
+      const entries = Object.entries(handlers).map(([name, handler]) => [
+        name,
+        typeof handler === "function" ? limited(handler) : handler,
+      ]);
+      return Object.fromEntries(entries);
+    },
+    isAbandoned: (key) => abandoned.size > 0 && abandoned.has(keyText(key)),
+    abandoned: () => abandoned.size,
+  };
+}
+
+/** Resolves to whether the work ended within `ms`. Its timer does not keep the process alive. */
+function endsWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms, false);
+    unref(timer);
+    const end = () => {
+      clearTimeout(timer);
+      resolve(true);
+    };
+    work.then(end, end);
+  });
+}
+
+/** Throws `unknown_event_type` for an option that names a type which the catalog does not have. */
+export function checkTypes(
+  where: string,
+  option: string,
+  byType: Readonly<Record<string, unknown>>,
+  catalog: Catalog<unknown>,
+): void {
+  const types: readonly string[] = catalog.types;
+  const unknown = Object.keys(byType).find((type) => !types.includes(type));
+  if (unknown === undefined) return;
+  throw new WebhookError(
+    "unknown_event_type",
+    `${option} names "${unknown}", which is not in the catalog.`,
+    `${suggest(unknown, types)} Each limit is for one exact type.`,
+    { where, option },
+  );
+}
