@@ -13,7 +13,7 @@ import { inboxReplays } from "./inbox-replays.ts";
 import { inboxSuspects, suspectsInLanes } from "./inbox-suspects.ts";
 import { inboxTakes } from "./inbox-takes.ts";
 import { inboxUnhandled } from "./inbox-unhandled.ts";
-import { inboxWorkers } from "./inbox-workers.ts";
+import { inboxWorkers, workersInLanes } from "./inbox-workers.ts";
 
 export interface InboxSuiteOptions {
   /** The capabilities that the inbox must state when it is opened with `lane`. Its roles decide which scenarios run. */
@@ -71,7 +71,7 @@ export function inboxSuite(name: string, options: InboxSuiteOptions, runner?: Ru
       ));
     for (const [sentence, , run] of possible(scenarios)) it(sentence, () => run(open));
     if (capabilities.ordered)
-      for (const [sentence, , run] of possible([...inboxLanes, ...suspectsInLanes]))
+      for (const [sentence, , run] of possible([...inboxLanes, ...suspectsInLanes, ...workersInLanes]))
         it(sentence, () => run(open));
     if (openStore !== undefined)
       for (const [sentence, , run] of possible(inboxInline)) it(sentence, () => run(open, openStore));
