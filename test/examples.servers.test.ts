@@ -264,6 +264,21 @@ describe("examples/one-line", () => {
     expect((await server.line(/^reordering (\S+)/))[1]).toBe("730155284096617302");
   });
 
+  it.each(["one-line", "express-sqlite"])("%s names a port that is taken", async (name) => {
+    const folder = await mkdtemp(join(tmpdir(), "esim-webhooks-example-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const first = run(["examples/one-line/server.ts"], { PORT: "0", ESIM_WEBHOOK_SECRET: secret });
+    const [, port = ""] = await first.line(/listening at http:\S+:(\d+)/);
+    const { code, output } = await run([`examples/${name}/server.ts`], {
+      PORT: port,
+      ESIM_WEBHOOK_SECRET: secret,
+      DATABASE: join(folder, "shop.db"),
+    }).ended;
+    expect(code).toBe(1);
+    expect(output).toContain(`EADDRINUSE: address already in use 127.0.0.1:${port}`);
+    expect(output).not.toContain("TypeError");
+  });
+
   it("fails at start without a secret, and says what to do", async () => {
     const { code, output } = await run(["examples/one-line/server.ts"], {
       PORT: "0",
@@ -406,6 +421,7 @@ describe("examples/express-sqlite", () => {
     expect(await other.deliver(request)).toEqual(duplicate);
     const alive = faulted({ reason: "install_failed", esimReference: "alive" });
     expect(await other.deliver(alive)).toEqual([200, { outcome: "discarded" }]);
+    expect(await one.deliver(faulted({ esimReference: "dead" }))).toEqual(processed); // another event of the eSIM
     expect(await one.get("/replacements")).toEqual([{ esim: "dead" }]);
     await Promise.all([endsBySigterm(one), endsBySigterm(other)]);
   });

@@ -20,7 +20,8 @@ createBullBoard({
 const app = express();
 app.use(board.getRouter()); // jobs contain personal data: put it behind your own login
 
-const server = app.listen(Number(process.env["PORT"] ?? 3001), "127.0.0.1", () => {
+const server = app.listen(Number(process.env["PORT"] ?? 3001), "127.0.0.1", (error) => {
+  if (error) throw error; // the port is taken, say
   console.log(`listening at http://127.0.0.1:${(server.address() as AddressInfo).port}`);
 });
 

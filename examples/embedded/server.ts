@@ -12,7 +12,8 @@ const app = express();
 const router = webhookRouter(inbox, { logger: console });
 app.use(router); // before any body parser
 
-const server = app.listen(Number(process.env["PORT"] ?? 3000), "127.0.0.1", () => {
+const server = app.listen(Number(process.env["PORT"] ?? 3000), "127.0.0.1", (error) => {
+  if (error) throw error; // the port is taken, say
   console.log(`listening at http://127.0.0.1:${(server.address() as AddressInfo).port}`);
 });
 

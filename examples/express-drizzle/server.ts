@@ -9,7 +9,7 @@ import pg from "pg";
 
 const orders = pgTable("orders", { esim: text().notNull(), profile: text().notNull() });
 
-const url = process.env["DATABASE_URL"] ?? "postgres://postgres@localhost:5432/postgres";
+const url = process.env["DATABASE_URL"] || "postgres://postgres@localhost:5432/postgres";
 const pool = new pg.Pool({ connectionString: url });
 pool.on("error", (error) => console.error(error.message));
 pool.on("connect", (client) => client.on("error", () => {})); // its query rejects with the same error
@@ -39,7 +39,8 @@ app.get("/orders", async (_request, response) => {
   response.json(await db.select().from(orders));
 });
 
-const server = app.listen(Number(process.env["PORT"] ?? 3000), "127.0.0.1", () => {
+const server = app.listen(Number(process.env["PORT"] ?? 3000), "127.0.0.1", (error) => {
+  if (error) throw error; // the port is taken, say
   console.log(`listening at http://127.0.0.1:${(server.address() as AddressInfo).port}`);
 });
 

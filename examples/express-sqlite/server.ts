@@ -16,7 +16,10 @@ const handlers: Handlers<EsimEvents, SqliteTransaction> = {
   // the replacement commits together with the done mark of the event, or not at all
   "esim.faulted": ({ data }, { tx }) => {
     if (data.reason !== "download_order_expired") return discard("the device may still succeed");
-    return tx.write({ sql: "insert into replacements values (?)", parameters: [data.esimReference] });
+    return tx.write({
+      sql: "insert into replacements values (?) on conflict do nothing", // an eSIM may have several events
+      parameters: [data.esimReference],
+    });
   },
 };
 
@@ -27,7 +30,8 @@ app.get("/replacements", (_request, response) => {
   response.json(db.prepare("select esim from replacements").all());
 });
 
-const server = app.listen(Number(process.env["PORT"] ?? 3000), "127.0.0.1", () => {
+const server = app.listen(Number(process.env["PORT"] ?? 3000), "127.0.0.1", (error) => {
+  if (error) throw error; // the port is taken, say
   console.log(`listening at http://127.0.0.1:${(server.address() as AddressInfo).port}`);
 });
 

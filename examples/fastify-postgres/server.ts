@@ -10,7 +10,7 @@ interface Database {
   stock: { profile: string; available: number };
 }
 
-const url = process.env["DATABASE_URL"] ?? "postgres://postgres@localhost:5432/postgres";
+const url = process.env["DATABASE_URL"] || "postgres://postgres@localhost:5432/postgres";
 const pool = new pg.Pool({ connectionString: url });
 // a restart of Postgres ends its connections; without a listener on each, idle or in use, the process would end too
 pool.on("error", (error) => console.error(error.message));

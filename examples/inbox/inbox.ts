@@ -6,7 +6,7 @@ export interface Database {
   esims: { esim: string; status: string };
 }
 
-export const url: string = process.env["DATABASE_URL"] ?? "postgres://postgres@localhost:5432/postgres";
+export const url: string = process.env["DATABASE_URL"] || "postgres://postgres@localhost:5432/postgres";
 
 /** Receiver and worker open the inbox with the same options: the receiver writes the lane, the worker respects it. */
 export function openInbox(): PostgresInbox<Database> {
