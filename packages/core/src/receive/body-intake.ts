@@ -23,7 +23,7 @@ export interface WholeBody {
 
 /**
  * Reads a body within the bounds. Returns its bytes when they may be hashed, or why there are none: without a promise if all
- * bytes are there and may be hashed now. Throws for a body that is neither bytes nor text.
+ * bytes are there and may be hashed now. A body that is neither bytes nor text, such as a parsed object, is `body_consumed`.
  */
 export type BodyIntake = (body: Delivery["body"], header: HeaderReader) => Awaitable<WholeBody | BodyFault>;
 
@@ -143,7 +143,10 @@ export function createBodyIntake({
   }
 
   return (body, header) => {
-    if (typeof body !== "function") return takeBytes(bodyBytes(body), Number.NaN);
+    if (typeof body !== "function") {
+      const bytes = bytesOrFault(body);
+      return "code" in bytes ? bytes : takeBytes(bytes, Number.NaN);
+    }
     const announcedBytes = Number(header("content-length")); // NaN if there is none
     if (announcedBytes > maxBodyBytes) return tooLarge(announcedBytes);
     const read = body();
@@ -159,6 +162,15 @@ export function createBodyIntake({
 export function freeRefused({ bytes, isOwnCopy }: WholeBody): void {
   const isWhole = bytes.byteLength === bytes.buffer.byteLength; // a short copy is a part of Node.js' pool
   if (isOwnCopy && isWhole) (bytes.buffer as ArrayBuffer).transfer(0);
+}
+
+/** The bytes of a body. Of a caller without types, it may be a parsed object, whose raw bytes are gone. */
+function bytesOrFault(body: Uint8Array | string): Uint8Array | BodyFault {
+  try {
+    return bodyBytes(body);
+  } catch (error) {
+    return { code: "body_consumed", hint: (error as Error).message };
+  }
 }
 
 const clientLeft = "the client closed the connection";

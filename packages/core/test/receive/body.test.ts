@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { connect } from "node:net";
-import { type Logger, nodeHandler, sign, webhookHandler } from "@esim-webhooks/core";
+import { type createReceiver, type Logger, nodeHandler, sign, webhookHandler } from "@esim-webhooks/core";
 import { newSecret } from "@esim-webhooks/core/testing";
 import fc from "fast-check";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { listen } from "../../../../test/listen.ts";
 import { byteBuffer } from "../../src/base/byte-buffer.ts";
 
@@ -107,6 +107,25 @@ describe("a fetch request's body", () => {
     await consume(request);
     const handler = webhookHandler({ "*": () => {} }, { secret });
     expect(await outcomeOf(await handler(request))).toBe("500 body_consumed");
+  });
+});
+
+describe("a body that was parsed before it reaches createReceiver", () => {
+  const deliver = (core: { createReceiver: typeof createReceiver }) =>
+    core.createReceiver({ "*": () => {} }, { secret }).receive({
+      method: "POST",
+      headers: signed(),
+      body: JSON.parse(body),
+    });
+  const hint = "A body must be a string or a Uint8Array; got Object. Pass the raw bytes as received";
+
+  it("is answered 500 body_consumed, with a process warning when there is no logger", async () => {
+    const warn = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+    onTestFinished(() => warn.mockRestore());
+    vi.resetModules(); // a process is warned once
+    const { status, outcome } = await deliver(await import("@esim-webhooks/core"));
+    expect([status, outcome.code]).toEqual([500, "body_consumed"]);
+    expect(warn.mock.calls.flat()).toContainEqual(expect.stringContaining(hint));
   });
 });
 
