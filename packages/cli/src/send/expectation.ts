@@ -46,7 +46,12 @@ export function hintOf({ status, body }: Answer, flag: string): string | undefin
   if (body.includes('"outcome":"conflict"')) {
     return "The receiver has this id with another body, at least with another timestamp. To send a delivery twice, use --fault duplicate.";
   }
-  if (status === 401) return "The receiver has another secret than the one that signed: compare them.";
+  if (status === 401 && body.includes('"code":"no_matching_key"')) {
+    return "The receiver has another secret than the one that signed: compare them.";
+  }
+  if (status === 401) {
+    return "This 401 is not the answer of an esim-webhooks receiver: something in front of it answered, such as an authentication hook. Let deliveries pass without it.";
+  }
   if (status === 404) return `Nothing takes deliveries at this path: correct ${flag}.`;
   return undefined;
 }

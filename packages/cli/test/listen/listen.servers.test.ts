@@ -170,7 +170,7 @@ describe("listen", () => {
 
   it("says what a refusal means at the first attempt that gets it", async () => {
     const { listening, emit } = await startWorld();
-    const running = await listening([], await startReceiver(401, "no"));
+    const running = await listening([], await startReceiver(401, '{"code":"no_matching_key"}'));
     await emit("esim.enabled");
     await running.written(
       /! 401 .*\n[\s\S]*The receiver has another secret than the one that signed: compare them\./,
@@ -286,9 +286,14 @@ describe("listen", () => {
     const { emit, listen, reference } = world;
     await emit("esim.enabled");
     const id = await newestId(world);
-    const refused = await listen(["--to", await startReceiver(401, "no"), "--id", id]);
+    const refused = await listen([
+      "--to",
+      await startReceiver(401, '{"code":"no_matching_key"}'),
+      "--id",
+      id,
+    ]);
     expect(refused.code).toBe(3);
-    expect(refused.stdout).toMatch(/✘ 401 +esim\.enabled /);
+    expect(refused.stdout).toMatch(/✘ 401 no_matching_key +esim\.enabled /);
     expect(refused.stderr).toMatch(
       /^Posting \S+ to http:\S+\.\nThe receiver has another secret than the one that signed: compare them\.\n$/,
     );

@@ -168,6 +168,19 @@ describe("send", () => {
     expect(lost).toMatchObject({ code: 3, stderr: expect.stringContaining("at this path: correct --url.") });
   });
 
+  it("does not suspect the secret when the 401 is not the receiver's", async () => {
+    const guard = await listen(
+      (_, response) => void response.writeHead(401).end('{"error":"auth"}'),
+      "/",
+      async () => {},
+    );
+    onTestFinished(guard.close);
+    const { code, stderr } = await cli(["send", "esim.enabled", "--url", guard.url]);
+    expect(code).toBe(3);
+    expect(stderr).toContain("something in front of it answered, such as an authentication hook");
+    expect(stderr).not.toContain("secret");
+  });
+
   it("signs with the last of several secrets", async () => {
     const env = { ESIM_WEBHOOK_SECRET: `${newSecret()} ${secret}` };
     expect((await cli(["send", "esim.enabled", "--url", url], { env })).code).toBe(0);
