@@ -15,4 +15,9 @@ export async function migrate(this: CliContext, flags: MigrateFlags): Promise<vo
   if (setUp.config.state !== undefined) await (await openState(setUp)).close();
   if (flags.json) this.output.json({ migrated: storedIn });
   else this.output.data(`Set up for this version: ${storedIn}.`);
+  if (setUp.file === undefined && "dataDir" in setUp.place && flags.dataDir === undefined) {
+    this.output.note(
+      "There is no config file here, so this is the default inbox. To set up a store or an inbox of your own, name it in esim-webhooks.config.ts as store or target; or set DATABASE_URL for an inbox on Postgres.",
+    );
+  }
 }

@@ -47,6 +47,14 @@ describe("migrate", () => {
     await state.close();
   });
 
+  it("says how to name a store when it set up the default inbox because there is no config file", async () => {
+    const { code, stdout, stderr } = await cli(["migrate"], { cwd: folder() });
+    expect(code).toBe(0);
+    expect(stdout).toBe("Set up for this version: the embedded inbox in .esim-webhooks.\n");
+    expect(stderr).toContain("There is no config file here");
+    expect(stderr).toContain("name it in esim-webhooks.config.ts");
+  });
+
   it("creates the embedded inbox in the folder that was named", async () => {
     const cwd = folder();
     const { stdout } = await cli(["migrate", "--data-dir", "data", "--json"], { cwd });
