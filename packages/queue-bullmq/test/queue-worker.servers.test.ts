@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { join } from "node:path";
 import type { EsimEvents, Handlers, Logger } from "@esim-webhooks/core";
+import { observe, type SettleMessage } from "@esim-webhooks/core/observe";
 import { type BullmqInbox, bullmqInbox, type QueueWorkerOptions } from "@esim-webhooks/queue-bullmq";
 import type { Queue } from "bullmq";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
@@ -42,6 +43,57 @@ it("aborts a handler's signal when its job's lock was lost", async () => {
   });
   expect(await reason.promise).toBeDefined();
   await worker.stop();
+});
+
+it("makes an event dead whose handler runs too long at its last attempt, and gives others back while it still runs", async () => {
+  await inbox.put([entryOf("msg_1")]);
+  const hangs = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<void>();
+  const errors: string[] = [];
+  const logger: Logger = {
+    debug() {},
+    info() {},
+    warn: (_, message) => message.startsWith("A handler that was abandoned has ended") && ended.resolve(),
+    error: (_, message) => void errors.push(message),
+  };
+  const settled = Promise.withResolvers<SettleMessage>();
+  const unwatch = observe({ settle: (message) => message.id === "msg_1" && settled.resolve(message) });
+  onTestFinished(unwatch);
+  const handled: string[] = [];
+  const reasons: unknown[] = [];
+  const handlers: Handlers<EsimEvents> = {
+    "*": async ({ id }, { signal }) => {
+      handled.push(id);
+      if (id !== "msg_1") return;
+      await hangs.promise;
+      reasons.push((signal.reason as Error).name);
+    },
+  };
+  const stopping = new AbortController();
+  const worker = inbox.createWorker(handlers, { concurrency: 1, timeoutMs: 50, graceMs: 0, logger });
+  const running = worker.run({ signal: stopping.signal });
+  expect(await settled.promise).toMatchObject({ outcome: "dead", reason: "timed_out" });
+  expect(worker.isHealthy()).toBe(false);
+
+  await inbox.put([entryOf("msg_2")]);
+  await expect.poll(() => queue.getDelayedCount(), { timeout: 60_000 }).toBe(1);
+  expect(handled).toEqual(["msg_1"]);
+  expect(errors.filter((message) => message.startsWith("The worker handles no more events"))).toHaveLength(1);
+
+  hangs.resolve();
+  await ended.promise;
+  expect(worker.isHealthy()).toBe(true);
+  const [job] = await queue.getDelayed();
+  await job?.promote();
+  await expect.poll(() => handled, { timeout: 60_000 }).toEqual(["msg_1", "msg_2"]);
+  expect(reasons).toEqual(["TimeoutError"]);
+  stopping.abort();
+  await running;
+});
+
+it("refuses a time limit for a type that the catalog does not have", () => {
+  const timeouts = { "esim.faultd": 1000 } as object;
+  expect(() => inbox.createWorker({ "*": () => {} }, { timeouts })).toThrow('timeouts names "esim.faultd"');
 });
 
 it("logs an event as dead once too many workers have died while they had it", async () => {

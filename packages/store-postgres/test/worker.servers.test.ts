@@ -519,6 +519,27 @@ describe("context.tx", () => {
     expect(seen).toEqual(["leased", "leased", "leased"]);
   });
 
+  it("is rolled back at the time limit of a handler that hangs, and another worker handles the event", async () => {
+    const hangs = Promise.withResolvers<void>();
+    const hanging: ShopHandlers = {
+      "*": async ({ id }, { tx, attempt }) => {
+        await order(tx, `${id} ${attempt}`);
+        await hangs.promise;
+      },
+    };
+    const limits = { timeoutMs: 50, graceMs: 50, leaseMs: 1000, backoff: () => 0 };
+    work(hanging, limits);
+    await put(entry("msg_1"));
+    await expect
+      .poll(async () => (await inbox.get(key("msg_1")))?.error)
+      .toMatch(/TimeoutError|ran too long/);
+    expect(await shop.orders()).toEqual([]);
+    work({ "*": ({ id }, { tx, attempt }) => order(tx, `${id} ${attempt}`) }, limits);
+    await untilState("msg_1", "done");
+    hangs.resolve();
+    expect(await shop.orders()).toEqual(["msg_1 2"]);
+  });
+
   it("is rolled back when the worker's connection is cut between the write and the settlement, and the event is worked again", async () => {
     const handlers: ShopHandlers = {
       "*": async ({ id }, { tx, attempt }) => {

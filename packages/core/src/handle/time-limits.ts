@@ -4,7 +4,7 @@ import type { Logger } from "../base/logger.ts";
 import { durationMs, type OptionsShape, type SettingsOf, suggest } from "../base/options.ts";
 import { isPromise, unref } from "../base/waiting.ts";
 import type { Catalog } from "../event/catalog.ts";
-import { type EventKey, keyText, type WebhookEvent } from "../event/event.ts";
+import type { EventKey, WebhookEvent } from "../event/event.ts";
 import { type Handler, HandlerTimeout } from "./handler.ts";
 
 /** How long the handlers of a worker may run. */
@@ -44,7 +44,7 @@ export function createTimeLimits(
   { timeoutMs, timeouts, graceMs }: TimeLimitSettings,
   logger: Logger,
 ): TimeLimits {
-  const abandoned = new Set<string>();
+  const abandoned = new Set<EventKey>(); // two of the same event, if its lease was lost while the first one ran
 
   function limited(handler: Handler<WebhookEvent>): Handler<WebhookEvent> {
     return (event, context) => {
@@ -73,9 +73,9 @@ export function createTimeLimits(
         throw new HandlerTimeout(`The handler did not end within ${limitMs} ms.`, { cause });
       });
     }
-    abandoned.add(keyText(key));
+    abandoned.add(key);
     const onEnd = () => {
-      abandoned.delete(keyText(key));
+      abandoned.delete(key);
       const ranMs = Math.round(performance.now() - startedAt);
       logger.warn(
         { ...key, type, ranMs },
@@ -97,7 +97,7 @@ export function createTimeLimits(
       ]);
       return Object.fromEntries(entries);
     },
-    isAbandoned: (key) => abandoned.size > 0 && abandoned.has(keyText(key)),
+    isAbandoned: ({ source, id }) => [...abandoned].some((key) => key.id === id && key.source === source),
     abandoned: () => abandoned.size,
   };
 }

@@ -88,7 +88,7 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
       return dead("attempts", `Its worker ended, or the inbox did not answer, ${maxAttempts} times.`);
 
     if (limits.isAbandoned(taken)) {
-      const error = "The handler of an earlier attempt still runs in this worker, and cannot be stopped.";
+      const error = "The handler of an earlier attempt ran too long, and still runs in this worker.";
       return { settlement: { ...key, state: "waiting", afterMs: leaseMs, error } };
     }
 

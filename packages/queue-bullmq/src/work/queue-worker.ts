@@ -1,4 +1,3 @@
-import { setTimeout as pause } from "node:timers/promises";
 import type { Catalog, EsimEvents, Handlers, Logger, Worker } from "@esim-webhooks/core";
 import {
   durationMs,
@@ -89,7 +88,7 @@ export function createQueueWorker<Data>(
     isHealthy: () => !isStuck(),
     async run({ signal }) {
       const connection = connect(place.connection);
-      const taken = createTakenJobs(processor);
+      const taken = createTakenJobs(processor, isStuck, logger);
       const worker = new QueueWorker(name, taken.process, {
         connection,
         prefix,
@@ -100,7 +99,6 @@ export function createQueueWorker<Data>(
       const log = throttledLog(logger.error, monotonicClock);
       worker.on("error", (err) => log({ err: withoutArguments(err) }, "BullMQ's worker had an error."));
       worker.on("failed", processor.onFailed);
-      worker.on("failed", () => void pauseWhileStuck(worker, isStuck, logger, signal));
       worker.on("lockRenewalFailed", (ids) => ids.forEach((id) => void worker.cancelJob(id))); // another worker has them
       const running = worker.run();
       if (!signal.aborted)
@@ -116,26 +114,6 @@ export function createQueueWorker<Data>(
       connection.disconnect();
     },
   };
-}
-
-const askAgainMs = 1000;
-
-/** Pauses a worker from when as many abandoned handlers run as it has slots until one of them ends. */
-async function pauseWhileStuck(
-  worker: QueueWorker,
-  isStuck: () => boolean,
-  logger: Logger,
-  signal: AbortSignal,
-): Promise<void> {
-  if (!isStuck() || worker.isPaused()) return;
-  logger.error(
-    {},
-    "The worker takes no more events: as many abandoned handlers run as it has slots. Restart it, and let handlers stop when context.signal aborts.",
-  );
-  await worker.pause(true);
-  while (isStuck() && !signal.aborted)
-    await pause(askAgainMs, undefined, { signal, ref: false }).catch(() => {});
-  if (!signal.aborted) worker.resume();
 }
 
 /** A connection for a worker, which waits for Redis indefinitely. */
@@ -165,13 +143,27 @@ interface TakenJobs {
   giveBack(): void;
 }
 
-function createTakenJobs(processor: ProcessJob): TakenJobs {
+function createTakenJobs(processor: ProcessJob, isStuck: () => boolean, logger: Logger): TakenJobs {
   const taken = new Set<() => void>();
   let isStopped = false;
+  let wasStuck = false;
+
+  /** Logs once that the worker has become stuck. */
+  function noteStuck(): void {
+    if (isStuck() && !wasStuck)
+      logger.error(
+        {},
+        "The worker handles no more events, and gives back those that it takes: as many abandoned handlers run as it has slots. Restart it, and let handlers stop when context.signal aborts.",
+      );
+    wasStuck = isStuck();
+  }
+
   return {
     // BullMQ passes a signal only to a function with three parameters
     process(job, token, signal) {
       if (isStopped) return backToQueue(job, token); // a take was under way
+      noteStuck();
+      if (isStuck()) return backToQueue(job, token, stuckMs);
       return new Promise((resolve, reject) => {
         const giveBack = () => resolve(backToQueue(job, token)); // the later result of the processor has no effect
         taken.add(giveBack);
@@ -187,7 +179,10 @@ function createTakenJobs(processor: ProcessJob): TakenJobs {
   };
 }
 
-async function backToQueue(job: EventJob, token: string | undefined): Promise<never> {
-  await job.moveToDelayed(Date.now(), token);
+/** For how long a stuck worker puts off a job that it has taken; another worker may take it then. */
+const stuckMs = 30_000;
+
+async function backToQueue(job: EventJob, token: string | undefined, afterMs = 0): Promise<never> {
+  await job.moveToDelayed(Date.now() + afterMs, token);
   throw new DelayedError();
 }
