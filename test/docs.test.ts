@@ -45,6 +45,20 @@ describe("README.md", () => {
 });
 
 describe("docs", () => {
+  it("names in its design pages only files that exist", () => {
+    const files = new Set(
+      globSync("{packages/*/{src,test},test,scripts,bench/*,examples/*}/**/*.ts", { cwd: root }).map((file) =>
+        basename(file),
+      ),
+    );
+    const missing = globSync("docs/design{.md,/*.md}", { cwd: root }).flatMap((page) =>
+      Array.from(read(page).matchAll(/`(?:[\w./-]+\/)?([\w-]+\.ts)`/g), ([, name = ""]) => name)
+        .filter((name) => !files.has(name))
+        .map((name) => `${page}: ${name}`),
+    );
+    expect(missing).toEqual([]);
+  });
+
   it.each(pages.filter((page) => read(page).includes("<!-- from ")))(
     "%s has code that is cut from examples, line by line and in order",
     (page) => {

@@ -7,7 +7,7 @@ import type { Position } from "./dump/record.ts";
 import type { ImportSettings } from "./import-options.ts";
 import type { Prefix } from "./input.ts";
 import { openOwnFile } from "./own-file.ts";
-import type { Tally } from "./replay/ledger.ts";
+import type { ReplayCounts } from "./replay/ledger.ts";
 
 interface Place extends Pick<Position, "record"> {
   readonly offset?: number | undefined;
@@ -16,7 +16,7 @@ interface Place extends Pick<Position, "record"> {
 /** How far an import has come: all records up to `last` are settled and counted. */
 export interface Checkpoint {
   readonly run: string;
-  readonly tally: Tally;
+  readonly tally: ReplayCounts;
   /** The position of the last settled record. It distinguishes this dump from one that only begins the same. Null before the first. */
   readonly last: Place | null;
   /** What was read of the dump: all that is settled, and more. A dump that was repaired there is another one. */

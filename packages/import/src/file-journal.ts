@@ -12,12 +12,12 @@ import type { ImportSettings } from "./import-options.ts";
 import type { WatchedInput } from "./input.ts";
 import { openRejectsFile, type RejectsFile } from "./rejects-file.ts";
 import type { ReplayJournal } from "./replay/journal.ts";
-import { openLedger, type Tally } from "./replay/ledger.ts";
+import { createCounter, type ReplayCounts } from "./replay/ledger.ts";
 
 /** The journal of an import: its rejects file and its checkpoint file. */
 export interface ImportJournal extends Required<Omit<ReplayJournal, "tally" | "reject">> {
   /** What the previous run had counted. */
-  readonly tally: Tally | undefined;
+  readonly tally: ReplayCounts | undefined;
   /** Present only with a rejects file. */
   readonly reject?: (lines: string) => Promise<void>;
   /** Reads and takes over the checkpoint of the previous run. Rejects with `checkpoint_mismatch` when it is of another import. */
@@ -25,7 +25,7 @@ export interface ImportJournal extends Required<Omit<ReplayJournal, "tally" | "r
   /** Skips the records that the previous run has settled. Throws `checkpoint_mismatch` when they are not the same records. */
   unsettled(batches: Batches): Batches;
   /** Saves how far the import has come, so that the next run continues there. */
-  interrupt(tally: () => Tally): Promise<void>;
+  interrupt(tally: () => ReplayCounts): Promise<void>;
   /** Ends a complete import. Rejects with `checkpoint_mismatch` when the previous run had settled more records. */
   complete(): Promise<void>;
   /**
@@ -41,7 +41,7 @@ type Batches = AsyncIterable<readonly RawRecord[]>;
 const saveEveryMs = 1000;
 const otherDump = "belongs to another dump";
 const nothing = { bytes: 0, crc32: 0 };
-const emptyTally = (): Tally => openLedger().tally();
+const emptyCounts = (): ReplayCounts => createCounter().report();
 
 /** @param target the kind of target: a checkpoint is for one kind only */
 export function createJournal(settings: ImportSettings, target: string, input: WatchedInput): ImportJournal {
@@ -58,7 +58,7 @@ export function createJournal(settings: ImportSettings, target: string, input: W
   let saving: Promise<void> = Promise.resolve();
 
   /** Saves one consistent state, one save after the other. Meanwhile, events are still passed to the target. */
-  function save(tally: () => Tally): Promise<void> {
+  function save(tally: () => ReplayCounts): Promise<void> {
     const saved = saving.then(async () => {
       if (!input.isAsExpected()) return; // it may be another dump: the file stays as the previous run left it
       savedAt = performance.now();
@@ -140,7 +140,7 @@ export function createJournal(settings: ImportSettings, target: string, input: W
     async completeDamaged() {
       await rejects?.cutOff();
       if (started && force)
-        await file?.save({ run, tally: emptyTally(), last: null, read: nothing, rejectsBytes: 0 });
+        await file?.save({ run, tally: emptyCounts(), last: null, read: nothing, rejectsBytes: 0 });
       else await file?.remove();
     },
     async close() {

@@ -6,7 +6,7 @@ import { createJournal } from "./file-journal.ts";
 import { type ImportOptions, type ImportProgress, parseImportOptions } from "./import-options.ts";
 import { watchInput } from "./input.ts";
 import { createChecks, createTimeReader } from "./replay/classify.ts";
-import { type Ledger, openLedger } from "./replay/ledger.ts";
+import { createCounter, type Ledger } from "./replay/ledger.ts";
 import { oldestFirst as sortOldestFirst } from "./replay/oldest-first.ts";
 import { createProgress } from "./replay/progress.ts";
 import { replay } from "./replay/replay.ts";
@@ -70,7 +70,7 @@ export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
     ? sortOldestFirst(readable.batches, createTimeReader(checks))
     : readable.batches;
   const journal = createJournal(settings, kindOf(target), watched);
-  let ledger = openLedger();
+  let ledger = createCounter();
   const { bytesRead } = watched;
   const total = () => ledger.total();
   const progress = createProgress({
@@ -84,7 +84,7 @@ export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
   let interrupted = false;
   try {
     await journal.open();
-    ledger = openLedger(journal.tally);
+    ledger = createCounter(journal.tally);
     await replay(journal.unsettled(records), {
       checks,
       openSink,
@@ -97,7 +97,7 @@ export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
     else await journal.completeDamaged();
   } catch (error) {
     interrupted = isReason(error, signal);
-    await journal.interrupt(ledger.tally).catch((err: unknown) => {
+    await journal.interrupt(ledger.report).catch((err: unknown) => {
       logger.error(
         { err },
         "The checkpoint file could not be written: the next run continues from the last one.",
@@ -120,7 +120,7 @@ export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
     forms: [...dump.forms],
     bytesRead: bytesRead(),
     resumedAfter: journal.tally?.ledger.read ?? 0,
-    ...ledger.tally(),
+    ...ledger.report(),
     damage,
   };
 }

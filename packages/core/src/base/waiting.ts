@@ -14,7 +14,7 @@ export function andThen<T, Result>(
 }
 
 /** Calls `done` with the result of `work`, or `failed` with what it threw: synchronously, unless `work` returns a promise. */
-export function attempt<T, Result>(
+export function tryThen<T, Result>(
   work: () => Awaitable<T>,
   done: (result: T) => Result,
   failed: (error: unknown) => Result,

@@ -3,7 +3,7 @@ import { WebhookError } from "../base/errors.ts";
 import type { Logger } from "../base/logger.ts";
 import { suggest } from "../base/options.ts";
 import { outcomeFields } from "../base/trace.ts";
-import { attempt } from "../base/waiting.ts";
+import { tryThen } from "../base/waiting.ts";
 import type { Catalog } from "../event/catalog.ts";
 import type { WebhookEvent } from "../event/event.ts";
 import type { DispatchOutcome } from "./event-outcome.ts";
@@ -45,7 +45,7 @@ export function createDispatcher<Data>(handlers: Handlers<Data, never>, catalog:
   }
 
   function callHandler(event: WebhookEvent, context: HandlerContext): Awaitable<DispatchOutcome> {
-    return attempt(() => handlerOf(event.type)?.(event, context), outcomeOf, failed);
+    return tryThen(() => handlerOf(event.type)?.(event, context), outcomeOf, failed);
   }
 
   return {

@@ -1,5 +1,5 @@
 import type { Awaitable } from "../base/awaitable.ts";
-import { attempt, unref } from "../base/waiting.ts";
+import { tryThen, unref } from "../base/waiting.ts";
 import type { EventKey } from "../event/event.ts";
 import type { EventOutcome, UndoneOutcome } from "../handle/event-outcome.ts";
 import { type HandlerLease, type LoopWatch, lostLease } from "../handle/run-handler.ts";
@@ -84,7 +84,7 @@ export type StoreUnavailable = Extract<EventOutcome, { code: "store_unavailable"
 
 /** Calls the store and returns its answer, or `store_unavailable` when it fails. Synchronous if the store is. */
 export function callStore<T>(call: () => Awaitable<T>): Awaitable<{ readonly answer: T } | StoreUnavailable> {
-  return attempt<T, { readonly answer: T } | StoreUnavailable>(call, (answer) => ({ answer }), unavailable);
+  return tryThen<T, { readonly answer: T } | StoreUnavailable>(call, (answer) => ({ answer }), unavailable);
 }
 
 export function unavailable(error: unknown): StoreUnavailable {

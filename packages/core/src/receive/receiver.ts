@@ -2,7 +2,7 @@ import type { Awaitable } from "../base/awaitable.ts";
 import { safeLogger } from "../base/logger.ts";
 import { checkArguments } from "../base/options.ts";
 import { createStage, outcomeFields, type Stage, type StageMessage } from "../base/trace.ts";
-import { andThen, attempt, isPromise, startDeadline } from "../base/waiting.ts";
+import { andThen, isPromise, startDeadline, tryThen } from "../base/waiting.ts";
 import type { Catalog } from "../event/catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 import { type HeaderReader, headerReader, headerText, readSignedHeaders } from "../verify/headers.ts";
@@ -115,7 +115,7 @@ export function receiverWith<Data, Tx>(
   function runInTime(delivery: Delivery, seen: Seen, startedAt: number): Awaitable<Outcome> {
     const deadline = startDeadline(deadlineMs, startedAt);
     inFlight += 1;
-    const running = attempt(() => runPipeline(delivery, seen, deadline.signal), ended, failed);
+    const running = tryThen(() => runPipeline(delivery, seen, deadline.signal), ended, failed);
     if (!isPromise(running)) return running;
     return deadline.before(running).then((outcome) => {
       if (outcome !== undefined) return outcome;

@@ -1,5 +1,5 @@
 import type { Position, RawRecord } from "../dump/record.ts";
-import type { Fate, Tally } from "./ledger.ts";
+import type { Fate, ReplayCounts } from "./ledger.ts";
 
 /** What became of a record. */
 export interface RecordVerdict {
@@ -21,13 +21,13 @@ export interface ReplayJournal {
   /** The name of this run. A run that continues keeps the name: `force` runs an event again once per name. */
   readonly run: string;
   /** What was counted before the run was interrupted. Pass only the records after those to the replay. */
-  readonly tally?: Tally | undefined;
+  readonly tally?: ReplayCounts | undefined;
   /** Called before each batch of events is passed to the target. Save the name here: the process may be killed right after. */
-  begin?(tally: () => Tally): Promise<void>;
+  begin?(tally: () => ReplayCounts): Promise<void>;
   /** Called with conflicts, invalid and rejected records before they are counted: NDJSON of `RejectedRecord`. */
   reject?(lines: string): Promise<void>;
   /** Called when all records up to `last` are settled and counted. `verdicts` are those since the last call, in order. */
-  settle?(last: Position, tally: () => Tally, verdicts: () => readonly RecordVerdict[]): Promise<void>;
+  settle?(last: Position, tally: () => ReplayCounts, verdicts: () => readonly RecordVerdict[]): Promise<void>;
 }
 
 /** A line of the rejects file. */

@@ -25,7 +25,7 @@ export interface Span {
 }
 
 /** The ledger of all records, and by type. Plain JSON. */
-export interface Tally {
+export interface ReplayCounts {
   readonly ledger: Ledger;
   /** How many of the stored events were done before, and run again by `force`. */
   readonly forced: number;
@@ -34,10 +34,10 @@ export interface Tally {
   readonly span: Span | null;
 }
 
-export interface OpenLedger {
+export interface Counter {
   /** @param occurredMs when the event occurred; NaN when that is not known */
   add(fate: Fate, type: string | null, occurredMs: number, isForced: boolean): void;
-  tally(): Tally;
+  report(): ReplayCounts;
   total(): Ledger;
 }
 
@@ -52,8 +52,8 @@ const typeName = /^(?!__proto__$)[\w.-]{1,128}$/;
 
 type Counts = { -readonly [Name in keyof Ledger]: number };
 
-/** Opens a ledger that continues from `start`. */
-export function openLedger(start?: Tally): OpenLedger {
+/** Counts records, from `start` on. */
+export function createCounter(start?: ReplayCounts): Counter {
   const total: Counts = { ...(start?.ledger ?? empty) };
   const types = new Map(Object.entries(start?.types ?? {}).map(([type, counts]) => [type, { ...counts }]));
   let forced = start?.forced ?? 0;
@@ -83,7 +83,7 @@ export function openLedger(start?: Tally): OpenLedger {
       if (occurredMs < fromMs) fromMs = occurredMs;
       if (occurredMs > toMs) toMs = occurredMs;
     },
-    tally: () => ({
+    report: () => ({
       ledger: { ...total },
       forced,
       types: Object.fromEntries([...types].map(([type, counts]) => [type, { ...counts }])),

@@ -7,7 +7,7 @@ import { isDeeper, isObject } from "../record/fields.ts";
 import { readBatches, untilAborted } from "./batch-stream.ts";
 import { createChecks, createTimeReader } from "./classify.ts";
 import type { ReplayJournal } from "./journal.ts";
-import { openLedger, type Tally } from "./ledger.ts";
+import { createCounter, type ReplayCounts } from "./ledger.ts";
 import { oldestFirst as sortOldestFirst } from "./oldest-first.ts";
 import { createProgress } from "./progress.ts";
 import { replay } from "./replay.ts";
@@ -15,7 +15,7 @@ import { deepest, type ReplayOptions, replayShape } from "./replay-options.ts";
 import { openSinkOf, type ReplayTarget } from "./target.ts";
 
 /** The result of a replay. Plain JSON. */
-export interface ReplayReport extends Tally {
+export interface ReplayReport extends ReplayCounts {
   /** The name of this run. A run that continues an interrupted one keeps its name. */
   readonly run: string;
   /** Nothing was changed: `stored` counts the events that would be stored or handled, and no duplicates are known. */
@@ -68,7 +68,7 @@ export async function replayRecords<Data = EsimEvents, Tx = unknown>(
   const { run } = journal;
   const checks = createChecks(settings);
   const openSink = openSinkOf(target as ReplayTarget<unknown, never>, settings);
-  const ledger = openLedger(journal.tally);
+  const ledger = createCounter(journal.tally);
   const progress = createProgress({ source, logger, run: () => run, total: ledger.total });
   let interrupted = false;
   try {
@@ -89,7 +89,7 @@ export async function replayRecords<Data = EsimEvents, Tx = unknown>(
     }
   }
   progress.end(interrupted ? "interrupted" : "complete");
-  return { run, dryRun, interrupted, ...ledger.tally() };
+  return { run, dryRun, interrupted, ...ledger.report() };
 }
 
 /** The same batches, in which a record that is nested too deeply is a fault. A dump has the same limit, or a lower one. */

@@ -5,15 +5,15 @@ import { flushingWhenLate } from "./batch-stream.ts";
 import { type Checks, type Classified, createClassifier } from "./classify.ts";
 import { createInOrder } from "./in-order.ts";
 import { type RecordVerdict, type ReplayJournal, rejectLine } from "./journal.ts";
-import type { OpenLedger } from "./ledger.ts";
-import type { OpenSink, Verdict } from "./sink.ts";
+import type { Counter } from "./ledger.ts";
+import type { SinkOpener, Verdict } from "./sink.ts";
 
 /** The parts of a replay. */
 export interface Replay {
   readonly checks: Checks;
-  readonly openSink: OpenSink<unknown>;
+  readonly openSink: SinkOpener<unknown>;
   readonly journal: ReplayJournal;
-  readonly ledger: OpenLedger;
+  readonly ledger: Counter;
   readonly signal: AbortSignal | undefined;
   /** Called often. */
   readonly onProgress: () => void;
@@ -43,7 +43,7 @@ export async function replay(
 
   async function take({ items }: Batch): Promise<readonly Verdict[]> {
     if (items.length === 0) return [];
-    await journal.begin?.(ledger.tally);
+    await journal.begin?.(ledger.report);
     return sink.take(items).catch((error: unknown) => {
       signal?.throwIfAborted(); // an error of an aborted replay does not matter
       throw stopped(error);
@@ -64,7 +64,7 @@ export async function replay(
       ledger.add(verdict.fate, record.type, record.occurredMs, verdict.isForced ?? false);
     }
     const { position } = records.at(-1) as Classified<unknown>; // no batch is empty
-    await journal.settle?.(position, ledger.tally, () =>
+    await journal.settle?.(position, ledger.report, () =>
       settled.map(({ record, verdict }) => verdictOn(record, verdict)),
     );
     onProgress();

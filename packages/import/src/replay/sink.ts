@@ -36,7 +36,7 @@ export interface Sink<Item> {
  * Opens a sink for the run of this name. Mistakes in the set-up are reported earlier, when this function is created, except
  * `source_unknown`: only the target itself knows whose events it holds.
  */
-export type OpenSink<Item> = (run: string) => Promise<Sink<Item>>;
+export type SinkOpener<Item> = (run: string) => Promise<Sink<Item>>;
 
 export const stored: Verdict = { fate: "stored" };
 

@@ -16,7 +16,7 @@ import { createEventReader, describePaths } from "../record/read-event.ts";
 import { intoInbox } from "./into-inbox.ts";
 import { intoProcessor } from "./into-processor.ts";
 import { isRerunMark } from "./rerun-store.ts";
-import { type OpenSink, type Sink, type SinkSettings, stored } from "./sink.ts";
+import { type Sink, type SinkOpener, type SinkSettings, stored } from "./sink.ts";
 
 /** Where events go: an inbox, handlers, or a processor. */
 // NoInfer is not around the union, as in core's Target: editors would complete no event types
@@ -26,11 +26,14 @@ export type ReplayTarget<Data, Tx> =
   | NoInfer<Processor<Data>>;
 
 /** The sink for this target. Throws `invalid_option` or `unknown_event_type` for a mistake in the set-up. */
-export function openSinkOf(target: ReplayTarget<unknown, never>, settings: SinkSettings): OpenSink<unknown> {
+export function openSinkOf(
+  target: ReplayTarget<unknown, never>,
+  settings: SinkSettings,
+): SinkOpener<unknown> {
   const { dryRun, store, source, newSource } = settings;
   const readEvent = createEventReader(settings.catalog, settings.logger);
-  const opened =
-    <Item>(holder: Pick<Lifecycle, "sources">, open: (run: string) => Sink<Item>): OpenSink<Item> =>
+  const checkedOpen =
+    <Item>(holder: Pick<Lifecycle, "sources">, open: (run: string) => Sink<Item>): SinkOpener<Item> =>
     async (run) => {
       if (!newSource) await refuseUnknownSource(holder, source);
       return open(run);
@@ -38,13 +41,13 @@ export function openSinkOf(target: ReplayTarget<unknown, never>, settings: SinkS
   if (isInbox(target)) {
     refuseStore(store, "an inbox");
     const openInbox = intoInbox(target, { ...settings, readEvent });
-    return dryRun ? async () => dryRunSink(readEvent, false) : opened(target, openInbox);
+    return dryRun ? async () => dryRunSink(readEvent, false) : checkedOpen(target, openInbox);
   }
   if (isProcessor(target)) refuseStore(store, "a processor");
   const processor = isProcessor(target) ? target : processorOf(target, settings);
   return dryRun
     ? async () => dryRunSink(readEvent, true)
-    : opened(processor.store, intoProcessor(processor, settings));
+    : checkedOpen(processor.store, intoProcessor(processor, settings));
 }
 
 export function kindOf(target: unknown): "inbox" | "inline" {

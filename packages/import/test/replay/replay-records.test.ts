@@ -3,9 +3,9 @@ import { memoryStore, WebhookError } from "@esim-webhooks/core";
 import {
   type RawRecord,
   type RecordVerdict,
+  type ReplayCounts,
   type ReplayJournal,
   replayRecords,
-  type Tally,
 } from "@esim-webhooks/import";
 import { describe, expect, it } from "vitest";
 import { delivery, sumOf, watchedInbox } from "../dump.ts";
@@ -26,11 +26,11 @@ function stopper(): { readonly signal: AbortSignal; abort(): void } {
 }
 
 /** A journal in memory that lists its calls. */
-function memoryJournal(run: string, tally?: Tally) {
+function memoryJournal(run: string, tally?: ReplayCounts) {
   const calls: string[] = [];
   const rejects: string[] = [];
-  let latest: Tally | undefined;
-  const journal: Required<Omit<ReplayJournal, "tally">> & { readonly tally: Tally | undefined } = {
+  let latest: ReplayCounts | undefined;
+  const journal: Required<Omit<ReplayJournal, "tally">> & { readonly tally: ReplayCounts | undefined } = {
     run,
     tally,
     begin: async () => void calls.push("begin"),
