@@ -1,6 +1,6 @@
 import { type Backoff, limitPauses } from "../base/backoff.ts";
 import { monotonicClock } from "../base/clock.ts";
-import { type Logger, throttledLog } from "../base/logger.ts";
+import { type Logger, silentLogger, throttledLog, warnOnce } from "../base/logger.ts";
 import { type Catalog, type Issue, issueText, type Parsed, withoutValues } from "../event/catalog.ts";
 import type { WebhookEvent } from "../event/event.ts";
 import { createTypeWarning, type Dispatcher } from "../handle/dispatcher.ts";
@@ -81,6 +81,7 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
       const text = errorText(error);
       const timedOut = error instanceof HandlerTimeout && ({ reason: "timed_out" } as const);
       if (attempt >= maxAttempts) return { ...dead("failed", text), ...timedOut, error };
+      if (logger === silentLogger) warnOnce("handler_failed", `${message} ${howToSeeMore}`, error);
       logger.error({ id, type, source, attempt, err: error }, message);
       return { settlement: { ...key, state: "ready", afterMs: backoff(attempt), error: text }, ...timedOut };
     };
@@ -147,6 +148,9 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
   };
 }
 
+const howToSeeMore =
+  "Pass { logger } to createWorker: without one, this is the only warning, whatever happens to other events.";
+
 const mostIssues = 20;
 
 /** The paths of the first issues, and what was expected there. */
@@ -163,6 +167,12 @@ export function logDead(
   { settlement, reason, cause, error }: Ending,
 ): void {
   if (settlement.state !== "dead") return;
+  if (logger === silentLogger)
+    warnOnce(
+      "event_dead",
+      `An event is dead and will not be tried again (${reason}). ${howToSeeMore}`,
+      error,
+    );
   const { source, id, type, attempt } = lease.taken;
   logger.error(
     {

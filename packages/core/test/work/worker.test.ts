@@ -474,6 +474,37 @@ describe("createWorker", () => {
     expect(warned).toEqual({ types: ["esim.enabled", "esim.disabled"], blockedMs: expect.any(Number) });
   });
 
+  it("warns the process once that a handler failed, and once that an event is dead, if it has no logger", async () => {
+    const warnings = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+    onTestFinished(() => warnings.mockRestore());
+    vi.resetModules(); // once per process
+    const { createWorker } = await import("@esim-webhooks/core");
+    const { memoryInbox } = await import("@esim-webhooks/core/testing");
+    const inbox = memoryInbox();
+    await inbox.put(many(3));
+    const stop = new AbortController();
+    let calls = 0;
+    const handlers: Handlers<EsimEvents> = {
+      "*": () => {
+        if (++calls === 6) stop.abort();
+        throw new Error("out of stock");
+      },
+    };
+    await createWorker(inbox, handlers, { maxAttempts: 2, backoff: () => 0, pollMs: 5 }).run({
+      signal: stop.signal,
+    });
+    expect(warnings.mock.calls).toEqual([
+      [
+        expect.stringMatching(/^The handler failed\. Pass \{ logger \} to createWorker/),
+        expect.objectContaining({ code: "handler_failed", detail: expect.stringContaining("out of stock") }),
+      ],
+      [
+        expect.stringMatching(/^An event is dead and will not be tried again \(failed\)\. Pass \{ logger \}/),
+        expect.objectContaining({ code: "event_dead", detail: expect.stringContaining("out of stock") }),
+      ],
+    ]);
+  });
+
   describe("with a time limit", () => {
     /** Runs a worker of one event until its handler has been called `calls` times and the last result is settled. */
     async function settlesOf(
