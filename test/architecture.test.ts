@@ -19,7 +19,6 @@ const mayReadMessages = {
     "packages/cli/src/program/parser-text.ts",
     "packages/cli/src/program/shown-error.ts",
     "packages/client/src/base/bare-error.ts",
-    "packages/core/src/receive/body-intake.ts",
     "packages/client/src/http/admission.ts",
     "packages/conformance/src/inbox/inbox-workers.ts",
     "packages/core/src/receive/verifier.ts",

@@ -17,7 +17,7 @@ export async function migrate(this: CliContext, flags: MigrateFlags): Promise<vo
   else this.output.data(`Set up for this version: ${storedIn}.`);
   if (setUp.file === undefined && "dataDir" in setUp.place && flags.dataDir === undefined) {
     this.output.note(
-      "There is no config file here, so this is the default inbox. To set up a store or an inbox of your own, name it in esim-webhooks.config.ts as store or target; or set DATABASE_URL for an inbox on Postgres.",
+      "There is no config file here, so this is the default inbox. To set up a store or an inbox of your own, name it in esim-webhooks.config.ts, as target, or as store with its handlers; or set DATABASE_URL for an inbox on Postgres.",
     );
   }
 }

@@ -162,7 +162,7 @@ describe("docs/runbook.md: the database is lost", () => {
     }
 
     const ended = await follow(section, 1, backend);
-    expect(outcomes(ended)).toEqual([ok, expect.objectContaining({ code: 3 })]);
+    expect(ended.map(({ code }) => code)).toEqual([0, 3]);
     expect((await backend.stored()).sort()).toEqual([...delivered].sort());
     await backend.up();
     await backend.sandbox.advance("1h");

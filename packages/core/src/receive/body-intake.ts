@@ -1,7 +1,8 @@
+import { isUint8Array } from "node:util/types";
 import type { Awaitable } from "../base/awaitable.ts";
 import { byteBuffer } from "../base/byte-buffer.ts";
 import type { HeaderReader } from "../verify/headers.ts";
-import { bodyBytes } from "../verify/signature.ts";
+import { bodyBytes, notRaw } from "../verify/signature.ts";
 import type { BodyFault, BodyStream, Delivery } from "./delivery.ts";
 import { createHashSchedule } from "./hash-schedule.ts";
 
@@ -144,8 +145,11 @@ export function createBodyIntake({
 
   return (body, header) => {
     if (typeof body !== "function") {
-      const bytes = bytesOrFault(body);
-      return "code" in bytes ? bytes : takeBytes(bytes, Number.NaN);
+      const isRaw = typeof body === "string" || isUint8Array(body);
+      // a caller without types may pass a parsed body
+      return isRaw
+        ? takeBytes(bodyBytes(body), Number.NaN)
+        : { code: "body_consumed", hint: notRaw(body).join(" ") };
     }
     const announcedBytes = Number(header("content-length")); // NaN if there is none
     if (announcedBytes > maxBodyBytes) return tooLarge(announcedBytes);
@@ -162,15 +166,6 @@ export function createBodyIntake({
 export function freeRefused({ bytes, isOwnCopy }: WholeBody): void {
   const isWhole = bytes.byteLength === bytes.buffer.byteLength; // a short copy is a part of Node.js' pool
   if (isOwnCopy && isWhole) (bytes.buffer as ArrayBuffer).transfer(0);
-}
-
-/** The bytes of a body. Of a caller without types, it may be a parsed object, whose raw bytes are gone. */
-function bytesOrFault(body: Uint8Array | string): Uint8Array | BodyFault {
-  try {
-    return bodyBytes(body);
-  } catch (error) {
-    return { code: "body_consumed", hint: (error as Error).message };
-  }
 }
 
 const clientLeft = "the client closed the connection";

@@ -190,11 +190,15 @@ function isKeyring(secret: Secrets | Keyring): secret is Keyring {
 export function bodyBytes(body: Uint8Array | string): Uint8Array {
   if (isUint8Array(body)) return body;
   if (typeof body === "string") return Buffer.from(body, "utf8");
-  throw new WebhookError(
-    "invalid_input",
+  throw new WebhookError("invalid_input", ...notRaw(body));
+}
+
+/** The problem of a body that is neither bytes nor text, and its remedy. */
+export function notRaw(body: unknown): [problem: string, remedy: string] {
+  return [
     `A body must be a string or a Uint8Array; got ${nameOf(body)}.`,
     "Pass the raw bytes as received: a parsed body has other bytes than the signed ones.",
-  );
+  ];
 }
 
 function nameOf(value: unknown): string {
