@@ -1,6 +1,5 @@
+import { masked, maskSecrets } from "@esim-webhooks/core/kit";
 import { maskEvent, maskJson } from "../masking/mask-event.ts";
-import { maskSecrets } from "../masking/mask-secrets.ts";
-import { masked } from "../masking/mask-text.ts";
 import { shortened } from "../terminal/text.ts";
 
 /** What is no personal data in the records of the API that is about the client itself. */

@@ -1,4 +1,4 @@
-import { maskSecrets } from "../masking/mask-secrets.ts";
+import { maskSecrets } from "@esim-webhooks/core/kit";
 import { messageWithCause } from "../program/error-text.ts";
 import { errorCodeOf } from "../program/exit-code.ts";
 

@@ -1,5 +1,6 @@
 import type { InboxAdmin, InboxFilter, InboxRow } from "@esim-webhooks/core";
-import { masked, maskText } from "../masking/mask-text.ts";
+import { masked } from "@esim-webhooks/core/kit";
+import { maskText } from "../masking/mask-text.ts";
 import type { CliContext } from "../program/context.ts";
 import { printable } from "../program/printable.ts";
 import { ago, count } from "../terminal/quantities.ts";

@@ -1,5 +1,6 @@
+import { masked } from "@esim-webhooks/core/kit";
 import { shortened } from "../terminal/text.ts";
-import { masked, maskText } from "./mask-text.ts";
+import { maskText } from "./mask-text.ts";
 
 // opaque references of the API: not personal data, and an operator needs them to investigate
 const references: ReadonlySet<string> = new Set([

@@ -1,6 +1,6 @@
 import type * as util from "node:util";
+import { maskSecrets } from "@esim-webhooks/core/kit";
 import type { CommandContext } from "@stricli/core";
-import { maskSecrets } from "../masking/mask-secrets.ts";
 import { printableJson, printableLines } from "./printable.ts";
 
 /** The part of the process that commands use. A command that finds a problem sets `exitCode`. */

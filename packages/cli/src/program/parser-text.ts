@@ -1,3 +1,4 @@
+import { maskSecrets } from "@esim-webhooks/core/kit";
 import {
   type ApplicationText,
   ArgumentParseError,
@@ -8,7 +9,6 @@ import {
   UnsatisfiedFlagError,
   UnsatisfiedPositionalError,
 } from "@stricli/core";
-import { maskSecrets } from "../masking/mask-secrets.ts";
 import { describeError } from "./error-text.ts";
 import { printable } from "./printable.ts";
 

@@ -1,11 +1,11 @@
 import { once } from "node:events";
+import { maskSecrets } from "@esim-webhooks/core/kit";
 import {
   type DeliveryAttempt,
   type Sandbox,
   type SandboxOptions,
   startSandbox,
 } from "@esim-webhooks/sandbox";
-import { maskSecrets } from "../masking/mask-secrets.ts";
 import type { CliContext, Output } from "../program/context.ts";
 import { explained } from "../program/explained.ts";
 import { printable } from "../program/printable.ts";

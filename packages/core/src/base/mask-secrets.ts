@@ -1,4 +1,5 @@
-const masked = "•••";
+/** Replaces what is masked. */
+export const masked = "•••";
 
 const secretNames = "passw(?:or)?d|passphrase|pwd|secret|token|api[_-]?key";
 const secretName = new RegExp(`(?:${secretNames})$`, "i");
@@ -16,16 +17,22 @@ const user = /[^:/?#[]*:/y;
 const ownVariables = ["ESIM_CLIENT_SECRET", "ESIM_WEBHOOK_SECRET"];
 /** A shorter value may be a word of a message. */
 const shortestOwn = 8;
-const ownSecrets = ownVariables
-  .flatMap((name) => process.env[name]?.trim().split(/\s+/) ?? [])
-  .filter((value) => value.length >= shortestOwn);
+let known: readonly string[] | undefined;
+
+/** Read once: at the first call, since not every runtime has variables while a module is loaded. */
+function ownSecrets(): readonly string[] {
+  known ??= ownVariables
+    .flatMap((name) => process.env[name]?.trim().split(/\s+/) ?? [])
+    .filter((value) => value.length >= shortestOwn);
+  return known;
+}
 
 /**
  * Masks the secrets that a text quotes: passwords of URLs and of connection strings, values with the name of a password, a secret, a
  * token or an API key, authorization headers, signing secrets, and the values of our own variables.
  */
 export function maskSecrets(text: string): string {
-  return ownSecrets
+  return ownSecrets()
     .reduce((shown, secret) => shown.replaceAll(secret, masked), text)
     .replace(namedSecret, `$1${masked}`)
     .replace(authorization, `$1 ${masked}`)
