@@ -58,20 +58,31 @@ export type { Reply } from "./receive/reply.ts";
 export type { Target } from "./receive/target.ts";
 export type { Secret } from "./receive/verifier.ts";
 export type { Claim, DedupeStore, StoreCapabilities, Transacted } from "./store/dedupe-store.ts";
+export type { AttemptReport, FailedAttempt } from "./store/history.ts";
 export type { Inbox, Rerunnable } from "./store/inbox.ts";
 export type {
+  GaugeCount,
   InboxAdmin,
   InboxFilter,
+  InboxGauges,
   InboxPage,
   InboxRow,
   InboxState,
   InboxStats,
   RedriveFilter,
   StoredEvent,
+  WorkerPresence,
 } from "./store/inbox-admin.ts";
 export type { InboxEntry, Replay } from "./store/inbox-entry.ts";
 export type { InboxOptions, LaneOf } from "./store/inbox-options.ts";
-export type { InboxLease, InboxQueue, Settlement, TakenEvent, TakeOptions } from "./store/inbox-queue.ts";
+export type {
+  InboxLease,
+  InboxQueue,
+  Settlement,
+  TakenEvent,
+  TakeOptions,
+  WorkerReport,
+} from "./store/inbox-queue.ts";
 export type { InboxCapabilities, InboxRole, InboxRoleName } from "./store/inbox-role.ts";
 export type { InboxWriter, PutResult } from "./store/inbox-writer.ts";
 export type { Lifecycle } from "./store/lifecycle.ts";

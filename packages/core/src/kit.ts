@@ -38,6 +38,7 @@ export type { EncodedEntry } from "./store/entry-codec.ts";
 export { decodeEntry, encodeEntry } from "./store/entry-codec.ts";
 export type { KeptError } from "./store/error-text.ts";
 export { frameStart, framesOf, readErrorText, stackText } from "./store/error-text.ts";
+export { encodeAttempt, leaseEnded, mostAttempts, readHistory, withAttempt } from "./store/history.ts";
 export type { InboxRoles } from "./store/inbox.ts";
 export { hasRole, inboxEntry, putEntries } from "./store/inbox.ts";
 export type {
@@ -50,11 +51,13 @@ export type {
   LatestRecord,
   StateRecord,
 } from "./store/inbox-copy.ts";
-export { checkEntry, checkRerun, occurredAtMs } from "./store/inbox-entry.ts";
+export { checkEntry, checkRerun, occurredAtMs, subjectOf } from "./store/inbox-entry.ts";
 export type { InboxSettings } from "./store/inbox-options.ts";
 export { inboxShape, laneReader } from "./store/inbox-options.ts";
+export { noteDeliveries } from "./store/last-delivery.ts";
 export type { ListCursor } from "./store/list-cursor.ts";
 export { readCursor, writeCursor } from "./store/list-cursor.ts";
+export { workerGoneMs } from "./store/memory-workers.ts";
 export type { PurgeClock, Purger, PurgeSteps } from "./store/purger.ts";
 export { createPurger, safePurge } from "./store/purger.ts";
 export { checkStateName, encodeState } from "./store/state-store.ts";

@@ -16,8 +16,9 @@ import { type ReceiveMessage, receiveStage } from "./receive/receiver.ts";
 import { type VerifyMessage, verifyStage } from "./receive/verifier.ts";
 import { type PutMessage, putStage } from "./store/inbox.ts";
 
-export type { StageMessage } from "./base/trace.ts";
-export type { FailureReason } from "./handle/stages.ts";
+export type { StageMessage, TraceSource } from "./base/trace.ts";
+export { setTraceSource } from "./base/trace.ts";
+export type { FailureReason } from "./store/history.ts";
 export type {
   HandleMessage,
   ProcessMessage,

@@ -448,7 +448,11 @@ describe("a worker that is observed", () => {
       let taken = [{ ...lease, type: "esim.faulted", body, receivedAt: new Date(), attempt: 1 }];
       return {
         take: async (options) => {
-          const events = taken.map((one) => ({ ...one, waitedMs: 0, replayed: false, ...change }));
+          const events = taken.map((one) => ({
+            ...one,
+            ...{ waitedMs: 0, replayed: false, dueForMs: 0, trace: null },
+            ...change,
+          }));
           taken = [];
           return events.length > 0 ? events : take(options);
         },

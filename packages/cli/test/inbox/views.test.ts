@@ -29,6 +29,12 @@ function row(fields: Partial<StoredEvent> = {}): StoredEvent {
     conflicts: 0,
     body: Buffer.from(JSON.stringify(body)),
     replay: null,
+    subject: null,
+    key: null,
+    trace: null,
+    takenAt: null,
+    settledAt: null,
+    history: [],
     ...fields,
   };
 }

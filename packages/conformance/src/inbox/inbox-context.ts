@@ -155,6 +155,8 @@ export function takingOnly(inbox: Inbox, only: readonly string[]): InboxQueue {
     purge: (limit) => inbox.purge(limit),
     count: (filter) => inbox.count(filter),
     stats: () => inbox.stats(),
+    gauges: () => inbox.gauges(),
+    workers: () => inbox.workers(),
     ...(transact && { transact: (lease, work) => transact.call(inbox, lease, work) }),
   };
   return queue;

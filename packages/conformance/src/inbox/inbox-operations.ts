@@ -128,7 +128,8 @@ export const inboxOperations: readonly InboxScenario[] = [
         await stored(inbox, entry);
         const { rows } = await inbox.list({ source: events.source, ids: ["a"] });
         const { body, stack, ...row } = (await inbox.get(entry)) ?? ({} as Partial<StoredEvent>);
-        assert.deepEqual(rows, [row]);
+        const { subject, key, trace, takenAt, settledAt, history, ...listed } = row;
+        assert.deepEqual(rows, [listed]);
         assert.equal(stack, null);
         assert.deepEqual(Buffer.from(body ?? []), Buffer.from(entry.body));
       }),

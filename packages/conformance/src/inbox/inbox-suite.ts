@@ -5,6 +5,7 @@ import type { OpenStore } from "../store/store-context.ts";
 import type { StoreServer } from "../store/store-faults.ts";
 import { type InboxNeed, type InboxScenario, type OpenInbox, withInbox } from "./inbox-context.ts";
 import { inboxFaults } from "./inbox-faults.ts";
+import { gaugesInLanes, inboxHistory } from "./inbox-history.ts";
 import { inboxInline } from "./inbox-inline.ts";
 import { inboxLanes } from "./inbox-lanes.ts";
 import { inboxOperations } from "./inbox-operations.ts";
@@ -31,6 +32,7 @@ const scenarios: readonly InboxScenario[] = [
   ...inboxUnhandled,
   ...inboxReplays,
   ...inboxOperations,
+  ...inboxHistory,
   ...inboxWorkers,
   ...inboxSuspects,
 ];
@@ -38,7 +40,7 @@ const scenarios: readonly InboxScenario[] = [
 const operations: Readonly<Record<InboxRoleName, readonly (keyof Inbox)[]>> = {
   writer: ["put"],
   queue: ["take", "extend", "settle", "purge"],
-  admin: ["stats", "count", "list", "get", "redrive", "purgeDead"],
+  admin: ["stats", "gauges", "workers", "count", "list", "get", "redrive", "purgeDead"],
   rerun: ["rerun"],
 };
 
@@ -71,7 +73,12 @@ export function inboxSuite(name: string, options: InboxSuiteOptions, runner?: Ru
       ));
     for (const [sentence, , run] of possible(scenarios)) it(sentence, () => run(open));
     if (capabilities.ordered)
-      for (const [sentence, , run] of possible([...inboxLanes, ...suspectsInLanes, ...workersInLanes]))
+      for (const [sentence, , run] of possible([
+        ...inboxLanes,
+        ...suspectsInLanes,
+        ...workersInLanes,
+        ...gaugesInLanes,
+      ]))
         it(sentence, () => run(open));
     if (openStore !== undefined)
       for (const [sentence, , run] of possible(inboxInline)) it(sentence, () => run(open, openStore));

@@ -108,6 +108,34 @@ export function outcomeFields<Code extends string>(outcome: {
   return "error" in outcome ? { outcome: code, error: outcome.error } : { outcome: code };
 }
 
+/** Returns the `traceparent` of the current span (W3C Trace Context), if there is one. */
+export type TraceSource = () => string | undefined;
+
+const longestTrace = 55; // of a traceparent
+
+let traceSource: TraceSource | undefined;
+
+/**
+ * Sets the function that gives what an inbox stores as the `trace` of an event, for all receivers and imports of this process. A worker
+ * can then link its span to that of the delivery. Undefined removes it. What it returns is ignored if it has more than 55 characters,
+ * and so is what it throws.
+ */
+export function setTraceSource(source: TraceSource | undefined): void {
+  traceSource = source;
+}
+
+/** What the trace source returns now. */
+export function currentTrace(): string | undefined {
+  try {
+    const trace: unknown = traceSource?.();
+    return typeof trace === "string" && /^[\x21-\x7e]+$/.test(trace) && trace.length <= longestTrace
+      ? trace
+      : undefined;
+  } catch {
+    return undefined; // tracing never fails a delivery
+  }
+}
+
 /** A plain channel, for facts that have no duration. Publish only while it `hasSubscribers`. */
 export function createNotice<Message>(name: string): Channel<unknown, Message> {
   return channel(prefix + name) as Channel<unknown, Message>;

@@ -14,8 +14,11 @@ import { handleStage } from "./stages.ts";
 export interface Dispatcher {
   /** Whether a handler takes this event type, which may be one that the catalog does not have. */
   handles(type: string): boolean;
-  /** Runs the handler of the event's type. Never throws or rejects: that becomes the outcome `failed`. */
-  dispatch(event: WebhookEvent, context: HandlerContext): Awaitable<DispatchOutcome>;
+  /**
+   * Runs the handler of the event's type. Never throws or rejects: that becomes the outcome `failed`. `waitMs` is for `observe`: how
+   * long the event was due before a worker took it.
+   */
+  dispatch(event: WebhookEvent, context: HandlerContext, waitMs?: number): Awaitable<DispatchOutcome>;
 }
 
 /** Checks the handlers against the catalog. Throws `unknown_event_type`, suggesting the nearest name. */
@@ -44,7 +47,11 @@ export function createDispatcher<Data>(handlers: Handlers<Data, never>, catalog:
     return known.get(type) ?? mostSpecific(type);
   }
 
-  function callHandler(event: WebhookEvent, context: HandlerContext): Awaitable<DispatchOutcome> {
+  function callHandler(
+    event: WebhookEvent,
+    context: HandlerContext,
+    _waitMs: number | undefined,
+  ): Awaitable<DispatchOutcome> {
     return tryThen(() => handlerOf(event.type)?.(event, context), outcomeOf, failed);
   }
 
@@ -66,8 +73,12 @@ function failed(error: unknown): DispatchOutcome {
   return { code: "failed", error };
 }
 
-function factsOf({ id, type }: WebhookEvent, { source, attempt, replayed }: HandlerContext) {
-  return { source, id, type, attempt, replayed };
+function factsOf(
+  { id, type }: WebhookEvent,
+  { source, attempt, replayed, receivedAt }: HandlerContext,
+  waitMs: number | undefined,
+) {
+  return { source, id, type, attempt, replayed, receivedAt, ...(waitMs !== undefined && { waitMs }) };
 }
 
 function readHandlers(handlers: unknown): Map<string, Handler<WebhookEvent>> {

@@ -24,6 +24,8 @@ export interface ContextFacts {
   readonly attempt: number;
   readonly receivedAt: Date;
   readonly replayed: boolean;
+  /** For how long it was due before a worker took it, in ms. */
+  readonly dueForMs?: number;
 }
 
 /** What became of a handler: `lease_lost` if it was not started. */
@@ -46,8 +48,8 @@ export function createRunHandler(dispatcher: Dispatcher, watch: LoopWatch, logge
     const calledAt = performance.now();
     if (lease.heldUntil <= calledAt) return { code: "lease_lost" };
     const { id, type } = event;
-    const { source, attempt, receivedAt, replayed } = facts;
-    const outcome = dispatcher.dispatch(event, {
+    const { source, attempt, receivedAt, replayed, dueForMs } = facts;
+    const context = {
       signal: lease.signal,
       attempt,
       source,
@@ -55,7 +57,8 @@ export function createRunHandler(dispatcher: Dispatcher, watch: LoopWatch, logge
       replayed,
       logger: logger.child === undefined ? logger : childOf(logger, { id, type, source }),
       tx,
-    });
+    };
+    const outcome = dispatcher.dispatch(event, context, dueForMs);
     watch.expectedAt(calledAt, () => [type]); // warns if the call itself took long
     return outcome;
   };

@@ -1,6 +1,7 @@
 import type { Channel } from "node:diagnostics_channel";
 import { createNotice, createStage, type Stage, type StageMessage } from "../base/trace.ts";
 import type { EventKey } from "../event/event.ts";
+import type { FailureReason } from "../store/history.ts";
 import type { DispatchOutcome, EventOutcome } from "./event-outcome.ts";
 
 /** A worker's call of the inbox's `take`. On `tracing:esim-webhooks:take:*`. */
@@ -44,21 +45,14 @@ export interface HandleMessage extends EventKey, StageMessage {
   readonly attempt: number;
   /** True when the event comes from an import, not from the sender. */
   readonly replayed: boolean;
+  /** When the event was accepted. */
+  readonly receivedAt: Date;
+  /** For how long the event was due before a worker took it, in ms. Absent when a processor handles it as it arrives. */
+  readonly waitMs?: number;
   readonly outcome: DispatchOutcome["code"];
 }
 
 export const handleStage: Stage<HandleMessage> = createStage("handle", "failed");
-
-/**
- * Why an attempt failed.
- * - `invalid`: its body does not match its schema, or is not an envelope
- * - `unhandled`: it has no handler, and its queue has no state for that (BullMQ)
- * - `failed`: its handler, or a schema of the catalog, threw at the last attempt
- * - `retry_later`: its handler asked for retries for longer than the worker's `maxWaitMs`
- * - `timed_out`: its handler did not end within its time limit; the event is dead if this was the last attempt
- * - `attempts`: its worker ended, or the inbox did not answer, at every attempt
- */
-export type FailureReason = "invalid" | "unhandled" | "failed" | "retry_later" | "timed_out" | "attempts";
 
 /** The end of a lease or a claim on an event. On `esim-webhooks:settle`, once the store has answered or was given up. */
 export interface SettleMessage extends EventKey {
@@ -80,12 +74,23 @@ export interface SettleMessage extends EventKey {
   readonly outcome: "done" | "unhandled" | "retry" | "dead" | "given_back" | "lost" | "store_unavailable";
   /** How long a worker waits before the next try, in ms. */
   readonly afterMs?: number;
-  /** Why the event is dead, or that its handler ran too long. */
+  /** Why the attempt failed. */
   readonly reason?: FailureReason;
+  /** When the event was accepted. */
+  readonly receivedAt: Date;
+  /** From `receivedAt` to this end, in ms, by the clock of this machine. */
+  readonly ageMs: number;
+  /** For how long the event was due before the worker took it, in ms. Absent if a processor had it. */
+  readonly waitMs?: number;
   /** From the take or the claim to this end, in ms. */
   readonly durationMs: number;
   /** Why the store could not store the result; if the event is dead, what was thrown at the last attempt. */
   readonly error?: unknown;
+}
+
+/** For `ageMs`: 0 for an event that another machine's clock received in the future. */
+export function ageOf(receivedAt: Date): number {
+  return Math.max(0, Date.now() - receivedAt.getTime());
 }
 
 export const settleNotice: Channel<unknown, SettleMessage> = createNotice("settle");

@@ -10,6 +10,7 @@ export interface HeldClaim extends HandlerLease {
   readonly key: EventKey;
   readonly type: string;
   readonly attempt: number;
+  readonly receivedAt: Date;
   readonly token: string;
   readonly leaseMs: number;
   /** When it was requested, by `performance.now()`. The lease began at this time or later. */

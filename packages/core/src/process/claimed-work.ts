@@ -15,7 +15,7 @@ import {
   transacted,
   watchLoop,
 } from "../handle/run-handler.ts";
-import { type SettleMessage, settleNotice } from "../handle/stages.ts";
+import { ageOf, type SettleMessage, settleNotice } from "../handle/stages.ts";
 import type { Claim, DedupeStore } from "../store/dedupe-store.ts";
 import { callStore, type HeldClaim, keepLease, type StoreUnavailable, unavailable } from "./claim.ts";
 import { createPendingMarks } from "./pending-marks.ts";
@@ -89,13 +89,14 @@ export function createClaimedWork(
     key: EventKey,
     token: string,
     askedAt: number,
-    { attempt = 1, fingerprint, isLastAttempt }: Provenance,
+    { attempt = 1, receivedAt = new Date(clock.now()), fingerprint, isLastAttempt }: Provenance,
   ): HeldClaim {
     const controller = new AbortController();
     return {
       key,
       type,
       attempt,
+      receivedAt,
       token,
       leaseMs,
       askedAt,
@@ -119,10 +120,11 @@ export function createClaimedWork(
 
   function run(
     event: WebhookEvent,
-    { attempt = 1, receivedAt = new Date(clock.now()), replayed = false }: Provenance,
+    { replayed = false }: Provenance,
     held: HeldClaim,
   ): Awaitable<Ran | StoreUnavailable> {
-    const facts = { source: held.key.source, attempt, receivedAt, replayed };
+    const { key, attempt, receivedAt } = held;
+    const facts = { source: key.source, attempt, receivedAt, replayed };
     const { transact } = store;
     return transact === undefined
       ? andThen(runHandler(event, facts, held, undefined), ranAlone)
@@ -245,9 +247,20 @@ function wasLastAttempt({ isLastAttempt }: HeldClaim, outcome: UndoneOutcome): b
   }
 }
 
-function publish({ key, type, attempt, askedAt }: HeldClaim, ending: Ending): void {
+function publish({ key, type, attempt, receivedAt, askedAt }: HeldClaim, ending: Ending): void {
   if (!settleNotice.hasSubscribers) return;
   const { source, id } = key;
   const durationMs = performance.now() - askedAt;
-  settleNotice.publish({ source, id, type, by: "processor", attempt, ...ending, durationMs });
+  const ageMs = ageOf(receivedAt);
+  settleNotice.publish({
+    source,
+    id,
+    type,
+    by: "processor",
+    attempt,
+    ...ending,
+    durationMs,
+    receivedAt,
+    ageMs,
+  });
 }

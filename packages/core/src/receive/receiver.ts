@@ -106,7 +106,7 @@ export function receiverWith<Data, Tx>(
         seen.id = proof.id;
         const parsed = catalog.parse(proof.id, body.bytes);
         if (parsed.type !== null) seen.type = parsed.type;
-        return accept({ parsed, id: proof.id, body: body.bytes, source, receivedAt, signal });
+        return accept({ parsed, id: proof.id, body: body.bytes, source, receivedAt, key: proof.key, signal });
       });
     });
   }

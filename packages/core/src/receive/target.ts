@@ -22,6 +22,8 @@ export interface Accepted<Data> {
   readonly body: Uint8Array;
   readonly source: string;
   readonly receivedAt: Date;
+  /** The fingerprint of the key that verified it. */
+  readonly key: string;
   /** Aborts at the deadline of the answer. */
   readonly signal: AbortSignal;
 }
@@ -69,9 +71,9 @@ const storedAs: Readonly<Record<PutResult, StoredOutcome>> = {
 
 /** Stores unknown, unhandled and invalid events too: the worker decides about them. */
 function acceptInto<Data>(inbox: Pick<InboxWriter, "put">): Accept<Data> {
-  return async ({ parsed, id, body, source, receivedAt }) => {
+  return async ({ parsed, id, body, source, receivedAt, key }) => {
     try {
-      const [result] = await putEntries(inbox, [inboxEntry(parsed, { source, id, body, receivedAt })]);
+      const [result] = await putEntries(inbox, [inboxEntry(parsed, { source, id, body, receivedAt, key })]);
       return storedAs[result as PutResult]; // one entry, so one result
     } catch (error) {
       return { code: "store_unavailable", error };

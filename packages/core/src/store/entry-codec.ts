@@ -13,6 +13,8 @@ export interface EncodedEntry {
   /** An ISO 8601 time in UTC, such as `2026-01-31T12:00:00.000Z`. */
   readonly receivedAt: string;
   readonly replay?: Replay;
+  readonly key?: string;
+  readonly trace?: string;
 }
 
 /**
@@ -21,7 +23,7 @@ export interface EncodedEntry {
  */
 export function encodeEntry(entry: InboxEntry): EncodedEntry {
   checkCodable(entry);
-  const { source, id, type, event, body, receivedAt, replay } = entry;
+  const { source, id, type, event, body, receivedAt, replay, key, trace } = entry;
   return {
     source,
     id,
@@ -30,12 +32,14 @@ export function encodeEntry(entry: InboxEntry): EncodedEntry {
     body: Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("base64"),
     receivedAt: receivedAt.toISOString(),
     ...(replay && { replay }),
+    ...(key !== undefined && { key }),
+    ...(trace !== undefined && { trace }),
   };
 }
 
 /** Restores an entry that `encodeEntry` encoded. Throws `invalid_input` for anything else. */
 export function decodeEntry(json: unknown): InboxEntry {
-  const { source, id, type, event, body, receivedAt, replay } = fieldsOf(json, "The value");
+  const { source, id, type, event, body, receivedAt, replay, key, trace } = fieldsOf(json, "The value");
   const entry: InboxEntry = {
     source: isText(source) ? source : refuse("source", "a string"),
     id: isText(id) ? id : refuse("id", "a string"),
@@ -44,6 +48,8 @@ export function decodeEntry(json: unknown): InboxEntry {
     body: readBody(body),
     receivedAt: readTime(receivedAt),
     ...(replay !== undefined && { replay: readReplay(replay) }),
+    ...(key !== undefined && { key: isText(key) ? key : refuse("key", "a string") }),
+    ...(trace !== undefined && { trace: isText(trace) ? trace : refuse("trace", "a string") }),
   };
   checkCodable(entry);
   return entry;

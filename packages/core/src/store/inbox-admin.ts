@@ -1,4 +1,5 @@
 import type { EventKey } from "../event/event.ts";
+import type { FailedAttempt } from "./history.ts";
 import type { Replay } from "./inbox-entry.ts";
 import type { InboxRole } from "./inbox-role.ts";
 
@@ -45,8 +46,20 @@ export interface InboxRow extends EventKey {
   readonly replay: Replay | null;
 }
 
-/** An event with its body and the stack of its last error. */
+/** An event with its body, and what is known about its attempts. */
 export interface StoredEvent extends InboxRow {
+  /** What the event is about: its `esimReference`. Null: it has none, or its body is not an envelope. */
+  readonly subject: string | null;
+  /** The fingerprint of the key that verified it, such as `key:1a2b3c4d`. Null: an import stored it, or an earlier version. */
+  readonly key: string | null;
+  /** The `traceparent` of the request that stored it, if there is a trace source. */
+  readonly trace: string | null;
+  /** When a worker first took it, since it was stored or run again. */
+  readonly takenAt: Date | null;
+  /** When it became done, unhandled or dead. Null for ready and leased events. */
+  readonly settledAt: Date | null;
+  /** Its last ten failed attempts, oldest first. */
+  readonly history: readonly FailedAttempt[];
   /** The frames of what its last attempt threw, a line each. Null: nothing was thrown, or its stack is not known. */
   readonly stack: string | null;
   /** Null once the event is done, unless bodies are kept. */
@@ -75,9 +88,57 @@ export interface InboxStats {
   readonly lastReceivedAt: Date | null;
 }
 
+/** The counts of `gauges()`. */
+export type GaugeCount = "ready" | "waiting" | "leased" | "unhandled" | "dead";
+
+/** What to alert on, read from indexes alone: it costs the same with ten events and with a million. */
+export interface InboxGauges {
+  /**
+   * - `ready`: due
+   * - `waiting`: due later: a failed attempt, or `retryLater`
+   * - `leased`: a worker has them, or its lease has just ended
+   * - `unhandled` and `dead`: as the states
+   */
+  readonly counts: Readonly<Record<GaugeCount, number>>;
+  /** Which counts stopped at 10,001: there are more. An engine that need not count omits none. */
+  readonly capped: readonly GaugeCount[];
+  /** For how long the oldest due event has waited, in ms; null if none is due. */
+  readonly oldestReadyMs: number | null;
+  /**
+   * When the last delivery was received; another one may have followed within 10 s. Imports do not count. Null: none since the inbox was created, or
+   * updated by a migration.
+   */
+  readonly lastReceivedAt: Date | null;
+}
+
+/** A worker that shares the inbox. */
+export interface WorkerPresence {
+  /** Its host, process id and a random part, such as `web-1:4711:9f3c`. */
+  readonly id: string;
+  readonly host: string;
+  readonly pid: number;
+  /** The version of the package that it runs. */
+  readonly version: string;
+  readonly startedAt: Date;
+  /** How many handlers it can run at the same time. */
+  readonly concurrency: number;
+  /** How many of these places are in use. */
+  readonly running: number;
+  /** When the inbox last answered its `take`; null before the first time. */
+  readonly lastTakeAt: Date | null;
+  /** When it last reported. Workers report every 10 s. */
+  readonly seenAt: Date;
+}
+
 /** The role of an inbox for operators: inspect events, and redrive or delete dead ones. */
 export interface InboxAdmin extends InboxRole {
+  /** The exact counts. Reads the whole inbox: for alerts and dashboards, call `gauges`. */
   stats(): Promise<InboxStats>;
+
+  gauges(): Promise<InboxGauges>;
+
+  /** The workers that have reported in the last 30 s, by id. An engine that knows less of them gives what it knows. */
+  workers(): Promise<readonly WorkerPresence[]>;
 
   /** How many events match the filter. */
   count(filter?: InboxFilter): Promise<number>;

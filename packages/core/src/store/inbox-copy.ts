@@ -28,6 +28,13 @@ export interface EventRecord extends EventKey {
   readonly replay: Replay | null;
   /** The imports that made the event ready before the one in `replay`. */
   readonly runs: readonly string[];
+  readonly subject: string | null;
+  readonly key: string | null;
+  readonly trace: string | null;
+  readonly takenAtMs: number | null;
+  readonly settledAtMs: number | null;
+  /** As JSON text: see `readHistory`. */
+  readonly history: string | null;
 }
 
 /** The newest event that `latestOnly` has worked for a subject. */

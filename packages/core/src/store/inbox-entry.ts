@@ -26,6 +26,27 @@ export interface InboxEntry extends EventKey {
   readonly receivedAt: Date;
   /** Present if an import stores it. */
   readonly replay?: Replay;
+  /** The fingerprint of the key that verified it. Absent for an import. */
+  readonly key?: string;
+  /** The `traceparent` of what stores it, at most 55 characters, if there is a trace source. */
+  readonly trace?: string;
+}
+
+const longestSubject = 200;
+
+/**
+ * For authors of inboxes: what the event of an entry is about, which is its `esimReference`. Null if it has none that an index can
+ * hold: 1 to 200 characters without a NUL or a lone surrogate.
+ */
+export function subjectOf({ event }: Pick<InboxEntry, "event">): string | null {
+  const { esimReference: subject } = (event?.data ?? {}) as { readonly esimReference?: unknown };
+  const isStorable =
+    typeof subject === "string" &&
+    subject.length > 0 &&
+    subject.length <= longestSubject &&
+    !subject.includes("\0") &&
+    subject.isWellFormed();
+  return isStorable ? subject : null;
 }
 
 const longestKeyBytes = 2000; // an index entry of Postgres holds about 2,700 bytes

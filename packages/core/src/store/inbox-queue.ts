@@ -1,5 +1,6 @@
 import type { EventKey } from "../event/event.ts";
 import type { Transacted } from "./dedupe-store.ts";
+import type { AttemptReport } from "./history.ts";
 import type { InboxRole } from "./inbox-role.ts";
 
 /** Which events to take. */
@@ -38,23 +39,50 @@ export interface TakenEvent extends InboxLease {
   readonly waitedMs: number;
   /** Whether an import stored it: its entry had a `replay`. Handlers get it as `context.replayed`. */
   readonly replayed: boolean;
+  /** For how long it was due before this take, in ms by the inbox's time. */
+  readonly dueForMs: number;
+  /** The `trace` of its entry. */
+  readonly trace: string | null;
 }
 
-/** How a lease ends. An `error` may have the frames of a stack after its message: `readErrorText` of the kit splits them. */
+/**
+ * How a lease ends. An `error` may have the frames of a stack after its message: `readErrorText` of the kit splits them. A `report`
+ * is added to the history of the event.
+ */
 export type Settlement = InboxLease &
   (
     | { readonly state: "done" }
     /** No handler exists. The body is kept for the retention, so that the event can be redriven later. */
     | { readonly state: "unhandled" }
     /** Due again in `afterMs`. `error` says why. */
-    | { readonly state: "ready"; readonly afterMs: number; readonly error: string }
+    | {
+        readonly state: "ready";
+        readonly afterMs: number;
+        readonly error: string;
+        readonly report?: AttemptReport;
+      }
     /** Its handler is not ready for it yet: due again in `afterMs`, without counting an attempt. `error` says why. */
     | { readonly state: "waiting"; readonly afterMs: number; readonly error: string }
     /** Returned as it was taken, without counting an attempt, for example at a clean stop. */
     | { readonly state: "untouched" }
     /** Not tried again until an operator redrives it. */
-    | { readonly state: "dead"; readonly error: string }
+    | { readonly state: "dead"; readonly error: string; readonly report?: AttemptReport }
   );
+
+/** What a worker reports of itself, every 10 s. */
+export interface WorkerReport {
+  /** Its host, process id and a random part; at most 100 characters, like `host`. */
+  readonly id: string;
+  readonly host: string;
+  readonly pid: number;
+  readonly version: string;
+  readonly concurrency: number;
+  readonly running: number;
+  /** How long ago it started, in ms. */
+  readonly startedMsAgo: number;
+  /** How long ago the inbox last answered its `take`, in ms; null before the first time. */
+  readonly sinceLastTakeMs: number | null;
+}
 
 /**
  * The role of an inbox for workers. A lease ends by itself, and its fence makes a late owner harmless.
@@ -75,6 +103,12 @@ export interface InboxQueue<Tx = unknown> extends InboxRole {
 
   /** Like `DedupeStore.transact`: the writes of `work` commit together with leased → done. */
   transact?(lease: InboxLease, work: (tx: Tx) => Promise<boolean>): Promise<Transacted>;
+
+  /**
+   * Notes that the worker is alive, for `workers()`, and forgets those that have not reported for 30 s. Absent if the engine sees its
+   * workers by itself.
+   */
+  report?(worker: WorkerReport): Promise<void>;
 
   /** Calls `listener` when there may be work. Only a hint: it can be missed. Returns a function that unsubscribes. */
   onHint?(listener: () => void): () => void;

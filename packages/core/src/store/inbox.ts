@@ -1,5 +1,5 @@
 import { WebhookError } from "../base/errors.ts";
-import { createStage, type Stage, type StageMessage } from "../base/trace.ts";
+import { createStage, currentTrace, type Stage, type StageMessage } from "../base/trace.ts";
 import type { EventKey } from "../event/event.ts";
 import type { InboxAdmin } from "./inbox-admin.ts";
 import type { InboxEntry } from "./inbox-entry.ts";
@@ -44,9 +44,19 @@ export function hasRole<Name extends InboxRoleName>(inbox: object, name: Name): 
 /** Makes the entry of a delivery that the catalog has parsed. Unknown and invalid events are stored too. */
 export function inboxEntry(
   { type, event }: Pick<InboxEntry, "type" | "event">,
-  { source, id, body, receivedAt, replay }: Omit<InboxEntry, "type" | "event">,
+  { source, id, body, receivedAt, replay, key, trace = currentTrace() }: Omit<InboxEntry, "type" | "event">,
 ): InboxEntry {
-  return { source, id, type, event, body, receivedAt, ...(replay && { replay }) };
+  return {
+    source,
+    id,
+    type,
+    event,
+    body,
+    receivedAt,
+    ...(replay && { replay }),
+    ...(key !== undefined && { key }),
+    ...(trace !== undefined && { trace }),
+  };
 }
 
 /** One call of an inbox's `put` by a receiver or an import, on `tracing:esim-webhooks:put:*`. */

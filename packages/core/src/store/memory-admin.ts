@@ -1,7 +1,9 @@
 import type { Clock } from "../base/clock.ts";
 import type { EventKey } from "../event/event.ts";
 import type {
+  GaugeCount,
   InboxFilter,
+  InboxGauges,
   InboxPage,
   InboxRow,
   InboxState,
@@ -15,6 +17,7 @@ import { type MemoryRow, type MemoryTable, matches, storedEvent } from "./memory
 /** The operators' role of a memory inbox. */
 export interface MemoryAdmin {
   stats(): InboxStats;
+  gauges(): InboxGauges;
   count(filter: InboxFilter): number;
   list(filter: InboxFilter, limit: number, cursor: string | undefined): InboxPage;
   get(key: EventKey): StoredEvent | undefined;
@@ -52,6 +55,18 @@ export function createMemoryAdmin(table: MemoryTable, clock: Clock): MemoryAdmin
       }
       return { states, types: [...types.values()], oldestReadyMs, conflicts, lastReceivedAt };
     },
+    gauges() {
+      const now = clock.now();
+      const counts: Record<GaugeCount, number> = { ready: 0, waiting: 0, leased: 0, unhandled: 0, dead: 0 };
+      let oldestReadyMs: number | null = null;
+      for (const { state, endsAt } of table.all()) {
+        if (state === "done") continue;
+        const isDue = state === "ready" && endsAt <= now;
+        counts[state === "ready" && !isDue ? "waiting" : state] += 1;
+        if (isDue) oldestReadyMs = Math.max(oldestReadyMs ?? 0, now - endsAt);
+      }
+      return { counts, capped: [], oldestReadyMs, lastReceivedAt: table.lastReceivedAt() };
+    },
     count: (filter) => matching(filter).length,
     list(filter, limit, cursor) {
       const after = cursor === undefined ? undefined : readCursor(cursor);
@@ -74,7 +89,8 @@ export function createMemoryAdmin(table: MemoryTable, clock: Clock): MemoryAdmin
     redrive({ state = "dead", ...filter }, limit) {
       const now = clock.now();
       const redriven = oldest({ ...filter, state }, limit);
-      for (const row of redriven) table.write({ ...row, state: "ready", attempts: 0, endsAt: now });
+      for (const row of redriven)
+        table.write({ ...row, state: "ready", attempts: 0, endsAt: now, settledAt: null });
       return redriven.length;
     },
     purgeDead(filter, limit) {
@@ -86,8 +102,9 @@ export function createMemoryAdmin(table: MemoryTable, clock: Clock): MemoryAdmin
 }
 
 function withoutBody(row: MemoryRow): InboxRow {
-  const { body: _, stack: __, ...rest } = storedEvent(row);
-  return rest;
+  const { source, id, state, type, lane, receivedAt, attempts, endsAt, error, conflicts, replay } =
+    storedEvent(row);
+  return { source, id, state, type, lane, receivedAt, attempts, endsAt, error, conflicts, replay };
 }
 
 type ListPlace = Pick<MemoryRow, "receivedAt" | "source" | "id">;

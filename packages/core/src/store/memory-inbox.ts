@@ -10,6 +10,7 @@ import type { PutResult } from "./inbox-writer.ts";
 import { createMemoryAdmin } from "./memory-admin.ts";
 import { createMemoryQueue } from "./memory-queue.ts";
 import { createMemoryTable, hashOf, type MemoryRow, readyRow } from "./memory-table.ts";
+import { createMemoryWorkers } from "./memory-workers.ts";
 import { type StoreOptions, storeShape, warnOfShortRetention } from "./store-options.ts";
 
 export interface MemoryInboxOptions extends InboxOptions, StoreOptions {
@@ -38,6 +39,7 @@ export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {
   const table = createMemoryTable();
   const queue = createMemoryQueue(table, settings);
   const admin = createMemoryAdmin(table, clock);
+  const workers = createMemoryWorkers(clock);
   const listeners = new Set<() => void>();
   let isClosed = false;
 
@@ -115,6 +117,9 @@ export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {
       return () => listeners.delete(own);
     },
     stats: () => ask(admin.stats),
+    gauges: () => ask(admin.gauges),
+    report: (worker) => ask(() => workers.report(worker)),
+    workers: () => ask(workers.list),
     count: (filter = {}) => ask(() => admin.count(filter)),
     list: (filter = {}, { limit = pageLimit, cursor } = {}) => ask(() => admin.list(filter, limit, cursor)),
     get: (key) => ask(() => admin.get(key)),

@@ -1,4 +1,5 @@
 import type { Clock } from "../base/clock.ts";
+import { encodeAttempt, leaseEnded, withAttempt } from "./history.ts";
 import type { InboxSettings } from "./inbox-options.ts";
 import type { InboxLease, Settlement, TakenEvent, TakeOptions } from "./inbox-queue.ts";
 import type { MemoryRow, MemoryTable } from "./memory-table.ts";
@@ -26,7 +27,13 @@ export function createMemoryQueue(table: MemoryTable, settings: MemoryQueueSetti
     for (const row of [...table.pending()]) {
       if (row.state !== "leased" || row.endsAt > now) continue;
       const error = row.error ?? "The lease ended before its worker settled it.";
-      table.write({ ...row, state: "ready", isSuspect: true, error });
+      table.write({
+        ...row,
+        state: "ready",
+        isSuspect: true,
+        error,
+        history: withAttempt(row.history, leaseEnded, row.endsAt),
+      });
     }
   }
 
@@ -45,10 +52,17 @@ export function createMemoryQueue(table: MemoryTable, settings: MemoryQueueSetti
   }
 
   function lease(row: MemoryRow, now: number, leaseMs: number): TakenEvent {
-    const { source, id, type, body, receivedAt, waitingSince, replay } = row;
+    const { source, id, type, body, receivedAt, waitingSince, replay, trace, takenAt } = row;
     const attempts = row.attempts + 1;
     const token = String(++lastToken); // never reused, so that a late owner cannot pass for the current one
-    table.write({ ...row, state: "leased", token, attempts, endsAt: now + leaseMs });
+    table.write({
+      ...row,
+      state: "leased",
+      token,
+      attempts,
+      endsAt: now + leaseMs,
+      takenAt: takenAt ?? new Date(now),
+    });
     return {
       source,
       id,
@@ -59,6 +73,8 @@ export function createMemoryQueue(table: MemoryTable, settings: MemoryQueueSetti
       attempt: attempts,
       waitedMs: waitingSince === null ? 0 : now - waitingSince,
       replayed: replay !== null,
+      dueForMs: now - row.endsAt,
+      trace,
     };
   }
 
@@ -76,18 +92,23 @@ export function createMemoryQueue(table: MemoryTable, settings: MemoryQueueSetti
       ...taken,
       isSuspect: taken.isSuspect && settlement.state === "untouched",
       waitingSince: null,
+      ...("report" in settlement && {
+        history: withAttempt(taken.history, encodeAttempt(settlement.report), now),
+      }),
     };
+    const settledAt = new Date(now);
     switch (settlement.state) {
       case "done":
         return {
           ...row,
           state: "done",
+          settledAt,
           endsAt: now + keptMs,
           error: null,
           body: keepBodies ? row.body : null,
         };
       case "unhandled":
-        return { ...row, state: "unhandled", endsAt: now + keptMs, error: null };
+        return { ...row, state: "unhandled", settledAt, endsAt: now + keptMs, error: null };
       case "ready":
         return {
           ...row,
@@ -115,7 +136,13 @@ export function createMemoryQueue(table: MemoryTable, settings: MemoryQueueSetti
           waitingSince,
         };
       case "dead":
-        return { ...row, state: "dead", endsAt: Number.POSITIVE_INFINITY, error: settlement.error };
+        return {
+          ...row,
+          state: "dead",
+          settledAt,
+          endsAt: Number.POSITIVE_INFINITY,
+          error: settlement.error,
+        };
     }
   }
 

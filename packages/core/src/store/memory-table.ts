@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import { type EventKey, keyText } from "../event/event.ts";
 import { readErrorText } from "./error-text.ts";
+import { readHistory } from "./history.ts";
 import type { InboxFilter, InboxState, StoredEvent } from "./inbox-admin.ts";
-import { type InboxEntry, occurredAtMs, type Replay } from "./inbox-entry.ts";
+import { type InboxEntry, occurredAtMs, type Replay, subjectOf } from "./inbox-entry.ts";
 
 /** An event in a memory inbox. Times are in ms since the Unix epoch. */
 export interface MemoryRow extends EventKey {
@@ -27,6 +28,13 @@ export interface MemoryRow extends EventKey {
   readonly replay: Replay | null;
   /** The imports that made it ready before the one in `replay`. */
   readonly runs: readonly string[];
+  readonly subject: string | null;
+  readonly key: string | null;
+  readonly trace: string | null;
+  readonly takenAt: Date | null;
+  readonly settledAt: Date | null;
+  /** As JSON text: see `readHistory`. */
+  readonly history: string | null;
 }
 
 /** The rows of a memory inbox, by key. A row is never changed, only replaced. */
@@ -38,16 +46,20 @@ export interface MemoryTable {
   all(): Iterable<MemoryRow>;
   /** The ready and leased rows. */
   pending(): Iterable<MemoryRow>;
+  /** When the last row that came as a delivery was received. */
+  lastReceivedAt(): Date | null;
 }
 
 export function createMemoryTable(): MemoryTable {
   const rows = new Map<string, MemoryRow>();
   const pending = new Map<string, MemoryRow>();
+  let lastReceivedAt: Date | null = null;
   return {
     get: (key) => rows.get(keyText(key)),
     write(row) {
       const name = keyText(row);
       rows.set(name, row);
+      if (row.replay === null && row.receivedAt > (lastReceivedAt ?? 0)) lastReceivedAt = row.receivedAt;
       if (row.state === "ready" || row.state === "leased") pending.set(name, row);
       else pending.delete(name);
       return row;
@@ -58,12 +70,13 @@ export function createMemoryTable(): MemoryTable {
     },
     all: () => rows.values(),
     pending: () => pending.values(),
+    lastReceivedAt: () => lastReceivedAt,
   };
 }
 
 /** A new row, due immediately. */
 export function readyRow(entry: InboxEntry, lane: string | null, now: number): MemoryRow {
-  const { source, id, type, body, receivedAt, replay = null } = entry;
+  const { source, id, type, body, receivedAt, replay = null, key = null, trace = null } = entry;
   return {
     source,
     id,
@@ -83,6 +96,12 @@ export function readyRow(entry: InboxEntry, lane: string | null, now: number): M
     error: null,
     replay: structuredClone(replay),
     runs: [],
+    subject: subjectOf(entry),
+    key,
+    trace,
+    takenAt: null,
+    settledAt: null,
+    history: null,
   };
 }
 
@@ -108,6 +127,7 @@ export function matches(row: MemoryRow, filter: InboxFilter): boolean {
 /** A row as operators see it. */
 export function storedEvent(row: MemoryRow): StoredEvent {
   const { source, id, state, type, lane, receivedAt, attempts, endsAt, error, conflicts, replay, body } = row;
+  const { subject, key, trace, takenAt, settledAt, history } = row;
   return {
     source,
     id,
@@ -121,5 +141,11 @@ export function storedEvent(row: MemoryRow): StoredEvent {
     conflicts,
     replay,
     body,
+    subject,
+    key,
+    trace,
+    takenAt,
+    settledAt,
+    history: readHistory(history),
   };
 }

@@ -5,11 +5,14 @@ import { coalesce } from "../base/coalesce.ts";
 import { type Logger, throttledLog } from "../base/logger.ts";
 import { within } from "../base/waiting.ts";
 import type { LoopWatch } from "../handle/run-handler.ts";
+import { readErrorText } from "../store/error-text.ts";
 import type { InboxQueue, Settlement, TakenEvent } from "../store/inbox-queue.ts";
 import { keepLeases, type WorkerLease } from "./leases.ts";
-import { logDead, publishSettled, type RunResult } from "./run-event.ts";
+import { type Ending, logDead, publishSettled, type RunResult } from "./run-event.ts";
 
 export interface InFlightOptions {
+  /** The id of the worker. */
+  readonly worker: string;
   readonly inbox: Pick<InboxQueue, "extend" | "settle">;
   readonly leaseMs: number;
   /** Aborts when the worker stops. */
@@ -46,7 +49,7 @@ const unanswered = "The inbox did not answer while the event was handled.";
 const settleBackoff = fullJitter({ baseMs: 200, capMs: 5000 });
 
 export function createInFlight(options: InFlightOptions): InFlightEvents {
-  const { inbox, leaseMs, signal, backoff, logger, watch, runEvent, onFree, onEnded } = options;
+  const { worker, inbox, leaseMs, signal, backoff, logger, watch, runEvent, onFree, onEnded } = options;
   const logUnavailable = throttledLog(logger.error, monotonicClock);
   const leases = keepLeases(inbox, leaseMs, watch);
   const running = new Map<WorkerLease, string | null>();
@@ -66,6 +69,7 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
       // the attempt counts: this event may be what makes the database fail
       return {
         settlement: { source, id, token, state: "ready", afterMs: backoff(attempt), error: unanswered },
+        reason: "store_unavailable",
       };
     }
   }
@@ -96,7 +100,8 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
     const group = running.get(lease) ?? null;
     running.delete(lease);
     onFree(group);
-    const settled = result === "committed" || (result !== "lost" && (await settle(result.settlement, lease)));
+    const settled =
+      result === "committed" || (result !== "lost" && (await settle(reported(result, lease), lease)));
     leases.drop(lease);
     if (settled) {
       publishSettled(lease, result);
@@ -110,6 +115,15 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
       { id, source, ...(typeof result === "object" && "error" in result && { err: result.error }) },
       "The lease on an event was lost, and its result discarded.",
     );
+  }
+
+  /** The settlement, with a report of the attempt if it has failed. An event whose attempts are used up had none. */
+  function reported({ settlement, reason }: Ending, { takenAt }: WorkerLease): Settlement {
+    if (settlement.state !== "ready" && settlement.state !== "dead") return settlement;
+    if (reason === undefined || reason === "attempts") return settlement;
+    const { error } = readErrorText(settlement.error);
+    const durationMs = performance.now() - takenAt;
+    return { ...settlement, report: { reason, durationMs, error: error ?? "", worker } };
   }
 
   /** Settles an event, and tries again for as long as its lease lasts. Resolves to false when the lease was lost. */

@@ -6,17 +6,18 @@ import type { WebhookEvent } from "../event/event.ts";
 import { createTypeWarning, type Dispatcher } from "../handle/dispatcher.ts";
 import { HandlerTimeout } from "../handle/handler.ts";
 import { createRunHandler, isDone, type LoopWatch, type Ran, transacted } from "../handle/run-handler.ts";
-import { type FailureReason, type SettleMessage, settleNotice } from "../handle/stages.ts";
+import { ageOf, type SettleMessage, settleNotice } from "../handle/stages.ts";
 import type { TimeLimits } from "../handle/time-limits.ts";
 import { errorText, readErrorText } from "../store/error-text.ts";
+import type { FailureReason } from "../store/history.ts";
 import type { InboxQueue, Settlement, TakenEvent } from "../store/inbox-queue.ts";
 import type { WorkerLease } from "./leases.ts";
 
 /** The result of running a taken event: how to settle it, or that its transaction has settled it or lost its lease. */
 export type RunResult = Ending | "committed" | "lost";
 
-/** How to settle an event. A dead one has a reason, a cause for the log, and what its handler threw; one whose time was over has a reason too. */
-interface Ending {
+/** How to settle an event. After a failed attempt it has a reason; a dead one also has a cause for the log, and what its handler threw. */
+export interface Ending {
   readonly settlement: Settlement;
   readonly reason?: FailureReason;
   /** Default: the settlement's error. */
@@ -79,11 +80,11 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
     });
     const failed = (error: unknown, message: string): Ending => {
       const text = errorText(error);
-      const timedOut = error instanceof HandlerTimeout && ({ reason: "timed_out" } as const);
-      if (attempt >= maxAttempts) return { ...dead("failed", text), ...timedOut, error };
+      const reason = error instanceof HandlerTimeout ? "timed_out" : "failed";
+      if (attempt >= maxAttempts) return { ...dead(reason, text), error };
       if (logger === silentLogger) warnOnce("handler_failed", `${message} ${howToSeeMore}`, error);
       logger.error({ id, type, source, attempt, err: error }, message);
-      return { settlement: { ...key, state: "ready", afterMs: backoff(attempt), error: text }, ...timedOut };
+      return { settlement: { ...key, state: "ready", afterMs: backoff(attempt), error: text }, reason };
     };
     if (attempt > maxAttempts)
       return dead("attempts", `Its worker ended, or the inbox did not answer, ${maxAttempts} times.`);
@@ -193,10 +194,11 @@ export function logDead(
 export function publishSettled(lease: WorkerLease, ending: RunResult | { readonly error: unknown }): void {
   if (!settleNotice.hasSubscribers) return;
   const { taken, takenAt } = lease;
-  const { source, id, type, attempt } = taken;
+  const { source, id, type, attempt, receivedAt, dueForMs: waitMs } = taken;
   const durationMs = performance.now() - takenAt;
   const about = { source, id, ...(type && { type }), by: "worker", attempt } as const;
-  settleNotice.publish({ ...about, ...endingFields(ending), durationMs });
+  const times = { durationMs, receivedAt, ageMs: ageOf(receivedAt), waitMs };
+  settleNotice.publish({ ...about, ...endingFields(ending), ...times });
 }
 
 function endingFields(

@@ -16,6 +16,7 @@ import { hasRole } from "../store/inbox.ts";
 import type { InboxQueue, TakeOptions } from "../store/inbox-queue.ts";
 import { createPurger } from "../store/purger.ts";
 import { createInFlight, type InFlightEvents } from "./in-flight.ts";
+import { createIdentity, keepPresent } from "./presence.ts";
 import { createEventRunner } from "./run-event.ts";
 import { defaultBackoff, readWorkerOptions, type WorkerOptions } from "./worker-options.ts";
 
@@ -76,7 +77,9 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
     watch,
   });
 
+  const identity = createIdentity();
   let tookAt: number | undefined;
+  const sinceLastTakeMs = () => (tookAt === undefined ? null : performance.now() - tookAt);
   const isStuck = () => limits.abandoned() >= concurrency;
 
   let wasStuck = false;
@@ -166,7 +169,7 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
   }
 
   return {
-    sinceLastTakeMs: () => (tookAt === undefined ? null : performance.now() - tookAt),
+    sinceLastTakeMs,
     isHealthy: () => !isStuck(),
     async run(options) {
       const signal = signalIn(options);
@@ -182,6 +185,7 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
         if (isFull || inbox.capabilities.ordered) wakeup.wake(); // the next event of its lane may be due
       };
       const inFlight = createInFlight({
+        worker: identity.id,
         inbox,
         leaseMs,
         signal,
@@ -194,6 +198,11 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
       });
       const stopHints = inbox.onHint?.(wakeup.wake);
       const purging = keepPurged(signal);
+      const presence = keepPresent(inbox, identity, signal, () => ({
+        concurrency,
+        running: inFlight.running(),
+        sinceLastTakeMs: sinceLastTakeMs(),
+      }));
       for (let failures = 0; !signal.aborted; ) {
         isFull = inFlight.running() >= concurrency || inFlight.unsettled() >= 2 * concurrency || isStuck();
         if (isFull) {
@@ -219,7 +228,7 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
         }
       }
       stopHints?.();
-      await Promise.all([inFlight.stop(shutdownMs), purging]);
+      await Promise.all([inFlight.stop(shutdownMs), purging, presence]);
     },
   };
 }

@@ -16,6 +16,8 @@ function takenEvent(id: string): TakenEvent {
     attempt: 1,
     waitedMs: 0,
     replayed: false,
+    dueForMs: 0,
+    trace: null,
   };
 }
 
@@ -29,6 +31,7 @@ function suspectAfterAnother() {
   const ended = Promise.withResolvers<void>();
   const steps: string[] = [];
   const inFlight = createInFlight({
+    worker: "host:1:abc",
     inbox: {
       extend: async (leases) => leases.map(() => true),
       async settle(settlements) {

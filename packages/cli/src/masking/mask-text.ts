@@ -1,0 +1,7 @@
+import { maskPersonalData } from "@esim-webhooks/core/kit";
+import { shortened } from "../terminal/text.ts";
+
+/** Masks a text that may quote personal data or secrets, and shortens it. */
+export function maskText(text: string): string {
+  return shortened(maskPersonalData(text));
+}
