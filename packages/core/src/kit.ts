@@ -54,7 +54,7 @@ export type {
 export { checkEntry, checkRerun, occurredAtMs, subjectOf } from "./store/inbox-entry.ts";
 export type { InboxSettings } from "./store/inbox-options.ts";
 export { inboxShape, laneReader } from "./store/inbox-options.ts";
-export { noteDeliveries } from "./store/last-delivery.ts";
+export { createDeliveryNotes } from "./store/last-delivery.ts";
 export type { ListCursor } from "./store/list-cursor.ts";
 export { readCursor, writeCursor } from "./store/list-cursor.ts";
 export { workerGoneMs } from "./store/memory-workers.ts";

@@ -55,6 +55,10 @@ const fails = () => {
   throw new Error("no order");
 };
 const durationMs = expect.any(Number);
+const receivedAt = expect.any(Date);
+/** What `settle` says of times when a processor had the event, and when a worker had it. */
+const times = { durationMs, receivedAt, ageMs: expect.any(Number) };
+const workerTimes = { ...times, waitMs: expect.any(Number) };
 const ref = { source: "default", id: "msg_1", type: "esim.faulted" };
 const key = expect.stringMatching(/^key:[0-9a-f]{8}$/);
 
@@ -64,8 +68,8 @@ describe("a delivery that is observed", () => {
     await createReceiver({ "*": () => {} }, { secret }).receive(delivery());
     expect(seen).toEqual([
       ["verify", { source: "default", id: "msg_1", outcome: "verified", key, durationMs }],
-      ["handle", { ...ref, attempt: 1, replayed: false, outcome: "processed", durationMs }],
-      ["settle", { ...ref, by: "processor", attempt: 1, outcome: "done", durationMs }],
+      ["handle", { ...ref, attempt: 1, replayed: false, outcome: "processed", receivedAt, durationMs }],
+      ["settle", { ...ref, by: "processor", attempt: 1, outcome: "done", ...times }],
       ["process", { ...ref, attempt: 1, replayed: false, outcome: "processed", durationMs }],
       ["receive", { ...ref, key, outcome: "processed", durationMs }],
     ]);
@@ -229,7 +233,7 @@ describe("a claim that is observed", () => {
     await createProcessor(handlers, { store, leaseMs: 600 }).process(event, { source: "eu", attempt: 3 });
     return seen.map(([, message]) => message);
   }
-  const about = { ...ref, source: "eu", by: "processor", attempt: 3, durationMs };
+  const about = { ...ref, source: "eu", by: "processor", attempt: 3, ...times };
   const done = { "*": () => {} };
 
   it.each<[string, Handlers<EsimEvents>, Partial<DedupeStore>, object]>([
@@ -291,7 +295,7 @@ describe("a claim that is observed", () => {
       outcome: "dead",
       reason: "failed",
       error,
-      durationMs,
+      ...times,
     };
     expect(seen).toEqual([["settle", dead]]);
     expect(given).toEqual([{ code: "failed", error }]);
@@ -301,7 +305,7 @@ describe("a claim that is observed", () => {
     const seen = watched(["settle"]);
     const processor = createProcessor({ "*": () => retryLater(9) });
     await processor.process(event, { isLastAttempt: ({ code }) => code === "retry_later" });
-    const dead = { ...ref, by: "processor", attempt: 1, outcome: "dead", reason: "retry_later", durationMs };
+    const dead = { ...ref, by: "processor", attempt: 1, outcome: "dead", reason: "retry_later", ...times };
     expect(seen).toEqual([["settle", dead]]);
   });
 
@@ -310,7 +314,7 @@ describe("a claim that is observed", () => {
     const store = { ...memoryStore(), release: async () => false };
     const isLastAttempt = vi.fn(() => true);
     await createProcessor({ "*": fails }, { store }).process(event, { isLastAttempt });
-    expect(seen).toEqual([["settle", { ...ref, by: "processor", attempt: 1, outcome: "lost", durationMs }]]);
+    expect(seen).toEqual([["settle", { ...ref, by: "processor", attempt: 1, outcome: "lost", ...times }]]);
     expect(isLastAttempt).not.toHaveBeenCalled();
   });
 
@@ -321,7 +325,7 @@ describe("a claim that is observed", () => {
     };
     const outcome = await createProcessor({ "*": fails }).process(event, { isLastAttempt });
     expect(outcome).toEqual({ code: "failed", error: new Error("no order") });
-    expect(seen).toEqual([["settle", { ...ref, by: "processor", attempt: 1, outcome: "retry", durationMs }]]);
+    expect(seen).toEqual([["settle", { ...ref, by: "processor", attempt: 1, outcome: "retry", ...times }]]);
   });
 
   it("does not ask whether the queue tries it again while nobody observes", async () => {
@@ -402,7 +406,7 @@ describe("a worker that is observed", () => {
     await createWorker(await inboxOf(changes), handlers, settings).run({ signal: stop.signal });
     return seen;
   }
-  const about = { ...ref, by: "worker", durationMs };
+  const about = { ...ref, by: "worker", ...workerTimes };
 
   it("shows each take, each run of a handler with its attempt, and how each lease ended", async () => {
     let runs = 0;
@@ -412,11 +416,11 @@ describe("a worker that is observed", () => {
       return runs === 2 ? retryLater(9) : undefined;
     };
     const seen = await work({ "*": handler });
-    const handled = { ...ref, replayed: true, durationMs };
+    const handled = { ...ref, replayed: true, receivedAt, waitMs: workerTimes.waitMs, durationMs };
     expect(seen.filter(([stage, { taken }]) => stage !== "take" || taken === 1)).toEqual([
       ["take", { limit: 20, suspects: false, outcome: "taken", taken: 1, durationMs }],
       ["handle", { ...handled, attempt: 1, outcome: "failed", error: new Error("no order") }],
-      ["settle", { ...about, attempt: 1, outcome: "retry", afterMs: 7 }],
+      ["settle", { ...about, attempt: 1, outcome: "retry", reason: "failed", afterMs: 7 }],
       ["take", { limit: 20, suspects: false, outcome: "taken", taken: 1, durationMs }],
       ["handle", { ...handled, attempt: 2, outcome: "retry_later" }],
       ["settle", { ...about, attempt: 2, outcome: "retry", afterMs: 9 }],

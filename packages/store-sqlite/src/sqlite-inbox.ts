@@ -2,6 +2,8 @@ import type { EventKey, Inbox, InboxEntry, InboxLease, InboxOptions, Settlement 
 import {
   checkEntry,
   checkRerun,
+  createDeliveryNotes,
+  encodeAttempt,
   type InboxSettings,
   inboxShape,
   laneReader,
@@ -10,14 +12,16 @@ import {
   parseOptions,
   readCursor,
   readErrorText,
+  readHistory,
   spreadRetention,
+  subjectOf,
   warnOfShortRetention,
   writeCursor,
 } from "@esim-webhooks/core/kit";
 import { openSqlite } from "./open-sqlite.ts";
 import type { ListInput } from "./sql/list.ts";
 import type { PutRow } from "./sql/put.ts";
-import type { SettleRules } from "./sql/settle.ts";
+import type { SettleRules, Settling } from "./sql/settle.ts";
 import { type SqliteOptions, type SqliteSettings, sqliteShape } from "./sqlite-options.ts";
 import { type SqliteTransaction, transact } from "./transact.ts";
 
@@ -46,6 +50,7 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
   const open = openSqlite("sqliteInbox", settings);
   const { write, read, hints } = open;
   const laneOf = laneReader(settings, logger);
+  const deliveryToNote = createDeliveryNotes();
 
   /** For one call: each call spreads its retention separately. */
   function rules(): SettleRules {
@@ -54,7 +59,7 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
 
   /** A checked entry, as it crosses to the writer. */
   function putRow(entry: InboxEntry): PutRow {
-    const { source, id, type, body, receivedAt, replay } = entry;
+    const { source, id, type, body, receivedAt, replay, key = null, trace = null } = entry;
     return {
       source,
       id,
@@ -65,6 +70,9 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
       body,
       replay: replay === undefined ? null : JSON.stringify(replay),
       rebuilt: replay?.rebuilt ?? false,
+      subject: subjectOf(entry),
+      key,
+      trace,
     };
   }
 
@@ -88,7 +96,11 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
     onHint: hints.on,
     async put(entries) {
       for (const entry of entries) checkEntry(entry);
-      const results = await write("put", { rows: entries.map(putRow) });
+      const lastDelivery = deliveryToNote(entries)?.getTime();
+      const results = await write("put", {
+        rows: entries.map(putRow),
+        ...(lastDelivery !== undefined && { lastDelivery }),
+      });
       hintIf(results.includes("stored"));
       return results;
     },
@@ -104,6 +116,9 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
       write("settle", { settlements: settlements.map(plainSettlement), rules: rules() }),
     transact: (lease, work) => transact(open, { by: "inbox", ...keyAndToken(lease), rules: rules() }, work),
     stats: () => read("stats", undefined),
+    gauges: () => read("gauges", undefined),
+    report: (worker) => write("report", worker),
+    workers: () => read("workers", undefined),
     count: (filter = {}) => read("count", { filter }),
     async list(filter = {}, { limit = pageLimit, cursor } = {}) {
       const { rows, isLast } = await read("list", { filter, limit, after: placeOf(cursor) });
@@ -114,7 +129,7 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
     },
     async get({ source, id }) {
       const row = await read("get", { source, id });
-      return row && { ...row, ...readErrorText(row.error) };
+      return row && { ...row, ...readErrorText(row.error), history: readHistory(row.history) };
     },
     async redrive({ state = "dead", ...filter } = {}, limit = operatorLimit) {
       const redriven = await write("redrive", { filter: { ...filter, state }, limit });
@@ -137,14 +152,21 @@ function plainLease({ source, id, token }: InboxLease): InboxLease {
   return { source, id, token };
 }
 
-function plainSettlement(settlement: Settlement): Settlement {
+function plainSettlement(settlement: Settlement): Settling {
   const lease = plainLease(settlement);
+  const attempt = "report" in settlement && { attempt: encodeAttempt(settlement.report) };
   switch (settlement.state) {
     case "ready":
     case "waiting":
-      return { ...lease, state: settlement.state, afterMs: settlement.afterMs, error: settlement.error };
+      return {
+        ...lease,
+        state: settlement.state,
+        afterMs: settlement.afterMs,
+        error: settlement.error,
+        ...attempt,
+      };
     case "dead":
-      return { ...lease, state: "dead", error: settlement.error };
+      return { ...lease, state: "dead", error: settlement.error, ...attempt };
     default:
       return { ...lease, state: settlement.state };
   }

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { crc32 } from "node:zlib";
-import type { CopySource, EventRecord } from "@esim-webhooks/core/kit";
+import { type CopySource, type EventRecord, readHistory } from "@esim-webhooks/core/kit";
 import {
   type SqliteInbox,
   sqliteCopySource,
@@ -55,7 +55,8 @@ async function takeAndSettle(state: "done" | "unhandled" | "dead", id: string): 
 describe("the records of a file", () => {
   it("hold all that is kept of an event that waits, its body and the microseconds of its time included", async () => {
     const replay = { run: "second", rebuilt: true, delivery: { status: "failed" } };
-    const given = { ...entry("msg_1", { timestamp: "2026-11-20T10:00:00.123456Z", esim: "E1" }), replay };
+    const made = entry("msg_1", { timestamp: "2026-11-20T10:00:00.123456Z", esim: "E1" });
+    const given = { ...made, replay, key: "key:1a2b3c4d", trace: "00-a-b-01" };
     await inbox.put([{ ...given, replay: { ...replay, run: "first" } }]);
     const [lease] = await inbox.take({ limit: 1, leaseMs: 60_000 });
     if (lease) await inbox.settle([{ ...lease, state: "done" }]);
@@ -71,8 +72,22 @@ describe("the records of a file", () => {
         occurredAtMs: Date.parse("2026-11-20T10:00:00.123Z") + 0.456,
         endsAtMs: expect.closeTo(Date.now(), -5),
         ...{ attempts: 0, conflicts: 1, error: null, replay, runs: ["first"] },
+        ...{ subject: "E1", key: "key:1a2b3c4d", trace: "00-a-b-01" },
+        ...{ takenAtMs: null, settledAtMs: null, history: null },
       },
     ]);
+  });
+
+  it("hold when an event was taken and settled, and its failed attempts", async () => {
+    await inbox.put([entry("msg_1")]);
+    const [lease] = await inbox.take({ limit: 1, leaseMs: 60_000 });
+    const report = { reason: "failed", durationMs: 7, error: "Error: no SIM", worker: "host:1:a" } as const;
+    if (lease) await inbox.settle([{ ...lease, state: "dead", error: "no SIM", report }]);
+    const { takenAt, settledAt, history } = (await inbox.get(key("msg_1"))) ?? {};
+    const { msg_1 } = await recordsById();
+    expect([msg_1?.takenAtMs, msg_1?.settledAtMs]).toEqual([takenAt?.getTime(), settledAt?.getTime()]);
+    expect(readHistory(msg_1?.history ?? null)).toEqual(history);
+    expect(history).toEqual([{ endedAt: settledAt, ...report }]);
   });
 
   it("hold done, unhandled and dead events, and when they may be forgotten", async () => {

@@ -19,6 +19,9 @@ function row(n: number): PutRow {
     lane: null,
     replay: null,
     rebuilt: false,
+    subject: null,
+    key: null,
+    trace: null,
     body,
     ...times,
   };

@@ -98,7 +98,10 @@ describe("how the file is written", () => {
     const before = pragma(other, "data_version");
     syncRecovered(connection, journal);
     expect(pragma(other, "data_version")).not.toBe(before);
-    expect(connection.all("select number from esim_webhooks_migration")).toEqual([{ number: 1 }]);
+    expect(connection.all("select number from esim_webhooks_migration")).toEqual([
+      { number: 1 },
+      { number: 2 },
+    ]);
   });
 
   it("is rolled back by a reader, where a process was killed in the middle of a transaction", () => {

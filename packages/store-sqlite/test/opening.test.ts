@@ -122,7 +122,7 @@ describe("the file", () => {
     own.close();
     expect(await refused(path)).toMatchObject({
       code: "database_newer",
-      message: expect.stringContaining("migration 2, and this version knows 1"),
+      message: expect.stringContaining("migration 3, and this version knows 2"),
     });
   });
 

@@ -28,7 +28,17 @@ it("gives the events that are due the longest first, whichever was stored first,
       put(
         { ...tx, nowMs: tx.nowMs - dueSinceMs },
         {
-          rows: [{ ...row, body: Buffer.from(id), replay: null, rebuilt: false }],
+          rows: [
+            {
+              ...row,
+              body: Buffer.from(id),
+              replay: null,
+              rebuilt: false,
+              subject: null,
+              key: null,
+              trace: null,
+            },
+          ],
         },
       );
     }

@@ -4,24 +4,18 @@ import type { InboxEntry } from "./inbox-entry.ts";
 const everyMs = 10_000;
 
 /**
- * For authors of inboxes: returns a function to call with entries once they are stored. It calls `write` with the time of the last
- * delivery among them, at most every ten seconds. What `write` throws is ignored: the next delivery tries again.
+ * For authors of inboxes: returns a function that gives the time of the last delivery among entries that are being stored, if the inbox
+ * is to note it for `gauges`: at most every ten seconds. Imports are no deliveries.
  */
-export function noteDeliveries(
-  write: (receivedAt: Date) => Promise<void>,
-): (entries: readonly InboxEntry[]) => void {
+export function createDeliveryNotes(): (entries: readonly InboxEntry[]) => Date | undefined {
   let dueAt = Number.NEGATIVE_INFINITY;
 
   return (entries) => {
     const now = monotonicClock.now();
-    if (now < dueAt) return;
-    const times = entries
-      .filter(({ replay }) => replay === undefined)
-      .map(({ receivedAt }) => receivedAt.getTime());
-    if (times.length === 0) return;
+    if (now < dueAt) return undefined;
+    const deliveries = entries.filter(({ replay }) => replay === undefined);
+    if (deliveries.length === 0) return undefined;
     dueAt = now + everyMs;
-    void write(new Date(Math.max(...times))).catch(() => {
-      dueAt = Number.NEGATIVE_INFINITY;
-    });
+    return new Date(Math.max(...deliveries.map(({ receivedAt }) => receivedAt.getTime())));
   };
 }

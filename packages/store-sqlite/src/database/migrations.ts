@@ -1,6 +1,7 @@
 import type { Connection } from "./connection.ts";
 import { FaultError } from "./faults.ts";
 import * as first from "./migration-0001.ts";
+import * as second from "./migration-0002.ts";
 import { inTransaction } from "./transaction.ts";
 
 export interface Migration {
@@ -9,7 +10,7 @@ export interface Migration {
 }
 
 /** In the order in which they are run. Their numbers count from 1. */
-export const migrations: readonly Migration[] = [first];
+export const migrations: readonly Migration[] = [first, second];
 
 /**
  * Brings our tables up to date, in one transaction: of many processes that start concurrently, one does it. Which migrations were

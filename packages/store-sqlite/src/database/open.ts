@@ -11,7 +11,7 @@ import {
   tries,
   wait,
 } from "./journal.ts";
-import { appliedMigrations, migrate } from "./migrations.ts";
+import { appliedMigrations, migrate, migrations } from "./migrations.ts";
 import { syncRecovered } from "./sync.ts";
 
 export interface OpenOptions {
@@ -70,7 +70,15 @@ export function openAsItIs(options: OpenOptions): Connection {
 export function openSource(options: OpenOptions): Connection {
   const connection = openAsItIs(options);
   try {
-    if (appliedMigrations(connection, options.path) > 0) return connection;
+    const applied = appliedMigrations(connection, options.path);
+    if (applied === migrations.length) return connection;
+    if (applied > 0)
+      throw new FaultError({
+        code: "schema_mismatch",
+        problem: `The tables in ${options.path} are at migration ${applied}, and this version reads those at migration ${migrations.length}.`,
+        remedy:
+          "Update them first: run esim-webhooks migrate, or open the file with sqliteInbox or sqliteStore of this version.",
+      });
     throw new FaultError({
       code: "invalid_option",
       problem: `The database ${options.path} holds no tables of esim-webhooks.`,

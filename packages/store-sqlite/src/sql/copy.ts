@@ -42,7 +42,8 @@ export function eventRecords(
     `select source, id, iif(state = 'leased', 'ready', state) as state, type, lane, fingerprint,
       received_at as receivedAtMs, occurred_at as occurredAtMs,
       iif(state = 'leased', min(ends_at, $now), ends_at) as endsAtMs, attempts, conflicts,
-      iif(state = 'leased', coalesce(error, $leaseEnded), error) as error, replay, runs, body
+      iif(state = 'leased', coalesce(error, $leaseEnded), error) as error, replay, runs, body,
+      subject, key, trace, taken_at as takenAtMs, settled_at as settledAtMs, history
     from esim_webhooks_event
     where ${isCopied} ${after === undefined ? "" : "and (id, source) > ($id, $source)"}
     order by id, source limit ${pageRows}`,

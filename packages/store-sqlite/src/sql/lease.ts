@@ -20,6 +20,16 @@ export const hasExpired: string = `ends_at <= min($now, coalesce(
 /** A fence that was never used before: SQL. */
 export const newFence = "lower(hex(randomblob(12)))";
 
+/**
+ * The history of a row with one more attempt, of which it keeps the last ten: SQL. `attempt` is SQL of the attempt as JSON, and `at` of
+ * its end, in ms since the Unix epoch.
+ */
+export function withAttempt(attempt: string, at: string): string {
+  const earlier =
+    "iif(json_array_length(history) >= 10, json_remove(history, '$[0]'), coalesce(history, '[]'))";
+  return `json_insert(${earlier}, '$[#]', json_set(${attempt}, '$.at', ${at}))`;
+}
+
 /** Why an event whose lease has ended is ready again, where no attempt before gave a reason. */
 export const leaseEnded = "The lease ended before its worker settled it.";
 

@@ -38,18 +38,28 @@ export function list(connection: Connection, { filter, limit, after }: ListInput
 }
 
 /** One event, with its body. */
-export function get(
-  connection: Connection,
-  { source, id }: EventKey,
-): Omit<StoredEvent, "stack"> | undefined {
-  const row = connection.get<EventRow & { body: Uint8Array | null }>(
-    `select ${eventColumns}, body from esim_webhooks_event where id = ? and source = ?`,
+export function get(connection: Connection, { source, id }: EventKey): StoredRow | undefined {
+  const row = connection.get<EventRow & Omit<StoredRow, keyof InboxRow | "takenAt" | "settledAt"> & Times>(
+    `select ${eventColumns}, body, subject, key, trace, taken_at, settled_at, history from esim_webhooks_event where id = ? and source = ?`,
     id,
     source,
   );
   if (row === undefined) return undefined;
-  const { body, ...rest } = row;
-  return { ...inboxRow(rest), body };
+  const { body, subject, key, trace, taken_at, settled_at, history, ...rest } = row;
+  const times = { takenAt: dateOf(taken_at), settledAt: dateOf(settled_at) };
+  return { ...inboxRow(rest), body, subject, key, trace, ...times, history };
+}
+
+/** An event, except that `error` is the kept text, with the frames of its stack, and the history is JSON. */
+export type StoredRow = Omit<StoredEvent, "stack" | "history"> & { readonly history: string | null };
+
+interface Times {
+  readonly taken_at: number | null;
+  readonly settled_at: number | null;
+}
+
+function dateOf(ms: number | null): Date | null {
+  return ms === null ? null : new Date(ms);
 }
 
 /** An event as it is in the table, without its body. */
@@ -75,8 +85,8 @@ const eventColumns =
 function inboxRow({ received_at, ends_at, replay, ...row }: EventRow): InboxRow {
   return {
     ...row,
-    receivedAt: received_at === null ? null : new Date(received_at),
-    endsAt: ends_at === null ? null : new Date(ends_at),
+    receivedAt: dateOf(received_at),
+    endsAt: dateOf(ends_at),
     replay: replay === null ? null : (JSON.parse(replay) as Replay),
   };
 }

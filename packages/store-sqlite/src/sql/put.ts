@@ -14,21 +14,40 @@ export interface PutRow extends EventKey {
   /** JSON; null for a delivery. */
   readonly replay: string | null;
   readonly rebuilt: boolean;
+  readonly subject: string | null;
+  readonly key: string | null;
+  readonly trace: string | null;
+}
+
+export interface PutInput {
+  readonly rows: readonly PutRow[];
+  /** When the last delivery was received, in ms since the Unix epoch, if that is to be noted. */
+  readonly lastDelivery?: number;
 }
 
 /** Stores rows, one to one; a later one of the same key is compared with what the earlier one left. */
-export function put(tx: Transaction, { rows }: { readonly rows: readonly PutRow[] }): PutResult[] {
+export function put(tx: Transaction, { rows, lastDelivery }: PutInput): PutResult[] {
+  if (lastDelivery !== undefined) noteDelivery(tx, lastDelivery);
   return rows.map((row) => (insert(tx, row) ? "stored" : compare(tx, row)));
+}
+
+function noteDelivery(tx: Transaction, receivedAt: number): void {
+  tx.run(
+    `insert into esim_webhooks_last_delivery (one, received_at) values (1, ?)
+    on conflict do update set received_at = max(received_at, excluded.received_at)`,
+    receivedAt,
+  );
 }
 
 /** The one statement of which there are thousands a second: parameters by name would make it take a third longer. */
 function insert(tx: Transaction, row: PutRow): boolean {
-  const { id, source, type, receivedAt, occurredAt, lane, replay, body } = row;
+  const { id, source, type, receivedAt, occurredAt, lane, replay, body, subject, key, trace } = row;
   const inserted = tx.run(
     `insert into esim_webhooks_event
-      (ends_at, id, source, state, type, received_at, occurred_at, lane, replay, fingerprint, body)
-    values (?, ?, ?, 'ready', ?, ?, ?, ?, ?, ?, ?) on conflict do nothing`,
+      (ends_at, id, source, state, type, received_at, occurred_at, lane, replay, fingerprint, body, subject, key, trace)
+    values (?, ?, ?, 'ready', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing`,
     ...[tx.nowMs, id, source, type, receivedAt, occurredAt, lane, replay, fingerprintOf(row), body],
+    ...[subject, key, trace],
   );
   return inserted > 0;
 }
@@ -75,7 +94,7 @@ function leaveBody(tx: Transaction, row: PutRow): void {
   tx.run(
     `update esim_webhooks_event
     set type = $type, received_at = $receivedAt, occurred_at = $occurredAt, replay = $replay,
-      fingerprint = $fingerprint, body = $body
+      fingerprint = $fingerprint, body = $body, subject = $subject, key = $key, trace = $trace
     where id = $id and source = $source`,
     parameters,
   );
@@ -96,6 +115,7 @@ export function rerun(tx: Transaction, { rows }: { readonly rows: readonly PutRo
       `update esim_webhooks_event
       set state = 'ready', ends_at = $now, term_ms = 0, attempts = 0, suspect = 0, error = null, type = $type, received_at = $receivedAt,
         occurred_at = $occurredAt, lane = $lane, replay = $replay, fingerprint = $fingerprint, body = $body,
+        subject = $subject, key = $key, trace = $trace, taken_at = null, settled_at = null, history = null,
         runs = iif(replay is null, runs, json_insert(coalesce(runs, '[]'), '$[#]', replay ->> 'run'))
       where id = $id and source = $source and state = 'done'
         and replay ->> 'run' is not $replay ->> 'run'

@@ -13,7 +13,7 @@ export interface ChosenInput {
 export function redrive(tx: Transaction, input: ChosenInput): number {
   const { sql, parameters } = chosen(input);
   return tx.run(
-    `update esim_webhooks_event set state = 'ready', attempts = 0, ends_at = ?, term_ms = 0 where rowid in (${sql})`,
+    `update esim_webhooks_event set state = 'ready', attempts = 0, ends_at = ?, term_ms = 0, settled_at = null where rowid in (${sql})`,
     tx.nowMs,
     ...parameters,
   );

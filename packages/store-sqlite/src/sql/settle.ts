@@ -1,5 +1,6 @@
 import type { InboxLease, Settlement } from "@esim-webhooks/core";
 import type { Transaction } from "../database/transaction.ts";
+import { withAttempt } from "./lease.ts";
 
 export interface SettleRules {
   readonly retentionMs: number;
@@ -9,18 +10,23 @@ export interface SettleRules {
 const longestError = 4000;
 const longestWaitMs = 100 * 365 * 24 * 3_600_000; // more may be past what a Date can hold
 
+/** A settlement, with the attempt that its report describes as JSON. */
+export type Settling = Settlement & { readonly attempt?: string };
+
 /** Leased → what each settlement says, for leases whose fence still is the row's. One to one: whether it was. */
 export function settle(
   tx: Transaction,
-  { settlements, rules }: { readonly settlements: readonly Settlement[]; readonly rules: SettleRules },
+  { settlements, rules }: { readonly settlements: readonly Settling[]; readonly rules: SettleRules },
 ): boolean[] {
   return settlements.map((settlement) => {
     const { state, endsAt, termMs, error, refund, staysSuspect, keepsWait, waitingSince, keepsBody } =
       written(tx, settlement, rules);
+    const { attempt = null } = settlement;
     const changed = tx.run(
       `update esim_webhooks_event
       set state = ?, ends_at = ?, term_ms = ?, error = ?, attempts = attempts - ?, suspect = suspect and ?,
-        waiting_since = iif(?, coalesce(waiting_since, ?), null), body = iif(?, body, null)
+        waiting_since = iif(?, coalesce(waiting_since, ?), null), body = iif(?, body, null),
+        settled_at = ?${attempt === null ? "" : `, history = ${withAttempt("?", "?")}`}
       where id = ? and source = ? and fence = ? and state = 'leased'`,
       ...[
         state,
@@ -32,6 +38,8 @@ export function settle(
         keepsWait,
         waitingSince,
         keepsBody ? 1 : 0,
+        state === "ready" ? null : tx.nowMs,
+        ...(attempt === null ? [] : [attempt, tx.nowMs]),
         settlement.id,
         settlement.source,
         settlement.token,

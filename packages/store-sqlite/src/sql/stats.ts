@@ -33,7 +33,7 @@ export function stats(connection: Connection, _: undefined): InboxStats {
 }
 
 /** Each index is asked by itself: its first row is the answer. */
-function oldestReadyMs(connection: Connection): number | null {
+export function oldestReadyMs(connection: Connection): number | null {
   const now = nowMs(connection);
   const dueAt = ["lane is null", "lane is not null"].flatMap((where) => {
     const row = connection.get<{ ends_at: number }>(

@@ -1,6 +1,6 @@
 import type { TakenEvent, TakeOptions } from "@esim-webhooks/core";
 import type { Transaction } from "../database/transaction.ts";
-import { hasEnded, leaseEnded, newFence } from "./lease.ts";
+import { hasEnded, leaseEnded, newFence, withAttempt } from "./lease.ts";
 
 export interface TakeInput extends TakeOptions {
   readonly laneHeldByDead: boolean;
@@ -19,18 +19,15 @@ export function take(tx: Transaction, input: TakeInput): TakenEvent[] {
   )
     .sort((a, b) => a.endsAt - b.endsAt)
     .slice(0, input.limit);
-  return lease(
-    tx,
-    due.map(({ rowid }) => rowid),
-    input.leaseMs,
-  );
+  return lease(tx, due, input.leaseMs);
 }
 
 /** Ended leases → ready, as suspects, so that all events that wait are in one state. */
 function reap(tx: Transaction): void {
   tx.run(
     `update esim_webhooks_event
-    set state = 'ready', ends_at = min(ends_at, $now), term_ms = 0, suspect = 1, error = coalesce(error, $leaseEnded)
+    set state = 'ready', ends_at = min(ends_at, $now), term_ms = 0, suspect = 1, error = coalesce(error, $leaseEnded),
+      history = ${withAttempt(`'{"reason":"lease_ended"}'`, "min(ends_at, $now)")}
     where state = 'leased' and body is not null and ${hasEnded}`,
     { now: tx.nowMs, leaseEnded },
   );
@@ -148,25 +145,28 @@ interface Leased {
   readonly attempt: number;
   readonly waitingSince: number | null;
   readonly replayed: 0 | 1;
+  readonly trace: string | null;
 }
 
 /** One statement takes half the time of one for each row, and returns the rows in an order of its own. */
-function lease(tx: Transaction, rowids: readonly number[], leaseMs: number): TakenEvent[] {
+function lease(tx: Transaction, due: readonly Due[], leaseMs: number): TakenEvent[] {
   const leased = tx.all<Leased>(
     `update esim_webhooks_event
-    set state = 'leased', fence = ${newFence}, attempts = attempts + 1, ends_at = ?, term_ms = ?
+    set state = 'leased', fence = ${newFence}, attempts = attempts + 1, ends_at = ?, term_ms = ?,
+      taken_at = coalesce(taken_at, ?)
     where rowid in (select value from json_each(?))
     returning rowid, source, id, fence as token, type, body, received_at as receivedAt, attempts as attempt,
-      waiting_since as waitingSince, replay is not null as replayed`,
-    ...[tx.nowMs + leaseMs, leaseMs, JSON.stringify(rowids)],
+      waiting_since as waitingSince, replay is not null as replayed, trace`,
+    ...[tx.nowMs + leaseMs, leaseMs, tx.nowMs, JSON.stringify(due.map(({ rowid }) => rowid))],
   );
   const byRowid = new Map(leased.map((row) => [row.rowid, row]));
-  return rowids.map((rowid) => takenEvent(tx, byRowid.get(rowid) as Leased));
+  return due.map(({ rowid, endsAt }) => takenEvent(tx, byRowid.get(rowid) as Leased, endsAt));
 }
 
 function takenEvent(
   { nowMs }: Transaction,
-  { source, id, token, type, body, receivedAt, attempt, waitingSince, replayed }: Leased,
+  { source, id, token, type, body, receivedAt, attempt, waitingSince, replayed, trace }: Leased,
+  dueAt: number,
 ): TakenEvent {
   return {
     source,
@@ -178,5 +178,7 @@ function takenEvent(
     attempt,
     waitedMs: waitingSince === null ? 0 : nowMs - waitingSince,
     replayed: replayed === 1,
+    dueForMs: nowMs - dueAt,
+    trace,
   };
 }

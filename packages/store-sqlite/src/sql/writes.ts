@@ -8,3 +8,4 @@ export { purgeDead, redrive } from "./redrive.ts";
 export { renew, settle } from "./settle.ts";
 export { writeState } from "./state.ts";
 export { take } from "./take.ts";
+export { report } from "./workers.ts";

@@ -38,14 +38,17 @@ export function unpackCalls({ calls, bodies }: PackedCalls): readonly Call[] {
 type RowValues = ReturnType<typeof valuesOf>;
 
 /** As a list: each object would be sent with the names of its fields. */
-function valuesOf({ source, id, type, receivedAt, occurredAt, lane, body, replay, rebuilt }: PutRow) {
-  return [source, id, type, receivedAt, occurredAt, lane, body.byteLength, replay, rebuilt] as const;
+function valuesOf({ source, id, type, receivedAt, occurredAt, lane, body, ...more }: PutRow) {
+  const { replay, rebuilt, subject, key, trace } = more;
+  const times = [receivedAt, occurredAt] as const;
+  return [source, id, type, ...times, lane, body.byteLength, replay, rebuilt, subject, key, trace] as const;
 }
 
 function rowOf(values: RowValues, bodies: ArrayBuffer, begin: number): PutRow {
-  const [source, id, type, receivedAt, occurredAt, lane, bytes, replay, rebuilt] = values;
+  const [source, id, type, receivedAt, occurredAt, lane, bytes, replay, rebuilt, subject, key, trace] =
+    values;
   const body = new Uint8Array(bodies, begin, bytes);
-  return { source, id, type, receivedAt, occurredAt, lane, body, replay, rebuilt };
+  return { source, id, type, receivedAt, occurredAt, lane, body, replay, rebuilt, subject, key, trace };
 }
 
 function rowsOf<Row>({ input }: Pick<Call, "input">): readonly Row[] {

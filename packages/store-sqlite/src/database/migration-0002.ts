@@ -1,0 +1,34 @@
+/** As for the first migration. */
+export const id = "8d9b64065df9fd5b";
+
+export const text: string = `\
+-- What operators see of an event: which eSIM it is about, the key that verified it, its trace, its times, its failed attempts. Who works.
+
+alter table esim_webhooks_event add column subject text;
+alter table esim_webhooks_event add column key text;
+alter table esim_webhooks_event add column trace text;
+-- when it was first taken, and when it became done, unhandled or dead
+alter table esim_webhooks_event add column taken_at integer;
+alter table esim_webhooks_event add column settled_at integer;
+-- JSON: the last ten failed attempts
+alter table esim_webhooks_event add column history text;
+
+-- one row for each worker that has reported in the last 30 seconds
+create table esim_webhooks_worker (
+  id text primary key,
+  host text not null,
+  pid integer not null,
+  version text not null,
+  concurrency integer not null,
+  running integer not null,
+  started_at integer not null,
+  last_take_at integer,
+  seen_at integer not null
+) strict, without rowid;
+
+-- one row: when the last delivery was received
+create table esim_webhooks_last_delivery (
+  one integer primary key check (one = 1),
+  received_at integer not null
+) strict;
+`;

@@ -1,0 +1,51 @@
+import type { GaugeCount, InboxGauges } from "@esim-webhooks/core";
+import type { Connection } from "../database/connection.ts";
+import { nowMs } from "../database/transaction.ts";
+import { oldestReadyMs } from "./stats.ts";
+
+/** A count ends here: there are more. */
+const cap = 10_001;
+
+/** The parts of each count: SQL, each with the condition of an index, word for word. */
+const parts: Readonly<Record<GaugeCount, readonly string[]>> = {
+  ready: [
+    "state = 'ready' and lane is null and ends_at <= $now",
+    "state = 'ready' and lane is not null and ends_at <= $now",
+  ],
+  waiting: [
+    "state = 'ready' and lane is null and ends_at > $now",
+    "state = 'ready' and lane is not null and ends_at > $now",
+  ],
+  leased: ["state = 'leased' and body is not null"],
+  unhandled: ["state = 'unhandled'"],
+  dead: ["state = 'dead'"],
+};
+
+export function gauges(connection: Connection, _: undefined): InboxGauges {
+  const now = nowMs(connection);
+  const counted = Object.entries(parts).map(([name, conditions]) => {
+    const counts = conditions.map((condition) => countUpTo(connection, condition, now));
+    return [
+      name as GaugeCount,
+      Math.min(
+        cap,
+        counts.reduce((sum, count) => sum + count, 0),
+      ),
+    ] as const;
+  });
+  const last = connection.get<{ received_at: number }>("select received_at from esim_webhooks_last_delivery");
+  return {
+    counts: Object.fromEntries(counted) as Record<GaugeCount, number>,
+    capped: counted.filter(([, count]) => count === cap).map(([name]) => name),
+    oldestReadyMs: oldestReadyMs(connection),
+    lastReceivedAt: last === undefined ? null : new Date(last.received_at),
+  };
+}
+
+function countUpTo(connection: Connection, condition: string, now: number): number {
+  const row = connection.get<{ count: number }>(
+    `select count(*) as count from (select 1 from esim_webhooks_event where ${condition} limit ${cap})`,
+    ...(condition.includes("$now") ? [{ now }] : []),
+  );
+  return row?.count ?? 0;
+}
