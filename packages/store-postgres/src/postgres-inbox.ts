@@ -2,6 +2,7 @@ import { type Inbox, type InboxEntry, type InboxOptions, WebhookError } from "@e
 import {
   checkEntry,
   checkRerun,
+  createDeliveryNotes,
   type InboxSettings,
   inboxShape,
   keyText,
@@ -12,6 +13,7 @@ import {
   safeListener,
   safePurge,
   storeShape,
+  subjectOf,
   warnOfShortRetention,
 } from "@esim-webhooks/core/kit";
 import { type PostgresPool, sql, type Transaction } from "kysely";
@@ -33,11 +35,13 @@ import {
 } from "./database/transaction-form.ts";
 import { count, get, list, purgeDead, redrive, sources, stats } from "./sql/admin.ts";
 import { purgeSteps } from "./sql/forget.ts";
+import { gauges, noteDelivery } from "./sql/gauges.ts";
 import { put, rerun } from "./sql/put.ts";
 import { type PutRow, shortened, storableJson, storableLane } from "./sql/put-rows.ts";
 import { renew, settle } from "./sql/settle.ts";
 import { reap, take } from "./sql/take.ts";
 import { tryEvents } from "./sql/try-out.ts";
+import { report, workers } from "./sql/workers.ts";
 
 export interface PostgresInboxOptions<Database = unknown, Tx = Transaction<Database>>
   extends PostgresOptions<Database>,
@@ -90,6 +94,7 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
   const notifyPool = settings.notify ? listenable(pool) : undefined;
   const laneOf = laneReader(settings, settings.logger);
   const purge = safePurge("postgresInbox", settings.logger, purgeSteps(database));
+  const deliveryToNote = createDeliveryNotes();
   const hints = createHints();
   const channel = channelOf(tables.schema);
   let reapAt = 0;
@@ -105,7 +110,13 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
   function rowOf(entry: InboxEntry, check: (entry: InboxEntry) => void): PutRow {
     check(entry);
     const replay = entry.replay === undefined ? null : storableJson(JSON.stringify(entry.replay));
-    return { entry, key: keyText(entry), lane: storableLane(laneOf(entry)), replay };
+    return {
+      entry,
+      key: keyText(entry),
+      lane: storableLane(laneOf(entry)),
+      replay,
+      subject: subjectOf(entry),
+    };
   }
 
   const putRows = batched((rows) => put(database, rows, announce));
@@ -134,7 +145,13 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
         for (const unsubscribe of subscriptions) unsubscribe();
       };
     },
-    put: async (entries) => putRows(entries.map((entry) => rowOf(entry, checkEntry))),
+    async put(entries) {
+      const results = await putRows(entries.map((entry) => rowOf(entry, checkEntry)));
+      const receivedAt = deliveryToNote(entries);
+      if (receivedAt !== undefined)
+        run((connection) => noteDelivery(connection, tables, receivedAt)).catch(() => {}); // a later one is noted
+      return results;
+    },
     rerun: async (entries) => rerunRows(entries.map((entry) => rowOf(entry, checkRerun))),
     take: (options) =>
       run(async (connection) => {
@@ -152,6 +169,9 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
         return settled;
       }),
     stats: () => run((connection) => stats(connection, tables)),
+    gauges: () => run((connection) => gauges(connection, tables)),
+    report: (worker) => run((connection) => report(connection, tables, worker)),
+    workers: () => run((connection) => workers(connection, tables)),
     count: (filter = {}) => run((connection) => count(connection, tables, filter)),
     list: (filter = {}, { limit = pageLimit, cursor } = {}) =>
       run((connection) => list(connection, tables, filter, limit, cursor)),

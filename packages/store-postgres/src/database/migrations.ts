@@ -2,6 +2,7 @@ import { WebhookError } from "@esim-webhooks/core";
 import { type Kysely, sql } from "kysely";
 import { type PostgresErrorCode, schemaMismatch } from "./errors.ts";
 import * as first from "./migration-0001.ts";
+import * as second from "./migration-0002.ts";
 import { qualified, type Tables } from "./tables.ts";
 
 export interface Migration {
@@ -10,7 +11,7 @@ export interface Migration {
 }
 
 /** In the order in which they are run. Their numbers count from 1. */
-export const migrations: readonly Migration[] = [first];
+export const migrations: readonly Migration[] = [first, second];
 
 /**
  * What `migrate()` runs in a database without the schema, in order: for a review, or for a migration tool of your own. Each text is

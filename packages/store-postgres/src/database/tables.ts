@@ -8,10 +8,13 @@ export interface Tables {
   readonly latest: RawBuilder<unknown>;
   readonly state: RawBuilder<unknown>;
   readonly purgeClock: RawBuilder<unknown>;
-  readonly take: RawBuilder<unknown>;
-  readonly takeSuspects: RawBuilder<unknown>;
+  readonly worker: RawBuilder<unknown>;
+  readonly lastDelivery: RawBuilder<unknown>;
+  readonly leaseDue: RawBuilder<unknown>;
+  readonly leaseSuspects: RawBuilder<unknown>;
   readonly settle: RawBuilder<unknown>;
   readonly renew: RawBuilder<unknown>;
+  readonly withAttempt: RawBuilder<unknown>;
 }
 
 /**
@@ -48,9 +51,12 @@ export function tablesIn(schema: string): Tables {
     latest: sql.id(schema, "latest"),
     state: sql.id(schema, "state"),
     purgeClock: sql.id(schema, "purge_clock"),
-    take: sql.id(schema, "take"),
-    takeSuspects: sql.id(schema, "take_suspects"),
+    worker: sql.id(schema, "worker"),
+    lastDelivery: sql.id(schema, "last_delivery"),
+    leaseDue: sql.id(schema, "lease_due"),
+    leaseSuspects: sql.id(schema, "lease_suspects"),
     settle: sql.id(schema, "settle"),
     renew: sql.id(schema, "renew"),
+    withAttempt: sql.id(schema, "with_attempt"),
   };
 }

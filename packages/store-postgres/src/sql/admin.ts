@@ -8,7 +8,7 @@ import type {
   Replay,
   StoredEvent,
 } from "@esim-webhooks/core";
-import { frameStart, readCursor, readErrorText, writeCursor } from "@esim-webhooks/core/kit";
+import { frameStart, readCursor, readErrorText, readHistory, writeCursor } from "@esim-webhooks/core/kit";
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { qualified, serverTime, type Tables } from "../database/tables.ts";
 
@@ -24,6 +24,16 @@ interface Row {
   readonly error: string | null;
   readonly conflicts: number;
   readonly replay: string | null;
+}
+
+interface More {
+  readonly body: Buffer | null;
+  readonly subject: string | null;
+  readonly key: string | null;
+  readonly trace: string | null;
+  readonly taken_at: Date | null;
+  readonly settled_at: Date | null;
+  readonly history: string | null;
 }
 
 const columns = sql`source, id, state, type, lane, received_at, attempts,
@@ -134,9 +144,13 @@ export async function get(
   tables: Tables,
   { source, id }: EventKey,
 ): Promise<StoredEvent | undefined> {
-  const { rows } = await sql<Row & { body: Buffer | null }>`
-    select ${columns}, body from ${tables.event} where source = ${source} and id = ${id}`.execute(db);
-  return rows[0] && { ...rowOf(rows[0]), stack: readErrorText(rows[0].error).stack };
+  const { rows } = await sql<Row & More>`
+    select ${columns}, body, subject, key, trace, taken_at, settled_at, history::text as history
+    from ${tables.event} where source = ${source} and id = ${id}`.execute(db);
+  if (rows[0] === undefined) return undefined;
+  const { taken_at: takenAt, settled_at: settledAt, history, ...row } = rows[0];
+  const { stack } = readErrorText(row.error);
+  return { ...rowOf(row), stack, takenAt, settledAt, history: readHistory(history) };
 }
 
 /** Dead or unhandled → ready, oldest received first. */
@@ -148,7 +162,8 @@ export async function redrive(
 ): Promise<number> {
   const { numAffectedRows = 0n } = await sql`
     update ${tables.event} as event
-    set state = 'ready', fence = nextval(${qualified(tables, "fence")}::regclass), attempts = 0, ends_at = ${serverTime}
+    set state = 'ready', fence = nextval(${qualified(tables, "fence")}::regclass), attempts = 0, ends_at = ${serverTime},
+      settled_at = null
     from (${chosen(tables, { ...filter, state }, limit)}) as chosen
     where event.source = chosen.source and event.id = chosen.id`.execute(db);
   return Number(numAffectedRows);

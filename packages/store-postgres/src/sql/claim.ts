@@ -114,7 +114,10 @@ async function takeOver(
       fingerprint = coalesce(case when is_kept then taken.fingerprint end, ${fingerprint}), lane = null,
       body = case when is_kept then taken.body end,
       replay = case when is_kept then taken.replay end,
-      runs = case when is_kept then taken.runs end
+      runs = case when is_kept then taken.runs end,
+      subject = case when is_kept then taken.subject end, key = case when is_kept then taken.key end,
+      trace = case when is_kept then taken.trace end, history = case when is_kept then taken.history end,
+      taken_at = case when is_kept then taken.taken_at end, settled_at = null
     from over where taken.source = over.source and taken.id = over.id
     returning taken.fence::text as token`.execute(db);
   const row = rows[0];

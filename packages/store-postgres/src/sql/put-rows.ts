@@ -13,11 +13,12 @@ export interface PutRow {
   readonly lane: string | null;
   /** Its replay as JSON that `jsonb` accepts. */
   readonly replay: string | null;
+  readonly subject: string | null;
 }
 
 /**
  * The rows as an SQL relation with the columns `source`, `id`, `type`, `body`, `fingerprint`, `received`, `occurred`, `lane`,
- * `replay`, and `place`, which counts from 1.
+ * `subject`, `key`, `trace`, `replay`, and `place`, which counts from 1.
  */
 export function putRows(rows: readonly PutRow[]): RawBuilder<unknown> {
   const entries = rows.map(({ entry }) => entry);
@@ -34,7 +35,7 @@ export function putRows(rows: readonly PutRow[]): RawBuilder<unknown> {
     : null;
   return sql`
     select source, id, type, substring(${bodies}::bytea from body_begin for body_length) as body, fingerprint,
-      to_timestamp(received) as received, to_timestamp(occurred) as occurred, lane, nullif(replay, 'null') as replay, place
+      to_timestamp(received) as received, to_timestamp(occurred) as occurred, lane, subject, key, trace, nullif(replay, 'null') as replay, place
     from rows from (
       unnest(
         ${textArray(entries.map(({ source }) => source))}::text[],
@@ -45,10 +46,13 @@ export function putRows(rows: readonly PutRow[]): RawBuilder<unknown> {
         ${numberArray(entries.map(({ body }) => crc32(body)))}::bigint[],
         ${numberArray(entries.map(({ receivedAt }) => receivedAt.getTime() / 1000))}::float8[],
         ${numberArray(entries.map(occurredAt))}::float8[],
-        ${textArray(rows.map(({ lane }) => storable(lane)))}::text[]
+        ${textArray(rows.map(({ lane }) => storable(lane)))}::text[],
+        ${textArray(rows.map(({ subject }) => subject))}::text[],
+        ${textArray(entries.map(({ key }) => storable(key ?? null)))}::text[],
+        ${textArray(entries.map(({ trace }) => storable(trace ?? null)))}::text[]
       ),
       jsonb_array_elements(${replays}::jsonb)
-    ) with ordinality as entry (source, id, type, body_begin, body_length, fingerprint, received, occurred, lane, replay, place)`;
+    ) with ordinality as entry (source, id, type, body_begin, body_length, fingerprint, received, occurred, lane, subject, key, trace, replay, place)`;
 }
 
 /** In seconds since the epoch. */

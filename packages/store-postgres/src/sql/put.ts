@@ -36,8 +36,8 @@ export async function put(
 export function insert(tables: Tables, rows: readonly PutRow[]): RawBuilder<EventKey> {
   return sql<EventKey>`
     insert into ${tables.event}
-      (source, id, state, ends_at, type, body, fingerprint, received_at, occurred_at, lane, replay)
-    select source, id, 'ready', ${serverTime}, type, body, fingerprint, received, occurred, lane, replay
+      (source, id, state, ends_at, type, body, fingerprint, received_at, occurred_at, lane, replay, subject, key, trace)
+    select source, id, 'ready', ${serverTime}, type, body, fingerprint, received, occurred, lane, replay, subject, key, trace
     from (${putRows(rows)}) as entry
     on conflict do nothing
     returning source, id`;
@@ -111,13 +111,14 @@ function isConflict({ body, replay }: InboxEntry, { fingerprint, rebuilt }: Pres
 async function storeBody(
   db: Kysely<unknown>,
   tables: Tables,
-  { entry: { source, id, type, body, receivedAt }, replay }: PutRow,
+  { entry: { source, id, type, body, receivedAt, key, trace }, replay, subject }: PutRow,
   token: string,
 ): Promise<boolean> {
   const { numAffectedRows = 0n } = await sql`
     update ${tables.event}
     set type = ${storable(type)}, body = ${Buffer.from(body)}::bytea, fingerprint = ${crc32(body)},
-      received_at = to_timestamp(${receivedAt.getTime() / 1000}::float8), replay = ${replay}::jsonb
+      received_at = to_timestamp(${receivedAt.getTime() / 1000}::float8), replay = ${replay}::jsonb,
+      subject = ${subject}, key = ${storable(key ?? null)}, trace = ${storable(trace ?? null)}
     where source = ${source} and id = ${id} and fence::text = ${token} and ${isInline}`.execute(db);
   return numAffectedRows > 0n;
 }
@@ -157,6 +158,7 @@ export async function rerun(
     set state = 'ready', fence = nextval(${qualified(tables, "fence")}::regclass), ends_at = ${serverTime}, attempts = 0,
       suspect = false, error = null, type = entry.type, body = entry.body, fingerprint = entry.fingerprint, received_at = entry.received,
       occurred_at = entry.occurred, lane = entry.lane, replay = entry.replay,
+      subject = entry.subject, key = entry.key, trace = entry.trace, taken_at = null, settled_at = null, history = null,
       runs = array_remove(event.runs || (event.replay ->> 'run'), null)
     from entry join done using (source, id)
     where event.source = entry.source and event.id = entry.id

@@ -1,5 +1,5 @@
 import type { InboxLease, Settlement } from "@esim-webhooks/core";
-import { keyText, spreadRetention } from "@esim-webhooks/core/kit";
+import { encodeAttempt, keyText, spreadRetention } from "@esim-webhooks/core/kit";
 import { type Kysely, sql } from "kysely";
 import { inMs, serverTime, type Tables } from "../database/tables.ts";
 import { inKeyOrder, numberArray, textArray } from "./batch.ts";
@@ -14,7 +14,7 @@ const longestWaitMs = 100 * 365 * 24 * 3_600_000; // a time beyond Postgres's ca
 
 /**
  * Leased → done, unhandled, ready or dead, for each lease that is still held. Answers one to one whether it was held.
- * `database/migration-0001.ts` says why it is a function in the database.
+ * The migration says why it is a function in the database.
  */
 export async function settle(
   db: Kysely<unknown>,
@@ -32,6 +32,7 @@ export async function settle(
       ${areDone ? null : textArray(sorted.map(({ state }) => state))}::text[],
       ${areDone ? null : numberArray(sorted.map((settlement) => ("afterMs" in settlement ? Math.min(settlement.afterMs, longestWaitMs) : 0)))}::float8[],
       ${areDone ? null : textArray(sorted.map((settlement) => ("error" in settlement ? storableError(settlement.error) : null)))}::text[],
+      ${areDone ? null : textArray(sorted.map((settlement) => ("report" in settlement ? encodeAttempt(settlement.report) : null)))}::jsonb[],
       ${serverTime}, ${spreadRetention(retentionMs)}::float8 * interval '1 millisecond', ${keepBodies}
     ) as fence`.execute(db);
   return wereHeld(settlements, rows);

@@ -29,10 +29,10 @@ async function tryWork(db: Kysely<unknown>, tables: Tables): Promise<void> {
   const rows = [null, type].map((lane) => {
     const id = randomUUID();
     const entry = { source: "", id, type, event: null, body: new Uint8Array(), receivedAt: new Date() };
-    return { entry, key: id, lane, replay: null };
+    return { entry, key: id, lane, replay: null, subject: null };
   });
   await insert(tables, rows).execute(db);
-  await sql`update ${tables.event} set ends_at = '-infinity' where source = '' and id = any (${rows.map(({ key }) => key)})`.execute(
+  await sql`update ${tables.event} set ends_at = '0001-01-01' where source = '' and id = any (${rows.map(({ key }) => key)})`.execute(
     db,
   );
   const taken = await take(db, tables, { limit: 1, leaseMs: 1000, only: [type] }, true);

@@ -1,0 +1,40 @@
+import type { WorkerPresence, WorkerReport } from "@esim-webhooks/core";
+import { workerGoneMs } from "@esim-webhooks/core/kit";
+import { type Kysely, sql } from "kysely";
+import { inMs, serverTime, type Tables } from "../database/tables.ts";
+
+/** Notes that a worker is alive, and forgets those that are gone. */
+export async function report(db: Kysely<unknown>, tables: Tables, worker: WorkerReport): Promise<void> {
+  const { id, host, pid, version, concurrency, running, startedMsAgo, sinceLastTakeMs } = worker;
+  await sql`
+    with gone as (
+      delete from ${tables.worker} where seen_at <= ${inMs(-workerGoneMs)} and id <> ${id}
+    )
+    insert into ${tables.worker} (id, host, pid, version, concurrency, running, started_at, last_take_at, seen_at)
+    values (
+      ${id}, ${host}, ${pid}, ${version}, ${concurrency}, ${running}, ${inMs(-startedMsAgo)},
+      ${sinceLastTakeMs === null ? null : inMs(-sinceLastTakeMs)}, ${serverTime}
+    )
+    on conflict (id) do update
+      set running = excluded.running, last_take_at = excluded.last_take_at, seen_at = excluded.seen_at,
+        started_at = excluded.started_at`.execute(db);
+}
+
+interface Row extends Pick<WorkerPresence, "id" | "host" | "pid" | "version" | "concurrency" | "running"> {
+  readonly started_at: Date;
+  readonly last_take_at: Date | null;
+  readonly seen_at: Date;
+}
+
+export async function workers(db: Kysely<unknown>, tables: Tables): Promise<WorkerPresence[]> {
+  const { rows } = await sql<Row>`
+    select * from ${tables.worker} where seen_at > ${inMs(-workerGoneMs)} order by id collate "C"`.execute(
+    db,
+  );
+  return rows.map(({ started_at: startedAt, last_take_at: lastTakeAt, seen_at: seenAt, ...worker }) => ({
+    ...worker,
+    startedAt,
+    lastTakeAt,
+    seenAt,
+  }));
+}
