@@ -17,6 +17,7 @@ import {
 } from "@esim-webhooks/core/kit";
 import type { JobsOptions } from "bullmq";
 import { createAdmin } from "./admin/admin.ts";
+import { mostStacks } from "./admin/rows.ts";
 import { type BullmqInboxOptions, defaultEventJobOptions, readInboxOptions } from "./inbox-settings.ts";
 import { addProbe, makeAddsAtomic } from "./redis/atomic-add.ts";
 import { connected, openQueue, placeOf } from "./redis/connection.ts";
@@ -96,6 +97,7 @@ export function bullmqInbox(
     ...queue.defaultJobOptions,
     ...settings.jobOptions,
     removeOnFail: false, // a dead event is for an operator to see
+    stackTraceLimit: mostStacks,
   };
   const notes = createNotes(queue);
 
@@ -199,6 +201,8 @@ export function bullmqInbox(
       return new Promise((resolve, reject) => storeSoon({ jobs, context, resolve, reject }));
     },
     stats: () => run(() => admin.stats()),
+    gauges: () => run(() => admin.gauges()),
+    workers: () => run(() => admin.workers()),
     count: (filter) => run(() => admin.count(filter)),
     list: (filter, page) => run(() => admin.list(filter, page)),
     get: (key) => run(() => admin.get(key)),

@@ -204,11 +204,16 @@ it("fails an event once and for good if it is invalid, naming no value, or if no
 });
 
 describe("what observe sees of each attempt", () => {
-  const seen: Omit<SettleMessage, "durationMs">[] = [];
+  const seen: Omit<SettleMessage, "durationMs" | "receivedAt" | "ageMs">[] = [];
   let stop: () => void;
   beforeEach(() => {
     seen.length = 0;
-    stop = observe({ settle: ({ durationMs: _, ...message }) => void seen.push(message) });
+    stop = observe({
+      settle({ durationMs: _, receivedAt, ageMs, ...message }) {
+        expect(Date.now() - receivedAt.getTime()).toBeGreaterThanOrEqual(ageMs);
+        seen.push(message);
+      },
+    });
   });
   afterEach(() => stop());
   const about = { source: "default", id: "msg_1", type: "esim.enabled", by: "processor" };

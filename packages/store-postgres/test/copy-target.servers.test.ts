@@ -145,14 +145,30 @@ describe("records of another inbox", () => {
         runs: ["run_1"],
         lane: "E1",
       },
+      ...{ subject: "E1", key: "key:1a2b3c4d", trace: "00-a-b-01", takenAtMs: 1000, settledAtMs: 2000 },
+      history: JSON.stringify([{ at: 3000, reason: "lease_ended" }]),
     });
     await target.copyEvents([given, record("msg_2", { state: "dead", endsAtMs: null })]);
-    const { receivedAtMs, occurredAtMs: _, fingerprint: __, runs: ___, endsAtMs: ____, ...rest } = given;
+    const {
+      receivedAtMs,
+      occurredAtMs: _,
+      fingerprint: __,
+      runs: ___,
+      endsAtMs: ____,
+      takenAtMs,
+      settledAtMs,
+      ...rest
+    } = given;
     expect(await inbox.get(key("msg_1"))).toEqual({
       ...rest,
       receivedAt: new Date(receivedAtMs ?? 0),
       endsAt: new Date(endsAtMs),
       stack: null,
+      takenAt: new Date(takenAtMs ?? 0),
+      settledAt: new Date(settledAtMs ?? 0),
+      history: [
+        { endedAt: new Date(3000), reason: "lease_ended", durationMs: null, error: null, worker: null },
+      ],
     });
     expect(await inbox.get(key("msg_2"))).toMatchObject({ state: "dead", endsAt: null });
     await inbox.close();

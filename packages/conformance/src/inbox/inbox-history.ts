@@ -130,7 +130,8 @@ export const inboxHistory: readonly InboxScenario[] = [
           ],
         );
         assert.ok(takenAt && settledAt);
-        for (const { endedAt } of history) assert.ok(endedAt >= takenAt && endedAt <= settledAt);
+        for (const { endedAt } of history)
+          assert.ok(endedAt !== null && endedAt >= takenAt && endedAt <= settledAt);
         await inbox.redrive({ source: events.source });
         const redriven = await inbox.get(entry);
         assert.equal(redriven?.history.length, 10);

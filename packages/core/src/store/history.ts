@@ -32,14 +32,15 @@ export interface AttemptReport {
 
 /** A failed attempt, in the history of an event. */
 export interface FailedAttempt {
-  readonly endedAt: Date;
+  /** Null on BullMQ, which keeps no times of attempts. */
+  readonly endedAt: Date | null;
   /** `lease_ended`: no worker settled it before its lease ended, perhaps since the worker's process ended. */
   readonly reason: FailureReason | "lease_ended";
-  /** From the take to the end of the attempt, in ms. Null for `lease_ended`. */
+  /** From the take to the end of the attempt, in ms. Null for `lease_ended`, and on BullMQ. */
   readonly durationMs: number | null;
   /** The name and message of what was thrown, with secrets and personal data masked, 500 characters at most. */
   readonly error: string | null;
-  /** The id of the worker, as in `workers()`. Null for `lease_ended`. */
+  /** The id of the worker, as in `workers()`. Null for `lease_ended`, and on BullMQ. */
   readonly worker: string | null;
 }
 

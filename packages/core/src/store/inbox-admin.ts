@@ -54,7 +54,7 @@ export interface StoredEvent extends InboxRow {
   readonly key: string | null;
   /** The `traceparent` of the request that stored it, if there is a trace source. */
   readonly trace: string | null;
-  /** When a worker first took it, since it was stored or run again. */
+  /** When a worker first took it, since it was stored or run again. On BullMQ: when one last took it. */
   readonly takenAt: Date | null;
   /** When it became done, unhandled or dead. Null for ready and leased events. */
   readonly settledAt: Date | null;
@@ -122,9 +122,9 @@ export interface WorkerPresence {
   readonly startedAt: Date;
   /** How many handlers it can run at the same time. */
   readonly concurrency: number;
-  /** How many of these places are in use. */
-  readonly running: number;
-  /** When the inbox last answered its `take`; null before the first time. */
+  /** How many of these places are in use. Null on BullMQ, which does not know. */
+  readonly running: number | null;
+  /** When the inbox last answered its `take`; null before the first time, and on BullMQ. */
   readonly lastTakeAt: Date | null;
   /** When it last reported. Workers report every 10 s. */
   readonly seenAt: Date;

@@ -19,8 +19,12 @@ import {
 } from "./filter.ts";
 import { noteRedrive, oldestDueAt } from "./oldest-due.ts";
 import { eventOf, goneEvent, withoutBody } from "./rows.ts";
+import { connectedWorkers } from "./workers.ts";
 
-export type AdminOperations = Pick<InboxAdmin, "stats" | "count" | "list" | "get" | "redrive" | "purgeDead">;
+export type AdminOperations = Pick<
+  InboxAdmin,
+  "stats" | "gauges" | "workers" | "count" | "list" | "get" | "redrive" | "purgeDead"
+>;
 
 const pageLimit = 50;
 const operatorLimit = 1000;
@@ -104,6 +108,23 @@ export function createAdmin({ queue, client, keyStart, notes }: AdminOptions): A
         lastReceivedAt,
       };
     },
+    async gauges() {
+      const [all, oldest, lastReceivedAt] = await Promise.all([
+        queue.getJobCounts("waiting", "prioritized", "delayed", "active", "failed"),
+        oldestReadyMs(),
+        notes.lastDelivery(),
+      ]);
+      const { waiting = 0, prioritized = 0, delayed = 0, active = 0, failed = 0 } = all;
+      const counts = {
+        ready: waiting + prioritized,
+        waiting: delayed,
+        leased: active,
+        unhandled: 0,
+        dead: failed,
+      };
+      return { counts, capped: [], oldestReadyMs: oldest, lastReceivedAt };
+    },
+    workers: () => connectedWorkers(queue),
     async count(filter = {}) {
       const selected = readFilter(filter);
       if (selected.ids !== undefined) return (await findByIds(selected)).length;

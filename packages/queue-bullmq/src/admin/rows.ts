@@ -1,13 +1,20 @@
-import type { EventKey, InboxRow, StoredEvent } from "@esim-webhooks/core";
-import { decodeEntry, framesOf, stackText } from "@esim-webhooks/core/kit";
+import type { EventKey, FailedAttempt, InboxEntry, InboxRow, StoredEvent } from "@esim-webhooks/core";
+import {
+  decodeEntry,
+  frameStart,
+  framesOf,
+  maskPersonalData,
+  stackText,
+  subjectOf,
+} from "@esim-webhooks/core/kit";
 import type { BullmqJob } from "../redis/queue.ts";
 import type { BullmqState } from "./filter.ts";
 
 /** The event of a job. Undefined for a job that the inbox did not add. */
 export function eventOf(job: BullmqJob, state: BullmqState): StoredEvent | undefined {
   try {
-    const { source, id, type, receivedAt, body, replay } = decodeEntry(job.data);
-    const { timestamp, attemptsStarted, failedReason, opts } = job;
+    const { source, id, type, receivedAt, body, replay, key = null, trace = null } = decodeEntry(job.data);
+    const { timestamp, attemptsStarted, failedReason, opts, processedOn, finishedOn } = job;
     const { ttl } = opts.deduplication ?? {};
     return {
       source,
@@ -23,6 +30,12 @@ export function eventOf(job: BullmqJob, state: BullmqState): StoredEvent | undef
       conflicts: 0, // BullMQ keeps no count
       replay: replay ?? null,
       body,
+      subject: subjectIn(body),
+      key,
+      trace,
+      takenAt: dateOf(processedOn),
+      settledAt: state === "done" || state === "dead" ? dateOf(finishedOn) : null,
+      history: historyOf(job),
     };
   } catch {
     return undefined;
@@ -45,6 +58,12 @@ export function goneEvent({ source, id }: EventKey): StoredEvent {
     conflicts: 0,
     replay: null,
     body: null,
+    subject: null,
+    key: null,
+    trace: null,
+    takenAt: null,
+    settledAt: null,
+    history: [],
   };
 }
 
@@ -55,6 +74,36 @@ function stackOf({ failedReason, stacktrace }: BullmqJob): string | null {
   return stackText(framesOf({ message: failedReason, stack }));
 }
 
-export function withoutBody({ body: _, stack: __, ...row }: StoredEvent): InboxRow {
-  return row;
+/** How many failed attempts a job keeps. */
+export const mostStacks = 10;
+
+const mostErrorCharacters = 500;
+
+/** BullMQ keeps the stacks of failed attempts, and nothing else of them. */
+function historyOf({ stacktrace }: BullmqJob): readonly FailedAttempt[] {
+  return (stacktrace ?? []).slice(-mostStacks).map((stack) => ({
+    endedAt: null,
+    reason: "failed",
+    durationMs: null,
+    error: maskPersonalData(stack.split(frameStart)[0] ?? "").slice(0, mostErrorCharacters) || null,
+    worker: null,
+  }));
+}
+
+/** The event is in the body, from where its subject is read: a job is not searched by it. */
+function subjectIn(body: Uint8Array): string | null {
+  try {
+    return subjectOf({ event: JSON.parse(Buffer.from(body).toString()) as InboxEntry["event"] });
+  } catch {
+    return null;
+  }
+}
+
+function dateOf(ms: number | undefined): Date | null {
+  return ms === undefined ? null : new Date(ms);
+}
+
+export function withoutBody(event: StoredEvent): InboxRow {
+  const { source, id, state, type, lane, receivedAt, attempts, endsAt, error, conflicts, replay } = event;
+  return { source, id, state, type, lane, receivedAt, attempts, endsAt, error, conflicts, replay };
 }

@@ -11,6 +11,8 @@ export interface BullmqQueue {
   getJobs(types: JobType[], start: number, end: number, asc: boolean): Promise<BullmqJob[]>;
   getJobCounts(...types: JobType[]): Promise<{ [type: string]: number }>;
   getDeduplicationJobId(deduplicationId: string): Promise<string | null>;
+  /** The Redis clients of the queue's workers, as CLIENT LIST shows them. */
+  getWorkers(): Promise<readonly { readonly [field: string]: string }[]>;
   clean(graceMs: number, limit: number, type: "failed"): Promise<string[]>;
   waitUntilReady(): Promise<unknown>;
   on(event: "error", listener: (error: Error) => void): unknown;
@@ -26,6 +28,7 @@ export interface BullmqJob {
   readonly timestamp: number;
   /** When the last attempt began. `retry` removes it. */
   readonly processedOn?: number | undefined;
+  readonly finishedOn?: number | undefined;
   readonly attemptsStarted: number;
   readonly failedReason: string | null;
   /** The stacks of its attempts, the last one last. */

@@ -1,5 +1,11 @@
 import type { InboxEntry, Logger } from "@esim-webhooks/core";
-import { monotonicClock, type SettleMessage, settleNotice, throttledLog } from "@esim-webhooks/core/kit";
+import {
+  ageOf,
+  monotonicClock,
+  type SettleMessage,
+  settleNotice,
+  throttledLog,
+} from "@esim-webhooks/core/kit";
 import type { JobOutcome } from "./ending.ts";
 
 /** Logs how the attempts of jobs ended. */
@@ -46,9 +52,17 @@ export function createAttemptLog(logger: Logger): AttemptLog {
 
 /** Reports to `observe` how an attempt ended for which no handler ran. The processor of core reports all others. */
 export function publishSettled(
-  { source, id, type }: InboxEntry,
+  { source, id, type, receivedAt }: InboxEntry,
   ended: Pick<SettleMessage, "attempt" | "outcome" | "reason" | "error" | "durationMs">,
 ): void {
   if (settleNotice.hasSubscribers)
-    settleNotice.publish({ source, id, ...(type && { type }), by: "processor", ...ended });
+    settleNotice.publish({
+      source,
+      id,
+      ...(type && { type }),
+      by: "processor",
+      ...ended,
+      receivedAt,
+      ageMs: ageOf(receivedAt),
+    });
 }

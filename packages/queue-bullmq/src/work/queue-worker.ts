@@ -15,6 +15,7 @@ import {
 import { DelayedError, Worker as QueueWorker } from "bullmq";
 import { type Cluster, Redis } from "ioredis";
 import * as z from "zod/mini";
+import { workerName } from "../admin/workers.ts";
 import { withoutArguments } from "../redis/errors.ts";
 import { type BullmqProcessor, bullmqProcessor, type EventJob, maxWaitMs } from "./bullmq-processor.ts";
 import type { JobResult } from "./ending.ts";
@@ -93,6 +94,7 @@ export function createQueueWorker<Data>(
         connection,
         prefix,
         concurrency,
+        name: workerName(concurrency),
         maxStalledCount,
         autorun: false,
       });
