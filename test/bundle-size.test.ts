@@ -22,7 +22,7 @@ async function bundleBytes(name: string, from: string, external: readonly string
 
 it.each([
   ["webhookHandler", "core", 29.5],
-  ["createWorker", "core", 21],
+  ["createWorker", "core", 21.5],
   ["verify", "core", 5.5],
   ["webhookRouter", "express", 30.5],
   ["redisStore", "store-redis", 16],

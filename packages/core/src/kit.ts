@@ -39,7 +39,7 @@ export type { EncodedEntry } from "./store/entry-codec.ts";
 export { decodeEntry, encodeEntry } from "./store/entry-codec.ts";
 export type { KeptError } from "./store/error-text.ts";
 export { frameStart, framesOf, readErrorText, stackText } from "./store/error-text.ts";
-export { encodeAttempt, leaseEnded, mostAttempts, readHistory, withAttempt } from "./store/history.ts";
+export { encodeAttempt, leaseEnded, readHistory } from "./store/history.ts";
 export type { InboxRoles } from "./store/inbox.ts";
 export { hasRole, inboxEntry, putEntries } from "./store/inbox.ts";
 export type {

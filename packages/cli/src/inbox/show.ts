@@ -5,7 +5,7 @@ import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
 import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
-import { ago, bytes, count, counted, instant } from "../terminal/quantities.ts";
+import { ago, bytes, count, counted, instant, span } from "../terminal/quantities.ts";
 import { layoutFor, type Paint, shortened, unpainted } from "../terminal/text.ts";
 import { wholeId } from "./filter.ts";
 import type { ShowFlags } from "./flags.ts";
@@ -80,6 +80,9 @@ export function showView(row: StoredEvent, { now, reveal, paint = unpainted }: S
     ["state", paint(stateTones[state], state)],
     ...optional("lane", lane && printable(lane)),
     ...optional("received", receivedAt && when(receivedAt)),
+    ...optional("verified", row.key && `with ${printable(row.key)}`),
+    ...optional("taken", row.takenAt && when(row.takenAt)),
+    ...optional("settled", row.settledAt && when(row.settledAt)),
     ["tries", count(attempts)],
     ...optional(endings[state], state === "dead" ? null : endsAt && when(endsAt)),
     ...optional("error", error && paint("bad", text(error))),
@@ -94,9 +97,30 @@ export function showView(row: StoredEvent, { now, reveal, paint = unpainted }: S
   return [
     ...facts.map(([name, value]) => `${paint("faint", name.padEnd(room))}  ${value}`),
     "",
+    ...historyLines(row, text, when, paint),
     ...(stack === null ? [] : [paint("faint", "stack"), ...stack.split("\n").map(text), ""]),
     ...bodyLines(row, reveal, paint),
   ];
+}
+
+/** A line for each failed attempt: when, why, for how long, in which worker; then its error. */
+function historyLines(
+  { history }: StoredEvent,
+  text: (error: string) => string,
+  when: (date: Date) => string,
+  paint: Paint,
+): string[] {
+  if (history.length === 0) return [];
+  const lines = history.flatMap(({ endedAt, reason, durationMs, error, worker }) => {
+    const facts = [
+      endedAt && when(endedAt),
+      reason.replaceAll("_", " "),
+      durationMs !== null && `after ${span(durationMs)}`,
+      worker !== null && `in ${printable(worker)}`,
+    ];
+    return [facts.filter(Boolean).join("  "), ...(error ? [`  ${text(error)}`] : [])];
+  });
+  return [paint("faint", "failed attempts"), ...lines, ""];
 }
 
 /** The store of inline handlers keeps ids alone. */

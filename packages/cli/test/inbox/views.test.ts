@@ -196,6 +196,33 @@ describe("showView", () => {
     ]);
   });
 
+  it("shows when an event was taken and settled, which key verified it, and its failed attempts", () => {
+    const at = (minute: number) => new Date(Date.UTC(2026, 10, 20, 11, minute));
+    const history = [
+      {
+        endedAt: at(1),
+        reason: "timed_out",
+        durationMs: 5000,
+        error: `late ${iccid}`,
+        worker: "web-1:7:9f3c",
+      },
+      { endedAt: at(2), reason: "lease_ended", durationMs: null, error: null, worker: null },
+    ] as const;
+    const shown = row({ key: "key:1a2b3c4d", takenAt: at(0), settledAt: at(3), history });
+    expect(showView(shown, { now, reveal: false })).toEqual(
+      expect.arrayContaining([
+        "verified  with key:1a2b3c4d",
+        "taken     2026-11-20 11:00:00Z  1h ago",
+        "settled   2026-11-20 11:03:00Z  57m ago",
+        "failed attempts",
+        "2026-11-20 11:01:00Z  59m ago  timed out  after 5s  in web-1:7:9f3c",
+        "  late •••",
+        "2026-11-20 11:02:00Z  58m ago  lease ended",
+      ]),
+    );
+    expect(shownJson(shown, false)["history"]).toEqual([{ ...history[0], error: "late •••" }, history[1]]);
+  });
+
   it("shows the beginning of a long reason, error, type or reference, and all of them on request", () => {
     const dates = "2026-11-20 ".repeat(90_000);
     const data = { reason: dates, esimReference: dates };

@@ -45,7 +45,7 @@ export interface FailedAttempt {
 }
 
 /** How many attempts the history of an event holds: the last ones. */
-export const mostAttempts = 10;
+const mostAttempts = 10;
 
 const mostErrorCharacters = 500;
 const mostEntryBytes = 800; // so that a history stays below 8 KiB
@@ -63,7 +63,7 @@ export function encodeAttempt({ reason, durationMs, error, worker }: AttemptRepo
 /** For authors of inboxes: a lease that ended without a settlement, in the same form. */
 export const leaseEnded = '{"reason":"lease_ended"}';
 
-/** For authors of inboxes in JavaScript: the history, as JSON text, with one more attempt. */
+/** The history, as JSON text, with one more attempt. */
 export function withAttempt(history: string | null, attempt: string, at: number): string {
   const earlier = history === null ? [] : (JSON.parse(history) as object[]);
   return JSON.stringify([...earlier, { at, ...JSON.parse(attempt) }].slice(-mostAttempts));

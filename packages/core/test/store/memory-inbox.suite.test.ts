@@ -23,8 +23,8 @@ inboxSuite(
 
 const operations = {
   writer: ["put"],
-  queue: ["take", "extend", "settle", "purge", "onHint"],
-  admin: ["stats", "count", "list", "get", "redrive", "purgeDead"],
+  queue: ["take", "extend", "settle", "purge", "onHint", "report"],
+  admin: ["stats", "gauges", "workers", "count", "list", "get", "redrive", "purgeDead"],
   rerun: ["rerun"],
 } as const;
 
