@@ -165,7 +165,7 @@ export function createClaimedWork(
     const marked = wasHeld ? pendingMarks.add(held) : Promise.resolve(false);
     if ("answer" in completed) return reportLost(held);
     if (await startDeadline(leftMs).before(marked)) return reportDone(held, outcome);
-    // the sender gets 503; the mark is still retried, so that the sender's retry is a duplicate
+    // the sender gets 503. If the claim was held, the mark is retried with a new claim, so that the sender's retry is a duplicate
     publish(held, outcomeFields(completed));
     return completed;
   }
