@@ -8,8 +8,10 @@ import { createRecordReader, type RecordReader } from "../record/record-reader.t
 import { rejectLine } from "./journal.ts";
 import type { ProvenEvent, Sink, Verdict } from "./sink.ts";
 
-/** A record with its verdict, or with the item for the sink. */
-export interface Classified<Item> {
+/** A record whose fate is known, or with the item for the sink, whose verdict is still to come. */
+export type Classified<Item> = Judged | Undecided<Item>;
+
+interface Facts {
   readonly position: Position;
   /** The webhook-id of its event; empty if none can be read. */
   readonly id: string;
@@ -17,14 +19,20 @@ export interface Classified<Item> {
   readonly occurredMs: number;
   /** The status of its delivery record, if it is one. */
   readonly status: string | null;
-  readonly verdict: Verdict | null;
-  readonly item: Item | null;
   /** About how much memory it holds. */
   readonly bytes: number;
+}
+
+interface Judged extends Facts {
+  readonly verdict: Verdict;
   /** Its line for the rejects file, if it is refused. */
-  readonly line: string | null;
+  readonly line?: string | undefined;
+}
+
+interface Undecided<Item> extends Facts {
+  readonly item: Item;
   /** The record itself, if the sink may still refuse it. */
-  readonly raw: RawRecord | null;
+  readonly raw?: RawRecord | undefined;
 }
 
 /** The checks of a record, in their order. */
@@ -47,7 +55,7 @@ export function createChecks(settings: CheckSettings): Checks {
   };
 }
 
-const filteredOut = { verdict: { fate: "filtered" }, item: null, bytes: 0, line: null, raw: null } as const;
+const filteredOut = { verdict: { fate: "filtered" }, bytes: 0 } as const;
 
 const noEvent = { type: null, occurredMs: Number.NaN } as const;
 
@@ -63,15 +71,15 @@ export function createClassifier<Item>(
 ): (raw: RawRecord) => Classified<Item> {
   const keepsRaw = keepsRejects && sink.mayRefuse;
 
-  function refused(raw: RawRecord, event: DumpedEvent | RecordFault, verdict: Verdict): Classified<Item> {
+  function refused(raw: RawRecord, event: DumpedEvent | RecordFault, verdict: Verdict): Judged {
     const { id = "" } = event;
     const { type, occurredMs } = "fault" in event ? noEvent : event;
     const { code = verdict.fate, reason = "" } = verdict;
-    const line = keepsRejects ? rejectLine(raw, id, code, reason) : null;
+    const line = keepsRejects ? rejectLine(raw, id, code, reason) : undefined;
     const { position } = raw;
     const status = statusOf(event);
     const bytes = line?.length ?? 0;
-    return { position, id, type, occurredMs, status, verdict, item: null, bytes, line, raw: null };
+    return { position, id, type, occurredMs, status, bytes, verdict, line };
   }
 
   return (raw) => {
@@ -88,19 +96,7 @@ export function createClassifier<Item>(
     }
     const prepared = sink.prepare(proven(event, proof?.body ?? null));
     if ("fate" in prepared) return refused(raw, event, prepared);
-    const { item, bytes } = prepared;
-    return {
-      position,
-      id,
-      type,
-      occurredMs,
-      status,
-      verdict: null,
-      item,
-      bytes,
-      line: null,
-      raw: keepsRaw ? raw : null,
-    };
+    return { position, id, type, occurredMs, status, ...prepared, raw: keepsRaw ? raw : undefined };
   };
 }
 

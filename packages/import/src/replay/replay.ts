@@ -54,7 +54,7 @@ export async function replay(
     let taken = 0;
     const settled = records.map((record) => ({
       record,
-      verdict: record.verdict ?? (ofSink[taken++] as Verdict),
+      verdict: "verdict" in record ? record.verdict : (ofSink[taken++] as Verdict),
     }));
     if (journal.reject !== undefined) {
       const lines = settled.map(({ record, verdict }) => lineOf(record, verdict)).join("");
@@ -103,7 +103,7 @@ function createBatchBuilder(mostItems: number): {
   return {
     add(record) {
       records.push(record);
-      if (record.verdict === null) items.push(record.item);
+      if ("item" in record) items.push(record.item);
       bytes += record.bytes;
       return items.length >= mostItems || records.length >= mostRecords || bytes >= mostBytes;
     },
@@ -125,9 +125,10 @@ function verdictOn(
   return { position, id, type, occurredMs, status, fate, ...(code !== undefined && { code }) };
 }
 
-function lineOf({ id, line, raw }: Classified<unknown>, { code, reason = "" }: Verdict): string {
-  if (line !== null) return line;
-  return raw !== null && code !== undefined ? rejectLine(raw, id, code, reason) : "";
+function lineOf(record: Classified<unknown>, { code, reason = "" }: Verdict): string {
+  if ("verdict" in record) return record.line ?? "";
+  const { id, raw } = record;
+  return raw !== undefined && code !== undefined ? rejectLine(raw, id, code, reason) : "";
 }
 
 function stopped(cause: unknown): WebhookError<string> {
