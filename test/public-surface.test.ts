@@ -72,7 +72,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
     explain: ["explainVerification"],
     keyFile: ["fileKeySource"],
     keyState: ["stateKeySource"],
-    observing: ["observe"],
+    observing: ["observe", "setTraceSource"],
     state: ["fileState"],
     kit: [
       "addressText",
