@@ -32,6 +32,16 @@ const stats: Command<CliContext> = command<InboxFlags, []>({
   ),
 });
 
+const workers: Command<CliContext> = command<InboxFlags, []>({
+  loader: async () => (await import("../inbox/workers.ts")).workers,
+  parameters: { flags: inboxFlags },
+  docs: help(
+    "List the workers that share the inbox",
+    "Lists the workers that have reported in the last 30 s: their host and process, version, places in use\nand last take.",
+    ["esim-webhooks inbox workers", "esim-webhooks inbox workers --json | jq length"],
+  ),
+});
+
 const list: Command<CliContext> = command<ListFlags, []>({
   loader: async () => (await import("../inbox/list.ts")).list,
   parameters: { flags: listFlags },
@@ -153,7 +163,7 @@ const copy: Command<CliContext> = command<CopyFlags, []>({
 });
 
 export const inbox: RouteMap<CliContext> = group<string>({
-  routes: { stats, list, errors, show, retry, discard, purge, backup, copy },
+  routes: { stats, workers, list, errors, show, retry, discard, purge, backup, copy },
   docs: help("Inspect and repair the inbox", "Commands for operators of an inbox.", [
     "esim-webhooks inbox stats",
     "esim-webhooks inbox errors",

@@ -5,6 +5,7 @@ import { listView } from "../../src/inbox/list.ts";
 import { listedJson, shownJson } from "../../src/inbox/row-json.ts";
 import { showView } from "../../src/inbox/show.ts";
 import { statsView } from "../../src/inbox/stats.ts";
+import { workersView } from "../../src/inbox/workers.ts";
 
 const now = Date.parse("2026-11-20T12:00:00Z");
 const iccid = "8932042000001234567";
@@ -167,6 +168,29 @@ describe("groupByError", () => {
       "EVENTS  OLDEST  NEWEST  EXAMPLE  TYPES",
       "     3  2d ago  2h ago  evt_0    esim.faulted, (invalid)",
       "  no SIM #",
+    ]);
+  });
+});
+
+describe("workersView", () => {
+  it("has a row per worker, with a dash for what its engine does not know", () => {
+    const startedAt = new Date(now - 7_200_000);
+    const worker = {
+      host: "web-1",
+      pid: 7,
+      version: "0.1.0",
+      startedAt,
+      concurrency: 20,
+      seenAt: new Date(now),
+    };
+    const workers = [
+      { ...worker, id: "web-1:7:9f3c01", running: 3, lastTakeAt: new Date(now - 2000) },
+      { ...worker, id: "web-1:7:12", running: null, lastTakeAt: null },
+    ];
+    expect(workersView(workers, now)).toEqual([
+      "WORKER          VERSION  STARTED  RUNNING  LAST TAKE",
+      "web-1:7:9f3c01  0.1.0    2h ago   3 of 20  2s ago",
+      "web-1:7:12      0.1.0    2h ago   – of 20  –",
     ]);
   });
 });
