@@ -54,6 +54,25 @@ describe("inbox stats", () => {
   });
 });
 
+describe("inbox workers", () => {
+  it("lists the workers that have reported, and says that there are none", async () => {
+    const none = await inbox("workers");
+    expect({ code: none.code, stdout: none.stdout }).toEqual({ code: 0, stdout: "" });
+    expect(none.stderr).toMatch(/^No worker has reported to .* in the last 30 s\.$/m);
+    const worker = {
+      id: "web-1:7:9f3c01",
+      host: "web-1",
+      pid: 7,
+      version: "0.1.0",
+      concurrency: 20,
+      running: 3,
+    };
+    await operated.inbox.report?.({ ...worker, startedMsAgo: 60_000, sinceLastTakeMs: 2000 });
+    expect(lines(await inbox("workers"))[1]).toMatch(/^web-1:7:9f3c01 +0\.1\.0 +1m ago +3 of 20 +\d+s ago$/);
+    expect(JSON.parse((await inbox("workers", "--json")).stdout)).toMatchObject([worker]);
+  });
+});
+
 describe("inbox list", () => {
   it("prints one line per event, newest first", async () => {
     const ran = await inbox("list", "--status", "dead");
