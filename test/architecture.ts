@@ -95,6 +95,7 @@ const packages: Readonly<Record<string, Package>> = {
       "@esim-webhooks/core/explain",
       "@esim-webhooks/core/key-file",
       "@esim-webhooks/core/key-state",
+      "@esim-webhooks/core/masking",
       "@esim-webhooks/core/kit",
       "@esim-webhooks/core/observe",
       "@esim-webhooks/core/testing",

@@ -6,6 +6,7 @@ import * as explain from "@esim-webhooks/core/explain";
 import * as keyFile from "@esim-webhooks/core/key-file";
 import * as keyState from "@esim-webhooks/core/key-state";
 import * as kit from "@esim-webhooks/core/kit";
+import * as masking from "@esim-webhooks/core/masking";
 import * as observing from "@esim-webhooks/core/observe";
 import * as state from "@esim-webhooks/core/state";
 import * as testing from "@esim-webhooks/core/testing";
@@ -28,6 +29,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       keyFile,
       keyState,
       kit,
+      masking,
       observing,
       state,
       testing,
@@ -74,6 +76,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
     keyState: ["stateKeySource"],
     observing: ["observe", "setTraceSource"],
     state: ["fileState"],
+    masking: ["maskField", "maskPersonalData", "maskSecrets", "masked"],
     kit: [
       "addressText",
       "ageOf",
@@ -118,10 +121,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "listenTo",
       "loggerOption",
       "makeFolder",
-      "maskField",
       "maskPersonalData",
-      "maskSecrets",
-      "masked",
       "monotonicClock",
       "occurredAtMs",
       "packageVersion",

@@ -7,8 +7,7 @@ export type { CoalesceOptions } from "./base/coalesce.ts";
 export { coalesce } from "./base/coalesce.ts";
 export { safeLogger, silentLogger, throttledLog, warnOfSetup } from "./base/logger.ts";
 export { makeFolder } from "./base/make-folder.ts";
-export { maskPersonalData } from "./base/mask-personal-data.ts";
-export { masked, maskField, maskSecrets } from "./base/mask-secrets.ts";
+export { maskPersonalData } from "./base/masking.ts";
 export type { OptionsShape, SettingsOf } from "./base/options.ts";
 export {
   checkArguments,

@@ -109,7 +109,8 @@ describe("a schema whose tables do not fit, although its migrations do", () => {
   async function replaceSettle(): Promise<void> {
     const [settle = ""] =
       /create function .*settle[\s\S]*?\$settle\$;/.exec(await earlierSchema(shop.schema)) ?? [];
-    await sql.raw(settle.replace("create function", "create or replace function")).execute(shop.db);
+    const present = settle.replace("errors text[],", "errors text[], reports jsonb[],");
+    await sql.raw(present.replace("create function", "create or replace function")).execute(shop.db);
   }
 
   it("is refused by ready() when no worker could settle", async () => {

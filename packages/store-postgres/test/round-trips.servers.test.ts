@@ -31,7 +31,8 @@ function noteQueries(): readonly string[] {
 it("sends a put between its BEGIN and its COMMIT, so that it takes one round trip", async () => {
   const inbox = postgresInbox({ url: postgresUrl, schema: shop.schema });
   await inbox.migrate();
-  await inbox.put([entry("first")]); // opens the connection
+  await inbox.put([entry("first")]); // opens the connection, and notes the delivery
+  await expect.poll(async () => (await inbox.gauges()).lastReceivedAt).not.toBeNull();
   const noted = noteQueries();
   expect(await inbox.put([entry("second")])).toEqual(["stored"]);
   expect(noted).toEqual([
@@ -48,7 +49,8 @@ it("sends a put between its BEGIN and its COMMIT, so that it takes one round tri
 it("sends the first query of an operation together with its BEGIN", async () => {
   const inbox = postgresInbox({ url: postgresUrl, schema: shop.schema });
   await inbox.migrate();
-  await inbox.put([entry("first")]); // opens the connection
+  await inbox.put([entry("first")]); // opens the connection, and notes the delivery
+  await expect.poll(async () => (await inbox.gauges()).lastReceivedAt).not.toBeNull();
   const noted = noteQueries();
   expect(await inbox.count()).toBe(1);
   expect(noted.slice(0, 2)).toEqual(["begin", "select"]);

@@ -1,4 +1,4 @@
-import { masked, maskSecrets } from "@esim-webhooks/core/kit";
+import { masked, maskSecrets } from "@esim-webhooks/core/masking";
 import { maskEvent, maskJson } from "../masking/mask-event.ts";
 import { shortened } from "../terminal/text.ts";
 

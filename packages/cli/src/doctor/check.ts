@@ -1,4 +1,4 @@
-import { maskSecrets } from "@esim-webhooks/core/kit";
+import { maskSecrets } from "@esim-webhooks/core/masking";
 import { messageWithCause } from "../program/error-text.ts";
 import { errorCodeOf } from "../program/exit-code.ts";
 

@@ -1,5 +1,5 @@
 import type { InboxAdmin, InboxFilter, InboxRow } from "@esim-webhooks/core";
-import { masked } from "@esim-webhooks/core/kit";
+import { masked } from "@esim-webhooks/core/masking";
 import { maskText } from "../masking/mask-text.ts";
 import type { CliContext } from "../program/context.ts";
 import { printable } from "../program/printable.ts";

@@ -1,5 +1,5 @@
 import type { Logger } from "@esim-webhooks/core";
-import { maskField, maskSecrets } from "@esim-webhooks/core/kit";
+import { maskField, maskSecrets } from "@esim-webhooks/core/masking";
 import { maskText } from "../masking/mask-text.ts";
 import type { Output } from "../program/context.ts";
 import { describeError } from "../program/error-text.ts";

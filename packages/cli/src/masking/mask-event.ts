@@ -1,4 +1,4 @@
-import { masked } from "@esim-webhooks/core/kit";
+import { masked } from "@esim-webhooks/core/masking";
 import { shortened } from "../terminal/text.ts";
 import { maskText } from "./mask-text.ts";
 

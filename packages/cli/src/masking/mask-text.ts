@@ -1,4 +1,4 @@
-import { maskPersonalData } from "@esim-webhooks/core/kit";
+import { maskPersonalData } from "@esim-webhooks/core/masking";
 import { shortened } from "../terminal/text.ts";
 
 /** Masks a text that may quote personal data or secrets, and shortens it. */

@@ -1,5 +1,5 @@
 import type * as util from "node:util";
-import { maskSecrets } from "@esim-webhooks/core/kit";
+import { maskSecrets } from "@esim-webhooks/core/masking";
 import type { CommandContext } from "@stricli/core";
 import { printableJson, printableLines } from "./printable.ts";
 

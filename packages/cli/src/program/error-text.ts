@@ -1,4 +1,4 @@
-import { maskSecrets } from "@esim-webhooks/core/kit";
+import { maskSecrets } from "@esim-webhooks/core/masking";
 import { maskText } from "../masking/mask-text.ts";
 import { shortened } from "../terminal/text.ts";
 import { errorCodeOf, isFullDisk } from "./exit-code.ts";

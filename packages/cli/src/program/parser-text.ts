@@ -1,4 +1,4 @@
-import { maskSecrets } from "@esim-webhooks/core/kit";
+import { maskSecrets } from "@esim-webhooks/core/masking";
 import {
   type ApplicationText,
   ArgumentParseError,

@@ -1,4 +1,4 @@
-import { maskSecrets } from "@esim-webhooks/core/kit";
+import { maskSecrets } from "@esim-webhooks/core/masking";
 import { isErrorCode } from "./exit-code.ts";
 
 /** A process warning, from this project or from Node.js. */

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { maskSecrets } from "@esim-webhooks/core/kit";
+import { maskSecrets } from "@esim-webhooks/core/masking";
 import {
   type DeliveryAttempt,
   type Sandbox,

@@ -1,4 +1,4 @@
-import { maskPersonalData } from "../base/mask-personal-data.ts";
+import { maskPersonalData } from "../base/masking.ts";
 
 /**
  * Why an attempt failed.

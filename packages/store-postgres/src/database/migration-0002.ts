@@ -1,5 +1,5 @@
 /** As for the first migration. */
-export const id = "340d28e6380a5d2e";
+export const id = "68561089cb9533f7";
 
 export const text: string = `\
 -- What operators see of an event: which eSIM it is about, the key that verified it, its trace, its times, its failed attempts. And
@@ -38,7 +38,7 @@ create function esim_webhooks.with_attempt(history jsonb, attempt jsonb, ended t
 language sql immutable
 as $attempt$
   select case when jsonb_array_length(history) >= 10 then history - 0 else coalesce(history, '[]') end
-    || (attempt || jsonb_build_object('at', round(extract(epoch from ended) * 1000)))
+    || (attempt || jsonb_build_object('at', floor(extract(epoch from ended) * 1000)))
 $attempt$;
 
 -- As take of the first migration, and it notes when an event is first taken, and returns since when each was due.

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { maskField, maskSecrets } from "../../src/base/mask-secrets.ts";
+import { maskField, maskSecrets } from "../../src/base/masking.ts";
 
 describe("maskSecrets", () => {
   it.each([
