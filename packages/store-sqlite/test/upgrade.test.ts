@@ -12,7 +12,6 @@ const folder = folderOfEachTest();
 function earlierFile(): string {
   const path = join(folder.path, "events.db");
   const database = new DatabaseSync(path);
-  database.exec("pragma journal_mode = wal");
   database.exec(first.text);
   database.exec(`insert into esim_webhooks_migration (number, id, applied_at) values (1, '${first.id}', 0)`);
   const { source, id, type, body } = entry("msg_1");
