@@ -17,7 +17,7 @@ import {
   readRedriveFilter,
   stateOf,
 } from "./filter.ts";
-import { noteRedrive, oldestDueAt } from "./oldest-due.ts";
+import { createCountOverdue, noteRedrive, oldestDueAt } from "./oldest-due.ts";
 import { eventOf, goneEvent, withoutBody } from "./rows.ts";
 import { connectedWorkers } from "./workers.ts";
 
@@ -40,6 +40,7 @@ export interface AdminOptions {
 /** The operations for operators that BullMQ can answer: by state, or by ids. */
 export function createAdmin({ queue, client, keyStart, notes }: AdminOptions): AdminOperations {
   const deleteDead = createDeleteDead(client, keyStart);
+  const countOverdue = createCountOverdue(client, keyStart);
 
   async function counts(): Promise<Readonly<Record<BullmqState, number>>> {
     const all = await queue.getJobCounts(...Object.values(jobTypes).flat());
@@ -109,15 +110,17 @@ export function createAdmin({ queue, client, keyStart, notes }: AdminOptions): A
       };
     },
     async gauges() {
-      const [all, oldest, lastReceivedAt] = await Promise.all([
-        queue.getJobCounts("waiting", "prioritized", "delayed", "active", "failed"),
+      const [all, overdue, oldest, lastReceivedAt] = await Promise.all([
+        queue.getJobCounts("waiting", "prioritized", "delayed", "waiting-children", "active", "failed"),
+        countOverdue(),
         oldestReadyMs(),
         notes.lastDelivery(),
       ]);
       const { waiting = 0, prioritized = 0, delayed = 0, active = 0, failed = 0 } = all;
+      const { "waiting-children": parents = 0 } = all; // they are not due before their children have ended
       const counts = {
-        ready: waiting + prioritized,
-        waiting: delayed,
+        ready: waiting + prioritized + overdue,
+        waiting: Math.max(0, delayed - overdue) + parents,
         leased: active,
         unhandled: 0,
         dead: failed,

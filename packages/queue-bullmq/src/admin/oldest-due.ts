@@ -29,8 +29,28 @@ function dueAt({ timestamp, opts, processedOn = 0, data }: BullmqJob): number {
   return Math.max(timestamp + (opts.delay ?? 0), processedOn, redrivenAt);
 }
 
-/** Overdue jobs stay delayed until a worker takes one. */
+const overdueCommand = "esimWebhooksCountOverdue";
+const overdueLua = `return redis.call("ZCOUNT", KEYS[1], "-inf", ARGV[1])`;
+
+/** Returns a function that counts the delayed jobs that are due: they stay delayed until a worker takes one. */
+export function createCountOverdue(
+  client: () => Promise<QueueClient>,
+  keyStart: string,
+): () => Promise<number> {
+  let isDefined = false;
+  return async () => {
+    const redis = await client();
+    if (!isDefined) redis.defineCommand(overdueCommand, { numberOfKeys: 1, lua: overdueLua });
+    isDefined = true;
+    const now = (Date.now() + 1) * scorePerMs - 1;
+    return Number(await redis.runCommand(overdueCommand, [`${keyStart}:delayed`, String(now)]));
+  };
+}
+
+/** Below the ms, the score of a delayed job has 12 bits for the order. */
+const scorePerMs = 0x1000;
+
 async function firstDelayedUntil(client: QueueClient, keyStart: string): Promise<number | undefined> {
   const [, score] = (await client.zrange(`${keyStart}:delayed`, 0, 0, { WITHSCORES: true })).flat();
-  return score === undefined ? undefined : Math.floor(Number(score) / 0x1000); // below the ms are 12 bits for the order
+  return score === undefined ? undefined : Math.floor(Number(score) / scorePerMs);
 }
