@@ -1,5 +1,5 @@
 import { type BullmqInbox, bullmqProcessor } from "@esim-webhooks/queue-bullmq";
-import type { Queue } from "bullmq";
+import { Queue } from "bullmq";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
 import { entryOf, openersOn } from "./set-up.ts";
@@ -53,6 +53,21 @@ describe("what an event keeps", () => {
     await inbox.redrive();
     expect(await inbox.get(keyOf("a"))).toMatchObject({ takenAt: null, settledAt: null });
   });
+});
+
+it("shows an event that ends while it is read as it is then, with its error and its times", async () => {
+  await inbox.put([entryOf("a")]);
+  const read = openInbox({ queue });
+  vi.spyOn(queue, "getJob").mockImplementationOnce(async (id) => {
+    const job = await Queue.prototype.getJob.call(queue, id);
+    const worker = openWorker(bullmqProcessor({ "*": () => Promise.reject(new Error("no")) }));
+    await settled("a");
+    await worker.close();
+    return job;
+  });
+  const event = await read.get(keyOf("a"));
+  expect(event).toMatchObject({ state: "dead", error: "no", settledAt: expect.any(Date), attempts: 1 });
+  expect(event?.history).toHaveLength(1);
 });
 
 describe("gauges", () => {

@@ -53,8 +53,10 @@ export function createAdmin({ queue, client, keyStart, notes }: AdminOptions): A
   ): Promise<{ readonly event: StoredEvent; readonly job?: BullmqJob } | undefined> {
     const jobId = await queue.getDeduplicationJobId(deduplicationIdOf(key));
     if (jobId === null) return undefined;
-    const job = await queue.getJob(jobId);
+    let job = await queue.getJob(jobId);
     const state = stateOf((await job?.getState()) ?? "unknown");
+    const hasEnded = state === "done" || state === "dead";
+    if (hasEnded && job?.finishedOn === undefined) job = await queue.getJob(jobId); // it ended after it was read
     if (job === undefined || state === undefined) return { event: goneEvent(key) }; // no state: removed meanwhile
     const event = eventOf(job, state);
     return event && { event, job };
