@@ -51,8 +51,8 @@ export function createTimeLimits(
       const limitMs = Object.hasOwn(timeouts, event.type) ? timeouts[event.type] : timeoutMs;
       if (limitMs === undefined) return handler(event, context);
       const limit = new AbortController();
-      const signal = AbortSignal.any([context.signal, limit.signal]);
-      const result = handler(event, { ...context, signal });
+      follow(context.signal, limit);
+      const result = handler(event, { ...context, signal: limit.signal });
       const key = { source: context.source, id: event.id };
       return isPromise(result) ? inTime(Promise.resolve(result), limitMs, limit, key, event.type) : result;
     };
@@ -100,6 +100,13 @@ export function createTimeLimits(
     isAbandoned: ({ source, id }) => [...abandoned].some((key) => key.id === id && key.source === source),
     abandoned: () => abandoned.size,
   };
+}
+
+/** Aborts `limit` with `signal`. An `AbortSignal.any` that has no listener misses an abort whose source was garbage-collected. */
+function follow(signal: AbortSignal, limit: AbortController): void {
+  const abort = () => limit.abort(signal.reason);
+  if (signal.aborted) abort();
+  else signal.addEventListener("abort", abort, { once: true });
 }
 
 /** Resolves to whether the work ended within `ms`. Its timer does not keep the process alive. */

@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import {
   createWorker,
   defineCatalog,
@@ -555,6 +557,26 @@ describe("createWorker", () => {
         message: "The handler has run for 10 ms, its time limit.",
       });
       expect(settles).toMatchObject([{ outcome: "done" }]);
+    });
+
+    it("shows an abandoned handler that its signal has aborted, even if it looks only after a garbage collection", async () => {
+      setFlagsFromString("--expose-gc");
+      const collect = runInNewContext("gc") as () => void;
+      const looks = Promise.withResolvers<void>();
+      const looked = Promise.withResolvers<unknown>();
+      await settlesOf(
+        async ({ signal }) => {
+          await looks.promise;
+          looked.resolve(signal.reason);
+        },
+        { timeoutMs: 10, graceMs: 0, maxAttempts: 1 },
+      );
+      for (let tick = 0; tick < 3; tick++) {
+        await new Promise(setImmediate); // what a WeakRef has answered stays until its tick has ended
+        collect();
+      }
+      looks.resolve();
+      expect(await looked.promise).toMatchObject({ name: "TimeoutError" });
     });
 
     it("fails an attempt whose handler throws after its limit, and keeps what was thrown as the cause", async () => {
