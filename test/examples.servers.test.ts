@@ -3,6 +3,7 @@ import { copyFile, mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import type { EsimEvents } from "@esim-webhooks/core";
 import { newSecret, type SignedRequest, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { startSandbox } from "@esim-webhooks/sandbox";
 import { redisStore } from "@esim-webhooks/store-redis";
@@ -423,6 +424,44 @@ describe("examples/express-sqlite", () => {
     expect(await other.deliver(alive)).toEqual([200, { outcome: "discarded" }]);
     expect(await one.deliver(faulted({ esimReference: "dead" }))).toEqual(processed); // another event of the eSIM
     expect(await one.get("/replacements")).toEqual([{ esim: "dead" }]);
+    await Promise.all([endsBySigterm(one), endsBySigterm(other)]);
+  });
+});
+
+describe("examples/esim-state", () => {
+  it("has the latest lifecycle, network and balance of an eSIM, whose events two processes receive newest first", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "esim-webhooks-example-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const start = () => serve("examples/esim-state/server.ts", { DATABASE: join(folder, "esims.db") });
+    const [one, other] = [await start(), await start()];
+    const sent = (type: keyof EsimEvents, timestamp: string, changes = {}) =>
+      signedRequest({ type, timestamp, data: { ...sampleData(type), ...changes } }, { secret });
+    const newest = sent("esim.lifecycle.terminated", "2026-11-20T09:30:00.000002Z");
+    expect(await one.deliver(newest)).toEqual(processed);
+    expect(await other.deliver(newest)).toEqual(duplicate);
+    for (const older of [
+      sent("esim.lifecycle.suspended", "2026-11-20T11:30:00.000001+02:00"),
+      sent("esim.mccswitch", "2026-11-20T09:29:00Z"),
+      sent("esim.mccswitch", "2026-11-20T09:28:00Z", { newCountry: "FR" }),
+      sent("esim.mccswitch", "2026-11-20T09:28:00Z", { newCountry: "FR" }), // again, under another id
+      sent("esim.balance.updated", "2026-11-20T09:27:00Z"),
+      sent("esim.balance.updated", "2026-11-20T09:26:00Z", { balanceAfter: 1 }),
+    ]) {
+      expect(await other.deliver(older)).toEqual(processed);
+    }
+    expect(await one.get("/esims/730155284096617302")).toEqual({
+      reference: "730155284096617302",
+      lifecycle_at: Date.parse("2026-11-20T09:30:00Z") + 0.002,
+      lifecycle: "terminated",
+      network_at: Date.parse("2026-11-20T09:29:00Z"),
+      country: "NL",
+      mcc: "204",
+      mnc: "08",
+      balance_at: Date.parse("2026-11-20T09:27:00Z"),
+      balance: 4200,
+      currency: "EUR",
+    });
+    expect(await one.get("/esims/unknown")).toEqual({ problem: "no event of this eSIM has arrived yet" });
     await Promise.all([endsBySigterm(one), endsBySigterm(other)]);
   });
 });
