@@ -58,6 +58,8 @@ export type { Reply } from "./receive/reply.ts";
 export type { Target } from "./receive/target.ts";
 export type { Secret } from "./receive/verifier.ts";
 export type { Claim, DedupeStore, StoreCapabilities, Transacted } from "./store/dedupe-store.ts";
+export type { ErasedSubject } from "./store/erase.ts";
+export { eraseSubject } from "./store/erase.ts";
 export type { AttemptReport, FailedAttempt } from "./store/history.ts";
 export type { Inbox, Rerunnable } from "./store/inbox.ts";
 export type {
@@ -88,6 +90,9 @@ export type { InboxWriter, PutResult } from "./store/inbox-writer.ts";
 export type { Lifecycle } from "./store/lifecycle.ts";
 export type { MemoryStoreOptions } from "./store/memory-store.ts";
 export { memoryStore } from "./store/memory-store.ts";
+export type { Minute, MinuteCounts } from "./store/minute-counts.ts";
+export type { Pause, PauseOptions } from "./store/pause.ts";
+export type { RunNote } from "./store/run-note.ts";
 export type { StateStore, StoredState } from "./store/state-store.ts";
 export type { HeaderSource } from "./verify/headers.ts";
 export type { KeySource, LoadedKeys } from "./verify/key-source.ts";

@@ -12,14 +12,27 @@ import {
   type TakeMessage,
   takeStage,
 } from "./handle/stages.ts";
+import {
+  type ClaimMessage,
+  type CompleteMessage,
+  claimStage,
+  completeStage,
+  type ExtendMessage,
+  extendStage,
+} from "./process/observed-store.ts";
 import { type ReceiveMessage, receiveStage } from "./receive/receiver.ts";
 import { type VerifyMessage, verifyStage } from "./receive/verifier.ts";
+import { type ChangeMessage, changeNotice } from "./store/admin-notices.ts";
 import { type PutMessage, putStage } from "./store/inbox.ts";
 
 export type { StageMessage, TraceSource } from "./base/trace.ts";
 export { setTraceSource } from "./base/trace.ts";
 export type { FailureReason } from "./store/history.ts";
 export type {
+  ChangeMessage,
+  ClaimMessage,
+  CompleteMessage,
+  ExtendMessage,
   HandleMessage,
   ProcessMessage,
   PutMessage,
@@ -41,10 +54,18 @@ export interface Observer {
   take?(message: TakeMessage): void;
   /** A processor accepted an event: from a receiver, an import, or your own queue. */
   process?(message: ProcessMessage): void;
+  /** A processor claimed an id in its dedupe store. */
+  claim?(message: ClaimMessage): void;
+  /** A processor renewed a claim. */
+  extend?(message: ExtendMessage): void;
+  /** A processor marked an id as done. In a transactional store whose handler has used `context.tx`, the commit does. */
+  complete?(message: CompleteMessage): void;
   /** A handler ran. */
   handle?(message: HandleMessage): void;
   /** A lease or a claim on an event ended. */
   settle?(message: SettleMessage): void;
+  /** An operator has changed an inbox, or a purge. */
+  change?(message: ChangeMessage): void;
 }
 
 const channels: { readonly [Name in keyof Observer]-?: Channel } = {
@@ -53,8 +74,12 @@ const channels: { readonly [Name in keyof Observer]-?: Channel } = {
   put: putStage.ended,
   take: takeStage.ended,
   process: processStage.ended,
+  claim: claimStage.ended,
+  extend: extendStage.ended,
+  complete: completeStage.ended,
   handle: handleStage.ended,
   settle: settleNotice,
+  change: changeNotice,
 };
 
 const callback = z.optional(
@@ -72,7 +97,7 @@ const shape = Object.fromEntries(
  * imports, use `observeImports` of `@esim-webhooks/import`.
  *
  * Tools that follow the async context can subscribe to the channels of `node:diagnostics_channel` instead: the tracing
- * channels `esim-webhooks:receive`, `verify`, `put`, `take`, `process` and `handle`, and the plain channel `esim-webhooks:settle`. At
+ * channels `esim-webhooks:receive`, `verify`, `put`, `take`, `process`, `claim`, `extend`, `complete` and `handle`, and the plain channels `esim-webhooks:settle` and `change`. At
  * `start`, a message holds what is known by then. Node.js ends the process when a subscriber of a channel throws.
  *
  * Throws `invalid_option` for a function under an unknown name; other fields of the observer are its own. Returns a function that stops watching.

@@ -27,13 +27,15 @@ export interface OpenInboxOptions {
   /** The lane of each event, for an inbox with lanes. */
   readonly lane?: (event: WebhookEvent) => string;
   readonly laneHeldByDead?: boolean;
+  readonly bodyRetentionMs?: number;
+  readonly minuteCounts?: boolean;
 }
 
 /** Opens the inbox under test, on the same data each time, with the roles of its capabilities. The suite closes it. */
 export type OpenInbox<Roles = InboxRole> = (options: OpenInboxOptions) => Roles | Promise<Roles>;
 
-/** What a test needs of an inbox: a role, or an admin role that takes every filter and counts conflicts. */
-export type InboxNeed = InboxRoleName | "filters";
+/** What a test needs of an inbox: a role, or an admin role that takes every filter and counts conflicts, or pauses single types. */
+export type InboxNeed = InboxRoleName | "filters" | "pauses";
 
 /** A sentence about an inbox, which names the test; what the test needs; and the test itself. */
 export type InboxScenario = readonly [
@@ -142,10 +144,13 @@ export function stepCatalog(...types: readonly string[]): Catalog<Record<string,
   return createCatalog(Object.fromEntries(types.map((type) => [type, schema])));
 }
 
+/** The operations of operators that no worker calls. */
+type Changing = "redrive" | "purgeDead" | "pause" | "resume" | "erase" | "noteRun";
+
 /** The inbox, whose `take` takes only these types: the scenarios of a suite share one inbox. */
 export function takingOnly(inbox: Inbox, only: readonly string[]): InboxQueue {
   const { capabilities, transact } = inbox;
-  const queue: Omit<Inbox, "put" | "rerun" | "list" | "get" | "redrive" | "purgeDead"> = {
+  const queue: Omit<Inbox, "put" | "rerun" | "list" | "get" | Changing> = {
     capabilities,
     ready: () => inbox.ready(),
     close: () => inbox.close(),
@@ -157,6 +162,9 @@ export function takingOnly(inbox: Inbox, only: readonly string[]): InboxQueue {
     stats: () => inbox.stats(),
     gauges: () => inbox.gauges(),
     workers: () => inbox.workers(),
+    paused: () => inbox.paused(),
+    runs: () => inbox.runs(),
+    minutes: () => inbox.minutes(),
     ...(transact && { transact: (lease, work) => transact.call(inbox, lease, work) }),
   };
   return queue;

@@ -1,6 +1,15 @@
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
-import type { AttemptReport, GaugeCount, Inbox, Settlement, TakenEvent } from "@esim-webhooks/core";
+import type {
+  AttemptReport,
+  GaugeCount,
+  Inbox,
+  Minute,
+  MinuteCounts,
+  RunNote,
+  Settlement,
+  TakenEvent,
+} from "@esim-webhooks/core";
 import {
   type InboxScenario,
   newEvents,
@@ -39,7 +48,14 @@ async function countsByState(open: OpenInbox<Inbox>, options: OpenInboxOptions):
     ]);
     const { counts, capped, oldestReadyMs } = await inbox.gauges();
     const added = Object.entries(counts).map(([name, count]) => [name, count - before[name as GaugeCount]]);
-    assert.deepEqual(Object.fromEntries(added), { ready: 3, waiting: 1, leased: 1, unhandled: 1, dead: 1 });
+    assert.deepEqual(Object.fromEntries(added), {
+      ready: 3,
+      waiting: 1,
+      paused: 0,
+      leased: 1,
+      unhandled: 1,
+      dead: 1,
+    });
     assert.deepEqual(capped, []);
     assert.ok(oldestReadyMs !== null && oldestReadyMs >= 0);
   });
@@ -284,5 +300,68 @@ export const inboxHistory: readonly InboxScenario[] = [
         assert.ok(ids.includes(history[0]?.worker ?? ""));
         assert.ok((history[0]?.durationMs ?? -1) >= 0);
       }),
+  ],
+  [
+    "keeps the last fifty imports and the last fifty passes, the last one first, as they were noted",
+    ["admin"],
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const { source } = newEvents();
+        const note = (kind: RunNote["kind"], n: number): RunNote => ({
+          kind,
+          run: `run-${n}`,
+          source,
+          startedAt: new Date(Date.UTC(2026, 0, 1, 0, 0, n)),
+          endedAt: new Date(Date.UTC(2026, 0, 1, 0, 1, n)),
+          outcome: "complete",
+          ledger: { read: n, stored: 1 },
+        });
+        await inbox.noteRun(note("import", 0));
+        for (let n = 1; n <= 51; n += 1) await inbox.noteRun(note("reconcile", n));
+        const runs = await inbox.runs();
+        const expected = Array.from({ length: 50 }, (_, n) => note("reconcile", 51 - n));
+        assert.deepEqual(
+          runs.filter(({ kind }) => kind === "reconcile"),
+          expected,
+        );
+        assert.deepEqual(runs.filter(({ kind }) => kind === "import").slice(0, 1), [note("import", 0)]);
+      }),
+  ],
+  [
+    "counts what happens in each minute, over all who use the inbox, if it is asked to",
+    ["writer", "queue", "admin"],
+    async (open) => {
+      const events = newEvents();
+      const sum = (minutes: readonly Minute[], name: keyof MinuteCounts) =>
+        minutes.reduce((total, minute) => total + minute[name], 0);
+      let before: readonly Minute[] = [];
+      let isKept = false;
+      await withInbox(open, { minuteCounts: true }, async (inbox) => {
+        before = await inbox.minutes();
+        const entries = ["a", "b", "c", "d"].map((id) => events.entry(id));
+        await stored(inbox, ...entries);
+        assert.deepEqual(await inbox.put(entries.slice(0, 1)), ["duplicate"]);
+        const [done, dead, retried, untouched] = await events.take(inbox);
+        assert.ok(done && dead && retried && untouched);
+        await inbox.settle([
+          { ...done, state: "done" },
+          { ...dead, state: "dead", error: "no" },
+          { ...retried, state: "waiting", afterMs: 1000, error: "retryLater" },
+          { ...untouched, state: "untouched" },
+          { ...done, state: "done" }, // lost
+        ]);
+        isKept = inbox.capabilities.durable;
+      });
+      if (!isKept) return;
+      await withInbox(open, {}, async (inbox) => {
+        const after = await inbox.minutes();
+        const added = (name: keyof MinuteCounts) => sum(after, name) - sum(before, name);
+        assert.deepEqual([added("stored"), added("done"), added("dead"), added("retried")], [4, 1, 1, 1]);
+        for (const { at } of after) assert.equal(at.getTime() % 60_000, 0);
+        const other = newEvents();
+        await stored(inbox, other.entry("a"));
+        assert.deepEqual(await inbox.minutes(), after);
+      });
+    },
   ],
 ];

@@ -128,10 +128,44 @@ export const inboxOperations: readonly InboxScenario[] = [
         await stored(inbox, entry);
         const { rows } = await inbox.list({ source: events.source, ids: ["a"] });
         const { body, stack, ...row } = (await inbox.get(entry)) ?? ({} as Partial<StoredEvent>);
-        const { subject, key, trace, takenAt, settledAt, history, ...listed } = row;
+        const { subject, key, trace, takenAt, settledAt, erasedAt, history, ...listed } = row;
         assert.deepEqual(rows, [listed]);
-        assert.equal(stack, null);
+        assert.deepEqual([stack, erasedAt], [null, null]);
         assert.deepEqual(Buffer.from(body ?? []), Buffer.from(entry.body));
+      }),
+  ],
+  [
+    "lists events that were received at the same time by id and source, each once, across pages",
+    ["writer", "admin", "filters"],
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const [one, other] = [newEvents(), newEvents()];
+        const receivedAt = new Date("2026-01-01T00:00:00Z");
+        const names = ["b", "a", "\u00e9", "C", "aa"];
+        await stored(
+          inbox,
+          ...names.map((id) => one.entry(id, { receivedAt })),
+          ...names.map((id) => ({ ...other.entry(id, { receivedAt }), type: one.type })),
+        );
+        const seen: string[] = [];
+        for (let cursor: string | undefined; ; ) {
+          const page = await inbox.list(
+            { types: [one.type] },
+            { limit: 3, ...(cursor !== undefined && { cursor }) },
+          );
+          seen.push(...page.rows.map(({ id, source }) => `${id} ${source}`));
+          if (page.nextCursor === null) {
+            assert.equal(page.searchedTo, null);
+            break;
+          }
+          assert.deepEqual(page.searchedTo, receivedAt);
+          cursor = page.nextCursor;
+        }
+        const sources = [one.source, other.source].sort().reverse();
+        const expected = ["\u00e9", "b", "aa", "a", "C"].flatMap((id) =>
+          sources.map((source) => `${id} ${source}`),
+        );
+        assert.deepEqual(seen, expected);
       }),
   ],
   [

@@ -4,11 +4,13 @@ import { type Runner, runnerOrGlobal } from "../base/runner.ts";
 import type { OpenStore } from "../store/store-context.ts";
 import type { StoreServer } from "../store/store-faults.ts";
 import { type InboxNeed, type InboxScenario, type OpenInbox, withInbox } from "./inbox-context.ts";
+import { erasingInLanes, inboxErasing } from "./inbox-erasing.ts";
 import { inboxFaults } from "./inbox-faults.ts";
 import { gaugesInLanes, inboxHistory } from "./inbox-history.ts";
 import { inboxInline } from "./inbox-inline.ts";
 import { inboxLanes } from "./inbox-lanes.ts";
 import { inboxOperations } from "./inbox-operations.ts";
+import { inboxPauses, inboxTypePauses, pausesInLanes } from "./inbox-pauses.ts";
 import { inboxPuts } from "./inbox-puts.ts";
 import { inboxReplays } from "./inbox-replays.ts";
 import { inboxSuspects, suspectsInLanes } from "./inbox-suspects.ts";
@@ -33,6 +35,9 @@ const scenarios: readonly InboxScenario[] = [
   ...inboxReplays,
   ...inboxOperations,
   ...inboxHistory,
+  ...inboxPauses,
+  ...inboxTypePauses,
+  ...inboxErasing,
   ...inboxWorkers,
   ...inboxSuspects,
 ];
@@ -40,7 +45,23 @@ const scenarios: readonly InboxScenario[] = [
 const operations: Readonly<Record<InboxRoleName, readonly (keyof Inbox)[]>> = {
   writer: ["put"],
   queue: ["take", "extend", "settle", "purge"],
-  admin: ["stats", "gauges", "workers", "count", "list", "get", "redrive", "purgeDead"],
+  admin: [
+    "stats",
+    "gauges",
+    "workers",
+    "count",
+    "list",
+    "get",
+    "redrive",
+    "purgeDead",
+    "pause",
+    "resume",
+    "paused",
+    "erase",
+    "noteRun",
+    "runs",
+    "minutes",
+  ],
   rerun: ["rerun"],
 };
 
@@ -54,7 +75,11 @@ export function inboxSuite(name: string, options: InboxSuiteOptions, runner?: Ru
   const { capabilities, openStore, server } = options;
   const { roles } = capabilities;
   const open = options.open as OpenInbox<Inbox>; // scenarios call only the roles that they name
-  const met: readonly InboxNeed[] = capabilities.filters === undefined ? [...roles, "filters"] : roles;
+  const met: readonly InboxNeed[] = [
+    ...roles,
+    ...(capabilities.filters === undefined ? (["filters"] as const) : []),
+    ...(capabilities.pauses === undefined ? (["pauses"] as const) : []),
+  ];
   const possible = <Scenario extends readonly [string, readonly InboxNeed[], unknown]>(
     all: readonly Scenario[],
   ) => all.filter(([, needs]) => needs.every((need) => met.includes(need)));
@@ -78,6 +103,8 @@ export function inboxSuite(name: string, options: InboxSuiteOptions, runner?: Ru
         ...suspectsInLanes,
         ...workersInLanes,
         ...gaugesInLanes,
+        ...pausesInLanes,
+        ...erasingInLanes,
       ]))
         it(sentence, () => run(open));
     if (openStore !== undefined)

@@ -2,6 +2,7 @@ import { isUtf8 } from "node:buffer";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { isDateTime } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
+import { suggest } from "../base/options.ts";
 import { type DataByType, type EventOf, eventOf, type WebhookEvent } from "./event.ts";
 
 /** One way in which an event does not fit its schema. Store it, but do not answer it. */
@@ -176,4 +177,21 @@ function readIssue({ path = [], message }: StandardSchemaV1.Issue, data: unknown
     path: ["data", ...keys.map(String)].join("."),
     message: isQuoted ? "does not fit the schema" : rule,
   };
+}
+
+/** Throws `unknown_event_type` for an option that names a type which the catalog does not have. */
+export function checkTypes(
+  where: string,
+  option: string,
+  named: readonly string[],
+  { types }: { readonly types: readonly string[] },
+): void {
+  const unknown = named.find((type) => !types.includes(type));
+  if (unknown === undefined) return;
+  throw new WebhookError(
+    "unknown_event_type",
+    `${option} names "${unknown}", which is not in the catalog.`,
+    `${suggest(unknown, types)} Name exact types: families and "*" do not work here.`,
+    { where, option },
+  );
 }

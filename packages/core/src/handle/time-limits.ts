@@ -1,9 +1,7 @@
 import * as z from "zod/mini";
-import { WebhookError } from "../base/errors.ts";
 import type { Logger } from "../base/logger.ts";
-import { durationMs, type OptionsShape, type SettingsOf, suggest } from "../base/options.ts";
+import { durationMs, type OptionsShape, type SettingsOf } from "../base/options.ts";
 import { isPromise, unref } from "../base/waiting.ts";
-import type { Catalog } from "../event/catalog.ts";
 import type { EventKey, WebhookEvent } from "../event/event.ts";
 import { type Handler, HandlerTimeout } from "./handler.ts";
 
@@ -120,22 +118,4 @@ function endsWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
     };
     work.then(end, end);
   });
-}
-
-/** Throws `unknown_event_type` for an option that names a type which the catalog does not have. */
-export function checkTypes(
-  where: string,
-  option: string,
-  byType: Readonly<Record<string, unknown>>,
-  catalog: Catalog<unknown>,
-): void {
-  const types: readonly string[] = catalog.types;
-  const unknown = Object.keys(byType).find((type) => !types.includes(type));
-  if (unknown === undefined) return;
-  throw new WebhookError(
-    "unknown_event_type",
-    `${option} names "${unknown}", which is not in the catalog.`,
-    `${suggest(unknown, types)} Each limit is for one exact type.`,
-    { where, option },
-  );
 }

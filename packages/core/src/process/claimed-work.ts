@@ -18,6 +18,7 @@ import {
 import { ageOf, type SettleMessage, settleNotice } from "../handle/stages.ts";
 import type { Claim, DedupeStore } from "../store/dedupe-store.ts";
 import { callStore, type HeldClaim, keepLease, type StoreUnavailable, unavailable } from "./claim.ts";
+import { observedStore } from "./observed-store.ts";
 import { createPendingMarks } from "./pending-marks.ts";
 
 /** Where an event came from. */
@@ -59,7 +60,8 @@ export function createClaimedWork(
 ): (event: WebhookEvent, provenance: Provenance) => Awaitable<EventOutcome> {
   const watch = watchLoop(logger, leaseMs);
   const runHandler = createRunHandler(dispatcher, watch, logger);
-  const pendingMarks = createPendingMarks(store, logger, leaseMs);
+  const observed = observedStore(store);
+  const pendingMarks = createPendingMarks(observed, logger, leaseMs);
 
   function claimAndWork(event: WebhookEvent, provenance: Provenance): Awaitable<EventOutcome> {
     const key = { source: provenance.source ?? "default", id: event.id };
@@ -80,7 +82,7 @@ export function createClaimedWork(
   ): Awaitable<{ readonly token: string } | EventOutcome> {
     const doneHere = pendingMarks.find(key, fingerprint);
     if (doneHere !== undefined) return doneHere;
-    const called = callStore(() => store.claim(key, leaseMs, fingerprint));
+    const called = callStore(() => observed.claim(key, leaseMs, fingerprint));
     return andThen(called, (answered) => ("error" in answered ? answered : readClaim(answered.answer)));
   }
 
@@ -111,7 +113,7 @@ export function createClaimedWork(
   function work(event: WebhookEvent, provenance: Provenance, held: HeldClaim): Awaitable<EventOutcome> {
     const running = run(event, provenance, held);
     if (!isPromise(running)) return settle(held, running);
-    const stopRenewing = keepLease(store, held, provenance.signal, watch);
+    const stopRenewing = keepLease(observed, held, provenance.signal, watch);
     return running.then((ran) => {
       stopRenewing();
       return settle(held, ran);
@@ -146,7 +148,7 @@ export function createClaimedWork(
   /** Marks a done event. While the store fails, waits until the lease would end; later the mark stays pending. */
   function complete(held: HeldClaim, outcome: EventOutcome): Awaitable<EventOutcome> {
     const leftMs = held.heldUntil - performance.now();
-    const called = callStore(() => store.complete(held.key, held.token));
+    const called = callStore(() => observed.complete(held.key, held.token));
     return andThen(called, (completed) =>
       "answer" in completed && completed.answer
         ? reportDone(held, outcome)
@@ -172,7 +174,7 @@ export function createClaimedWork(
 
   /** Ends the claim of an event that is not done. If the store is unreachable, the claim ends with its lease. */
   function release(held: HeldClaim, outcome: EventOutcome): Awaitable<EventOutcome> {
-    const called = callStore(() => store.release(held.key, held.token));
+    const called = callStore(() => observed.release(held.key, held.token));
     return andThen(called, (released) => {
       if ("error" in released)
         logger.debug({ id: held.key.id }, "A claim could not be released; it ends with its lease.");

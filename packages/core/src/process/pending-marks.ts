@@ -4,8 +4,8 @@ import { type Logger, throttledLog } from "../base/logger.ts";
 import { startDeadline, unref } from "../base/waiting.ts";
 import { type EventKey, keyText } from "../event/event.ts";
 import type { EventOutcome } from "../handle/event-outcome.ts";
-import type { DedupeStore } from "../store/dedupe-store.ts";
 import { callStore, type HeldClaim } from "./claim.ts";
+import type { ClaimStore } from "./observed-store.ts";
 
 /**
  * Events that their handlers have done here, and that the store could not mark as done yet. They must not run again while
@@ -45,7 +45,7 @@ const firstPauseMs = 50;
 const longestPauseMs = 1000;
 const dayMs = 86_400_000;
 
-export function createPendingMarks(store: DedupeStore, logger: Logger, leaseMs: number): PendingMarks {
+export function createPendingMarks(store: ClaimStore, logger: Logger, leaseMs: number): PendingMarks {
   const byKey = new Map<string, Entry>(); // the one that has waited longest is first
   const log = throttledLog((fields, message) => logger.error(fields, message), monotonicClock);
   const roundMs = leaseMs / 3; // a full server still renews claims, so each claim is renewed in time
@@ -128,7 +128,7 @@ function tooMany(): WebhookError {
 }
 
 /** Tries once to mark the event, with a new claim if the old one is lost. Resolves to whether the event is marked. */
-function marker(store: DedupeStore, { key, leaseMs, fingerprint, token }: HeldClaim): () => Promise<boolean> {
+function marker(store: ClaimStore, { key, leaseMs, fingerprint, token }: HeldClaim): () => Promise<boolean> {
   let held: string | undefined = token;
   return async () => {
     if (held === undefined) {

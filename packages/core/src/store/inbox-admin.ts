@@ -2,6 +2,9 @@ import type { EventKey } from "../event/event.ts";
 import type { FailedAttempt } from "./history.ts";
 import type { Replay } from "./inbox-entry.ts";
 import type { InboxRole } from "./inbox-role.ts";
+import type { Minute } from "./minute-counts.ts";
+import type { Pause, PauseOptions } from "./pause.ts";
+import type { RunNote } from "./run-note.ts";
 
 /** The state of an event: see docs/state-machine.md. */
 export type InboxState = "ready" | "leased" | "done" | "unhandled" | "dead";
@@ -22,6 +25,8 @@ export interface InboxFilter {
   readonly error?: string;
   /** `endsAt` is at this time or earlier. With the state `done`: their retention has ended. */
   readonly endedBy?: Date;
+  /** What they are about: their `subject`, an eSIM reference. */
+  readonly subject?: string;
 }
 
 /** Selects events to work again. `state` defaults to `"dead"`. */
@@ -58,11 +63,13 @@ export interface StoredEvent extends InboxRow {
   readonly takenAt: Date | null;
   /** When it became done, unhandled or dead. Null for ready and leased events. */
   readonly settledAt: Date | null;
+  /** When its personal data was erased. Null: it was not. */
+  readonly erasedAt: Date | null;
   /** Its last ten failed attempts, oldest first. */
   readonly history: readonly FailedAttempt[];
   /** The frames of what its last attempt threw, a line each. Null: nothing was thrown, or its stack is not known. */
   readonly stack: string | null;
-  /** Null once the event is done, unless bodies are kept. */
+  /** Null once the event is done, unless bodies are kept, or once its `bodyRetentionMs` has ended. */
   readonly body: Uint8Array | null;
 }
 
@@ -70,6 +77,12 @@ export interface InboxPage {
   readonly rows: readonly InboxRow[];
   /** Pass it as `cursor` to get the next page. Null: this is the last page. */
   readonly nextCursor: string | null;
+  /**
+   * A page searches at most 20,000 events, so it may have fewer rows than its limit although more follow. This is how far it came:
+   * when the last event that it searched was received. Null: to the end, or among the ids that were handled inline, which have no
+   * such time.
+   */
+  readonly searchedTo: Date | null;
 }
 
 export interface InboxStats {
@@ -89,13 +102,14 @@ export interface InboxStats {
 }
 
 /** The counts of `gauges()`. */
-export type GaugeCount = "ready" | "waiting" | "leased" | "unhandled" | "dead";
+export type GaugeCount = "ready" | "waiting" | "paused" | "leased" | "unhandled" | "dead";
 
 /** What to alert on, read from indexes alone: it costs the same with ten events and with a million. */
 export interface InboxGauges {
   /**
    * - `ready`: due
    * - `waiting`: due later: a failed attempt, or `retryLater`
+   * - `paused`: due, and of a paused type, as far as a worker has noticed; before, it is `ready`
    * - `leased`: a worker has them, or its lease has just ended
    * - `unhandled` and `dead`: as the states
    */
@@ -140,10 +154,25 @@ export interface InboxAdmin extends InboxRole {
   /** The workers that have reported in the last 30 s, by id. An engine that knows less of them gives what it knows. */
   workers(): Promise<readonly WorkerPresence[]>;
 
-  /** How many events match the filter. */
-  count(filter?: InboxFilter): Promise<number>;
+  /** Notes an import or a pass that has ended. Keeps the last 50 of each kind. */
+  noteRun(note: RunNote): Promise<void>;
 
-  /** Lists events, newest received first. `limit` defaults to 50. Rejects with `invalid_input` for an invalid cursor. */
+  /** The notes of imports and passes, the last one first. */
+  runs(): Promise<readonly RunNote[]>;
+
+  /**
+   * The minutes of the last day in which something happened, oldest first; the present one may be 10 s behind. Empty unless the option
+   * `minuteCounts` is on.
+   */
+  minutes(): Promise<readonly Minute[]>;
+
+  /** How many events match the filter. Stops counting at `most` (default: no limit). */
+  count(filter?: InboxFilter, most?: number): Promise<number>;
+
+  /**
+   * Lists events, newest received first, then by id and source. `limit` defaults to 50. A page is bounded: see `searchedTo`. Rejects with
+   * `invalid_input` for an invalid cursor.
+   */
   list(
     filter?: InboxFilter,
     page?: { readonly limit?: number; readonly cursor?: string },
@@ -153,10 +182,32 @@ export interface InboxAdmin extends InboxRole {
 
   /**
    * Dead or unhandled → ready, with attempts reset to 0. Changes at most `limit` events (default 1,000), oldest received
-   * first. Resolves to how many.
+   * first, but none whose body was removed. Resolves to how many.
    */
   redrive(filter?: RedriveFilter, limit?: number): Promise<number>;
 
   /** Deletes at most `limit` dead events (default 1,000), oldest received first. Resolves to how many. */
   purgeDead(filter: Omit<InboxFilter, "state" | "endedBy">, limit?: number): Promise<number>;
+
+  /**
+   * Stops all workers from taking events of these types, or of any, from their next poll on, until `until` or `resume`. Receivers go on
+   * storing events, attempts are not spent, and a paused event holds its lane. Pausing a type again replaces its pause. Rejects with
+   * `unknown_event_type` for a type that the catalog does not have, and with `invalid_option` for an `until` in the past, an empty
+   * reason, or types on an inbox that pauses only as a whole.
+   */
+  pause(options: PauseOptions): Promise<void>;
+
+  /** Ends the pauses of these types, or all of them. Resolves to the pauses that it has ended. */
+  resume(options?: { readonly types?: readonly string[] }): Promise<readonly Pause[]>;
+
+  /** The pauses that have not ended, by type; one of all types comes first. */
+  paused(): Promise<readonly Pause[]>;
+
+  /**
+   * Erases the personal data of at most `limit` events (default 1,000) with this subject, in any state: their body, error, history, lane,
+   * trace, subject, and what an import noted of them. From then on they are done. Their id, type, times and fingerprint stay, so that a
+   * redelivery is a duplicate, and no import runs them again, not even a forced one. The worker of a leased one loses its lease. Resolves to
+   * how many there were in each state; once all are 0, none are left. `eraseSubject` calls it until then.
+   */
+  erase(subject: string, limit?: number): Promise<Readonly<Record<InboxState, number>>>;
 }

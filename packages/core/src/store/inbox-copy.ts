@@ -33,6 +33,7 @@ export interface EventRecord extends EventKey {
   readonly trace: string | null;
   readonly takenAtMs: number | null;
   readonly settledAtMs: number | null;
+  readonly erasedAtMs: number | null;
   /** As JSON text: see `readHistory`. */
   readonly history: string | null;
 }

@@ -22,6 +22,16 @@ export interface InboxOptions {
   laneHeldByDead?: boolean;
   /** Whether to keep the bodies of done events for the retention. Default false. */
   keepBodies?: boolean;
+  /**
+   * How long the bodies of unhandled and dead events are kept, in ms. Without its body, an event cannot be redriven. Unhandled events
+   * are also forgotten after `retentionMs`. Default: 90 days.
+   */
+  bodyRetentionMs?: number;
+  /**
+   * Whether to count for each minute of the last day how many events were stored, done, retried and dead, for `minutes()` and the
+   * dashboard's plots. Each process writes one row every ten seconds. Default false.
+   */
+  minuteCounts?: boolean;
 }
 
 export type InboxSettings = SettingsOf<InboxOptions, "lane">;
@@ -30,6 +40,8 @@ export const inboxShape: OptionsShape<InboxSettings> = {
   lane: z.optional(z.custom<LaneOf>((value) => typeof value === "function", "expected a function")),
   laneHeldByDead: z._default(z.boolean(), false),
   keepBodies: z._default(z.boolean(), false),
+  bodyRetentionMs: z._default(z.number().check(z.gte(1, "expected at least 1 ms")), 90 * 86_400_000),
+  minuteCounts: z._default(z.boolean(), false),
 };
 
 /** For authors of inboxes: returns a function that gives the lane of an entry. If the option `lane` throws, it is logged. */

@@ -12,6 +12,8 @@ export interface InboxCapabilities extends StoreCapabilities {
   readonly ordered: boolean;
   /** The only filters that its admin role takes, if its engine has no index for the others, and no count of conflicts. Absent: all. */
   readonly filters?: readonly ("state" | "ids")[];
+  /** It pauses all types or none, since its engine can stop only a whole queue. Absent: it also pauses single types. */
+  readonly pauses?: "all";
 }
 
 /** The members that every role of an inbox has. */

@@ -1,5 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import type { EventKey } from "../event/event.ts";
+import { erasedError } from "./erase.ts";
 import type {
   GaugeCount,
   InboxFilter,
@@ -12,20 +13,27 @@ import type {
   StoredEvent,
 } from "./inbox-admin.ts";
 import { readCursor, writeCursor } from "./list-cursor.ts";
+import type { MemoryPauses } from "./memory-pauses.ts";
 import { type MemoryRow, type MemoryTable, matches, storedEvent } from "./memory-table.ts";
 
 /** The operators' role of a memory inbox. */
 export interface MemoryAdmin {
   stats(): InboxStats;
   gauges(): InboxGauges;
-  count(filter: InboxFilter): number;
+  count(filter: InboxFilter, most: number): number;
   list(filter: InboxFilter, limit: number, cursor: string | undefined): InboxPage;
   get(key: EventKey): StoredEvent | undefined;
   redrive(filter: RedriveFilter, limit: number): number;
   purgeDead(filter: InboxFilter, limit: number): number;
+  erase(subject: string, limit: number): Readonly<Record<InboxState, number>>;
 }
 
-export function createMemoryAdmin(table: MemoryTable, clock: Clock): MemoryAdmin {
+export function createMemoryAdmin(
+  table: MemoryTable,
+  pauses: MemoryPauses,
+  clock: Clock,
+  retentionMs: number,
+): MemoryAdmin {
   const matching = (filter: InboxFilter) => [...table.all()].filter((row) => matches(row, filter));
 
   /** At most `limit` matching rows, oldest received first. */
@@ -57,17 +65,25 @@ export function createMemoryAdmin(table: MemoryTable, clock: Clock): MemoryAdmin
     },
     gauges() {
       const now = clock.now();
-      const counts: Record<GaugeCount, number> = { ready: 0, waiting: 0, leased: 0, unhandled: 0, dead: 0 };
+      const counts: Record<GaugeCount, number> = {
+        ready: 0,
+        waiting: 0,
+        paused: 0,
+        leased: 0,
+        unhandled: 0,
+        dead: 0,
+      };
       let oldestReadyMs: number | null = null;
-      for (const { state, endsAt } of table.all()) {
+      for (const { state, type, endsAt } of table.all()) {
         if (state === "done") continue;
         const isDue = state === "ready" && endsAt <= now;
-        counts[state === "ready" && !isDue ? "waiting" : state] += 1;
-        if (isDue) oldestReadyMs = Math.max(oldestReadyMs ?? 0, now - endsAt);
+        const isPaused = isDue && pauses.has(type);
+        counts[isPaused ? "paused" : state === "ready" && !isDue ? "waiting" : state] += 1;
+        if (isDue && !isPaused) oldestReadyMs = Math.max(oldestReadyMs ?? 0, now - endsAt);
       }
       return { counts, capped: [], oldestReadyMs, lastReceivedAt: table.lastReceivedAt() };
     },
-    count: (filter) => matching(filter).length,
+    count: (filter, most) => Math.min(most, matching(filter).length),
     list(filter, limit, cursor) {
       const after = cursor === undefined ? undefined : readCursor(cursor);
       const from = after && { ...after, receivedAt: new Date(after.receivedAt ?? 0) };
@@ -80,6 +96,7 @@ export function createMemoryAdmin(table: MemoryTable, clock: Clock): MemoryAdmin
       return {
         rows: page.map(withoutBody),
         nextCursor: isMore ? writeCursor({ ...last, receivedAt: last.receivedAt.toISOString() }) : null,
+        searchedTo: isMore ? last.receivedAt : null,
       };
     },
     get(key) {
@@ -88,7 +105,7 @@ export function createMemoryAdmin(table: MemoryTable, clock: Clock): MemoryAdmin
     },
     redrive({ state = "dead", ...filter }, limit) {
       const now = clock.now();
-      const redriven = oldest({ ...filter, state }, limit);
+      const redriven = oldest({ ...filter, state }, limit).filter(({ body }) => body !== null);
       for (const row of redriven)
         table.write({ ...row, state: "ready", attempts: 0, endsAt: now, settledAt: null });
       return redriven.length;
@@ -97,6 +114,33 @@ export function createMemoryAdmin(table: MemoryTable, clock: Clock): MemoryAdmin
       const dead = oldest({ ...filter, state: "dead" }, limit);
       for (const row of dead) table.remove(row);
       return dead.length;
+    },
+    erase(subject, limit) {
+      const now = clock.now();
+      const found = oldest({ subject }, limit);
+      const erased: Record<InboxState, number> = { ready: 0, leased: 0, done: 0, unhandled: 0, dead: 0 };
+      for (const row of found) {
+        erased[row.state] += 1;
+        const isDone = row.state === "done";
+        table.write({
+          ...row,
+          state: "done",
+          token: "", // no lease has it
+          endsAt: isDone ? row.endsAt : now + retentionMs,
+          settledAt: isDone ? row.settledAt : new Date(now),
+          erasedAt: new Date(now),
+          error: erasedError,
+          isSuspect: false,
+          waitingSince: null,
+          body: null,
+          lane: null,
+          replay: row.replay && { run: row.replay.run, rebuilt: row.replay.rebuilt },
+          subject: null,
+          trace: null,
+          history: null,
+        });
+      }
+      return erased;
     },
   };
 }
@@ -112,6 +156,6 @@ type ListPlace = Pick<MemoryRow, "receivedAt" | "source" | "id">;
 function compare(a: ListPlace, b: ListPlace): number {
   const difference = a.receivedAt.getTime() - b.receivedAt.getTime();
   if (difference !== 0) return difference;
-  if (a.source !== b.source) return a.source < b.source ? -1 : 1;
-  return a.id === b.id ? 0 : a.id < b.id ? -1 : 1;
+  if (a.id !== b.id) return a.id < b.id ? -1 : 1;
+  return a.source === b.source ? 0 : a.source < b.source ? -1 : 1;
 }

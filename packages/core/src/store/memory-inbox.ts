@@ -3,14 +3,18 @@ import { type Clock, monotonicClock } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import { type OptionsShape, parseOptions, withMethods } from "../base/options.ts";
 import { safeListener } from "../base/safe-listener.ts";
+import { publishChanges } from "./admin-notices.ts";
 import type { Inbox } from "./inbox.ts";
 import { checkEntry, checkRerun, type InboxEntry } from "./inbox-entry.ts";
 import { type InboxOptions, type InboxSettings, inboxShape, laneReader } from "./inbox-options.ts";
 import type { PutResult } from "./inbox-writer.ts";
 import { createMemoryAdmin } from "./memory-admin.ts";
+import { createMemoryNotes } from "./memory-notes.ts";
+import { createMemoryPauses } from "./memory-pauses.ts";
 import { createMemoryQueue } from "./memory-queue.ts";
 import { createMemoryTable, hashOf, type MemoryRow, readyRow } from "./memory-table.ts";
 import { createMemoryWorkers } from "./memory-workers.ts";
+import { readPauses } from "./pause.ts";
 import { type StoreOptions, storeShape, warnOfShortRetention } from "./store-options.ts";
 
 export interface MemoryInboxOptions extends InboxOptions, StoreOptions {
@@ -37,9 +41,12 @@ export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {
   const { clock } = settings;
   const laneOf = laneReader(settings, settings.logger);
   const table = createMemoryTable();
-  const queue = createMemoryQueue(table, settings);
-  const admin = createMemoryAdmin(table, clock);
+  const pauses = createMemoryPauses(clock);
+  const queue = createMemoryQueue(table, pauses, settings);
+  const admin = createMemoryAdmin(table, pauses, clock, settings.retentionMs);
   const workers = createMemoryWorkers(clock);
+  const notes = createMemoryNotes(clock);
+  const counter = settings.minuteCounts ? notes.counter : undefined;
   const listeners = new Set<() => void>();
   let isClosed = false;
 
@@ -58,6 +65,7 @@ export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {
     const present = table.get(entry);
     const run = entry.replay?.run;
     if (present?.state !== "done" || run === undefined) return false;
+    if (present.erasedAt !== null) return false;
     const { replay, conflicts } = present;
     const runs = replay === null ? present.runs : [...present.runs, replay.run];
     if (runs.includes(run)) return false;
@@ -91,12 +99,14 @@ export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {
     ready: () => ask(() => {}),
     sources: () => ask(() => [...new Set([...table.all()].map(({ source }) => source))]),
     async close() {
+      await counter?.close();
       isClosed = true;
     },
     put: (entries) =>
       ask(() => {
         entries.forEach(checkEntry); // before any is stored: an invalid entry stores none
         const results = entries.map(putOne);
+        counter?.put(results);
         if (results.includes("stored")) hint();
         return results;
       }),
@@ -109,8 +119,12 @@ export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {
       }),
     take: (options) => ask(() => queue.take(options)),
     extend: (leases, leaseMs) => ask(() => queue.extend(leases, leaseMs)),
-    settle: (settlements) => ask(() => queue.settle(settlements)),
-    purge: (limit = operatorLimit) => ask(() => queue.purge(limit)),
+    settle: (settlements) =>
+      ask(() => {
+        const held = queue.settle(settlements);
+        counter?.settled(settlements, held);
+        return held;
+      }),
     onHint(listener) {
       const own = safeListener(listener);
       listeners.add(own);
@@ -120,16 +134,31 @@ export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {
     gauges: () => ask(admin.gauges),
     report: (worker) => ask(() => workers.report(worker)),
     workers: () => ask(workers.list),
-    count: (filter = {}) => ask(() => admin.count(filter)),
+    noteRun: (note) => ask(() => notes.noteRun(note)),
+    runs: () => ask(notes.runs),
+    minutes: () => ask(notes.minutes),
+    count: (filter = {}, most = Number.POSITIVE_INFINITY) => ask(() => admin.count(filter, most)),
     list: (filter = {}, { limit = pageLimit, cursor } = {}) => ask(() => admin.list(filter, limit, cursor)),
     get: (key) => ask(() => admin.get(key)),
-    redrive: (filter = {}, limit = operatorLimit) =>
-      ask(() => {
-        const redriven = admin.redrive(filter, limit);
-        if (redriven > 0) hint();
-        return redriven;
-      }),
-    purgeDead: (filter, limit = operatorLimit) => ask(() => admin.purgeDead(filter, limit)),
+    paused: () => ask(pauses.list),
+    ...publishChanges({
+      redrive: (filter = {}, limit = operatorLimit) =>
+        ask(() => {
+          const redriven = admin.redrive(filter, limit);
+          if (redriven > 0) hint();
+          return redriven;
+        }),
+      purge: (limit = operatorLimit) => ask(() => queue.purge(limit)),
+      purgeDead: (filter, limit = operatorLimit) => ask(() => admin.purgeDead(filter, limit)),
+      pause: (options) => ask(() => pauses.add(readPauses(options))),
+      resume: ({ types } = {}) =>
+        ask(() => {
+          const ended = pauses.end(types);
+          if (ended.length > 0) hint();
+          return ended;
+        }),
+      erase: (subject, limit = operatorLimit) => ask(() => admin.erase(subject, limit)),
+    }),
   };
 }
 

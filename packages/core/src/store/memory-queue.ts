@@ -2,6 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import { encodeAttempt, leaseEnded, withAttempt } from "./history.ts";
 import type { InboxSettings } from "./inbox-options.ts";
 import type { InboxLease, Settlement, TakenEvent, TakeOptions } from "./inbox-queue.ts";
+import type { MemoryPauses } from "./memory-pauses.ts";
 import type { MemoryRow, MemoryTable } from "./memory-table.ts";
 import { spreadRetention } from "./store-options.ts";
 
@@ -18,8 +19,12 @@ export interface MemoryQueue {
   purge(limit: number): number;
 }
 
-export function createMemoryQueue(table: MemoryTable, settings: MemoryQueueSettings): MemoryQueue {
-  const { clock, retentionMs, keepBodies, laneHeldByDead } = settings;
+export function createMemoryQueue(
+  table: MemoryTable,
+  pauses: MemoryPauses,
+  settings: MemoryQueueSettings,
+): MemoryQueue {
+  const { clock, retentionMs, keepBodies, bodyRetentionMs, laneHeldByDead } = settings;
   let lastToken = 0;
 
   /** Leased, but the lease has ended → ready, so that all waiting rows have one state. */
@@ -146,6 +151,12 @@ export function createMemoryQueue(table: MemoryTable, settings: MemoryQueueSetti
     }
   }
 
+  /** Whether the time is over for which the body of an unhandled or dead event is kept. */
+  function losesBody({ state, body, settledAt }: MemoryRow, now: number): boolean {
+    const isKept = (state !== "dead" && state !== "unhandled") || body === null || settledAt === null;
+    return !isKept && settledAt.getTime() + bodyRetentionMs <= now;
+  }
+
   return {
     take({ limit, leaseMs, only, except = [], suspects = false }) {
       const now = clock.now();
@@ -153,6 +164,7 @@ export function createMemoryQueue(table: MemoryTable, settings: MemoryQueueSetti
       const hasTurn = turns();
       const isWanted = ({ type, isSuspect }: MemoryRow) =>
         isSuspect === suspects &&
+        !pauses.has(type) &&
         (only === undefined || (type !== null && only.includes(type))) &&
         (type === null || !except.includes(type));
       return [...table.pending()]
@@ -177,8 +189,9 @@ export function createMemoryQueue(table: MemoryTable, settings: MemoryQueueSetti
       let purged = 0;
       for (const row of table.all()) {
         if (purged >= limit) break; // the oldest come first, so a slice rarely reads all rows
-        if ((row.state !== "done" && row.state !== "unhandled") || row.endsAt > now) continue;
-        table.remove(row);
+        if ((row.state === "done" || row.state === "unhandled") && row.endsAt <= now) table.remove(row);
+        else if (losesBody(row, now)) table.write({ ...row, body: null });
+        else continue;
         purged += 1;
       }
       return purged;

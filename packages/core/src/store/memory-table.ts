@@ -33,6 +33,7 @@ export interface MemoryRow extends EventKey {
   readonly trace: string | null;
   readonly takenAt: Date | null;
   readonly settledAt: Date | null;
+  readonly erasedAt: Date | null;
   /** As JSON text: see `readHistory`. */
   readonly history: string | null;
 }
@@ -101,6 +102,7 @@ export function readyRow(entry: InboxEntry, lane: string | null, now: number): M
     trace,
     takenAt: null,
     settledAt: null,
+    erasedAt: null,
     history: null,
   };
 }
@@ -110,7 +112,7 @@ export function hashOf(body: Uint8Array): string {
 }
 
 export function matches(row: MemoryRow, filter: InboxFilter): boolean {
-  const { state, types, source, ids, idPrefix, since, until, error, endedBy } = filter;
+  const { state, types, source, ids, idPrefix, since, until, error, endedBy, subject } = filter;
   return (
     (state === undefined || row.state === state) &&
     (types === undefined || (row.type !== null && types.includes(row.type))) &&
@@ -120,14 +122,15 @@ export function matches(row: MemoryRow, filter: InboxFilter): boolean {
     (since === undefined || row.receivedAt >= since) &&
     (until === undefined || row.receivedAt < until) &&
     (error === undefined || (readErrorText(row.error).error?.includes(error) ?? false)) &&
-    (endedBy === undefined || row.endsAt <= endedBy.getTime())
+    (endedBy === undefined || row.endsAt <= endedBy.getTime()) &&
+    (subject === undefined || row.subject === subject)
   );
 }
 
 /** A row as operators see it. */
 export function storedEvent(row: MemoryRow): StoredEvent {
   const { source, id, state, type, lane, receivedAt, attempts, endsAt, error, conflicts, replay, body } = row;
-  const { subject, key, trace, takenAt, settledAt, history } = row;
+  const { subject, key, trace, takenAt, settledAt, erasedAt, history } = row;
   return {
     source,
     id,
@@ -146,6 +149,7 @@ export function storedEvent(row: MemoryRow): StoredEvent {
     trace,
     takenAt,
     settledAt,
+    erasedAt,
     history: readHistory(history),
   };
 }

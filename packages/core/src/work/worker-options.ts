@@ -8,15 +8,10 @@ import {
   parseOptions,
   type SettingsOf,
 } from "../base/options.ts";
-import type { Catalog } from "../event/catalog.ts";
+import { type Catalog, checkTypes } from "../event/catalog.ts";
 import { catalogOption } from "../event/esim-catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
-import {
-  checkTypes,
-  type TimeLimitOptions,
-  type TimeLimitSettings,
-  timeLimitShape,
-} from "../handle/time-limits.ts";
+import { type TimeLimitOptions, type TimeLimitSettings, timeLimitShape } from "../handle/time-limits.ts";
 
 export interface WorkerOptions<Data = EsimEvents> extends TimeLimitOptions<Data> {
   /** How many handlers run at the same time. Default 20. */
@@ -75,7 +70,7 @@ export const workerShape: OptionsShape<WorkerSettings> = {
 /** Parses the options of a worker. Throws `invalid_option`, and `unknown_event_type` for a limit of an unknown type. */
 export function readWorkerOptions(options: unknown): WorkerSettings {
   const settings = parseOptions("createWorker", workerShape, options);
-  checkTypes("createWorker", "typeLimits", settings.typeLimits, settings.catalog);
-  checkTypes("createWorker", "timeouts", settings.timeouts, settings.catalog);
+  checkTypes("createWorker", "typeLimits", Object.keys(settings.typeLimits), settings.catalog);
+  checkTypes("createWorker", "timeouts", Object.keys(settings.timeouts), settings.catalog);
   return settings;
 }

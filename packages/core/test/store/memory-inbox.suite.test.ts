@@ -24,7 +24,23 @@ inboxSuite(
 const operations = {
   writer: ["put"],
   queue: ["take", "extend", "settle", "purge", "onHint", "report"],
-  admin: ["stats", "gauges", "workers", "count", "list", "get", "redrive", "purgeDead"],
+  admin: [
+    "stats",
+    "gauges",
+    "workers",
+    "count",
+    "list",
+    "get",
+    "redrive",
+    "purgeDead",
+    "pause",
+    "resume",
+    "paused",
+    "erase",
+    "noteRun",
+    "runs",
+    "minutes",
+  ],
   rerun: ["rerun"],
 } as const;
 

@@ -114,7 +114,7 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
   const logger = safeLogger(settings.logger);
   const { store = lockStore, leaseMs, maxWaitMs } = settings;
   const catalog = (options.catalog ?? esimCatalog) as Catalog<Data>;
-  checkTypes("bullmqProcessor", "timeouts", settings.timeouts, catalog as Catalog<unknown>);
+  checkTypes("bullmqProcessor", "timeouts", Object.keys(settings.timeouts), catalog as Catalog<unknown>);
   const limits = createTimeLimits(settings, logger);
   const processor = createProcessor<Data, Tx>(limits.around(handlers), {
     store: store as DedupeStore<Tx>,

@@ -1,5 +1,5 @@
 /** As for the first migration. */
-export const id = "68561089cb9533f7";
+export const id = "ef3a0015f2a21b9a";
 
 export const text: string = `\
 -- What operators see of an event: which eSIM it is about, the key that verified it, its trace, its times, its failed attempts. And
@@ -11,6 +11,9 @@ alter table esim_webhooks.event
   -- when it was first taken, and when it became done, unhandled or dead
   add column taken_at timestamptz,
   add column settled_at timestamptz,
+  add column erased_at timestamptz,
+  -- when it was due, while it is parked: due, of a paused type, and with an ends_at of infinity, so that no take reads past it
+  add column parked_due timestamptz,
   -- an array: the last ten failed attempts
   add column history jsonb;
 
@@ -26,6 +29,33 @@ create table esim_webhooks.worker (
   last_take_at timestamptz,
   seen_at timestamptz not null
 ) with (fillfactor = 50);
+
+-- what operators have paused. A pause that has ended stays until the events that are parked by it are due again
+create table esim_webhooks.pause (
+  -- '*': all types
+  type text collate "C" primary key,
+  reason text not null,
+  since timestamptz not null,
+  -- null: until it is resumed
+  until timestamptz,
+  by text
+);
+
+-- what happened in each minute of the last day, if that is counted
+create table esim_webhooks.minute (
+  at timestamptz primary key,
+  stored bigint not null,
+  done bigint not null,
+  retried bigint not null,
+  dead bigint not null
+) with (fillfactor = 50);
+
+-- the last fifty imports, and the last fifty passes of reconcile, as JSON
+create table esim_webhooks.run (
+  number bigint generated always as identity primary key,
+  kind text not null,
+  note text not null
+);
 
 -- one row: when the last delivery was received
 create table esim_webhooks.last_delivery (

@@ -1,5 +1,5 @@
 /** As for the first migration. */
-export const id = "8d9b64065df9fd5b";
+export const id = "946ac0995753c517";
 
 export const text: string = `\
 -- What operators see of an event: which eSIM it is about, the key that verified it, its trace, its times, its failed attempts. Who works.
@@ -10,8 +10,11 @@ alter table esim_webhooks_event add column trace text;
 -- when it was first taken, and when it became done, unhandled or dead
 alter table esim_webhooks_event add column taken_at integer;
 alter table esim_webhooks_event add column settled_at integer;
+alter table esim_webhooks_event add column erased_at integer;
 -- JSON: the last ten failed attempts
 alter table esim_webhooks_event add column history text;
+-- when it was due, while it is parked: due, of a paused type, and with an ends_at that never comes, so that no take reads past it
+alter table esim_webhooks_event add column parked_due integer;
 
 -- one row for each worker that has reported in the last 30 seconds
 create table esim_webhooks_worker (
@@ -25,6 +28,33 @@ create table esim_webhooks_worker (
   last_take_at integer,
   seen_at integer not null
 ) strict, without rowid;
+
+-- what operators have paused. A pause that has ended stays until the events that are parked by it are due again
+create table esim_webhooks_pause (
+  -- '*': all types
+  type text primary key,
+  reason text not null,
+  since integer not null,
+  -- null: until it is resumed
+  until integer,
+  by text
+) strict, without rowid;
+
+-- what happened in each minute of the last day, if that is counted
+create table esim_webhooks_minute (
+  at integer primary key,
+  stored integer not null,
+  done integer not null,
+  retried integer not null,
+  dead integer not null
+) strict;
+
+-- the last fifty imports, and the last fifty passes of reconcile, as JSON
+create table esim_webhooks_run (
+  number integer primary key,
+  kind text not null,
+  note text not null
+) strict;
 
 -- one row: when the last delivery was received
 create table esim_webhooks_last_delivery (

@@ -1,0 +1,46 @@
+import { createStage, type Stage, type StageMessage } from "../base/trace.ts";
+import type { EventKey } from "../event/event.ts";
+import type { Claim, DedupeStore } from "../store/dedupe-store.ts";
+
+/** One call of a dedupe store by a processor. On `tracing:esim-webhooks:claim:*`, `extend` and `complete`. */
+export interface StoreCallMessage<Outcome extends string = string> extends EventKey, StageMessage {
+  readonly outcome: Outcome | "store_unavailable";
+}
+
+export type ClaimMessage = StoreCallMessage<Claim["status"]>;
+
+/** `lost`: the claim had ended, or another owner has it. */
+export type ExtendMessage = StoreCallMessage<"extended" | "lost">;
+
+export type CompleteMessage = StoreCallMessage<"completed" | "lost">;
+
+export const claimStage: Stage<ClaimMessage> = createStage("claim", "store_unavailable");
+export const extendStage: Stage<ExtendMessage> = createStage("extend", "store_unavailable");
+export const completeStage: Stage<CompleteMessage> = createStage("complete", "store_unavailable");
+
+/** The operations that a processor calls. */
+export type ClaimStore = Pick<DedupeStore, "claim" | "extend" | "complete" | "release">;
+
+const keyOf = ({ source, id }: EventKey) => ({ source, id });
+
+/** The same store, whose calls `observe` shows. */
+export function observedStore(store: ClaimStore): ClaimStore {
+  return {
+    claim: claimStage.around(
+      (key: EventKey, leaseMs: number, fingerprint?: number) => store.claim(key, leaseMs, fingerprint),
+      keyOf,
+      (claim) => ({ outcome: claim.status }),
+    ),
+    extend: extendStage.around(
+      (key: EventKey, token: string, leaseMs: number) => store.extend(key, token, leaseMs),
+      keyOf,
+      (isHeld) => ({ outcome: isHeld ? "extended" : "lost" }),
+    ),
+    complete: completeStage.around(
+      (key: EventKey, token: string) => store.complete(key, token),
+      keyOf,
+      (isHeld) => ({ outcome: isHeld ? "completed" : "lost" }),
+    ),
+    release: (key, token) => store.release(key, token),
+  };
+}

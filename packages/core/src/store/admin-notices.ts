@@ -1,0 +1,62 @@
+import type { Channel } from "node:diagnostics_channel";
+import { createNotice } from "../base/trace.ts";
+import type { InboxAdmin, InboxFilter, InboxState } from "./inbox-admin.ts";
+import type { InboxQueue } from "./inbox-queue.ts";
+import type { Pause, PauseOptions } from "./pause.ts";
+
+/** A change that an operator has made to an inbox, or a purge. On `esim-webhooks:change`. */
+export type ChangeMessage =
+  /** Dead or unhandled events became ready. */
+  | { readonly change: "redrive"; readonly filter: InboxFilter; readonly events: number }
+  /** Done and unhandled events were deleted, since their retention had ended. */
+  | { readonly change: "purge"; readonly events: number }
+  /** Dead events were deleted. */
+  | { readonly change: "purge_dead"; readonly filter: InboxFilter; readonly events: number }
+  | ({ readonly change: "pause" } & Omit<PauseOptions, "catalog">)
+  | { readonly change: "resume"; readonly pauses: readonly Pause[] }
+  /** Personal data was erased. The message does not say whose. */
+  | { readonly change: "erase"; readonly events: Readonly<Record<InboxState, number>> };
+
+export const changeNotice: Channel<unknown, ChangeMessage> = createNotice("change");
+
+type Changes = Pick<InboxAdmin, "redrive" | "purgeDead" | "pause" | "resume" | "erase"> &
+  Pick<InboxQueue, "purge">;
+
+/** For authors of inboxes: the same operations, which publish for `observe` what they have changed. */
+export function publishChanges(inbox: Changes): Changes {
+  const publish = (message: ChangeMessage) => {
+    if (changeNotice.hasSubscribers) changeNotice.publish(message);
+  };
+  return {
+    async redrive(filter = {}, limit) {
+      const events = await inbox.redrive(filter, limit);
+      publish({ change: "redrive", filter, events });
+      return events;
+    },
+    async purge(limit) {
+      const events = await inbox.purge(limit);
+      if (events > 0) publish({ change: "purge", events });
+      return events;
+    },
+    async purgeDead(filter, limit) {
+      const events = await inbox.purgeDead(filter, limit);
+      publish({ change: "purge_dead", filter, events });
+      return events;
+    },
+    async pause(options) {
+      await inbox.pause(options);
+      const { catalog: _, ...pause } = options;
+      publish({ change: "pause", ...pause });
+    },
+    async resume(options) {
+      const pauses = await inbox.resume(options);
+      publish({ change: "resume", pauses });
+      return pauses;
+    },
+    async erase(subject, limit) {
+      const events = await inbox.erase(subject, limit);
+      publish({ change: "erase", events });
+      return events;
+    },
+  };
+}

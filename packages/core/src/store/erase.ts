@@ -1,0 +1,55 @@
+import { createHash } from "node:crypto";
+import { WebhookError } from "../base/errors.ts";
+import type { InboxAdmin, InboxState } from "./inbox-admin.ts";
+
+/** What `eraseSubject` has erased. */
+export interface ErasedSubject {
+  /** How many events, by the state that they were in. All are done now. */
+  readonly events: Readonly<Record<InboxState, number>>;
+  /** Where personal data of the subject may also be, which an inbox cannot reach. A sentence each. */
+  readonly notReached: readonly string[];
+}
+
+/** The `error` of an event whose personal data was erased. */
+export const erasedError = "erased";
+
+const notReached: readonly string[] = [
+  "Backups and copies of the inbox.",
+  "Files of imports: dumps, rejects files and checkpoints.",
+  "Logs, traces and metrics of your own systems.",
+  "Your own tables, which your handlers write.",
+  "The listing of deliveries of the service, which keeps them for 7 days.",
+];
+
+/**
+ * Erases the personal data of all events of one eSIM: see `InboxAdmin.erase`. `reference` is its `esimReference`. It can be repeated, and
+ * continues after an interruption. Events that are stored later are not affected. Rejects with `invalid_input` without a reference, and as `erase`
+ * does.
+ */
+export async function eraseSubject(
+  inbox: Pick<InboxAdmin, "erase">,
+  reference: string,
+): Promise<ErasedSubject> {
+  if (typeof reference !== "string" || reference === "") {
+    throw new WebhookError(
+      "invalid_input",
+      "eraseSubject got no reference.",
+      "Pass the esimReference of the eSIM whose data to erase.",
+    );
+  }
+  const events = { ready: 0, leased: 0, done: 0, unhandled: 0, dead: 0 };
+  for (;;) {
+    const erased = await inbox.erase(reference);
+    const found = Object.entries(erased) as [InboxState, number][];
+    for (const [state, count] of found) events[state] += count;
+    if (found.every(([, count]) => count === 0)) return { events, notReached };
+  }
+}
+
+/**
+ * For authors of inboxes: what replaces the subject of an entry that must not be deleted, such as how far `latestOnly` has come. It is
+ * the same for the same subject, and does not contain it.
+ */
+export function erasedSubject(subject: string): string {
+  return `erased:${createHash("sha256").update(subject).digest("hex")}`;
+}

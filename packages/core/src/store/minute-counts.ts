@@ -1,0 +1,84 @@
+import { monotonicClock } from "../base/clock.ts";
+import { unref } from "../base/waiting.ts";
+import type { Settlement } from "./inbox-queue.ts";
+import type { PutResult } from "./inbox-writer.ts";
+
+/** What has happened in an inbox in one minute, over all processes. */
+export interface MinuteCounts {
+  /** Events that were stored, imported ones included. */
+  readonly stored: number;
+  /** Events that are done, or unhandled. */
+  readonly done: number;
+  /** Attempts that failed, or were put off, and are tried again. */
+  readonly retried: number;
+  readonly dead: number;
+}
+
+/** A minute of the last day. */
+export interface Minute extends MinuteCounts {
+  /** When it began. */
+  readonly at: Date;
+}
+
+/** For authors of inboxes: how long minutes are kept, in ms. */
+export const minutesKeptMs = 86_400_000;
+
+/** What a process has counted and not yet written. */
+export interface MinuteCounter {
+  put(results: readonly PutResult[]): void;
+  settled(settlements: readonly Settlement[], held: readonly boolean[]): void;
+  /** Writes what is left. */
+  close(): Promise<void>;
+}
+
+const writeEveryMs = 10_000;
+const zero: MinuteCounts = { stored: 0, done: 0, retried: 0, dead: 0 };
+
+/**
+ * For authors of inboxes: counts what `put` and `settle` have done, and calls `add` every ten seconds, if there is something to add to the
+ * present minute. What `add` fails to write is added later. A process that is killed loses what it has not written: these are figures for a
+ * plot.
+ */
+export function createMinuteCounter(add: (counts: MinuteCounts) => Promise<void>): MinuteCounter {
+  let counts: { -readonly [Name in keyof MinuteCounts]: number } = { ...zero };
+  let dueAt = Number.NEGATIVE_INFINITY;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+
+  async function write(): Promise<void> {
+    clearTimeout(timer);
+    timer = undefined;
+    const written = counts;
+    if (Object.values(written).every((count) => count === 0)) return;
+    counts = { ...zero };
+    dueAt = monotonicClock.now() + writeEveryMs;
+    try {
+      await add(written);
+    } catch {
+      for (const name of Object.keys(zero) as (keyof MinuteCounts)[]) counts[name] += written[name];
+      plan();
+    }
+  }
+
+  function plan(): void {
+    if (timer !== undefined) return;
+    timer = setTimeout(() => void write(), Math.max(0, dueAt - monotonicClock.now()));
+    unref(timer);
+  }
+
+  return {
+    put(results) {
+      for (const result of results) if (result === "stored") counts.stored += 1;
+      plan();
+    },
+    settled(settlements, held) {
+      for (const [index, { state }] of settlements.entries()) {
+        if (!held[index] || state === "untouched") continue;
+        if (state === "done" || state === "unhandled") counts.done += 1;
+        else if (state === "dead") counts.dead += 1;
+        else counts.retried += 1;
+      }
+      plan();
+    },
+    close: write,
+  };
+}

@@ -1,0 +1,73 @@
+import * as z from "zod/mini";
+import { WebhookError } from "../base/errors.ts";
+import { type OptionsShape, parseOptions, type SettingsOf } from "../base/options.ts";
+import { checkTypes } from "../event/catalog.ts";
+import { catalogOption } from "../event/esim-catalog.ts";
+
+export interface PauseOptions {
+  /** Which types, such as `["esim.balance.updated"]`. Default: all. */
+  types?: readonly string[];
+  /** Why, for other operators: 1 to 500 characters. */
+  reason: string;
+  /** When the pause ends by itself. Default: it lasts until `resume`. */
+  until?: Date;
+  /** Who pauses, for other operators: at most 200 characters. Default: no name. */
+  by?: string;
+  /** The catalog that has the types. Default: the eSIM catalog. */
+  catalog?: { readonly types: readonly string[] };
+}
+
+/** A pause of one type, or of all. */
+export interface Pause {
+  /** Null: all types. */
+  readonly type: string | null;
+  readonly reason: string;
+  readonly since: Date;
+  /** When it ends by itself. Null: it lasts until `resume`. */
+  readonly until: Date | null;
+  readonly by: string | null;
+}
+
+/** For authors of inboxes: a pause without its time, which the inbox adds. */
+export type NewPause = Omit<Pause, "since">;
+
+type PauseSettings = SettingsOf<PauseOptions, "types" | "until" | "by">;
+
+const shape: OptionsShape<PauseSettings> = {
+  types: z.optional(
+    z.array(z.string()).check(z.minLength(1, "expected at least one type; leave it out to pause all")),
+  ),
+  reason: z
+    .string()
+    .check(z.trim(), z.minLength(1, "expected a reason, for other operators"), z.maxLength(500)),
+  until: z.optional(z.date()),
+  by: z.optional(z.string().check(z.maxLength(200))),
+  catalog: catalogOption,
+};
+
+/** For authors of inboxes: the pauses that `pause` is asked for, one for each type. Throws what `InboxAdmin.pause` rejects with. */
+export function readPauses(options: PauseOptions): readonly NewPause[] {
+  const { types = [null], reason, until = null, by = null, catalog } = parseOptions("pause", shape, options);
+  const named = types.filter((type) => type !== null);
+  checkTypes("pause", "types", named, catalog);
+  if (until !== null && until.getTime() <= Date.now()) {
+    throw new WebhookError(
+      "invalid_option",
+      `until is ${until.toISOString()}, which has passed.`,
+      "Name a time in the future, or leave it out: the pause then lasts until resume().",
+      { where: "pause", option: "until" },
+    );
+  }
+  return [...new Set(types)].map((type) => ({ type, reason, until, by }));
+}
+
+/** For authors of inboxes that pause only as a whole. Throws `invalid_option` if single types are named. */
+export function refuseTypes(where: "pause" | "resume", types: readonly string[] | undefined): void {
+  if (types === undefined) return;
+  throw new WebhookError(
+    "invalid_option",
+    "this inbox pauses all types or none, and single types are named.",
+    "Leave types out, or use an inbox on SQLite or Postgres.",
+    { where, option: "types" },
+  );
+}
