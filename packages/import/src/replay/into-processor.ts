@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { crc32 } from "node:zlib";
-import { type EventKey, type EventOutcome, type Processor, WebhookError } from "@esim-webhooks/core";
+import type { EventKey, EventOutcome, Processor } from "@esim-webhooks/core";
 import { eventOf, startDeadline } from "@esim-webhooks/core/kit";
 import { describePaths } from "../record/read-event.ts";
 import { rerunStore } from "./rerun-store.ts";
@@ -35,7 +35,7 @@ export function intoProcessor(
       if (isForced) options.logger.info(fields, "A done event is run again.");
       if (outcome.code === "busy" && outcome.inInbox) noteInInbox(event, outcome.inInbox);
       if (outcome.code === "failed")
-        options.logger.error({ ...fields, err: outcome.error }, "The handler failed.");
+        options.logger.error({ ...fields, err: outcome.error }, "The handler failed, or the schema threw.");
       return verdictOf(outcome, isForced);
     }
 
@@ -69,18 +69,13 @@ function createProcess(processor: Processor<unknown>, options: IntoProcessor, ru
 
   async function processUntil(event: ProvenEvent, stopping?: AbortSignal): Promise<EventOutcome> {
     const receivedAt = event.request?.receivedAt ?? new Date(clock.now());
-    try {
-      return await processor.process(eventOf(event.id, event.payload), {
-        source,
-        receivedAt,
-        replayed: true,
-        ...(stopping && { signal: stopping }),
-        ...(event.body !== null && { fingerprint: crc32(event.body) }),
-      });
-    } catch (error) {
-      if (WebhookError.is(error)) throw error; // async_schema: every other event would fail too
-      return { code: "failed", error };
-    }
+    return processor.process(eventOf(event.id, event.payload), {
+      source,
+      receivedAt,
+      replayed: true,
+      ...(stopping && { signal: stopping }),
+      ...(event.body !== null && { fingerprint: crc32(event.body) }),
+    });
   }
 
   // the claim of a killed process, such as the previous run, lasts until its lease ends
@@ -164,7 +159,7 @@ function verdictOf(outcome: EventOutcome, isForced: boolean): Verdict {
     case "invalid":
       return { fate: "invalid", code, reason: describePaths(outcome.issues) };
     case "failed":
-      return { fate: "rejected", code, reason: "its handler failed" };
+      return { fate: "rejected", code, reason: "its handler failed, or its schema threw" };
     case "retry_later":
       return { fate: "rejected", code, reason: "its handler asked for a later retry" };
     case "busy":
