@@ -25,7 +25,7 @@ export type { ListenerWarning, Stage, StageMessage } from "./base/trace.ts";
 export { createNotice, createStage, listenTo } from "./base/trace.ts";
 export { packageVersion } from "./base/version.ts";
 export type { Deadline } from "./base/waiting.ts";
-export { startDeadline } from "./base/waiting.ts";
+export { createDeadline } from "./base/waiting.ts";
 export { eventOf, idPattern, isStorableId, keyText, shownId } from "./event/event.ts";
 export type { SettleMessage } from "./handle/stages.ts";
 export { ageOf, settleNotice } from "./handle/stages.ts";

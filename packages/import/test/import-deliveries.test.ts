@@ -298,7 +298,12 @@ describe("importDeliveries into handlers", () => {
     expect(report.ledger).toEqual({ ...none, read: 4, stored: 2, rejected: 2 });
     expect(lines(rejectsFile)).toMatchObject([
       { position: { record: 2 }, code: "retry_later", record: { eventId: "later" } },
-      { position: { record: 3 }, code: "failed", reason: "its handler failed, or its schema threw", record: { eventId: "fails" } },
+      {
+        position: { record: 3 },
+        code: "failed",
+        reason: "its handler failed, or its schema threw",
+        record: { eventId: "fails" },
+      },
     ]);
     isUp = true;
     const next = await importDeliveries(dump(), handlers, { ...trusted, store });
@@ -765,7 +770,11 @@ describe("importDeliveries", () => {
     const catalog = { types: ["esim.enabled"], parse: check, check } as never;
     for (const dryRun of [false, true]) {
       const handlers = { "esim.enabled": () => {} };
-      const { ledger } = await importDeliveries(ndjson(delivery("a")), handlers, { ...trusted, catalog, dryRun });
+      const { ledger } = await importDeliveries(ndjson(delivery("a")), handlers, {
+        ...trusted,
+        catalog,
+        dryRun,
+      });
       expect(ledger).toEqual({ ...none, read: 1, rejected: 1 });
     }
   });

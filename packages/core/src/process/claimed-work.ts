@@ -2,7 +2,7 @@ import type { Awaitable } from "../base/awaitable.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/logger.ts";
 import { outcomeFields } from "../base/trace.ts";
-import { andThen, isPromise, startDeadline } from "../base/waiting.ts";
+import { andThen, createDeadline, isPromise } from "../base/waiting.ts";
 import type { EventKey, WebhookEvent } from "../event/event.ts";
 import type { Dispatcher } from "../handle/dispatcher.ts";
 import type { EventOutcome, UndoneOutcome } from "../handle/event-outcome.ts";
@@ -164,7 +164,7 @@ export function createClaimedWork(
     // a handler that has seen its claim lost may have stopped half-way
     const marked = wasHeld ? pendingMarks.add(held) : Promise.resolve(false);
     if ("answer" in completed) return reportLost(held);
-    if (await startDeadline(leftMs).before(marked)) return reportDone(held, outcome);
+    if (await createDeadline(leftMs).before(marked)) return reportDone(held, outcome);
     // the sender gets 503. If the claim was held, the mark is retried with a new claim, so that the sender's retry is a duplicate
     publish(held, outcomeFields(completed));
     return completed;

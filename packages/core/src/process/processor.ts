@@ -55,7 +55,9 @@ export interface Processor<Data = EsimEvents> {
 }
 
 /** What the catalog says of an event, or what its schema threw. */
-type Checked<Data> = Parsed<Data> | { readonly kind: "threw"; readonly type: string; readonly error: unknown };
+type Checked<Data> =
+  | Parsed<Data>
+  | { readonly kind: "threw"; readonly type: string; readonly error: unknown };
 
 type ProcessorSettings = SettingsOf<ProcessorOptions<unknown>, "store">;
 

@@ -220,9 +220,14 @@ describe("dispatch", () => {
     const validate = () => {
       throw broken;
     };
-    const catalog = defineCatalog({ "esim.odd": { "~standard": { version: 1, vendor: "broken", validate } } });
+    const catalog = defineCatalog({
+      "esim.odd": { "~standard": { version: 1, vendor: "broken", validate } },
+    });
     const processor = createProcessor({ "*": () => {} }, { catalog });
-    expect(await processor.process({ ...faulted, type: "esim.odd" })).toEqual({ code: "failed", error: broken });
+    expect(await processor.process({ ...faulted, type: "esim.odd" })).toEqual({
+      code: "failed",
+      error: broken,
+    });
   });
 
   it("runs handlers of a custom catalog, with the data that its schema returns", async () => {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { crc32 } from "node:zlib";
 import type { EventKey, EventOutcome, Processor } from "@esim-webhooks/core";
-import { eventOf, startDeadline } from "@esim-webhooks/core/kit";
+import { createDeadline, eventOf } from "@esim-webhooks/core/kit";
 import { describePaths } from "../record/read-event.ts";
 import { rerunStore } from "./rerun-store.ts";
 import type { ProvenEvent, Sink, SinkSettings, Verdict } from "./sink.ts";
@@ -56,7 +56,7 @@ function createProcess(processor: Processor<unknown>, options: IntoProcessor, ru
 
   async function process(event: ProvenEvent): Promise<EventOutcome> {
     if (deadlineMs === undefined) return processUntil(event);
-    const deadline = startDeadline(deadlineMs);
+    const deadline = createDeadline(deadlineMs);
     const outcome = await deadline.before(processUntil(event, deadline.signal));
     if (outcome !== undefined) return outcome;
     const { id, type } = event;

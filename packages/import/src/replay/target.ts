@@ -56,10 +56,7 @@ export function kindOf(target: unknown): "inbox" | "inline" {
 }
 
 /** Counts every event as stored, except those that no handler would get: the schema does not accept them, or throws. */
-function dryRunSink(
-  readEvent: (event: DumpedEvent) => ReadEvent,
-  isInline: boolean,
-): Sink<null> {
+function dryRunSink(readEvent: (event: DumpedEvent) => ReadEvent, isInline: boolean): Sink<null> {
   const accepted = { item: null, bytes: 0 };
   return {
     batchSize: 1000,
