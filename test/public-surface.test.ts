@@ -91,6 +91,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "createDeadline",
       "createDeliveryNotes",
       "createNotice",
+      "createProgressNotice",
       "createPurger",
       "createStage",
       "createStoreGuard",

@@ -32,7 +32,7 @@ export type { ReconcileTarget } from "./reconcile/reconcile.ts";
 export { reconcile } from "./reconcile/reconcile.ts";
 export type { ReconcileMessage } from "./reconcile/reconcile-notice.ts";
 export type { ReconcileOptions, ReconcilerOptions, ReconcileSetup } from "./reconcile/reconcile-options.ts";
-export type { ReconcileLedger, ReconcileReport, Recovered, Stretch } from "./reconcile/reconcile-report.ts";
+export type { ReconcileLedger, ReconcileReport, Recovered } from "./reconcile/reconcile-report.ts";
 export type { PlanOptions, RotationPlan } from "./rotate/plan-rotation.ts";
 export { planRotation } from "./rotate/plan-rotation.ts";
 export type { RotateOptions, RotationPass, RotationReconciled } from "./rotate/rotate-options.ts";
