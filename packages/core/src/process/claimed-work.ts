@@ -12,7 +12,7 @@ import {
   isDone,
   type Ran,
   type RunOutcome,
-  transacted,
+  runInTransaction,
   watchLoop,
 } from "../handle/run-handler.ts";
 import { ageOf, type SettleMessage, settleNotice } from "../handle/stages.ts";
@@ -20,7 +20,7 @@ import type { Claim, DedupeStore } from "../store/dedupe-store.ts";
 import { callStore, type HeldClaim, keepLease, type StoreUnavailable, unavailable } from "./claim.ts";
 import { createPendingMarks } from "./pending-marks.ts";
 
-/** Where an event came from. */
+/** Where an event came from, and what its processor has to know to handle it. */
 export interface Provenance {
   /** The name of the endpoint that received it. Default `"default"`. */
   source?: string;
@@ -61,7 +61,7 @@ export function createClaimedWork(
   const runHandler = createRunHandler(dispatcher, watch, logger);
   const pendingMarks = createPendingMarks(store, logger, leaseMs);
 
-  function claimAndWork(event: WebhookEvent, provenance: Provenance): Awaitable<EventOutcome> {
+  function claimAndHandle(event: WebhookEvent, provenance: Provenance): Awaitable<EventOutcome> {
     const key = { source: provenance.source ?? "default", id: event.id };
     const askedAt = performance.now();
     return andThen(claim(key, provenance.fingerprint), (claimed) => {
@@ -70,7 +70,7 @@ export function createClaimedWork(
       // after an abort, the sender has already been answered to retry
       return provenance.signal?.aborted
         ? release(held, { code: "deadline_reached" })
-        : work(event, provenance, held);
+        : handleUnderLease(event, provenance, held);
     });
   }
 
@@ -108,8 +108,12 @@ export function createClaimedWork(
     };
   }
 
-  function work(event: WebhookEvent, provenance: Provenance, held: HeldClaim): Awaitable<EventOutcome> {
-    const running = run(event, provenance, held);
+  function handleUnderLease(
+    event: WebhookEvent,
+    provenance: Provenance,
+    held: HeldClaim,
+  ): Awaitable<EventOutcome> {
+    const running = runInStore(event, provenance, held);
     if (!isPromise(running)) return settle(held, running);
     const stopRenewing = keepLease(store, held, provenance.signal, watch);
     return running.then((ran) => {
@@ -118,7 +122,8 @@ export function createClaimedWork(
     });
   }
 
-  function run(
+  /** Runs the handler: in a transaction of the store, if it has those. */
+  function runInStore(
     event: WebhookEvent,
     { replayed = false }: Provenance,
     held: HeldClaim,
@@ -127,8 +132,8 @@ export function createClaimedWork(
     const facts = { source: key.source, attempt, receivedAt, replayed };
     const { transact } = store;
     return transact === undefined
-      ? andThen(runHandler(event, facts, held, undefined), ranAlone)
-      : transacted(
+      ? andThen(runHandler(event, facts, held, undefined), withoutTransaction)
+      : runInTransaction(
           (inside) => transact.call(store, held.key, held.token, inside),
           (tx) => runHandler(event, facts, held, tx),
         ).catch(unavailable);
@@ -181,7 +186,7 @@ export function createClaimedWork(
     });
   }
 
-  return claimAndWork;
+  return claimAndHandle;
 }
 
 /** The claim, or the outcome of an event that could not be claimed. */
@@ -198,7 +203,7 @@ function readClaim(claim: Claim): { readonly token: string } | EventOutcome {
   };
 }
 
-function ranAlone(outcome: RunOutcome): Ran {
+function withoutTransaction(outcome: RunOutcome): Ran {
   return { outcome, transaction: "unused" };
 }
 

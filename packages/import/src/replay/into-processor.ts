@@ -4,7 +4,7 @@ import type { EventKey, EventOutcome, Processor } from "@esim-webhooks/core";
 import { createDeadline, eventOf } from "@esim-webhooks/core/kit";
 import { describePaths } from "../record/read-event.ts";
 import { rerunStore } from "./rerun-store.ts";
-import type { ProvenEvent, Sink, SinkSettings, Verdict } from "./sink.ts";
+import type { AcceptedEvent, Sink, SinkSettings, Verdict } from "./sink.ts";
 
 export type IntoProcessor = Pick<
   SinkSettings,
@@ -18,7 +18,7 @@ const marginMs = 100;
 export function intoProcessor(
   processor: Processor<unknown>,
   options: IntoProcessor,
-): (run: string) => Sink<ProvenEvent> {
+): (run: string) => Sink<AcceptedEvent> {
   return (run) => {
     const noteInInbox = createInboxNotes(options, run);
     const again = new Set<string>(); // ids of done events that are running again
@@ -26,9 +26,9 @@ export function intoProcessor(
     const into = options.force
       ? processor.withStore((store) => rerunStore(store, { run, onRerun }))
       : processor;
-    const processEvent = oneAtATime(createProcess(into, options, run));
+    const processEvent = oneAtATime(createProcessEvent(into, options, run));
 
-    async function verdictOn(event: ProvenEvent): Promise<Verdict> {
+    async function handle(event: AcceptedEvent): Promise<Verdict> {
       const outcome = await processEvent(event);
       const isForced = again.delete(event.id) && hasSucceeded(outcome);
       const fields = { id: event.id, type: event.type, source: options.source, run };
@@ -44,17 +44,21 @@ export function intoProcessor(
       atOnce: options.concurrency,
       mayRefuse: true,
       prepare: (item) => ({ item, bytes: 0 }),
-      take: (events) => Promise.all(events.map(verdictOn)),
+      take: (events) => Promise.all(events.map(handle)),
     };
   };
 }
 
-type Process = (event: ProvenEvent) => Promise<EventOutcome>;
+type ProcessEvent = (event: AcceptedEvent) => Promise<EventOutcome>;
 
-function createProcess(processor: Processor<unknown>, options: IntoProcessor, run: string): Process {
+function createProcessEvent(
+  processor: Processor<unknown>,
+  options: IntoProcessor,
+  run: string,
+): ProcessEvent {
   const { source, clock, logger, signal, deadlineMs } = options;
 
-  async function process(event: ProvenEvent): Promise<EventOutcome> {
+  async function processOnce(event: AcceptedEvent): Promise<EventOutcome> {
     if (deadlineMs === undefined) return processUntil(event);
     const deadline = createDeadline(deadlineMs);
     const outcome = await deadline.before(processUntil(event, deadline.signal));
@@ -67,7 +71,7 @@ function createProcess(processor: Processor<unknown>, options: IntoProcessor, ru
     return { code: "deadline_reached" };
   }
 
-  async function processUntil(event: ProvenEvent, stopping?: AbortSignal): Promise<EventOutcome> {
+  async function processUntil(event: AcceptedEvent, stopping?: AbortSignal): Promise<EventOutcome> {
     const receivedAt = event.request?.receivedAt ?? new Date(clock.now());
     return processor.process(eventOf(event.id, event.payload), {
       source,
@@ -80,7 +84,7 @@ function createProcess(processor: Processor<unknown>, options: IntoProcessor, ru
 
   // the claim of a killed process, such as the previous run, lasts until its lease ends
   return async (event) => {
-    const outcome = await process(event);
+    const outcome = await processOnce(event);
     if (outcome.code !== "busy" || outcome.inInbox) return outcome;
     const { id, type } = event;
     const { retryAfterMs } = outcome;
@@ -89,7 +93,7 @@ function createProcess(processor: Processor<unknown>, options: IntoProcessor, ru
       "Another process has claimed this id: this record waits for the claim to end.",
     );
     await pause(retryAfterMs + marginMs, undefined, { signal });
-    return process(event);
+    return processOnce(event);
   };
 }
 
@@ -99,7 +103,7 @@ type InInbox = NonNullable<Extract<EventOutcome, { code: "busy" }>["inInbox"]>;
 function createInboxNotes(
   { source, logger }: IntoProcessor,
   run: string,
-): (event: ProvenEvent, where: InInbox) => void {
+): (event: AcceptedEvent, where: InInbox) => void {
   const noted = new Set<InInbox>();
   return ({ id, type }, where) => {
     if (noted.has(where)) return;
@@ -120,11 +124,11 @@ function createInboxNotes(
 }
 
 /** Processes records with the same id one after the other: the second is then a duplicate, not busy. */
-function oneAtATime(process: Process): Process {
+function oneAtATime(processEvent: ProcessEvent): ProcessEvent {
   const running = new Map<string, Promise<unknown>>();
   return async (event) => {
     while (running.has(event.id)) await running.get(event.id);
-    const outcome = process(event);
+    const outcome = processEvent(event);
     running.set(
       event.id,
       outcome.catch(() => {}),
@@ -168,7 +172,7 @@ function verdictOf(outcome: EventOutcome, isForced: boolean): Verdict {
     case "deadline_reached":
       return { fate: "rejected", code, reason: "it was stopped before its handler ended" };
     case "lease_lost":
-      return { fate: "rejected", code, reason: "another process claimed its id while its handler ran" };
+      return { fate: "rejected", code, reason: "its claim ended before its handler had finished" };
     case "store_unavailable":
       throw outcome.error;
   }
