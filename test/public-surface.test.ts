@@ -165,6 +165,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "ensureEndpoint",
       "explainChange",
       "isSameUrl",
+      "listEndpoints",
       "listedMs",
       "newestMs",
       "observeReconciliations",

@@ -8,7 +8,7 @@ export {
   servicePlanOf,
 } from "./base/deliveries.ts";
 export type { EndpointError, EndpointErrorCode } from "./base/errors.ts";
-export { isSameUrl } from "./base/list-endpoints.ts";
+export { isSameUrl, listEndpoints } from "./base/list-endpoints.ts";
 export type { SecretForm } from "./base/options.ts";
 export { explainChange } from "./change/change-under-way.ts";
 export type {
