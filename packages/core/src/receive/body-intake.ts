@@ -32,7 +32,7 @@ export type BodyIntake = (body: Delivery["body"], header: HeaderReader) => Await
 interface PendingBody {
   /** How much memory it holds. */
   heldBytes: number;
-  /** Sets `heldBytes`. If all pending bodies together are over the budget then, the largest of them is finished as `overloaded`. */
+  /** Sets `heldBytes`. If all pending bodies together then exceed the budget, the largest of them is finished as `overloaded`. */
   hold(bytes: number): void;
   /** Ends the wait, with the body's bytes or its fault. Only the first call has an effect. */
   finish(result: WholeBody | BodyFault): void;

@@ -270,17 +270,18 @@ describe("a reconciler", () => {
           throw new Error("never");
         }),
     };
-    running({ state }, () => [made({ occurredMs: startMs })], slow as never);
+    const leaseMs = 6000; // not taken for dead on a busy machine
+    running({ state, leaseMs }, () => [made({ occurredMs: startMs })], slow as never);
+    onTestFinished(release.resolve);
     await expect
       .poll(async () => ((await state.only()) as { runner?: object } | undefined)?.runner)
       .toBeTruthy();
     const clock = { now: () => startMs }; // a later date would be a warning of its own
-    running({ state, logger, clock }, () => [made({ occurredMs: startMs })]);
+    running({ state, leaseMs, logger, clock }, () => [made({ occurredMs: startMs })]);
     await expect.poll(() => warnings.length).toBe(1);
     expect(warnings).toEqual([
       expect.objectContaining({ endpoint: expect.any(String), run: expect.any(String) }),
     ]);
-    release.resolve();
   });
 
   it("rejects for a mistake in the set-up", async () => {
