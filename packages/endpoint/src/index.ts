@@ -8,7 +8,7 @@ export {
   servicePlanOf,
 } from "./base/deliveries.ts";
 export type { EndpointError, EndpointErrorCode } from "./base/errors.ts";
-export { isSameUrl } from "./base/list-endpoints.ts";
+export { isSameUrl, listEndpoints } from "./base/list-endpoints.ts";
 export type { SecretForm } from "./base/options.ts";
 export { explainChange } from "./change/change-under-way.ts";
 export type {
@@ -32,7 +32,7 @@ export type { ReconcileTarget } from "./reconcile/reconcile.ts";
 export { reconcile } from "./reconcile/reconcile.ts";
 export type { ReconcileMessage } from "./reconcile/reconcile-notice.ts";
 export type { ReconcileOptions, ReconcilerOptions, ReconcileSetup } from "./reconcile/reconcile-options.ts";
-export type { ReconcileLedger, ReconcileReport, Recovered, Stretch } from "./reconcile/reconcile-report.ts";
+export type { ReconcileLedger, ReconcileReport, Recovered } from "./reconcile/reconcile-report.ts";
 export type { PlanOptions, RotationPlan } from "./rotate/plan-rotation.ts";
 export { planRotation } from "./rotate/plan-rotation.ts";
 export type { RotateOptions, RotationPass, RotationReconciled } from "./rotate/rotate-options.ts";

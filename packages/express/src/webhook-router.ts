@@ -22,7 +22,7 @@ export type ExpressRequest = NodeRequest & { readonly path: string; readonly bas
 /** Express middleware that accepts deliveries on its path, and passes on all other requests. */
 export interface WebhookRouter {
   (request: ExpressRequest, response: ServerResponse, next: (error?: unknown) => void): void;
-  /** Answers 503 from now on. Resolves when the accepted deliveries have been answered. */
+  /** Answers 503 from now on. Resolves when all accepted deliveries have ended, late handlers included. */
   close(): Promise<void>;
 }
 
@@ -47,13 +47,18 @@ export function webhookRouter<Data = EsimEvents, Tx = unknown>(
   const receiver = createReceiver<Data, Tx>(target, options, ["path"]);
   const endpoint = normalise(path);
   // app.use("/webhooks", webhookRouter(handlers)) mounts it at its own path: the endpoint is there too
-  const isEndpoint = ({ path: below, baseUrl }: ExpressRequest) =>
-    normalise(below) === endpoint || (below === "/" && normalise(baseUrl).endsWith(endpoint));
+  const isMountedAtEndpoint = ({ baseUrl }: ExpressRequest) => normalise(baseUrl).endsWith(endpoint);
+  const isEndpoint = (request: ExpressRequest) =>
+    normalise(request.path) === endpoint || (request.path === "/" && isMountedAtEndpoint(request));
   const watchMiss = watchMisses(options.logger);
   const route: (...args: Parameters<WebhookRouter>) => void = (request, response, next) => {
     if (typeof request.path !== "string") return next(notExpress());
     if (!isEndpoint(request)) {
-      watchMiss(request, response, `${request.baseUrl}${path}`);
+      watchMiss(
+        request,
+        response,
+        isMountedAtEndpoint(request) ? request.baseUrl : `${request.baseUrl}${path}`,
+      );
       return next();
     }
     receiveRequest(receiver, request)

@@ -182,6 +182,15 @@ describe.each(versions)("webhookRouter on %s", (_, express) => {
     },
   );
 
+  it("says where a router waits that is mounted at its own path, without naming the path twice", async () => {
+    const { logger, errors } = recordedErrors();
+    const app = express().use("/webhooks", webhookRouter({ "*": () => {} }, { secret, logger }));
+    await serving(app, async (url) => {
+      expect((await fetch(`${url}/webhooks/more`, request())).status).toBe(404);
+    });
+    expect(errors).toEqual([expect.stringContaining("the webhook receiver waits for /webhooks. ")]);
+  });
+
   it("does not warn of requests without a signature, nor of deliveries that another router takes", async () => {
     const { logger, errors } = recordedErrors();
     const app = express()

@@ -298,7 +298,12 @@ describe("importDeliveries into handlers", () => {
     expect(report.ledger).toEqual({ ...none, read: 4, stored: 2, rejected: 2 });
     expect(lines(rejectsFile)).toMatchObject([
       { position: { record: 2 }, code: "retry_later", record: { eventId: "later" } },
-      { position: { record: 3 }, code: "failed", reason: "its handler failed", record: { eventId: "fails" } },
+      {
+        position: { record: 3 },
+        code: "failed",
+        reason: "its handler failed, or its schema threw",
+        record: { eventId: "fails" },
+      },
     ]);
     isUp = true;
     const next = await importDeliveries(dump(), handlers, { ...trusted, store });
@@ -755,7 +760,23 @@ describe("importDeliveries", () => {
       { "esim.enabled": () => {} },
       { ...options },
     );
-    expect(inline.ledger.read).toBe(1);
+    expect(inline.ledger).toEqual({ ...none, read: 1, rejected: 1 });
+  });
+
+  it("counts an event whose schema throws as rejected with handlers, in a dry run too: a later import tries it again", async () => {
+    const check = () => {
+      throw new Error("mine");
+    };
+    const catalog = { types: ["esim.enabled"], parse: check, check } as never;
+    for (const dryRun of [false, true]) {
+      const handlers = { "esim.enabled": () => {} };
+      const { ledger } = await importDeliveries(ndjson(delivery("a")), handlers, {
+        ...trusted,
+        catalog,
+        dryRun,
+      });
+      expect(ledger).toEqual({ ...none, read: 1, rejected: 1 });
+    }
   });
 
   it("stops at an asynchronous schema, because every event would fail", async () => {

@@ -7,6 +7,7 @@ import {
   type EnsuredEndpoint,
   ensureEndpoint,
   isSameUrl,
+  listEndpoints,
   type ReplacedEndpoint,
   reconcile,
   replaceEndpoint,
@@ -27,7 +28,6 @@ import type { SetUp } from "../set-up/set-up.ts";
 import { counted } from "../terminal/quantities.ts";
 import { explainedChange } from "./change-text.ts";
 import { explainedFindings } from "./explained-findings.ts";
-import { allEndpoints } from "./find-endpoint.ts";
 import type { EnsureFlags } from "./flags.ts";
 import { refuseNoFile } from "./key-file.ts";
 import { openReconcileTarget } from "./reconcile-target.ts";
@@ -172,7 +172,7 @@ export async function replace(
 
 /** A slash too many would register a second endpoint for a receiver that has one. Throws `invalid_usage`. */
 export async function refuseOtherSlash(api: ApiClient, url: string): Promise<void> {
-  const all = await allEndpoints(api);
+  const all = await listEndpoints(api);
   const other = all.find((endpoint) => differsInSlash(endpoint.url, url));
   if (other === undefined || all.some((endpoint) => isSameUrl(endpoint.url, url))) return;
   throw new ProgramError(

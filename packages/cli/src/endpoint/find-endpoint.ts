@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { type ApiClient, ApiError, type WebhookEndpoint } from "@esim-webhooks/client";
 import { WebhookError } from "@esim-webhooks/core";
-import type { EndpointErrorCode } from "@esim-webhooks/endpoint";
+import { type EndpointErrorCode, listEndpoints } from "@esim-webhooks/endpoint";
 import { shownText } from "../api/shown-record.ts";
 import type { Output } from "../program/context.ts";
 import { describeError } from "../program/error-text.ts";
@@ -17,7 +17,7 @@ export async function theEndpoint(
   reference: string | undefined,
   namedByKeys?: string,
 ): Promise<WebhookEndpoint> {
-  const all = await allEndpoints(api);
+  const all = await listEndpoints(api);
   const wanted = reference ?? namedByKeys;
   if (wanted !== undefined) {
     const named = all.find(({ webhookEndpointReference }) => webhookEndpointReference === wanted);
@@ -45,7 +45,7 @@ export async function goneEndpoint(
   api: ApiClient,
   reference: string,
 ): Promise<WebhookError<EndpointErrorCode> | undefined> {
-  const all = await allEndpoints(api).catch(() => undefined);
+  const all = await listEndpoints(api).catch(() => undefined);
   if (all === undefined || all.some(({ webhookEndpointReference }) => webhookEndpointReference === reference))
     return undefined;
   return unknown(
@@ -65,13 +65,6 @@ function listOf(endpoints: readonly WebhookEndpoint[], who = "It"): string {
     return `${printable(webhookEndpointReference)} (${where}${active ? "" : ", not active"})`;
   });
   return `${who} has ${each.join(", ")}.`;
-}
-
-/** All endpoints of the client, in the order of the service, which is not documented. Rejects with an `ApiError`. */
-export async function allEndpoints(api: ApiClient): Promise<readonly WebhookEndpoint[]> {
-  const all: WebhookEndpoint[] = [];
-  for await (const endpoint of api.webhooks.list({ limit: 100 })) all.push(endpoint);
-  return all;
 }
 
 /** `theEndpoint` for a command that runs until it is stopped: while the API is unreachable, it is asked again every `everyMs`. */

@@ -52,7 +52,7 @@ export function reconcileView(report: ReconcileReport, view: ReconcileView): str
   ];
 }
 
-/** What the pass recovered, by what the service says of it: `3 that the service had given up, 1 acknowledged and lost`. */
+/** What the pass recovered, by what the service says of it: `3 not delivered, 1 acknowledged and lost`. */
 function recoveredAs({ missed, acknowledgedAndLost }: ReconcileReport["recovered"]): string {
   return [
     ...(missed > 0 ? [`${count(missed)} not delivered`] : []),
@@ -206,7 +206,7 @@ export function withoutReports(logger: Logger): Logger {
   return {
     ...logger,
     info: (fields, message) => {
-      if (typeof fields !== "object" || !("ledger" in fields)) logger.info(fields, message);
+      if (fields["code"] !== "reconciled") logger.info(fields, message);
     },
   };
 }

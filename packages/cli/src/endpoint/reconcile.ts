@@ -95,8 +95,10 @@ async function passEvery(
   const stop = stopSignal(output, "the events under way");
   const stopPrinting = printPasses(output, { json });
   const signal = AbortSignal.any([stop.signal, gone.signal]);
-  await reconciler.run({ signal }).finally(stopPrinting);
-  stop.release();
+  await reconciler.run({ signal }).finally(() => {
+    stopPrinting();
+    stop.release();
+  });
   gone.signal.throwIfAborted();
 }
 

@@ -138,7 +138,7 @@ function useOf({ accepted, refused }: RotationReport["newKeyUse"]): string {
     return `Of the newest deliveries with it, receivers answered 401 to ${refused} and accepted ${accepted}: check that all of them read this key store, and --secret-form. Then run esim-webhooks reconcile.`;
   return accepted > 0
     ? `Receivers accept it: ${counted(accepted, "delivery", "deliveries")} on the newest page of the listing.`
-    : "No delivery with it has been sent yet.";
+    : "No delivery with it was seen that receivers accepted or answered 401.";
 }
 
 function printReport(

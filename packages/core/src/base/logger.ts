@@ -72,12 +72,12 @@ export function throttledLog(log: Log, clock: Clock): Log {
 }
 
 /**
- * Logs a mistake in the set-up. It would not be seen in the silent default logger: without another, it is a Node.js process
- * warning, once per process and code.
+ * Logs a mistake in the set-up, with what was thrown, if anything. It would not be seen in the silent default logger: without
+ * another, it is a Node.js process warning, once per process and code.
  */
-export function warnOfSetup(logger: Logger, code: string, message: string): void {
-  if (logger === silentLogger) warnOnce(code, message);
-  else logger.error({ code }, message);
+export function warnOfSetup(logger: Logger, code: string, message: string, err?: unknown): void {
+  if (logger === silentLogger) warnOnce(code, message, err);
+  else logger.error({ code, ...(err !== undefined && { err }) }, message);
 }
 
 /** Emits a Node.js process warning, once per process and code; with the stack of an error, if there is one. */

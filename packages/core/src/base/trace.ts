@@ -141,6 +141,37 @@ export function createNotice<Message>(name: string): Channel<unknown, Message> {
   return channel(prefix + name) as Channel<unknown, Message>;
 }
 
+/** Publishes how far long work has come, with the time since it began. */
+export interface ProgressNotice<Message extends StageMessage> {
+  /** Whether 100 ms have passed since the last time that this was true: progress is published at most ten times a second. */
+  isDue(): boolean;
+  /** Publishes `fields` and what the work has done so far, while the channel has subscribers. */
+  publish(fields: Partial<Message> & Pick<Message, "outcome">): void;
+}
+
+const progressEveryMs = 100;
+
+/** Creates the notice of work that begins now. `soFar` is called only while the channel has subscribers. */
+export function createProgressNotice<Message extends StageMessage>(
+  channel: Channel<unknown, Message>,
+  soFar: () => Omit<Message, "outcome" | "durationMs" | "error">,
+): ProgressNotice<Message> {
+  const startedAt = performance.now();
+  let nextAt = 0;
+  return {
+    isDue() {
+      if (performance.now() < nextAt) return false;
+      nextAt = performance.now() + progressEveryMs;
+      return true;
+    },
+    publish(fields) {
+      if (!channel.hasSubscribers) return;
+      const durationMs = performance.now() - startedAt;
+      channel.publish({ ...soFar(), ...fields, durationMs } as unknown as Message);
+    },
+  };
+}
+
 /** Called with the name of a step and what its listener threw. */
 export type ListenerWarning = (name: string, error: unknown) => void;
 

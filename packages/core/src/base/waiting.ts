@@ -29,22 +29,26 @@ export function tryThen<T, Result>(
   return done(result);
 }
 
-/** The time by which something must be done. */
+/** The time by which work must be done. No timer runs until `before` is called. */
 export interface Deadline {
   /** Aborts with a `TimeoutError` at the deadline. */
   readonly signal: AbortSignal;
-  /** Resolves to the result of the work, or to undefined at the deadline. Work that is in time clears the deadline. */
+  /** Starts the timer. Resolves to the result of the work, or to undefined at the deadline. Work that is in time stops the timer. */
   before<T>(work: Promise<T>): Promise<T | undefined>;
 }
 
-/** @param startedAt from when `ms` counts, by `performance.now()` */
-export function startDeadline(ms: number, startedAt: number = performance.now()): Deadline {
+/**
+ * Creates a deadline of `ms` after `startedAt`, a time of `performance.now()`. It is armed by `before`, so work that is done
+ * synchronously needs no timer.
+ */
+export function createDeadline(ms: number, startedAt: number = performance.now()): Deadline {
   const controller = new AbortController();
   return {
     signal: controller.signal,
     before: (work) =>
       new Promise((resolve, reject) => {
-        // whole seconds only: what the work has taken so far is much if it has blocked the event loop
+        // what the work has already taken is subtracted in whole seconds: it matters only if it blocked the event loop, and
+        // all other timers have the same duration, which Node.js keeps in one list
         const spentMs = Math.floor((performance.now() - startedAt) / 1000) * 1000;
         const timer = setTimeout(
           () => {

@@ -1,6 +1,6 @@
 import type { Issue } from "../event/catalog.ts";
 
-/** What became of an event that was worked inline. */
+/** What became of an event that was handled as it arrived. */
 export type EventOutcome =
   | { readonly code: "processed" }
   /** The id was done before, so nothing ran. */
@@ -16,7 +16,7 @@ export type EventOutcome =
   /** It is authentic, but does not fit its schema or the envelope. */
   | { readonly code: "invalid"; readonly issues: readonly Issue[] }
   /**
-   * The same id is being worked right now, or is in an inbox on the same tables (`inInbox`), where a worker handles it unless
+   * The same id is being handled right now, or is in an inbox on the same tables (`inInbox`), where a worker handles it unless
    * it is dead. `conflict`: it has another body there.
    */
   | {
@@ -26,6 +26,7 @@ export type EventOutcome =
       readonly inInbox?: "waiting" | "dead";
     }
   | { readonly code: "retry_later"; readonly retryAfterMs: number }
+  /** Its handler threw. Of `process`, also: its schema threw. */
   | { readonly code: "failed"; readonly error: unknown }
   /** There was no result in time. The handler may still finish, and then completes its claim. */
   | { readonly code: "deadline_reached" }

@@ -29,7 +29,7 @@ export interface HandlerContext<Tx = unknown> {
 }
 
 /**
- * Works one event. Returning means done, unless the handler returns `retryLater(ms)` or `discard(reason)`. Throwing
+ * Handles one event. Returning means done, unless the handler returns `retryLater(ms)` or `discard(reason)`. Throwing
  * means failed, and the event is tried again.
  */
 export type Handler<Event, Tx = unknown> = (event: Event, context: HandlerContext<Tx>) => unknown;

@@ -74,7 +74,7 @@ export interface Ran {
 export type Transact = (work: (tx: unknown) => Promise<boolean>) => Promise<Transacted>;
 
 /** Runs a handler in a transaction, and commits it if the event is done. */
-export async function transacted(
+export async function runInTransaction(
   transact: Transact,
   run: (tx: unknown) => Awaitable<RunOutcome>,
 ): Promise<Ran> {

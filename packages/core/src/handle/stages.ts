@@ -23,7 +23,7 @@ export const takeStage: Stage<TakeMessage, "taken"> = createStage("take", "store
  */
 export interface ProcessMessage extends StageMessage {
   readonly source: string;
-  /** Absent for an invalid event that a receiver or an import has parsed. */
+  /** Absent for an invalid event that a receiver, a BullMQ worker or your own call of `accept` has parsed. */
   readonly id?: string;
   /** Absent when the event has none. */
   readonly type?: string;

@@ -5,7 +5,10 @@ import type { EventOutcome, UndoneOutcome } from "../handle/event-outcome.ts";
 import { type HandlerLease, type LoopWatch, lostLease } from "../handle/run-handler.ts";
 import type { DedupeStore } from "../store/dedupe-store.ts";
 
-/** A claim that the store has granted, and the lease on it. */
+/**
+ * A claim that the store has granted: the right to handle an event. Its lease is how long the claim holds, unless it is renewed
+ * (`keepLease`).
+ */
 export interface HeldClaim extends HandlerLease {
   readonly key: EventKey;
   readonly type: string;

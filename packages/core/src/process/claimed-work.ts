@@ -2,7 +2,7 @@ import type { Awaitable } from "../base/awaitable.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/logger.ts";
 import { outcomeFields } from "../base/trace.ts";
-import { andThen, isPromise, startDeadline } from "../base/waiting.ts";
+import { andThen, createDeadline, isPromise } from "../base/waiting.ts";
 import type { EventKey, WebhookEvent } from "../event/event.ts";
 import type { Dispatcher } from "../handle/dispatcher.ts";
 import type { EventOutcome, UndoneOutcome } from "../handle/event-outcome.ts";
@@ -12,7 +12,7 @@ import {
   isDone,
   type Ran,
   type RunOutcome,
-  transacted,
+  runInTransaction,
   watchLoop,
 } from "../handle/run-handler.ts";
 import { ageOf, type SettleMessage, settleNotice } from "../handle/stages.ts";
@@ -21,7 +21,7 @@ import { callStore, type HeldClaim, keepLease, type StoreUnavailable, unavailabl
 import { observedStore } from "./observed-store.ts";
 import { createPendingMarks } from "./pending-marks.ts";
 
-/** Where an event came from. */
+/** Where an event came from, and what its processor has to know to handle it. */
 export interface Provenance {
   /** The name of the endpoint that received it. Default `"default"`. */
   source?: string;
@@ -63,7 +63,7 @@ export function createClaimedWork(
   const observed = observedStore(store);
   const pendingMarks = createPendingMarks(observed, logger, leaseMs);
 
-  function claimAndWork(event: WebhookEvent, provenance: Provenance): Awaitable<EventOutcome> {
+  function claimAndHandle(event: WebhookEvent, provenance: Provenance): Awaitable<EventOutcome> {
     const key = { source: provenance.source ?? "default", id: event.id };
     const askedAt = performance.now();
     return andThen(claim(key, provenance.fingerprint), (claimed) => {
@@ -72,7 +72,7 @@ export function createClaimedWork(
       // after an abort, the sender has already been answered to retry
       return provenance.signal?.aborted
         ? release(held, { code: "deadline_reached" })
-        : work(event, provenance, held);
+        : handleUnderLease(event, provenance, held);
     });
   }
 
@@ -110,8 +110,12 @@ export function createClaimedWork(
     };
   }
 
-  function work(event: WebhookEvent, provenance: Provenance, held: HeldClaim): Awaitable<EventOutcome> {
-    const running = run(event, provenance, held);
+  function handleUnderLease(
+    event: WebhookEvent,
+    provenance: Provenance,
+    held: HeldClaim,
+  ): Awaitable<EventOutcome> {
+    const running = runInStore(event, provenance, held);
     if (!isPromise(running)) return settle(held, running);
     const stopRenewing = keepLease(observed, held, provenance.signal, watch);
     return running.then((ran) => {
@@ -120,7 +124,8 @@ export function createClaimedWork(
     });
   }
 
-  function run(
+  /** Runs the handler: in a transaction of the store, if it has those. */
+  function runInStore(
     event: WebhookEvent,
     { replayed = false }: Provenance,
     held: HeldClaim,
@@ -129,8 +134,8 @@ export function createClaimedWork(
     const facts = { source: key.source, attempt, receivedAt, replayed };
     const { transact } = store;
     return transact === undefined
-      ? andThen(runHandler(event, facts, held, undefined), ranAlone)
-      : transacted(
+      ? andThen(runHandler(event, facts, held, undefined), withoutTransaction)
+      : runInTransaction(
           (inside) => transact.call(store, held.key, held.token, inside),
           (tx) => runHandler(event, facts, held, tx),
         ).catch(unavailable);
@@ -166,7 +171,7 @@ export function createClaimedWork(
     // a handler that has seen its claim lost may have stopped half-way
     const marked = wasHeld ? pendingMarks.add(held) : Promise.resolve(false);
     if ("answer" in completed) return reportLost(held);
-    if (await startDeadline(leftMs).before(marked)) return reportDone(held, outcome);
+    if (await createDeadline(leftMs).before(marked)) return reportDone(held, outcome);
     // the sender gets 503. If the claim was held, the mark is retried with a new claim, so that the sender's retry is a duplicate
     publish(held, outcomeFields(completed));
     return completed;
@@ -183,7 +188,7 @@ export function createClaimedWork(
     });
   }
 
-  return claimAndWork;
+  return claimAndHandle;
 }
 
 /** The claim, or the outcome of an event that could not be claimed. */
@@ -200,7 +205,7 @@ function readClaim(claim: Claim): { readonly token: string } | EventOutcome {
   };
 }
 
-function ranAlone(outcome: RunOutcome): Ran {
+function withoutTransaction(outcome: RunOutcome): Ran {
   return { outcome, transaction: "unused" };
 }
 

@@ -1,6 +1,7 @@
 import * as z from "zod/mini";
 import type { Awaitable } from "../base/awaitable.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
+import { WebhookError } from "../base/errors.ts";
 import { type Logger, safeLogger, silentLogger } from "../base/logger.ts";
 import {
   checkArguments,
@@ -38,17 +39,25 @@ export interface ProcessorOptions<Data = EsimEvents, Tx = unknown> {
   clock?: Clock;
 }
 
-/** Works events inline: claim, dispatch, then complete or release. */
+/** Handles events as they arrive: claims an event, runs its handler, then completes or releases the claim. */
 export interface Processor<Data = EsimEvents> {
-  /** Works one event from a queue or your own code. No event makes it reject, however invalid. */
+  /**
+   * Handles one event from a queue or your own code. No event makes it reject, however invalid: a schema that throws is `failed`, as
+   * a handler that throws. Rejects with `async_schema` for a mistake in the catalog.
+   */
   process(event: WebhookEvent, provenance?: Provenance): Promise<EventOutcome>;
-  /** Works an event that the catalog has parsed. Answers without a promise if its handler and the store do. */
+  /** Handles an event that the catalog has parsed. Answers without a promise if its handler and the store do. */
   accept(parsed: Parsed<Data>, provenance?: Provenance): Awaitable<EventOutcome>;
   /** Where it remembers done ids: its option `store`, or the default `memoryStore()`. */
   readonly store: DedupeStore;
   /** A processor with the same handlers on another store: `wrap` receives this one's store. */
   withStore(wrap: (store: DedupeStore) => DedupeStore): Processor<Data>;
 }
+
+/** What the catalog says of an event, or what its schema threw. */
+type Checked<Data> =
+  | Parsed<Data>
+  | { readonly kind: "threw"; readonly type: string; readonly error: unknown };
 
 type ProcessorSettings = SettingsOf<ProcessorOptions<unknown>, "store">;
 
@@ -77,7 +86,7 @@ export const processorShape: OptionsShape<ProcessorSettings> = {
 };
 
 /**
- * Deduplicates and works events inline: behind a receiver, or behind any queue (SQS, Kafka, NATS).
+ * Deduplicates events and handles them as they arrive: behind a receiver, or behind any queue (SQS, Kafka, NATS).
  * Throws `unknown_event_type` or `invalid_option` when the set-up is wrong.
  */
 export function createProcessor<Data = EsimEvents, Tx = unknown>(
@@ -115,7 +124,17 @@ export function createLateProcessor<Data, Tx>(
     "Events of this type have no handler, so they have no effect. Add a handler, or unsubscribe from the type.",
   );
 
-  function decide(parsed: Parsed<Data>, provenance: Provenance): Awaitable<EventOutcome> {
+  function check(event: WebhookEvent): Checked<Data> {
+    try {
+      return catalog.check(event);
+    } catch (error) {
+      if (WebhookError.is(error)) throw error; // every other event of the type would fail too
+      return { kind: "threw", type: event.type, error }; // the envelope was checked before its schema
+    }
+  }
+
+  function decide(parsed: Checked<Data>, provenance: Provenance): Awaitable<EventOutcome> {
+    if (parsed.kind === "threw") return { code: "failed", error: parsed.error };
     if (parsed.kind === "invalid") return { code: "invalid", issues: parsed.issues };
     if (dispatcher.handles(parsed.event.type)) return work(parsed.event, provenance);
     warnUnhandled(parsed.event, provenance.source ?? "default");
@@ -124,7 +143,7 @@ export function createLateProcessor<Data, Tx>(
 
   const accept = processStage.around(
     // _id: for the stage's message only
-    (parsed: Parsed<Data>, provenance: Provenance, _id: unknown) => decide(parsed, provenance),
+    (parsed: Checked<Data>, provenance: Provenance, _id: unknown) => decide(parsed, provenance),
     ({ type }, { source = "default", attempt = 1, replayed = false }, id) => ({
       source,
       ...(typeof id === "string" && { id }),
@@ -138,7 +157,7 @@ export function createLateProcessor<Data, Tx>(
   return {
     store,
     accept: (parsed, provenance = {}) => accept(parsed, provenance, parsed.event?.id),
-    process: async (event, provenance = {}) => accept(catalog.check(event), provenance, event?.id),
+    process: async (event, provenance = {}) => accept(check(event), provenance, event?.id),
     withStore: (wrap) =>
       createProcessor<Data, Tx>(handlers, { ...options, store: wrap(store) as DedupeStore<Tx> }),
   };

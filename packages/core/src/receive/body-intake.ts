@@ -28,15 +28,16 @@ export interface WholeBody {
  */
 export type BodyIntake = (body: Delivery["body"], header: HeaderReader) => Awaitable<WholeBody | BodyFault>;
 
-/** The place of a body that is being read, or that waits to be hashed. */
-interface Place {
-  /** The memory that it holds. */
-  bytes: number;
-  grow(bytes: number): void;
-  /** Gives the place up with the body's bytes or its fault. Only the first call has an effect. */
-  leave(result: WholeBody | BodyFault): void;
-  /** Gives the place up with these bytes once they may be hashed. */
-  leaveToHash(whole: WholeBody): void;
+/** A body that is being read, or that waits to be hashed. It counts towards `maxUnverifiedBytes`. */
+interface PendingBody {
+  /** How much memory it holds. */
+  heldBytes: number;
+  /** Sets `heldBytes`. If all pending bodies together then exceed the budget, the largest of them is finished as `overloaded`. */
+  hold(bytes: number): void;
+  /** Ends the wait, with the body's bytes or its fault. Only the first call has an effect. */
+  finish(result: WholeBody | BodyFault): void;
+  /** Finishes with these bytes once they may be hashed. */
+  finishWhenHashable(whole: WholeBody): void;
 }
 
 const leastBytes = 4 * 1024;
@@ -50,35 +51,35 @@ export function createBodyIntake({
   maxUnverifiedBytes,
   bodyTimeoutMs,
 }: BodyBounds): BodyIntake {
-  const places = new Set<Place>(); // the oldest first
-  let heldBytes = 0;
+  const pending = new Set<PendingBody>(); // the oldest first
+  let heldBytes = 0; // by all of them
   const hashing = createHashSchedule();
   const overloaded: BodyFault = {
     code: "overloaded",
     reason: `all bodies that are not verified yet have more than maxUnverifiedBytes (${maxUnverifiedBytes}) together, and this was the largest`,
   };
 
-  function open(end: Place["leave"]): Place {
+  function addPending(onFinish: PendingBody["finish"]): PendingBody {
     let withdraw = () => {};
-    const place: Place = {
-      bytes: 0,
-      grow(bytes) {
-        heldBytes += bytes - place.bytes;
-        place.bytes = bytes;
-        while (heldBytes > maxUnverifiedBytes) largestOf(places).leave(overloaded);
+    const body: PendingBody = {
+      heldBytes: 0,
+      hold(bytes) {
+        heldBytes += bytes - body.heldBytes;
+        body.heldBytes = bytes;
+        while (heldBytes > maxUnverifiedBytes) largestOf(pending).finish(overloaded);
       },
-      leave(result) {
-        if (!places.delete(place)) return;
+      finish(result) {
+        if (!pending.delete(body)) return;
         withdraw();
-        heldBytes -= place.bytes;
-        end(result);
+        heldBytes -= body.heldBytes;
+        onFinish(result);
       },
-      leaveToHash(whole) {
-        withdraw = hashing.wait(whole.bytes.byteLength, () => place.leave(whole));
+      finishWhenHashable(whole) {
+        withdraw = hashing.wait(whole.bytes.byteLength, () => body.finish(whole));
       },
     };
-    places.add(place);
-    return place;
+    pending.add(body);
+    return body;
   }
 
   function tooLarge(announcedBytes: number): BodyFault {
@@ -95,7 +96,7 @@ export function createBodyIntake({
       let isReading = true;
       let first: Uint8Array | undefined;
       let stop = () => {};
-      const place = open((result) => {
+      const body = addPending((result) => {
         if (isReading) stopReading();
         resolve(result);
       });
@@ -108,12 +109,12 @@ export function createBodyIntake({
         endReading();
         stop();
       };
-      const fail = (fault: BodyFault) => isReading && place.leave(fault);
+      const fail = (fault: BodyFault) => isReading && body.finish(fault);
       stop = start({
         add(chunk) {
           if (!isReading) return;
           first ??= chunk;
-          if (buffer.add(chunk)) place.grow(buffer.allocated());
+          if (buffer.add(chunk)) body.hold(buffer.allocated());
           else fail(tooLarge(announcedBytes));
         },
         end() {
@@ -123,8 +124,8 @@ export function createBodyIntake({
           endReading();
           const bytes = buffer.bytes();
           const whole = { bytes, isOwnCopy: first !== undefined && bytes !== first };
-          if (hashing.admits(bytes.byteLength)) place.leave(whole);
-          else place.leaveToHash(whole);
+          if (hashing.tryAdmit(bytes.byteLength)) body.finish(whole);
+          else body.finishWhenHashable(whole);
         },
         abandon: () => fail(incomplete(clientLeft)),
         consumed: (hint) => fail({ code: "body_consumed", hint }),
@@ -135,11 +136,11 @@ export function createBodyIntake({
   function takeBytes(bytes: Uint8Array, announcedBytes: number): Awaitable<WholeBody | BodyFault> {
     if (bytes.byteLength > maxBodyBytes) return tooLarge(announcedBytes);
     const whole = { bytes, isOwnCopy: false };
-    if (hashing.admits(bytes.byteLength)) return whole;
+    if (hashing.tryAdmit(bytes.byteLength)) return whole;
     return new Promise((resolve) => {
-      const place = open(resolve);
-      place.grow(bytes.byteLength);
-      place.leaveToHash(whole);
+      const body = addPending(resolve);
+      body.hold(bytes.byteLength);
+      body.finishWhenHashable(whole);
     });
   }
 
@@ -198,8 +199,8 @@ function watchPace(
   return setInterval(() => setImmediate(check), quarterMs);
 }
 
-function largestOf(places: ReadonlySet<Place>): Place {
-  let [largest] = places as Iterable<Place> as [Place];
-  for (const place of places) if (place.bytes > largest.bytes) largest = place;
+function largestOf(pending: ReadonlySet<PendingBody>): PendingBody {
+  let [largest] = pending as Iterable<PendingBody> as [PendingBody];
+  for (const body of pending) if (body.heldBytes > largest.heldBytes) largest = body;
   return largest;
 }

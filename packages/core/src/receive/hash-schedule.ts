@@ -4,8 +4,8 @@
  * that is longer; the rest wait, and the shortest goes first.
  */
 export interface HashSchedule {
-  /** Whether a body of this length may be hashed now. If so, it takes its share of the tick. */
-  admits(bytes: number): boolean;
+  /** Returns whether a body of this length may be hashed now. If so, its length is taken off what the tick may still hash. */
+  tryAdmit(bytes: number): boolean;
   /** Calls `start` in the tick in which the body may be hashed. Returns a function that withdraws it. */
   wait(bytes: number, start: () => void): () => void;
 }
@@ -41,7 +41,7 @@ export function createHashSchedule(): HashSchedule {
   }
 
   return {
-    admits(bytes) {
+    tryAdmit(bytes) {
       if (bytes <= shortBytes) return true;
       if (bytes > leftBytes) return false;
       leftBytes -= bytes;

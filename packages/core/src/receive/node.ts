@@ -12,7 +12,7 @@ import type { Target } from "./target.ts";
 /** A request listener for `http.createServer`. It does not look at the path. */
 export interface NodeHandler {
   (request: IncomingMessage, response: ServerResponse): void;
-  /** Answers 503 from now on. Resolves when all accepted deliveries have ended. */
+  /** Answers 503 from now on. Resolves when all accepted deliveries have ended, late handlers included. */
   close(): Promise<void>;
 }
 
@@ -28,16 +28,19 @@ export function nodeHandler<Data = EsimEvents, Tx = unknown>(
   options: ReceiverOptions<Data, Tx> = {},
 ): NodeHandler {
   const receiver = createReceiver<Data, Tx>(target, options);
-  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    writeReply(response, await receiveRequest(receiver, request), receiver.closing);
+  const handle = (request: IncomingMessage, response: ServerResponse): void => {
+    receiveRequest(receiver, request)
+      .then((reply) => writeReply(response, reply, receiver.closing))
+      .catch((error: unknown) => {
+        warnOfSetup(options.logger ?? silentLogger, "reply_not_written", notWritten, error);
+        response.destroy();
+      });
   };
-  return Object.assign(
-    (request: IncomingMessage, response: ServerResponse) => void handle(request, response),
-    {
-      close: receiver.close,
-    },
-  );
+  return Object.assign(handle, { close: receiver.close });
 }
+
+const notWritten =
+  "The answer to a delivery could not be written, so its connection was closed and the sender tries again. Fix what changes responses before the receiver.";
 
 /**
  * Passes a Node.js request to a receiver, after a microtask in which Node.js reads what arrived in one packet with the

@@ -33,6 +33,7 @@ const warned: ReadonlySet<OutcomeCode> = new Set<OutcomeCode>([
   "no_matching_key",
   "failed",
   "invalid",
+  "internal_error",
 ]);
 
 /**
@@ -68,12 +69,18 @@ export function createOutcomeLog(logger: Logger, source: string): OutcomeLog {
   };
 }
 
-/** The text of a process warning, and what a handler threw. */
+/** Where the error of an outcome comes from: the error itself may be anything, also undefined. */
+const thrownBy: Readonly<Partial<Record<OutcomeCode, string>>> = {
+  failed: "its handler threw",
+  internal_error: "a schema threw, or this is a bug of esim-webhooks",
+};
+
+/** The text of a process warning, and what was thrown. */
 function warningOf(outcome: Outcome): [string, unknown] {
   if ("hint" in outcome) return [outcome.hint, undefined];
   const { err, reason } = loggable(outcome);
   const found = "issues" in outcome ? issueTexts(outcome.issues).join("; ") : reason;
-  const why = err ? "its handler threw" : `${found}${"skew" in outcome ? howToSetTime : ""}`;
+  const why = thrownBy[outcome.code] ?? `${found}${"skew" in outcome ? howToSetTime : ""}`;
   return [`A delivery was answered ${replyTo(outcome).status}: ${why}. Pass { logger }.`, err];
 }
 

@@ -2,7 +2,7 @@ import type { Awaitable } from "../base/awaitable.ts";
 import { safeLogger } from "../base/logger.ts";
 import { checkArguments } from "../base/options.ts";
 import { createStage, outcomeFields, type Stage, type StageMessage } from "../base/trace.ts";
-import { andThen, isPromise, startDeadline, tryThen } from "../base/waiting.ts";
+import { andThen, createDeadline, isPromise, tryThen } from "../base/waiting.ts";
 import type { Catalog } from "../event/catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 import { checkAtStart } from "../process/processor.ts";
@@ -78,11 +78,10 @@ export function receiverWith<Data, Tx>(
   );
   const accept = acceptFor<Data, Tx>(target, { store, catalog, leaseMs, logger, clock });
   const log = createOutcomeLog(logger, source);
-  const remembersIds = isInbox(target) ? target : store;
-  checkReplayWindow(tolerance, remembersIds);
-  const leaveSource =
-    remembersIds && registerSource(remembersIds, source, knownKeys(options, clock.now()), logger);
-  const closing = () => (controller ??= new AbortController());
+  const idStore = isInbox(target) ? target : store; // remembers which ids were stored or done
+  checkReplayWindow(tolerance, idStore);
+  const leaveSource = idStore && registerSource(idStore, source, knownKeys(options, clock.now()), logger);
+  const closeController = () => (controller ??= new AbortController());
   let controller: AbortController | undefined; // created late: workerd allows none while a module is loaded
   let inFlight = 0;
   let onIdle = () => {};
@@ -102,7 +101,7 @@ export function receiverWith<Data, Tx>(
       if ("code" in body) return body;
       return andThen(verify(signed, body.bytes, receivedAt.getTime()), (proof) => {
         if ("key" in proof) seen.key = proof.key;
-        if (!proof.ok) return refused(body, isUndecodable(proof, header) ? unsupportedEncoding : proof);
+        if (!proof.ok) return refused(body, mayBeEncoded(proof, header) ? unsupportedEncoding : proof);
         const skewed = refuseBySkew(proof.timestamp, receivedAt.getTime(), tolerance);
         if (skewed !== undefined) return refused(body, skewed);
 
@@ -116,7 +115,7 @@ export function receiverWith<Data, Tx>(
 
   /** The outcome of a delivery, or `deadline_reached`. Never rejects. An outcome that is late is logged when it is known. */
   function runInTime(delivery: Delivery, seen: Seen, startedAt: number): Awaitable<Outcome> {
-    const deadline = startDeadline(deadlineMs, startedAt);
+    const deadline = createDeadline(deadlineMs, startedAt);
     inFlight += 1;
     const running = tryThen(() => runPipeline(delivery, seen, deadline.signal), ended, failed);
     if (!isPromise(running)) return running;
@@ -154,7 +153,7 @@ export function receiverWith<Data, Tx>(
 
   return {
     get closing() {
-      return closing().signal;
+      return closeController().signal;
     },
     receive(delivery) {
       const seen: Seen = {};
@@ -169,7 +168,7 @@ export function receiverWith<Data, Tx>(
         onIdle = () => setImmediate(resolve); // late work is logged first
         if (inFlight === 0) onIdle();
       });
-      closing().abort();
+      closeController().abort();
       return closed;
     },
   };
@@ -181,8 +180,8 @@ function refused(body: WholeBody, outcome: Outcome): Outcome {
   return outcome;
 }
 
-/** Whether no key matches because the body may have to be decoded first. */
-function isUndecodable({ code }: { readonly code: OutcomeCode }, header: HeaderReader): boolean {
+/** Whether no key may match only because the body has a content-encoding: the signature may cover the decoded bytes. */
+function mayBeEncoded({ code }: { readonly code: OutcomeCode }, header: HeaderReader): boolean {
   const encoding = header("content-encoding");
   return code === "no_matching_key" && encoding !== undefined && !/^(identity)?$/i.test(encoding);
 }

@@ -1,6 +1,6 @@
 import { WebhookError } from "../base/errors.ts";
 import { type Logger, warnOfSetup } from "../base/logger.ts";
-import { startDeadline } from "../base/waiting.ts";
+import { createDeadline } from "../base/waiting.ts";
 
 export interface StoreGuardOptions {
   /** The function that made the store, for messages. */
@@ -91,7 +91,7 @@ export function createStoreGuard({
   }
 
   async function inTime<T>(operation: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const deadline = startDeadline(timeoutMs);
+    const deadline = createDeadline(timeoutMs);
     const answer = await deadline.before(guarded(() => operation(deadline.signal)));
     if (!deadline.signal.aborted) return answer as T; // undefined is an answer, too
     throw new WebhookError(

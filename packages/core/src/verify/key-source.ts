@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { type Clock, dateTimeMs } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import { type Logger, warnOfSetup } from "../base/logger.ts";
-import { startDeadline } from "../base/waiting.ts";
+import { createDeadline } from "../base/waiting.ts";
 import { type Keyring, keyringOf, prepareKeys, type Secrets } from "./keyring.ts";
 import type { Key, SigningKey } from "./signing-key.ts";
 
@@ -61,7 +61,7 @@ export function createLoadedKeyring(source: KeySource, clock: Clock, logger: Log
 
   async function load(): Promise<Loading> {
     try {
-      const deadline = startDeadline(loadTimeoutMs);
+      const deadline = createDeadline(loadTimeoutMs);
       const loaded = await deadline.before(source.load());
       if (loaded === undefined) {
         throw new Error(

@@ -5,7 +5,13 @@ import { type Catalog, type Issue, issueText, type Parsed, withoutValues } from 
 import type { WebhookEvent } from "../event/event.ts";
 import { createTypeWarning, type Dispatcher } from "../handle/dispatcher.ts";
 import { HandlerTimeout } from "../handle/handler.ts";
-import { createRunHandler, isDone, type LoopWatch, type Ran, transacted } from "../handle/run-handler.ts";
+import {
+  createRunHandler,
+  isDone,
+  type LoopWatch,
+  type Ran,
+  runInTransaction,
+} from "../handle/run-handler.ts";
 import { ageOf, type SettleMessage, settleNotice } from "../handle/stages.ts";
 import type { TimeLimits } from "../handle/time-limits.ts";
 import { errorText, readErrorText } from "../store/error-text.ts";
@@ -64,7 +70,7 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
     const { transact } = inbox;
     if (transact === undefined)
       return { outcome: await runHandler(event, taken, lease, undefined), transaction: "unused" };
-    return transacted(
+    return runInTransaction(
       (work) => transact.call(inbox, taken, work),
       (tx) => runHandler(event, taken, lease, tx),
     );

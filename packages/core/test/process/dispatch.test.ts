@@ -215,6 +215,21 @@ describe("dispatch", () => {
       expect(() => retryLater(wrong)).toThrow(/milliseconds, 0 or more/);
   });
 
+  it("resolves to failed, as a worker does, when a schema throws", async () => {
+    const broken = new Error("a schema library is broken");
+    const validate = () => {
+      throw broken;
+    };
+    const catalog = defineCatalog({
+      "esim.odd": { "~standard": { version: 1, vendor: "broken", validate } },
+    });
+    const processor = createProcessor({ "*": () => {} }, { catalog });
+    expect(await processor.process({ ...faulted, type: "esim.odd" })).toEqual({
+      code: "failed",
+      error: broken,
+    });
+  });
+
   it("runs handlers of a custom catalog, with the data that its schema returns", async () => {
     const catalog = defineCatalog({ "package.created": z.object({ at: z.coerce.date() }) });
     const seen: Date[] = [];

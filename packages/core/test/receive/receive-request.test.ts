@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
-import { createReceiver, nodeDelivery, receiveRequest, writeReply } from "@esim-webhooks/core";
+import { createReceiver, nodeDelivery, nodeHandler, receiveRequest, writeReply } from "@esim-webhooks/core";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { afterEach, describe, expect, it } from "vitest";
 
@@ -49,6 +49,31 @@ async function statuses(socket: Socket, count: number): Promise<string[]> {
     text += chunk.toString();
   }
 }
+
+describe("nodeHandler", () => {
+  it("closes the connection, with a log line and no unhandled rejection, when the answer cannot be written", async () => {
+    const lines: unknown[] = [];
+    const nothing = () => {};
+    const error = (fields: Record<string, unknown>) => void lines.push(fields);
+    const logger = { debug: nothing, info: nothing, warn: nothing, error };
+    const handler = nodeHandler({ "*": () => {} }, { secret, logger });
+    const broken = new Error("headers are frozen");
+    const server = createServer((request, response) => {
+      response.writeHead = () => {
+        throw broken;
+      };
+      handler(request, response);
+    });
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+    closeAll.push(() => server.close());
+    const { head, body } = delivery("msg_1");
+    socket.write(head + body);
+    socket.resume();
+    await once(socket, "close");
+    expect(lines).toEqual([{ code: "reply_not_written", err: broken }]);
+  });
+});
 
 describe("receiveRequest", () => {
   it("takes a body that came with its headers without listening for it, and lets the request end", async () => {

@@ -246,6 +246,26 @@ describe("a receiver without a logger warns of the first delivery", () => {
     expect(more).toEqual([]);
   });
 
+  it("whose handler threw undefined", async () => {
+    const thrower = {
+      "*": () => {
+        throw undefined;
+      },
+    };
+    const [[message] = []] = await warningsOf(thrower, [undefined]);
+    expect(message).toBe("A delivery was answered 500: its handler threw. Pass { logger }.");
+  });
+
+  it("whose schema threw, with the stack", async () => {
+    const parse = () => {
+      throw new Error("a schema library is broken");
+    };
+    const catalog = { ...esimCatalog, parse };
+    const [[message, options] = []] = await warningsOf({ "*": () => {} }, [undefined], { catalog });
+    expect(message).toMatch(/answered 500: a schema threw, or .*logger/);
+    expect(options).toMatchObject({ code: "internal_error", detail: expect.stringMatching(/broken\n +at /) });
+  });
+
   it("without the words of the user's schemas, which may quote values", async () => {
     const schema = {
       "~standard": {

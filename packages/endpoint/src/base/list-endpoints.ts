@@ -5,10 +5,10 @@ export function endpointIn(all: readonly WebhookEndpoint[], reference: string): 
   return all.find(({ webhookEndpointReference }) => webhookEndpointReference === reference);
 }
 
-/** All endpoints of the client, the newest first. Rejects with an `ApiError`. */
+/** All endpoints of the client, in the order of the service, which is not documented. Rejects with an `ApiError`. */
 export async function listEndpoints(
   api: Pick<ApiClient, "webhooks">,
-  signal: AbortSignal | undefined,
+  signal?: AbortSignal,
 ): Promise<WebhookEndpoint[]> {
   const all: WebhookEndpoint[] = [];
   for await (const endpoint of api.webhooks.list({ limit: 100, signal })) all.push(endpoint);
@@ -31,7 +31,7 @@ export async function endpointsOfUrl(
   const all = await listEndpoints(api, signal);
   const ofUrl = all
     .filter((endpoint) => isSameUrl(endpoint.url, url))
-    .reverse() // lists are newest first
+    .reverse() // for those of the same time: the service probably lists the newest first
     .sort((a, b) => Number(b.active) - Number(a.active) || Date.parse(a.createdAt) - Date.parse(b.createdAt));
   return { all, ofUrl };
 }

@@ -13,7 +13,7 @@ export type KeysOf = Pick<KeyRecord, "keys" | "rotatingUntil">;
 
 interface AnyMove<Result> {
   /** The step that is recorded next; undefined: none, the change has ended. */
-  readonly change: RecordedStep | undefined;
+  readonly nextStep: RecordedStep | undefined;
   /** The keys that are recorded with it, made of those that the store has by then: another program may have written some. */
   readonly keys: (now: KeyRecord) => KeysOf;
   /** The keys have a secret of which there may be no other copy. `isFinishedElsewhere` is that of `SecretWrite`. */
@@ -28,7 +28,7 @@ interface AnyMove<Result> {
 
 /** What a step leads to. `Next` names the steps that can be next; `end`: the change has ended. */
 export interface Move<Next extends string, Result = never> extends AnyMove<Result> {
-  readonly change: Next extends "end" ? undefined : RecordedStep & { readonly step: Next };
+  readonly nextStep: Next extends "end" ? undefined : RecordedStep & { readonly step: Next };
 }
 
 /** A move to record; or the result of the run, with nothing to record; or undefined: the step is to be taken again. */
@@ -57,7 +57,7 @@ export function step<Run, At, Next extends string, Result>(
   return { take, next };
 }
 
-/** A change of the keys. */
+/** A change of the keys: the table of its steps. */
 export interface KeyChange<Run, At extends RecordedStep, Result> {
   /** The step that the key store has; undefined: none of this change. Throws if the run cannot continue with what is there. */
   find(run: Run, stored: KeyStoreState): At | undefined;
@@ -81,27 +81,28 @@ export interface RunParts {
 
 /**
  * Takes the steps of a change until one has a result, beginning with what the key store had when it was read. Each step is recorded by
- * compare-and-swap before it is taken. So a run after a kill, and one whose change another process has moved on, take the same way.
+ * compare-and-swap before it is taken. A run that restarts after a kill, and a run that another process has overtaken, both continue from
+ * the recorded step.
  */
 export async function advance<Run extends RunParts, At extends RecordedStep, Result>(
   keyStore: KeyStore,
-  change: KeyChange<Run, At, Result>,
+  table: KeyChange<Run, At, Result>,
   run: Run,
   read: KeyStoreState,
 ): Promise<Result> {
   for (let stored = read; ; stored = await readKeysAgain(keyStore, run.clock)) {
-    const at = change.find(run, stored);
+    const at = table.find(run, stored);
     const name: At["step"] | "none" = at?.step ?? "none";
-    const { take } = change.steps[name] as Step<Run, At | undefined, Result>;
+    const { take } = table.steps[name] as Step<Run, At | undefined, Result>;
     const outcome = await take(run, at, stored);
     if (outcome === undefined) continue;
     if ("result" in outcome) return outcome.result;
-    let written = await recorded(keyStore, stored, outcome, run);
+    let written = await recordMove(keyStore, stored, outcome, run);
     if (written === undefined) {
       const now = await readKeysAgain(keyStore, run.clock);
       if (outcome.isMade?.(now.record)) written = now.record;
       else {
-        change.whenMovedOn?.(run, now);
+        table.whenMovedOn?.(run, now);
         continue;
       }
     }
@@ -111,14 +112,17 @@ export async function advance<Run extends RunParts, At extends RecordedStep, Res
 }
 
 /** Records a move. Resolves to undefined if the key store is no longer at the step. */
-async function recorded<Result>(
+async function recordMove<Result>(
   keyStore: KeyStore,
   { record, version }: KeyStoreState,
-  { change, keys, secret, ifUnwritten }: AnyMove<Result>,
+  { nextStep, keys, secret, ifUnwritten }: AnyMove<Result>,
   run: RunParts,
 ): Promise<KeyRecord | undefined> {
   const at = record.change;
-  const next = (now: KeyRecord): KeyRecord => ({ ...keys(now), ...(change && { change: { ...change } }) });
+  const next = (now: KeyRecord): KeyRecord => ({
+    ...keys(now),
+    ...(nextStep && { change: { ...nextStep } }),
+  });
   if (secret !== undefined) return writeSecret(keyStore, { at, next, ...secret }, run);
   if (!ifUnwritten) return writeRecord(keyStore, at, next, run.clock);
   const wanted = next(record);

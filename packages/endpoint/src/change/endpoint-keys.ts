@@ -7,19 +7,19 @@ type Key = string | StoredKey;
 /** The endpoint whose keys end. */
 export interface KeyOwner {
   readonly endpoint: string;
-  /** Whether the client has no other endpoint, so that keys without an owner are this endpoint's. */
-  readonly isOnly: boolean;
+  /** Whether a key that names no endpoint is this endpoint's. */
+  readonly ownsUnlabelledKey: boolean;
 }
 
 /**
- * The owner of the keys of an endpoint. If several keys name no endpoint, it is not known which one is the endpoint's, so none is. Keys that
- * have ended are left out.
+ * The owner of the keys of an endpoint. A key that names no endpoint is this endpoint's if there is one such key that has not ended, and the
+ * client has no other endpoint (`isOnly`). Of several such keys, it is not known whose they are.
  */
 export function ownerIn({ keys }: KeyRecord, endpoint: string, isOnly: boolean, nowMs: number): KeyOwner {
   const unlabelled = withoutEndedKeys(keys, nowMs).filter(
     (key) => typeof key === "string" || key.endpoint === undefined,
   );
-  return { endpoint, isOnly: isOnly && unlabelled.length === 1 };
+  return { endpoint, ownsUnlabelledKey: isOnly && unlabelled.length === 1 };
 }
 
 /** The fingerprint of a secret, in any form that a receiver takes. Throws `invalid_secret`. */
@@ -28,10 +28,10 @@ export function fingerprintOf(key: Key): string {
 }
 
 /** The keys of the endpoint. Without those of other endpoints, and those that may be of another one. */
-export function keysOfEndpoint(keys: readonly Key[], { endpoint, isOnly }: KeyOwner): Key[] {
+export function keysOfEndpoint(keys: readonly Key[], { endpoint, ownsUnlabelledKey }: KeyOwner): Key[] {
   return keys.filter((key) => {
     const owner = typeof key === "string" ? undefined : key.endpoint;
-    return owner === undefined ? isOnly : owner === endpoint;
+    return owner === undefined ? ownsUnlabelledKey : owner === endpoint;
   });
 }
 
@@ -48,7 +48,7 @@ export function hasKey({ keys }: KeyRecord, fingerprint: string): boolean {
 
 /** Whether the endpoint has got a key since `before` was read: another process has stored a secret of it. */
 export function hasGotKey(now: KeyRecord, before: KeyRecord, endpoint: string): boolean {
-  const own = keysOfEndpoint(now.keys, { endpoint, isOnly: false });
+  const own = keysOfEndpoint(now.keys, { endpoint, ownsUnlabelledKey: false });
   return own.some((key) => !hasKey(before, fingerprintOf(key)));
 }
 

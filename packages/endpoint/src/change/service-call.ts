@@ -29,9 +29,9 @@ export const callMs: number = 2 * 60_000;
 export const storeSecretMs: number = 4 * 60_000;
 /** For how long receivers hold off, from the begin of a step on, in ms. They accept at most 15 minutes. */
 const holdOffMs = 10 * 60_000;
-/** How much of that a step needs, in ms: the secret is stored a minute before the end. */
+/** How much of the hold-off a step needs, in ms: the secret is stored a minute before the hold-off ends. */
 const neededMs = callMs + storeSecretMs + 60_000;
-/** How long an attempt may be under way, in ms. */
+/** How long an attempt of the service to deliver may be under way, in ms. */
 const arrivalMs = 60_000;
 
 /** Until when receivers answer 503 to unknown signatures, for a step that begins now: its secret is not stored yet. */
@@ -39,17 +39,17 @@ export function holdOffUntil(nowMs: number): string {
   return new Date(nowMs + holdOffMs).toISOString();
 }
 
-/** The keys for a record of such a step: those that are there, with the 503. */
+/** The keys to record with a step whose secret is not stored yet: those that are there, and a hold-off that begins now. */
 export function holdingOff(nowMs: number): (now: KeyRecord) => Pick<KeyRecord, "keys" | "rotatingUntil"> {
   return ({ keys }) => ({ keys, rotatingUntil: holdOffUntil(nowMs) });
 }
 
-/** Whether receivers do so for as long as a step needs. */
+/** Whether receivers hold off unknown signatures for as long as a step needs. */
 export function isHeldOff({ rotatingUntil }: KeyRecord, nowMs: number): boolean {
   return dateTimeMs(rotatingUntil) > nowMs + neededMs;
 }
 
-/** Until when they do so once the new secret is stored: some read it late. */
+/** Until when receivers hold off unknown signatures once the new secret is stored: some receivers read it late. */
 export function arrivalUntil(nowMs: number): string {
   return new Date(nowMs + arrivalMs).toISOString();
 }

@@ -150,7 +150,10 @@ interface Patience {
   failed?(error: unknown): void;
 }
 
-/** Repeats an attempt every second until it succeeds or the time has passed. Rejects with its last error. */
+/**
+ * Repeats an attempt every second until it succeeds or the time has passed. Rejects with its last error. It ignores the signal of the run on
+ * purpose: a new secret that is not stored would be lost, and the other attempts last ten seconds at most.
+ */
 async function untilItWorks<Result>(
   attempt: () => Promise<Result | typeof swapFailed>,
   clock: WaitingClock,

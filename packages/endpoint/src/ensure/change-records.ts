@@ -160,5 +160,5 @@ export function replacementAfter(
 
 /** Whose keys end with the first endpoint. */
 export function ownerOf({ replaces, ownsKeys }: InPlace): KeyOwner {
-  return { endpoint: replaces, isOnly: ownsKeys };
+  return { endpoint: replaces, ownsUnlabelledKey: ownsKeys };
 }

@@ -40,7 +40,7 @@ export type Follow<Run, Kind extends Alone | InPlace, After extends string> = (
   run: Run,
   at: Creation<Kind>,
   made: EndpointWithSecret,
-) => Pick<Move<After>, "change" | "whenWritten">;
+) => Pick<Move<After>, "nextStep" | "whenWritten">;
 
 /** After this many answers without the secret, a run gives up. The next one continues. */
 const mostHidden = 3;
@@ -49,7 +49,7 @@ const madeWithinMs = 48 * 60 * 60_000;
 
 /** Begins a creation, unless the key store has been written since it was read: another process may have registered the endpoint. */
 export function begun(run: CreationRun, creation: AtCreate): Move<"create"> {
-  return { change: creation, ...calling(run, creation), ifUnwritten: true };
+  return { nextStep: creation, ...calling(run, creation), ifUnwritten: true };
 }
 
 /** The step that registers the endpoint. Taken again, it registers no second one. */
@@ -63,7 +63,7 @@ export function createStep<Run extends CreationRun, Kind extends Alone | InPlace
   return async (run, at, { record }) => {
     const { api, clock, signal } = run;
     const nowMs = clock.now();
-    if (!isHeldOff(record, nowMs)) return { change: at as AtCreate, keys: holdingOff(nowMs) };
+    if (!isHeldOff(record, nowMs)) return { nextStep: at as AtCreate, keys: holdingOff(nowMs) };
     const { url, eventTypes, description, idempotencyKey } = at;
     const isContinued = !run.idempotencyKeysMade.has(idempotencyKey);
     if (at.failed || isForgotten(at, nowMs)) {
@@ -77,7 +77,7 @@ export function createStep<Run extends CreationRun, Kind extends Alone | InPlace
       if (await waitIfInFlight(error, run)) return undefined;
       // the listing may show the endpoint late
       if (isFailure(error))
-        return { change: { ...(at as AtCreate), failed: true }, ...calling(run, at), ...throwing(error) };
+        return { nextStep: { ...(at as AtCreate), failed: true }, ...calling(run, at), ...throwing(error) };
       const isHidden = isWithoutSecret(error);
       if (!isHidden && !isRefusal(error)) throw error;
       if (isHidden || isContinued || isRepeated(error)) {
@@ -99,7 +99,7 @@ export function rotateStep<Run extends CreationRun, Kind extends Alone | InPlace
   return async (run, at, { record }) => {
     const { api, clock, signal } = run;
     const nowMs = clock.now();
-    if (!isHeldOff(record, nowMs)) return { change: at as AtRotate, keys: holdingOff(nowMs) };
+    if (!isHeldOff(record, nowMs)) return { nextStep: at as AtRotate, keys: holdingOff(nowMs) };
     const { endpoint, idempotencyKey } = at;
     let made: EndpointWithSecret;
     try {
@@ -137,13 +137,18 @@ function secretLost(
   { failed: _, ...creation }: Creation,
   endpoint: string,
 ): Move<"rotate"> {
-  const change: AtRotate = { ...creation, step: "rotate", endpoint, ...freshIdempotencyKey(run.clock.now()) };
-  return { change, ...calling(run, change) };
+  const nextStep: AtRotate = {
+    ...creation,
+    step: "rotate",
+    endpoint,
+    ...freshIdempotencyKey(run.clock.now()),
+  };
+  return { nextStep, ...calling(run, nextStep) };
 }
 
 /** The end of a creation that has registered nothing, or nothing that is still there. */
 function ended(error?: unknown): Move<"end"> {
-  return { change: undefined, keys: ({ keys }) => ({ keys }), ...(error !== undefined && throwing(error)) };
+  return { nextStep: undefined, keys: ({ keys }) => ({ keys }), ...(error !== undefined && throwing(error)) };
 }
 
 function throwing(error: unknown): { whenWritten(): never } {

@@ -114,7 +114,7 @@ interface EnsureRun extends CreationRun {
 }
 
 const secretStored: Follow<EnsureRun, Alone, "end"> = (run, at, made) => ({
-  change: undefined,
+  nextStep: undefined,
   whenWritten() {
     run.created = registered(made, at);
     return undefined;

@@ -42,7 +42,7 @@ export interface ReplacementEnd {
 const secondIsThere: Follow<ReplaceRun, InPlace, "reconcile"> = ({ logger }, at, made) => {
   const { webhookEndpointReference: endpoint } = made;
   return {
-    change: replacementAfter(at, made),
+    nextStep: replacementAfter(at, made),
     whenWritten: () => void logger.info({ endpoint }, "The second endpoint is there."),
   };
 };
@@ -105,7 +105,7 @@ async function begin(
     eventTypes,
     ...(description !== null && { description }),
     replaces,
-    ownsKeys: ownerIn(record, replaces, all.length === 1, nowMs).isOnly,
+    ownsKeys: ownerIn(record, replaces, all.length === 1, nowMs).ownsUnlabelledKey,
     ...beginning(all, nowMs),
   });
 }
@@ -133,15 +133,15 @@ async function deleteFirst(run: ReplaceRun, at: AtReconcile): Promise<Move<"drop
   const endMs = clock.now() + overlapMs;
   if (there === "no second") {
     logger.warn({ endpoint: second }, "The second endpoint is gone: the replacement begins again.");
-    const owner = { endpoint: second, isOnly: false };
-    return { change: undefined, keys: ({ keys }) => ({ keys: endKeys(keys, owner, endMs) }) };
+    const owner = { endpoint: second, ownsUnlabelledKey: false };
+    return { nextStep: undefined, keys: ({ keys }) => ({ keys: endKeys(keys, owner, endMs) }) };
   }
   run.reconciled = reconciled ?? run.reconciled;
   if (reconciled !== null) logger.info({ endpoint }, "The first endpoint is deleted.");
   else logger.warn({ endpoint }, alreadyDeleted);
-  const change: AtDrop = { ...at, step: "drop", oldKeysEndAt: new Date(endMs).toISOString() };
+  const nextStep: AtDrop = { ...at, step: "drop", oldKeysEndAt: new Date(endMs).toISOString() };
   return {
-    change,
+    nextStep,
     keys: ({ keys, rotatingUntil }) => ({
       keys: endKeys(keys, ownerOf(at), endMs),
       ...(rotatingUntil !== undefined && { rotatingUntil }),
@@ -167,7 +167,7 @@ async function dropKeys(run: ReplaceRun, at: AtDrop): Promise<Move<"end", Replac
     logger.info({ endpoint, since }, "The second endpoint is reconciled from its registration on.");
   }
   return {
-    change: undefined,
+    nextStep: undefined,
     keys: ({ keys }) => ({ keys: withoutEndedKeys(keys, clock.now()) }),
     whenWritten: () => ({ result: { replaced: at, reconciled: run.reconciled } }),
   };

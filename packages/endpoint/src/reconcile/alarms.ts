@@ -2,8 +2,8 @@ import type { Logger } from "@esim-webhooks/core";
 import { monotonicClock, shownId } from "@esim-webhooks/core/kit";
 import type { RecordVerdict } from "@esim-webhooks/import";
 import type { Depth } from "./depth.ts";
-import { isAcknowledgedAndLost, mostIds } from "./pass-progress.ts";
 import { type PassState, shortHash } from "./pass-state.ts";
+import { isAcknowledgedAndLost, mostIds } from "./pass-tally.ts";
 import type { ReconcileReport } from "./reconcile-report.ts";
 
 /** The log lines of a pass at level error. */
@@ -22,9 +22,9 @@ export interface Alarms {
   reported(): PassState["reported"];
 }
 
-/** For how long an event is not reported again, in ms: a day, or until the listing has certainly forgotten it. */
 const dayMs = 24 * 60 * 60_000;
-const quietMs = { lost: dayMs, invalid: 8 * dayMs };
+/** An event that a pass still finds is reported again after a day; an invalid one never, since the listing has forgotten it by then. */
+const reportAgainAfterMs = { lost: dayMs, invalid: 8 * dayMs };
 
 /** How many events fit into the state. If there are more, those that were lost can be reported again, invalid ones are only counted. */
 const mostReported = 1000;
@@ -50,11 +50,11 @@ export function createAlarms({ fields, before, dryRun, nowMs, logger }: AlarmsOp
   let waiting = { events: 0, ids: [] as string[] };
   let nextFlushAt = Number.NEGATIVE_INFINITY;
 
-  function isReported(kind: keyof typeof quietMs, id: string): boolean {
+  function isReported(kind: keyof typeof reportAgainAfterMs, id: string): boolean {
     const key = shortHash(`${kind} ${id}`);
     if (reported.has(key)) return true;
     if (reported.size >= mostReported) return kind === "invalid";
-    reported.set(key, nowMs + quietMs[kind]);
+    reported.set(key, nowMs + reportAgainAfterMs[kind]);
     return false;
   }
 
@@ -107,7 +107,7 @@ export function createAlarms({ fields, before, dryRun, nowMs, logger }: AlarmsOp
       if (depth === "full" && ids.failed.length > 0) {
         logger.error(
           { ...fields, events: ledger.rejected, ids: ids.failed },
-          "The handlers of these events still fail. They are tried once a day until the service stops listing them, 7 days after they were sent. Fix the handlers, and reconcile with since.",
+          "The handlers of these events failed. An event is tried every hour on its first day, and then once a day until the service stops listing it, 7 days after it was sent. Fix the handlers, and reconcile with since.",
         );
       }
       if (lost !== null) {

@@ -2,13 +2,13 @@ import { setTimeout as pause } from "node:timers/promises";
 import { type Logger, type StateStore, WebhookError } from "@esim-webhooks/core";
 import type { EndpointErrorCode } from "../base/errors.ts";
 import type { Depth } from "./depth.ts";
-import { type PassState, readPassState, storedState } from "./pass-state.ts";
+import { type PassState, type Runner, readPassState, storedState } from "./pass-state.ts";
 
 /** The right to make a pass: one process at a time has it for an endpoint. */
 export interface PassClaim {
   readonly plan: PassPlan;
-  /** Aborts when another process has taken the claim, with the error to reject with. */
-  readonly lost: AbortSignal;
+  /** Aborts when another process has taken the claim over, with the error to reject with. */
+  readonly takenOver: AbortSignal;
   /** The watermark as it will be written, in ms. */
   readonly mark: number;
   /** Moves the watermark. It is written with the next heartbeat, and at the end. */
@@ -20,7 +20,7 @@ export interface PassClaim {
 /** What a pass will do, as it follows from the stored state. */
 export interface PassPlan {
   /** The state that is written with the claim. */
-  readonly begun: PassState;
+  readonly initialState: PassState;
   readonly depth: Depth;
 }
 
@@ -29,7 +29,7 @@ export interface ClaimOptions {
   readonly name: string;
   /** The name of the pass. */
   readonly run: string;
-  /** How long the claim of a killed process lasts. */
+  /** How long the claim lasts if this process is killed. It is stored with the claim, since other processes may have another lease. */
   readonly leaseMs: number;
   /** Throws if the pass must not begin. */
   readonly plan: (stored: PassState | undefined) => PassPlan;
@@ -41,35 +41,42 @@ const heartbeatsPerLease = 3;
 
 /**
  * Claims the pass. While a pass is alive, it writes its state several times per lease. If the version stays the same for a whole
- * lease, by this process's clock, that pass was killed and its claim has ended. Every write is a compare-and-swap on a version
+ * lease of that pass, by this process's clock, it was killed and its claim has ended. Every write is a compare-and-swap on a version
  * that names this pass, so a pass that was taken for dead changes nothing more.
  *
  * Rejects with `reconcile_in_use` when another pass is alive, and with what `plan` throws. If the signal aborts before the claim
  * is free, resolves to one that changes nothing: a pass with an aborted signal stores nothing.
  */
 export async function claimPass(options: ClaimOptions): Promise<PassClaim> {
-  const { state, name, run, signal } = options;
+  const { state, name, run, leaseMs, signal } = options;
   while (signal?.aborted !== true) {
     const stored = await state.read(name);
     const known = stored && readPassState(name, stored.value);
     const plan = options.plan(known);
     if (stored !== undefined && known?.runner) {
-      if ((await awaitOtherPass(stored.version, options)) === "look_again") continue;
+      if ((await awaitOtherPass(stored.version, known.runner, options)) === "look_again") continue;
       // the version has not changed while waiting, so `plan` still follows from what is stored
     }
-    if (await state.write(name, storedState({ ...plan.begun, runner: run }), stored?.version))
+    if (
+      await state.write(
+        name,
+        storedState({ ...plan.initialState, runner: { run, leaseMs } }),
+        stored?.version,
+      )
+    )
       return heldClaim(plan, options);
   }
   return readOnlyClaim(options);
 }
 
 /**
- * Waits until the other pass has ended, the signal aborts, or a lease has passed. Resolves to `look_again` in the first two cases, and to
+ * Waits until the other pass has ended, the signal aborts, or a lease of that pass has passed. Resolves to `look_again` in the first two cases, and to
  * `dead` when the state was not written for that lease. Rejects with `reconcile_in_use` when the other pass is alive.
  */
 async function awaitOtherPass(
   version: string,
-  { state, name, leaseMs, signal, logger }: Omit<ClaimOptions, "plan">,
+  { leaseMs }: Runner,
+  { state, name, signal, logger }: ClaimOptions,
 ): Promise<"look_again" | "dead"> {
   logger.info(
     { state: name, leaseMs },
@@ -98,55 +105,55 @@ export async function readOnlyClaim(options: ClaimOptions): Promise<PassClaim> {
   const plan = options.plan(stored && readPassState(name, stored.value));
   return {
     plan,
-    lost: new AbortController().signal,
-    mark: plan.begun.mark,
+    takenOver: new AbortController().signal,
+    mark: plan.initialState.mark,
     advance() {},
     async end() {},
   };
 }
 
 function heldClaim(plan: PassPlan, { state, name, run, leaseMs, logger }: ClaimOptions): PassClaim {
-  const losing = new AbortController();
-  let { mark } = plan.begun;
+  const takenOver = new AbortController();
+  let { mark } = plan.initialState;
   let writing: Promise<unknown> = Promise.resolve();
   let timer = setTimeout(beat, leaseMs / heartbeatsPerLease);
 
   async function write(changes: Partial<PassState>): Promise<void> {
-    losing.signal.throwIfAborted();
+    takenOver.signal.throwIfAborted();
     for (;;) {
       const stored = await state.read(name);
       // a write that rejected may have taken effect: then the state names this pass, too
-      if (stored === undefined || readPassState(name, stored.value).runner !== run) throw lose();
-      const value = storedState({ ...plan.begun, runner: run, mark, ...changes });
+      if (stored === undefined || readPassState(name, stored.value).runner?.run !== run) throw lose();
+      const value = storedState({ ...plan.initialState, runner: { run, leaseMs }, mark, ...changes });
       if (await state.write(name, value, stored.version)) return;
     }
   }
 
   function lose(): unknown {
-    losing.abort(
+    takenOver.abort(
       new WebhookError<EndpointErrorCode>(
         "reconcile_in_use",
         "Another process took this pass for dead, and is reconciling this endpoint now.",
         "Leave it to that process. If this happens often, this process is blocked for longer than leaseMs: raise it.",
       ),
     );
-    return losing.signal.reason;
+    return takenOver.signal.reason;
   }
 
   function beat(): void {
     writing = write({})
       .catch((err: unknown) => {
-        if (!losing.signal.aborted)
+        if (!takenOver.signal.aborted)
           logger.warn({ err, state: name }, "The state of the pass could not be written.");
       })
       .then(() => {
-        if (!losing.signal.aborted) timer = setTimeout(beat, leaseMs / heartbeatsPerLease);
+        if (!takenOver.signal.aborted) timer = setTimeout(beat, leaseMs / heartbeatsPerLease);
       });
   }
 
   return {
     plan,
-    lost: losing.signal,
+    takenOver: takenOver.signal,
     get mark() {
       return mark;
     },

@@ -15,8 +15,8 @@ import { refuseForgetful } from "./refuse-forgetful.ts";
 
 export interface Reconciler {
   /**
-   * Makes a pass immediately, and then every `everyMs`, until the signal aborts; resolves when the pass under way has ended. A
-   * pass that fails is logged, and retried at the next interval. Rejects only for mistakes in the set-up, with the codes of `reconcile`.
+   * Makes a pass immediately, and the next one `everyMs` after it has ended, until the signal aborts; resolves when the pass under
+   * way has ended. A pass that fails is logged, and retried at the next interval. Rejects only for mistakes in the set-up, with the codes of `reconcile`.
    */
   run(options?: { readonly signal?: AbortSignal }): Promise<void>;
 }
@@ -134,12 +134,13 @@ function createWarnings(
   }
 
   function warnOfLongPass({ runner }: PassState): void {
-    if (runner !== other.run) other = { run: runner, sinceMs: monotonicClock.now(), isWarned: false };
+    const run = runner?.run ?? null;
+    if (run !== other.run) other = { run, sinceMs: monotonicClock.now(), isWarned: false };
     const heldMs = monotonicClock.now() - other.sinceMs;
-    if (runner === null || other.isWarned || heldMs < longIntervals * everyMs) return;
+    if (run === null || other.isWarned || heldMs < longIntervals * everyMs) return;
     other.isWarned = true;
     logger.warn(
-      { ...fields, run: runner, heldMs },
+      { ...fields, run, heldMs },
       "Another process has been in one pass for longer than ten intervals. See its log: its handlers or its store may be slow.",
     );
   }

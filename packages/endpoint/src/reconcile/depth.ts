@@ -11,8 +11,8 @@ export interface Reach {
   readonly mark: number;
   readonly head: number;
   /**
-   * The time from which the interval of each depth counts, by our own clock: the begin of the last completed pass. It is shifted for a full
-   * pass that has begun (`passesBegun`), and set by `startState` and `setBack`.
+   * When the last completed pass of each depth began, by our own clock. While a full pass is under way, a time that makes the next full
+   * pass due in an hour (`passesBegun`).
    */
   readonly passes: Readonly<Record<Depth, number>> & {
     /** Until the service's next attempt, a pass to the watermark would find what holds it back unchanged. */
@@ -47,11 +47,12 @@ const fullAgainMs = hourMs;
  * completed since it was due: it takes long, and this way new events are already stored.
  */
 export function nextDepth({ passes }: Reach, minDepth: Depth, nowMs: number): Depth {
-  const wasDueAt = (depth: Depth, atMs: number) => Math.abs(atMs - passes[depth]) >= depths[depth].everyMs; // the clock may have been set back
-  if (wasDueAt("full", passes.watermark)) return "full";
+  const isDue = (depth: Depth, atMs = nowMs) => Math.abs(atMs - passes[depth]) >= depths[depth].everyMs; // the clock may have been set back
+  const isFullDue = isDue("full", passes.watermark); // it was due when the last pass to the watermark began
+  if (isFullDue) return "full";
   const quietMs = passes.quietUntil - nowMs;
-  const isQuiet = quietMs > 0 && quietMs < dayMs && !wasDueAt("full", nowMs);
-  return wasDueAt("watermark", nowMs) && !isQuiet ? "watermark" : minDepth;
+  const isQuiet = quietMs > 0 && quietMs < dayMs && !isDue("full");
+  return isDue("watermark") && !isQuiet ? "watermark" : minDepth;
 }
 
 /** Pages are read down to this time. */
@@ -59,7 +60,7 @@ export function untilMsOf(depth: Depth, reach: Reach, overlapMs: number): number
   return Math.max(depths[depth].untilMs(reach, overlapMs), reach.since);
 }
 
-/** `passes` while a pass of this depth is under way. */
+/** `passes` while a pass of this depth is under way. A full pass that does not complete is due again in an hour. */
 export function passesBegun({ passes }: Reach, depth: Depth, nowMs: number): Reach["passes"] {
   return depth === "full" ? { ...passes, full: nowMs - dayMs + fullAgainMs } : passes;
 }

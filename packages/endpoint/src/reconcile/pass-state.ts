@@ -28,7 +28,13 @@ export interface PassState extends Reach {
   /** Until when an event is not reported again. By the keys of alarms. */
   readonly reported: Readonly<Record<string, number>>;
   /** The pass that is under way; null between passes. */
-  readonly runner: string | null;
+  readonly runner: Runner | null;
+}
+
+/** A pass that is under way, and how long its claim lasts without a heartbeat: by the clock of the process that waits. */
+export interface Runner {
+  readonly run: string;
+  readonly leaseMs: number;
 }
 
 const time = z.codec(
@@ -36,6 +42,14 @@ const time = z.codec(
   z.number(),
   { decode: dateTimeMs, encode: isoOf },
 );
+
+const runner = z.object({ run: z.string(), leaseMs: z.number() });
+
+/** An earlier commit stored only the name of the pass. */
+const anyRunner = z.codec(z.union([z.string(), runner]), runner, {
+  decode: (stored) => (typeof stored === "string" ? { run: stored, leaseMs: 30_000 } : stored),
+  encode: (known) => known,
+});
 
 const stateSchema = z.object({
   source: z.string(),
@@ -46,7 +60,7 @@ const stateSchema = z.object({
   ignored: z.record(z.string(), time),
   failing: z.array(z.string()),
   reported: z.record(z.string(), time),
-  runner: z.nullable(z.string()),
+  runner: z.nullable(anyRunner),
 });
 
 /** The times of passes in a state of version 0.1, which also counted the tries of each event. */

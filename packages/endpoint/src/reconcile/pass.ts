@@ -5,9 +5,9 @@ import { newest, readDeliveries } from "../base/deliveries.ts";
 import { createAlarms } from "./alarms.ts";
 import { claimPass, type PassClaim, readOnlyClaim } from "./claim-pass.ts";
 import { type Depth, nextDepth, passesBegun, passesCompleted, untilMsOf } from "./depth.ts";
-import { lostPeriod } from "./lost-period.ts";
-import { createProgress } from "./pass-progress.ts";
+import { findForgottenPeriod } from "./forgotten-period.ts";
 import { isoOf, type PassStart, settledToMs, startState, stateName } from "./pass-state.ts";
+import { createPassTally } from "./pass-tally.ts";
 import { createPassNotice } from "./reconcile-notice.ts";
 import type { SetupSettings } from "./reconcile-options.ts";
 import type { ReconcileReport } from "./reconcile-report.ts";
@@ -37,7 +37,7 @@ export async function makePass(request: PassRequest): Promise<ReconcileReport> {
     plan(stored) {
       const from = startState(stored, { endpoint, source, newSource, firstPassFrom, goBackTo }, nowMs);
       const depth = nextDepth(from, minDepth, nowMs);
-      return { depth, begun: { ...from, passes: passesBegun(from, depth, nowMs) } };
+      return { depth, initialState: { ...from, passes: passesBegun(from, depth, nowMs) } };
     },
     signal,
     logger,
@@ -58,46 +58,46 @@ async function runPass(
   const { api, endpoint, target, settings, firstPassFrom, dryRun } = request;
   const { source, newSource, catalog, store, concurrency, deadlineMs, includeComing } = settings;
   const { overlapMs, logger, clock } = settings;
-  const { begun, depth } = claim.plan;
-  const signal = AbortSignal.any([claim.lost, ...(request.signal ? [request.signal] : [])]);
+  const { initialState, depth } = claim.plan;
+  const signal = AbortSignal.any([claim.takenOver, ...(request.signal ? [request.signal] : [])]);
   const names = { run, endpoint, source };
-  const progress = createProgress({ begun, depth, includeComing, dryRun, nowMs });
-  const alarms = createAlarms({ fields: names, before: begun.reported, dryRun, nowMs, logger });
+  const tally = createPassTally({ initialState, depth, includeComing, dryRun, nowMs });
+  const alarms = createAlarms({ fields: names, before: initialState.reported, dryRun, nowMs, logger });
   const counted = () => ({
-    pages: progress.pages,
-    ledger: progress.ledger(),
-    recovered: progress.recovered(),
-    failing: progress.failing,
+    pages: tally.pages,
+    ledger: tally.ledger(),
+    recovered: tally.recovered(),
+    failing: tally.failing,
   });
   const notice = createPassNotice(names, counted);
 
   /** The deliveries that the target may lack, a page at a time. */
   async function* candidates(): AsyncGenerator<readonly RawRecord[]> {
-    const until = new Date(untilMsOf(depth, begun, overlapMs));
+    const until = new Date(untilMsOf(depth, initialState, overlapMs));
     for await (const page of readDeliveries(api, endpoint, { until, signal })) {
-      const records = progress.takePage(page);
+      const records = tally.takePage(page);
       notice.running();
       yield records;
     }
   }
 
   /** The newest attempt that was listed; NaN if none was. An impossible one in the future would hide later events. */
-  const headMs = () => Math.min(progress.newestMs, nowMs);
+  const headMs = () => Math.min(tally.newestMs, nowMs);
 
   /** A recent pass has not seen what holds the mark back, and cannot move it on. */
-  const seesMark = depth !== "recent" || begun.mark >= begun.head;
+  const seesMark = depth !== "recent" || initialState.mark >= initialState.head;
 
   /** The mark that a complete pass leaves behind. */
   function reachedMs(): number {
-    const seenMs = seesMark ? Math.min(newest([begun.mark, headMs()]), nowMs) : begun.mark;
-    return Math.min(seenMs, progress.heldMs);
+    const seenMs = seesMark ? Math.min(newest([initialState.mark, headMs()]), nowMs) : initialState.mark;
+    return Math.min(seenMs, tally.heldMs);
   }
 
   function settle(verdicts: readonly RecordVerdict[]): void {
-    progress.count(verdicts);
+    tally.count(verdicts);
     alarms.note(verdicts);
     const settledMs = Math.min(verdicts.at(-1)?.occurredMs ?? Number.NaN, reachedMs());
-    if (settledMs > begun.mark) claim.advance(settledMs);
+    if (settledMs > initialState.mark) claim.advance(settledMs);
     notice.running();
   }
 
@@ -118,43 +118,52 @@ async function runPass(
       clock,
       journal: { run, settle: async (_last, _tally, verdicts) => settle(verdicts()) },
     });
-    claim.lost.throwIfAborted();
+    claim.takenOver.throwIfAborted();
     return !interrupted;
   }
 
   /** What the listing has forgotten. */
-  async function forgotten(): Promise<ReconcileReport["lost"]> {
-    if (!seesMark || !progress.isWhole) return null;
-    const { newestMs, oldestMs } = progress;
-    const fromMs = settledToMs(begun);
-    return lostPeriod({ api, endpoint, signal, since: firstPassFrom, nowMs, newestMs, oldestMs, fromMs });
+  async function forgottenPeriod(): Promise<ReconcileReport["lost"]> {
+    if (!seesMark || !tally.isWhole) return null;
+    const { newestMs, oldestMs } = tally;
+    const fromMs = settledToMs(initialState);
+    return findForgottenPeriod({
+      api,
+      endpoint,
+      signal,
+      since: firstPassFrom,
+      nowMs,
+      newestMs,
+      oldestMs,
+      fromMs,
+    });
   }
 
   try {
     const isComplete = await recover().finally(alarms.flush);
-    const lost = isComplete ? await forgotten() : null;
+    const lost = isComplete ? await forgottenPeriod() : null;
     if (isComplete) claim.advance(reachedMs());
     const report: ReconcileReport = {
       ...names,
       dryRun,
       interrupted: !isComplete,
       ...counted(),
-      ids: { ...alarms.ids, failed: progress.failed },
+      ids: { ...alarms.ids, failed: tally.failed },
       lost,
       mark: isoOf(claim.mark),
     };
     alarms.raise(report, depth); // at the latest now: once the state is written, no other pass finds them
     await claim.end({
       ...(isComplete && {
-        head: newest([begun.head, headMs()]),
-        passes: passesCompleted(begun, depth, nowMs, progress.nextAttemptMs),
+        head: newest([initialState.head, headMs()]),
+        passes: passesCompleted(initialState, depth, nowMs, tally.nextAttemptMs),
       }),
-      ...progress.remembered(isComplete),
+      ...tally.remembered(isComplete),
       reported: alarms.reported(),
     });
     const { interrupted, mark } = report;
     logger.info(
-      { ...names, dryRun, interrupted, depth, ...counted(), mark },
+      { code: "reconciled", ...names, dryRun, interrupted, depth, ...counted(), mark },
       "Reconciled with the deliveries listing.",
     );
     notice.ended(report);

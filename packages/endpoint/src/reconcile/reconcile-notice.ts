@@ -1,5 +1,5 @@
 import type { Channel } from "node:diagnostics_channel";
-import { createNotice } from "@esim-webhooks/core/kit";
+import { createNotice, createProgressNotice } from "@esim-webhooks/core/kit";
 import type { ReconcileReport } from "./reconcile-report.ts";
 
 /** The progress of a pass. On `esim-webhooks:reconcile`, at most ten times a second while it runs, and once at its end. */
@@ -17,8 +17,6 @@ export interface ReconcileMessage
 
 export const reconcileNotice: Channel<unknown, ReconcileMessage> = createNotice("reconcile");
 
-const everyMs = 100;
-
 /** Publishes the progress of a pass. */
 export interface PassNotice {
   /** Call it often. */
@@ -31,27 +29,18 @@ export function createPassNotice(
   fields: Pick<ReconcileMessage, "run" | "endpoint" | "source">,
   now: () => Pick<ReconcileMessage, "pages" | "ledger" | "recovered" | "failing">,
 ): PassNotice {
-  const startedAt = performance.now();
-  let nextAt = 0;
-
-  function publish(ending: Pick<ReconcileMessage, "outcome" | "error"> & Partial<ReconcileMessage>): void {
-    if (!reconcileNotice.hasSubscribers) return;
-    reconcileNotice.publish({
-      lost: null,
-      ...fields,
-      ...ending,
-      durationMs: performance.now() - startedAt,
-      ...now(),
-    });
-  }
+  const notice = createProgressNotice<ReconcileMessage>(reconcileNotice, () => ({
+    ...fields,
+    ...now(),
+    lost: null,
+  }));
 
   return {
     running() {
-      if (performance.now() < nextAt) return;
-      nextAt = performance.now() + everyMs;
-      publish({ outcome: "running" });
+      if (notice.isDue()) notice.publish({ outcome: "running" });
     },
-    ended: ({ interrupted, lost }) => publish({ outcome: interrupted ? "interrupted" : "complete", lost }),
-    failed: (error) => publish({ outcome: "failed", error }),
+    ended: ({ interrupted, lost }) =>
+      notice.publish({ outcome: interrupted ? "interrupted" : "complete", lost }),
+    failed: (error) => notice.publish({ outcome: "failed", error }),
   };
 }

@@ -1,4 +1,4 @@
-import type { Ledger } from "@esim-webhooks/import";
+import type { Ledger, Period } from "@esim-webhooks/import";
 
 /** How many deliveries were listed, by what became of them: `listed` is the sum of all others. */
 export interface ReconcileLedger extends Omit<Ledger, "read"> {
@@ -17,12 +17,6 @@ export interface Recovered {
   readonly missed: number;
   /** It reports that they had arrived: they were acknowledged, and lost. */
   readonly acknowledgedAndLost: number;
-}
-
-/** A period of time. Date-times in UTC. */
-export interface Stretch {
-  readonly from: string;
-  readonly to: string;
 }
 
 /** The result of a pass. Plain JSON. */
@@ -53,7 +47,7 @@ export interface ReconcileReport {
     readonly unstorable: readonly string[];
   };
   /** The period whose events the service has forgotten before they were settled: support cannot replay them either. */
-  readonly lost: Stretch | null;
+  readonly lost: Period | null;
   /** The watermark after this pass, as docs/reconcile.md defines it. */
   readonly mark: string;
 }

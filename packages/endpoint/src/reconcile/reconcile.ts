@@ -16,7 +16,7 @@ export type ReconcileTarget<Data = EsimEvents, Tx = unknown> =
 /**
  * Recovers every event that the deliveries listing of an endpoint shows and the target does not have: those that the service
  * could not deliver, and those that were acknowledged and lost. It leaves alone what is still coming. It reads the listing
- * from the top down to the watermark of the last pass, and stores or handles the events oldest first; what the target has is a
+ * from the top, at least down to the watermark, and stores or handles the events oldest first; what the target has is a
  * duplicate, so a pass that is repeated, or was killed, does nothing twice. See docs/reconcile.md.
  *
  * Resolves to a report whose ledger balances, also when its signal aborted. Rejects with `no_watermark` for a first pass

@@ -2,10 +2,11 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { type KeyRecord, type KeyStore, WebhookError } from "@esim-webhooks/core";
 import { answerText, dateTimeMs } from "@esim-webhooks/core/kit";
 import type { EndpointErrorCode } from "../base/errors.ts";
+import { changeUnderWay } from "../change/change-under-way.ts";
 import { holdOffUntil } from "../change/service-call.ts";
 import { readKeys, writeRecord } from "../change/write-record.ts";
 import type { RotateSettings } from "./rotate-options.ts";
-import { presentRecord, rejectMoved } from "./rotation-record.ts";
+import { presentRecord } from "./rotation-record.ts";
 
 type CheckSettings = Pick<RotateSettings, "clock" | "signal" | "logger">;
 
@@ -45,7 +46,10 @@ export async function holdOffAndCheck(
   const release = (now: KeyRecord): KeyRecord =>
     now.rotatingUntil === own.rotatingUntil ? { keys: now.keys, ...replaced } : now;
   const held = await writeRecord(keyStore, undefined, hold, clock);
-  if (held === undefined) return rejectMoved(await readKeys(keyStore));
+  if (held === undefined) {
+    const { change } = presentRecord(await readKeys(keyStore));
+    throw change === undefined ? changedDuringCheck() : changeUnderWay(change);
+  }
   try {
     await checkReceivers(url, settings);
   } catch (error) {
@@ -102,7 +106,7 @@ export async function checkReceivers(url: string, { clock, signal, logger }: Che
   if (holding.length === posts) return logger.info({}, "Receivers read the key store.");
   logger.warn(
     { answers: answers.map((answer) => answer?.status ?? null) },
-    "Nothing shows that receivers read the key store: not all of them could be reached from here. If they do not, they refuse all deliveries after the rotation.",
+    "Nothing shows that all receivers read the key store: not every post with an unknown signature was answered 503 rotating. A receiver that does not read it refuses all deliveries after the rotation.",
   );
 }
 
@@ -118,7 +122,7 @@ async function answerOf(url: string, now: () => number, signal: AbortSignal): Pr
         ...authorization,
         "webhook-id": `check-${randomUUID()}`,
         "webhook-timestamp": String(Math.floor(now() / 1000)),
-        "webhook-signature": `v1,${randomBytes(32).toString("base64")}`, // as a secret makes that receivers do not know yet
+        "webhook-signature": `v1,${randomBytes(32).toString("base64")}`, // random, like a signature by a secret that no receiver has yet
       },
       body: "{}",
       signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
@@ -149,6 +153,14 @@ function isRotating(text: string): boolean {
   } catch {
     return false; // not the answer of a receiver
   }
+}
+
+function changedDuringCheck(): WebhookError<EndpointErrorCode> {
+  return new WebhookError<EndpointErrorCode>(
+    "change_under_way",
+    "Another process has changed the keys while the receivers were checked. The secret was not replaced.",
+    "Rotate again, unless the other process has rotated this endpoint.",
+  );
 }
 
 function notReady(problem: string, remedy: string, option?: string): WebhookError<EndpointErrorCode> {

@@ -60,30 +60,31 @@ export async function rotateSecret<Reconciled extends RotationReconciled = Recon
   const settings = parseRotateOptions("rotateSecret", options);
   const { state, checkReceivers, signal, logger } = settings;
   const stored = await readKeys(keyStore);
-  const found = rotationIn(presentRecord(stored), endpointReference);
-  const endpoint = await lookUp(api, endpointReference, found !== undefined, signal);
-  const named = { endpoint: endpointReference };
-  if (endpoint.listed?.active === false)
-    logger.warn(named, "The endpoint is not active: the service sends it nothing.");
+  const endpoint = endpointReference; // as it is called in reports, log lines and records
+  const found = rotationIn(presentRecord(stored), endpoint);
+  const { listed, isOnly } = await lookUp(api, endpoint, found !== undefined, signal);
+  if (listed?.active === false)
+    logger.warn({ endpoint }, "The endpoint is not active: the service sends it nothing.");
   if (found !== undefined)
-    logger.info({ ...named, step: found.step }, "Continues the rotation that was begun.");
-  else await refuseWithoutWatermark(state, endpointReference);
-  if (found === undefined && checkReceivers && endpoint.listed !== undefined)
-    await holdOffAndCheck(keyStore, endpoint.listed.url, settings);
+    logger.info({ endpoint, step: found.step }, "Continues the rotation that was begun.");
+  else await refuseWithoutWatermark(state, endpoint);
+  if (found === undefined && checkReceivers && listed !== undefined)
+    await holdOffAndCheck(keyStore, listed.url, settings);
 
   const run = {
     ...settings,
-    ...endpoint,
+    listed,
+    isOnly,
     api,
-    reference: endpointReference,
+    endpoint,
     hasBegun: found !== undefined,
     idempotencyKeysMade: new Set<string>(),
-    hidden: 0,
+    answersWithoutSecret: 0,
   };
   const { at, keys, newKeyUse, reconciled } = await advance(keyStore, rotation, run, stored);
   const { startedAt, newKey, oldKeys } = at;
   return {
-    endpoint: endpointReference,
+    endpoint,
     continued: found?.step ?? null,
     startedAt,
     newKey,

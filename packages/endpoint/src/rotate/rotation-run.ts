@@ -20,13 +20,13 @@ export interface ListedEndpoint {
 export interface RotationRun extends RotateSettings, CallingRun, ListedEndpoint {
   readonly api: Pick<ApiClient, "webhooks">;
   /** The reference of the endpoint. */
-  readonly reference: string;
+  readonly endpoint: string;
   /** Whether the run has found a rotation, or begun one. It begins no second one. */
   hasBegun: boolean;
   /** The idempotency keys that this run has made: no earlier call can have used them. */
   readonly idempotencyKeysMade: Set<string>;
   /** How many answers of this run lacked the secret. */
-  hidden: number;
+  answersWithoutSecret: number;
 }
 
 /**
@@ -35,19 +35,19 @@ export interface RotationRun extends RotateSettings, CallingRun, ListedEndpoint 
  */
 export async function lookUp(
   api: Pick<ApiClient, "webhooks">,
-  reference: string,
+  endpoint: string,
   isUnderWay: boolean,
   signal: AbortSignal,
 ): Promise<ListedEndpoint> {
   const all = await listEndpoints(api, signal);
-  const listed = endpointIn(all, reference);
+  const listed = endpointIn(all, endpoint);
   if (listed !== undefined || isUnderWay) return { listed, isOnly: all.length === 1 };
   const names = all.map((one) => JSON.stringify(one.webhookEndpointReference));
   throw new WebhookError<EndpointErrorCode>(
     "endpoint_unknown",
-    `The client has no endpoint ${JSON.stringify(reference)}.`,
+    `The client has no endpoint ${JSON.stringify(endpoint)}.`,
     names.length === 0 ? "It has none." : `It has ${names.join(", ")}.`,
-    { endpoint: reference },
+    { endpoint },
   );
 }
 
@@ -67,28 +67,28 @@ export function unlessDeleted<At, Next extends string, Result = never>(
   };
 }
 
-export async function isDeleted({ api, reference, signal }: RotationRun): Promise<boolean> {
+export async function isDeleted({ api, endpoint, signal }: RotationRun): Promise<boolean> {
   const all = await listEndpoints(api, signal).catch(() => undefined); // then it is not known
-  return all !== undefined && endpointIn(all, reference) === undefined;
+  return all !== undefined && endpointIn(all, endpoint) === undefined;
 }
 
 /** Attempts of the endpoint may still be under way, so its keys stay valid for the overlap. Keys that name no endpoint may be those of another one. */
-export function endedWithEndpoint({ reference, clock, logger, overlapMs }: RotationRun): Move<"end"> {
+export function endedWithEndpoint({ endpoint, clock, logger, overlapMs }: RotationRun): Move<"end"> {
   const endMs = clock.now() + overlapMs;
   const endsAt = new Date(endMs).toISOString();
   return {
-    change: undefined,
-    keys: ({ keys }) => ({ keys: endKeys(keys, { endpoint: reference, isOnly: false }, endMs) }),
+    nextStep: undefined,
+    keys: ({ keys }) => ({ keys: endKeys(keys, { endpoint, ownsUnlabelledKey: false }, endMs) }),
     whenWritten() {
       logger.warn(
-        { endpoint: reference, endsAt },
+        { endpoint, endsAt },
         "The endpoint is gone, so its rotation was ended, and the keys that name it end. The others stay.",
       );
       throw new WebhookError<EndpointErrorCode>(
         "endpoint_unknown",
-        `The endpoint ${JSON.stringify(reference)} was deleted, so its rotation was ended.`,
+        `The endpoint ${JSON.stringify(endpoint)} was deleted, so its rotation was ended.`,
         `There is nothing left to rotate. The keys that name it are valid until ${endsAt}, the other keys stay. If you need the endpoint, register it again with ensureEndpoint.`,
-        { endpoint: reference },
+        { endpoint },
       );
     },
   };

@@ -24,6 +24,7 @@ import {
   isForgotten,
   isHeldOff,
   isRefusal,
+  isWithoutSecret,
   waitIfInFlight,
 } from "../change/service-call.ts";
 import type { KeyStoreState } from "../change/write-record.ts";
@@ -53,12 +54,12 @@ export interface RotationEnd {
   readonly reconciled: RotationReconciled | null;
 }
 
-/** How many answers of a run may lack the secret. */
-const mostHidden = 3;
+/** After this many answers without the secret, a run gives up. The next one continues. */
+const mostWithoutSecret = 3;
 
 /** The rotation of an endpoint's secret. */
 export const rotation: KeyChange<RotationRun, RotationRecord, RotationEnd> = {
-  find: ({ reference }, stored) => rotationIn(presentRecord(stored), reference),
+  find: ({ endpoint }, stored) => rotationIn(presentRecord(stored), endpoint),
   steps: {
     none: step(begin, { call: "the rotation is recorded, and receivers hold off" }),
     call: step(unlessDeleted(callService), {
@@ -82,13 +83,13 @@ export const rotation: KeyChange<RotationRun, RotationRecord, RotationEnd> = {
 
 /** From now on receivers answer 503 to unknown signatures, so that the secret can be replaced. */
 async function begin(run: RotationRun): Promise<Move<"call">> {
-  const { clock, reference, listed } = run;
+  const { clock, endpoint, listed } = run;
   if (run.hasBegun) throw endedElsewhere();
   run.hasBegun = true;
   const nowMs = clock.now();
   const { updatedAt = "" } = listed ?? {};
   const startedAt = new Date(nowMs).toISOString();
-  return callWithFreshIdempotencyKey(run, { kind: "rotate", endpoint: reference, startedAt, updatedAt });
+  return callWithFreshIdempotencyKey(run, { kind: "rotate", endpoint, startedAt, updatedAt });
 }
 
 /** Has the service replace the secret. The same idempotency key is used until the answer is known, by later runs, too. */
@@ -97,14 +98,14 @@ async function callService(
   at: AtCall,
   { record }: KeyStoreState,
 ): Promise<Outcome<"call" | "form" | "stored" | "end">> {
-  const { api, clock, signal, logger, reference, listed } = run;
+  const { api, clock, signal, logger, endpoint, listed } = run;
   const nowMs = clock.now();
   if (isForgotten(at, nowMs)) return callWithFreshIdempotencyKey(run, at);
-  if (!isHeldOff(record, nowMs)) return { change: at, keys: holdingOff(nowMs) };
+  if (!isHeldOff(record, nowMs)) return { nextStep: at, keys: holdingOff(nowMs) };
   const { idempotencyKey } = at;
   let answer: EndpointWithSecret;
   try {
-    answer = await api.webhooks.rotateSecret(reference, { idempotencyKey, signal, timeoutMs: callMs });
+    answer = await api.webhooks.rotateSecret(endpoint, { idempotencyKey, signal, timeoutMs: callMs });
   } catch (error) {
     return afterError(run, at, error);
   }
@@ -112,7 +113,7 @@ async function callService(
   // the service repeats an old answer for 48 hours
   if (!run.idempotencyKeysMade.has(idempotencyKey) && mayBeReplaced(updatedAt, listed)) {
     logger.warn(
-      { endpoint: reference },
+      { endpoint },
       "The secret may have been replaced again since the call that is continued: it is replaced once more.",
     );
     return callWithFreshIdempotencyKey(run, at);
@@ -126,6 +127,7 @@ async function afterError(
   error: unknown,
 ): Promise<Move<"call" | "end"> | undefined> {
   if (!(error instanceof ApiError)) throw error;
+  // before isRefusal, which would record a new idempotency key for an endpoint that is gone
   if (error.code === "not_found" && (await isDeleted(run))) return endedWithEndpoint(run);
   try {
     if (await waitIfInFlight(error, run)) return undefined;
@@ -138,11 +140,11 @@ async function afterError(
       throw unfinished(error, "asks again, under another idempotency key");
     });
   }
-  run.hidden += 1;
-  if (error.code !== "secret_not_shown" || run.hidden === mostHidden)
+  if (isWithoutSecret(error)) run.answersWithoutSecret += 1;
+  if (!isWithoutSecret(error) || run.answersWithoutSecret === mostWithoutSecret)
     throw unfinished(error, "continues with the same call");
   run.logger.warn(
-    { endpoint: run.reference },
+    { endpoint: run.endpoint },
     "The service has replaced the secret without showing it: it is replaced again.",
   );
   return callWithFreshIdempotencyKey(run, at);
@@ -156,7 +158,7 @@ async function readKeptSecret(
 ): Promise<Move<"call" | "form" | "stored">> {
   if (!mayBeReplaced(at.rotatedAt ?? at.updatedAt, run.listed)) return withSecret(run, at, at, record);
   run.logger.warn(
-    { endpoint: run.reference },
+    { endpoint: run.endpoint },
     "The secret may have been replaced again since the one that was kept: it is replaced once more.",
   );
   return callWithFreshIdempotencyKey(run, at);
@@ -164,14 +166,14 @@ async function readKeptSecret(
 
 /** The old keys end at the end of the overlap. Until then the listing shows how receivers answer to the new key. Then the cost is reconciled. */
 async function finish(run: RotationRun, at: AtStored): Promise<Move<"end", RotationEnd>> {
-  const { api, clock, logger, reference } = run;
+  const { api, clock, logger, endpoint } = run;
   const { newKey } = at;
-  const fields = { endpoint: reference, key: newKey };
+  const fields = { endpoint, key: newKey };
   const newKeyUse = await watchNewKey(api, at, run);
   logger.info({ ...fields, newKeyUse }, "Looked for deliveries with the new key.");
   const reconciled = await reconcileCost(run);
   return {
-    change: undefined,
+    nextStep: undefined,
     keys: ({ keys }) => ({ keys: withoutEndedKeys(keys, clock.now()) }),
     isMade: (now) => now.change === undefined && hasKey(now, newKey),
     whenWritten({ keys }) {
@@ -202,9 +204,9 @@ function callWithFreshIdempotencyKey(
   whenWritten?: () => never,
 ): Move<"call"> {
   const nowMs = run.clock.now();
-  const change: AtCall = { ...begunOf({ ...begun, ...freshIdempotencyKey(nowMs) }), step: "call" };
-  run.idempotencyKeysMade.add(change.idempotencyKey);
-  return { change, keys: holdingOff(nowMs), ...(whenWritten && { whenWritten }) };
+  const nextStep: AtCall = { ...begunOf({ ...begun, ...freshIdempotencyKey(nowMs) }), step: "call" };
+  run.idempotencyKeysMade.add(nextStep.idempotencyKey);
+  return { nextStep, keys: holdingOff(nowMs), ...(whenWritten && { whenWritten }) };
 }
 
 /** The step that has the new secret: stored as a key, or kept as it is if receivers could not read it. The service may not show it again. */
@@ -214,14 +216,14 @@ function withSecret(
   { secret, rotatedAt }: Pick<AtForm, "secret" | "rotatedAt">,
   record: KeyRecord,
 ): Move<"form" | "stored"> {
-  const { clock, logger, reference, overlapMs, secretForm, isOnly } = run;
+  const { clock, logger, endpoint, overlapMs, secretForm, isOnly } = run;
   const nowMs = clock.now();
-  const isFinishedElsewhere = (now: KeyRecord) => hasGotKey(now, record, reference);
+  const isFinishedElsewhere = (now: KeyRecord) => hasGotKey(now, record, endpoint);
   const key = storedSecret(secret, secretForm, record);
   if (key === undefined) {
-    const change: AtForm = { ...begunOf(at), step: "form", secret, rotatedAt };
+    const nextStep: AtForm = { ...begunOf(at), step: "form", secret, rotatedAt };
     return {
-      change,
+      nextStep,
       keys: holdingOff(nowMs),
       secret: { isFinishedElsewhere },
       whenWritten() {
@@ -230,8 +232,8 @@ function withSecret(
     };
   }
   const endMs = nowMs + overlapMs;
-  const owner = ownerIn(record, reference, isOnly, nowMs);
-  const change: AtStored = {
+  const owner = ownerIn(record, endpoint, isOnly, nowMs);
+  const nextStep: AtStored = {
     ...begunOf(at),
     rotatedAt,
     step: "stored",
@@ -240,14 +242,13 @@ function withSecret(
     oldKeysEndAt: new Date(endMs).toISOString(),
   };
   return {
-    change,
+    nextStep,
     keys: ({ keys }) => ({
-      keys: withKey(endKeys(keys, owner, endMs), key, reference),
+      keys: withKey(endKeys(keys, owner, endMs), key, endpoint),
       rotatingUntil: arrivalUntil(nowMs),
     }),
     secret: { isFinishedElsewhere },
-    whenWritten: () =>
-      void logger.info({ endpoint: reference, key: change.newKey }, "The new key is stored."),
+    whenWritten: () => void logger.info({ endpoint, key: nextStep.newKey }, "The new key is stored."),
   };
 }
 

@@ -118,21 +118,49 @@ describe("a reconciler", () => {
     await ended;
   });
 
-  it("takes the place of a pass that was killed, once a lease has passed", async () => {
+  it("takes the place of a pass that was killed, once its lease has passed", async () => {
     const state = memoryState();
     const { api, endpoint } = servedListing(() => []);
-    const write: typeof state.write = async (name, value, version) =>
-      (value as { runner: unknown }).runner === null
-        ? new Promise(() => {})
-        : state.write(name, value, version);
-    void reconcile(api, endpoint, knownInbox(), {
-      state: { ...state, write },
-      since: new Date(startMs),
-      leaseMs: 2 ** 31 - 1,
-    });
+    const { killed } = killedAfterClaim(state);
+    void reconcile(api, endpoint, knownInbox(), { state: killed, since: new Date(startMs), leaseMs: 60 });
     await expect.poll(() => observedRunner(state)).not.toBeNull();
-    const { inbox } = running({ state }, () => [made({ id: "late", occurredMs: startMs })]);
+    const { inbox } = running({ state, leaseMs: 2 ** 31 - 1 }, () => [
+      made({ id: "late", occurredMs: startMs }),
+    ]);
     await expect.poll(() => [...inbox.ids]).toEqual(["late"]);
+  });
+
+  it("does not take a pass with a longer lease for dead, though it writes nothing for a whole lease of the other process", async () => {
+    const state = memoryState();
+    const { api, endpoint } = servedListing(() => [made({ occurredMs: startMs })]);
+    const inbox = knownInbox();
+    const { held, release } = heldUp(inbox);
+    const since = new Date(startMs);
+    const first = reconcile(api, endpoint, held, { state, since, leaseMs: 3000 }); // its first heartbeat is after a second
+    await expect.poll(() => observedRunner(state)).not.toBeNull();
+    await expect(reconcile(api, endpoint, inbox, { state, since, leaseMs: 60 })).rejects.toMatchObject({
+      code: "reconcile_in_use",
+    });
+    release();
+    expect(await first).toMatchObject({ interrupted: false });
+  });
+
+  it("takes the place of a killed pass of an earlier version, whose state has no lease", async () => {
+    const state = memoryState();
+    const { api, endpoint } = servedListing(() => []);
+    const inbox = knownInbox();
+    await reconcile(api, endpoint, inbox, { state, since: new Date(startMs) });
+    const { name, value, version } = await state.first();
+    await state.write(name, { ...(value as object), runner: "5f3c7d0e" }, version);
+    const waits: unknown[] = [];
+    const stop = new AbortController();
+    const info = (fields: object) => {
+      if ("leaseMs" in fields) waits.push(fields.leaseMs);
+      stop.abort();
+    };
+    const logger = { ...silentLogger, info };
+    await reconcile(api, endpoint, inbox, { state, since: new Date(startMs), signal: stop.signal, logger });
+    expect(waits).toEqual([30_000]);
   });
 
   it("stops a pass whose place another process took, and leaves the watermark to that one", async () => {
@@ -141,10 +169,12 @@ describe("a reconciler", () => {
     const inbox = knownInbox();
     const since = new Date(startMs);
     const { held, release } = heldUp(inbox);
-    const late = reconcile(api, endpoint, held, { state, since, leaseMs: 2 ** 31 - 1 });
+    const { killed, revive } = killedAfterClaim(state);
+    const late = reconcile(api, endpoint, held, { state: killed, since, leaseMs: 60 });
     const failure = expect(late).rejects.toMatchObject({ code: "reconcile_in_use" });
     await expect.poll(() => observedRunner(state)).not.toBeNull();
     const report = await reconcile(api, endpoint, inbox, { state, since, leaseMs: 60 });
+    revive();
     release();
     await failure;
     expect((await stateOf(state)).mark).toBe(report.mark);
@@ -240,16 +270,18 @@ describe("a reconciler", () => {
           throw new Error("never");
         }),
     };
-    running({ state }, () => [made({ occurredMs: startMs })], slow as never);
+    const leaseMs = 6000; // not taken for dead on a busy machine
+    running({ state, leaseMs }, () => [made({ occurredMs: startMs })], slow as never);
+    onTestFinished(release.resolve);
     await expect
-      .poll(async () => ((await state.only()) as { runner?: string } | undefined)?.runner)
+      .poll(async () => ((await state.only()) as { runner?: object } | undefined)?.runner)
       .toBeTruthy();
-    running({ state, logger }, () => [made({ occurredMs: startMs })]);
+    const clock = { now: () => startMs }; // a later date would be a warning of its own
+    running({ state, leaseMs, logger, clock }, () => [made({ occurredMs: startMs })]);
     await expect.poll(() => warnings.length).toBe(1);
     expect(warnings).toEqual([
       expect.objectContaining({ endpoint: expect.any(String), run: expect.any(String) }),
     ]);
-    release.resolve();
   });
 
   it("rejects for a mistake in the set-up", async () => {
@@ -277,7 +309,19 @@ function heldUp(inbox: KnownInbox) {
   return { held: { ...inbox, put }, release: resolve };
 }
 
+/** The state, which stores nothing after the claim of a pass before the pass is revived. */
+function killedAfterClaim(state: ReturnType<typeof memoryState>) {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let isClaimed = false;
+  const write: typeof state.write = async (name, value, version) => {
+    if (isClaimed) await promise;
+    isClaimed = true;
+    return state.write(name, value, version);
+  };
+  return { killed: { ...state, write }, revive: resolve };
+}
+
 const stateOf = async (state: ReturnType<typeof memoryState>) =>
-  (await state.only()) as { mark: string; runner: string | null };
+  (await state.only()) as { mark: string; runner: { run: string } | null };
 const observedRunner = async (state: ReturnType<typeof memoryState>) =>
   (await stateOf(state))?.runner ?? null;

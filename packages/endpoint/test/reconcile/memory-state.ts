@@ -4,6 +4,8 @@ import type { InboxEntry, InboxWriter, PutResult, StateStore, StoredState } from
 export function memoryState(): StateStore & {
   /** The value of its only state. */
   only(): Promise<unknown>;
+  /** Its first state, to be written again. */
+  first(): Promise<StoredState & { readonly name: string }>;
 } {
   const states = new Map<string, StoredState>();
   let writes = 0;
@@ -17,6 +19,10 @@ export function memoryState(): StateStore & {
       return true;
     },
     async close() {},
+    async first() {
+      const [name, stored] = [...states][0] as [string, StoredState];
+      return { name, ...structuredClone(stored) };
+    },
     only: async () => structuredClone([...states.values()].at(0)?.value),
   };
 }

@@ -1,8 +1,9 @@
 import type { ServerResponse } from "node:http";
+import type { KeyStore } from "@esim-webhooks/core";
 import { silentLogger } from "@esim-webhooks/core/kit";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { answerEndlessly, listen } from "../../../../test/listen.ts";
-import { checkReceivers } from "../../src/rotate/check-receivers.ts";
+import { checkReceivers, holdOffAndCheck } from "../../src/rotate/check-receivers.ts";
 import { fastClock } from "../fast-clock.ts";
 
 it.each([
@@ -39,5 +40,28 @@ it("reads the beginning of an endless answer, which is not that of a receiver", 
     signal: new AbortController().signal,
     logger: { ...silentLogger, warn },
   });
-  expect(warn).toHaveBeenCalledWith({ answers: Array(5).fill(200) }, expect.stringMatching(/^Nothing shows/));
+  expect(warn).toHaveBeenCalledWith(
+    { answers: Array(5).fill(200) },
+    expect.stringMatching(/^Nothing shows that all receivers .* not every post/),
+  );
+});
+
+it("says that the keys were changed during the check, not that a rotation is gone which never began", async () => {
+  const server = await listen(
+    (_, response) => void response.writeHead(404).end(),
+    "/webhooks",
+    async () => {},
+  );
+  onTestFinished(() => server.close());
+  const records = [{ keys: [], change: { kind: "ensure" } }, { keys: [] }];
+  const keyStore = {
+    read: async () => ({ record: records.shift(), version: "1" }),
+  } as unknown as KeyStore;
+  const settings = { clock: fastClock(), signal: new AbortController().signal, logger: silentLogger };
+  await expect(holdOffAndCheck(keyStore, server.url, settings)).rejects.toMatchObject({
+    code: "change_under_way",
+    problem: expect.stringMatching(
+      /^Another process has changed the keys while the receivers were checked\./,
+    ),
+  });
 });

@@ -894,7 +894,7 @@ describe.concurrent("receivers that are not ready", () => {
     const logger = lines();
     await rotateSecret(world.api, reference, world.keys, { clock: fastClock(), logger });
     expect(logger.all).toContainEqual(
-      expect.stringContaining("Nothing shows that receivers read the key store"),
+      expect.stringContaining("Nothing shows that all receivers read the key store"),
     );
   });
 

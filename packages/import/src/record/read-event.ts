@@ -2,22 +2,27 @@ import { type Catalog, type Issue, type Logger, type Parsed, WebhookError } from
 import { eventOf } from "@esim-webhooks/core/kit";
 import type { DumpedEvent } from "./dumped-event.ts";
 
+/** What the catalog says of an event. `threw`: its schema threw, so a handler cannot run, and the event can be tried again. */
+export type ReadEvent =
+  | Parsed<Record<string, unknown>>
+  | { readonly kind: "threw"; readonly type: string | null; readonly event: null };
+
 /**
- * Checks dumped events against the catalog. An event whose schema throws counts as invalid, and the import continues.
+ * Checks dumped events against the catalog. An event whose schema throws is `threw`, and the import continues.
  * Throws `async_schema` for a schema that is asynchronous.
  */
 export function createEventReader(
   catalog: Catalog<unknown>,
   logger: Logger,
-): (event: DumpedEvent) => Parsed<Record<string, unknown>> {
+): (event: DumpedEvent) => ReadEvent {
   return (event) => {
     try {
       return catalog.check(eventOf(event.id, event.payload)) as Parsed<Record<string, unknown>>;
     } catch (err) {
       if (WebhookError.is(err)) throw err;
       const { id, type } = event;
-      logger.error({ err, id, type }, "A schema threw: the event counts as invalid.");
-      return { kind: "invalid", type, event: null, issues: [{ path: "", message: "its schema threw" }] };
+      logger.error({ err, id, type }, "The schema of the event threw.");
+      return { kind: "threw", type, event: null };
     }
   };
 }

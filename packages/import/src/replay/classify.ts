@@ -2,11 +2,11 @@ import type { Position, RawRecord } from "../dump/record.ts";
 import type { DumpedEvent } from "../record/dumped-event.ts";
 import type { RecordFault } from "../record/fields.ts";
 import { createFilter, type ImportFilter } from "../record/filter.ts";
-import { createProver, type ProofSettings, type Prover } from "../record/proof.ts";
 import type { Mapping } from "../record/record-reader.ts";
 import { createRecordReader, type RecordReader } from "../record/record-reader.ts";
+import { createTrustCheck, type TrustCheck, type TrustSettings } from "../record/trust.ts";
 import { rejectLine } from "./journal.ts";
-import type { ProvenEvent, Sink, Verdict } from "./sink.ts";
+import type { AcceptedEvent, Sink, Verdict } from "./sink.ts";
 
 /** A record whose fate is known, or with the item for the sink, whose verdict is still to come. */
 export type Classified<Item> = Judged | Undecided<Item>;
@@ -39,10 +39,10 @@ interface Undecided<Item> extends Facts {
 export interface Checks {
   readonly readRecord: RecordReader;
   readonly passes: (event: DumpedEvent) => boolean;
-  readonly prove: Prover;
+  readonly verifyOrTrust: TrustCheck;
 }
 
-export interface CheckSettings extends ImportFilter, ProofSettings {
+export interface CheckSettings extends ImportFilter, TrustSettings {
   readonly mapping?: Mapping | undefined;
   readonly maxDepth: number;
 }
@@ -51,7 +51,7 @@ export function createChecks(settings: CheckSettings): Checks {
   return {
     readRecord: createRecordReader(settings.mapping, settings.maxDepth),
     passes: createFilter(settings),
-    prove: createProver(settings),
+    verifyOrTrust: createTrustCheck(settings),
   };
 }
 
@@ -65,7 +65,7 @@ const noEvent = { type: null, occurredMs: Number.NaN } as const;
  * @param keepsRejects whether conflicts, invalid and rejected records are written down
  */
 export function createClassifier<Item>(
-  { readRecord, passes, prove }: Checks,
+  { readRecord, passes, verifyOrTrust }: Checks,
   sink: Sink<Item>,
   keepsRejects: boolean,
 ): (raw: RawRecord) => Classified<Item> {
@@ -90,11 +90,11 @@ export function createClassifier<Item>(
     const { id, type, occurredMs } = event;
     const status = statusOf(event);
     if (!passes(event)) return { ...filteredOut, position, id, type, occurredMs, status };
-    const proof = prove(event);
-    if (proof !== null && "code" in proof) {
-      return refused(raw, event, { fate: "rejected", code: proof.code, reason: proof.reason });
+    const checked = verifyOrTrust(event);
+    if (checked !== null && "code" in checked) {
+      return refused(raw, event, { fate: "rejected", code: checked.code, reason: checked.reason });
     }
-    const prepared = sink.prepare(proven(event, proof?.body ?? null));
+    const prepared = sink.prepare(acceptedEvent(event, checked?.body ?? null));
     if ("fate" in prepared) return refused(raw, event, prepared);
     return { position, id, type, occurredMs, status, ...prepared, raw: keepsRaw ? raw : undefined };
   };
@@ -109,7 +109,7 @@ function invalid({ fault: code, reason }: RecordFault): Verdict {
   return { fate: "invalid", code, reason };
 }
 
-function proven(event: DumpedEvent, body: Uint8Array | null): ProvenEvent {
+function acceptedEvent(event: DumpedEvent, body: Uint8Array | null): AcceptedEvent {
   const { id, occurredMs, delivery, request } = event;
   // the payload was read from the likeliest bytes; if other bytes were signed, those are not an envelope
   const isOfBody = body === null || body === request?.bodies[0];
@@ -121,12 +121,12 @@ function proven(event: DumpedEvent, body: Uint8Array | null): ProvenEvent {
  * Reads when a record's event occurred; -Infinity without an event or a valid timestamp. Throws `unsigned_dump` as the
  * classifier does, so that the error comes before the dump is sorted.
  */
-export function createTimeReader({ readRecord, passes, prove }: Checks): (raw: RawRecord) => number {
+export function createTimeReader({ readRecord, passes, verifyOrTrust }: Checks): (raw: RawRecord) => number {
   return (raw) => {
     if ("fault" in raw) return Number.NEGATIVE_INFINITY;
     const event = readRecord(raw.value);
     if ("fault" in event) return Number.NEGATIVE_INFINITY;
-    if (!event.request?.isSigned && passes(event)) prove(event);
+    if (!event.request?.isSigned && passes(event)) verifyOrTrust(event);
     return Number.isNaN(event.occurredMs) ? Number.NEGATIVE_INFINITY : event.occurredMs;
   };
 }

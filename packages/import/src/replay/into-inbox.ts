@@ -1,7 +1,6 @@
 import {
   type InboxEntry,
   type InboxWriter,
-  type Parsed,
   type PutResult,
   type Rerunnable,
   WebhookError,
@@ -9,11 +8,12 @@ import {
 import { hasRole, inboxEntry, putEntries } from "@esim-webhooks/core/kit";
 import { provenanceOf } from "../record/delivery-record.ts";
 import type { DumpedEvent } from "../record/dumped-event.ts";
+import type { ReadEvent } from "../record/read-event.ts";
 import type { ReplaySettings } from "./replay-options.ts";
-import type { ProvenEvent, Sink, Verdict } from "./sink.ts";
+import type { AcceptedEvent, Sink, Verdict } from "./sink.ts";
 
 export interface IntoInbox extends Pick<ReplaySettings, "source" | "force" | "clock" | "logger"> {
-  readonly readEvent: (event: DumpedEvent) => Parsed<Record<string, unknown>>;
+  readonly readEvent: (event: DumpedEvent) => ReadEvent;
 }
 
 const verdicts: Readonly<Record<PutResult, Verdict>> = {
@@ -31,7 +31,7 @@ export function intoInbox(
   const { source, force, clock, logger, readEvent } = options;
   const rerun = force ? rerunOf(inbox) : undefined;
 
-  function entryOf(dumped: ProvenEvent, run: string): InboxEntry {
+  function entryOf(dumped: AcceptedEvent, run: string): InboxEntry {
     const { id, payload, body, delivery, request } = dumped;
     return inboxEntry(readEvent(dumped), {
       source,

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { crc32 } from "node:zlib";
-import { type EventKey, type EventOutcome, type Processor, WebhookError } from "@esim-webhooks/core";
-import { eventOf, startDeadline } from "@esim-webhooks/core/kit";
+import type { EventKey, EventOutcome, Processor } from "@esim-webhooks/core";
+import { createDeadline, eventOf } from "@esim-webhooks/core/kit";
 import { describePaths } from "../record/read-event.ts";
 import { rerunStore } from "./rerun-store.ts";
-import type { ProvenEvent, Sink, SinkSettings, Verdict } from "./sink.ts";
+import type { AcceptedEvent, Sink, SinkSettings, Verdict } from "./sink.ts";
 
 export type IntoProcessor = Pick<
   SinkSettings,
@@ -18,7 +18,7 @@ const marginMs = 100;
 export function intoProcessor(
   processor: Processor<unknown>,
   options: IntoProcessor,
-): (run: string) => Sink<ProvenEvent> {
+): (run: string) => Sink<AcceptedEvent> {
   return (run) => {
     const noteInInbox = createInboxNotes(options, run);
     const again = new Set<string>(); // ids of done events that are running again
@@ -26,16 +26,16 @@ export function intoProcessor(
     const into = options.force
       ? processor.withStore((store) => rerunStore(store, { run, onRerun }))
       : processor;
-    const processEvent = oneAtATime(createProcess(into, options, run));
+    const processEvent = oneAtATime(createProcessEvent(into, options, run));
 
-    async function verdictOn(event: ProvenEvent): Promise<Verdict> {
+    async function handle(event: AcceptedEvent): Promise<Verdict> {
       const outcome = await processEvent(event);
       const isForced = again.delete(event.id) && hasSucceeded(outcome);
       const fields = { id: event.id, type: event.type, source: options.source, run };
       if (isForced) options.logger.info(fields, "A done event is run again.");
       if (outcome.code === "busy" && outcome.inInbox) noteInInbox(event, outcome.inInbox);
       if (outcome.code === "failed")
-        options.logger.error({ ...fields, err: outcome.error }, "The handler failed.");
+        options.logger.error({ ...fields, err: outcome.error }, "The handler failed, or the schema threw.");
       return verdictOf(outcome, isForced);
     }
 
@@ -44,19 +44,23 @@ export function intoProcessor(
       atOnce: options.concurrency,
       mayRefuse: true,
       prepare: (item) => ({ item, bytes: 0 }),
-      take: (events) => Promise.all(events.map(verdictOn)),
+      take: (events) => Promise.all(events.map(handle)),
     };
   };
 }
 
-type Process = (event: ProvenEvent) => Promise<EventOutcome>;
+type ProcessEvent = (event: AcceptedEvent) => Promise<EventOutcome>;
 
-function createProcess(processor: Processor<unknown>, options: IntoProcessor, run: string): Process {
+function createProcessEvent(
+  processor: Processor<unknown>,
+  options: IntoProcessor,
+  run: string,
+): ProcessEvent {
   const { source, clock, logger, signal, deadlineMs } = options;
 
-  async function process(event: ProvenEvent): Promise<EventOutcome> {
+  async function processOnce(event: AcceptedEvent): Promise<EventOutcome> {
     if (deadlineMs === undefined) return processUntil(event);
-    const deadline = startDeadline(deadlineMs);
+    const deadline = createDeadline(deadlineMs);
     const outcome = await deadline.before(processUntil(event, deadline.signal));
     if (outcome !== undefined) return outcome;
     const { id, type } = event;
@@ -67,25 +71,20 @@ function createProcess(processor: Processor<unknown>, options: IntoProcessor, ru
     return { code: "deadline_reached" };
   }
 
-  async function processUntil(event: ProvenEvent, stopping?: AbortSignal): Promise<EventOutcome> {
+  async function processUntil(event: AcceptedEvent, stopping?: AbortSignal): Promise<EventOutcome> {
     const receivedAt = event.request?.receivedAt ?? new Date(clock.now());
-    try {
-      return await processor.process(eventOf(event.id, event.payload), {
-        source,
-        receivedAt,
-        replayed: true,
-        ...(stopping && { signal: stopping }),
-        ...(event.body !== null && { fingerprint: crc32(event.body) }),
-      });
-    } catch (error) {
-      if (WebhookError.is(error)) throw error; // async_schema: every other event would fail too
-      return { code: "failed", error };
-    }
+    return processor.process(eventOf(event.id, event.payload), {
+      source,
+      receivedAt,
+      replayed: true,
+      ...(stopping && { signal: stopping }),
+      ...(event.body !== null && { fingerprint: crc32(event.body) }),
+    });
   }
 
   // the claim of a killed process, such as the previous run, lasts until its lease ends
   return async (event) => {
-    const outcome = await process(event);
+    const outcome = await processOnce(event);
     if (outcome.code !== "busy" || outcome.inInbox) return outcome;
     const { id, type } = event;
     const { retryAfterMs } = outcome;
@@ -94,7 +93,7 @@ function createProcess(processor: Processor<unknown>, options: IntoProcessor, ru
       "Another process has claimed this id: this record waits for the claim to end.",
     );
     await pause(retryAfterMs + marginMs, undefined, { signal });
-    return process(event);
+    return processOnce(event);
   };
 }
 
@@ -104,7 +103,7 @@ type InInbox = NonNullable<Extract<EventOutcome, { code: "busy" }>["inInbox"]>;
 function createInboxNotes(
   { source, logger }: IntoProcessor,
   run: string,
-): (event: ProvenEvent, where: InInbox) => void {
+): (event: AcceptedEvent, where: InInbox) => void {
   const noted = new Set<InInbox>();
   return ({ id, type }, where) => {
     if (noted.has(where)) return;
@@ -125,11 +124,11 @@ function createInboxNotes(
 }
 
 /** Processes records with the same id one after the other: the second is then a duplicate, not busy. */
-function oneAtATime(process: Process): Process {
+function oneAtATime(processEvent: ProcessEvent): ProcessEvent {
   const running = new Map<string, Promise<unknown>>();
   return async (event) => {
     while (running.has(event.id)) await running.get(event.id);
-    const outcome = process(event);
+    const outcome = processEvent(event);
     running.set(
       event.id,
       outcome.catch(() => {}),
@@ -164,7 +163,7 @@ function verdictOf(outcome: EventOutcome, isForced: boolean): Verdict {
     case "invalid":
       return { fate: "invalid", code, reason: describePaths(outcome.issues) };
     case "failed":
-      return { fate: "rejected", code, reason: "its handler failed" };
+      return { fate: "rejected", code, reason: "its handler failed, or its schema threw" };
     case "retry_later":
       return { fate: "rejected", code, reason: "its handler asked for a later retry" };
     case "busy":
@@ -173,7 +172,7 @@ function verdictOf(outcome: EventOutcome, isForced: boolean): Verdict {
     case "deadline_reached":
       return { fate: "rejected", code, reason: "it was stopped before its handler ended" };
     case "lease_lost":
-      return { fate: "rejected", code, reason: "another process claimed its id while its handler ran" };
+      return { fate: "rejected", code, reason: "its claim ended before its handler had finished" };
     case "store_unavailable":
       throw outcome.error;
   }

@@ -18,8 +18,8 @@ export interface Ledger {
   readonly rejected: number;
 }
 
-/** The times of the oldest and the newest event that was not filtered. Date-times in UTC. */
-export interface Span {
+/** A period of time. Date-times in UTC. */
+export interface Period {
   readonly from: string;
   readonly to: string;
 }
@@ -31,7 +31,8 @@ export interface ReplayCounts {
   readonly forced: number;
   /** Event type → ledger. `"(none)"`: records without a type; `"(other)"`: types beyond the first 1,000. */
   readonly types: Readonly<Record<string, Ledger>>;
-  readonly span: Span | null;
+  /** From the oldest to the newest event that was not filtered; null if there is none. */
+  readonly span: Period | null;
 }
 
 export interface Counter {

@@ -1,6 +1,6 @@
 import type { Channel } from "node:diagnostics_channel";
 import { type Logger, WebhookError } from "@esim-webhooks/core";
-import { createNotice, listenTo } from "@esim-webhooks/core/kit";
+import { createNotice, createProgressNotice, listenTo } from "@esim-webhooks/core/kit";
 import type { Ledger } from "./ledger.ts";
 
 /**
@@ -47,8 +47,6 @@ export function observeImports(listener: (message: ImportMessage) => void): () =
   );
 }
 
-const everyMs = 100;
-
 type Ending = Exclude<ImportMessage["outcome"], "running" | "failed">;
 
 /** Reports to the listener and to the channel. */
@@ -73,26 +71,20 @@ export interface ProgressOptions {
 
 /** Reports the progress of an import or a replay. */
 export function createProgress({ source, logger, onProgress, ...now }: ProgressOptions): Progress {
-  const startedAt = performance.now();
-  let nextAt = 0;
-  let isListening = onProgress !== undefined;
-
-  function publish(ending: Pick<ImportMessage, "outcome" | "error">): void {
-    if (!importNotice.hasSubscribers) return;
+  const notice = createProgressNotice<ImportMessage>(importNotice, () => {
     const ledger = now.total();
-    importNotice.publish({
+    return {
       run: now.run(),
       source,
-      ...ending,
-      durationMs: performance.now() - startedAt,
       ...(now.bytesRead && { bytesRead: now.bytesRead() }),
       records: ledger.read,
       ledger,
-    });
-  }
+    };
+  });
+  let isListening = onProgress !== undefined;
 
   function reportNow(outcome: "running" | Ending): void {
-    publish({ outcome });
+    notice.publish({ outcome });
     try {
       if (isListening) onProgress?.();
     } catch (err) {
@@ -103,11 +95,9 @@ export function createProgress({ source, logger, onProgress, ...now }: ProgressO
 
   return {
     report() {
-      if (!(isListening || importNotice.hasSubscribers) || performance.now() < nextAt) return;
-      nextAt = performance.now() + everyMs;
-      reportNow("running");
+      if ((isListening || importNotice.hasSubscribers) && notice.isDue()) reportNow("running");
     },
     end: reportNow,
-    fail: (error) => publish({ outcome: "failed", error }),
+    fail: (error) => notice.publish({ outcome: "failed", error }),
   };
 }

@@ -72,8 +72,8 @@ export async function replayRecords<Data = EsimEvents, Tx = unknown>(
   const progress = createProgress({ source, logger, run: () => run, total: ledger.total });
   let interrupted = false;
   try {
-    const untilThen = withoutTooDeep(untilAborted(records, signal));
-    await replay(oldestFirst ? sortOldestFirst(untilThen, createTimeReader(checks)) : untilThen, {
+    const readable = withoutTooDeep(untilAborted(records, signal));
+    await replay(oldestFirst ? sortOldestFirst(readable, createTimeReader(checks)) : readable, {
       checks,
       openSink,
       journal,
@@ -96,11 +96,12 @@ export async function replayRecords<Data = EsimEvents, Tx = unknown>(
 function withoutTooDeep(batches: AsyncIterable<readonly RawRecord[]>): AsyncGenerator<readonly RawRecord[]> {
   return readBatches(batches, async (next) => {
     const { done, value } = await next();
-    return done ? { done, value } : { value: (value as readonly RawRecord[]).map(shallow) };
+    return done ? { done, value } : { value: (value as readonly RawRecord[]).map(faultIfTooDeep) };
   });
 }
 
-function shallow(raw: RawRecord): RawRecord {
+/** The record, or a fault in its place if it is nested too deeply. */
+function faultIfTooDeep(raw: RawRecord): RawRecord {
   if ("fault" in raw || !isDeeper(raw.value, deepest)) return raw;
   const { position, value } = raw;
   const id = isObject(value) ? value["eventId"] : undefined;

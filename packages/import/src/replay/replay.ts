@@ -1,4 +1,4 @@
-import { setImmediate as nextTick } from "node:timers/promises";
+import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { WebhookError } from "@esim-webhooks/core";
 import type { RawRecord } from "../dump/record.ts";
 import { flushingWhenLate } from "./batch-stream.ts";
@@ -35,7 +35,7 @@ export async function replay(
   { checks, openSink, journal, ledger, signal, onProgress }: Replay,
 ): Promise<void> {
   const sink = await openSink(journal.run).catch((error: unknown) => {
-    throw stopped(error);
+    throw stoppingError(error);
   });
   const classify = createClassifier(checks, sink, journal.reject !== undefined);
   const gathered = createBatchBuilder(sink.batchSize);
@@ -46,7 +46,7 @@ export async function replay(
     await journal.begin?.(ledger.report);
     return sink.take(items).catch((error: unknown) => {
       signal?.throwIfAborted(); // an error of an aborted replay does not matter
-      throw stopped(error);
+      throw stoppingError(error);
     });
   }
 
@@ -80,7 +80,7 @@ export async function replay(
     for await (const batch of flushingWhenLate(records, flush, inOrder.failure)) {
       for (const raw of batch) if (gathered.add(classify(raw))) await flush();
       onProgress();
-      await nextTick(); // a source that never waits would otherwise keep what the sink has sent in this process
+      await yieldToEventLoop(); // a source in memory never waits, so what the sink has sent would not leave the process
     }
     await flush();
   } finally {
@@ -131,7 +131,8 @@ function lineOf(record: Classified<unknown>, { code, reason = "" }: Verdict): st
   return raw !== undefined && code !== undefined ? rejectLine(raw, id, code, reason) : "";
 }
 
-function stopped(cause: unknown): WebhookError<string> {
+/** The error with which the replay ends when its target fails. */
+function stoppingError(cause: unknown): WebhookError<string> {
   if (WebhookError.is(cause) && cause.code !== "store_unavailable") return cause;
   return new WebhookError(
     "store_unavailable",

@@ -12,8 +12,8 @@ export interface Verdict {
   readonly isForced?: boolean;
 }
 
-/** An event that is verified, or trusted by the operator. */
-export interface ProvenEvent extends DumpedEvent {
+/** An event whose signature was verified, or that the operator trusts without one. */
+export interface AcceptedEvent extends DumpedEvent {
   /** The signed bytes; null when the body must be rebuilt from the payload. */
   readonly body: Uint8Array | null;
 }
@@ -27,7 +27,7 @@ export interface Sink<Item> {
   /** Whether `take` may return a verdict with a code. */
   readonly mayRefuse: boolean;
   /** Makes an item from an event, or refuses it. Throws for a mistake in the set-up. */
-  prepare(event: ProvenEvent): { readonly item: Item; readonly bytes: number } | Verdict;
+  prepare(event: AcceptedEvent): { readonly item: Item; readonly bytes: number } | Verdict;
   /** Resolves to one verdict per item, in order. Rejects when the replay cannot continue. */
   take(items: readonly Item[]): Promise<readonly Verdict[]>;
 }

@@ -5,18 +5,17 @@ import {
   type Handlers,
   type InboxWriter,
   type Lifecycle,
-  type Parsed,
   type Processor,
   WebhookError,
 } from "@esim-webhooks/core";
 import { isInbox } from "@esim-webhooks/core/kit";
 import type { ImportErrorCode } from "../dump/errors.ts";
 import type { DumpedEvent } from "../record/dumped-event.ts";
-import { createEventReader, describePaths } from "../record/read-event.ts";
+import { createEventReader, describePaths, type ReadEvent } from "../record/read-event.ts";
 import { intoInbox } from "./into-inbox.ts";
 import { intoProcessor } from "./into-processor.ts";
 import { isRerunMark } from "./rerun-store.ts";
-import { type Sink, type SinkOpener, type SinkSettings, stored } from "./sink.ts";
+import { type Sink, type SinkOpener, type SinkSettings, stored, type Verdict } from "./sink.ts";
 
 /** Where events go: an inbox, handlers, or a processor. */
 // NoInfer is not around the union, as in core's Target: editors would complete no event types
@@ -50,15 +49,14 @@ export function openSinkOf(
     : checkedOpen(processor.store, intoProcessor(processor, settings));
 }
 
+const schemaThrew: Verdict = { fate: "rejected", code: "failed", reason: "its schema threw" };
+
 export function kindOf(target: unknown): "inbox" | "inline" {
   return isInbox(target) ? "inbox" : "inline";
 }
 
-/** Counts every event as stored, except those that are invalid for handlers. */
-function dryRunSink(
-  readEvent: (event: DumpedEvent) => Parsed<Record<string, unknown>>,
-  isInline: boolean,
-): Sink<null> {
+/** Counts every event as stored, except those that no handler would get: the schema does not accept them, or throws. */
+function dryRunSink(readEvent: (event: DumpedEvent) => ReadEvent, isInline: boolean): Sink<null> {
   const accepted = { item: null, bytes: 0 };
   return {
     batchSize: 1000,
@@ -66,8 +64,11 @@ function dryRunSink(
     mayRefuse: false,
     prepare(event) {
       const parsed = readEvent(event);
-      if (parsed.kind !== "invalid" || !isInline) return accepted;
-      return { fate: "invalid", code: "invalid", reason: describePaths(parsed.issues) };
+      if (!isInline) return accepted;
+      if (parsed.kind === "threw") return schemaThrew;
+      return parsed.kind === "invalid"
+        ? { fate: "invalid", code: "invalid", reason: describePaths(parsed.issues) }
+        : accepted;
     },
     take: async (items) => items.map(() => stored),
   };

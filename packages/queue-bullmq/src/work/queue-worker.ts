@@ -1,12 +1,12 @@
 import type { Catalog, EsimEvents, Handlers, Logger, Worker } from "@esim-webhooks/core";
 import {
+  createDeadline,
   durationMs,
   monotonicClock,
   type OptionsShape,
   parseOptions,
   processorShape,
   safeLogger,
-  startDeadline,
   type TimeLimitOptions,
   type TimeLimitSettings,
   throttledLog,
@@ -107,10 +107,10 @@ export function createQueueWorker<Data>(
         await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
       const stopReason = new DOMException("The worker is stopping.", "AbortError");
       const paused = Promise.all([worker.pause().catch((error) => worker.emit("error", error)), running]);
-      if ((await startDeadline(shutdownMs).before(paused)) === undefined) {
+      if ((await createDeadline(shutdownMs).before(paused)) === undefined) {
         worker.cancelAllJobs(stopReason as never); // typed as a text, but passed to the signals as it is
         taken.giveBack();
-        await startDeadline(timeoutMs).before(paused);
+        await createDeadline(timeoutMs).before(paused);
       }
       await worker.close(true); // without force, it waits for a Redis that is down, and its timers keep the process
       connection.disconnect();

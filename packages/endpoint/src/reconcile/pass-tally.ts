@@ -1,23 +1,18 @@
-import type { WebhookDelivery } from "@esim-webhooks/client";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
 import type { RawRecord, RecordVerdict } from "@esim-webhooks/import";
 import type { DeliveriesPage } from "../base/deliveries.ts";
-import { newest, newestMs, occurredAtMs, sentAtMs, servicePlanOf } from "../base/deliveries.ts";
-import type { PassPlan } from "./claim-pass.ts";
+import { newest, newestMs, occurredAtMs, sentAtMs } from "../base/deliveries.ts";
 import { type PassState, shortHash } from "./pass-state.ts";
 import type { ReconcileLedger, Recovered } from "./reconcile-report.ts";
+import { createSelection, mayHold, recordOf, type SelectionOptions } from "./select-deliveries.ts";
 
-export interface ProgressOptions extends PassPlan {
-  /** Whether to recover what is still coming, too. */
-  readonly includeComing: boolean;
+export interface TallyOptions extends Omit<SelectionOptions, "stillFailing"> {
   /** Nothing is known of the target: what was delivered may be there. */
   readonly dryRun: boolean;
-  /** About the time of the service. */
-  readonly nowMs: number;
 }
 
-/** What a pass has seen so far: each delivery of the listing, and what became of it. */
-export interface PassProgress {
+/** What a pass has seen so far: counts of the listed deliveries, and of what became of them. */
+export interface PassTally {
   /** Counts a page, and returns the deliveries to store or handle, as records for `replayRecords`. */
   takePage(page: DeliveriesPage): readonly RawRecord[];
   /** Counts what the target did with a batch of them. */
@@ -43,13 +38,6 @@ export interface PassProgress {
   remembered(isComplete: boolean): Pick<PassState, "ignored" | "failing">;
 }
 
-/**
- * How long after it occurred an event can be coming, and hold the watermark (`PassState.mark`), in ms. The service's last attempt is
- * within 16 hours, though its documentation also says 24. An older event that is still coming is recovered: its endpoint is inactive, for
- * instance. An older event whose handler fails is left to full passes.
- */
-const longestHoldMs = 24 * 60 * 60_000;
-
 /** How many ids a report has of each kind. */
 export const mostIds = 20;
 
@@ -65,8 +53,8 @@ export function isAcknowledgedAndLost({ fate, status }: RecordVerdict): boolean 
   return fate === "stored" && status === "delivered";
 }
 
-export function createProgress(options: ProgressOptions): PassProgress {
-  const { begun, depth, includeComing, dryRun, nowMs } = options;
+export function createPassTally(options: TallyOptions): PassTally {
+  const { initialState, depth, includeComing, dryRun, nowMs } = options;
   const counts = {
     coming: 0,
     outOfRange: 0,
@@ -78,11 +66,12 @@ export function createProgress(options: ProgressOptions): PassProgress {
     rejected: 0,
   };
   let listed = 0;
-  let delivered = 0;
-  const ignoredMs = new Map(Object.entries(begun.ignored));
-  const stillFailing = new Set(depth === "full" ? [] : begun.failing);
+  let acknowledgedAndLost = 0;
+  const ignoredMs = new Map(Object.entries(initialState.ignored));
+  const stillFailing = new Set(depth === "full" ? [] : initialState.failing);
   const failed: string[] = [];
-  const progress = {
+  const whyLeftOut = createSelection({ initialState, depth, includeComing, nowMs, stillFailing });
+  const tally = {
     pages: 0,
     get failing() {
       return stillFailing.size;
@@ -97,22 +86,22 @@ export function createProgress(options: ProgressOptions): PassProgress {
     count,
     ledger,
     recovered: () => ({
-      missed: counts.stored - delivered,
-      acknowledgedAndLost: dryRun ? 0 : delivered,
+      missed: counts.stored - acknowledgedAndLost,
+      acknowledgedAndLost: dryRun ? 0 : acknowledgedAndLost,
     }),
     remembered,
   };
 
   function takePage({ deliveries, end }: DeliveriesPage): readonly RawRecord[] {
-    progress.pages += 1;
-    progress.isWhole = end === "listing";
-    if (Number.isNaN(progress.newestMs)) progress.newestMs = newest(deliveries.map(sentAtMs));
+    tally.pages += 1;
+    tally.isWhole = end === "listing";
+    if (Number.isNaN(tally.newestMs)) tally.newestMs = newest(deliveries.map(sentAtMs));
     const records: RawRecord[] = [];
     for (const delivery of deliveries) {
       listed += 1;
       const shownMs = newestMs(delivery);
-      if (shownMs < progress.oldestMs) progress.oldestMs = shownMs;
-      const why = whyLeftOut(delivery, shownMs);
+      if (shownMs < tally.oldestMs) tally.oldestMs = shownMs;
+      const why = whyLeftOut(delivery);
       if (why === undefined) records.push(recordOf(delivery, listed));
       else counts[why] += 1;
       if (why === "coming") hold(occurredAtMs(delivery), dateTimeMs(delivery.nextRetryAt));
@@ -121,51 +110,17 @@ export function createProgress(options: ProgressOptions): PassProgress {
     return records;
   }
 
-  function whyLeftOut(delivery: WebhookDelivery, shownMs: number): keyof typeof counts | undefined {
-    if (shownMs < begun.since) return "outOfRange";
-    if (!includeComing && isComing(delivery)) return "coming";
-    if (wasIgnored(delivery)) return "filtered";
-    return isNotTriedNow(delivery) ? "rejected" : undefined;
-  }
-
-  // an event without a valid timestamp is invalid whenever it arrives, and nothing shows for how long it has been coming
-  function isComing(delivery: WebhookDelivery): boolean {
-    return servicePlanOf(delivery) === "coming" && mayHold(occurredAtMs(delivery));
-  }
-
-  /** Whether it was acknowledged when its type had no handler. An event that did not arrive was not ignored. */
-  function wasIgnored(delivery: WebhookDelivery): boolean {
-    const { eventType } = delivery;
-    if (eventType === null || servicePlanOf(delivery) !== "delivered") return false;
-    const untilMs = begun.ignored[shortHash(eventType)];
-    return untilMs !== undefined && occurredAtMs(delivery) <= untilMs;
-  }
-
-  /** Failed handlers run again in passes to the watermark while the event holds it, and in full passes. */
-  function isNotTriedNow(delivery: WebhookDelivery): boolean {
-    if (stillFailing.size === 0 || depth === "full" || delivery.eventId === null) return false;
-    const isTried = depth === "watermark" && mayHold(occurredAtMs(delivery));
-    return !isTried && stillFailing.has(shortHash(delivery.eventId));
-  }
-
-  function mayHold(occurredMs: number): boolean {
-    return occurredMs >= nowMs - longestHoldMs;
-  }
-
   function hold(occurredMs: number, nextAttemptMs = nowMs): void {
-    if (!mayHold(occurredMs)) return;
-    progress.heldMs = Math.min(progress.heldMs, occurredMs);
-    progress.nextAttemptMs = Math.min(
-      progress.nextAttemptMs,
-      Number.isNaN(nextAttemptMs) ? nowMs : nextAttemptMs,
-    );
+    if (!mayHold(occurredMs, nowMs)) return;
+    tally.heldMs = Math.min(tally.heldMs, occurredMs);
+    tally.nextAttemptMs = Math.min(tally.nextAttemptMs, Number.isNaN(nextAttemptMs) ? nowMs : nextAttemptMs);
   }
 
   function count(verdicts: readonly RecordVerdict[]): void {
     for (const verdict of verdicts) {
       const { fate, id, occurredMs } = verdict;
       counts[fate] += 1;
-      if (isAcknowledgedAndLost(verdict)) delivered += 1;
+      if (isAcknowledgedAndLost(verdict)) acknowledgedAndLost += 1;
       if (fate === "filtered") noteIgnored(verdict);
       if (fate === "rejected") {
         hold(occurredMs);
@@ -195,7 +150,7 @@ export function createProgress(options: ProgressOptions): PassProgress {
   }
 
   function remembered(isComplete: boolean): Pick<PassState, "ignored" | "failing"> {
-    const unseen = depth === "full" && !isComplete ? begun.failing : [];
+    const unseen = depth === "full" && !isComplete ? initialState.failing : [];
     const latestTypes = [...ignoredMs].sort(([, one], [, other]) => one - other).slice(-mostTypes);
     return {
       ignored: Object.fromEntries(latestTypes),
@@ -203,28 +158,5 @@ export function createProgress(options: ProgressOptions): PassProgress {
     };
   }
 
-  return progress;
-}
-
-/**
- * A delivery as a record, with the number of its place. It has only the fields that the documentation of the listing names: the
- * import would take others for those of a captured request. The answer of the endpoint is left out.
- */
-function recordOf(delivery: WebhookDelivery, record: number): RawRecord {
-  const { eventId, eventType, payload, status, attemptNumber, httpStatus, nextRetryAt, sentAt, deliveredAt } =
-    delivery;
-  return {
-    position: { record },
-    value: {
-      eventId,
-      eventType,
-      payload,
-      status,
-      attemptNumber,
-      httpStatus,
-      nextRetryAt,
-      sentAt,
-      deliveredAt,
-    },
-  };
+  return tally;
 }

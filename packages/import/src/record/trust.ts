@@ -10,7 +10,7 @@ import {
 import type { ImportErrorCode } from "../dump/errors.ts";
 import type { DumpedEvent, ReceivedRequest } from "./dumped-event.ts";
 
-export interface ProofSettings {
+export interface TrustSettings {
   readonly secret?: Secrets | undefined;
   readonly toleranceSeconds: ToleranceSeconds;
   readonly trustUnsigned: boolean;
@@ -21,21 +21,21 @@ export interface ProofSettings {
  * throws `unsigned_dump` unless the operator trusts unsigned records, and else returns the captured bytes, or null if the
  * body must be rebuilt.
  */
-export type Prover = (event: DumpedEvent) => { readonly body: Uint8Array } | Refusal | null;
+export type TrustCheck = (event: DumpedEvent) => { readonly body: Uint8Array } | Refusal | null;
 
-export function createProver({ secret, toleranceSeconds, trustUnsigned }: ProofSettings): Prover {
+export function createTrustCheck({ secret, toleranceSeconds, trustUnsigned }: TrustSettings): TrustCheck {
   let keyring: Keyring | undefined;
   return ({ request }) => {
     if (request?.isSigned) {
       keyring ??= createKeyring(secret); // most dumps need no key
-      return proveRequest(request, keyring, toleranceSeconds);
+      return verifyRequest(request, keyring, toleranceSeconds);
     }
     if (!trustUnsigned) throw unsigned();
     return request !== null && !request.isGuess ? { body: request.bodies[0] } : null;
   };
 }
 
-function proveRequest(
+function verifyRequest(
   { headers, bodies, isGuess, receivedAt }: ReceivedRequest,
   keyring: Keyring,
   toleranceSeconds: ToleranceSeconds,

@@ -1,16 +1,16 @@
 import type { ApiClient } from "@esim-webhooks/client";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
+import type { Period } from "@esim-webhooks/import";
 import { listedMs, newest } from "../base/deliveries.ts";
 import { endpointIn, listEndpoints } from "../base/list-endpoints.ts";
 import { isoOf } from "./pass-state.ts";
-import type { Stretch } from "./reconcile-report.ts";
 
 /** A listed time can be right if it is less than 30 days ahead of our own clock, which may be behind. */
 const mostAheadMs = 30 * 24 * 60 * 60_000;
 
 /**
- * A `since` of 7 days ago is as far back as the listing goes: the command took some time to start, and waited for the rate limit;
- * and two clocks differ.
+ * A first pass with a `since` of 7 days ago lost nothing if the gap is shorter than this, in ms: the command took some time to start and
+ * waited for the rate limit, and two clocks differ.
  */
 const slackMs = 10 * 60_000;
 
@@ -30,7 +30,7 @@ export interface WholeListing {
 }
 
 /** The period that the listing has forgotten, not including the time before the endpoint was created; null if there is none. */
-export async function lostPeriod(listing: WholeListing): Promise<Stretch | null> {
+export async function findForgottenPeriod(listing: WholeListing): Promise<Period | null> {
   const { since, nowMs, newestMs, oldestMs, fromMs } = listing;
   const isPlausible = newestMs <= nowMs + mostAheadMs;
   const endMs = isPlausible ? newest([nowMs, newestMs]) : nowMs;

@@ -1,0 +1,95 @@
+import type { WebhookDelivery } from "@esim-webhooks/client";
+import type { RawRecord } from "@esim-webhooks/import";
+import { newestMs, occurredAtMs, servicePlanOf } from "../base/deliveries.ts";
+import type { PassPlan } from "./claim-pass.ts";
+import { shortHash } from "./pass-state.ts";
+
+export interface SelectionOptions extends PassPlan {
+  /** Whether to recover what is still coming, too. */
+  readonly includeComing: boolean;
+  /** About the time of the service. */
+  readonly nowMs: number;
+  /** The short hashes of events whose handlers failed in earlier passes, without those that have succeeded since. */
+  readonly stillFailing: ReadonlySet<string>;
+}
+
+/**
+ * Why a pass leaves a delivery out, as the ledger counts it:
+ *
+ * - `outOfRange`: all that it shows is older than `since`
+ * - `coming`: the service will send it
+ * - `filtered`: it was acknowledged when its type had no handler
+ * - `rejected`: its handler failed before, and this pass does not try it
+ */
+export type LeftOut = "outOfRange" | "coming" | "filtered" | "rejected";
+
+/**
+ * How long after it occurred an event can be coming, and hold the watermark (`PassState.mark`), in ms. The service's last attempt is
+ * within 16 hours, though its documentation also says 24. An older event that is still coming is recovered: its endpoint is inactive, for
+ * instance. An older event whose handler fails is left to full passes.
+ */
+const longestHoldMs = 24 * 60 * 60_000;
+
+/** Whether an event that is coming or failing is young enough to hold the watermark back. */
+export function mayHold(occurredMs: number, nowMs: number): boolean {
+  return occurredMs >= nowMs - longestHoldMs;
+}
+
+/** Creates the function that decides about a listed delivery: why it is left out, or undefined if the target gets it. */
+export function createSelection({
+  initialState: { since, ignored },
+  depth,
+  includeComing,
+  nowMs,
+  stillFailing,
+}: SelectionOptions): (delivery: WebhookDelivery) => LeftOut | undefined {
+  // an event without a valid timestamp is invalid whenever it arrives, and nothing shows for how long it has been coming
+  function isComing(delivery: WebhookDelivery): boolean {
+    return servicePlanOf(delivery) === "coming" && mayHold(occurredAtMs(delivery), nowMs);
+  }
+
+  /** Whether it was acknowledged when its type had no handler. An event that did not arrive was not ignored. */
+  function wasIgnored(delivery: WebhookDelivery): boolean {
+    const { eventType } = delivery;
+    if (eventType === null || servicePlanOf(delivery) !== "delivered") return false;
+    const untilMs = ignored[shortHash(eventType)];
+    return untilMs !== undefined && occurredAtMs(delivery) <= untilMs;
+  }
+
+  /** Failed handlers run again in passes to the watermark while the event holds it, and in full passes. */
+  function isNotTriedNow(delivery: WebhookDelivery): boolean {
+    if (stillFailing.size === 0 || depth === "full" || delivery.eventId === null) return false;
+    const isTried = depth === "watermark" && mayHold(occurredAtMs(delivery), nowMs);
+    return !isTried && stillFailing.has(shortHash(delivery.eventId));
+  }
+
+  return (delivery) => {
+    if (newestMs(delivery) < since) return "outOfRange";
+    if (!includeComing && isComing(delivery)) return "coming";
+    if (wasIgnored(delivery)) return "filtered";
+    return isNotTriedNow(delivery) ? "rejected" : undefined;
+  };
+}
+
+/**
+ * A delivery as a record, with the number of its place. It has only the fields that the documentation of the listing names: the
+ * import would take others for those of a captured request. The answer of the endpoint is left out.
+ */
+export function recordOf(delivery: WebhookDelivery, record: number): RawRecord {
+  const { eventId, eventType, payload, status, attemptNumber, httpStatus, nextRetryAt, sentAt, deliveredAt } =
+    delivery;
+  return {
+    position: { record },
+    value: {
+      eventId,
+      eventType,
+      payload,
+      status,
+      attemptNumber,
+      httpStatus,
+      nextRetryAt,
+      sentAt,
+      deliveredAt,
+    },
+  };
+}
