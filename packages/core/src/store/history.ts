@@ -48,11 +48,12 @@ export interface FailedAttempt {
 const mostAttempts = 10;
 
 const mostErrorCharacters = 500;
-const mostEntryBytes = 800; // so that a history stays below 8 KiB
+const mostMaskedCharacters = 4000; // masking 5 MB would block the event loop for most of a second
+const mostEntryBytes = 780; // so that a history, with its times, stays below 8 KiB
 
 /** For authors of inboxes: a failed attempt as JSON text without its time, which the inbox adds as `at`, in ms since the Unix epoch. */
 export function encodeAttempt({ reason, durationMs, error, worker }: AttemptReport): string {
-  const text = maskPersonalData(error).replaceAll("\0", "\uFFFD");
+  const text = maskPersonalData(error.slice(0, mostMaskedCharacters)).replaceAll("\0", "\uFFFD");
   for (let length = mostErrorCharacters; ; length = Math.floor(length * 0.8)) {
     const shown = text.slice(0, length).toWellFormed();
     const json = JSON.stringify({ reason, ms: Math.round(durationMs), error: shown, worker });

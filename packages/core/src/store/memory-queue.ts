@@ -129,7 +129,7 @@ export function createMemoryQueue(
           endsAt: now + settlement.afterMs,
           error: settlement.error,
           attempts: row.attempts - 1,
-          waitingSince: waitingSince ?? now,
+          waitingSince: settlement.isPutOff ? waitingSince : (waitingSince ?? now),
         };
       case "untouched":
         return {
