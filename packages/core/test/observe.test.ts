@@ -451,7 +451,7 @@ describe("a change of an inbox that is observed", () => {
     await inbox.pause({ types: ["esim.faulted"], reason: "CRM is down", until, by: "ops" });
     const pauses = await inbox.resume();
     await inbox.purge();
-    await inbox.erase(event.data.esimReference);
+    await inbox.erase(sampleData("esim.faulted").esimReference);
     now += 365 * 86_400_000;
     await inbox.purge();
     const none = { ready: 0, leased: 0, done: 0, unhandled: 0, dead: 0 };

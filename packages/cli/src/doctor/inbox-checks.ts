@@ -8,10 +8,9 @@ export async function checkInbox(
   inbox: Pick<InboxAdmin, "gauges" | "paused" | "workers">,
   hasHandlers: boolean,
 ): Promise<readonly Check[]> {
-  const pauses = await inbox.paused().catch(() => []); // the check of what waits says what is wrong
   return [
     await check("waiting", () => checkWaiting(inbox, hasHandlers)),
-    ...(pauses.length > 0 ? [checkPauses(pauses, Date.now())] : []),
+    await check("paused", async () => checkPauses(await inbox.paused(), Date.now())),
     await check("workers", async () => checkWorkers(await inbox.workers(), await inbox.gauges(), Date.now())),
     await check("dead", () => checkDead(inbox)),
   ];
@@ -51,6 +50,7 @@ const longestPauseMs = 86_400_000;
 
 /** Says what is paused. Warns when a pause has lasted for more than a day. */
 export function checkPauses(pauses: readonly Pause[], now: number): Check {
+  if (pauses.length === 0) return passed("paused", "nothing is paused");
   const found = pauses.map((pause) => pauseText(pause, now)).join("; ");
   const forgotten = pauses.filter(({ since }) => now - since.getTime() > longestPauseMs);
   if (forgotten.length === 0) return passed("paused", found);

@@ -1,7 +1,7 @@
 import { type ErasedSubject, eraseSubject, type InboxState } from "@esim-webhooks/core";
 import type { CliContext } from "../program/context.ts";
 import { ProgramError } from "../program/program-error.ts";
-import { countedSoFar, countSoFar, mostCounted } from "../terminal/quantities.ts";
+import { count, countSoFar, mostCounted } from "../terminal/quantities.ts";
 import { checkConfirmable, isConfirmed } from "./change.ts";
 import { findsEsims } from "./filter.ts";
 import type { EraseFlags } from "./flags.ts";
@@ -45,18 +45,16 @@ function planOf(counts: Counts | null): string {
 }
 
 /** `3 events (1 ready, 2 done)` */
-function eventsIn(counts: Counts): string {
+function eventsIn(counts: Counts, text: (value: number) => string = countSoFar): string {
   const total = states.reduce((sum, state) => sum + counts[state], 0);
-  const parts = states
-    .filter((state) => counts[state] > 0)
-    .map((state) => `${countSoFar(counts[state])} ${state}`);
-  return `${countedSoFar(total, "event")}${parts.length > 0 ? ` (${parts.join(", ")})` : ""}`;
+  const parts = states.filter((state) => counts[state] > 0).map((state) => `${text(counts[state])} ${state}`);
+  return `${text(total)} ${total === 1 ? "event" : "events"}${parts.length > 0 ? ` (${parts.join(", ")})` : ""}`;
 }
 
 /** What was erased, and where personal data may be that was not reached. */
 export function eraseView({ events, notReached }: ErasedSubject): string[] {
   return [
-    `Erased: the personal data of ${eventsIn(events)}.`,
+    `Erased: the personal data of ${eventsIn(events, count)}.`,
     "Not reached. Personal data of this eSIM may also be here:",
     ...notReached.map((place) => `  ${place}`),
   ];

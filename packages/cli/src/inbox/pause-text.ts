@@ -1,7 +1,7 @@
 import type { Pause } from "@esim-webhooks/core";
 import { printable } from "../program/printable.ts";
 import { flagsOf } from "../program/shell.ts";
-import { ago, instant } from "../terminal/quantities.ts";
+import { ago, instant, span } from "../terminal/quantities.ts";
 import { shortened } from "../terminal/text.ts";
 import type { InboxFlags } from "./flags.ts";
 
@@ -9,10 +9,15 @@ import type { InboxFlags } from "./flags.ts";
 export function pauseText({ type, since, until, by, reason }: Pause, now: number): string {
   const facts = [
     `${pausedTypes(type)} since ${instant(since)} (${ago(since, now)})`,
-    until === null ? "until it is resumed" : `until ${instant(until)} (${ago(until, now)})`,
+    until === null ? "until it is resumed" : `until ${instant(until)} (in ${timeTo(until, now)})`,
     ...(by === null ? [] : [`by ${printable(by)}`]),
   ];
   return `${facts.join(", ")}: ${printable(reason)}`;
+}
+
+/** The time that is left, without the second that has just begun: `2h 00m` */
+export function timeTo(until: Date, now: number): string {
+  return span(until.getTime() - now + 999);
 }
 
 export function pausedTypes(type: string | null): string {

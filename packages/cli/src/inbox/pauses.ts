@@ -9,7 +9,7 @@ import { ago, instant } from "../terminal/quantities.ts";
 import { table } from "../terminal/table.ts";
 import { type Layout, layoutFor, sentenceStart } from "../terminal/text.ts";
 import type { InboxFlags, PauseFlags, ResumeFlags } from "./flags.ts";
-import { pausedTypes, pauseText, resumeCommand } from "./pause-text.ts";
+import { pausedTypes, pauseText, resumeCommand, timeTo } from "./pause-text.ts";
 import { type InboxAccess, withInbox } from "./with-inbox.ts";
 
 export async function pause(this: CliContext, flags: PauseFlags): Promise<void> {
@@ -76,7 +76,7 @@ export function pausesView(pauses: readonly Pause[], now: number, layout: Layout
   const rows = pauses.map(({ type, since, until, by, reason }) => [
     pausedTypes(type),
     ago(since, now),
-    until === null ? "resumed" : `${instant(until)}, ${ago(until, now)}`,
+    until === null ? "resumed" : `${instant(until)}, in ${timeTo(until, now)}`,
     by === null ? "–" : printable(by),
     printable(reason),
   ]);
