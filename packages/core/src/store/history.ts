@@ -32,11 +32,11 @@ export interface AttemptReport {
 
 /** A failed attempt, in the history of an event. */
 export interface FailedAttempt {
-  /** Null on BullMQ, which keeps no times of attempts. */
+  /** On BullMQ, null for what it noted itself: a worker that ended, and an attempt of an earlier version. */
   readonly endedAt: Date | null;
   /** `lease_ended`: no worker settled it before its lease ended, perhaps since the worker's process ended. */
   readonly reason: FailureReason | "lease_ended";
-  /** From the take to the end of the attempt, in ms. Null for `lease_ended`, and on BullMQ. */
+  /** From the take to the end of the attempt, in ms. Null for `lease_ended`, and where `endedAt` is null. */
   readonly durationMs: number | null;
   /** The name and message of what was thrown, with secrets and personal data masked, 500 characters at most. */
   readonly error: string | null;
