@@ -60,7 +60,7 @@ const pageRows = 1000;
 
 /**
  * Lists the events that match a filter, newest first, at most `limit`, page by page. A page may have fewer rows than another one, or
- * none: the inbox searches only so many events for each.
+ * none: the inbox searches a limited number of events for each.
  */
 export async function* listPages(
   inbox: Pick<InboxAdmin, "list">,

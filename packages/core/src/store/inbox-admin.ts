@@ -191,7 +191,7 @@ export interface InboxAdmin extends InboxRole {
   purgeDead(filter: Omit<InboxFilter, "state" | "endedBy">, limit?: number): Promise<number>;
 
   /**
-   * Stops all workers from taking events of these types, or of any, from their next poll on, until `until` or `resume`. Receivers go on
+   * Stops all workers from taking events of these types, or of any, from their next poll on, until `until` or `resume`. Receivers continue
    * storing events, attempts are not spent, and a paused event holds its lane. Pausing a type again replaces its pause. Rejects with
    * `unknown_event_type` for a type that the catalog does not have, and with `invalid_option` for an `until` in the past, an empty
    * reason, or types on an inbox that pauses only as a whole.

@@ -151,7 +151,7 @@ export function createMemoryQueue(
     }
   }
 
-  /** Whether the time is over for which the body of an unhandled or dead event is kept. */
+  /** Whether the time has ended for which the body of an unhandled or dead event is kept. */
   function losesBody({ state, body, settledAt }: MemoryRow, now: number): boolean {
     const isKept = (state !== "dead" && state !== "unhandled") || body === null || settledAt === null;
     return !isKept && settledAt.getTime() + bodyRetentionMs <= now;
