@@ -31,7 +31,7 @@ it("lets a newcomer type the commands of the README in its order: serve, send, l
   const again = await cli(["send", "esim.faulted", "--url", url], { cwd }); // stored by one process, heard of by the other
   const [next = ""] = /msg_\S+/.exec(again.stdout) ?? [];
   await working.written(new RegExp(`"id":"${next}".*"outcome":"done"`));
-  expect(jsonLines(await cli(["inbox", "stats", "--json"], { cwd }))).toMatchObject([
+  expect(jsonLines(await cli(["inbox", "stats", "--exact", "--json"], { cwd }))).toMatchObject([
     { states: { ready: 0, done: 2, unhandled: 1 } },
   ]);
 

@@ -36,7 +36,7 @@ export async function openOperatedInbox(): Promise<OperatedInbox> {
     at: { cwd, env: { STORE_URL: url, STORE_SCHEMA: schema } },
     async remove() {
       await inbox.close();
-      const tables = ["event", "state", "latest"].map((table) => `${schema}.${table}`);
+      const tables = ["event", "state", "latest", "pause", "worker"].map((table) => `${schema}.${table}`);
       await onPostgres(`truncate ${tables.join(", ")}`);
       rmSync(cwd, { recursive: true, force: true });
     },

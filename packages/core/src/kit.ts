@@ -28,6 +28,7 @@ export type { Deadline } from "./base/waiting.ts";
 export { createDeadline } from "./base/waiting.ts";
 export { checkTypes } from "./event/catalog.ts";
 export { eventOf, idPattern, isStorableId, keyText, shownId } from "./event/event.ts";
+export { HandlerTimeout } from "./handle/handler.ts";
 export type { SettleMessage } from "./handle/stages.ts";
 export { ageOf, settleNotice } from "./handle/stages.ts";
 export type { TimeLimitOptions, TimeLimitSettings, TimeLimits } from "./handle/time-limits.ts";

@@ -9,6 +9,7 @@ import {
   type DedupeStore,
   type Delivery,
   type EsimEvents,
+  esimCatalog,
   type Handlers,
   type Inbox,
   memoryStore,
@@ -18,7 +19,13 @@ import {
   type WebhookEvent,
   type WorkerOptions,
 } from "@esim-webhooks/core";
-import { type HandleMessage, type Observer, observe } from "@esim-webhooks/core/observe";
+import {
+  type HandleMessage,
+  type Observer,
+  observe,
+  setTraceSource,
+  type TraceSource,
+} from "@esim-webhooks/core/observe";
 import { memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { listen } from "../../../test/listen.ts";
@@ -332,6 +339,173 @@ describe("a claim that is observed", () => {
     const isLastAttempt = vi.fn(() => true);
     await createProcessor({ "*": fails }).process(event, { isLastAttempt });
     expect(isLastAttempt).not.toHaveBeenCalled();
+  });
+});
+
+describe("the calls of a dedupe store that are observed", () => {
+  const calls = ["claim", "extend", "complete"];
+  const about = { source: "eu", id: "msg_1", durationMs };
+  const error = new Error("away");
+  const done = { "*": () => {} };
+
+  async function called(
+    handlers: Handlers<EsimEvents>,
+    changes: Partial<DedupeStore> = {},
+    options: { leaseMs?: number } = {},
+  ) {
+    const seen = watched(calls);
+    const store = { ...memoryStore(), ...changes };
+    await createProcessor(handlers, { store, ...options }).process(event, { source: "eu" });
+    return seen;
+  }
+
+  it.each<[string, Partial<DedupeStore>, [stage: string, fields: object][]]>([
+    [
+      "claimed and completed",
+      {},
+      [
+        ["claim", { outcome: "claimed" }],
+        ["complete", { outcome: "completed" }],
+      ],
+    ],
+    ["done before", { claim: () => ({ status: "done" }) }, [["claim", { outcome: "done" }]]],
+    [
+      "busy elsewhere",
+      { claim: async () => ({ status: "busy", retryAfterMs: 9 }) },
+      [["claim", { outcome: "busy" }]],
+    ],
+    [
+      "lost before its completion",
+      { complete: async () => false },
+      [
+        ["claim", { outcome: "claimed" }],
+        ["complete", { outcome: "lost" }],
+      ],
+    ],
+    [
+      "not answered",
+      { claim: () => Promise.reject(error) },
+      [["claim", { outcome: "store_unavailable", error }]],
+    ],
+    [
+      "not answered, by a store that throws",
+      {
+        claim: () => {
+          throw error;
+        },
+      },
+      [["claim", { outcome: "store_unavailable", error }]],
+    ],
+  ])("say that an event is %s", async (_, changes, expected) => {
+    const seen = await called(done, changes);
+    expect(seen).toEqual(expected.map(([stage, fields]) => [stage, { ...about, ...fields }]));
+  });
+
+  it.each<[string, boolean]>([
+    ["extended", true],
+    ["lost", false],
+  ])("say that a claim is %s while its handler runs", async (outcome, isHeld) => {
+    const extended = Promise.withResolvers<void>();
+    stops.push(observe({ extend: () => extended.resolve() }));
+    const handlers = { "*": () => extended.promise };
+    const seen = await called(handlers, { extend: async () => isHeld }, { leaseMs: 30 });
+    expect(seen).toContainEqual(["extend", { ...about, outcome }]);
+  });
+
+  it("show no completion of a transaction: its commit is the completion", async () => {
+    const transact: DedupeStore["transact"] = async (_key, _token, work) =>
+      (await work({})) ? "committed" : "rolled_back";
+    expect(await called(done, { transact })).toEqual([["claim", { ...about, outcome: "claimed" }]]);
+  });
+
+  it("are made without a promise while nobody observes, if the store and the handler answer so", () => {
+    const processor = createProcessor(done, { store: memoryStore() });
+    const accept = (id: string) =>
+      processor.accept(esimCatalog.parse(id, Buffer.from(JSON.stringify({ ...event, id: undefined }))));
+    expect(accept("msg_1")).toEqual({ code: "processed" });
+    expect(accept("msg_1")).toEqual({ code: "duplicate" });
+    stops.push(observe({ claim() {} }));
+    expect(accept("msg_2")).toBeInstanceOf(Promise);
+  });
+});
+
+describe("a change of an inbox that is observed", () => {
+  const body = Buffer.from(JSON.stringify({ ...event, id: undefined }));
+
+  it("says what an operator, or a purge, has changed, and not whose data was erased", async () => {
+    const seen = watched(["change"]);
+    let now = Date.now();
+    const inbox = memoryInbox({ clock: { now: () => now } });
+    const entry = (id: string) => ({ ...ref, id, event: { ...event, id }, body, receivedAt: new Date() });
+    await inbox.put([entry("a"), entry("b"), entry("c")]);
+    const [a, b, c] = await inbox.take({ limit: 3, leaseMs: 1000 });
+    if (!a || !b || !c) throw new Error("not taken");
+    await inbox.settle([
+      { ...a, state: "dead", error: "no" },
+      { ...b, state: "dead", error: "no" },
+      { ...c, state: "done" },
+    ]);
+    await inbox.redrive({ ids: ["a"] });
+    await inbox.purgeDead({ ids: ["b"] });
+    const until = new Date(now + 3_600_000);
+    await inbox.pause({ types: ["esim.faulted"], reason: "CRM is down", until, by: "ops" });
+    const pauses = await inbox.resume();
+    await inbox.purge();
+    await inbox.erase(sampleData("esim.faulted").esimReference);
+    now += 365 * 86_400_000;
+    await inbox.purge();
+    const none = { ready: 0, leased: 0, done: 0, unhandled: 0, dead: 0 };
+    expect(pauses).toHaveLength(1);
+    expect(seen.map(([, message]) => message)).toEqual([
+      { change: "redrive", filter: { ids: ["a"] }, events: 1 },
+      { change: "purge_dead", filter: { ids: ["b"] }, events: 1 },
+      { change: "pause", types: ["esim.faulted"], reason: "CRM is down", until, by: "ops" },
+      { change: "resume", pauses },
+      { change: "erase", events: { ...none, ready: 1, done: 1 } },
+      { change: "purge", events: 2 },
+    ]);
+  });
+
+  it("is not published when it fails", async () => {
+    const seen = watched(["change"]);
+    await expect(memoryInbox().pause({ reason: "" })).rejects.toMatchObject({ code: "invalid_option" });
+    expect(seen).toEqual([]);
+  });
+});
+
+describe("setTraceSource", () => {
+  afterEach(() => setTraceSource(undefined));
+  const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+  /** What an inbox has of the trace of a delivery, and what a worker gets of it. */
+  async function traceOf(source: TraceSource | undefined) {
+    setTraceSource(source);
+    const inbox = memoryInbox();
+    const { status } = await createReceiver(inbox, { secret }).receive(delivery());
+    const [taken] = await inbox.take({ limit: 1, leaseMs: 1000 });
+    return { status, stored: (await inbox.get(ref))?.trace, taken: taken?.trace };
+  }
+
+  it("stores what the source returns with each event, and gives it to workers", async () => {
+    const stored = { status: 202, stored: traceparent, taken: traceparent };
+    expect(await traceOf(() => traceparent)).toEqual(stored);
+  });
+
+  it.each<[string, TraceSource | undefined]>([
+    ["there is no source", undefined],
+    ["it returns nothing", () => undefined],
+    [
+      "it throws",
+      () => {
+        throw new Error("no span");
+      },
+    ],
+    ["it returns a longer text than a traceparent", () => `${traceparent}0`],
+    ["it returns other characters than those of ASCII", () => "trace-é"],
+    ["it returns a line break", () => "trace\n"],
+    ["it returns no text", () => 7 as never],
+  ])("stores the event without a trace if %s", async (_, source) => {
+    expect(await traceOf(source)).toEqual({ status: 202, stored: null, taken: null });
   });
 });
 

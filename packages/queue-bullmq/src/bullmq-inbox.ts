@@ -9,22 +9,30 @@ import {
   WebhookError,
 } from "@esim-webhooks/core";
 import {
+  createMinuteCounter,
   createStoreGuard,
   type EncodedEntry,
   encodeEntry,
+  publishChanges,
+  readPauses,
+  refuseTypes,
   spreadRetention,
   warnOfShortRetention,
 } from "@esim-webhooks/core/kit";
 import type { JobsOptions } from "bullmq";
-import { createAdmin } from "./admin/admin.ts";
-import { mostStacks } from "./admin/rows.ts";
+import { createAdmin, operatorLimit } from "./admin/admin.ts";
+import { createErase } from "./admin/erase.ts";
+import { mostStacks } from "./admin/history.ts";
 import { type BullmqInboxOptions, defaultEventJobOptions, readInboxOptions } from "./inbox-settings.ts";
 import { addProbe, makeAddsAtomic } from "./redis/atomic-add.ts";
 import { connected, openQueue, placeOf } from "./redis/connection.ts";
 import { explained } from "./redis/errors.ts";
 import { deduplicationIdOf, newJobId, resultOf } from "./redis/job-identity.ts";
+import { createMinutes } from "./redis/minutes.ts";
 import { createNotes } from "./redis/notes.ts";
+import { createPauses } from "./redis/pauses.ts";
 import { type BullmqQueue, clientReader } from "./redis/queue.ts";
+import { createRunNotes } from "./redis/run-notes.ts";
 import { createServerCheck } from "./redis/server-check.ts";
 import { checkCanWait, createOnDisk, type OnDisk } from "./redis/wait-aof.ts";
 import { type BullmqWorker, createQueueWorker, type QueueWorkerOptions } from "./work/queue-worker.ts";
@@ -100,6 +108,9 @@ export function bullmqInbox(
     stackTraceLimit: mostStacks,
   };
   const notes = createNotes(queue);
+  const pauses = createPauses(queue, client, keyStart);
+  const runs = createRunNotes(client, keyStart);
+  const minutes = createMinutes(client, keyStart);
 
   async function check(signal: AbortSignal): Promise<void> {
     await connected(queue, signal);
@@ -127,6 +138,10 @@ export function bullmqInbox(
   function run<Result>(operation: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
     return guard.run((signal) => operation(signal).catch(explain));
   }
+
+  const counter = settings.minuteCounts
+    ? createMinuteCounter((counts) => run(() => minutes.add(counts)))
+    : undefined;
 
   function newJob(entry: InboxEntry): NewJob {
     const deduplication = { id: deduplicationIdOf(entry), ttl: spreadRetention(retentionMs) };
@@ -159,12 +174,17 @@ export function bullmqInbox(
         await notes.noteSource(source);
       const receivedAtMs = Math.max(...puts.flatMap((put) => put.jobs.map((job) => job.deliveredAtMs)));
       if (Number.isFinite(receivedAtMs)) await notes.noteDelivery(receivedAtMs);
+      void pauses.endInTime();
       gatherWrites();
       await Promise.all(
         puts.map(({ jobs, context, resolve, reject }) =>
           context
             .runInAsyncScope(() => onDisk(() => Promise.all(jobs.map(add))))
-            .then(resolve, (error) => guard.runUnchecked(() => explain(error)).catch(reject)),
+            .then((results) => {
+              counter?.put(results);
+              resolve(results);
+            })
+            .catch((error) => guard.runUnchecked(() => explain(error)).catch(reject)),
         ),
       );
     }).catch((error) => {
@@ -174,16 +194,36 @@ export function bullmqInbox(
 
   const storeSoon = oncePerTick(store);
 
-  const place = connection === undefined ? undefined : { connection, name, prefix, timeoutMs };
+  const endPause = () => run(() => pauses.current());
+  const place =
+    connection === undefined ? undefined : { connection, name, prefix, timeoutMs, counter, endPause };
   const workers: Pick<BullmqInbox, "createWorker"> | undefined = place && {
     createWorker: (handlers, options = {}) => createQueueWorker(place, handlers, options),
   };
 
-  const admin = createAdmin({ queue, client, keyStart, notes });
+  const admin = createAdmin({ queue, client, keyStart, notes, pauses });
+  const erase = createErase(queue, client, keyStart);
+  const { purge: _, ...changes } = publishChanges({
+    redrive: (filter, limit) => run(() => admin.redrive(filter, limit)),
+    purgeDead: (filter, limit) => run(() => admin.purgeDead(filter, limit)),
+    async pause(options) {
+      const [pause] = readPauses(options);
+      refuseTypes("pause", options.types);
+      if (pause !== undefined) await run(() => pauses.pause(pause));
+    },
+    async resume(options = {}) {
+      refuseTypes("resume", options.types);
+      const ended = await run(() => pauses.resume());
+      return ended === null ? [] : [ended];
+    },
+    erase: (subject, limit = operatorLimit) => erase(subject, limit, run),
+    purge: async () => 0, // BullMQ removes what is done
+  });
   return {
     capabilities: {
       roles: ["writer", "admin"],
       filters: ["state", "ids"],
+      pauses: "all",
       get durable() {
         return !allowEviction && server.isPersistent();
       },
@@ -203,13 +243,22 @@ export function bullmqInbox(
     stats: () => run(() => admin.stats()),
     gauges: () => run(() => admin.gauges()),
     workers: () => run(() => admin.workers()),
-    count: (filter) => run(() => admin.count(filter)),
+    noteRun: (note) => run(() => runs.note(note)),
+    runs: () => run(() => runs.list()),
+    minutes: () => run(() => minutes.list()),
+    count: (filter, most) => run(() => admin.count(filter, most)),
     list: (filter, page) => run(() => admin.list(filter, page)),
     get: (key) => run(() => admin.get(key)),
-    redrive: (filter, limit) => run(() => admin.redrive(filter, limit)),
-    purgeDead: (filter, limit) => run(() => admin.purgeDead(filter, limit)),
+    async paused() {
+      const pause = await run(() => pauses.current());
+      return pause === null ? [] : [pause];
+    },
+    ...changes,
     ...workers,
-    close: () => guard.close(close),
+    async close() {
+      await counter?.close();
+      await guard.close(close);
+    },
   };
 }
 

@@ -45,6 +45,11 @@ export interface BullmqInboxOptions extends StoreOptions {
    * false.
    */
   waitAof?: boolean;
+  /**
+   * Whether to count for each minute of the last day how many events were stored, done, retried and dead, for `minutes()` and the
+   * dashboard's plots. What a `Worker` of your own does is not counted. Each process writes once in ten seconds. Default false.
+   */
+  minuteCounts?: boolean;
 }
 
 export interface BullmqInboxSettings extends Required<Omit<BullmqInboxOptions, "queue" | "connection">> {
@@ -81,6 +86,7 @@ const shape: OptionsShape<BullmqInboxSettings> = {
   timeoutMs: z._default(durationMs(1), 5000),
   allowEviction: z._default(z.boolean(), false),
   waitAof: z._default(z.boolean(), false),
+  minuteCounts: z._default(z.boolean(), false),
 };
 
 /** Parses the options of `bullmqInbox`. Throws `invalid_option`. */
@@ -92,6 +98,15 @@ export function readInboxOptions(options: unknown): BullmqInboxSettings {
       "bullmqInbox has no lanes: BullMQ works jobs concurrently, and a retry lets later jobs pass.",
       "Use postgresInbox or sqliteInbox, which have them, or make handlers independent of the order (latestOnly).",
     );
+  }
+  for (const option of ["bodyRetentionMs", "keepBodies"]) {
+    if (option in given)
+      throw new WebhookError(
+        "invalid_option",
+        `bullmqInbox has no option ${option}: BullMQ keeps a body for as long as its job.`,
+        "Remove it. removeOnComplete of jobOptions says how long done jobs are kept; dead ones are kept until they are deleted.",
+        { where: "bullmqInbox", option },
+      );
   }
   const settings = parseOptions("bullmqInbox", shape, options);
   const { queue, connection } = settings;

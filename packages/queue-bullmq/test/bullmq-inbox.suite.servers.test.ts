@@ -15,14 +15,20 @@ inboxSuite(
     capabilities: {
       roles: ["writer", "admin"],
       filters: ["state", "ids"],
+      pauses: "all",
       durable: true,
       multiProcess: true,
       transactional: false,
       ordered: false,
       retentionMs: 30 * 86_400_000,
     },
-    open: ({ retentionMs, timeoutMs = 30_000 }) =>
-      bullmqInbox({ connection: server.url, timeoutMs, ...(retentionMs !== undefined && { retentionMs }) }),
+    open: ({ retentionMs, timeoutMs = 30_000, minuteCounts = false }) =>
+      bullmqInbox({
+        connection: server.url,
+        timeoutMs,
+        minuteCounts,
+        ...(retentionMs !== undefined && { retentionMs }),
+      }),
     server: async () => server,
   },
   { describe, it },

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { once } from "node:events";
-import { setImmediate as nextTick } from "node:timers/promises";
+import { setImmediate as nextTick, setTimeout } from "node:timers/promises";
 import {
   discard,
   type EsimEvents,
@@ -204,12 +204,15 @@ it("fails an event once and for good if it is invalid, naming no value, or if no
 });
 
 describe("what observe sees of each attempt", () => {
-  const seen: Omit<SettleMessage, "durationMs" | "receivedAt" | "ageMs">[] = [];
+  const seen: Omit<SettleMessage, "durationMs" | "receivedAt" | "ageMs" | "waitMs">[] = [];
+  const waits: (number | undefined)[] = [];
   let stop: () => void;
   beforeEach(() => {
     seen.length = 0;
+    waits.length = 0;
     stop = observe({
-      settle({ durationMs: _, receivedAt, ageMs, ...message }) {
+      settle({ durationMs: _, receivedAt, ageMs, waitMs, ...message }) {
+        waits.push(waitMs);
         expect(Date.now() - receivedAt.getTime()).toBeGreaterThanOrEqual(ageMs);
         seen.push(message);
       },
@@ -236,6 +239,30 @@ describe("what observe sees of each attempt", () => {
     await inbox.put([entryOf("msg_1")]);
     await failed(worker);
     expect(seen).toEqual([{ ...about, attempt: 1, outcome: "dead", reason: "failed", error }]);
+  });
+
+  it("states how long it was due before it was taken the first time, also after a redrive", async () => {
+    const handler = ({ id }: { id: string }) => {
+      if (id === "msg_1") throw new Error("no luck");
+    };
+    const twice = openInbox({ jobOptions: { attempts: 2, backoff: 1, delay: 50 } });
+    await twice.put([entryOf("msg_1")]);
+    await setTimeout(150);
+    const worker = work({ "*": handler });
+    await failed(worker);
+    await queue.pause();
+    await twice.redrive();
+    const redrivenAt = Date.now();
+    await setTimeout(50);
+    await queue.resume();
+    await failed(worker);
+    const atMost = Date.now() - redrivenAt;
+    expect(waits).toHaveLength(4);
+    const [first, second, third, fourth] = waits;
+    expect([second, fourth]).toEqual([undefined, undefined]); // BullMQ does not keep when the pause before a retry ended
+    expect(first).toBeGreaterThanOrEqual(80);
+    expect(third).toBeGreaterThanOrEqual(45);
+    expect(third).toBeLessThanOrEqual(atMost + 5);
   });
 
   it("is a retry and then dead if a schema of the catalog throws", async () => {

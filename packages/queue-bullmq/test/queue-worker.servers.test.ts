@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import type { EsimEvents, Handlers, Logger } from "@esim-webhooks/core";
 import { observe, type SettleMessage } from "@esim-webhooks/core/observe";
 import { type BullmqInbox, bullmqInbox, type QueueWorkerOptions } from "@esim-webhooks/queue-bullmq";
@@ -45,7 +46,7 @@ it("aborts a handler's signal when its job's lock was lost", async () => {
   await worker.stop();
 });
 
-it("makes an event dead whose handler runs too long at its last attempt, and gives others back while it still runs", async () => {
+it("makes an event dead whose handler runs too long at its last attempt, and takes no others while it still runs", async () => {
   await inbox.put([entryOf("msg_1")]);
   const hangs = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<void>();
@@ -75,20 +76,45 @@ it("makes an event dead whose handler runs too long at its last attempt, and giv
   expect(await settled.promise).toMatchObject({ outcome: "dead", reason: "timed_out" });
   expect(worker.isHealthy()).toBe(false);
 
-  await inbox.put([entryOf("msg_2")]);
-  await expect.poll(() => queue.getDelayedCount(), { timeout: 60_000 }).toBe(1);
+  const others = Array.from({ length: 300 }, (_, n) => `msg_${n + 2}`);
+  await inbox.put(others.map((id) => entryOf(id)));
+  await setTimeout(1000);
+  const counts = await queue.getJobCounts("waiting", "delayed", "active");
+  expect(counts.waiting).toBeGreaterThanOrEqual(299); // one more may have been taken and given back
+  expect(counts.active).toBe(0);
   expect(handled).toEqual(["msg_1"]);
-  expect(errors.filter((message) => message.startsWith("The worker handles no more events"))).toHaveLength(1);
+  expect(errors.filter((message) => message.startsWith("The worker takes no more events"))).toHaveLength(1);
 
   hangs.resolve();
   await ended.promise;
+  await expect.poll(() => handled.length, { timeout: 60_000 }).toBe(301);
   expect(worker.isHealthy()).toBe(true);
-  const [job] = await queue.getDelayed();
-  await job?.promote();
-  await expect.poll(() => handled, { timeout: 60_000 }).toEqual(["msg_1", "msg_2"]);
   expect(reasons).toEqual(["TimeoutError"]);
   stopping.abort();
   await running;
+});
+
+it("stops although it is stuck, and takes nothing more, not even when its abandoned handler ends then", async () => {
+  const hangs = Promise.withResolvers<void>();
+  const handled: string[] = [];
+  const handlers: Handlers<EsimEvents> = {
+    "*": async ({ id }) => {
+      handled.push(id);
+      await hangs.promise;
+    },
+  };
+  const stopping = new AbortController();
+  const worker = inbox.createWorker(handlers, { concurrency: 1, timeoutMs: 20, graceMs: 0 });
+  const running = worker.run({ signal: stopping.signal });
+  await inbox.put([entryOf("msg_1")]);
+  await expect.poll(() => worker.isHealthy()).toBe(false);
+  await inbox.put([entryOf("msg_2"), entryOf("msg_3")]);
+  stopping.abort();
+  hangs.resolve();
+  await running;
+  expect(handled).toEqual(["msg_1"]);
+  const { waiting = 0, delayed = 0, active } = await queue.getJobCounts("waiting", "delayed", "active");
+  expect([waiting + delayed, active]).toEqual([2, 0]);
 });
 
 it("refuses a time limit for a type that the catalog does not have", () => {

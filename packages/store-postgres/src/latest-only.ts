@@ -1,4 +1,5 @@
 import { discard, type Handler, type WebhookEvent } from "@esim-webhooks/core";
+import { erasedSubject } from "@esim-webhooks/core/kit";
 import { sql } from "kysely";
 import { tablesIn } from "./database/tables.ts";
 import { kyselyOf } from "./database/transaction-form.ts";
@@ -29,7 +30,11 @@ export function latestOnly<Event extends WebhookEvent<string, unknown>, Tx exten
     if (about === undefined) return handler(event, context);
     const { rows } = await sql`
       insert into ${latest} (family, subject, occurred_at)
-      values (${family(event)}, ${about}, ${event.timestamp}::timestamptz)
+      select new.* from (values (${family(event)}, ${about}, ${event.timestamp}::timestamptz)) as new (family, subject, occurred_at)
+      where not exists (
+        select from ${latest} as erased
+        where erased.family = new.family and erased.subject = ${erasedSubject(about)} and erased.occurred_at > new.occurred_at
+      )
       on conflict (family, subject) do update set occurred_at = excluded.occurred_at
       where latest.occurred_at <= excluded.occurred_at
       returning 1`.execute(kyselyOf(context.tx));

@@ -3,12 +3,15 @@ import {
   checkEntry,
   checkRerun,
   createDeliveryNotes,
+  createMinuteCounter,
   type InboxSettings,
   inboxShape,
   keyText,
   laneReader,
   type OptionsShape,
   parseOptions,
+  publishChanges,
+  readPauses,
   type StoreOptions,
   safeListener,
   safePurge,
@@ -33,11 +36,16 @@ import {
   transactionForm,
   transactionShape,
 } from "./database/transaction-form.ts";
-import { count, get, list, purgeDead, redrive, sources, stats } from "./sql/admin.ts";
+import { count, get, purgeDead, redrive, sources, stats } from "./sql/admin.ts";
+import { erase } from "./sql/erase.ts";
 import { purgeSteps } from "./sql/forget.ts";
 import { gauges, noteDelivery } from "./sql/gauges.ts";
+import { list } from "./sql/list.ts";
+import { addMinute, minutes } from "./sql/minutes.ts";
+import { pause, paused, resume } from "./sql/pauses.ts";
 import { put, rerun } from "./sql/put.ts";
 import { type PutRow, shortened, storableJson, storableLane } from "./sql/put-rows.ts";
+import { noteRun, runs } from "./sql/runs.ts";
 import { renew, settle } from "./sql/settle.ts";
 import { reap, take } from "./sql/take.ts";
 import { tryEvents } from "./sql/try-out.ts";
@@ -93,8 +101,11 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
   const form = transactionForm("postgresInbox", options);
   const notifyPool = settings.notify ? listenable(pool) : undefined;
   const laneOf = laneReader(settings, settings.logger);
-  const purge = safePurge("postgresInbox", settings.logger, purgeSteps(database));
+  const purge = safePurge("postgresInbox", settings.logger, purgeSteps(database, settings.bodyRetentionMs));
   const deliveryToNote = createDeliveryNotes();
+  const counter = settings.minuteCounts
+    ? createMinuteCounter((counts) => run((connection) => addMinute(connection, tables, counts)))
+    : undefined;
   const hints = createHints();
   const channel = channelOf(tables.schema);
   let reapAt = 0;
@@ -147,6 +158,7 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
     },
     async put(entries) {
       const results = await putRows(entries.map((entry) => rowOf(entry, checkEntry)));
+      counter?.put(results);
       const receivedAt = deliveryToNote(entries);
       if (receivedAt !== undefined)
         run((connection) => noteDelivery(connection, tables, receivedAt)).catch(() => {}); // a later one is noted
@@ -162,33 +174,58 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
         return take(connection, tables, options, settings.laneHeldByDead);
       }),
     extend: (leases, leaseMs) => run((connection) => renew(connection, tables, leases, leaseMs)),
-    settle: (settlements) => run((connection) => settle(connection, tables, settlements, settings)),
-    transact: (lease, work) =>
-      transact({ db, guard, timeoutMs, form }, work, async (tx) => {
-        const [settled = false] = await settle(tx, tables, [{ ...lease, state: "done" }], settings);
-        return settled;
-      }),
+    async settle(settlements) {
+      const held = await run((connection) => settle(connection, tables, settlements, settings));
+      counter?.settled(settlements, held);
+      return held;
+    },
+    async transact(lease, work) {
+      const done = [{ ...lease, state: "done" }] as const;
+      const transacted = await transact({ db, guard, timeoutMs, form }, work, async (tx) => {
+        const [held = false] = await settle(tx, tables, done, settings);
+        return held;
+      });
+      if (transacted === "committed") counter?.settled(done, [true]);
+      return transacted;
+    },
     stats: () => run((connection) => stats(connection, tables)),
     gauges: () => run((connection) => gauges(connection, tables)),
     report: (worker) => run((connection) => report(connection, tables, worker)),
     workers: () => run((connection) => workers(connection, tables)),
-    count: (filter = {}) => run((connection) => count(connection, tables, filter)),
+    noteRun: (note) => run((connection) => noteRun(connection, tables, note)),
+    runs: () => run((connection) => runs(connection, tables)),
+    minutes: () => run((connection) => minutes(connection, tables)),
+    count: (filter = {}, most = Number.POSITIVE_INFINITY) =>
+      run((connection) => count(connection, tables, filter, most)),
     list: (filter = {}, { limit = pageLimit, cursor } = {}) =>
       run((connection) => list(connection, tables, filter, limit, cursor)),
     get: (key) => run((connection) => get(connection, tables, key)),
-    async redrive(filter = {}, limit = operatorLimit) {
-      const redriven = await run((connection) => redrive(connection, tables, filter, limit));
-      if (redriven > 0) hints.give();
-      return redriven;
-    },
-    purge: (limit = operatorLimit) => purge(limit),
-    purgeDead: (filter, limit = operatorLimit) =>
-      run((connection) => purgeDead(connection, tables, filter, limit)),
+    paused: () => run((connection) => paused(connection, tables)),
+    ...publishChanges({
+      async redrive(filter = {}, limit = operatorLimit) {
+        const redriven = await run((connection) => redrive(connection, tables, filter, limit));
+        if (redriven > 0) hints.give();
+        return redriven;
+      },
+      purge: (limit = operatorLimit) => purge(limit),
+      purgeDead: (filter, limit = operatorLimit) =>
+        run((connection) => purgeDead(connection, tables, filter, limit)),
+      pause: async (options) => pause(database, readPauses(options)),
+      async resume({ types } = {}) {
+        const ended = await resume(database, types);
+        if (ended.length > 0) announce();
+        return ended;
+      },
+      erase: (subject, limit = operatorLimit) => erase(database, subject, limit, settings.retentionMs),
+    }),
     sources: () => run((connection) => sources(connection, tables)),
     place,
     migrate,
     now,
-    close,
+    async close() {
+      await counter?.close();
+      await close();
+    },
   };
 }
 

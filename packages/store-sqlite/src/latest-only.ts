@@ -1,5 +1,5 @@
 import { discard, type Handler, type WebhookEvent } from "@esim-webhooks/core";
-import { occurredAtMs } from "@esim-webhooks/core/kit";
+import { erasedSubject, occurredAtMs } from "@esim-webhooks/core/kit";
 import type { SqliteTransaction } from "./transact.ts";
 
 export interface LatestOnlyOptions<Event> {
@@ -24,26 +24,28 @@ export function latestOnly<Event extends WebhookEvent<string, unknown>>(
     const { tx, receivedAt } = context;
     const about = subject(event);
     if (about === undefined) return handler(event, context);
-    const key = [family(event), about];
+    const key = { family: family(event), subject: about, erased: erasedSubject(about) };
     const occurredAt = occurredAtMs({ event, receivedAt }) ?? 0;
-    const [latest] = await tx.read<{ occurred_at: number }>(
-      "select occurred_at from esim_webhooks_latest where family = ? and subject = ?",
-      key,
-    );
-    if (latest !== undefined && latest.occurred_at > occurredAt)
-      return discard("older than what was worked before");
+    const [latest] = await tx.read(`select 1 ${later}`, [key.family, key.subject, key.erased, occurredAt]);
+    if (latest !== undefined) return discard("older than what was worked before");
     tx.write(
       {
-        sql: `insert into esim_webhooks_latest (family, subject, occurred_at) values (?, ?, ?)
-          on conflict (family, subject) do update set occurred_at = excluded.occurred_at
-          where occurred_at <= excluded.occurred_at`,
-        parameters: [...key, occurredAt],
+        sql: `insert into esim_webhooks_latest (family, subject, occurred_at)
+          select ?, ?, ? where not exists (select 1 ${later})
+          on conflict (family, subject) do update set occurred_at = excluded.occurred_at`,
+        parameters: [
+          ...[key.family, key.subject, occurredAt],
+          ...[key.family, key.subject, key.erased, occurredAt],
+        ],
       },
       { changes: 1 },
     );
     return handler(event, context);
   };
 }
+
+/** The entry of a later event, perhaps of one whose personal data was erased since: SQL. */
+const later = "from esim_webhooks_latest where family = ? and subject in (?, ?) and occurred_at > ?";
 
 function esimOf({ data }: WebhookEvent<string, unknown>): string | undefined {
   const { esimReference } = data as { readonly esimReference?: unknown };

@@ -3,6 +3,7 @@ import { WebhookError } from "@esim-webhooks/core";
 import { createStoreGuard, safePurge, warnOfSetup } from "@esim-webhooks/core/kit";
 import { type FaultCode, FaultError } from "./database/faults.ts";
 import type { Journal } from "./database/journal.ts";
+import type { ForgetInput } from "./sql/forget.ts";
 import type { SqliteFileSettings } from "./sqlite-options.ts";
 import type { Hints } from "./thread/database.ts";
 import type { InputOf, OutputOf, Reads, Writes } from "./thread/protocol.ts";
@@ -16,14 +17,18 @@ export interface OpenSqlite {
   /** Resolves once it is on the disk, as far as the durability says so. */
   write<Name extends keyof Writes>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
   read<Name extends keyof Reads>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
-  /** Deletes some events whose retention has expired. Resolves to how many. */
+  /** Deletes some events whose retention has expired, and bodies whose own has. Resolves to how many. */
   purge(limit: number): Promise<number>;
   readonly hints: Hints;
   close(): Promise<void>;
 }
 
 /** Opens nothing yet: the first operation does, or `ready()`. Throws `invalid_option` or `thread_missing`. */
-export function openSqlite(caller: string, settings: SqliteFileSettings): OpenSqlite {
+export function openSqlite(
+  caller: string,
+  settings: SqliteFileSettings,
+  { bodyRetentionMs }: Pick<ForgetInput, "bodyRetentionMs"> = { bodyRetentionMs: undefined },
+): OpenSqlite {
   requireThread(caller);
   const { path, allowNetworkMount, durability, timeoutMs, logger } = settings;
   const { database, release } = useDatabase(caller, { path, allowNetworkMount, durability, timeoutMs });
@@ -44,7 +49,7 @@ export function openSqlite(caller: string, settings: SqliteFileSettings): OpenSq
     write,
     purge: safePurge(caller, logger, {
       look: () => write("purgeClock", undefined),
-      forget: (limit, next, kept) => write("forget", { limit, next, kept }),
+      forget: (limit, next, kept) => write("forget", { limit, next, kept, bodyRetentionMs }),
     }),
     read: (name, input) => guard.run(() => database.read(name, input, timeoutMs).catch(rethrow)),
     hints: database.hints,

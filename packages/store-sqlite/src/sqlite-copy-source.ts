@@ -4,7 +4,8 @@ import { type SqliteFileOptions, sqliteFileShape } from "./sqlite-options.ts";
 
 /**
  * What the stores and inboxes in an SQLite file keep, to be copied into another inbox. Stop every process that writes to the
- * file first. Your own tables are not copied.
+ * file first. Your own tables are not copied, nor are pauses: a
+ * paused event is copied as a ready one.
  *
  * Throws `invalid_option` or `thread_missing`; operations reject with `invalid_option` if the file does not exist or has no tables of ours, `store_unavailable`, or a code of `SqliteErrorCode`.
  */

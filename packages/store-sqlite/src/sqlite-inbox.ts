@@ -1,25 +1,33 @@
+import { setTimeout as wait } from "node:timers/promises";
 import type { EventKey, Inbox, InboxEntry, InboxLease, InboxOptions, Settlement } from "@esim-webhooks/core";
 import {
   checkEntry,
   checkRerun,
   createDeliveryNotes,
+  createMinuteCounter,
+  decodeRunNote,
   encodeAttempt,
+  encodeRunNote,
+  erasedSubject,
   type InboxSettings,
   inboxShape,
   laneReader,
   type OptionsShape,
   occurredAtMs,
   parseOptions,
+  publishChanges,
   readCursor,
   readErrorText,
   readHistory,
+  readPauses,
   spreadRetention,
   subjectOf,
   warnOfShortRetention,
   writeCursor,
 } from "@esim-webhooks/core/kit";
 import { openSqlite } from "./open-sqlite.ts";
-import type { ListInput } from "./sql/list.ts";
+import type { ListInput, Place } from "./sql/list.ts";
+import { mostParked, type ParkPlace } from "./sql/pause.ts";
 import type { PutRow } from "./sql/put.ts";
 import type { SettleRules, Settling } from "./sql/settle.ts";
 import { type SqliteOptions, type SqliteSettings, sqliteShape } from "./sqlite-options.ts";
@@ -35,6 +43,7 @@ const shape: OptionsShape<SqliteSettings & InboxSettings> = { ...sqliteShape, ..
 
 const operatorLimit = 1000;
 const pageLimit = 50;
+const truncations = { most: 5, pauseMs: 100 };
 
 /**
  * The inbox in an SQLite file, on the table of `sqliteStore`: an id that was done inline is done here too. `put` resolves
@@ -45,12 +54,15 @@ const pageLimit = 50;
  */
 export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
   const settings = parseOptions("sqliteInbox", shape, options);
-  const { retentionMs, keepBodies, laneHeldByDead, durability, logger } = settings;
+  const { retentionMs, keepBodies, laneHeldByDead, bodyRetentionMs, durability, logger } = settings;
   warnOfShortRetention("sqliteInbox", settings);
-  const open = openSqlite("sqliteInbox", settings);
+  const open = openSqlite("sqliteInbox", settings, { bodyRetentionMs });
   const { write, read, hints } = open;
   const laneOf = laneReader(settings, logger);
   const deliveryToNote = createDeliveryNotes();
+  const counter = settings.minuteCounts
+    ? createMinuteCounter((counts) => write("countMinute", counts))
+    : undefined;
 
   /** For one call: each call spreads its retention separately. */
   function rules(): SettleRules {
@@ -81,6 +93,20 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
     if (isSo) hints.give();
   }
 
+  /** Empties the log, which may hold what was erased. What cannot be done now, a later erasure or the last process to close the file does. */
+  async function truncateLog(): Promise<void> {
+    try {
+      for (let left = truncations.most; left > 0; left -= 1) {
+        if (await read("truncateLog", undefined)) return;
+        await wait(truncations.pauseMs);
+      }
+    } catch (err) {
+      logger.warn({ err, code: "log_not_truncated" }, notTruncated);
+      return;
+    }
+    logger.warn({ code: "log_not_truncated" }, notTruncated);
+  }
+
   return {
     capabilities: {
       durable: durability === "full",
@@ -101,6 +127,7 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
         rows: entries.map(putRow),
         ...(lastDelivery !== undefined && { lastDelivery }),
       });
+      counter?.put(results);
       hintIf(results.includes("stored"));
       return results;
     },
@@ -112,36 +139,78 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
     },
     take: (options) => write("take", { ...options, laneHeldByDead }),
     extend: (leases, leaseMs) => write("renew", { leases: leases.map(plainLease), leaseMs }),
-    settle: (settlements) =>
-      write("settle", { settlements: settlements.map(plainSettlement), rules: rules() }),
-    transact: (lease, work) => transact(open, { by: "inbox", ...keyAndToken(lease), rules: rules() }, work),
+    async settle(settlements) {
+      const held = await write("settle", { settlements: settlements.map(plainSettlement), rules: rules() });
+      counter?.settled(settlements, held);
+      return held;
+    },
+    async transact(lease, work) {
+      const mark = { by: "inbox", ...keyAndToken(lease), rules: rules() } as const;
+      const transacted = await transact(open, mark, work);
+      if (transacted === "committed") counter?.settled([{ ...plainLease(lease), state: "done" }], [true]);
+      return transacted;
+    },
     stats: () => read("stats", undefined),
     gauges: () => read("gauges", undefined),
     report: (worker) => write("report", worker),
     workers: () => read("workers", undefined),
-    count: (filter = {}) => read("count", { filter }),
+    noteRun: (note) => write("noteRun", { kind: note.kind, note: encodeRunNote(note) }),
+    runs: async () => (await read("runs", undefined)).map(decodeRunNote),
+    minutes: () => read("minutes", undefined),
+    count: (filter = {}, most) => read("count", { filter, most }),
     async list(filter = {}, { limit = pageLimit, cursor } = {}) {
-      const { rows, isLast } = await read("list", { filter, limit, after: placeOf(cursor) });
-      const last = rows.at(-1);
-      const nextCursor =
-        isLast || last === undefined ? null : writeCursor({ ...last, receivedAt: timeText(last.receivedAt) });
-      return { rows: rows.map((row) => ({ ...row, error: readErrorText(row.error).error })), nextCursor };
+      const { rows, next, searchedTo } = await read("list", { filter, limit, after: placeOf(cursor) });
+      return {
+        rows: rows.map((row) => ({ ...row, error: readErrorText(row.error).error })),
+        nextCursor: next === undefined ? null : writeCursor({ ...next, receivedAt: timeText(next) }),
+        searchedTo,
+      };
     },
     async get({ source, id }) {
       const row = await read("get", { source, id });
       return row && { ...row, ...readErrorText(row.error), history: readHistory(row.history) };
     },
-    async redrive({ state = "dead", ...filter } = {}, limit = operatorLimit) {
-      const redriven = await write("redrive", { filter: { ...filter, state }, limit });
-      hintIf(redriven > 0);
-      return redriven;
+    paused: () => read("paused", undefined),
+    ...publishChanges({
+      async redrive({ state = "dead", ...filter } = {}, limit = operatorLimit) {
+        const redriven = await write("redrive", { filter: { ...filter, state }, limit });
+        hintIf(redriven > 0);
+        return redriven;
+      },
+      purge: (limit = operatorLimit) => open.purge(limit),
+      purgeDead: (filter, limit = operatorLimit) =>
+        write("purgeDead", { filter: { ...filter, state: "dead" }, limit }),
+      async pause(options) {
+        await write("pause", { pauses: readPauses(options) });
+        for (let after: ParkPlace | undefined; ; ) {
+          after = await write("park", { after }); // a call each, so that others write in between
+          if (after === undefined) return;
+        }
+      },
+      async resume({ types } = {}) {
+        const ended = await write("resume", { types });
+        while ((await write("releaseParked", { limit: mostParked })) === mostParked);
+        hintIf(ended.length > 0);
+        return ended;
+      },
+      async erase(subject, limit = operatorLimit) {
+        const replacement = erasedSubject(subject);
+        const keptMs = spreadRetention(retentionMs);
+        const erased = await write("erase", { subject, replacement, limit, retentionMs: keptMs });
+        hintIf(erased.ready + erased.leased > 0); // their lanes are free
+        await truncateLog();
+        return erased;
+      },
+    }),
+    async close() {
+      await counter?.close();
+      await open.close();
     },
-    purge: (limit = operatorLimit) => open.purge(limit),
-    purgeDead: (filter, limit = operatorLimit) =>
-      write("purgeDead", { filter: { ...filter, state: "dead" }, limit }),
-    close: open.close,
   };
 }
+
+const notTruncated =
+  "The log of the file may still hold what was erased, since another process is reading it. Erase again, or stop all processes that use the file.";
 
 function keyAndToken({ source, id, token }: InboxLease): { key: EventKey; token: string } {
   return { key: { source, id }, token };
@@ -172,8 +241,8 @@ function plainSettlement(settlement: Settlement): Settling {
   }
 }
 
-function timeText(time: Date | null): string | null {
-  return time === null ? null : String(time.getTime());
+function timeText({ receivedAt }: Place): string | null {
+  return receivedAt === null ? null : String(receivedAt);
 }
 
 function placeOf(cursor: string | undefined): ListInput["after"] {

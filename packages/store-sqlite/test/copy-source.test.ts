@@ -73,7 +73,7 @@ describe("the records of a file", () => {
         endsAtMs: expect.closeTo(Date.now(), -5),
         ...{ attempts: 0, conflicts: 1, error: null, replay, runs: ["first"] },
         ...{ subject: "E1", key: "key:1a2b3c4d", trace: "00-a-b-01" },
-        ...{ takenAtMs: null, settledAtMs: null, history: null },
+        ...{ takenAtMs: null, settledAtMs: null, erasedAtMs: null, history: null },
       },
     ]);
   });

@@ -3,7 +3,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { openWriter } from "../src/database/open.ts";
 import { inTransaction } from "../src/database/transaction.ts";
 import { gauges } from "../src/sql/gauges.ts";
-import { report, workers } from "../src/sql/workers.ts";
+import { report, workers } from "../src/sql/notes.ts";
 import { folderOfEachTest } from "./temporary-folder.ts";
 
 const folder = folderOfEachTest();

@@ -6,29 +6,85 @@ import {
   copyFlags,
   type DeadFlags,
   deadFlags,
+  type EraseFlags,
   type ErrorsFlags,
+  eraseFlags,
   errorsFlags,
   type InboxFlags,
   inboxFlags,
   type ListFlags,
   listFlags,
+  type PauseFlags,
   type PurgeFlags,
+  pauseFlags,
   purgeFlags,
+  type ResumeFlags,
   type RetryFlags,
+  resumeFlags,
   retryFlags,
   type ShowFlags,
+  type StatsFlags,
   showFlags,
+  statsFlags,
 } from "../inbox/flags.ts";
 import { command, group, help } from "../program/command.ts";
 import type { CliContext } from "../program/context.ts";
 
-const stats: Command<CliContext> = command<InboxFlags, []>({
+const stats: Command<CliContext> = command<StatsFlags, []>({
   loader: async () => (await import("../inbox/stats.ts")).stats,
-  parameters: { flags: inboxFlags },
+  parameters: { flags: statsFlags },
   docs: help(
-    "Count events by state and type",
-    "Counts the inbox's events, and says how long the oldest due event has waited.",
-    ["esim-webhooks inbox stats", "esim-webhooks inbox stats --json | jq .states.dead"],
+    "Say what waits in the inbox",
+    "Shows how many events wait, are unhandled or dead, how long the oldest due event has waited, and\nwhat is paused. It takes the same time with any number of events: a count stops at 10,000. With --exact,\nit counts all events, by state and type.",
+    [
+      "esim-webhooks inbox stats",
+      "esim-webhooks inbox stats --exact",
+      "esim-webhooks inbox stats --json | jq .counts.dead",
+    ],
+  ),
+});
+
+const pause: Command<CliContext> = command<PauseFlags, []>({
+  loader: async () => (await import("../inbox/pauses.ts")).pause,
+  parameters: { flags: pauseFlags },
+  docs: help(
+    "Stop processing some events, or all",
+    "Stops all workers from taking events of these types, or of any, from their next poll on. Receivers\nstore events as before, and no attempt is spent. Pausing a type again replaces its pause.",
+    [
+      "esim-webhooks inbox pause --types esim.balance.updated --for 2h --reason 'CRM is down'",
+      "esim-webhooks inbox pause --reason 'database maintenance' --until 2026-11-20T14:00:00Z",
+    ],
+  ),
+});
+
+const resume: Command<CliContext> = command<ResumeFlags, []>({
+  loader: async () => (await import("../inbox/pauses.ts")).resume,
+  parameters: { flags: resumeFlags },
+  docs: help("End pauses", "Ends the pauses of these types, or all pauses, and says which they were.", [
+    "esim-webhooks inbox resume",
+    "esim-webhooks inbox resume --types esim.balance.updated",
+  ]),
+});
+
+const paused: Command<CliContext> = command<InboxFlags, []>({
+  loader: async () => (await import("../inbox/pauses.ts")).paused,
+  parameters: { flags: inboxFlags },
+  docs: help("List what is paused", "Lists what is paused: since when, until when, by whom and why.", [
+    "esim-webhooks inbox paused",
+    "esim-webhooks inbox paused --json | jq -r '.[].type'",
+  ]),
+});
+
+const erase: Command<CliContext> = command<EraseFlags, []>({
+  loader: async () => (await import("../inbox/erase.ts")).erase,
+  parameters: { flags: eraseFlags },
+  docs: help(
+    "Erase the personal data of one eSIM",
+    "Overwrites the personal data of all events of one eSIM, in any state: bodies, errors, lanes.\nTheir ids and types stay, so that no redelivery or import brings the data back. Events that waited are\nnot processed. Says what it cannot reach. Asks first on a terminal; elsewhere it needs --yes.",
+    [
+      "esim-webhooks inbox erase --esim 730155284096617302 --dry-run",
+      "esim-webhooks inbox erase --esim 730155284096617302",
+    ],
   ),
 });
 
@@ -163,7 +219,22 @@ const copy: Command<CliContext> = command<CopyFlags, []>({
 });
 
 export const inbox: RouteMap<CliContext> = group<string>({
-  routes: { stats, workers, list, errors, show, retry, discard, purge, backup, copy },
+  routes: {
+    stats,
+    workers,
+    list,
+    errors,
+    show,
+    retry,
+    discard,
+    pause,
+    resume,
+    paused,
+    erase,
+    purge,
+    backup,
+    copy,
+  },
   docs: help("Inspect and repair the inbox", "Commands for operators of an inbox.", [
     "esim-webhooks inbox stats",
     "esim-webhooks inbox errors",

@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
-import type { InboxAdmin, InboxStats, Lifecycle, WebhookError } from "@esim-webhooks/core";
+import type { Lifecycle, WebhookError } from "@esim-webhooks/core";
 import { durableStores, hasRole, pageOf } from "@esim-webhooks/core/kit";
 import { errorCodeOf } from "../program/exit-code.ts";
 import { fileIn, isThere, wasUsed } from "../set-up/default-place.ts";
@@ -8,8 +8,9 @@ import { namingStore } from "../set-up/named-store.ts";
 import { findInbox, findTarget, type OpenInbox, type OpenTarget } from "../set-up/open-target.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import { openLeftBehind } from "../set-up/waiting.ts";
-import { ago, bytes, counted, instant, span } from "../terminal/quantities.ts";
-import { type Check, check, failed, passed, warned } from "./check.ts";
+import { bytes } from "../terminal/quantities.ts";
+import { type Check, check, failed, passed } from "./check.ts";
+import { checkInbox, checkSilence } from "./inbox-checks.ts";
 
 /** As much of a store or an inbox as doctor looks at. */
 type Opened = Partial<Lifecycle> & { readonly capabilities?: { readonly durable: boolean } };
@@ -60,8 +61,7 @@ export async function checkStores(
       ...(isReachable && opened.now ? [await check("clock", () => checkClock(opened))] : []),
       ...(store.ok && inbox && hasRole(inbox, "admin")
         ? [
-            await check("waiting", () => checkWaiting(inbox, setUp.handlers !== undefined)),
-            await check("dead", () => checkDead(inbox)),
+            ...(await checkInbox(inbox, setUp.handlers !== undefined)),
             // an inbox next to the store of inline handlers gets no deliveries
             ...("inbox" in found ? [await check("silence", () => checkSilence(inbox, silenceMs))] : []),
           ]
@@ -78,7 +78,7 @@ async function openDefaultInbox(setUp: SetUp): Promise<OpenInbox | undefined> {
   if (config.store === undefined) return isThere(place) ? findInbox(setUp, "admin") : undefined;
   const left = await openLeftBehind(setUp);
   if (left === undefined || "dataDir" in place) return left;
-  if (await left.inbox.stats().catch(() => undefined)) return left;
+  if (await left.inbox.gauges().catch(() => undefined)) return left;
   await left.close(); // the Postgres has no inbox
   return undefined;
 }
@@ -121,65 +121,6 @@ async function checkClock(opened: Partial<Lifecycle>): Promise<Check> {
         "clock",
         `${(skewMs / 1000).toFixed(1)} s from the database's clock. Synchronise both clocks with NTP.`,
       );
-}
-
-/** A due event does not wait longer than this for a slot of a worker: either no worker runs, or the workers are too slow. */
-const longestWaitMs = 15 * 60_000;
-
-/** Says what waits in the inbox. Fails when the oldest due event has waited too long. */
-export async function checkWaiting(inbox: Pick<InboxAdmin, "stats">, hasHandlers: boolean): Promise<Check> {
-  const stats = await inbox.stats();
-  const found = summary(stats);
-  if ((stats.oldestReadyMs ?? 0) <= longestWaitMs) return passed("waiting", found);
-  const remedy = hasHandlers
-    ? "Run esim-webhooks work, or serve, which processes them too unless the config has a store."
-    : "Add handlers to a config file, and run esim-webhooks work.";
-  return failed("waiting", `${found}. ${remedy}`);
-}
-
-function summary({ states, oldestReadyMs }: InboxStats): string {
-  const waiting = states.ready + states.leased;
-  return [
-    waiting === 0 ? "no event waits" : counted(waiting, "event waits", "events wait"),
-    ...(oldestReadyMs === null ? [] : [`the oldest has been due for ${span(oldestReadyMs)}`]),
-    ...(states.unhandled > 0
-      ? [
-          `${states.unhandled} unhandled: once there are handlers, esim-webhooks inbox retry --status unhandled`,
-        ]
-      : []),
-  ].join("; ");
-}
-
-const remedy = "Check that the endpoint is active and that its URL reaches the receiver";
-
-/** Warns when the last delivery is longer ago than `silenceMs`: no failure, since a small partner may have quiet days. */
-async function checkSilence(
-  { stats, capabilities }: Pick<InboxAdmin, "stats" | "capabilities">,
-  silenceMs: number,
-  now: number = Date.now(),
-): Promise<Check> {
-  const { lastReceivedAt } = await stats();
-  if (lastReceivedAt === null)
-    return warned(
-      "silence",
-      `The inbox has no delivery: it is new, or received none in the ${span(capabilities.retentionMs)} that it keeps done events. ${remedy}.`,
-    );
-  if (now - lastReceivedAt.getTime() <= silenceMs)
-    return passed("silence", `the last delivery was received ${ago(lastReceivedAt, now)}`);
-  return warned(
-    "silence",
-    `The last delivery was received at ${instant(lastReceivedAt)}, more than ${span(silenceMs)} ago. ${remedy}; if so few events are usual, raise --silence.`,
-  );
-}
-
-/** Fails while the inbox has dead events: they are not tried again until an operator redrives or discards them. */
-async function checkDead(inbox: Pick<InboxAdmin, "count">): Promise<Check> {
-  const dead = await inbox.count({ state: "dead" });
-  if (dead === 0) return passed("dead", "no event is dead");
-  return failed(
-    "dead",
-    `${counted(dead, "event is", "events are")} dead and not tried again. See why: esim-webhooks inbox errors. Fix the cause and redrive them, esim-webhooks inbox retry; or delete them, esim-webhooks inbox discard.`,
-  );
 }
 
 /** A larger file takes too long to read: a gigabyte takes about a second when it is in memory, and as long as the disk takes when it is not. */

@@ -93,6 +93,17 @@ export function durationFlag(
   };
 }
 
+/** A flag for a duration that may be left out. Its value is in ms. */
+export function optionalDurationFlag(brief: string, range: DurationRange): OptionalFlag<number> {
+  return {
+    kind: "parsed",
+    parse: (text) => parseDuration(text, range),
+    optional: true,
+    placeholder: "duration",
+    brief,
+  };
+}
+
 const day = /^\d{4}-\d\d-\d\d$/;
 // the offset is required: without it the time would depend on the machine's time zone
 const dateTime = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[+-]\d\d:\d\d)$/;
@@ -122,6 +133,16 @@ export function parsePastTime(text: string, now: number = Date.now()): Date {
   const time = parseTime(text, now);
   if (time.getTime() <= now + unitMs.d) return time; // the service's clock may be ahead of ours
   throw mistake(`"${text}" is in the future.`);
+}
+
+/** A point in time that is still to come: a date-time with its offset, or a day. Throws `invalid_usage` for anything else. */
+export function parseComingTime(text: string, now: number = Date.now()): Date {
+  const remedy =
+    "Write a date-time with its offset (2026-11-20T14:00:00Z), or a day (2026-11-20: from midnight UTC).";
+  const ms = day.test(text) || dateTime.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(ms)) throw new ProgramError("invalid_usage", `"${text}" is not a time to come.`, remedy);
+  if (ms <= now) throw new ProgramError("invalid_usage", `"${text}" has passed.`, remedy);
+  return new Date(ms);
 }
 
 function mistake(problem: string): ProgramError {

@@ -6,7 +6,8 @@ import { ProgramError } from "../program/program-error.ts";
 import { flagsOf, shellWord } from "../program/shell.ts";
 import { missingRole } from "../set-up/open-target.ts";
 import { confirm } from "../terminal/confirm.ts";
-import { counted } from "../terminal/quantities.ts";
+import { count, counted, countedSoFar, mostCounted } from "../terminal/quantities.ts";
+import { sentenceStart } from "../terminal/text.ts";
 import { filterOf } from "./filter.ts";
 import type { ActionFlags, DeadFlags, PurgeFlags, RetryFlags } from "./flags.ts";
 import { withInbox } from "./with-inbox.ts";
@@ -23,7 +24,7 @@ export async function retry(this: CliContext, flags: RetryFlags): Promise<void> 
       verb: "retry",
       report: (events) => `Made ready again: ${events}.`,
       next: `To see what becomes of them: esim-webhooks inbox ${watching(flags)}`,
-      count: () => inbox.count(filter),
+      count: (most) => inbox.count(filter, most),
       act: (limit) => inbox.redrive(filter, limit),
     });
   });
@@ -35,6 +36,7 @@ function watching({
   id = [],
   source,
   error,
+  esim,
   since,
   until,
   from,
@@ -47,6 +49,7 @@ function watching({
       types: types?.join(","),
       source,
       error,
+      esim,
       since: since?.toISOString(),
       until: until?.toISOString(),
     }),
@@ -64,7 +67,7 @@ export async function discard(this: CliContext, flags: DeadFlags): Promise<void>
       noun: "dead event",
       verb: "delete for good",
       report: (events) => `Deleted: ${events}.`,
-      count: () => inbox.count({ ...filter, state: "dead" }),
+      count: (most) => inbox.count({ ...filter, state: "dead" }, most),
       act: (limit) => inbox.purgeDead(filter, limit),
     });
   });
@@ -75,14 +78,14 @@ export async function purge(this: CliContext, flags: PurgeFlags): Promise<void> 
   await withInbox(this, flags, async ({ inbox, where }) => {
     if (!hasRole(inbox, "queue")) throw missingRole("queue", where);
     const endedBy = new Date();
-    const count = (state: InboxState) => inbox.count({ state, endedBy });
+    const ended = (state: InboxState, most: number) => inbox.count({ state, endedBy }, most);
     await perform(this, flags, {
       name: "purge",
       noun: "event past its retention",
       nouns: "events past their retention",
       verb: "delete",
       report: (events) => `Deleted: ${events}.`,
-      count: async () => (await count("done")) + (await count("unhandled")),
+      count: async (most) => (await ended("done", most)) + (await ended("unhandled", most)),
       act: (limit) => inbox.purge(limit),
     });
   });
@@ -101,8 +104,8 @@ export interface Action {
   report(events: string): string;
   /** A sentence for the operator after events were changed: what to do next. */
   readonly next?: string;
-  /** Counts the events that it would change without a limit. */
-  count(): Promise<number>;
+  /** Counts the events that it would change without a limit. Need not count further than `most`. */
+  count(most: number): Promise<number>;
   /** Changes at most `limit` events. Resolves to how many it changed. */
   act(limit: number): Promise<number>;
 }
@@ -113,8 +116,8 @@ const stepEvents = 1000;
 /** Throws `invalid_usage` when there is neither --yes nor --dry-run, and no terminal to ask on. */
 export function checkConfirmable(
   { process }: CliContext,
-  name: Action["name"],
-  { dryRun, yes }: ActionFlags,
+  name: Action["name"] | "erase",
+  { dryRun, yes }: Pick<ActionFlags, "dryRun" | "yes">,
 ): void {
   const canAsk = process.stdin.isTTY === true && process.stderr.isTTY === true;
   if (dryRun || yes || canAsk) return;
@@ -129,22 +132,26 @@ export function checkConfirmable(
 export async function perform(context: CliContext, flags: ActionFlags, action: Action): Promise<void> {
   const { limit, dryRun = false, yes = false, json = false } = flags;
   const { output } = context;
-  const events = Math.min(limit, await action.count());
+  const found = await action.count(mostCounted + 1);
+  const isMore = found > mostCounted && limit > mostCounted;
+  const events = isMore ? mostCounted : Math.min(limit, found);
   const named = (amount: number) => counted(amount, action.noun, action.nouns);
-  const report = (amount: number, text: string) =>
-    json ? output.json({ action: action.name, dryRun, events: amount }) : output.data(text);
+  const report = (amount: number, text: string, more = {}) =>
+    json ? output.json({ action: action.name, dryRun, events: amount, ...more }) : output.data(text);
 
-  const plan = `${action.verb} ${named(events)}${limitNote(events, limit)}`;
+  const planned = isMore ? countedSoFar(found, action.noun, action.nouns) : named(events);
+  const plan = `${action.verb} ${planned}${isMore ? `, at most ${count(limit)} (--limit)` : limitNote(events, limit)}`;
   if (events === 0) return report(0, `Nothing to do: ${named(0)}.`);
-  if (dryRun) return report(events, `Would ${plan}.`);
+  if (dryRun) return report(events, `Would ${plan}.`, isMore ? { isMore } : {});
   if (!yes && !(await isConfirmed(context, plan))) return output.note("Nothing was changed.");
-  const done = await actInSteps(action, events);
+  const done = await actInSteps(action, isMore ? limit : events);
   report(done, action.report(named(done)));
   if (action.next !== undefined && done > 0 && !json) output.note(action.next);
 }
 
-async function isConfirmed({ process }: CliContext, plan: string): Promise<boolean> {
-  const question = `${plan.charAt(0).toUpperCase()}${plan.slice(1)}?`;
+/** Asks whether to do what the plan says. */
+export async function isConfirmed({ process }: CliContext, plan: string): Promise<boolean> {
+  const question = `${sentenceStart(plan)}?`;
   const answer = await confirm(question, { input: process.stdin, output: process.stderr });
   if (answer === "interrupted") process.exitCode = exitCodes.interrupted;
   return answer === "yes";

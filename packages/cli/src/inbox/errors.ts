@@ -1,4 +1,4 @@
-import type { InboxAdmin, InboxFilter, InboxRow } from "@esim-webhooks/core";
+import type { InboxAdmin, InboxFilter, InboxPage, InboxRow } from "@esim-webhooks/core";
 import { masked } from "@esim-webhooks/core/masking";
 import { maskText } from "../masking/mask-text.ts";
 import type { CliContext } from "../program/context.ts";
@@ -6,7 +6,7 @@ import { printable } from "../program/printable.ts";
 import { ago, count } from "../terminal/quantities.ts";
 import { type Column, table } from "../terminal/table.ts";
 import { cut, type Layout, layoutFor, shortened, unpainted } from "../terminal/text.ts";
-import { filterOf, listPages } from "./filter.ts";
+import { filterOf, listPages, searchProgress } from "./filter.ts";
 import type { ErrorsFlags } from "./flags.ts";
 import { withInbox } from "./with-inbox.ts";
 
@@ -17,7 +17,7 @@ export async function errors(this: CliContext, flags: ErrorsFlags): Promise<void
   await withInbox(this, flags, async (access) => {
     const { inbox } = access;
     const filter = { ...(await filterOf(flags, access, output)), state: "dead" } as const;
-    const groups = await groupByError(rowsOf(inbox, filter));
+    const groups = await groupByError(rowsOf(inbox, filter, searchProgress(output, json)));
     const shown = groups.slice(0, limit);
     if (json) {
       for (const group of shown) output.json(group);
@@ -37,8 +37,12 @@ export async function errors(this: CliContext, flags: ErrorsFlags): Promise<void
 async function* rowsOf(
   inbox: Pick<InboxAdmin, "list">,
   filter: InboxFilter,
+  note: (page: InboxPage) => void,
 ): AsyncGenerator<readonly InboxRow[]> {
-  for await (const { rows } of listPages(inbox, filter)) yield rows;
+  for await (const page of listPages(inbox, filter)) {
+    note(page);
+    yield page.rows;
+  }
 }
 
 /** Events that died of the same cause. */

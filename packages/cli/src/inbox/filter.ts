@@ -3,23 +3,44 @@ import { matchingTypes, warnOfUnknownTypes } from "../flags/types-flag.ts";
 import type { Output } from "../program/context.ts";
 import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
+import { instant } from "../terminal/quantities.ts";
+import { sentenceStart } from "../terminal/text.ts";
 import type { FilterFlags } from "./flags.ts";
 import type { InboxAccess } from "./with-inbox.ts";
 
-/** The inbox's filter for these flags. Warns about types that neither the catalog nor the inbox contains. */
+/**
+ * The inbox's filter for these flags. Warns about types that neither the catalog nor the inbox contains. Throws `invalid_usage` for --esim on
+ * an inbox that cannot find the events of an eSIM.
+ */
 export async function filterOf(
-  { source, types, since, until, id, error }: FilterFlags,
+  { source, types, since, until, id, error, esim }: FilterFlags,
   access: InboxAccess,
   output: Output,
 ): Promise<Omit<InboxFilter, "state">> {
+  if (esim !== undefined) checkFindsEsims(access);
   return {
     ...(source !== undefined && { source }),
     ...(types && { types: await exactTypes(types, access, output) }),
     ...(since && { since }),
     ...(until && { until }),
     ...(error !== undefined && { error }),
+    ...(esim !== undefined && { subject: esim }),
     ...(id && { ids: await Promise.all(id.map((each) => wholeId(access.inbox, each, source))) }),
   };
+}
+
+/** Whether the inbox has an index of what its events are about. */
+export function findsEsims({ capabilities: { filters } }: Pick<InboxAdmin, "capabilities">): boolean {
+  return filters === undefined || (filters as readonly string[]).includes("subject");
+}
+
+function checkFindsEsims({ inbox, where }: InboxAccess): void {
+  if (findsEsims(inbox)) return;
+  throw new ProgramError(
+    "invalid_usage",
+    `${sentenceStart(where)} cannot find events by their eSIM, so it does not take --esim.`,
+    "Name the events with --id, or use an inbox on SQLite or Postgres.",
+  );
 }
 
 /** Replaces each family by its types, those of stored events that the catalog does not contain included. */
@@ -37,7 +58,10 @@ async function exactTypes(
 
 const pageRows = 1000;
 
-/** Lists the events that match a filter, newest first, at most `limit`, page by page. */
+/**
+ * Lists the events that match a filter, newest first, at most `limit`, page by page. A page may have fewer rows than another one, or
+ * none: the inbox searches a limited number of events for each.
+ */
 export async function* listPages(
   inbox: Pick<InboxAdmin, "list">,
   filter: InboxFilter,
@@ -57,6 +81,19 @@ export async function* listPages(
   }
 }
 
+const progressEveryMs = 1000;
+
+/** Returns a function that notes how far a search has come, for each page that found nothing, once a second at most. */
+export function searchProgress(output: Output, json: boolean): (page: InboxPage) => void {
+  let notedAt = Number.NEGATIVE_INFINITY;
+  return ({ rows, searchedTo }) => {
+    if (rows.length > 0 || searchedTo === null || performance.now() - notedAt < progressEveryMs) return;
+    notedAt = performance.now();
+    if (json) output.log(JSON.stringify({ searchedTo }));
+    else output.note(`Searched back to ${instant(searchedTo)} …`);
+  };
+}
+
 const mostNamed = 5;
 
 /**
@@ -70,8 +107,9 @@ export async function wholeId(
 ): Promise<string> {
   const from = source === undefined ? {} : { source };
   if (written === "" || (await inbox.count({ ...from, ids: [written] })) > 0) return written;
-  const { rows } = await inbox.list({ ...from, idPrefix: written }, { limit: 100 });
-  const found = [...new Set(rows.map(({ id }) => id))];
+  const found: string[] = [];
+  for await (const { rows } of listPages(inbox, { ...from, idPrefix: written }, 100))
+    for (const { id } of rows) if (!found.includes(id)) found.push(id);
   if (found.length === 0 && written.includes(",")) {
     throw new ProgramError(
       "invalid_usage",

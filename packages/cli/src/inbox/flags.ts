@@ -4,6 +4,8 @@ import {
   idsFlag,
   jsonFlag,
   limitFlag,
+  optionalDurationFlag,
+  parseComingTime,
   revealFlag,
   type SetUpFlags,
   setUpFlags,
@@ -13,6 +15,7 @@ import {
   timeFlag,
 } from "../flags/flag-kinds.ts";
 import type { CliContext } from "../program/context.ts";
+import { ProgramError } from "../program/program-error.ts";
 
 /** The flags that name the file of an embedded inbox. */
 export interface FileFlags {
@@ -35,11 +38,35 @@ export interface FilterFlags {
   readonly until?: Date;
   readonly id?: readonly string[];
   readonly error?: string;
+  readonly esim?: string;
 }
 
 /** The flags of the inbox commands that take any inbox. */
 export interface InboxFlags extends SetUpFlags, FileFlags {
   readonly json?: boolean;
+}
+
+export interface StatsFlags extends InboxFlags {
+  readonly exact?: boolean;
+}
+
+export interface PauseFlags extends InboxFlags {
+  readonly types?: readonly string[];
+  readonly reason: string;
+  /** In ms. */
+  readonly for?: number;
+  readonly until?: Date;
+  readonly by?: string;
+}
+
+export interface ResumeFlags extends InboxFlags {
+  readonly types?: readonly string[];
+}
+
+export interface EraseFlags extends InboxFlags {
+  readonly esim: string;
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
 }
 
 export interface ListFlags extends InboxFlags, FilterFlags {
@@ -91,6 +118,7 @@ const filterFlags: FlagsOf<FilterFlags> = {
     "Only events with this id; repeat it for more. The beginning of an id is enough if no other id begins so",
   ),
   error: textFlag("text", "Only events whose last error contains this text"),
+  esim: textFlag("reference", "Only events of the eSIM with this esimReference"),
 };
 
 const from = textFlag(
@@ -99,6 +127,67 @@ const from = textFlag(
 );
 
 export const inboxFlags: FlagsOf<InboxFlags> = { from, ...setUpFlags, json: jsonFlag };
+
+export const statsFlags: FlagsOf<StatsFlags> = {
+  exact: switchFlag("Count every event, by state and type: reads the whole inbox"),
+  ...inboxFlags,
+};
+
+export const pauseFlags: FlagsOf<PauseFlags> = {
+  types: textsFlag("type,…", "Only these types, or families such as esim.lifecycle.*. Default: all types"),
+  reason: { kind: "parsed", parse: parseReason, placeholder: "text", brief: "Why, for other operators" },
+  for: optionalDurationFlag("How long the pause lasts: 30m, 2h. Default: until inbox resume", {
+    min: "1s",
+    max: "365d",
+  }),
+  until: {
+    kind: "parsed",
+    parse: (text) => parseComingTime(text),
+    optional: true,
+    placeholder: "time",
+    brief: "When the pause ends, in place of --for: 2026-11-20T14:00:00Z",
+  },
+  by: {
+    kind: "parsed",
+    parse: parseBy,
+    optional: true,
+    placeholder: "name",
+    brief: "Who pauses. Default: user@host",
+  },
+  ...inboxFlags,
+};
+
+const mostReason = 500;
+const mostBy = 200;
+
+function parseReason(text: string): string {
+  const reason = text.trim();
+  if (reason !== "" && reason.length <= mostReason) return reason;
+  const problem = reason === "" ? "--reason is empty." : `--reason has more than ${mostReason} characters.`;
+  throw new ProgramError("invalid_usage", problem, "Say in a sentence why, for other operators.");
+}
+
+function parseBy(text: string): string {
+  if (text.length <= mostBy) return text;
+  throw new ProgramError("invalid_usage", `--by has more than ${mostBy} characters.`, "Write a name.");
+}
+
+export const resumeFlags: FlagsOf<ResumeFlags> = {
+  types: textsFlag("type,…", "Only the pauses of these types, or families. Default: all pauses"),
+  ...inboxFlags,
+};
+
+export const eraseFlags: FlagsOf<EraseFlags> = {
+  esim: {
+    kind: "parsed",
+    parse: String,
+    placeholder: "reference",
+    brief: "The esimReference of the eSIM whose data to erase",
+  },
+  dryRun: switchFlag("Say how many events there are, but change nothing"),
+  yes: switchFlag("Do not ask; needed without a terminal"),
+  ...inboxFlags,
+};
 
 export const listFlags: FlagsOf<ListFlags> = {
   status: {

@@ -6,7 +6,7 @@ import { ProgramError } from "../program/program-error.ts";
 import { ago, count } from "../terminal/quantities.ts";
 import { type Column, table } from "../terminal/table.ts";
 import { columnsOf, cut, type Layout, layoutFor, shortened, unpainted } from "../terminal/text.ts";
-import { filterOf, listPages } from "./filter.ts";
+import { filterOf, listPages, searchProgress } from "./filter.ts";
 import type { ListFlags } from "./flags.ts";
 import { listedJson } from "./row-json.ts";
 import { stateTones } from "./stats.ts";
@@ -18,22 +18,34 @@ export async function list(this: CliContext, flags: ListFlags): Promise<void> {
   await withInbox(this, flags, async (access) => {
     const { inbox } = access;
     const filter = { ...(await filterOf(flags, access, output)), ...(status && { state: status }) };
+    const note = searchProgress(output, json);
     let found = 0;
     let rest: string | null = null;
-    const pages = listPages(inbox, filter, all ? undefined : limit, cursor);
-    for await (const { rows, nextCursor } of namingCursor(pages, cursor)) {
+    let unshown: InboxRow[] = [];
+    const show = () => {
       const view = { now: Date.now(), reveal, ...layoutFor(process.stdout) };
-      if (json) for (const row of rows) output.json(listedJson(row, reveal));
-      else if (rows.length > 0) for (const line of listView(rows, view)) output.data(line);
-      found += rows.length;
-      rest = nextCursor;
+      if (json) for (const row of unshown) output.json(listedJson(row, reveal));
+      else if (unshown.length > 0) for (const line of listView(unshown, view)) output.data(line);
+      unshown = [];
+    };
+    const pages = listPages(inbox, filter, all ? undefined : limit, cursor);
+    for await (const page of namingCursor(pages, cursor)) {
+      unshown.push(...page.rows);
+      if (json || page.rows.length === 0 || unshown.length >= tableRows) show();
+      note(page);
+      found += page.rows.length;
+      rest = page.nextCursor;
     }
+    show();
     if (found === 0) output.note("No event matches.");
     if (rest === null) return;
     if (json) output.log(JSON.stringify({ nextCursor: rest }));
     else output.note("There are more events: --limit or --all shows them.");
   });
 }
+
+/** How many rows have a table of their own, so that a long list is shown as it is read. */
+const tableRows = 1000;
 
 /** The same pages; an inbox that cannot read the cursor is reported as a wrong --cursor. */
 async function* namingCursor(

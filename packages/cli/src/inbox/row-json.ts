@@ -43,6 +43,7 @@ export function shownJson(row: StoredEvent, reveal: boolean): Record<string, unk
     trace: row.trace,
     takenAt: row.takenAt,
     settledAt: row.settledAt,
+    erasedAt: row.erasedAt,
     history: row.history.map((attempt) => ({
       ...attempt,
       error: attempt.error && (reveal ? attempt.error : maskText(attempt.error)),

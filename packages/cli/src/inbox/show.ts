@@ -1,4 +1,4 @@
-import type { InboxState, Replay, StoredEvent } from "@esim-webhooks/core";
+import type { InboxAdmin, InboxRow, InboxState, Pause, Replay, StoredEvent } from "@esim-webhooks/core";
 import { maskEvent } from "../masking/mask-event.ts";
 import { maskText } from "../masking/mask-text.ts";
 import type { CliContext } from "../program/context.ts";
@@ -7,8 +7,9 @@ import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { ago, bytes, count, counted, instant, span } from "../terminal/quantities.ts";
 import { layoutFor, type Paint, shortened, unpainted } from "../terminal/text.ts";
-import { wholeId } from "./filter.ts";
+import { listPages, wholeId } from "./filter.ts";
 import type { ShowFlags } from "./flags.ts";
+import { pauseText } from "./pause-text.ts";
 import { indented, maskLane, maskReplay, type ReadBody, readBody, shownJson } from "./row-json.ts";
 import { stateTones } from "./stats.ts";
 import { type InboxAccess, withInbox } from "./with-inbox.ts";
@@ -23,11 +24,23 @@ export async function show(this: CliContext, flags: ShowFlags, id: string): Prom
       process.exitCode = exitCodes.problem;
       return;
     }
-    if (json) return output.json(shownJson(row, reveal));
+    const pause = await pauseOf(row, access.inbox);
+    if (json) return output.json({ ...shownJson(row, reveal), pause });
     const { paint } = layoutFor(process.stdout);
-    for (const line of showView(row, { now: Date.now(), reveal, ...(paint && { paint }) })) output.data(line);
+    const view = { now: Date.now(), reveal, pause, ...(paint && { paint }) };
+    for (const line of showView(row, view)) output.data(line);
     if (!reveal) output.note("\nPersonal data is masked (•••); --reveal shows it.");
   });
+}
+
+/** The pause because of which no worker takes the event. Null: there is none, or the event waits for no worker. */
+async function pauseOf(
+  { state, type }: StoredEvent,
+  inbox: Pick<InboxAdmin, "paused">,
+): Promise<Pause | null> {
+  if (state !== "ready") return null;
+  const pauses = await inbox.paused();
+  return pauses.find((pause) => pause.type === null || pause.type === type) ?? null;
 }
 
 /** Finds an event of the source of --source; without that flag, of the config's source, else of any other. */
@@ -38,7 +51,8 @@ async function find(
 ): Promise<StoredEvent | undefined> {
   const event = await inbox.get({ source: flag ?? source, id });
   if (event !== undefined || flag !== undefined) return event;
-  const { rows } = await inbox.list({ ids: [id] }, { limit: 10 });
+  const rows: InboxRow[] = [];
+  for await (const page of listPages(inbox, { ids: [id] }, 10)) rows.push(...page.rows);
   const [only] = rows;
   if (only === undefined) return undefined;
   if (rows.length === 1) return inbox.get(only);
@@ -52,6 +66,8 @@ async function find(
 export interface ShowView {
   readonly now: number;
   readonly reveal: boolean;
+  /** The pause that holds the event. */
+  readonly pause?: Pause | null;
   readonly paint?: Paint;
 }
 
@@ -64,7 +80,10 @@ const endings: Readonly<Record<InboxState, string>> = {
 };
 
 /** Everything that is known about an event, one fact per line, then its body. */
-export function showView(row: StoredEvent, { now, reveal, paint = unpainted }: ShowView): string[] {
+export function showView(
+  row: StoredEvent,
+  { now, reveal, pause = null, paint = unpainted }: ShowView,
+): string[] {
   const text = (error: string) => printable(reveal ? error : maskText(error));
   const when = (date: Date) => `${instant(date)}  ${paint("faint", ago(date, now))}`;
   const lane = reveal ? row.lane : maskLane(row);
@@ -83,8 +102,10 @@ export function showView(row: StoredEvent, { now, reveal, paint = unpainted }: S
     ...optional("verified", row.key && `with ${printable(row.key)}`),
     ...optional("taken", row.takenAt && when(row.takenAt)),
     ...optional("settled", row.settledAt && when(row.settledAt)),
+    ...optional("erased", row.erasedAt && `on ${instant(row.erasedAt)}: its personal data is gone`),
     ["tries", count(attempts)],
     ...optional(endings[state], state === "dead" ? null : endsAt && when(endsAt)),
+    ...optional("paused", pause && paint("warn", pauseText(pause, now))),
     ...optional("error", error && paint("bad", text(error))),
     ...optional(
       "conflicts",
@@ -145,14 +166,9 @@ function optional(name: string, value: string | false | null | undefined): [stri
   return value ? [[name, value]] : [];
 }
 
-function bodyLines({ state, body }: StoredEvent, reveal: boolean, paint: Paint): string[] {
-  if (body === null)
-    return [
-      paint(
-        "faint",
-        state === "done" ? "The body was deleted when the event was done." : "There is no body.",
-      ),
-    ];
+function bodyLines(row: StoredEvent, reveal: boolean, paint: Paint): string[] {
+  const { body } = row;
+  if (body === null) return [paint("faint", withoutBody(row))];
   const title = paint("faint", `body, ${bytes(body.byteLength)}`);
   const read = readBody(body);
   if ("json" in read && read.text !== null) {
@@ -160,6 +176,14 @@ function bodyLines({ state, body }: StoredEvent, reveal: boolean, paint: Paint):
     return [title, ...json.split("\n").map(printable)];
   }
   return [title, ...otherBodyLines(read, body, reveal)];
+}
+
+function withoutBody({ state, erasedAt }: StoredEvent): string {
+  if (erasedAt !== null) return "The body was erased.";
+  if (state === "done") return "The body was deleted when the event was done.";
+  if (state === "unhandled" || state === "dead")
+    return "The body was removed when its time had ended (bodyRetentionMs), so the event cannot be retried.";
+  return "There is no body.";
 }
 
 function otherBodyLines({ text }: ReadBody, body: Uint8Array, reveal: boolean): string[] {

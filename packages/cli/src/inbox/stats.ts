@@ -1,18 +1,61 @@
-import type { InboxState, InboxStats } from "@esim-webhooks/core";
+import type { GaugeCount, InboxGauges, InboxState, InboxStats, Pause } from "@esim-webhooks/core";
 import type { CliContext } from "../program/context.ts";
 import { printable } from "../program/printable.ts";
-import { count, counted, instant, span } from "../terminal/quantities.ts";
+import { count, counted, countedSoFar, countSoFar, instant, span } from "../terminal/quantities.ts";
 import { table } from "../terminal/table.ts";
 import { type Layout, layoutFor, type Paint, shortened, type Tone, unpainted } from "../terminal/text.ts";
-import type { InboxFlags } from "./flags.ts";
+import type { StatsFlags } from "./flags.ts";
+import { pauseText, resumeCommand } from "./pause-text.ts";
 import { withInbox } from "./with-inbox.ts";
 
-export async function stats(this: CliContext, flags: InboxFlags): Promise<void> {
+export async function stats(this: CliContext, flags: StatsFlags): Promise<void> {
+  const { exact = false, json = false } = flags;
+  const { output, process } = this;
   await withInbox(this, flags, async ({ inbox }) => {
-    const counts = await inbox.stats();
-    if (flags.json) return this.output.json(counts);
-    for (const line of statsView(counts, layoutFor(this.process.stdout))) this.output.data(line);
+    const layout = layoutFor(process.stdout);
+    const pauses = await inbox.paused();
+    const paused = pauses.map((pause) => pausedLine(pause, flags, Date.now(), layout));
+    if (exact) {
+      const counts = await inbox.stats();
+      if (json) return output.json(counts);
+      for (const line of [...statsView(counts, layout), ...paused]) output.data(line);
+      return;
+    }
+    const gauges = await inbox.gauges();
+    if (json) return output.json({ ...gauges, pauses });
+    for (const line of [...gaugesView(gauges, layout), ...paused]) output.data(line);
+    output.note("Exact numbers, done events and types: add --exact, which reads the whole inbox.");
   });
+}
+
+function pausedLine(pause: Pause, flags: StatsFlags, now: number, { paint = unpainted }: Layout): string {
+  return paint("warn", `Paused: ${pauseText(pause, now)}. To resume: ${resumeCommand([pause], flags)}`);
+}
+
+const gaugeTones: Readonly<Record<GaugeCount, Tone>> = {
+  ready: "accent",
+  waiting: "warn",
+  paused: "warn",
+  leased: "warn",
+  unhandled: "warn",
+  dead: "bad",
+};
+
+/** The counts in a table of one row, then what an operator should look at. */
+export function gaugesView(gauges: InboxGauges, layout: Layout = {}): string[] {
+  const { counts, oldestReadyMs, lastReceivedAt } = gauges;
+  const names = Object.keys(gaugeTones) as GaugeCount[];
+  const columns = names.map((name) => ({ title: name.toUpperCase(), align: "right" as const }));
+  const row = names.map((name) => cell(counts[name], gaugeTones[name]));
+  return [
+    ...table(columns, [row], layout),
+    "",
+    ...remarks(
+      { unhandled: counts.unhandled, dead: counts.dead, oldestReadyMs, lastReceivedAt },
+      layout.paint ?? unpainted,
+      countedSoFar,
+    ),
+  ];
 }
 
 export const stateTones: Readonly<Record<InboxState, Tone>> = {
@@ -38,7 +81,9 @@ export function statsView(stats: InboxStats, layout: Layout = {}): string[] {
     ...states.map((state) => ({ title: state.toUpperCase(), align: "right" as const })),
   ];
   const sums = [{ text: "all", tone: "strong" as const }, ...countCells(stats.states)];
-  return [...table(columns, [...rows, sums], layout), "", ...remarks(stats, layout.paint ?? unpainted)];
+  const { unhandled, dead } = stats.states;
+  const found = remarks({ ...stats, unhandled, dead }, layout.paint ?? unpainted, counted);
+  return [...table(columns, [...rows, sums], layout), "", ...found];
 }
 
 type Counts = Readonly<Record<InboxState, number>>;
@@ -63,22 +108,30 @@ function withoutType({ done, ...others }: Counts): string {
 }
 
 function countCells(counts: Counts) {
-  return states.map((state) =>
-    counts[state] === 0
-      ? { text: "·", tone: "faint" as const }
-      : { text: count(counts[state]), tone: stateTones[state] },
-  );
+  return states.map((state) => cell(counts[state], stateTones[state], count));
 }
 
-function remarks({ states, oldestReadyMs, conflicts, lastReceivedAt }: InboxStats, paint: Paint): string[] {
-  const dead = `${counted(states.dead, "event is", "events are")} dead: esim-webhooks inbox errors`;
-  const unhandled = `${counted(states.unhandled, "event has", "events have")} no handler. Once there is one: esim-webhooks inbox retry --status unhandled`;
+/** Zero is a dot, so that other numbers stand out. */
+function cell(value: number, tone: Tone, text: (value: number) => string = countSoFar) {
+  return value === 0 ? { text: "·", tone: "faint" as const } : { text: text(value), tone };
+}
+
+interface Remarkable extends Pick<InboxStats, "oldestReadyMs" | "lastReceivedAt"> {
+  readonly unhandled: number;
+  readonly dead: number;
+  readonly conflicts?: number;
+}
+
+function remarks(found: Remarkable, paint: Paint, howMany: typeof counted): string[] {
+  const { unhandled, dead, oldestReadyMs, lastReceivedAt, conflicts = 0 } = found;
+  const deadLine = `${howMany(dead, "event is", "events are")} dead: esim-webhooks inbox errors`;
+  const unhandledLine = `${howMany(unhandled, "event has", "events have")} no handler. Once there is one: esim-webhooks inbox retry --status unhandled`;
   const conflicting = `${counted(conflicts, "delivery", "deliveries")} had the id of a stored event, but another body`;
   return [
     oldestReadyMs === null ? "No event is due." : `The oldest due event has waited ${span(oldestReadyMs)}.`,
     ...(lastReceivedAt === null ? [] : [`The last delivery was received at ${instant(lastReceivedAt)}.`]),
-    ...(states.unhandled > 0 ? [paint("warn", unhandled)] : []),
-    ...(states.dead > 0 ? [paint("bad", dead)] : []),
+    ...(unhandled > 0 ? [paint("warn", unhandledLine)] : []),
+    ...(dead > 0 ? [paint("bad", deadLine)] : []),
     ...(conflicts > 0 ? [paint("warn", conflicting)] : []),
   ];
 }

@@ -32,10 +32,14 @@ export function workersView(
   ];
   const rows = workers.map(({ id, version, startedAt, running, concurrency, lastTakeAt }) => [
     printable(id),
-    printable(version),
+    version === null ? "–" : printable(version),
     ago(startedAt, now),
-    `${running === null ? "–" : count(running)} of ${count(concurrency)}`,
+    `${known(running)} of ${known(concurrency)}`,
     lastTakeAt === null ? "–" : ago(lastTakeAt, now),
   ]);
   return table(columns, rows, layout);
+}
+
+function known(number: number | null): string {
+  return number === null ? "–" : count(number);
 }

@@ -1,6 +1,7 @@
 import type { DedupeStore, Handlers, InboxQueue, InboxWriter, StateStore } from "@esim-webhooks/core";
 import { hasRole, type InboxRoles } from "@esim-webhooks/core/kit";
 import { ProgramError } from "../program/program-error.ts";
+import { sentenceStart } from "../terminal/text.ts";
 import type { ConfigTarget, OwnWorkers } from "./config.ts";
 import { defaultInbox, defaultState, defaultStore, isThere } from "./default-place.ts";
 import { nameOfOwn, placeNote } from "./named-store.ts";
@@ -99,7 +100,7 @@ export async function findInbox<Name extends "queue" | "admin">(
 export function missingRole(role: "queue" | "admin", where: string): ProgramError {
   return new ProgramError(
     "not_an_inbox",
-    `${where.charAt(0).toUpperCase()}${where.slice(1)} can store events, but lacks the role "${role}", which this command needs.`,
+    `${sentenceStart(where)} can store events, but lacks the role "${role}", which this command needs.`,
     "Use the tools of that queue, or an inbox such as sqliteInbox or postgresInbox.",
   );
 }

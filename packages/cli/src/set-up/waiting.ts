@@ -1,6 +1,6 @@
 import type { InboxAdmin } from "@esim-webhooks/core";
 import { hasRole } from "@esim-webhooks/core/kit";
-import { counted } from "../terminal/quantities.ts";
+import { countedSoFar, countSoFar } from "../terminal/quantities.ts";
 import { isThere } from "./default-place.ts";
 import { findInbox, type OpenInbox } from "./open-target.ts";
 import { isPostgresUrl, nameOf } from "./place.ts";
@@ -10,15 +10,14 @@ import type { SetUp } from "./set-up.ts";
 export async function waitingNote(inbox: object, where: string): Promise<string | undefined> {
   if (!hasRole(inbox, "admin")) return undefined;
   try {
-    const [ready, leased] = await Promise.all([
-      inbox.count({ state: "ready" }),
-      inbox.count({ state: "leased" }),
-    ]);
-    if (ready + leased === 0) return undefined;
-    const events = counted(ready + leased, "event waits", "events wait");
+    const { counts } = await inbox.gauges();
+    const { ready, waiting, paused, leased } = counts;
+    const all = ready + waiting + paused + leased;
+    if (all === 0) return undefined;
+    const events = countedSoFar(all, "event waits", "events wait");
     return leased === 0
       ? `${events} in ${where}.`
-      : `${events} in ${where}, ${leased} of them with a worker, or with one that has crashed.`;
+      : `${events} in ${where}, ${countSoFar(leased)} of them with a worker, or with one that has crashed.`;
   } catch {
     return undefined; // a note is no reason not to start
   }

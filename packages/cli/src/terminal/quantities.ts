@@ -9,6 +9,19 @@ export function counted(value: number, noun: string, nouns = `${noun}s`): string
   return `${count(value)} ${value === 1 ? noun : nouns}`;
 }
 
+/** How far previews and gauges count. */
+export const mostCounted = 10_000;
+
+/** A number that was counted up to `mostCounted` and one more: `more than 10,000` */
+export function countSoFar(value: number): string {
+  return value > mostCounted ? `more than ${count(mostCounted)}` : count(value);
+}
+
+/** The same with a noun: `more than 10,000 events` */
+export function countedSoFar(value: number, noun: string, nouns = `${noun}s`): string {
+  return `${countSoFar(value)} ${value === 1 ? noun : nouns}`;
+}
+
 const byteUnits = ["KiB", "MiB", "GiB", "TiB"] as const;
 
 /** 1536 → `1.5 KiB` */

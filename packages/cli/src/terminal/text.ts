@@ -24,6 +24,11 @@ export function cut(text: string, columns: number): string {
   return columns < 1 ? "" : `${characters.slice(0, columns - 1).join("")}…`;
 }
 
+/** The text with a capital letter, to begin a sentence. */
+export function sentenceStart(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 /** As many as a store keeps of an error. */
 const mostCharacters = 4000;
 

@@ -1,15 +1,16 @@
 import { randomUUID } from "node:crypto";
 import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { InboxStats } from "@esim-webhooks/core";
+import type { InboxGauges } from "@esim-webhooks/core";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
 import { privatePostgres, privateRedis } from "../../../../test/servers/index.ts";
 import { postgresUrl, redisUrl } from "../../../../test/servers/shared.ts";
 import { mountDisk, unmountDisk } from "../../../../test/small-disk.ts";
+import { checkPauses, checkWaiting, checkWorkers } from "../../src/doctor/inbox-checks.ts";
 import { checkNode } from "../../src/doctor/set-up-checks.ts";
-import { checkFile, checkWaiting } from "../../src/doctor/store-checks.ts";
+import { checkFile } from "../../src/doctor/store-checks.ts";
 import { cli, folder, jsonLines, secret, start } from "../cli.ts";
 import { entry, storeAt } from "../operated-inbox.ts";
 
@@ -31,8 +32,11 @@ function as(url: string): string {
   return url.replace("//", "//default:secretly@");
 }
 
-function counting(states: InboxStats["states"], oldestReadyMs: number) {
-  return { stats: async () => ({ states, types: [], oldestReadyMs, conflicts: 0, lastReceivedAt: null }) };
+function counting(counts: Partial<InboxGauges["counts"]>, oldestReadyMs: number) {
+  const none = { ready: 0, waiting: 0, paused: 0, leased: 0, unhandled: 0, dead: 0 };
+  return {
+    gauges: async () => ({ counts: { ...none, ...counts }, capped: [], oldestReadyMs, lastReceivedAt: null }),
+  };
 }
 
 describe("doctor", () => {
@@ -98,6 +102,8 @@ describe("doctor", () => {
       "store",
       "clock",
       "waiting",
+      "paused",
+      "workers",
       "dead",
       "silence",
       "api",
@@ -403,14 +409,88 @@ describe("doctor", () => {
       export default { handlers: { "*": () => {} }, store: memoryStore() };`;
     writeFileSync(join(cwd, "esim-webhooks.config.ts"), config);
     expect((await examine({ cwd })).of["waiting"]?.message).toContain("1 event waits");
-    const old = { ready: 2, leased: 0, done: 0, unhandled: 3, dead: 1 };
+    const old = { ready: 2, waiting: 1, paused: 4, unhandled: 3, dead: 1 };
     expect(await checkWaiting(counting(old, 3_600_000), false)).toEqual({
       name: "waiting",
       ok: false,
       message:
-        "2 events wait; the oldest has been due for 1h 00m; " +
+        "7 events wait; 4 paused; the oldest has been due for 1h 00m; " +
         "3 unhandled: once there are handlers, esim-webhooks inbox retry --status unhandled. " +
         "Add handlers to a config file, and run esim-webhooks work.",
+    });
+    const many = await checkWaiting(counting({ ready: 10_001, unhandled: 10_001 }, 1000), true);
+    expect(many.message).toMatch(/^more than 10,000 events wait; .*; more than 10,000 unhandled: /);
+  });
+
+  it("shows pauses, and warns of one that is older than a day, with the command that ends it", async () => {
+    const cwd = folder();
+    await storeAt(cwd, [entry("msg_1", "esim.faulted")]);
+    expect((await examine({ cwd })).of["paused"]?.message).toBe("nothing is paused");
+    const pausing = ["inbox", "pause", "--types", "esim.faulted", "--reason", "CRM is down", "--by", "ops"];
+    expect(await cli(pausing, { cwd })).toMatchObject({ code: 0 });
+    const { code, of } = await examine({ cwd });
+    expect(code).toBe(0);
+    expect(of["paused"]?.message).toMatch(
+      /^esim\.faulted since \S+ \S+Z \(\S+( ago)?\), until it is resumed, by ops: CRM is down$/,
+    );
+    const now = Date.now();
+    const old = {
+      type: "esim.faulted",
+      since: new Date(now - 25 * 3_600_000),
+      until: null,
+      by: null,
+      reason: "x",
+    };
+    const recent = { ...old, type: "esim.enabled", since: new Date(now - 3_600_000) };
+    expect(checkPauses([old, recent], now)).toMatchObject({
+      ok: true,
+      warning: true,
+      message: expect.stringMatching(
+        /A pause has lasted for more than a day\. If the reason is gone: esim-webhooks inbox resume --types esim\.faulted$/,
+      ),
+    });
+  });
+
+  it("lists the workers, and warns when events are due for long and none runs, or none takes them", () => {
+    const now = Date.now();
+    const worker = {
+      id: "web-1:7:9f3c01",
+      host: "web-1",
+      pid: 7,
+      version: "0.1.0",
+      startedAt: new Date(now),
+      concurrency: 20,
+      running: 3,
+      lastTakeAt: new Date(now - 1000),
+      seenAt: new Date(now),
+    };
+    const hung = { ...worker, running: 20, lastTakeAt: new Date(now - 300_000) };
+    const onBullmq = { ...worker, running: null, lastTakeAt: null };
+    const long = { oldestReadyMs: 3_600_000 };
+    const none = { oldestReadyMs: null };
+    expect(checkWorkers([], none, now).message).toBe("none has reported in the last 30 s");
+    expect(checkWorkers([worker, hung], none, now)).toEqual({
+      name: "workers",
+      ok: true,
+      message: "2 workers are alive; 23 of 40 slots in use",
+    });
+    expect(checkWorkers([], long, now)).toMatchObject({
+      ok: true,
+      warning: true,
+      message: expect.stringMatching(/^No worker has reported in the last 30 s, and events are due\. Start /),
+    });
+    expect(checkWorkers([hung], long, now)).toMatchObject({
+      ok: true,
+      warning: true,
+      message: expect.stringMatching(
+        /^1 worker is alive; 20 of 20 slots in use; none has taken an event for a minute/,
+      ),
+    });
+    expect(checkWorkers([hung, worker], long, now)).not.toHaveProperty("warning");
+    expect(checkWorkers([onBullmq], long, now)).toEqual({
+      name: "workers",
+      ok: true,
+      message: "1 worker is alive",
     });
   });
 
@@ -521,7 +601,7 @@ describe("the silence of an inbox", () => {
       ok: true,
       warning: true,
       message: expect.stringMatching(
-        /^The inbox has no delivery: it is new, or received none in the 30d 0h /,
+        /^The inbox is new, or was just updated, and has received no delivery since\. /,
       ),
     });
   });

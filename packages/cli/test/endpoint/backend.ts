@@ -38,6 +38,8 @@ export interface Backend extends Service {
   handled(): string[];
   /** Makes the handlers throw, or not. */
   failing(fails: boolean): void;
+  /** Makes the handlers hang, or not. */
+  hanging(hangs: boolean): void;
 }
 
 export interface BackendOptions extends SandboxOptions {
@@ -57,7 +59,7 @@ const configs = {
     handlers,
     target: sqliteInbox({ path: ".esim-webhooks/events.db" }),
     state: sqliteState({ path: ".esim-webhooks/events.db" }),
-    worker: { maxAttempts: 1, pollMs: 50 },
+    worker: { maxAttempts: 1, pollMs: 50, shutdownMs: 200 },
   }`,
 };
 
@@ -68,6 +70,7 @@ const config = (kind: keyof typeof configs) => `
   export const handlers = {
     "*": ({ id }) => {
       if (existsSync(beside("failing"))) throw new Error("the handler is broken");
+      if (existsSync(beside("hanging"))) return new Promise((resolve) => setTimeout(resolve, 3_600_000));
       appendFileSync(beside("handled.txt"), id + "\\n");
     },
   };
@@ -132,6 +135,12 @@ export async function startBackend({
     return ids;
   }
 
+  /** Puts a file beside the config, or removes it: its handlers look for it. */
+  function mark(name: string, isThere: boolean): void {
+    if (isThere) writeFileSync(join(cwd, name), "");
+    else rmSync(join(cwd, name), { force: true });
+  }
+
   const backend: Backend = {
     ...service,
     env: database === undefined ? service.env : { ...service.env, DATABASE_URL: database },
@@ -166,10 +175,8 @@ export async function startBackend({
       const file = join(cwd, "handled.txt");
       return existsSync(file) ? readFileSync(file, "utf8").trim().split("\n") : [];
     },
-    failing(fails) {
-      if (fails) writeFileSync(join(cwd, "failing"), "");
-      else rmSync(join(cwd, "failing"), { force: true });
-    },
+    failing: (fails) => mark("failing", fails),
+    hanging: (hangs) => mark("hanging", hangs),
   };
   onTestFinished(async () => {
     await backend.down();

@@ -1,8 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { text } from "node:stream/consumers";
-import { newSecret } from "@esim-webhooks/core/testing";
+import { newSecret, sampleData } from "@esim-webhooks/core/testing";
+import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import pg from "pg";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { postgresUrl } from "../../../../test/servers/shared.ts";
@@ -278,6 +280,118 @@ describe("docs/runbook.md: a handler failed for hours", () => {
     ]);
     await workUntil(backend, () => backend.handled().length === ids.length + 1);
     expect(backend.handled().sort()).toEqual([...ids, ...more].sort());
+  });
+});
+
+describe("docs/runbook.md: a handler hangs", () => {
+  it("shows the event that hangs, and pauses its type until the workers run with the fix", async () => {
+    const section = "A handler hangs";
+    const backend = await startBackend({ handlers: "worker" });
+    const { cwd, env } = backend;
+    backend.hanging(true);
+    const [id = ""] = await backend.emit(1);
+    const hung = start(["work"], { cwd, env });
+    await expect.poll(() => backend.stored("leased")).toEqual([id]);
+    const [leased] = await follow(section, 1, backend);
+    expect(leased?.stdout).toContain(id);
+    expect((await cli(["inbox", "show", id], { cwd, env })).stdout).toMatch(/^taken +\S+ \S+Z/m);
+
+    expect(await follow(section, 2, backend)).toMatchObject([{ code: 0 }]);
+    hung.child.kill("SIGTERM");
+    await hung.ended;
+    const restarted = start(["work"], { cwd, env });
+    await restarted.written(/Events are paused/);
+    expect(await backend.stored("ready")).toEqual([id]);
+    restarted.child.kill("SIGTERM");
+    await restarted.ended;
+    const inbox = sqliteInbox({ path: join(cwd, ".esim-webhooks/events.db") });
+    expect(await inbox.get({ source: "default", id })).toMatchObject({ state: "ready", attempts: 0 });
+    await inbox.close();
+
+    backend.hanging(false);
+    const [resumed] = await follow(section, 3, backend);
+    expect(resumed?.stdout).toMatch(/^Resumed: esim\.installed since .*: its handler hangs\n$/);
+    await workUntil(backend, () => backend.handled().length === 1);
+    expect(backend.handled()).toEqual([id]);
+  });
+});
+
+describe("docs/runbook.md: a worker lives and takes nothing", () => {
+  it("shows the worker, its slots and its last take, and what is paused", async () => {
+    const section = "A worker lives and takes nothing";
+    const backend = await startBackend({ handlers: "worker" });
+    const { cwd, env } = backend;
+    backend.hanging(true);
+    await backend.emit(2);
+    const hung = start(["work", "--concurrency", "1"], { cwd, env });
+    await expect.poll(async () => (await backend.stored("leased")).length).toBe(1);
+    await expect
+      .poll(async () => (await cli(["inbox", "workers"], { cwd, env })).stdout, { timeout: 30_000 })
+      .toMatch(/1 of 1/);
+    const path = join(cwd, ".esim-webhooks/events.db");
+    const database = new DatabaseSync(path, { timeout: 5000 }); // as if the other event had been due for an hour
+    database.exec("update esim_webhooks_event set ends_at = ends_at - 3600000 where state = 'ready'");
+    database.exec("update esim_webhooks_worker set last_take_at = last_take_at - 3600000");
+    database.close();
+    const [doctor, workers, paused] = await follow(section, 1, backend);
+    expect(doctor?.code).toBe(3);
+    expect(doctor?.stdout).toMatch(/^✘ +waiting +2 events wait; the oldest has been due for 1h 00m\. /m);
+    expect(doctor?.stdout).toMatch(
+      /^! +workers +1 worker is alive; 1 of 1 slot in use; none has taken an event for a minute/m,
+    );
+    expect(workers?.stdout).toMatch(/1 of 1/);
+    expect(paused).toMatchObject({ code: 0, stdout: "", stderr: "Nothing is paused.\n" });
+    hung.child.kill("SIGTERM");
+    await hung.ended;
+  });
+});
+
+describe("docs/runbook.md: stop one type for two hours", () => {
+  it("pauses it without losing events or attempts, and resumes it earlier", async () => {
+    const section = "Stop one type for two hours";
+    const backend = await startBackend({ handlers: "worker" });
+    const { cwd, env } = backend;
+    const [paused, listed] = await follow(section, 1, backend);
+    expect(paused).toMatchObject({ code: 0 });
+    expect(paused?.stdout).toMatch(
+      /^Paused: esim\.installed since .*, until .* \(in 2h 00m\), by \S+@\S+: CRM is down\n$/,
+    );
+    expect(listed?.stdout).toMatch(/^esim\.installed .*CRM is down$/m);
+    const ids = await backend.emit(2);
+    const worker = start(["work"], { cwd, env });
+    await worker.written(/Events are paused/);
+    expect((await backend.stored("ready")).sort()).toEqual([...ids].sort());
+    expect(backend.handled()).toEqual([]);
+    const [resumed] = await follow(section, 2, backend);
+    expect(resumed?.stdout).toMatch(/^Resumed: esim\.installed /);
+    await expect.poll(() => backend.handled().sort()).toEqual([...ids].sort());
+    worker.child.kill("SIGTERM");
+    await worker.ended;
+  });
+});
+
+describe("docs/runbook.md: erase one customer", () => {
+  it("erases all events of an eSIM, which no redelivery and no reconcile brings back", async () => {
+    const section = "Erase one customer";
+    const backend = await startBackend({ handlers: "worker" });
+    const { cwd, env } = backend;
+    await reconcileBefore(backend);
+    const ids = await backend.emit(2);
+    const { esimReference } = sampleData("esim.installed");
+    const place = { ...backend, env: { ...env, ESIM: esimReference } };
+    const [listed, planned] = await follow(section, 1, place);
+    for (const id of ids) expect(listed?.stdout).toContain(id);
+    expect(planned?.stdout).toBe("Would erase the personal data of 2 events (2 ready) of this eSIM.\n");
+    const [erased] = await follow(section, 2, place);
+    expect(erased).toMatchObject({ code: 0, stderr: "" });
+    expect(erased?.stdout).toMatch(/^Erased: the personal data of 2 events \(2 ready\)\.\nNot reached\./);
+
+    expect(await cli(["reconcile"], { cwd, env })).toMatchObject(ok);
+    expect((await backend.stored("done")).sort()).toEqual([...ids].sort());
+    const shown = await cli(["inbox", "show", ids[0] ?? "", "--reveal"], { cwd, env });
+    expect(shown.stdout).toMatch(/^The body was erased\.$/m);
+    expect(shown.stdout).not.toContain(esimReference);
+    expect(backend.handled()).toEqual([]);
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parsePastTime, parseTime } from "../../src/flags/flag-kinds.ts";
+import { parseComingTime, parsePastTime, parseTime } from "../../src/flags/flag-kinds.ts";
 
 const now = Date.parse("2026-11-20T12:00:00Z");
 const at = (text: string) => parseTime(text, now).toISOString();
@@ -55,5 +55,24 @@ describe("parsePastTime", () => {
     expect(() => parsePastTime("2026-11-22", now)).toThrow(
       '"2026-11-22" is in the future. Write how long ago it was (30m, 2h, 7d), a day (today, yesterday, 2026-11-20',
     );
+  });
+});
+
+describe("a time to come", () => {
+  it("is a date-time with its offset, or a day", () => {
+    const at = (text: string) => parseComingTime(text, now).toISOString();
+    expect(["2026-11-20T14:00+01:00", "2026-11-21"].map(at)).toEqual([
+      "2026-11-20T13:00:00.000Z",
+      "2026-11-21T00:00:00.000Z",
+    ]);
+  });
+
+  it.each([
+    ["2026-11-20T11:59:59Z", "has passed. Write a date-time with its offset"],
+    ["2026-11-20", "has passed."],
+    ["2h", "is not a time to come."],
+    ["yesterday", "is not a time to come."],
+  ])("is not %s", (text, message) => {
+    expect(() => parseComingTime(text, now)).toThrow(`"${text}" ${message}`);
   });
 });

@@ -40,17 +40,37 @@ const ids = (ran: Ended) =>
   ran.stdout ? lines(ran).map((line) => (JSON.parse(line) as { id: string }).id) : [];
 
 describe("inbox stats", () => {
-  it("counts events by state and type", async () => {
+  it("shows what waits and what is dead", async () => {
     const { code, stdout, stderr } = await inbox("stats");
+    expect(code).toBe(0);
+    expect(lines({ stdout } as Ended).slice(0, 2)).toEqual([
+      "READY  WAITING  PAUSED  LEASED  UNHANDLED  DEAD",
+      "    1        ·       ·       ·          ·     2",
+    ]);
+    expect(stdout).toMatch(/^2 events are dead: esim-webhooks inbox errors$/m);
+    expect(stderr).toBe("Exact numbers, done events and types: add --exact, which reads the whole inbox.\n");
+  });
+
+  it("prints its numbers as JSON, with the pauses", async () => {
+    await operated.inbox.pause({ types: ["esim.faulted"], reason: "CRM is down", by: "ops" });
+    const { stdout } = await inbox("stats", "--json");
+    expect(JSON.parse(stdout)).toMatchObject({
+      counts: { ready: 1, dead: 2 },
+      capped: [],
+      pauses: [{ type: "esim.faulted", reason: "CRM is down", by: "ops", until: null }],
+    });
+  });
+
+  it("counts events by state and type with --exact", async () => {
+    const { code, stdout, stderr } = await inbox("stats", "--exact");
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toMatch(/^TYPE +READY +LEASED +DONE +UNHANDLED +DEAD$/m);
     expect(stdout).toMatch(/^esim\.faulted +· +· +· +· +1$/m);
     expect(stdout).toMatch(/^2 events are dead: esim-webhooks inbox errors$/m);
-  });
-
-  it("prints the counts as JSON", async () => {
-    const { stdout } = await inbox("stats", "--json");
-    expect(JSON.parse(stdout)).toMatchObject({ states: { leased: 0, dead: 2 }, conflicts: 0 });
+    expect(JSON.parse((await inbox("stats", "--exact", "--json")).stdout)).toMatchObject({
+      states: { leased: 0, dead: 2 },
+      conflicts: 0,
+    });
   });
 });
 
@@ -375,7 +395,7 @@ describe("the inbox commands", () => {
     const dump = join(at.cwd, "empty.ndjson");
     writeFileSync(dump, "");
     await cli(["import", dump], at);
-    expect(await cli(["inbox", "stats"], at)).toMatchObject({
+    expect(await cli(["inbox", "stats", "--exact"], at)).toMatchObject({
       code: 0,
       stdout: "The inbox is empty.\n",
       stderr: "",
@@ -415,7 +435,7 @@ describe("inbox commands with --from", () => {
       cli(["inbox", ...args, "--from", "hooks.db", "--config", configOf("postgres")], at);
     expect(ids(await on("list", "--json"))).toEqual(["evt_own"]);
     expect((await on("show", "evt_own")).stdout).toContain("esim.enabled");
-    expect((await on("stats")).stdout).toMatch(/esim\.enabled +1 /);
+    expect((await on("stats", "--exact")).stdout).toMatch(/esim\.enabled +1 /);
     expect((await on("retry", "--dry-run")).stdout).toBe("Nothing to do: 0 dead events.\n");
     expect((await on("show", "evt_none")).stderr).toBe(
       "There is no event evt_none in the inbox in hooks.db.\n",

@@ -1,10 +1,14 @@
-import type { StoredEvent } from "@esim-webhooks/core";
+import type { InboxPage, Pause, StoredEvent } from "@esim-webhooks/core";
 import { describe, expect, it } from "vitest";
+import { eraseView } from "../../src/inbox/erase.ts";
 import { errorsView, groupByError } from "../../src/inbox/errors.ts";
+import { listPages, searchProgress } from "../../src/inbox/filter.ts";
 import { listView } from "../../src/inbox/list.ts";
+import { pauseText, resumeCommand } from "../../src/inbox/pause-text.ts";
+import { pausesView } from "../../src/inbox/pauses.ts";
 import { listedJson, shownJson } from "../../src/inbox/row-json.ts";
 import { showView } from "../../src/inbox/show.ts";
-import { statsView } from "../../src/inbox/stats.ts";
+import { gaugesView, statsView } from "../../src/inbox/stats.ts";
 import { workersView } from "../../src/inbox/workers.ts";
 
 const now = Date.parse("2026-11-20T12:00:00Z");
@@ -35,6 +39,7 @@ function row(fields: Partial<StoredEvent> = {}): StoredEvent {
     trace: null,
     takenAt: null,
     settledAt: null,
+    erasedAt: null,
     history: [],
     ...fields,
   };
@@ -76,6 +81,91 @@ describe("statsView", () => {
     expect(statsView({ states, types: [], oldestReadyMs: null, conflicts: 0, lastReceivedAt: null })).toEqual(
       ["The inbox is empty."],
     );
+  });
+});
+
+describe("gaugesView", () => {
+  const counts = { ready: 1200, waiting: 2, paused: 0, leased: 1, unhandled: 3, dead: 10_001 };
+
+  it("has a column per gauge, with what is more than was counted, and what an operator should look at", () => {
+    const gauges = {
+      counts,
+      capped: ["dead"],
+      oldestReadyMs: 7_500_000,
+      lastReceivedAt: new Date("2026-11-20T11:59:00Z"),
+    } as const;
+    expect(gaugesView(gauges)).toEqual([
+      "READY  WAITING  PAUSED  LEASED  UNHANDLED              DEAD",
+      "1,200        2       ·       1          3  more than 10,000",
+      "",
+      "The oldest due event has waited 2h 05m.",
+      "The last delivery was received at 2026-11-20 11:59:00Z.",
+      "3 events have no handler. Once there is one: esim-webhooks inbox retry --status unhandled",
+      "more than 10,000 events are dead: esim-webhooks inbox errors",
+    ]);
+  });
+});
+
+describe("a pause", () => {
+  const since = new Date("2026-11-20T11:30:00Z");
+  const until = new Date("2026-11-20T13:30:00Z");
+  const one: Pause = { type: "esim.faulted", since, until, by: "ops@web-1", reason: "CRM is down" };
+  const all: Pause = { type: null, since, until: null, by: null, reason: "maintenance\u001b[2J" };
+
+  it("is a sentence: what, since when, until when, by whom and why", () => {
+    expect([one, all].map((pause) => pauseText(pause, now))).toEqual([
+      "esim.faulted since 2026-11-20 11:30:00Z (30m ago), until 2026-11-20 13:30:00Z (in 1h 30m), by ops@web-1: CRM is down",
+      "all types since 2026-11-20 11:30:00Z (30m ago), until it is resumed: maintenance\ufffd[2J",
+    ]);
+  });
+
+  it("has a command that ends it", () => {
+    expect(resumeCommand([one])).toBe("esim-webhooks inbox resume --types esim.faulted");
+    expect(resumeCommand([one, all], { dataDir: "my data" })).toBe(
+      "esim-webhooks inbox resume --data-dir 'my data'",
+    );
+  });
+
+  it("is a row of a table", () => {
+    expect(pausesView([one, all], now)).toEqual([
+      "PAUSED        SINCE    UNTIL                            BY         REASON",
+      "esim.faulted  30m ago  2026-11-20 13:30:00Z, in 1h 30m  ops@web-1  CRM is down",
+      "all types     30m ago  resumed                          –          maintenance\ufffd[2J",
+    ]);
+  });
+});
+
+describe("eraseView", () => {
+  it("says what was erased, in which states, and what was not reached", () => {
+    const events = { ready: 1, leased: 0, done: 12_000, unhandled: 0, dead: 0 };
+    expect(eraseView({ events, notReached: ["Backups."] })).toEqual([
+      "Erased: the personal data of 12,001 events (1 ready, 12,000 done).",
+      "Not reached. Personal data of this eSIM may also be here:",
+      "  Backups.",
+    ]);
+  });
+});
+
+describe("a search through pages that find nothing", () => {
+  it("continues to the end, and notes how far it has come, once a second at most", async () => {
+    const searchedTo = new Date("2026-11-20T10:00:00Z");
+    const page = (n: number): InboxPage => {
+      const isLast = n === 4;
+      const rows = n === 3 ? [row()] : [];
+      return { rows, nextCursor: isLast ? null : String(n), searchedTo: isLast ? null : searchedTo };
+    };
+    let asked = 0;
+    const pages = listPages({ list: async () => page(asked++) }, {}, 50);
+    const notes: string[] = [];
+    const output = { note: (line: string) => notes.push(line) } as never;
+    const note = searchProgress(output, false);
+    const found: number[] = [];
+    for await (const each of pages) {
+      note(each);
+      found.push(each.rows.length);
+    }
+    expect(found).toEqual([0, 0, 0, 1, 0]);
+    expect(notes).toEqual(["Searched back to 2026-11-20 10:00:00Z …"]);
   });
 });
 
@@ -307,6 +397,33 @@ describe("showView", () => {
     const lines = showView(done, { now, reveal: false });
     expect(lines).toContain("kept until  2026-12-20 10:00:00Z  in 29d");
     expect(lines.at(-1)).toBe("The body was deleted when the event was done.");
+  });
+
+  it("says that an event was erased, and that a body was removed when its time had ended", () => {
+    const erasedAt = new Date("2026-11-20T11:00:00Z");
+    const erased = showView(row({ state: "done", error: "erased", body: null, erasedAt }), {
+      now,
+      reveal: false,
+    });
+    expect(erased).toContain("erased    on 2026-11-20 11:00:00Z: its personal data is gone");
+    expect(erased.at(-1)).toBe("The body was erased.");
+    expect(showView(row({ body: null }), { now, reveal: false }).at(-1)).toBe(
+      "The body was removed when its time had ended (bodyRetentionMs), so the event cannot be retried.",
+    );
+    expect(shownJson(row({ erasedAt }), false)["erasedAt"]).toBe(erasedAt);
+  });
+
+  it("shows the pause that holds an event", () => {
+    const pause = {
+      type: null,
+      since: new Date(now - 60_000),
+      until: null,
+      by: "ops",
+      reason: "CRM is down",
+    };
+    expect(showView(row({ state: "ready" }), { now, reveal: false, pause })).toContain(
+      "paused    all types since 2026-11-20 11:59:00Z (1m ago), until it is resumed, by ops: CRM is down",
+    );
   });
 
   it("shows a body that is not JSON only with --reveal", () => {

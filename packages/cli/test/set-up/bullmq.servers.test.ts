@@ -67,7 +67,7 @@ it("import stores a dump's events, work handles them, and inbox and doctor show 
   expect(JSON.parse(again.stdout)).toMatchObject({ ledger: { read: 2, duplicate: 2 } });
 
   const stats = await cli(["inbox", "stats", "--json"], { cwd });
-  expect(JSON.parse(stats.stdout)).toMatchObject({ states: { ready: 2 } });
+  expect(JSON.parse(stats.stdout)).toMatchObject({ counts: { ready: 2 } });
   const doctor = await cli(["doctor"], { cwd });
   expect(doctor.stdout).toMatch(/store.*durable/);
   expect(doctor.stdout).toMatch(/waiting.*2 events wait/);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import type {
   AttemptReport,
+  FailedAttempt,
   GaugeCount,
   Inbox,
   Minute,
@@ -30,6 +31,11 @@ const report: AttemptReport = { reason: "failed", durationMs: 12.4, error: "Erro
 function failed(lease: TakenEvent, changes: Partial<AttemptReport> = {}): Settlement {
   const error = changes.error ?? report.error;
   return { ...lease, state: "ready", afterMs: 0, error, report: { ...report, ...changes } };
+}
+
+/** An attempt as inboxes store it. */
+function asStored({ endedAt, reason, durationMs, error, worker }: FailedAttempt): object {
+  return { at: endedAt?.getTime() ?? 0, reason, ms: durationMs, error, worker };
 }
 
 /** Events in each state, with or without lanes: engines count the two by different indexes. */
@@ -175,7 +181,7 @@ export const inboxHistory: readonly InboxScenario[] = [
         assert.equal(history.length, 10);
         assert.equal(history[0]?.error, "Error: no SIM ••• at postgres://me:•••@db");
         assert.equal(history[1]?.error, "x".repeat(500));
-        assert.ok(Buffer.byteLength(JSON.stringify(history)) < 8192 + 10 * 60); // times are longer here
+        assert.ok(Buffer.byteLength(JSON.stringify(history.map(asStored))) <= 8192);
       }),
   ],
   [

@@ -250,6 +250,7 @@ export const inboxTypePauses: readonly InboxScenario[] = [
         await events.pauseAll();
         await stored(inbox, events.entry("a", { data }), others.entry("b", { data }));
         const handled: string[] = [];
+        let isReplaced = false;
         const handler = ({ id }: { id: string }) => void handled.push(id);
         await worked(
           takingOnly(inbox, [events.type, others.type]),
@@ -257,7 +258,8 @@ export const inboxTypePauses: readonly InboxScenario[] = [
           { catalog },
           async () => {
             if (handled.length === 0) return false;
-            if (handled.length === 1) await events.pauseAll(new Date(Date.now() + 100));
+            if (!isReplaced) await events.pauseAll(new Date(Date.now() + 100));
+            isReplaced = true;
             return (await inbox.get(events.entry("a")))?.state === "done";
           },
         );

@@ -80,7 +80,7 @@ export interface SettleMessage extends EventKey {
   readonly receivedAt: Date;
   /** From `receivedAt` to this end, in ms, by the clock of this machine. */
   readonly ageMs: number;
-  /** For how long the event was due before the worker took it, in ms. Absent if a processor had it. */
+  /** For how long the event was due before the worker took it, in ms. Absent if a processor had it, and on BullMQ for a retry. */
   readonly waitMs?: number;
   /** From the take or the claim to this end, in ms. */
   readonly durationMs: number;

@@ -14,6 +14,8 @@ export interface HeldClaim extends HandlerLease {
   readonly type: string;
   readonly attempt: number;
   readonly receivedAt: Date;
+  /** For how long the event was due before it was taken, in ms, if it is known. */
+  readonly dueForMs: number | undefined;
   readonly token: string;
   readonly leaseMs: number;
   /** When it was requested, by `performance.now()`. The lease began at this time or later. */

@@ -31,6 +31,8 @@ export interface Provenance {
   attempt?: number;
   /** Whether the event comes from a dump: `context.replayed`. Default false. */
   replayed?: boolean;
+  /** For how long your queue could have handed it out before it did, in ms. `observe` reports it as `waitMs`. Default: not known. */
+  dueForMs?: number;
   /**
    * The CRC-32 of the raw body as signed (`zlib.crc32`). A done id with another fingerprint is a `conflict`. Omit it if
    * the body was rebuilt and is not the signed bytes. Default: none.
@@ -91,7 +93,7 @@ export function createClaimedWork(
     key: EventKey,
     token: string,
     askedAt: number,
-    { attempt = 1, receivedAt = new Date(clock.now()), fingerprint, isLastAttempt }: Provenance,
+    { attempt = 1, receivedAt = new Date(clock.now()), dueForMs, fingerprint, isLastAttempt }: Provenance,
   ): HeldClaim {
     const controller = new AbortController();
     return {
@@ -99,6 +101,7 @@ export function createClaimedWork(
       type,
       attempt,
       receivedAt,
+      dueForMs,
       token,
       leaseMs,
       askedAt,
@@ -130,8 +133,14 @@ export function createClaimedWork(
     { replayed = false }: Provenance,
     held: HeldClaim,
   ): Awaitable<Ran | StoreUnavailable> {
-    const { key, attempt, receivedAt } = held;
-    const facts = { source: key.source, attempt, receivedAt, replayed };
+    const { key, attempt, receivedAt, dueForMs } = held;
+    const facts = {
+      source: key.source,
+      attempt,
+      receivedAt,
+      replayed,
+      ...(dueForMs !== undefined && { dueForMs }),
+    };
     const { transact } = store;
     return transact === undefined
       ? andThen(runHandler(event, facts, held, undefined), withoutTransaction)
@@ -254,8 +263,9 @@ function wasLastAttempt({ isLastAttempt }: HeldClaim, outcome: UndoneOutcome): b
   }
 }
 
-function publish({ key, type, attempt, receivedAt, askedAt }: HeldClaim, ending: Ending): void {
+function publish(held: HeldClaim, ending: Ending): void {
   if (!settleNotice.hasSubscribers) return;
+  const { key, type, attempt, receivedAt, dueForMs, askedAt } = held;
   const { source, id } = key;
   const durationMs = performance.now() - askedAt;
   const ageMs = ageOf(receivedAt);
@@ -269,5 +279,6 @@ function publish({ key, type, attempt, receivedAt, askedAt }: HeldClaim, ending:
     durationMs,
     receivedAt,
     ageMs,
+    ...(dueForMs !== undefined && { waitMs: dueForMs }),
   });
 }

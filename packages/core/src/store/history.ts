@@ -32,11 +32,11 @@ export interface AttemptReport {
 
 /** A failed attempt, in the history of an event. */
 export interface FailedAttempt {
-  /** Null on BullMQ, which keeps no times of attempts. */
+  /** On BullMQ, null for what it noted itself: a worker that ended, and an attempt of an earlier version. */
   readonly endedAt: Date | null;
   /** `lease_ended`: no worker settled it before its lease ended, perhaps since the worker's process ended. */
   readonly reason: FailureReason | "lease_ended";
-  /** From the take to the end of the attempt, in ms. Null for `lease_ended`, and on BullMQ. */
+  /** From the take to the end of the attempt, in ms. Null for `lease_ended`, and where `endedAt` is null. */
   readonly durationMs: number | null;
   /** The name and message of what was thrown, with secrets and personal data masked, 500 characters at most. */
   readonly error: string | null;
@@ -48,11 +48,12 @@ export interface FailedAttempt {
 const mostAttempts = 10;
 
 const mostErrorCharacters = 500;
-const mostEntryBytes = 800; // so that a history stays below 8 KiB
+const mostMaskedCharacters = 4000; // masking 5 MB would block the event loop for most of a second
+const mostEntryBytes = 780; // so that a history, with its times, stays below 8 KiB
 
 /** For authors of inboxes: a failed attempt as JSON text without its time, which the inbox adds as `at`, in ms since the Unix epoch. */
 export function encodeAttempt({ reason, durationMs, error, worker }: AttemptReport): string {
-  const text = maskPersonalData(error).replaceAll("\0", "\uFFFD");
+  const text = maskPersonalData(error.slice(0, mostMaskedCharacters)).replaceAll("\0", "\uFFFD");
   for (let length = mostErrorCharacters; ; length = Math.floor(length * 0.8)) {
     const shown = text.slice(0, length).toWellFormed();
     const json = JSON.stringify({ reason, ms: Math.round(durationMs), error: shown, worker });

@@ -130,12 +130,13 @@ export interface WorkerPresence {
   /** Its host, process id and a random part, such as `web-1:4711:9f3c`. */
   readonly id: string;
   readonly host: string;
-  readonly pid: number;
+  /** Null for a `Worker` of BullMQ that the user has created, like `version` and `concurrency`. */
+  readonly pid: number | null;
   /** The version of the package that it runs. */
-  readonly version: string;
+  readonly version: string | null;
   readonly startedAt: Date;
   /** How many handlers it can run at the same time. */
-  readonly concurrency: number;
+  readonly concurrency: number | null;
   /** How many of these places are in use. Null on BullMQ, which does not know. */
   readonly running: number | null;
   /** When the inbox last answered its `take`; null before the first time, and on BullMQ. */
@@ -190,7 +191,7 @@ export interface InboxAdmin extends InboxRole {
   purgeDead(filter: Omit<InboxFilter, "state" | "endedBy">, limit?: number): Promise<number>;
 
   /**
-   * Stops all workers from taking events of these types, or of any, from their next poll on, until `until` or `resume`. Receivers go on
+   * Stops all workers from taking events of these types, or of any, from their next poll on, until `until` or `resume`. Receivers continue
    * storing events, attempts are not spent, and a paused event holds its lane. Pausing a type again replaces its pause. Rejects with
    * `unknown_event_type` for a type that the catalog does not have, and with `invalid_option` for an `until` in the past, an empty
    * reason, or types on an inbox that pauses only as a whole.

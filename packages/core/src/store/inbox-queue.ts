@@ -33,8 +33,8 @@ export interface TakenEvent extends InboxLease {
   /** The attempt, from 1. The inbox counts it at take, so an attempt that kills its worker counts too. */
   readonly attempt: number;
   /**
-   * For how long its handlers have put it off, in ms by the inbox's time: since the first settlement `waiting` after it was
-   * stored, redriven or run again. 0 without one.
+   * For how long its handlers have put it off, in ms by the inbox's time: since the first settlement `waiting` without `isPutOff`
+   * after it was stored, redriven or run again. 0 without one.
    */
   readonly waitedMs: number;
   /** Whether an import stored it: its entry had a `replay`. Handlers get it as `context.replayed`. */
@@ -61,8 +61,16 @@ export type Settlement = InboxLease &
         readonly error: string;
         readonly report?: AttemptReport;
       }
-    /** Its handler is not ready for it yet: due again in `afterMs`, without counting an attempt. `error` says why. */
-    | { readonly state: "waiting"; readonly afterMs: number; readonly error: string }
+    /**
+     * Its handler is not ready for it yet: due again in `afterMs`, without counting an attempt. `error` says why. With `isPutOff`, the
+     * worker has not asked its handler: the event is due again later, but `waitedMs` does not begin to count.
+     */
+    | {
+        readonly state: "waiting";
+        readonly afterMs: number;
+        readonly error: string;
+        readonly isPutOff?: true;
+      }
     /** Returned as it was taken, without counting an attempt, for example at a clean stop. */
     | { readonly state: "untouched" }
     /** Not tried again until an operator redrives it. */

@@ -129,7 +129,7 @@ export function createMemoryQueue(
           endsAt: now + settlement.afterMs,
           error: settlement.error,
           attempts: row.attempts - 1,
-          waitingSince: waitingSince ?? now,
+          waitingSince: settlement.isPutOff ? waitingSince : (waitingSince ?? now),
         };
       case "untouched":
         return {
@@ -151,7 +151,7 @@ export function createMemoryQueue(
     }
   }
 
-  /** Whether the time is over for which the body of an unhandled or dead event is kept. */
+  /** Whether the time has ended for which the body of an unhandled or dead event is kept. */
   function losesBody({ state, body, settledAt }: MemoryRow, now: number): boolean {
     const isKept = (state !== "dead" && state !== "unhandled") || body === null || settledAt === null;
     return !isKept && settledAt.getTime() + bodyRetentionMs <= now;

@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import { WebhookError } from "../base/errors.ts";
 import { type OptionsShape, parseOptions, type SettingsOf } from "../base/options.ts";
 import { checkTypes } from "../event/catalog.ts";
-import { catalogOption } from "../event/esim-catalog.ts";
+import { esimCatalog } from "../event/esim-catalog.ts";
 
 export interface PauseOptions {
   /** Which types, such as `["esim.balance.updated"]`. Default: all. */
@@ -42,8 +42,15 @@ const shape: OptionsShape<PauseSettings> = {
     .check(z.trim(), z.minLength(1, "expected a reason, for other operators"), z.maxLength(500)),
   until: z.optional(z.date()),
   by: z.optional(z.string().check(z.maxLength(200))),
-  catalog: catalogOption,
+  catalog: z._default(
+    z.custom<PauseSettings["catalog"]>(hasTypes, "expected a catalog: use defineCatalog"),
+    esimCatalog,
+  ),
 };
+
+function hasTypes(value: unknown): boolean {
+  return Array.isArray((value as Partial<PauseSettings["catalog"]> | null)?.types);
+}
 
 /** For authors of inboxes: the pauses that `pause` is asked for, one for each type. Throws what `InboxAdmin.pause` rejects with. */
 export function readPauses(options: PauseOptions): readonly NewPause[] {

@@ -1,8 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
+import type { Logger } from "../base/logger.ts";
 import { packageVersion } from "../base/version.ts";
+import { hasRole } from "../store/inbox.ts";
+import type { InboxAdmin } from "../store/inbox-admin.ts";
 import type { InboxQueue, WorkerReport } from "../store/inbox-queue.ts";
+import type { Pause } from "../store/pause.ts";
 
 /** What is the same in every report of a worker. */
 export type WorkerIdentity = Pick<WorkerReport, "id" | "host" | "pid" | "version">;
@@ -17,19 +21,48 @@ export function createIdentity(): WorkerIdentity {
 
 const reportEveryMs = 10_000;
 
-/** Reports to the inbox every ten seconds, until the signal aborts. An inbox that does not answer misses a report. */
+/**
+ * Reports to the inbox every ten seconds, until the signal aborts, and logs the pauses that have begun or ended since. An inbox that does
+ * not answer misses a report.
+ */
 export async function keepPresent(
-  inbox: Pick<InboxQueue, "report">,
+  inbox: Pick<InboxQueue, "report" | "capabilities">,
   worker: WorkerIdentity,
   signal: AbortSignal,
   now: () => Pick<WorkerReport, "concurrency" | "running" | "sinceLastTakeMs">,
+  logger: Logger,
+  everyMs: number = reportEveryMs,
 ): Promise<void> {
   const { report } = inbox;
-  if (report === undefined) return;
+  const logPauses = hasRole(inbox, "admin") ? createPauseLog(inbox, logger) : undefined;
+  if (report === undefined && logPauses === undefined) return;
   const startedAt = performance.now();
   while (!signal.aborted) {
     const startedMsAgo = performance.now() - startedAt;
-    await report.call(inbox, { ...worker, ...now(), startedMsAgo }).catch(() => {});
-    await pause(reportEveryMs, undefined, { signal }).catch(() => {});
+    await Promise.allSettled([report?.call(inbox, { ...worker, ...now(), startedMsAgo }), logPauses?.()]);
+    await pause(everyMs, undefined, { signal }).catch(() => {});
   }
+}
+
+/** Returns a function that logs the pauses that have begun, or ended, since it was last called. */
+function createPauseLog(inbox: Pick<InboxAdmin, "paused">, logger: Logger): () => Promise<void> {
+  let known: ReadonlyMap<string, Pause> = new Map();
+  return async () => {
+    const pauses = new Map((await inbox.paused()).map((each) => [nameOf(each), each]));
+    for (const [name, begun] of pauses)
+      if (!known.has(name)) logger.warn(fieldsOf(begun), "Events are paused: workers do not take them.");
+    for (const [name, ended] of known)
+      if (!pauses.has(name)) logger.info(fieldsOf(ended), "A pause of events has ended.");
+    known = pauses;
+  };
+}
+
+/** The same for the same pause; another one if a type is paused again. */
+function nameOf({ type, since, until, reason, by }: Pause): string {
+  return JSON.stringify([type, since, until, reason, by]);
+}
+
+/** What the log says of a pause. */
+function fieldsOf({ type, ...pause }: Pause) {
+  return { type: type ?? "all types", ...pause };
 }

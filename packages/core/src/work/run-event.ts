@@ -97,7 +97,7 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
 
     if (limits.isAbandoned(taken)) {
       const error = "The handler of an earlier attempt ran too long, and still runs in this worker.";
-      return { settlement: { ...key, state: "waiting", afterMs: leaseMs, error } };
+      return { settlement: { ...key, state: "waiting", afterMs: leaseMs, error, isPutOff: true } };
     }
 
     const parsed = parse(taken);

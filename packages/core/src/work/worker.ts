@@ -84,7 +84,7 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
 
   let wasStuck = false;
 
-  /** Logs once that the worker has become stuck. */
+  /** Logs that the worker has become stuck, once each time. */
   function noteStuck(): void {
     if (isStuck() && !wasStuck)
       logger.error(
@@ -144,7 +144,7 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
   async function logUnhandled(): Promise<void> {
     if (!hasRole(inbox, "admin")) return;
     try {
-      if ((await inbox.count({ state: "unhandled" })) === 0) return; // stats reads the whole inbox
+      if ((await inbox.gauges()).counts.unhandled === 0) return; // stats reads the whole inbox
       const { types } = await inbox.stats();
       const events = types
         .filter(({ state, type }) => state === "unhandled" && type !== null && dispatcher.handles(type))
@@ -198,15 +198,17 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
       });
       const stopHints = inbox.onHint?.(wakeup.wake);
       const purging = keepPurged(signal);
-      const presence = keepPresent(inbox, identity, signal, () => ({
-        concurrency,
-        running: inFlight.running(),
-        sinceLastTakeMs: sinceLastTakeMs(),
-      }));
+      const presence = keepPresent(
+        inbox,
+        identity,
+        signal,
+        () => ({ concurrency, running: inFlight.running(), sinceLastTakeMs: sinceLastTakeMs() }),
+        logger,
+      );
       for (let failures = 0; !signal.aborted; ) {
+        noteStuck();
         isFull = inFlight.running() >= concurrency || inFlight.unsettled() >= 2 * concurrency || isStuck();
         if (isFull) {
-          noteStuck();
           await wakeup.wait(pollMs);
           continue;
         }

@@ -670,6 +670,45 @@ describe("createWorker", () => {
       expect(worker.isHealthy()).toBe(true);
     });
 
+    it("logs that it takes nothing each time that it becomes stuck, not only the first time", async () => {
+      const logger = keptLog();
+      const inbox = memoryInbox();
+      const stop = new AbortController();
+      let hangs = Promise.withResolvers<void>();
+      const handlers: Handlers<EsimEvents> = { "*": () => hangs.promise };
+      const options = { concurrency: 1, timeoutMs: 10, graceMs: 0, pollMs: 5, maxAttempts: 1, logger };
+      const running = createWorker(inbox, handlers, options).run({ signal: stop.signal });
+      const stuck = () =>
+        logger.error.mock.calls.filter(([, message]) => message.startsWith("The worker takes no more events"))
+          .length;
+      for (const times of [1, 2]) {
+        await inbox.put([entry(`msg_${times}`)]);
+        await vi.waitFor(() => expect(stuck()).toBe(times), { timeout: 30_000 });
+        const { resolve } = hangs;
+        hangs = Promise.withResolvers();
+        resolve();
+        await vi.waitFor(() => expect(logger.warn).toHaveBeenCalledTimes(times), { timeout: 30_000 });
+      }
+      stop.abort();
+      await running;
+    });
+
+    it("does not count the time in which an abandoned handler still ran as time that its handler has waited", async () => {
+      const first = Promise.withResolvers<void>();
+      const { settles } = await settlesOf(
+        (_, call) => (call === 1 ? first.promise : retryLater(0)),
+        { timeoutMs: 10, graceMs: 0, leaseMs: 100, concurrency: 2, maxWaitMs: 60 },
+        4,
+        (settled) => settled === 3 && first.resolve(), // it was put off twice, for 100 ms each
+      );
+      expect(settles.map(({ outcome, reason }) => [outcome, reason])).toEqual([
+        ["retry", "timed_out"],
+        ["retry", undefined],
+        ["retry", undefined],
+        ["retry", undefined],
+      ]);
+    });
+
     it("refuses a limit for a type that the catalog does not have", () => {
       const timeouts = { "esim.faultd": 1000 } as object;
       expect(() => createWorker(memoryInbox(), { "*": () => {} }, { timeouts })).toThrow(

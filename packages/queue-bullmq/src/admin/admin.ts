@@ -7,6 +7,7 @@ import {
 } from "@esim-webhooks/core";
 import { deduplicationIdOf } from "../redis/job-identity.ts";
 import type { Notes } from "../redis/notes.ts";
+import type { Pauses } from "../redis/pauses.ts";
 import type { BullmqJob, BullmqQueue, QueueClient } from "../redis/queue.ts";
 import { createDeleteDead } from "./delete-dead.ts";
 import {
@@ -17,7 +18,7 @@ import {
   readRedriveFilter,
   stateOf,
 } from "./filter.ts";
-import { createCountOverdue, noteRedrive, oldestDueAt } from "./oldest-due.ts";
+import { createCountOverdue, createNoteRedrive, oldestDueAt } from "./oldest-due.ts";
 import { eventOf, goneEvent, withoutBody } from "./rows.ts";
 import { connectedWorkers } from "./workers.ts";
 
@@ -27,7 +28,7 @@ export type AdminOperations = Pick<
 >;
 
 const pageLimit = 50;
-const operatorLimit = 1000;
+export const operatorLimit = 1000;
 
 export interface AdminOptions {
   readonly queue: BullmqQueue;
@@ -35,12 +36,14 @@ export interface AdminOptions {
   /** The prefix and the name of the queue's keys. */
   readonly keyStart: string;
   readonly notes: Notes;
+  readonly pauses: Pauses;
 }
 
 /** The operations for operators that BullMQ can answer: by state, or by ids. */
-export function createAdmin({ queue, client, keyStart, notes }: AdminOptions): AdminOperations {
+export function createAdmin({ queue, client, keyStart, notes, pauses }: AdminOptions): AdminOperations {
   const deleteDead = createDeleteDead(client, keyStart);
   const countOverdue = createCountOverdue(client, keyStart);
+  const noteRedrive = createNoteRedrive(client, keyStart);
 
   async function counts(): Promise<Readonly<Record<BullmqState, number>>> {
     const all = await queue.getJobCounts(...Object.values(jobTypes).flat());
@@ -112,6 +115,7 @@ export function createAdmin({ queue, client, keyStart, notes }: AdminOptions): A
       };
     },
     async gauges() {
+      const pause = await pauses.current();
       const [all, overdue, oldest, lastReceivedAt] = await Promise.all([
         queue.getJobCounts("waiting", "prioritized", "delayed", "waiting-children", "active", "failed"),
         countOverdue(),
@@ -120,28 +124,33 @@ export function createAdmin({ queue, client, keyStart, notes }: AdminOptions): A
       ]);
       const { waiting = 0, prioritized = 0, delayed = 0, active = 0, failed = 0 } = all;
       const { "waiting-children": parents = 0 } = all; // they are not due before their children have ended
+      const due = waiting + prioritized + overdue;
       const counts = {
-        ready: waiting + prioritized + overdue,
+        ready: pause === null ? due : 0,
         waiting: Math.max(0, delayed - overdue) + parents,
+        paused: pause === null ? 0 : due,
         leased: active,
         unhandled: 0,
         dead: failed,
       };
-      return { counts, capped: [], oldestReadyMs: oldest, lastReceivedAt };
+      return { counts, capped: [], oldestReadyMs: pause === null ? oldest : null, lastReceivedAt };
     },
     workers: () => connectedWorkers(queue),
-    async count(filter = {}) {
+    async count(filter = {}, most = Number.POSITIVE_INFINITY) {
       const selected = readFilter(filter);
-      if (selected.ids !== undefined) return (await findByIds(selected)).length;
+      if (selected.ids !== undefined) return Math.min(most, (await findByIds(selected)).length);
       const all = await counts();
-      return selected.states.reduce((total, state) => total + all[state], 0);
+      return Math.min(
+        most,
+        selected.states.reduce((total, state) => total + all[state], 0),
+      );
     },
     async list(filter = {}, { limit = pageLimit, cursor } = {}) {
       const selected = readFilter(filter);
       const place = readPlace(cursor);
       if (selected.ids !== undefined) {
         const found = await findByIds(selected);
-        return { rows: found.map(({ event }) => withoutBody(event)), nextCursor: null };
+        return { rows: found.map(({ event }) => withoutBody(event)), nextCursor: null, searchedTo: null };
       }
       const rows: InboxRow[] = [];
       const types = selected.states.flatMap((state) => jobTypes[state].map((type) => ({ state, type })));
@@ -155,9 +164,11 @@ export function createAdmin({ queue, client, keyStart, notes }: AdminOptions): A
           const jobs = await queue.getJobs([type], offset, offset + wanted - 1, false);
           rows.push(...jobs.flatMap((job) => eventOf(job, state) ?? []).map(withoutBody));
         }
-        if (wanted < left) return { rows, nextCursor: writePlace({ state: index, offset: offset + wanted }) };
+        if (wanted >= left) continue;
+        const nextCursor = writePlace({ state: index, offset: offset + wanted });
+        return { rows, nextCursor, searchedTo: null }; // the order is by state first
       }
-      return { rows, nextCursor: null };
+      return { rows, nextCursor: null, searchedTo: null };
     },
     get: async (key) => (await find(key))?.event,
     async redrive(filter = {}, limit = operatorLimit) {

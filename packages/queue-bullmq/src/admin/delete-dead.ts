@@ -1,6 +1,5 @@
 import type { BullmqJob, QueueClient } from "../redis/queue.ts";
-
-const command = "esimWebhooksDeleteDead";
+import { createScript } from "../redis/script.ts";
 
 /** In one script, so that a job which is redriven meanwhile stays: BullMQ removes a job in any state. */
 const lua = `
@@ -21,13 +20,15 @@ export function createDeleteDead(
   client: () => Promise<QueueClient>,
   keyStart: string,
 ): (job: BullmqJob) => Promise<boolean> {
-  let isDefined = false;
+  const script = createScript(client, "esimWebhooksDeleteDead", 4 + jobSuffixes.length, lua);
   return async ({ id = "", opts }) => {
-    const redis = await client();
-    if (!isDefined) redis.defineCommand(command, { numberOfKeys: 4 + jobSuffixes.length, lua });
-    isDefined = true;
     const jobKeys = jobSuffixes.map((suffix) => `${id}${suffix}`);
     const keys = ["failed", "events", "meta", `de:${opts.deduplication?.id}`, ...jobKeys];
-    return (await redis.runCommand(command, [...keys.map((key) => `${keyStart}:${key}`), id])) === 1;
+    return (
+      (await script(
+        keys.map((key) => `${keyStart}:${key}`),
+        [id],
+      )) === 1
+    );
   };
 }

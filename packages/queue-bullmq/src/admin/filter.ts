@@ -25,6 +25,7 @@ const reasons: Readonly<Partial<Record<keyof InboxFilter, string>>> = {
   since: "by time",
   until: "by time",
   error: "by error",
+  subject: "by subject",
   endedBy: "by the end of the retention: done jobs leave by removeOnComplete",
 };
 

@@ -1,10 +1,26 @@
 import type { BullmqJob, BullmqQueue, QueueClient } from "../redis/queue.ts";
-import { eventOf } from "./rows.ts";
+import { createScript } from "../redis/script.ts";
+import { entryIn } from "./rows.ts";
 
-/** BullMQ does not keep when a job was retried, so the time is in the data of an event that was redriven. It can also wait again. */
-export async function noteRedrive(job: BullmqJob): Promise<void> {
-  if (eventOf(job, "dead") === undefined) return; // another program's data
-  await job.updateData({ ...(job.data as object), redrivenAt: Date.now(), waitingSince: undefined });
+const redriveLua = `
+if not redis.call("ZSCORE", KEYS[1], ARGV[1]) then return end
+redis.call("HSET", KEYS[2], "data", ARGV[2])
+redis.call("HDEL", KEYS[2], "progress")`;
+
+/**
+ * Returns a function that notes the time of a redrive in the data of a job, since BullMQ does not keep it, and that its event can wait again. In a
+ * script, so that the body of an event that was erased meanwhile does not come back.
+ */
+export function createNoteRedrive(
+  client: () => Promise<QueueClient>,
+  keyStart: string,
+): (job: BullmqJob) => Promise<void> {
+  const script = createScript(client, "esimWebhooksNoteRedrive", 2, redriveLua);
+  return async ({ id = "", data }) => {
+    if (entryIn(data) === undefined) return; // another program's data
+    const redriven = JSON.stringify({ ...(data as object), redrivenAt: Date.now() });
+    await script([`${keyStart}:failed`, `${keyStart}:${id}`], [id, redriven]);
+  };
 }
 
 /**
@@ -29,7 +45,6 @@ function dueAt({ timestamp, opts, processedOn = 0, data }: BullmqJob): number {
   return Math.max(timestamp + (opts.delay ?? 0), processedOn, redrivenAt);
 }
 
-const overdueCommand = "esimWebhooksCountOverdue";
 const overdueLua = `return redis.call("ZCOUNT", KEYS[1], "-inf", ARGV[1])`;
 
 /** Returns a function that counts the delayed jobs that are due: they stay delayed until a worker takes one. */
@@ -37,13 +52,10 @@ export function createCountOverdue(
   client: () => Promise<QueueClient>,
   keyStart: string,
 ): () => Promise<number> {
-  let isDefined = false;
+  const script = createScript(client, "esimWebhooksCountOverdue", 1, overdueLua);
   return async () => {
-    const redis = await client();
-    if (!isDefined) redis.defineCommand(overdueCommand, { numberOfKeys: 1, lua: overdueLua });
-    isDefined = true;
     const now = (Date.now() + 1) * scorePerMs - 1;
-    return Number(await redis.runCommand(overdueCommand, [`${keyStart}:delayed`, String(now)]));
+    return Number(await script([`${keyStart}:delayed`], [String(now)]));
   };
 }
 

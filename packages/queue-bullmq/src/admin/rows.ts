@@ -1,45 +1,70 @@
-import type { EventKey, FailedAttempt, InboxEntry, InboxRow, StoredEvent } from "@esim-webhooks/core";
-import {
-  decodeEntry,
-  frameStart,
-  framesOf,
-  maskPersonalData,
-  stackText,
-  subjectOf,
-} from "@esim-webhooks/core/kit";
+import type { EventKey, InboxEntry, InboxRow, StoredEvent } from "@esim-webhooks/core";
+import { decodeEntry, erasedError, maskPersonalData, subjectOf } from "@esim-webhooks/core/kit";
+import { type ErasedData, isErased } from "../redis/erased-data.ts";
 import type { BullmqJob } from "../redis/queue.ts";
 import type { BullmqState } from "./filter.ts";
+import { historyOf, stackOf } from "./history.ts";
 
 /** The event of a job. Undefined for a job that the inbox did not add. */
 export function eventOf(job: BullmqJob, state: BullmqState): StoredEvent | undefined {
-  try {
-    const { source, id, type, receivedAt, body, replay, key = null, trace = null } = decodeEntry(job.data);
-    const { timestamp, attemptsStarted, failedReason, opts, processedOn, finishedOn } = job;
-    const { ttl } = opts.deduplication ?? {};
-    return {
-      source,
-      id,
-      state,
-      type,
-      lane: null,
-      receivedAt,
-      attempts: attemptsStarted,
-      endsAt: state === "done" && ttl !== undefined ? new Date(timestamp + ttl) : null,
-      error: state === "done" ? null : (failedReason ?? null), // BullMQ keeps that of an earlier attempt
-      stack: state === "done" ? null : stackOf(job),
-      conflicts: 0, // BullMQ keeps no count
-      replay: replay ?? null,
-      body,
-      subject: subjectIn(body),
-      key,
-      trace,
-      takenAt: dateOf(processedOn),
-      settledAt: state === "done" || state === "dead" ? dateOf(finishedOn) : null,
-      history: historyOf(job),
-    };
-  } catch {
-    return undefined;
-  }
+  if (isErased(job.data)) return erasedEventOf(job, job.data, state);
+  const entry = entryIn(job.data);
+  if (entry === undefined) return undefined;
+  const { source, id, type, receivedAt, body, replay = null, key = null, trace = null } = entry;
+  const isDone = state === "done"; // BullMQ keeps the error of an earlier attempt
+  return {
+    source,
+    id,
+    type,
+    receivedAt,
+    ...stateOf(job, state),
+    error: isDone || !job.failedReason ? null : maskPersonalData(job.failedReason),
+    stack: isDone ? null : stackOf(job),
+    replay,
+    body,
+    subject: subjectIn(entry),
+    key,
+    trace,
+    erasedAt: null,
+    history: historyOf(job),
+  };
+}
+
+function erasedEventOf(job: BullmqJob, data: ErasedData, state: BullmqState): StoredEvent {
+  const { source, id, type, receivedAt, replay = null, key = null, erasedAt } = data;
+  return {
+    source,
+    id,
+    type,
+    receivedAt: new Date(receivedAt),
+    ...stateOf(job, state),
+    error: erasedError,
+    stack: null,
+    replay,
+    body: null,
+    subject: null,
+    key,
+    trace: null,
+    erasedAt: new Date(erasedAt),
+    history: [],
+  };
+}
+
+type StateFields = "state" | "lane" | "attempts" | "endsAt" | "conflicts" | "takenAt" | "settledAt";
+
+/** What BullMQ knows of the state of a job. */
+function stateOf(job: BullmqJob, state: BullmqState): Pick<StoredEvent, StateFields> {
+  const { timestamp, attemptsStarted, opts, processedOn, finishedOn } = job;
+  const { ttl } = opts.deduplication ?? {};
+  return {
+    state,
+    lane: null,
+    attempts: attemptsStarted,
+    endsAt: state === "done" && ttl !== undefined ? new Date(timestamp + ttl) : null,
+    conflicts: 0, // BullMQ keeps no count
+    takenAt: dateOf(processedOn),
+    settledAt: state === "done" || state === "dead" ? dateOf(finishedOn) : null,
+  };
 }
 
 /** An event whose id is remembered, and whose job has left the queue: done. */
@@ -63,35 +88,22 @@ export function goneEvent({ source, id }: EventKey): StoredEvent {
     trace: null,
     takenAt: null,
     settledAt: null,
+    erasedAt: null,
     history: [],
   };
 }
 
-/** BullMQ may keep a stack of an earlier attempt: a job that stalled has no stack of its own. */
-function stackOf({ failedReason, stacktrace }: BullmqJob): string | null {
-  const stack = stacktrace?.at(-1);
-  if (!failedReason || !stack?.includes(failedReason)) return null;
-  return stackText(framesOf({ message: failedReason, stack }));
-}
-
-/** How many failed attempts a job keeps. */
-export const mostStacks = 10;
-
-const mostErrorCharacters = 500;
-
-/** BullMQ keeps the stacks of failed attempts, and nothing else of them. */
-function historyOf({ stacktrace }: BullmqJob): readonly FailedAttempt[] {
-  return (stacktrace ?? []).slice(-mostStacks).map((stack) => ({
-    endedAt: null,
-    reason: "failed",
-    durationMs: null,
-    error: maskPersonalData(stack.split(frameStart)[0] ?? "").slice(0, mostErrorCharacters) || null,
-    worker: null,
-  }));
+/** The entry in the data of a job. Undefined for data that the inbox did not write, or that was erased. */
+export function entryIn(data: unknown): InboxEntry | undefined {
+  try {
+    return decodeEntry(data);
+  } catch {
+    return undefined;
+  }
 }
 
 /** The event is in the body, from where its subject is read: a job is not searched by it. */
-function subjectIn(body: Uint8Array): string | null {
+export function subjectIn({ body }: Pick<InboxEntry, "body">): string | null {
   try {
     return subjectOf({ event: JSON.parse(Buffer.from(body).toString()) as InboxEntry["event"] });
   } catch {

@@ -13,21 +13,20 @@ export function workerName(concurrency: number): string {
 
 const pattern = /:w:esim-webhooks:([^:]+):(\d+):([^:]+):(\d+)$/;
 
-/** The workers of `createWorker` that are connected now. Redis knows nothing of what they do. */
+/** The workers that are connected now. Redis knows nothing of what they do, and of a `Worker` of the user's own only its address. */
 export async function connectedWorkers(queue: BullmqQueue): Promise<WorkerPresence[]> {
   const now = Date.now();
   const clients = await queue.getWorkers();
-  const workers = clients.flatMap(({ id = "", rawname = "", age = "0" }) => {
-    const [, host, pid, version, concurrency] = pattern.exec(rawname) ?? [];
-    if (host === undefined || version === undefined) return [];
-    const name = decodeURIComponent(host);
+  const workers = clients.map(({ id = "", rawname = "", age = "0", addr = "" }) => {
+    const [, named, pid, version, concurrency] = pattern.exec(rawname) ?? [];
+    const host = named === undefined ? addr.replace(/:\d+$/, "") : decodeURIComponent(named);
     return {
-      id: `${name}:${pid}:${id}`,
-      host: name,
-      pid: Number(pid),
-      version,
+      id: `${host}:${pid ?? "–"}:${id}`,
+      host,
+      pid: pid === undefined ? null : Number(pid),
+      version: version ?? null,
       startedAt: new Date(now - Number(age) * 1000),
-      concurrency: Number(concurrency),
+      concurrency: concurrency === undefined ? null : Number(concurrency),
       running: null,
       lastTakeAt: null,
       seenAt: new Date(now),

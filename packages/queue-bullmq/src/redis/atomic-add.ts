@@ -1,18 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { WebhookError } from "@esim-webhooks/core";
 import type { JobsOptions } from "bullmq";
+import { bullmqScripts } from "./bullmq-scripts.ts";
 import type { BullmqQueue, QueueClient } from "./queue.ts";
-
-/** A Lua script, as BullMQ defines it on a client. */
-type Script = Parameters<QueueClient["defineCommand"]>[1];
-
-/** The part of a queue's backend that defines its scripts. */
-interface ScriptLoader {
-  readonly connection: {
-    readonly packageVersion: string;
-    loadCommands?(version: string): void;
-  };
-}
 
 /** BullMQ's scripts that add a job which has no children. */
 const addNames = ["addStandardJob", "addDelayedJob", "addPrioritizedJob"];
@@ -65,25 +54,11 @@ return type(answer) == "table" and answer or { err = answer } -- Redis 6 has a t
 
 /** Defines the scripts by which a queue adds jobs once more on its client. Throws `invalid_option` for a BullMQ that has others. */
 export function makeAddsAtomic(queue: BullmqQueue, client: QueueClient): void {
-  const { connection } = queue.getBackend() as ScriptLoader;
-  const { packageVersion: version } = connection;
-  const scripts = new Map<string, Script>();
-  const collector = { defineCommand: (name: string, script: Script) => scripts.set(name, script) };
-  connection.loadCommands?.call({ _client: collector }, version);
-  for (const name of addNames.map((add) => `${add}:${version}`)) {
-    const script = scripts.get(name);
-    if (script === undefined || !argumentsOf.every((text) => script.lua.includes(text)))
-      throw unknownScripts(version);
-    client.defineCommand(name, { ...script, lua: atomic(script.lua) });
+  const scripts = bullmqScripts(queue);
+  for (const name of addNames) {
+    const script = scripts.get(name, argumentsOf);
+    client.defineCommand(scripts.nameOf(name), { ...script, lua: atomic(script.lua) });
   }
-}
-
-function unknownScripts(version: string): WebhookError {
-  return new WebhookError(
-    "invalid_option",
-    `bullmqInbox cannot make the scripts of BullMQ ${version} atomic: they differ from those that it knows.`,
-    "Use BullMQ 6.7, or upgrade @esim-webhooks/queue-bullmq.",
-  );
 }
 
 /**

@@ -9,6 +9,8 @@ export interface BullmqQueue {
   add(name: string, data: unknown, options?: JobsOptions): Promise<{ readonly id?: string | undefined }>;
   getJob(id: string): Promise<BullmqJob | undefined>;
   getJobs(types: JobType[], start: number, end: number, asc: boolean): Promise<BullmqJob[]>;
+  /** The ids of jobs in these states. */
+  getRanges(types: JobType[], start: number, end: number, asc: boolean): Promise<string[]>;
   getJobCounts(...types: JobType[]): Promise<{ [type: string]: number }>;
   getDeduplicationJobId(deduplicationId: string): Promise<string | null>;
   /** The Redis clients of the queue's workers, as CLIENT LIST shows them. */
@@ -30,11 +32,12 @@ export interface BullmqJob {
   readonly processedOn?: number | undefined;
   readonly finishedOn?: number | undefined;
   readonly attemptsStarted: number;
+  /** How often its worker ended, or lost its lock, while it was active. */
+  readonly stalledCounter: number;
   readonly failedReason: string | null;
   /** The stacks of its attempts, the last one last. */
   readonly stacktrace: readonly string[] | null;
   getState(): Promise<JobState | "unknown">;
-  updateData(data: object): Promise<void>;
   retry(
     state: "failed",
     options: { readonly resetAttemptsMade: boolean; readonly resetAttemptsStarted: boolean },

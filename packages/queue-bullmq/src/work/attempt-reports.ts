@@ -53,7 +53,7 @@ export function createAttemptLog(logger: Logger): AttemptLog {
 /** Reports to `observe` how an attempt ended for which no handler ran. The processor of core reports all others. */
 export function publishSettled(
   { source, id, type, receivedAt }: InboxEntry,
-  ended: Pick<SettleMessage, "attempt" | "outcome" | "reason" | "error" | "durationMs">,
+  ended: Pick<SettleMessage, "attempt" | "outcome" | "reason" | "error" | "durationMs" | "waitMs">,
 ): void {
   if (settleNotice.hasSubscribers)
     settleNotice.publish({

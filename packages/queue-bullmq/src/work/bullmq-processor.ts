@@ -28,25 +28,32 @@ import {
   type TimeLimitSettings,
   timeLimitShape,
 } from "@esim-webhooks/core/kit";
-import { DelayedError, RATE_LIMIT_ERROR, UnrecoverableError } from "bullmq";
+import { DelayedError, type JobProgress, RATE_LIMIT_ERROR, UnrecoverableError } from "bullmq";
 import * as z from "zod/mini";
+import { storableError } from "../redis/attempt-note.ts";
+import { isErased } from "../redis/erased-data.ts";
 import { createAttemptLog, publishSettled } from "./attempt-reports.ts";
-import { endingOf, type JobOutcome, type JobResult } from "./ending.ts";
-import { forgetWait, noteWait, waitedMs } from "./waiting.ts";
+import { endingOf, failureReasonOf, type JobOutcome, type JobResult } from "./ending.ts";
+import { lockStore } from "./lock-store.ts";
+import { dueForMs, forgetWait, noteWait, waitedMs } from "./waiting.ts";
 
 /** The part of BullMQ's `Job` that the processor calls. */
 export interface EventJob {
   readonly id?: string | undefined;
   readonly data: unknown;
+  readonly progress: unknown;
+  /** When it was added, in ms since 1970. */
+  readonly timestamp: number;
   readonly attemptsStarted: number;
   readonly attemptsMade: number;
+  readonly stalledCounter: number;
   /** When a worker took it last, in ms since 1970. */
   readonly processedOn?: number | undefined;
   /** When BullMQ ended it, in ms since 1970. Absent while it will be tried again. */
   readonly finishedOn?: number | undefined;
-  readonly opts: { readonly attempts?: number };
+  readonly opts: { readonly attempts?: number; readonly delay?: number };
   moveToDelayed(timestamp: number, token?: string): Promise<unknown>;
-  updateData(data: unknown): Promise<unknown>;
+  updateProgress(progress: JobProgress): Promise<unknown>;
 }
 
 export interface BullmqProcessorOptions<Data = EsimEvents, Tx = unknown> extends TimeLimitOptions<Data> {
@@ -134,6 +141,7 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
     signal: AbortSignal | undefined,
     mayWait: boolean,
   ): Awaitable<JobOutcome> {
+    const waitMs = dueForMs(job);
     let parsed: Parsed<Data>;
     try {
       parsed = catalog.parse(id, body);
@@ -145,6 +153,7 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
       receivedAt,
       attempt: job.attemptsStarted,
       replayed: replay !== undefined,
+      ...(waitMs !== undefined && { dueForMs: waitMs }),
       isLastAttempt: (outcome) =>
         outcome.code === "failed" ? isFinal(outcome.error, job, signal) : !mayWait,
       ...(settings.store && !replay?.rebuilt && { fingerprint: crc32(body) }),
@@ -156,12 +165,14 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
   async function process(job: EventJob, token?: string, signal?: AbortSignal): Promise<JobResult> {
     const startedAt = monotonicClock.now();
     takenAt = startedAt;
+    if (isErased(job.data)) return { outcome: "discarded", reason: "erased" }; // a dashboard has retried it
     const entry = entryIn(job);
     if (limits.isAbandoned(entry)) {
       await job.moveToDelayed(Date.now() + leaseMs, token); // no attempt is spent; another process may take it
       throw new DelayedError();
     }
     const attempt = job.attemptsStarted;
+    const waitMs = dueForMs(job);
     const mayWait = waitedMs(job) < maxWaitMs;
     const ran = await outcomeOf(entry, job, signal, mayWait);
     const outcome: JobOutcome =
@@ -176,13 +187,19 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
           attempt,
           ...(isDead ? deadBefore(outcome) : { outcome: "retry" }),
           durationMs: monotonicClock.now() - startedAt,
+          ...(waitMs !== undefined && { waitMs }),
         });
       if (isDead) {
         await forgetWait(job);
         loggedAsDead.add(job);
         log.dead(entry, attempt, error, outcome);
       } else log.ended(outcome, entry, attempt);
-      throw error;
+      throw storableError(error, {
+        reason: failureReasonOf(outcome),
+        at: Date.now(),
+        ms: monotonicClock.now() - startedAt,
+        stalled: job.stalledCounter,
+      });
     }
     log.ended(outcome, entry, attempt);
     if ("result" in ending) return ending.result;
@@ -209,24 +226,6 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
     },
   });
 }
-
-/**
- * In place of a dedupe store: the lock of a BullMQ job is the claim on its event, and the queue remembers the ids. BullMQ gives
- * a job to one worker, which renews the lock, and takes no result from a worker that has lost it.
- */
-const lockStore: DedupeStore = {
-  capabilities: {
-    durable: true,
-    multiProcess: true,
-    transactional: false,
-    retentionMs: Number.MAX_SAFE_INTEGER,
-  },
-  claim: () => ({ status: "claimed", token: "" }),
-  extend: () => true,
-  complete: () => true,
-  release: () => true,
-  close: async () => {},
-};
 
 /** Throws an error that BullMQ does not retry for a job that `bullmqInbox` did not add. */
 function entryIn(job: EventJob): InboxEntry {

@@ -1,4 +1,5 @@
-import type { EventOutcome, Issue } from "@esim-webhooks/core";
+import type { AttemptReport, EventOutcome, Issue } from "@esim-webhooks/core";
+import { HandlerTimeout, maskPersonalData } from "@esim-webhooks/core/kit";
 import { UnrecoverableError } from "bullmq";
 
 /** What a job returns to BullMQ, which shows it: how its event ended. */
@@ -33,7 +34,7 @@ export function endingOf(outcome: JobOutcome, type: string | null): Ending {
     case "conflict":
       return { result: { outcome: outcome.code } };
     case "discarded":
-      return { result: { outcome: "discarded", reason: outcome.reason } };
+      return { result: { outcome: "discarded", reason: maskPersonalData(outcome.reason) } };
     case "retry_later":
     case "busy":
       return { retryAfterMs: outcome.retryAfterMs };
@@ -56,6 +57,21 @@ export function endingOf(outcome: JobOutcome, type: string | null): Ending {
     case "failed":
     case "schema_threw":
       return { error: errorOf(outcome.error) };
+  }
+}
+
+/** Why an attempt has failed, for the history of its event. */
+export function failureReasonOf(outcome: JobOutcome): AttemptReport["reason"] {
+  switch (outcome.code) {
+    case "unknown_type":
+    case "unhandled_type":
+      return "unhandled";
+    case "invalid":
+      return "invalid";
+    case "waited_too_long":
+      return "retry_later";
+    default:
+      return "error" in outcome && outcome.error instanceof HandlerTimeout ? "timed_out" : "failed";
   }
 }
 

@@ -1,7 +1,8 @@
-import type { Catalog, EsimEvents, Handlers, Logger, Worker } from "@esim-webhooks/core";
+import type { Catalog, EsimEvents, Handlers, Logger, Settlement, Worker } from "@esim-webhooks/core";
 import {
   createDeadline,
   durationMs,
+  type MinuteCounter,
   monotonicClock,
   type OptionsShape,
   parseOptions,
@@ -19,6 +20,7 @@ import { workerName } from "../admin/workers.ts";
 import { withoutArguments } from "../redis/errors.ts";
 import { type BullmqProcessor, bullmqProcessor, type EventJob, maxWaitMs } from "./bullmq-processor.ts";
 import type { JobResult } from "./ending.ts";
+import { type StuckWatch, watchStuck } from "./stuck-worker.ts";
 
 export interface QueueWorkerOptions<Data = EsimEvents> extends TimeLimitOptions<Data> {
   /** How many handlers run at the same time. Default 20. */
@@ -58,6 +60,10 @@ export interface QueuePlace {
   readonly prefix: string;
   /** The timeout of an operation, in ms. */
   readonly timeoutMs: number;
+  /** Counts what becomes of jobs, if the inbox is asked to. */
+  readonly counter: MinuteCounter | undefined;
+  /** Ends a pause of the queue whose `until` has passed. */
+  endPause(): Promise<unknown>;
 }
 
 /** How many crashes of workers a job survives; BullMQ's 1 would make an event dead after two deployments that went wrong. */
@@ -71,7 +77,7 @@ export function createQueueWorker<Data>(
 ): BullmqWorker {
   const settings = parseOptions("bullmqInbox.createWorker", shape, options);
   const { concurrency, maxWaitMs, shutdownMs, graceMs } = settings;
-  const { name, prefix, timeoutMs } = place;
+  const { name, prefix, timeoutMs, counter, endPause } = place;
   const logger = safeLogger(settings.logger);
   const catalog = settings.catalog as Catalog<Data>;
   const processor = bullmqProcessor<Data>(handlers, {
@@ -89,7 +95,11 @@ export function createQueueWorker<Data>(
     isHealthy: () => !isStuck(),
     async run({ signal }) {
       const connection = connect(place.connection);
-      const taken = createTakenJobs(processor, isStuck, logger);
+      const taken = createTakenJobs(
+        processor,
+        () => stuck.check(),
+        () => counter?.settled([retried], [true]),
+      );
       const worker = new QueueWorker(name, taken.process, {
         connection,
         prefix,
@@ -98,6 +108,10 @@ export function createQueueWorker<Data>(
         maxStalledCount,
         autorun: false,
       });
+      const stuck = watchStuck(worker, processor, logger);
+      const pauses = setInterval(() => void endPause().catch(() => {}), pausePollMs);
+      pauses.unref();
+      if (counter !== undefined) countEnds(worker, counter);
       const log = throttledLog(logger.error, monotonicClock);
       worker.on("error", (err) => log({ err: withoutArguments(err) }, "BullMQ's worker had an error."));
       worker.on("failed", processor.onFailed);
@@ -105,6 +119,9 @@ export function createQueueWorker<Data>(
       const running = worker.run();
       if (!signal.aborted)
         await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+      clearInterval(pauses);
+      stuck.stop();
+      if (worker.isPaused()) void worker.resume(); // stuck: only a worker that is not paused waits for its handlers in pause()
       const stopReason = new DOMException("The worker is stopping.", "AbortError");
       const paused = Promise.all([worker.pause().catch((error) => worker.emit("error", error)), running]);
       if ((await createDeadline(shutdownMs).before(paused)) === undefined) {
@@ -114,6 +131,7 @@ export function createQueueWorker<Data>(
       }
       await worker.close(true); // without force, it waits for a Redis that is down, and its timers keep the process
       connection.disconnect();
+      await counter?.close();
     },
   };
 }
@@ -145,33 +163,30 @@ interface TakenJobs {
   giveBack(): void;
 }
 
-function createTakenJobs(processor: ProcessJob, isStuck: () => boolean, logger: Logger): TakenJobs {
+function createTakenJobs(
+  processor: ProcessJob,
+  checkStuck: StuckWatch["check"],
+  onDelayed: () => void,
+): TakenJobs {
   const taken = new Set<() => void>();
   let isStopped = false;
-  let wasStuck = false;
-
-  /** Logs once that the worker has become stuck. */
-  function noteStuck(): void {
-    if (isStuck() && !wasStuck)
-      logger.error(
-        {},
-        "The worker handles no more events, and gives back those that it takes: as many abandoned handlers run as it has slots. Restart it, and let handlers stop when context.signal aborts.",
-      );
-    wasStuck = isStuck();
-  }
 
   return {
     // BullMQ passes a signal only to a function with three parameters
     process(job, token, signal) {
-      if (isStopped) return backToQueue(job, token); // a take was under way
-      noteStuck();
-      if (isStuck()) return backToQueue(job, token, stuckMs);
+      if (isStopped || checkStuck()) return backToQueue(job, token); // a take was under way
       return new Promise((resolve, reject) => {
         const giveBack = () => resolve(backToQueue(job, token)); // the later result of the processor has no effect
         taken.add(giveBack);
         processor(job, token, signal)
-          .finally(() => taken.delete(giveBack))
-          .then(resolve, reject);
+          .finally(() => {
+            taken.delete(giveBack);
+            checkStuck(); // before BullMQ takes the next job with this result
+          })
+          .then(resolve, (error) => {
+            if (error instanceof DelayedError) onDelayed();
+            reject(error);
+          });
       });
     },
     giveBack() {
@@ -181,10 +196,22 @@ function createTakenJobs(processor: ProcessJob, isStuck: () => boolean, logger: 
   };
 }
 
-/** For how long a stuck worker puts off a job that it has taken; another worker may take it then. */
-const stuckMs = 30_000;
-
-async function backToQueue(job: EventJob, token: string | undefined, afterMs = 0): Promise<never> {
-  await job.moveToDelayed(Date.now() + afterMs, token);
+async function backToQueue(job: EventJob, token: string | undefined): Promise<never> {
+  await job.moveToDelayed(Date.now(), token);
   throw new DelayedError();
+}
+
+/** How often a worker looks whether a pause of the queue has ended, in ms. */
+const pausePollMs = 1000;
+
+const anyJob = { source: "", id: "", token: "" };
+const retried: Settlement = { ...anyJob, state: "ready", afterMs: 0, error: "" };
+
+/** Counts the ends of attempts that BullMQ has stored. It emits no event for a job that is delayed. */
+function countEnds(worker: QueueWorker, counter: MinuteCounter): void {
+  worker.on("completed", () => counter.settled([{ ...anyJob, state: "done" }], [true]));
+  worker.on("failed", (job) => {
+    const isDead = job?.finishedOn !== undefined;
+    counter.settled([isDead ? { ...anyJob, state: "dead", error: "" } : retried], [true]);
+  });
 }

@@ -1,29 +1,54 @@
-/** The part of BullMQ's `Job` in which the wait of its event is kept. */
+import type { JobProgress } from "bullmq";
+
+/** The part of BullMQ's `Job` that says since when its event waits, and was due. */
 interface WaitingJob {
   readonly data: unknown;
-  updateData(data: unknown): Promise<unknown>;
+  readonly progress: unknown;
+  readonly timestamp: number;
+  readonly processedOn?: number | undefined;
+  readonly attemptsStarted: number;
+  readonly opts: { readonly delay?: number };
+  updateProgress(progress: JobProgress): Promise<unknown>;
 }
 
-/** The wait is in the data of the job, next to the event, since BullMQ has no place for it. */
-interface WaitingData {
-  /** When its handler first returned `retryLater`, in ms since 1970. */
+/**
+ * The wait is the progress of the job, since BullMQ has no other place for it. Not in its data: BullMQ updates that even after another program
+ * has changed it, and so could bring back the body of an event that was erased.
+ */
+interface Wait {
+  /** When its handler first returned `retryLater`, in ms since the Unix epoch. */
   readonly waitingSince?: number;
 }
 
+function waitOf({ progress }: WaitingJob): Wait {
+  return typeof progress === "object" && progress !== null ? progress : {};
+}
+
 /** For how long the handlers of a job have put it off, in ms; 0 if they have not. */
-export function waitedMs({ data }: WaitingJob): number {
-  const { waitingSince } = data as WaitingData;
+export function waitedMs(job: WaitingJob): number {
+  const { waitingSince } = waitOf(job);
   return waitingSince === undefined ? 0 : Date.now() - waitingSince;
 }
 
 /** Notes that a job waits, if it has not waited before. */
 export async function noteWait(job: WaitingJob): Promise<void> {
-  const data = job.data as WaitingData;
-  if (data.waitingSince === undefined) await job.updateData({ ...data, waitingSince: Date.now() });
+  if (waitOf(job).waitingSince === undefined) await job.updateProgress({ waitingSince: Date.now() });
 }
 
 /** For a job that is dead, so that it can wait again when it is redriven, also by a dashboard. */
 export async function forgetWait(job: WaitingJob): Promise<void> {
-  const { waitingSince, ...data } = job.data as WaitingData;
-  if (waitingSince !== undefined) await job.updateData(data);
+  if (waitOf(job).waitingSince !== undefined) await job.updateProgress(0);
+}
+
+/** For how long a job was due before it was taken, in ms. Undefined for a retry: BullMQ does not keep when its pause ended. */
+export function dueForMs({
+  data,
+  timestamp,
+  processedOn,
+  attemptsStarted,
+  opts,
+}: WaitingJob): number | undefined {
+  if (processedOn === undefined || attemptsStarted > 1) return undefined;
+  const { redrivenAt = 0 } = data as { readonly redrivenAt?: number };
+  return Math.max(0, processedOn - Math.max(timestamp + (opts.delay ?? 0), redrivenAt));
 }

@@ -1,5 +1,5 @@
 /** As for the first migration. */
-export const id = "ef3a0015f2a21b9a";
+export const id = "d6509b460e2d3ca1";
 
 export const text: string = `\
 -- What operators see of an event: which eSIM it is about, the key that verified it, its trace, its times, its failed attempts. And
@@ -71,7 +71,152 @@ as $attempt$
     || (attempt || jsonb_build_object('at', floor(extract(epoch from ended) * 1000)))
 $attempt$;
 
--- As take of the first migration, and it notes when an event is first taken, and returns since when each was due.
+-- The types that are paused at that moment; '*' is all types. Null: none.
+create function esim_webhooks.paused_types(moment timestamptz) returns text[]
+language sql stable
+as $paused$
+  select array_agg(type) from esim_webhooks.pause where until is null or until > moment
+$paused$;
+
+-- Parks due events of paused types: at most that many in lanes, and as many out of lanes, of those that became due after a time. A take
+-- would otherwise read past them. Returns where to continue, or null once it has read all. It reads a bounded stretch of what is due,
+-- since the events of other types may be many. Suspects are not parked: they are few.
+--
+-- The lock on a type keeps its pause from being deleted until what is parked here is committed: a parked event without a pause would
+-- wait indefinitely. What is paused is read again under the locks.
+create function esim_webhooks.park_due(since timestamptz, moment timestamptz, most integer) returns timestamptz
+language plpgsql
+set enable_bitmapscan = off
+set enable_seqscan = off
+set enable_sort = off
+set jit = off
+as $park$
+declare
+  paused text[];
+  upto timestamptz;
+  places tid[];
+  in_lanes tid[];
+begin
+  perform pg_advisory_xact_lock_shared(hashtextextended('esim_webhooks pause ' || type, 0))
+  from unnest(array_remove(esim_webhooks.paused_types(moment), '*')) as type order by type;
+  paused := array_remove(esim_webhooks.paused_types(moment), '*');
+  if paused is null or paused = '{}' then
+    return null;
+  end if;
+  upto := least(moment, (
+    select ends_at from esim_webhooks.event
+    where state = 'ready' and body is not null and lane is null and ends_at > since and ends_at <= moment
+    order by state, ends_at
+    offset 5 * most limit 1
+  ), (
+    select ends_at from esim_webhooks.event
+    where state = 'ready' and body is not null and lane is not null and ends_at > since and ends_at <= moment
+    order by ends_at
+    offset 5 * most limit 1
+  ));
+  with due as materialized (
+    select ctid as place from esim_webhooks.event
+    where state = 'ready' and body is not null and lane is null and ends_at > since and ends_at <= upto and not suspect
+      and type = any (paused)
+    order by state, ends_at
+    limit most
+    for update skip locked
+  )
+  select array_agg(place) into places from due;
+  with due as materialized (
+    select ctid as place from esim_webhooks.event
+    where state = 'ready' and body is not null and lane is not null and ends_at > since and ends_at <= upto and not suspect
+      and type = any (paused)
+    order by ends_at
+    limit most
+    for update skip locked
+  )
+  select array_agg(place) into in_lanes from due;
+  update esim_webhooks.event set parked_due = ends_at, ends_at = 'infinity' where ctid = any (places || in_lanes);
+  return case
+    when most in (cardinality(places), cardinality(in_lanes)) then since
+    when upto < moment then upto end;
+end
+$park$;
+
+-- Makes at most that many parked events due again whose pause has ended. Returns how many. Once there are none, it deletes the pause,
+-- unless a transaction that parks by it has not ended.
+create function esim_webhooks.release_parked(moment timestamptz, most integer) returns integer
+language plpgsql
+set enable_bitmapscan = off
+set enable_seqscan = off
+set jit = off
+as $release$
+declare
+  ended text[];
+  each text;
+  places tid[];
+begin
+  select array_agg(type) into ended from esim_webhooks.pause where until <= moment;
+  if ended is null then
+    return 0;
+  end if;
+  with parked as materialized (
+    select ctid as place from esim_webhooks.event
+    where parked_due is not null and type = any (ended)
+    limit most
+    for update skip locked
+  )
+  select array_agg(place) into places from parked;
+  update esim_webhooks.event set ends_at = parked_due, parked_due = null where ctid = any (places);
+  if places is not null then
+    return cardinality(places);
+  end if;
+  foreach each in array ended loop
+    if pg_try_advisory_xact_lock(hashtextextended('esim_webhooks pause ' || each, 0)) then
+      delete from esim_webhooks.pause
+      where type = each and until <= moment
+        and not exists (select from esim_webhooks.event where parked_due is not null and event.type = each);
+    end if;
+  end loop;
+  return 0;
+end
+$release$;
+
+-- What a take does if there are pauses: releases what is no longer paused, and parks what it would read past. Returns the paused types.
+create function esim_webhooks.obey_pauses(moment timestamptz, most integer) returns text[]
+language plpgsql
+set enable_bitmapscan = off
+set enable_seqscan = off
+set enable_sort = off
+set jit = off
+as $obey$
+declare
+  paused text[];
+begin
+  perform esim_webhooks.release_parked(moment, 1000);
+  paused := esim_webhooks.paused_types(moment);
+  if paused is null or '*' = any (paused) then
+    return paused;
+  end if;
+  if exists (
+    select from (
+      (
+        select type from esim_webhooks.event
+        where state = 'ready' and body is not null and lane is null and ends_at <= moment
+        order by state, ends_at
+        limit most
+      ) union all (
+        select type from esim_webhooks.event
+        where state = 'ready' and body is not null and lane is not null and ends_at <= moment
+        order by ends_at
+        limit most
+      )
+    ) as first where type = any (paused)
+  ) then
+    perform esim_webhooks.park_due('-infinity', moment, 500);
+  end if;
+  return paused;
+end
+$obey$;
+
+-- As take of the first migration, and it notes when an event is first taken, returns since when each was due, and obeys pauses.
+-- take and take_suspects do not know pauses: workers of the version before take events of paused types, until they are replaced.
 create function esim_webhooks.lease_due(
   most integer, lease interval, moment timestamptz, only_types text[], except_types text[], held_by_dead boolean
 ) returns table (
@@ -92,7 +237,15 @@ declare
   looked_at integer;
   places tid[];
   in_lanes tid[];
+  paused text[];
 begin
+  if exists (select from esim_webhooks.pause) then
+    paused := esim_webhooks.obey_pauses(moment, most);
+    if '*' = any (paused) then
+      return;
+    end if;
+    except_types := except_types || paused;
+  end if;
   with due as materialized (
     select ctid as place from esim_webhooks.event
     where state = 'ready' and body is not null and lane is null and ends_at <= moment and not suspect
@@ -185,7 +338,8 @@ begin
       taken_at = coalesce(taken.taken_at, moment)
     from (select event.ctid as place, event.ends_at as due from esim_webhooks.event as event where event.ctid = any (places)) as chosen
     where taken.ctid = chosen.place
-      and (taken.lane is null or taken.state = 'ready' and taken.ends_at <= moment and not taken.suspect and not exists (
+      and taken.state = 'ready' and taken.ends_at <= moment and not taken.suspect -- it may have been erased, and lost its lane
+      and (taken.lane is null or not exists (
         select from esim_webhooks.event as worked
         where worked.lane = taken.lane and worked.lane is not null and worked.state = 'leased'
         offset 0
@@ -213,7 +367,15 @@ declare
   sources text[];
   ids text[];
   dues timestamptz[];
+  paused text[];
 begin
+  if exists (select from esim_webhooks.pause) then
+    paused := esim_webhooks.paused_types(moment);
+    if '*' = any (paused) then
+      return;
+    end if;
+    except_types := except_types || paused;
+  end if;
   with due as materialized (
     select source, id, lane, ends_at from esim_webhooks.event as waiting
     where state = 'ready' and body is not null and suspect and ends_at <= moment
@@ -256,6 +418,7 @@ end
 $take$;
 
 -- As settle of the first migration, and it notes when an event is settled, and adds the reports of failed attempts to its history.
+-- With its body, a done event loses its trace and its key: they would be a quarter of what is kept of it.
 -- When all are done, the reports are null too.
 create function esim_webhooks.settle(
   sources text[], ids text[], fences bigint[], states text[], waits double precision[], errors text[],
@@ -287,7 +450,9 @@ begin
       settled_at = case when given.state in ('done', 'unhandled', 'dead') then moment end,
       history = case when given.report is null then settled.history else
         esim_webhooks.with_attempt(settled.history, given.report, moment) end,
-      body = case when given.state = 'done' and not keep_bodies then null else settled.body end
+      body = case when given.state = 'done' and not keep_bodies then null else settled.body end,
+      trace = case when given.state = 'done' and not keep_bodies then null else settled.trace end,
+      key = case when given.state = 'done' and not keep_bodies then null else settled.key end
     from (
       select source, id, fence, coalesce(state, 'done') as state, wait, error, report
       from unnest(sources, ids, fences, states, waits, errors, reports)
@@ -304,4 +469,49 @@ begin
   return query select * from unnest(fences) except select * from unnest(kept);
 end
 $settle$;
+
+-- Counts from indexes alone, each up to a limit. A function, since its settings keep the planner off the table: by the statistics of
+-- yesterday nearly all rows may be of one state, and a scan of the table seems cheaper. Each condition repeats that of an index.
+create function esim_webhooks.gauges(moment timestamptz, most integer) returns table (
+  ready bigint, waiting bigint, paused bigint, leased bigint, unhandled bigint, dead bigint, oldest_due timestamptz
+)
+language plpgsql
+set enable_bitmapscan = off
+set enable_seqscan = off
+set jit = off
+as $gauges$
+begin
+  return query select
+    (select count(*) from (select from esim_webhooks.event
+      where state = 'ready' and body is not null and lane is null and ends_at <= moment limit most) as found)
+    + (select count(*) from (select from esim_webhooks.event
+      where state = 'ready' and body is not null and lane is not null and ends_at <= moment limit most) as found),
+    (select count(*) from (select from esim_webhooks.event
+      where state = 'ready' and body is not null and lane is null and ends_at > moment and ends_at < 'infinity' limit most) as found)
+    + (select count(*) from (select from esim_webhooks.event
+      where state = 'ready' and body is not null and lane is not null and ends_at > moment and ends_at < 'infinity' limit most) as found),
+    (select count(*) from (select from esim_webhooks.event where parked_due is not null limit most) as found),
+    (select count(*) from (select from esim_webhooks.event
+      where state = 'leased' and body is not null and lane is null limit most) as found)
+    + (select count(*) from (select from esim_webhooks.event where lane is not null and state = 'leased' limit most) as found),
+    (select count(*) from (select from esim_webhooks.event where state = 'unhandled' limit most) as found),
+    (select count(*) from (select from esim_webhooks.event where state = 'dead' limit most) as found),
+    least(
+      (select ends_at from esim_webhooks.event
+        where state = 'ready' and body is not null and lane is null and ends_at <= moment order by state, ends_at limit 1),
+      (select ends_at from esim_webhooks.event
+        where state = 'ready' and body is not null and lane is not null and ends_at <= moment order by ends_at limit 1)
+    );
+end
+$gauges$;
+
+-- moves to migration 3
+-- Lists read the states one by one, in the order of received_at. One index of all rows would cost an entry at each put, take and settlement
+create index event_ready on esim_webhooks.event (received_at) where state = 'ready';
+create index event_done on esim_webhooks.event (received_at) where state = 'done';
+-- the events of an eSIM. Of the hash, which takes less than half of the bytes, and so that no index has the reference itself
+create index event_subject on esim_webhooks.event (hashtext(subject), received_at)
+  where subject is not null and state in ('done', 'unhandled', 'dead');
+create index event_parked on esim_webhooks.event (type) where parked_due is not null;
+create index event_kept_body on esim_webhooks.event (settled_at) where state in ('dead', 'unhandled') and body is not null;
 `;

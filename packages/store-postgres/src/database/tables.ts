@@ -10,11 +10,17 @@ export interface Tables {
   readonly purgeClock: RawBuilder<unknown>;
   readonly worker: RawBuilder<unknown>;
   readonly lastDelivery: RawBuilder<unknown>;
+  readonly pause: RawBuilder<unknown>;
+  readonly minute: RawBuilder<unknown>;
+  readonly run: RawBuilder<unknown>;
   readonly leaseDue: RawBuilder<unknown>;
   readonly leaseSuspects: RawBuilder<unknown>;
   readonly settle: RawBuilder<unknown>;
   readonly renew: RawBuilder<unknown>;
   readonly withAttempt: RawBuilder<unknown>;
+  readonly parkDue: RawBuilder<unknown>;
+  readonly releaseParked: RawBuilder<unknown>;
+  readonly gauges: RawBuilder<unknown>;
 }
 
 /**
@@ -53,10 +59,16 @@ export function tablesIn(schema: string): Tables {
     purgeClock: sql.id(schema, "purge_clock"),
     worker: sql.id(schema, "worker"),
     lastDelivery: sql.id(schema, "last_delivery"),
+    pause: sql.id(schema, "pause"),
+    minute: sql.id(schema, "minute"),
+    run: sql.id(schema, "run"),
     leaseDue: sql.id(schema, "lease_due"),
     leaseSuspects: sql.id(schema, "lease_suspects"),
     settle: sql.id(schema, "settle"),
     renew: sql.id(schema, "renew"),
     withAttempt: sql.id(schema, "with_attempt"),
+    parkDue: sql.id(schema, "park_due"),
+    releaseParked: sql.id(schema, "release_parked"),
+    gauges: sql.id(schema, "gauges"),
   };
 }

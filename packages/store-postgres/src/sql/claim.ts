@@ -84,7 +84,7 @@ async function look(
   const { rows } = await sql<{ state: Held["state"]; queued: boolean; conflict: boolean; left_ms: number }>`
     select state, state not in ('done', 'unhandled') and body is not null as queued,
       ${isConflict(fingerprint)} as conflict,
-      case when state = 'dead' then 0 else (extract(epoch from ends_at - ${endTime(tables)}) * 1000)::float8 end as left_ms
+      case when state = 'dead' or parked_due is not null then 0 else (extract(epoch from ends_at - ${endTime(tables)}) * 1000)::float8 end as left_ms
     from ${tables.event} where source = ${source} and id = ${id}`.execute(db);
   const row = rows[0];
   return row && { state: row.state, isQueued: row.queued, leftMs: row.left_ms, isConflict: row.conflict };
@@ -117,7 +117,9 @@ async function takeOver(
       runs = case when is_kept then taken.runs end,
       subject = case when is_kept then taken.subject end, key = case when is_kept then taken.key end,
       trace = case when is_kept then taken.trace end, history = case when is_kept then taken.history end,
-      taken_at = case when is_kept then taken.taken_at end, settled_at = null
+      taken_at = case when is_kept then taken.taken_at end, settled_at = null,
+      received_at = case when is_kept then taken.received_at end,
+      parked_due = null, erased_at = null
     from over where taken.source = over.source and taken.id = over.id
     returning taken.fence::text as token`.execute(db);
   const row = rows[0];
@@ -141,6 +143,12 @@ export async function extend(
   return changed(db, sql`update ${tables.event} set ends_at = ${inMs(leaseMs)} where ${owned(key, token)}`);
 }
 
+/** The columns of an id that was worked inline. */
+function done(retentionMs: number): RawBuilder<unknown> {
+  return sql`state = 'done', body = null, trace = null, key = null, settled_at = ${serverTime},
+    ends_at = ${inMs(spreadRetention(retentionMs))}`;
+}
+
 /** Leased → done. True also for the token that completed it before. */
 export async function complete(
   db: Kysely<unknown>,
@@ -149,7 +157,7 @@ export async function complete(
   token: string,
   retentionMs: number,
 ): Promise<boolean> {
-  const mark = sql`update ${tables.event} set state = 'done', body = null, ends_at = ${inMs(spreadRetention(retentionMs))} where ${owned(key, token)}`;
+  const mark = sql`update ${tables.event} set ${done(retentionMs)} where ${owned(key, token)}`;
   if (await changed(db, mark)) return true;
   const { rows } = await sql`
     select from ${tables.event}
@@ -172,7 +180,7 @@ export async function completeInTransaction(
 ): Promise<boolean> {
   return changed(
     tx,
-    sql`update ${tables.event} set state = 'done', body = null, ends_at = ${inMs(spreadRetention(retentionMs))}
+    sql`update ${tables.event} set ${done(retentionMs)}
       where source = ${source} and id = ${id} and fence::text = ${token} and state = 'leased'`,
   );
 }

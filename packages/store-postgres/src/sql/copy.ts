@@ -55,7 +55,7 @@ const updateIfAllowed = sql`do update
     lane = excluded.lane, attempts = excluded.attempts, suspect = false, conflicts = greatest(event.conflicts, excluded.conflicts),
     error = excluded.error, replay = excluded.replay, runs = excluded.runs, fingerprint = excluded.fingerprint,
     subject = excluded.subject, key = excluded.key, trace = excluded.trace, taken_at = excluded.taken_at,
-    settled_at = excluded.settled_at, history = excluded.history
+    settled_at = excluded.settled_at, erased_at = excluded.erased_at, history = excluded.history, parked_due = null
   where (${isOutdated}) or (${isAbandoned}) or (${wouldRunTwice})`;
 
 /**
@@ -72,16 +72,16 @@ async function write(
   const { rows } = await sql<EventKey>`
     insert into ${tables.event} as event
       (source, id, state, fence, ends_at, type, body, received_at, occurred_at, lane,
-      attempts, conflicts, error, replay, runs, fingerprint, subject, key, trace, taken_at, settled_at, history)
+      attempts, conflicts, error, replay, runs, fingerprint, subject, key, trace, taken_at, settled_at, erased_at, history)
     select source, id, state, ${copyMark(tables)}, coalesce(to_timestamp(ends), 'infinity'), type, body,
       to_timestamp(received), to_timestamp(occurred), lane, attempts, conflicts, error, replay, runs, fingerprint,
-      subject, key, trace, to_timestamp(taken), to_timestamp(settled), history
+      subject, key, trace, to_timestamp(taken), to_timestamp(settled), to_timestamp(erased), history
     from (
       select *, substring(${bodies}::bytea from body_begin for body_length) as body
       from jsonb_to_recordset(${storableJson(JSON.stringify(rowsOf(records)))}::jsonb) as record (
         source text, id text, state text, ends float8, type text, body_begin int, body_length int, received float8,
         occurred float8, lane text, attempts int, conflicts int, error text, replay jsonb, runs text[], fingerprint bigint,
-        subject text, key text, trace text, taken float8, settled float8, history jsonb
+        subject text, key text, trace text, taken float8, settled float8, erased float8, history jsonb
       )
     ) as record
     on conflict (id, source) ${onConflict}
@@ -105,6 +105,7 @@ function rowsOf(records: readonly EventRecord[]): object[] {
       occurred: seconds(record.occurredAtMs),
       lane: storableLane(record.lane),
       ...{ subject, key, trace, taken: seconds(record.takenAtMs), settled: seconds(record.settledAtMs) },
+      erased: seconds(record.erasedAtMs),
       ...(history !== null && { history: JSON.parse(history) as unknown }),
       ...(replay && { replay }),
       ...(runs.length > 0 && { runs }),

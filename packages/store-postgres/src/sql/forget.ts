@@ -3,13 +3,23 @@ import { type Kysely, sql } from "kysely";
 import type { OpenPostgres } from "../database/postgres-database.ts";
 import type { Tables } from "../database/tables.ts";
 
-/** Each step is a transaction of its own: the clock is one row, which no process may keep locked while it deletes others. */
-export function purgeSteps({ run, tables }: Pick<OpenPostgres<never>, "run" | "tables">): PurgeSteps {
+/**
+ * Each step is a transaction of its own: the clock is one row, which no process may keep locked while it deletes others. Bodies of dead and
+ * unhandled events are removed after `bodyRetentionMs`.
+ */
+export function purgeSteps(
+  { run, tables }: Pick<OpenPostgres<never>, "run" | "tables">,
+  bodyRetentionMs: number = Number.POSITIVE_INFINITY,
+): PurgeSteps {
   return {
     look: () => run((db) => lookAtClock(db, tables)),
     async forget(limit, next, kept) {
       if (!(await run((db) => keepClock(db, tables, next, kept)))) return undefined;
-      return limit === 0 ? 0 : run((db) => forget(db, tables, limit, next.seenMs));
+      if (limit === 0) return 0;
+      const forgotten = await run((db) => forget(db, tables, limit, next.seenMs));
+      const left = limit - forgotten;
+      if (left === 0 || !Number.isFinite(bodyRetentionMs)) return forgotten;
+      return forgotten + (await run((db) => forgetBodies(db, tables, left, next.seenMs - bodyRetentionMs)));
     },
   };
 }
@@ -44,6 +54,25 @@ async function forget(db: Kysely<unknown>, tables: Tables, limit: number, untilM
       select source, id from ${tables.event}
       where state in ('done', 'unhandled') and ends_at <= to_timestamp(${untilMs / 1000}::float8)
       order by ends_at limit ${limit}
+      for update skip locked
+    ) as over
+    where old.source = over.source and old.id = over.id`.execute(db);
+  return Number(numAffectedRows);
+}
+
+/** Removes the bodies of at most `limit` events that were dead or unhandled at `untilMs`. Resolves to how many. */
+async function forgetBodies(
+  db: Kysely<unknown>,
+  tables: Tables,
+  limit: number,
+  untilMs: number,
+): Promise<number> {
+  const { numAffectedRows = 0n } = await sql`
+    update ${tables.event} as old set body = null
+    from (
+      select source, id from ${tables.event}
+      where state in ('dead', 'unhandled') and body is not null and settled_at <= to_timestamp(${untilMs / 1000}::float8)
+      order by settled_at limit ${limit}
       for update skip locked
     ) as over
     where old.source = over.source and old.id = over.id`.execute(db);

@@ -148,7 +148,7 @@ export async function rerun(
     with entry as materialized (${putRows(inKeyOrder(rows, ({ key }) => key))}),
     done as materialized (
       select event.source, event.id from ${tables.event} as event join entry using (source, id)
-      where event.state = 'done'
+      where event.state = 'done' and event.erased_at is null
         and event.replay ->> 'run' is distinct from entry.replay ->> 'run'
         and (event.runs is null or entry.replay ->> 'run' <> all (event.runs))
       order by entry.place

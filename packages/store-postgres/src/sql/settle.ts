@@ -3,6 +3,7 @@ import { encodeAttempt, keyText, spreadRetention } from "@esim-webhooks/core/kit
 import { type Kysely, sql } from "kysely";
 import { inMs, serverTime, type Tables } from "../database/tables.ts";
 import { inKeyOrder, numberArray, textArray } from "./batch.ts";
+import { storableJson } from "./put-rows.ts";
 
 export interface SettleRules {
   readonly retentionMs: number;
@@ -13,7 +14,8 @@ const longestError = 4000;
 const longestWaitMs = 100 * 365 * 24 * 3_600_000; // a time beyond Postgres's calendar would fail the whole batch
 
 /**
- * Leased → done, unhandled, ready or dead, for each lease that is still held. Answers one to one whether it was held.
+ * Leased → done, unhandled, ready or dead, for each lease that is still held. Answers one to one whether it was held: a second settlement of
+ * the same lease is lost.
  * The migration says why it is a function in the database.
  */
 export async function settle(
@@ -22,7 +24,12 @@ export async function settle(
   settlements: readonly Settlement[],
   { retentionMs, keepBodies }: SettleRules,
 ): Promise<boolean[]> {
-  const sorted = inKeyOrder(settlements, keyText);
+  const tokens = new Set<string>();
+  const isFirst = settlements.map(({ token }) => tokens.size < tokens.add(token).size);
+  const sorted = inKeyOrder(
+    settlements.filter((_, index) => isFirst[index]),
+    keyText,
+  );
   const areDone = sorted.every(({ state }) => state === "done");
   const { rows } = await sql<{ token: string }>`
     select fence::text as token from ${tables.settle}(
@@ -32,10 +39,10 @@ export async function settle(
       ${areDone ? null : textArray(sorted.map(({ state }) => state))}::text[],
       ${areDone ? null : numberArray(sorted.map((settlement) => ("afterMs" in settlement ? Math.min(settlement.afterMs, longestWaitMs) : 0)))}::float8[],
       ${areDone ? null : textArray(sorted.map((settlement) => ("error" in settlement ? storableError(settlement.error) : null)))}::text[],
-      ${areDone ? null : textArray(sorted.map((settlement) => ("report" in settlement ? encodeAttempt(settlement.report) : null)))}::jsonb[],
+      ${areDone ? null : textArray(sorted.map((settlement) => ("report" in settlement ? storableJson(encodeAttempt(settlement.report)) : null)))}::jsonb[],
       ${serverTime}, ${spreadRetention(retentionMs)}::float8 * interval '1 millisecond', ${keepBodies}
     ) as fence`.execute(db);
-  return wereHeld(settlements, rows);
+  return wereHeld(settlements, rows).map((held, index) => held && isFirst[index] === true);
 }
 
 /** Leased → leased for longer. Answers one to one whether the lease was still held. */

@@ -4,7 +4,9 @@ import { schemaMismatch } from "../database/errors.ts";
 import type { Tables } from "../database/tables.ts";
 import { claim, completeInTransaction, release } from "./claim.ts";
 import { keepClock } from "./forget.ts";
+import { addMinute } from "./minutes.ts";
 import { insert } from "./put.ts";
+import { noteRun } from "./runs.ts";
 import { renew, settle } from "./settle.ts";
 import { writeState } from "./state.ts";
 import { take } from "./take.ts";
@@ -16,7 +18,9 @@ export async function tryEvents(db: Kysely<unknown>, tables: Tables): Promise<vo
   const token = claimed.status === "claimed" ? claimed.token : "";
   await completeInTransaction(db, tables, key, token, 1000);
   await release(db, tables, key, token);
+  await sql`delete from ${tables.pause}`.execute(db); // of all types would leave it nothing to take
   await tryWork(db, tables);
+  await tryNotes(db, tables);
   await keepClock(db, tables, { seenMs: 0, heldUntilMs: 0 }, undefined); // last, since purges of others wait for it
 }
 
@@ -46,6 +50,14 @@ async function tryWork(db: Kysely<unknown>, tables: Tables): Promise<void> {
   await take(db, tables, { limit: 0, leaseMs: 1000, suspects: true }, true);
   if (!leases.includes(true) || !settled.includes(true))
     throw schemaMismatch(tables, "an event that was stored in them could not be taken and settled");
+}
+
+/** Writes what inboxes note for operators. */
+async function tryNotes(db: Kysely<unknown>, tables: Tables): Promise<void> {
+  const now = new Date();
+  const note = { run: "", source: "", startedAt: now, endedAt: now, outcome: "complete", ledger: {} };
+  await noteRun(db, tables, { kind: "import", ...note });
+  await addMinute(db, tables, { stored: 0, done: 0, retried: 0, dead: 0 });
 }
 
 /** Writes a state of its own. For a transaction that is rolled back. */

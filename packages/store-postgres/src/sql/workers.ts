@@ -3,12 +3,17 @@ import { workerGoneMs } from "@esim-webhooks/core/kit";
 import { type Kysely, sql } from "kysely";
 import { inMs, serverTime, type Tables } from "../database/tables.ts";
 
-/** Notes that a worker is alive, and forgets those that are gone. */
+/**
+ * Notes that a worker is alive, and forgets those that are gone. Skips the rows that others have locked: after a pause of all workers, each
+ * reports while the others delete its row.
+ */
 export async function report(db: Kysely<unknown>, tables: Tables, worker: WorkerReport): Promise<void> {
   const { id, host, pid, version, concurrency, running, startedMsAgo, sinceLastTakeMs } = worker;
   await sql`
     with gone as (
-      delete from ${tables.worker} where seen_at <= ${inMs(-workerGoneMs)} and id <> ${id}
+      delete from ${tables.worker} where id in (
+        select id from ${tables.worker} where seen_at <= ${inMs(-workerGoneMs)} and id <> ${id} for update skip locked
+      )
     )
     insert into ${tables.worker} (id, host, pid, version, concurrency, running, started_at, last_take_at, seen_at)
     values (

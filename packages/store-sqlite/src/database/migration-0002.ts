@@ -1,5 +1,5 @@
 /** As for the first migration. */
-export const id = "946ac0995753c517";
+export const id = "d2d87005dd9105d8";
 
 export const text: string = `\
 -- What operators see of an event: which eSIM it is about, the key that verified it, its trace, its times, its failed attempts. Who works.
@@ -61,4 +61,18 @@ create table esim_webhooks_last_delivery (
   one integer primary key check (one = 1),
   received_at integer not null
 ) strict;
+
+-- moves to migration 3
+
+-- the order of a list
+create index esim_webhooks_event_received on esim_webhooks_event (received_at, id, source);
+
+create index esim_webhooks_event_subject on esim_webhooks_event (subject, received_at)
+  where subject is not null;
+
+create index esim_webhooks_event_parked on esim_webhooks_event (type)
+  where parked_due is not null;
+
+create index esim_webhooks_event_kept_body on esim_webhooks_event (settled_at)
+  where state in ('dead', 'unhandled') and body is not null;
 `;

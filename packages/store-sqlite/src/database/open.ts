@@ -31,6 +31,7 @@ export function openWriter(
     const files = holdFiles(fileOf(connection));
     if (pragma(connection, "page_count") === 0) connection.exec("pragma auto_vacuum = incremental"); // before anything is in it
     const journal = setUpJournal(connection, { path, durability }, sqliteVersionOf(connection));
+    connection.exec("pragma secure_delete = on"); // what is freed is overwritten, so that erasing leaves nothing of it
     connection.exec("pragma cache_size = -32768"); // KiB
     // pages, 48 MiB: each checkpoint syncs the file itself, and writes a page that changed often but once
     connection.exec("pragma wal_autocheckpoint = 12288");

@@ -1,5 +1,6 @@
 import type { SQLInputValue } from "node:sqlite";
 import type { InboxFilter } from "@esim-webhooks/core";
+import { never } from "./lease.ts";
 
 /** A condition on the rows of events: SQL with a `?` for each of its parameters. */
 export interface Condition {
@@ -7,26 +8,59 @@ export interface Condition {
   readonly parameters: readonly SQLInputValue[];
 }
 
+/** An `InboxFilter`, of which a field may be undefined. */
+export type Filter = { readonly [Name in keyof InboxFilter]?: InboxFilter[Name] | undefined };
+
+/** When a row ends, or is due: SQL. Reads what is behind the body only of a parked row. */
+export const dueAt: string = `iif(ends_at = ${never}, parked_due, ends_at)`;
+
 /** The rows that a filter means. */
-export function matching(filter: InboxFilter): Condition {
-  const { state, types, source, ids, idPrefix, since, until, error, endedBy } = filter;
-  const conditions: Condition[] = [
+export function matching(filter: Filter): Condition {
+  const { state, types, source, since, until, error, endedBy, subject } = filter;
+  const ends = state === "ready" || state === undefined ? dueAt : "ends_at";
+  return all([
     ...(state === undefined ? [] : [{ sql: `state = '${state}'`, parameters: [] }]), // written out, for the partial indexes
     ...anyOf("type", types),
     ...where("source =", source),
-    ...anyOf("id", ids),
-    ...(idPrefix === undefined
-      ? []
-      : [{ sql: "substr(id, 1, length(?)) = ?", parameters: [idPrefix, idPrefix] }]), // a LIKE would take _ for any character
+    ...[ofIds(filter) ?? []].flat(),
     ...where("received_at >=", since?.getTime()),
     ...where("received_at <", until?.getTime()),
     ...(error === undefined ? [] : [inMessage(error)]),
-    ...where("ends_at <=", endedBy?.getTime()),
-  ];
+    ...where(`${ends} <=`, endedBy?.getTime()),
+    ...where("subject =", subject),
+  ]);
+}
+
+/** The rows that all conditions mean. */
+export function all(conditions: readonly Condition[]): Condition {
   return {
     sql: ["true", ...conditions.map(({ sql }) => sql)].join(" and "),
     parameters: conditions.flatMap(({ parameters }) => parameters),
   };
+}
+
+/** The rows whose ids a filter names; undefined if it names none. */
+export function ofIds({ ids, idPrefix }: Filter): Condition | undefined {
+  if (ids === undefined && idPrefix === undefined) return undefined;
+  return all([...anyOf("id", ids), ...(idPrefix === undefined ? [] : [beginsWith(idPrefix)])]);
+}
+
+/** A range of the index of the keys: a LIKE would take _ for any character. */
+function beginsWith(prefix: string): Condition {
+  const end = endOf(prefix);
+  return end === undefined
+    ? { sql: "id >= ?", parameters: [prefix] }
+    : { sql: "id >= ? and id < ?", parameters: [prefix, end] };
+}
+
+/** The first text after all that begin with `prefix`; undefined if there is none. */
+function endOf(prefix: string): string | undefined {
+  const characters = [...prefix];
+  const last = characters.pop()?.codePointAt(0);
+  if (last === undefined) return undefined;
+  if (last === 0x10ffff) return endOf(characters.join(""));
+  const next = last === 0xd7ff ? 0xe000 : last + 1; // not a surrogate
+  return characters.join("") + String.fromCodePoint(next);
 }
 
 /** What begins each frame of a stack in the text that is kept of an error: as in core, which the thread does not load. */

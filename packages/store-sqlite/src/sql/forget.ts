@@ -16,13 +16,16 @@ export interface ForgetInput {
   readonly limit: number;
   readonly next: PurgeClock;
   readonly kept: PurgeClock | undefined;
+  /** How long the bodies of dead and unhandled events are kept; undefined for as long as the events. */
+  readonly bodyRetentionMs: number | undefined;
 }
 
 /**
- * Keeps `next` in place of `kept`, then deletes some done and unhandled events whose retention had expired at that time. Returns how
- * many; undefined where another process has replaced `kept`.
+ * Keeps `next` in place of `kept`, then deletes some done and unhandled events whose retention had expired at that time, and removes some bodies of
+ * dead and unhandled ones, both together at most `limit`. Returns how many; undefined where another process has replaced `kept`.
  */
-export function forget(tx: Transaction, { limit, next, kept }: ForgetInput): number | undefined {
+export function forget(tx: Transaction, input: ForgetInput): number | undefined {
+  const { limit, next, kept, bodyRetentionMs } = input;
   const replaced = tx.run(
     `insert into esim_webhooks_purge_clock (one, seen_at, held_until) values (1, $seenMs, $heldUntilMs)
     on conflict do update set seen_at = excluded.seen_at, held_until = excluded.held_until where seen_at = $keptMs`,
@@ -36,8 +39,24 @@ export function forget(tx: Transaction, { limit, next, kept }: ForgetInput): num
     )`,
     { untilMs: next.seenMs, limit },
   );
-  if (forgotten > 0) shrink(tx);
-  return forgotten;
+  const emptied =
+    bodyRetentionMs === undefined || forgotten >= limit
+      ? 0
+      : removeBodies(tx, { untilMs: next.seenMs - bodyRetentionMs, limit: limit - forgotten });
+  if (forgotten + emptied > 0) shrink(tx);
+  return forgotten + emptied;
+}
+
+/** Removes the bodies of events that died, or had no handler, at this time or earlier. Returns how many. */
+function removeBodies(tx: Transaction, input: { readonly untilMs: number; readonly limit: number }): number {
+  return tx.run(
+    `update esim_webhooks_event set body = null where rowid in (
+      select rowid from esim_webhooks_event
+      where state in ('dead', 'unhandled') and body is not null and settled_at <= $untilMs
+      order by settled_at limit $limit
+    )`,
+    { ...input },
+  );
 }
 
 const mostPages = 256;

@@ -1,6 +1,8 @@
 import type { GaugeCount, InboxGauges } from "@esim-webhooks/core";
 import type { Connection } from "../database/connection.ts";
 import { nowMs } from "../database/transaction.ts";
+import { never } from "./lease.ts";
+import { isAllPaused } from "./pause.ts";
 import { oldestReadyMs } from "./stats.ts";
 
 /** A count ends here: there are more. */
@@ -13,9 +15,10 @@ const parts: Readonly<Record<GaugeCount, readonly string[]>> = {
     "state = 'ready' and lane is not null and ends_at <= $now",
   ],
   waiting: [
-    "state = 'ready' and lane is null and ends_at > $now",
-    "state = 'ready' and lane is not null and ends_at > $now",
+    `state = 'ready' and lane is null and ends_at > $now and ends_at < ${never}`,
+    `state = 'ready' and lane is not null and ends_at > $now and ends_at < ${never}`,
   ],
+  paused: ["parked_due is not null"],
   leased: ["state = 'leased' and body is not null"],
   unhandled: ["state = 'unhandled'"],
   dead: ["state = 'dead'"],
@@ -23,23 +26,29 @@ const parts: Readonly<Record<GaugeCount, readonly string[]>> = {
 
 export function gauges(connection: Connection, _: undefined): InboxGauges {
   const now = nowMs(connection);
-  const counted = Object.entries(parts).map(([name, conditions]) => {
-    const counts = conditions.map((condition) => countUpTo(connection, condition, now));
-    return [
-      name as GaugeCount,
-      Math.min(
-        cap,
-        counts.reduce((sum, count) => sum + count, 0),
-      ),
-    ] as const;
-  });
+  const counts = Object.fromEntries(
+    Object.entries(parts).map(([name, conditions]) => [name, sumOf(connection, conditions, now)]),
+  ) as Record<GaugeCount, number>;
+  const isPaused = isAllPaused(connection, now);
+  if (isPaused) {
+    counts.paused = Math.min(cap, counts.paused + counts.ready);
+    counts.ready = 0;
+  }
   const last = connection.get<{ received_at: number }>("select received_at from esim_webhooks_last_delivery");
   return {
-    counts: Object.fromEntries(counted) as Record<GaugeCount, number>,
-    capped: counted.filter(([, count]) => count === cap).map(([name]) => name),
-    oldestReadyMs: oldestReadyMs(connection),
+    counts,
+    capped: (Object.keys(parts) as GaugeCount[]).filter((name) => counts[name] === cap),
+    oldestReadyMs: isPaused ? null : oldestReadyMs(connection),
     lastReceivedAt: last === undefined ? null : new Date(last.received_at),
   };
+}
+
+function sumOf(connection: Connection, conditions: readonly string[], now: number): number {
+  const counts = conditions.map((condition) => countUpTo(connection, condition, now));
+  return Math.min(
+    cap,
+    counts.reduce((sum, count) => sum + count, 0),
+  );
 }
 
 function countUpTo(connection: Connection, condition: string, now: number): number {

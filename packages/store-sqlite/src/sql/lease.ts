@@ -17,6 +17,9 @@ export const hasExpired: string = `ends_at <= min($now, coalesce(
   (select iif(held_until > seen_at, 0, seen_at + 3600000) from esim_webhooks_purge_clock where one = 1), $now
 ))`;
 
+/** When a parked event is due: never. The last time that a `Date` can hold. */
+export const never = 8_640_000_000_000_000;
+
 /** A fence that was never used before: SQL. */
 export const newFence = "lower(hex(randomblob(12)))";
 
@@ -30,6 +33,9 @@ export function withAttempt(attempt: string, at: string): string {
   return `json_insert(${earlier}, '$[#]', json_set(${attempt}, '$.at', ${at}))`;
 }
 
+/** The attempt, for the history, of a lease that ended without a settlement: SQL. */
+export const leaseEndedAttempt = `'{"reason":"lease_ended"}'`;
+
 /** Why an event whose lease has ended is ready again, where no attempt before gave a reason. */
 export const leaseEnded = "The lease ended before its worker settled it.";
 
@@ -41,7 +47,7 @@ export function shortenWaits(tx: Transaction): void {
   for (const where of ["lane is null", "lane is not null"]) {
     tx.run(
       `update esim_webhooks_event set ends_at = $now + term_ms
-      where state = 'ready' and ${where} and ends_at > $now + ${driftMs} and ends_at > $now + term_ms + ${driftMs}`,
+      where state = 'ready' and ${where} and ends_at > $now + ${driftMs} and ends_at < ${never} and ends_at > $now + term_ms + ${driftMs}`,
       { now: tx.nowMs },
     );
   }

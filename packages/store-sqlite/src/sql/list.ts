@@ -1,10 +1,18 @@
-import type { EventKey, InboxFilter, InboxRow, InboxState, Replay, StoredEvent } from "@esim-webhooks/core";
+import type {
+  EventKey,
+  InboxFilter,
+  InboxPage,
+  InboxRow,
+  InboxState,
+  Replay,
+  StoredEvent,
+} from "@esim-webhooks/core";
 import type { Connection } from "../database/connection.ts";
-import { matching } from "./filter.ts";
+import { all, type Condition, dueAt, type Filter, matching, ofIds } from "./filter.ts";
 
 /** The place in the list after which a page begins. */
 export interface Place extends EventKey {
-  /** In ms since the Unix epoch; null for an id that was worked inline. */
+  /** In ms since the Unix epoch; null for an id that was handled inline. */
   readonly receivedAt: number | null;
 }
 
@@ -14,39 +22,188 @@ export interface ListInput {
   readonly after: Place | undefined;
 }
 
-export interface ListedRows {
-  readonly rows: readonly InboxRow[];
-  /** There is nothing behind these. */
-  readonly isLast: boolean;
+/** A page, except that the `error` of a row is the kept text, with the frames of its stack. */
+export interface ListedRows extends Pick<InboxPage, "rows" | "searchedTo"> {
+  /** The last place that was searched; undefined at the end of the list. */
+  readonly next: Place | undefined;
 }
 
-const beforeAll = -9e18; // ids that were worked inline come last
-const received = `coalesce(received_at, ${beforeAll})`;
+/** A part of the list, in which rows are searched in order. */
+interface Part {
+  /** The table, with the index that has the order: SQL. */
+  readonly table: string;
+  /** Which rows of the index are in this part. */
+  readonly rows: Condition;
+  /** The columns by which they are ordered: SQL. */
+  readonly place: string;
+  readonly valuesOf: (place: Place) => readonly (string | number | null)[];
+  /** How many rows a page searches at most; undefined where all are what the filter means. */
+  readonly most: number | undefined;
+}
 
-/** Newest received first. */
+/** Newest received first, then by id and source; at the end ids that were handled inline, which have no time. */
 export function list(connection: Connection, { filter, limit, after }: ListInput): ListedRows {
-  const { sql, parameters } = matching(filter);
-  const from = after === undefined ? "" : `and (${received}, source, id) < (?, ?, ?)`;
-  const rows = connection.all<EventRow>(
-    `select ${eventColumns} from esim_webhooks_event where ${sql} ${from}
-    order by ${received} desc, source desc, id desc limit ?`,
+  if (areFew(connection, filter)) return listFew(connection, { filter, limit, after });
+  const rows: EventRow[] = [];
+  for (const part of after?.receivedAt === null ? [inline(filter)] : partsOf(filter)) {
+    const left = limit - rows.length;
+    const isInPart = (after?.receivedAt === null) === (part.place === inlinePlace);
+    const { found, end } = search(connection, part, {
+      filter,
+      limit: left + 1,
+      after: isInPart ? after : undefined,
+    });
+    rows.push(...found.slice(0, left));
+    const next = found.length > left ? placeOf(rows.at(-1)) : end;
+    if (next !== undefined) return page(rows, next);
+  }
+  return page(rows, undefined);
+}
+
+function page(rows: readonly EventRow[], next: Place | undefined): ListedRows {
+  return { rows: rows.map(inboxRow), next, searchedTo: dateOf(next?.receivedAt ?? null) };
+}
+
+function placeOf(row: EventRow | undefined): Place | undefined {
+  return row && { receivedAt: row.received_at, id: row.id, source: row.source };
+}
+
+const newestFirst = "order by received_at desc, id desc, source desc";
+
+/** The rows of a part after a place, up to the last one that a page may search: `end`. */
+function search(
+  connection: Connection,
+  { table, rows, place, valuesOf, most }: Part,
+  { filter, limit, after }: ListInput,
+): { readonly found: EventRow[]; readonly end: Place | undefined } {
+  const compared = (operator: "<" | ">=", to: Place): Condition => {
+    const parameters = valuesOf(to);
+    return { sql: `(${place}) ${operator} (${parameters.map(() => "?").join(", ")})`, parameters };
+  };
+  const ahead = all([rows, ...(after === undefined ? [] : [compared("<", after)])]);
+  const end =
+    most === undefined
+      ? undefined
+      : connection.get<Place>(
+          `select received_at as receivedAt, id, source from ${table} where ${ahead.sql} ${newestFirst} limit 1 offset ?`,
+          ...ahead.parameters,
+          most - 1,
+        );
+  const { sql, parameters } = all([
+    ahead,
+    ...(end === undefined ? [] : [compared(">=", end)]),
+    matching(filter),
+  ]);
+  const found = connection.all<EventRow>(
+    `select ${eventColumns} from ${table} where ${sql} ${newestFirst} limit ?`,
     ...parameters,
-    ...(after === undefined ? [] : [after.receivedAt ?? beforeAll, after.source, after.id]),
+    limit,
+  );
+  return { found, end };
+}
+
+const mostSearched = 10_000; // of each part
+const mostErrorsSearched = 2500; // where texts are searched
+
+/** The parts of the list in which there can be rows that the filter means. */
+function partsOf(filter: InboxFilter): readonly Part[] {
+  const { state, subject, since, until } = filter;
+  const isInOnePart =
+    state === "dead" ||
+    state === "unhandled" ||
+    subject !== undefined ||
+    since !== undefined ||
+    until !== undefined;
+  return isInOnePart ? [received(filter)] : [received(filter), inline(filter)];
+}
+
+/** Rows with a time, by the index that has the fewest of them. */
+function received(filter: InboxFilter): Part {
+  const { state, subject, since, until, ...rest } = filter;
+  const [index, condition, other]: readonly [string, Condition, Filter] =
+    subject !== undefined
+      ? ["subject", matching({ subject }), { ...rest, state }]
+      : state === "dead" || state === "unhandled"
+        ? [state, matching({ state }), rest]
+        : ["received", matching({}), { ...rest, state }];
+  return {
+    table: `esim_webhooks_event indexed by esim_webhooks_event_${index}`,
+    rows: all([condition, { sql: "received_at is not null", parameters: [] }, matching({ since, until })]),
+    place: "received_at, id, source",
+    valuesOf: ({ receivedAt, id, source }) => [receivedAt, id, source],
+    most: mostOf(other),
+  };
+}
+
+const inlinePlace = "id, source";
+
+/** Ids that were handled inline. */
+function inline(filter: InboxFilter): Part {
+  return {
+    table: "esim_webhooks_event indexed by esim_webhooks_event_received",
+    rows: { sql: "received_at is null", parameters: [] },
+    place: inlinePlace,
+    valuesOf: ({ id, source }) => [id, source],
+    most: mostOf(filter),
+  };
+}
+
+/** `other`: what the filter says in addition to what an index finds. */
+function mostOf(other: Filter): number | undefined {
+  if (Object.values(other).every((value) => value === undefined)) return undefined;
+  return other.error === undefined ? mostSearched : mostErrorsSearched;
+}
+
+const fewRows = 2500;
+
+/** Whether the ids of a filter are those of few rows, which are sorted rather than searched. */
+function areFew(connection: Connection, filter: InboxFilter): boolean {
+  const ids = ofIds(filter);
+  if (ids === undefined) return false;
+  const more = connection.get(
+    `select 1 from esim_webhooks_event where ${ids.sql} limit 1 offset ${fewRows}`,
+    ...ids.parameters,
+  );
+  return more === undefined;
+}
+
+function listFew(connection: Connection, { filter, limit, after }: ListInput): ListedRows {
+  const ids = ofIds(filter) ?? matching({});
+  const { sql, parameters } = all([
+    { sql: `rowid in (select rowid from esim_webhooks_event where ${ids.sql})`, parameters: ids.parameters },
+    matching(filter),
+    ...(after === undefined ? [] : [laterThan(after)]),
+  ]);
+  const found = connection.all<EventRow>(
+    `select ${eventColumns} from esim_webhooks_event where ${sql} ${newestFirst} limit ?`,
+    ...parameters,
     limit + 1,
   );
-  return { rows: rows.slice(0, limit).map(inboxRow), isLast: rows.length <= limit };
+  const rows = found.slice(0, limit);
+  return page(rows, found.length > limit ? placeOf(rows.at(-1)) : undefined);
+}
+
+function laterThan({ receivedAt, id, source }: Place): Condition {
+  return receivedAt === null
+    ? { sql: "received_at is null and (id, source) < (?, ?)", parameters: [id, source] }
+    : {
+        sql: "(received_at is null or (received_at, id, source) < (?, ?, ?))",
+        parameters: [receivedAt, id, source],
+      };
 }
 
 /** One event, with its body. */
 export function get(connection: Connection, { source, id }: EventKey): StoredRow | undefined {
-  const row = connection.get<EventRow & Omit<StoredRow, keyof InboxRow | "takenAt" | "settledAt"> & Times>(
-    `select ${eventColumns}, body, subject, key, trace, taken_at, settled_at, history from esim_webhooks_event where id = ? and source = ?`,
+  const row = connection.get<
+    EventRow & Omit<StoredRow, keyof InboxRow | "takenAt" | "settledAt" | "erasedAt"> & Times
+  >(
+    `select ${eventColumns}, body, subject, key, trace, taken_at, settled_at, erased_at, history from esim_webhooks_event where id = ? and source = ?`,
     id,
     source,
   );
   if (row === undefined) return undefined;
-  const { body, subject, key, trace, taken_at, settled_at, history, ...rest } = row;
-  const times = { takenAt: dateOf(taken_at), settledAt: dateOf(settled_at) };
+  const { body, subject, key, trace, taken_at, settled_at, erased_at, history, ...rest } = row;
+  const times = { takenAt: dateOf(taken_at), settledAt: dateOf(settled_at), erasedAt: dateOf(erased_at) };
   return { ...inboxRow(rest), body, subject, key, trace, ...times, history };
 }
 
@@ -56,6 +213,7 @@ export type StoredRow = Omit<StoredEvent, "stack" | "history"> & { readonly hist
 interface Times {
   readonly taken_at: number | null;
   readonly settled_at: number | null;
+  readonly erased_at: number | null;
 }
 
 function dateOf(ms: number | null): Date | null {
@@ -78,8 +236,7 @@ interface EventRow {
 }
 
 /** The columns of an `EventRow`: SQL. */
-const eventColumns =
-  "source, id, state, type, lane, received_at, attempts, ends_at, error, conflicts, replay";
+const eventColumns = `source, id, state, type, lane, received_at, attempts, ${dueAt} as ends_at, error, conflicts, replay`;
 
 /** As operators see it, except that `error` is the kept text, with the frames of its stack. */
 function inboxRow({ received_at, ends_at, replay, ...row }: EventRow): InboxRow {

@@ -117,7 +117,7 @@ export function rerun(tx: Transaction, { rows }: { readonly rows: readonly PutRo
         occurred_at = $occurredAt, lane = $lane, replay = $replay, fingerprint = $fingerprint, body = $body,
         subject = $subject, key = $key, trace = $trace, taken_at = null, settled_at = null, history = null,
         runs = iif(replay is null, runs, json_insert(coalesce(runs, '[]'), '$[#]', replay ->> 'run'))
-      where id = $id and source = $source and state = 'done'
+      where id = $id and source = $source and state = 'done' and erased_at is null
         and replay ->> 'run' is not $replay ->> 'run'
         and not exists (select 1 from json_each(runs) where value = $replay ->> 'run')`,
       { now: tx.nowMs, ...rowParameters(row) },

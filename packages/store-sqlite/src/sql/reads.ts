@@ -1,9 +1,11 @@
 // What a reader's thread answers. Each takes a connection, which sees what is committed, and its input.
 export { backup, quickCheck } from "./backup.ts";
 export { copyCounts, dataVersion, eventRecords, latestRecords, stateRecords } from "./copy.ts";
+export { truncateLog } from "./erase.ts";
 export { gauges } from "./gauges.ts";
 export { read } from "./handler-statements.ts";
 export { get, list } from "./list.ts";
+export { minutes, runs, workers } from "./notes.ts";
+export { paused } from "./pause.ts";
 export { readState } from "./state.ts";
 export { count, sources, stats } from "./stats.ts";
-export { workers } from "./workers.ts";

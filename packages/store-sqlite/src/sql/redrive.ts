@@ -9,9 +9,9 @@ export interface ChosenInput {
   readonly limit: number;
 }
 
-/** Dead or unhandled → ready, with attempts counted from zero. Returns how many. */
+/** Dead or unhandled → ready, with attempts counted from zero, where there still is a body. Returns how many. */
 export function redrive(tx: Transaction, input: ChosenInput): number {
-  const { sql, parameters } = chosen(input);
+  const { sql, parameters } = chosen(input, "body is not null");
   return tx.run(
     `update esim_webhooks_event set state = 'ready', attempts = 0, ends_at = ?, term_ms = 0, settled_at = null where rowid in (${sql})`,
     tx.nowMs,
@@ -28,10 +28,10 @@ export function purgeDead(tx: Transaction, input: ChosenInput): number {
 }
 
 /** A list of rowids: SQL. The earliest received first. */
-function chosen({ filter, limit }: ChosenInput): Condition {
+function chosen({ filter, limit }: ChosenInput, condition = "true"): Condition {
   const { sql, parameters } = matching(filter);
   return {
-    sql: `select rowid from esim_webhooks_event where ${sql} order by received_at limit ?`,
+    sql: `select rowid from esim_webhooks_event where ${sql} and ${condition} order by received_at limit ?`,
     parameters: [...parameters, limit],
   };
 }

@@ -45,12 +45,19 @@ export function oldestReadyMs(connection: Connection): number | null {
   return oldest <= now ? now - oldest : null;
 }
 
+export interface CountInput {
+  readonly filter: InboxFilter;
+  /** Where counting stops; undefined for nowhere. */
+  readonly most: number | undefined;
+}
+
 /** How many events a filter means. */
-export function count(connection: Connection, { filter }: { readonly filter: InboxFilter }): number {
+export function count(connection: Connection, { filter, most }: CountInput): number {
   const { sql, parameters } = matching(filter);
   const row = connection.get<{ count: number }>(
-    `select count(*) as count from esim_webhooks_event where ${sql}`,
+    `select count(*) as count from (select 1 from esim_webhooks_event where ${sql} limit ?)`,
     ...parameters,
+    most ?? -1,
   );
   return row?.count ?? 0;
 }

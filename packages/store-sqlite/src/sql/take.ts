@@ -1,6 +1,7 @@
 import type { TakenEvent, TakeOptions } from "@esim-webhooks/core";
 import type { Transaction } from "../database/transaction.ts";
-import { hasEnded, leaseEnded, newFence, withAttempt } from "./lease.ts";
+import { hasEnded, leaseEnded, leaseEndedAttempt, newFence, withAttempt } from "./lease.ts";
+import { mostParked, parkRows, pausedForTake } from "./pause.ts";
 
 export interface TakeInput extends TakeOptions {
   readonly laneHeldByDead: boolean;
@@ -11,11 +12,19 @@ interface Due {
   readonly endsAt: number;
 }
 
+/** A take, and the types that are paused, as JSON; null for none. */
+interface Taking extends TakeInput {
+  readonly paused: string | null;
+}
+
 /** Ready and due → leased, the longest due first. */
 export function take(tx: Transaction, input: TakeInput): TakenEvent[] {
   reap(tx);
+  const { isAll, types: paused } = pausedForTake(tx);
+  if (isAll) return [];
+  const taking = { ...input, paused };
   const due = (
-    input.suspects ? dueSuspects(tx, input) : [...dueOutOfLanes(tx, input), ...dueInLanes(tx, input)]
+    input.suspects ? dueSuspects(tx, taking) : [...dueOutOfLanes(tx, taking), ...dueInLanes(tx, taking)]
   )
     .sort((a, b) => a.endsAt - b.endsAt)
     .slice(0, input.limit);
@@ -27,31 +36,60 @@ function reap(tx: Transaction): void {
   tx.run(
     `update esim_webhooks_event
     set state = 'ready', ends_at = min(ends_at, $now), term_ms = 0, suspect = 1, error = coalesce(error, $leaseEnded),
-      history = ${withAttempt(`'{"reason":"lease_ended"}'`, "min(ends_at, $now)")}
+      history = ${withAttempt(leaseEndedAttempt, "min(ends_at, $now)")}
     where state = 'leased' and body is not null and ${hasEnded}`,
     { now: tx.nowMs, leaseEnded },
   );
 }
 
 /** The types that are asked for: SQL, with the lists as JSON, null for any. */
-const wanted = `($only is null or type in (select value from json_each($only)))
+const asked = `($only is null or type in (select value from json_each($only)))
   and ($except is null or type is null or type not in (select value from json_each($except)))`;
 
-function parametersOf({ nowMs: now }: Transaction, { limit, only, except }: TakeInput) {
+const isPaused = "type in (select value from json_each($paused))";
+
+/** Those of them that are not paused: SQL. */
+const wanted = `${asked} and ($paused is null or type is null or not ${isPaused})`;
+
+function parametersOf({ nowMs: now }: Transaction, { limit, only, except, paused }: Taking) {
   const listOf = (types: readonly string[] | undefined) => (types ? JSON.stringify(types) : null);
-  return { now, limit, only: listOf(only), except: listOf(except) };
+  return { now, limit, only: listOf(only), except: listOf(except), paused };
 }
 
-function dueOutOfLanes(tx: Transaction, input: TakeInput): Due[] {
+function dueOutOfLanes(tx: Transaction, input: Taking): Due[] {
+  const parameters = parametersOf(tx, input);
+  if (input.paused !== null) return dueAndParked(tx, parameters);
+  const { paused: _, ...others } = parameters;
   return tx.all<Due>(
     `select rowid, ends_at as endsAt from esim_webhooks_event
-    where state = 'ready' and lane is null and ends_at <= $now and suspect = 0 and ${wanted}
+    where state = 'ready' and lane is null and ends_at <= $now and suspect = 0 and ${asked}
     order by ends_at limit $limit`,
-    parametersOf(tx, input),
+    others,
   );
 }
 
-function dueSuspects(tx: Transaction, input: TakeInput): Due[] {
+/** As `dueOutOfLanes`. Parks events of paused types that it meets, so that the next take need not read past them. */
+function dueAndParked(tx: Transaction, parameters: ReturnType<typeof parametersOf>): Due[] {
+  const { limit } = parameters;
+  const first = (most: number) =>
+    tx.all<Due & { readonly isPaused: 0 | 1 | null }>(
+      `select rowid, ends_at as endsAt, ${isPaused} as isPaused from esim_webhooks_event
+      where state = 'ready' and lane is null and ends_at <= $now and suspect = 0 and (${asked} or ${isPaused})
+      order by ends_at limit $limit`,
+      { ...parameters, limit: most },
+    );
+  let due = first(limit);
+  if (due.some((row) => row.isPaused === 1)) {
+    due = first(limit + mostParked);
+    parkRows(
+      tx,
+      due.filter((row) => row.isPaused === 1).map(({ rowid }) => rowid),
+    );
+  }
+  return due.filter((row) => row.isPaused !== 1).slice(0, limit);
+}
+
+function dueSuspects(tx: Transaction, input: Taking): Due[] {
   return tx.all<Due>(
     `select rowid, ends_at as endsAt from esim_webhooks_event as event
     where state = 'ready' and suspect = 1 and ends_at <= $now and ${wanted}
@@ -86,9 +124,10 @@ function isNextInLane(row: string, laneHeldByDead: boolean): string {
  * Reads the first thousand due rows of all lanes, or more. Usually those are all, or enough of them are next in their lanes. If not, it
  * asks each lane for its first event, which takes time by the number of lanes, not by their lengths.
  */
-function dueInLanes(tx: Transaction, input: TakeInput): Due[] {
+function dueInLanes(tx: Transaction, input: Taking): Due[] {
   const parameters = parametersOf(tx, input);
   const reach = 1000 + 4 * input.limit;
+  const areManyPaused = input.paused !== null && parkInLanes(tx, input.paused, reach);
   const near = tx.all<Due>(
     `with near as materialized (
       select rowid, ends_at, lane, occurred_at, source, id, type, suspect from esim_webhooks_event
@@ -100,7 +139,7 @@ function dueInLanes(tx: Transaction, input: TakeInput): Due[] {
     order by ends_at limit $limit`,
     { ...parameters, reach },
   );
-  if (near.length === input.limit || isAll(tx, reach)) return near;
+  if (near.length === input.limit || isAll(tx, reach) || areManyPaused) return near;
   return tx.all<Due>(
     `with recursive lane_name (lane) as (
       select min(lane) from esim_webhooks_event where lane is not null and state in ('ready', 'leased')
@@ -122,6 +161,23 @@ function dueInLanes(tx: Transaction, input: TakeInput): Due[] {
     order by event.ends_at limit $limit`,
     parameters,
   );
+}
+
+/** Parks the events of paused types among the first `reach` due ones in lanes. Returns whether there may be many more. */
+function parkInLanes(tx: Transaction, paused: string, reach: number): boolean {
+  const found = tx.all<Pick<Due, "rowid">>(
+    `select rowid from (
+      select rowid, type, suspect from esim_webhooks_event
+      where state = 'ready' and lane is not null and ends_at <= $now order by ends_at limit $reach
+    ) where suspect = 0 and ${isPaused}`,
+    { now: tx.nowMs, paused, reach },
+  );
+  if (found.length > 0)
+    parkRows(
+      tx,
+      found.map(({ rowid }) => rowid),
+    );
+  return 2 * found.length >= reach;
 }
 
 /** Whether no more than `reach` rows are due in lanes. */

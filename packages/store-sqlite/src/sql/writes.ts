@@ -1,11 +1,13 @@
 // What the writer's thread does. Each takes a transaction, which others may share, and its input.
 export { forceSync as probe } from "../database/sync.ts";
 export { claim, complete, extend, release } from "./claim.ts";
+export { erase } from "./erase.ts";
 export { forget, purgeClock } from "./forget.ts";
 export { apply } from "./handler-statements.ts";
+export { countMinute, noteRun, report } from "./notes.ts";
+export { park, pause, release as releaseParked, resume } from "./pause.ts";
 export { put, rerun } from "./put.ts";
 export { purgeDead, redrive } from "./redrive.ts";
 export { renew, settle } from "./settle.ts";
 export { writeState } from "./state.ts";
 export { take } from "./take.ts";
-export { report } from "./workers.ts";

@@ -49,8 +49,8 @@ export interface Hints {
   isWatched(): boolean;
 }
 
-/** Reads of the whole table: they would keep a handler waiting. */
-const longReads: readonly (keyof Reads)[] = ["count", "list", "stats"];
+/** Those that may take long: they would keep a handler waiting. */
+const longReads: readonly (keyof Reads)[] = ["count", "list", "stats", "truncateLog"];
 
 /** This many rows fill a transaction. Calls with fewer wait for each other and share its sync. */
 const manyRows = 1000;

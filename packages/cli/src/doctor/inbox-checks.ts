@@ -1,0 +1,129 @@
+import type { InboxAdmin, InboxGauges, Pause, WorkerPresence } from "@esim-webhooks/core";
+import { pauseText, resumeCommand } from "../inbox/pause-text.ts";
+import { ago, count, counted, countedSoFar, countSoFar, instant, span } from "../terminal/quantities.ts";
+import { type Check, check, failed, passed, warned } from "./check.ts";
+
+/** Checks what waits in the inbox, what is paused, who works, and what is dead. */
+export async function checkInbox(
+  inbox: Pick<InboxAdmin, "gauges" | "paused" | "workers">,
+  hasHandlers: boolean,
+): Promise<readonly Check[]> {
+  return [
+    await check("waiting", () => checkWaiting(inbox, hasHandlers)),
+    await check("paused", async () => checkPauses(await inbox.paused(), Date.now())),
+    await check("workers", async () => checkWorkers(await inbox.workers(), await inbox.gauges(), Date.now())),
+    await check("dead", () => checkDead(inbox)),
+  ];
+}
+
+/** A due event does not wait longer than this for a slot of a worker: either no worker runs, or the workers are too slow. */
+const longestWaitMs = 15 * 60_000;
+
+/** Says what waits in the inbox. Fails when the oldest due event has waited too long. */
+export async function checkWaiting(inbox: Pick<InboxAdmin, "gauges">, hasHandlers: boolean): Promise<Check> {
+  const gauges = await inbox.gauges();
+  const found = summary(gauges);
+  if ((gauges.oldestReadyMs ?? 0) <= longestWaitMs) return passed("waiting", found);
+  const remedy = hasHandlers
+    ? "Run esim-webhooks work, or serve, which processes them too unless the config has a store."
+    : "Add handlers to a config file, and run esim-webhooks work.";
+  return failed("waiting", `${found}. ${remedy}`);
+}
+
+function summary({ counts, oldestReadyMs }: InboxGauges): string {
+  const { ready, waiting, paused, leased, unhandled } = counts;
+  const all = ready + waiting + paused + leased;
+  return [
+    all === 0 ? "no event waits" : countedSoFar(all, "event waits", "events wait"),
+    ...(paused > 0 ? [`${countSoFar(paused)} paused`] : []),
+    ...(oldestReadyMs === null ? [] : [`the oldest has been due for ${span(oldestReadyMs)}`]),
+    ...(unhandled > 0
+      ? [
+          `${countSoFar(unhandled)} unhandled: once there are handlers, esim-webhooks inbox retry --status unhandled`,
+        ]
+      : []),
+  ].join("; ");
+}
+
+/** A pause that is longer may have been forgotten. */
+const longestPauseMs = 86_400_000;
+
+/** Says what is paused. Warns when a pause has lasted for more than a day. */
+export function checkPauses(pauses: readonly Pause[], now: number): Check {
+  if (pauses.length === 0) return passed("paused", "nothing is paused");
+  const found = pauses.map((pause) => pauseText(pause, now)).join("; ");
+  const forgotten = pauses.filter(({ since }) => now - since.getTime() > longestPauseMs);
+  if (forgotten.length === 0) return passed("paused", found);
+  return warned(
+    "paused",
+    `${found}. ${forgotten.length === 1 ? "A pause has" : `${forgotten.length} pauses have`} lasted for more than a day. If the reason is gone: ${resumeCommand(forgotten)}`,
+  );
+}
+
+/** A worker that polls takes more often, also while nothing is due. */
+const longestTakeMs = 60_000;
+
+/** Lists the workers. Warns when events have been due for too long because no worker runs, or none takes events. */
+export function checkWorkers(
+  workers: readonly WorkerPresence[],
+  { oldestReadyMs }: Pick<InboxGauges, "oldestReadyMs">,
+  now: number,
+): Check {
+  const found = workers.length === 0 ? "none has reported in the last 30 s" : workersText(workers);
+  if ((oldestReadyMs ?? 0) <= longestWaitMs) return passed("workers", found);
+  if (workers.length === 0)
+    return warned(
+      "workers",
+      "No worker has reported in the last 30 s, and events are due. Start esim-webhooks work.",
+    );
+  const takes = workers.some(({ running, lastTakeAt }) =>
+    running === null // its engine does not say when it takes
+      ? true
+      : lastTakeAt !== null && now - lastTakeAt.getTime() <= longestTakeMs,
+  );
+  if (takes) return passed("workers", found);
+  return warned(
+    "workers",
+    `${found}; none has taken an event for a minute, and events are due. Their handlers hang, or are too slow: esim-webhooks inbox workers shows each, and esim-webhooks inbox list --status leased its events. Restart them, and give their handlers a time limit (timeoutMs).`,
+  );
+}
+
+function workersText(workers: readonly WorkerPresence[]): string {
+  const slots = workers.reduce((sum, { concurrency }) => sum + concurrency, 0);
+  const known = workers.filter(({ running }) => running !== null);
+  const running = known.reduce((sum, worker) => sum + (worker.running ?? 0), 0);
+  const alive = counted(workers.length, "worker is alive", "workers are alive");
+  return known.length === 0 ? alive : `${alive}; ${count(running)} of ${counted(slots, "slot")} in use`;
+}
+
+const remedy = "Check that the endpoint is active and that its URL reaches the receiver";
+
+/** Warns when the last delivery is longer ago than `silenceMs`: no failure, since a small partner may have quiet days. */
+export async function checkSilence(
+  inbox: Pick<InboxAdmin, "gauges">,
+  silenceMs: number,
+  now: number = Date.now(),
+): Promise<Check> {
+  const { lastReceivedAt } = await inbox.gauges();
+  if (lastReceivedAt === null)
+    return warned(
+      "silence",
+      `The inbox is new, or was just updated, and has received no delivery since. ${remedy}.`,
+    );
+  if (now - lastReceivedAt.getTime() <= silenceMs)
+    return passed("silence", `the last delivery was received ${ago(lastReceivedAt, now)}`);
+  return warned(
+    "silence",
+    `The last delivery was received at ${instant(lastReceivedAt)}, more than ${span(silenceMs)} ago. ${remedy}; if so few events are usual, raise --silence.`,
+  );
+}
+
+/** Fails while the inbox has dead events: they are not tried again until an operator redrives or discards them. */
+async function checkDead(inbox: Pick<InboxAdmin, "gauges">): Promise<Check> {
+  const { dead } = (await inbox.gauges()).counts;
+  if (dead === 0) return passed("dead", "no event is dead");
+  return failed(
+    "dead",
+    `${countedSoFar(dead, "event is", "events are")} dead and not tried again. See why: esim-webhooks inbox errors. Fix the cause and redrive them, esim-webhooks inbox retry; or delete them, esim-webhooks inbox discard.`,
+  );
+}

@@ -1,0 +1,35 @@
+import type { Pause } from "@esim-webhooks/core";
+import { printable } from "../program/printable.ts";
+import { flagsOf } from "../program/shell.ts";
+import { ago, instant, span } from "../terminal/quantities.ts";
+import { shortened } from "../terminal/text.ts";
+import type { InboxFlags } from "./flags.ts";
+
+/** A pause as a sentence: what is paused, since when, until when, by whom and why. */
+export function pauseText({ type, since, until, by, reason }: Pause, now: number): string {
+  const facts = [
+    `${pausedTypes(type)} since ${instant(since)} (${ago(since, now)})`,
+    until === null ? "until it is resumed" : `until ${instant(until)} (in ${timeTo(until, now)})`,
+    ...(by === null ? [] : [`by ${printable(by)}`]),
+  ];
+  return `${facts.join(", ")}: ${printable(reason)}`;
+}
+
+/** The time that is left, without the second that has just begun: `2h 00m` */
+export function timeTo(until: Date, now: number): string {
+  return span(until.getTime() - now + 999);
+}
+
+export function pausedTypes(type: string | null): string {
+  return type === null ? "all types" : printable(shortened(type));
+}
+
+/** The command that ends these pauses, in the inbox that the flags name. */
+export function resumeCommand(
+  pauses: readonly Pick<Pause, "type">[],
+  { from, config, dataDir }: Pick<InboxFlags, "from" | "config" | "dataDir"> = {},
+): string {
+  const types = pauses.flatMap(({ type }) => type ?? []);
+  const named = types.length === pauses.length ? types.join(",") : undefined;
+  return `esim-webhooks inbox resume${flagsOf({ types: named, from, config, dataDir })}`;
+}

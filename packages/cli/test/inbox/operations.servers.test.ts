@@ -1,0 +1,209 @@
+import { writeFileSync } from "node:fs";
+import { hostname, userInfo } from "node:os";
+import { join } from "node:path";
+import type { InboxEntry } from "@esim-webhooks/core";
+import { sqliteInbox } from "@esim-webhooks/store-sqlite";
+import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { cli, type Ended, folder, jsonLines, start } from "../cli.ts";
+import { entry, storeAt } from "../operated-inbox.ts";
+
+let cwd: string;
+beforeEach(() => {
+  cwd = folder();
+});
+const inbox = (...args: string[]): Promise<Ended> => cli(["inbox", ...args], { cwd });
+const path = () => join(cwd, ".esim-webhooks/events.db");
+
+/** The same inbox, in this process. */
+function opened() {
+  const own = sqliteInbox({ path: path() });
+  onTestFinished(() => own.close());
+  return own;
+}
+
+/** An entry of this eSIM. */
+function of(
+  id: string,
+  esimReference: string,
+  type: Parameters<typeof entry>[1] = "esim.enabled",
+): InboxEntry {
+  const stored = entry(id, type);
+  const event = { ...stored.event, data: { ...(stored.event?.data as object), esimReference } };
+  const { id: _, ...envelope } = event;
+  return { ...stored, event, body: Buffer.from(JSON.stringify(envelope)) } as InboxEntry;
+}
+
+describe("inbox pause and resume", () => {
+  beforeEach(() => storeAt(cwd, [entry("a", "esim.faulted"), entry("b", "esim.enabled")]));
+
+  it("stop the types for that long, and say what is paused, by whom, why, and how to resume", async () => {
+    const paused = await inbox("pause", "--types", "esim.faulted", "--for", "2h", "--reason", "CRM is down");
+    expect(paused.code).toBe(0);
+    const operator = `${userInfo().username}@${hostname()}`.replaceAll(".", "\\.");
+    expect(paused.stdout).toMatch(
+      new RegExp(
+        `^Paused: esim\\.faulted since \\S+ \\S+Z \\(.+\\), until \\S+ \\S+Z \\(in \\S+ \\S+\\), by ${operator}: CRM is down\\n$`,
+      ),
+    );
+    expect(paused.stderr).toBe(
+      "Workers take no such event from their next poll on. Receivers store events as before. To resume: esim-webhooks inbox resume --types esim.faulted\n",
+    );
+    const own = opened();
+    expect((await own.take({ limit: 10, leaseMs: 1000 })).map(({ id }) => id)).toEqual(["b"]);
+    expect((await inbox("paused")).stdout).toMatch(/^esim\.faulted +(now|\d+s ago) +.* +CRM is down$/m);
+    expect((await inbox("show", "a")).stdout).toMatch(/^paused +esim\.faulted since .*: CRM is down$/m);
+    expect((await inbox("stats")).stdout).toMatch(
+      /^Paused: esim\.faulted since .*: CRM is down\. To resume: esim-webhooks inbox resume --types esim\.faulted$/m,
+    );
+    const resumed = await inbox("resume", "--types", "esim.faulted");
+    expect(resumed).toMatchObject({ code: 0, stderr: "" });
+    expect(resumed.stdout).toMatch(/^Resumed: esim\.faulted since .*: CRM is down\n$/);
+    expect(await own.paused()).toEqual([]);
+  });
+
+  it("take families of types, and all types; and resume says what is still paused", async () => {
+    await inbox("pause", "--types", "esim.lifecycle.*", "--reason", "CRM is down", "--by", "ops");
+    const all = await inbox("pause", "--reason", "maintenance", "--until", "2999-01-01", "--json");
+    expect(jsonLines(all)).toEqual([
+      [expect.objectContaining({ type: null, reason: "maintenance", until: "2999-01-01T00:00:00.000Z" })],
+    ]);
+    const some = await inbox("resume", "--types", "esim.lifecycle.suspended");
+    expect(some.stdout).toMatch(/^Resumed: esim\.lifecycle\.suspended since .*, by ops: CRM is down\n$/);
+    expect(some.stderr).toMatch(/^Still paused: all types, esim\.lifecycle\.activated, /);
+    expect(some.stderr).toMatch(/The pause of all types also holds .*: esim-webhooks inbox resume$/m);
+    const rest = await inbox("resume", "--json");
+    expect((jsonLines(rest)[0] as unknown as unknown[]).length).toBeGreaterThan(1);
+    expect(await inbox("resume")).toMatchObject({
+      code: 0,
+      stdout: "",
+      stderr: "Nothing to do: there is no such pause.\n",
+    });
+    expect(await inbox("paused")).toMatchObject({ code: 0, stdout: "", stderr: "Nothing is paused.\n" });
+  });
+
+  it.each<[string, string[], string]>([
+    ["no reason", [], "--reason"],
+    ["an empty reason", ["--reason", " "], "--reason is empty. Say in a sentence why"],
+    [
+      "an unknown type",
+      ["--types", "esim.faultd", "--reason", "x"],
+      '--types esim.faultd matches no event type of the catalog. Did you mean "esim.faulted"?',
+    ],
+    ["a time that has passed", ["--until", "2020-01-01", "--reason", "x"], '"2020-01-01" has passed.'],
+    [
+      "two ends",
+      ["--until", "2999-01-01", "--for", "2h", "--reason", "x"],
+      "--for and --until both say when the pause ends. Remove one of them.",
+    ],
+  ])("refuse %s, and pause nothing", async (_, args, message) => {
+    const { code, stdout, stderr } = await inbox("pause", ...args);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain(message);
+    expect(await opened().paused()).toEqual([]);
+  });
+
+  it("are in the log of a worker, which takes nothing that is paused", async () => {
+    writeFileSync(
+      join(cwd, "esim-webhooks.config.mjs"),
+      'export default { handlers: { "*": () => {} }, worker: { pollMs: 50 } };',
+    );
+    await inbox("pause", "--types", "esim.faulted", "--reason", "CRM is down", "--by", "ops");
+    const worker = start(["work"], { cwd });
+    await worker.written(/"type":"esim\.faulted","reason":"CRM is down".*"msg":"Events are paused: workers/);
+    await worker.written(/esim\.enabled/);
+    worker.child.kill("SIGTERM");
+    await worker.ended;
+    expect((await opened().get({ source: "default", id: "a" }))?.state).toBe("ready");
+  });
+});
+
+describe("--esim", () => {
+  beforeEach(async () => {
+    await storeAt(cwd, [of("a1", "esim-a"), of("a2", "esim-a"), of("b1", "esim-b")]);
+    const own = opened();
+    const taken = await own.take({ limit: 3, leaseMs: 1000 });
+    await own.settle(taken.map((one) => ({ ...one, state: "dead" as const, error: "no" })));
+  });
+
+  it("selects the events of one eSIM in list, errors, retry and discard", async () => {
+    expect(
+      jsonLines(await inbox("list", "--esim", "esim-a", "--json"))
+        .map(({ id }) => id)
+        .sort(),
+    ).toEqual(["a1", "a2"]);
+    expect(jsonLines(await inbox("errors", "--esim", "esim-a", "--json"))).toMatchObject([{ count: 2 }]);
+    expect((await inbox("discard", "--esim", "esim-b", "--yes")).stdout).toBe("Deleted: 1 dead event.\n");
+    const retried = await inbox("retry", "--esim", "esim-a", "--yes");
+    expect(retried.stdout).toBe("Made ready again: 2 dead events.\n");
+    expect(retried.stderr).toContain("esim-webhooks inbox list --esim esim-a\n");
+    expect(await inbox("list", "--esim", "esim-c")).toMatchObject({ stderr: "No event matches.\n" });
+  });
+});
+
+describe("inbox erase", () => {
+  const reference = "730155284096617302";
+  beforeEach(async () => {
+    await storeAt(cwd, [of("a1", reference), of("a2", reference), of("b1", "esim-b")]);
+    const own = opened();
+    const [first] = await own.take({ limit: 1, leaseMs: 1000 });
+    if (first) await own.settle([{ ...first, state: "done" }]);
+  });
+
+  it("says how many events there are, needs --yes without a terminal, and changes nothing in a dry run", async () => {
+    const { code, stderr } = await inbox("erase", "--esim", reference);
+    expect(code).toBe(2);
+    expect(stderr).toContain(
+      "inbox erase asks before it changes events, but there is no terminal to ask on.",
+    );
+    expect(await inbox("erase", "--esim", reference, "--dry-run")).toMatchObject({
+      code: 0,
+      stdout: "Would erase the personal data of 2 events (1 ready, 1 done) of this eSIM.\n",
+      stderr: "",
+    });
+    expect(await opened().count({ subject: reference })).toBe(2);
+  });
+
+  it("erases them, says what it has not reached, and prints the reference nowhere", async () => {
+    const { code, stdout, stderr } = await inbox("erase", "--esim", reference, "--yes");
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toMatch(/^Erased: the personal data of 2 events \(1 ready, 1 done\)\.\nNot reached\. /);
+    expect(stdout).toMatch(/^ {2}Backups and copies of the inbox\.$/m);
+    expect(stdout).not.toContain(reference);
+    expect((await inbox("show", "a1")).stdout).toMatch(/^erased +on \S+ \S+Z: its personal data is gone$/m);
+    expect(await opened().count({ state: "ready" })).toBe(1);
+    const again = await inbox("erase", "--esim", reference, "--yes", "--json");
+    expect(jsonLines(again)).toEqual([
+      {
+        action: "erase",
+        dryRun: false,
+        events: { ready: 0, leased: 0, done: 0, unhandled: 0, dead: 0 },
+        notReached: expect.any(Array),
+      },
+    ]);
+  });
+});
+
+describe("an inbox whose engine cannot do it", () => {
+  beforeEach(() => {
+    const config = `import { memoryInbox } from "@esim-webhooks/core/testing";
+      const inbox = memoryInbox();
+      const capabilities = { ...inbox.capabilities, pauses: "all", filters: ["state", "ids"] };
+      export default { target: { ...inbox, capabilities } };`;
+    writeFileSync(join(cwd, "esim-webhooks.config.mjs"), config);
+  });
+
+  it("refuses to pause single types, and to find events by their eSIM, but erases them", async () => {
+    const paused = await inbox("pause", "--types", "esim.faulted", "--reason", "x");
+    expect(paused.code).toBe(2);
+    expect(paused.stderr).toMatch(
+      /The target in .* pauses all types or none, so it does not take --types\. Leave --types out, /,
+    );
+    expect((await inbox("pause", "--reason", "x")).code).toBe(0);
+    const listed = await inbox("list", "--esim", "esim-a");
+    expect(listed.code).toBe(2);
+    expect(listed.stderr).toMatch(
+      /cannot find events by their eSIM, so it does not take --esim\. Name the events with --id, /,
+    );
+    expect((await inbox("erase", "--esim", "esim-a", "--yes")).stdout).toMatch(/^Erased: .* 0 events\.$/m);
+  });
+});

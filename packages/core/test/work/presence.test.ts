@@ -1,0 +1,63 @@
+import { memoryInbox } from "@esim-webhooks/core/testing";
+import { expect, it, vi } from "vitest";
+import { createIdentity, keepPresent } from "../../src/work/presence.ts";
+
+const report = () => ({ concurrency: 1, running: 0, sinceLastTakeMs: null });
+
+/** Runs `work` while a worker reports to the inbox, which may have another `paused`. */
+async function present(inbox: ReturnType<typeof memoryInbox>, work: (log: Log) => Promise<void>) {
+  const stop = new AbortController();
+  const logger = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
+  const running = keepPresent(inbox, createIdentity(), stop.signal, report, logger, 5);
+  await work(logger);
+  stop.abort();
+  await running;
+  return logger;
+}
+type Log = Record<"debug" | "info" | "warn" | "error", ReturnType<typeof vi.fn>>;
+
+const began = "Events are paused: workers do not take them.";
+const ended = "A pause of events has ended.";
+
+it("logs each pause once: those at its start, and those that begin or end later", async () => {
+  const inbox = memoryInbox();
+  await inbox.pause({ types: ["esim.faulted"], reason: "CRM is down", by: "ops@web-1" });
+  const { info, warn } = await present(inbox, async (log) => {
+    await vi.waitFor(() => expect(log.warn).toHaveBeenCalledTimes(1));
+    await inbox.pause({ reason: "all is down" });
+    await vi.waitFor(() => expect(log.warn).toHaveBeenCalledTimes(2));
+    await inbox.resume({ types: ["esim.faulted"] });
+    await vi.waitFor(() => expect(log.info).toHaveBeenCalledTimes(1));
+  });
+  const since = expect.any(Date);
+  const faulted = { type: "esim.faulted", reason: "CRM is down", by: "ops@web-1", since, until: null };
+  const all = { type: "all types", reason: "all is down", by: null, since, until: null };
+  expect(warn.mock.calls).toEqual([
+    [faulted, began],
+    [all, began],
+  ]);
+  expect(info.mock.calls).toEqual([[faulted, ended]]);
+});
+
+it("reports also while the inbox does not say what is paused, and logs the pause once it does", async () => {
+  const inbox = memoryInbox();
+  await inbox.pause({ reason: "all is down" });
+  let isDown = true;
+  const paused = () => (isDown ? Promise.reject(new Error("away")) : inbox.paused());
+  const { warn } = await present({ ...inbox, paused }, async (log) => {
+    await vi.waitFor(async () => expect(await inbox.workers()).toHaveLength(1));
+    isDown = false;
+    await vi.waitFor(() => expect(log.warn).toHaveBeenCalledTimes(1));
+  });
+  expect(warn.mock.calls).toEqual([[expect.objectContaining({ type: "all types" }), began]]);
+});
+
+it("asks an inbox without operators' role for no pauses", async () => {
+  const { capabilities, ...rest } = memoryInbox();
+  const paused = vi.fn();
+  const inbox = { ...rest, capabilities: { ...capabilities, roles: ["queue" as const] }, paused };
+  await present(inbox, async () => {
+    await vi.waitFor(async () => expect(await inbox.workers()).toHaveLength(1));
+  });
+  expect(paused).not.toHaveBeenCalled();
+});

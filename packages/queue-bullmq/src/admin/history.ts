@@ -1,0 +1,51 @@
+import type { FailedAttempt } from "@esim-webhooks/core";
+import { frameStart, framesOf, maskPersonalData, stackText } from "@esim-webhooks/core/kit";
+import { readStack } from "../redis/attempt-note.ts";
+import type { BullmqJob } from "../redis/queue.ts";
+
+/** How many failed attempts a job keeps. */
+export const mostStacks = 10;
+
+const mostErrorCharacters = 500;
+const leaseEnded: FailedAttempt = {
+  endedAt: null,
+  reason: "lease_ended",
+  durationMs: null,
+  error: null,
+  worker: null,
+};
+
+/** BullMQ may keep a stack of an earlier attempt: a job that stalled has no stack of its own. */
+export function stackOf({ failedReason, stacktrace }: BullmqJob): string | null {
+  const { stack } = readStack(stacktrace?.at(-1) ?? "");
+  if (!failedReason || !stack.includes(failedReason)) return null;
+  return stackText(framesOf({ message: failedReason, stack }));
+}
+
+/** The stacks of failed attempts with their notes, and between them the stalls, which BullMQ counts. */
+export function historyOf({ stacktrace, stalledCounter }: BullmqJob): readonly FailedAttempt[] {
+  const stacks = (stacktrace ?? []).slice(-mostStacks);
+  const attempts: FailedAttempt[] = [];
+  let stalled = stacks.length < mostStacks ? 0 : undefined; // of those before, nothing is known
+  const addStalls = (until: number) => {
+    for (let count = stalled ?? until; count < until; count += 1) attempts.push(leaseEnded);
+    stalled = until;
+  };
+  for (const [index, kept] of stacks.entries()) {
+    const { stack, note } = readStack(kept);
+    const isLast = index === stacks.length - 1;
+    addStalls(note?.stalled ?? (isLast ? stalledCounter : (stalled ?? 0)));
+    attempts.push({
+      endedAt: note && new Date(note.at),
+      reason: note?.reason ?? (stalledTooOften.test(stack) ? "attempts" : "failed"),
+      durationMs: note && Math.round(note.ms),
+      error: maskPersonalData(stack.split(frameStart)[0] ?? "").slice(0, mostErrorCharacters) || null,
+      worker: null,
+    });
+  }
+  addStalls(stalledCounter);
+  return attempts.slice(-mostStacks);
+}
+
+/** What BullMQ's worker fails a job with. */
+const stalledTooOften = /^[^\n]*job (?:stalled|started) more than allowable limit/;

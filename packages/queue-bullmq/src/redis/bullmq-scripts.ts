@@ -1,0 +1,42 @@
+import { WebhookError } from "@esim-webhooks/core";
+import type { BullmqQueue, QueueClient } from "./queue.ts";
+
+/** A Lua script, as BullMQ defines it on a client. */
+export type BullmqScript = Parameters<QueueClient["defineCommand"]>[1];
+
+/** The part of a queue's backend that defines its scripts. */
+interface ScriptLoader {
+  readonly connection: {
+    readonly packageVersion: string;
+    loadCommands?(version: string): void;
+  };
+}
+
+/** The scripts of BullMQ that ours contain. */
+export interface BullmqScripts {
+  /** The name under which BullMQ runs a script. */
+  nameOf(script: string): string;
+  /** Throws `invalid_option` unless the script contains these texts, on which ours rely. */
+  get(script: string, texts: readonly string[]): BullmqScript;
+}
+
+export function bullmqScripts(queue: BullmqQueue): BullmqScripts {
+  const { connection } = queue.getBackend() as ScriptLoader;
+  const { packageVersion: version } = connection;
+  const scripts = new Map<string, BullmqScript>();
+  const collector = { defineCommand: (name: string, script: BullmqScript) => scripts.set(name, script) };
+  connection.loadCommands?.call({ _client: collector }, version);
+  const nameOf = (script: string) => `${script}:${version}`;
+  return {
+    nameOf,
+    get(script, texts) {
+      const found = scripts.get(nameOf(script));
+      if (found !== undefined && texts.every((text) => found.lua.includes(text))) return found;
+      throw new WebhookError(
+        "invalid_option",
+        `bullmqInbox cannot extend the scripts of BullMQ ${version}: they differ from those that it knows.`,
+        "Use BullMQ 6.7, or upgrade @esim-webhooks/queue-bullmq.",
+      );
+    },
+  };
+}

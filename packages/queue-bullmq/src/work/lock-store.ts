@@ -1,0 +1,19 @@
+import type { DedupeStore } from "@esim-webhooks/core";
+
+/**
+ * In place of a dedupe store: the lock of a BullMQ job is the claim on its event, and the queue remembers the ids. BullMQ gives
+ * a job to one worker, which renews the lock, and takes no result from a worker that has lost it.
+ */
+export const lockStore: DedupeStore = {
+  capabilities: {
+    durable: true,
+    multiProcess: true,
+    transactional: false,
+    retentionMs: Number.MAX_SAFE_INTEGER,
+  },
+  claim: () => ({ status: "claimed", token: "" }),
+  extend: () => true,
+  complete: () => true,
+  release: () => true,
+  close: async () => {},
+};

@@ -1,0 +1,71 @@
+import type { Logger } from "@esim-webhooks/core";
+import { safeLogger } from "@esim-webhooks/core/kit";
+import type { BullmqProcessor } from "./bullmq-processor.ts";
+
+/** The part of BullMQ's `Worker` that takes no jobs while it is stuck. */
+export interface PausableWorker {
+  readonly concurrency: number;
+  pause(doNotWaitActive: boolean): Promise<void>;
+  resume(): unknown;
+  isPaused(): boolean;
+}
+
+/** Watches whether a worker is stuck. */
+export interface StuckWatch {
+  /** Whether it is stuck: as many abandoned handlers run as it has slots. It takes no more jobs then, until one of them has ended. */
+  check(): boolean;
+  /** Ends the watch: it neither pauses nor resumes the worker any more. */
+  stop(): void;
+}
+
+const checkMs = 500;
+
+export function watchStuck(
+  worker: PausableWorker,
+  processor: Pick<BullmqProcessor, "abandoned">,
+  logger: Logger,
+): StuckWatch {
+  let isPausedByUs = false;
+  let isStopped = false;
+
+  function check(): boolean {
+    const isStuck = processor.abandoned() >= worker.concurrency;
+    if (isStopped) return isStuck;
+    if (isStuck && !isPausedByUs && !worker.isPaused()) {
+      isPausedByUs = true;
+      logger.error(
+        {},
+        "The worker takes no more events: as many abandoned handlers run as it has slots. Restart it, and let handlers stop when context.signal aborts.",
+      );
+      void worker.pause(true).catch(() => {}); // true: the abandoned handlers have lost their jobs, and the others finish
+    }
+    if (!isStuck && isPausedByUs) {
+      isPausedByUs = false;
+      void worker.resume();
+    }
+    return isStuck;
+  }
+
+  const timer = setInterval(check, checkMs);
+  timer.unref();
+  return {
+    check,
+    stop() {
+      isStopped = true;
+      clearInterval(timer);
+    },
+  };
+}
+
+/**
+ * For a `Worker` of your own: it takes no jobs while as many abandoned handlers run as it has slots, and is paused for that long. Returns a
+ * function that ends the watch; call it before you close the worker. Workers of `createWorker` do it by themselves.
+ */
+export function pauseWhileStuck(
+  worker: PausableWorker,
+  processor: Pick<BullmqProcessor, "abandoned">,
+  options: { readonly logger?: Logger } = {},
+): () => void {
+  const silent = { debug() {}, info() {}, warn() {}, error() {} };
+  return watchStuck(worker, processor, safeLogger(options.logger ?? silent)).stop;
+}

@@ -1,0 +1,33 @@
+import type { InboxRow, InboxState, Replay } from "@esim-webhooks/core";
+import { readErrorText } from "@esim-webhooks/core/kit";
+import { type RawBuilder, sql } from "kysely";
+
+/** An event without its body, as it is read. */
+export interface EventRow {
+  readonly source: string;
+  readonly id: string;
+  readonly state: InboxState;
+  readonly type: string | null;
+  readonly lane: string | null;
+  readonly received_at: Date | null;
+  readonly attempts: number;
+  readonly ends_at: Date | null;
+  readonly error: string | null;
+  readonly conflicts: number;
+  readonly replay: string | null;
+}
+
+/** The columns of an `EventRow`. `replay` is text, since a user's type parsers may change how jsonb is read. */
+export const eventColumns: RawBuilder<EventRow> = sql<EventRow>`source, id, state, type, lane, received_at, attempts,
+  case when state = 'dead' then null else coalesce(parked_due, ends_at) end as ends_at, error, conflicts, replay::text as replay`;
+
+export function inboxRow(row: EventRow): InboxRow {
+  const { source, id, state, type, lane, received_at, attempts, ends_at, error, conflicts, replay } = row;
+  return {
+    ...{ source, id, state, type, lane, attempts, conflicts },
+    receivedAt: received_at,
+    endsAt: ends_at,
+    error: readErrorText(error).error,
+    replay: replay === null ? null : (JSON.parse(replay) as Replay),
+  };
+}

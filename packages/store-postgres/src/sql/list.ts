@@ -1,0 +1,166 @@
+import type { InboxFilter, InboxPage, InboxState } from "@esim-webhooks/core";
+import { type ListCursor, readCursor, writeCursor } from "@esim-webhooks/core/kit";
+import { type Kysely, type RawBuilder, sql } from "kysely";
+import type { Tables } from "../database/tables.ts";
+import { type EventRow, eventColumns, inboxRow } from "./event-rows.ts";
+import { allOf, isAbout, isFinished, matching } from "./filter.ts";
+import { planByIndexes } from "./steady-plan.ts";
+
+/** How many rows with a time a page searches, and how many without, if it comes to them: 20,000 in all. */
+const mostReceived = 19_000;
+const mostInline = 1000;
+
+/** A row that was found in a stretch. */
+interface Found extends EventRow {
+  readonly matches: boolean;
+  /** When it was received, in µs since the Unix epoch. */
+  readonly micros: string | null;
+}
+
+/** A bounded part of the list, in its order. */
+interface Stretch {
+  readonly rows: RawBuilder<unknown>;
+  readonly order: RawBuilder<unknown>;
+  readonly most: number;
+}
+
+/** What matches in a stretch. If the stretch is full, more rows may follow, and its last row is among these. */
+interface Searched {
+  readonly rows: readonly Found[];
+  readonly isFull: boolean;
+}
+
+/**
+ * A page. It reads a bounded stretch of the list and filters that, so that a filter that matches few events does not read all. An index of
+ * all rows in this order would cost each put, take and settlement an entry. So each state has its own, and the stretches of the states
+ * are merged. Ids that were handled inline have no time, and come last.
+ */
+export async function list(
+  db: Kysely<unknown>,
+  tables: Tables,
+  filter: InboxFilter,
+  limit: number,
+  cursor: string | undefined,
+): Promise<InboxPage> {
+  const after = cursor === undefined ? undefined : readPlace(cursor);
+  await planByIndexes(db);
+  let found: readonly Found[] = [];
+  if (after?.receivedAt !== null) {
+    const { rows, isFull } = await search(db, filter, limit + 1, received(tables, filter, after));
+    if (rows.length > limit || isFull || !(await hasInline(db, tables, filter)))
+      return page(rows, limit, isFull);
+    found = rows;
+  }
+  const { rows, isFull } = await search(db, filter, limit + 1 - found.length, inline(tables, after));
+  // the last one searched may have a time, but is a place among those that have none
+  const withoutTime = rows.map((row) => ({ ...row, received_at: null, micros: null }));
+  return page([...found, ...withoutTime], limit, isFull);
+}
+
+function page(rows: readonly Found[], limit: number, isFull: boolean): InboxPage {
+  const matching = rows.filter(({ matches }) => matches);
+  const listed = matching.slice(0, limit);
+  const last = matching.length > limit ? listed.at(-1) : isFull ? rows.at(-1) : undefined;
+  return {
+    rows: listed.map(inboxRow),
+    nextCursor: last ? writeCursor({ ...last, receivedAt: last.micros }) : null,
+    searchedTo: last?.received_at ?? null,
+  };
+}
+
+/** Stops after that many rows. */
+async function search(
+  db: Kysely<unknown>,
+  filter: InboxFilter,
+  mostFound: number,
+  { rows: stretch, order, most }: Stretch,
+): Promise<Searched> {
+  const { rows } = await sql<Found & { place: number }>`
+    select * from (
+      select ${eventColumns}, (extract(epoch from received_at) * 1000000)::bigint::text as micros,
+        coalesce(${matching(filter)}, false) as matches, (row_number() over (${order}))::int as place
+      from (${stretch} ${order} limit ${most}) as stretch
+    ) as numbered
+    where matches or place = ${most}
+    limit ${mostFound}`.execute(db);
+  return { rows, isFull: rows.at(-1)?.place === most };
+}
+
+const newestFirst = sql`order by received_at desc, id desc, source desc`;
+const columns = sql`source, id, state, type, lane, received_at, attempts, ends_at, parked_due, error, conflicts, replay, subject`;
+
+/** Where the leased events are: no index has those of all lanes and of none. */
+const leased = [
+  sql`state = 'leased' and body is not null and lane is null`,
+  sql`lane is not null and state = 'leased'`,
+];
+
+/** The rows with a time: a sorted stretch of each state, merged. */
+function received(tables: Tables, filter: InboxFilter, after: ListCursor | undefined): Stretch {
+  const { since, until, ids } = filter;
+  const range = allOf(
+    sql`received_at is not null`,
+    since && sql`received_at >= ${since}`,
+    until && sql`received_at < ${until}`,
+    after && sql`(received_at, id, source) < (${timeOf(after.receivedAt)}, ${after.id}, ${after.source})`,
+  );
+  const from =
+    ids === undefined
+      ? tables.event
+      : sql`(select * from ${tables.event} where id = any(${[...ids]}::text[]) offset 0) as event`; // few, by the primary key
+  const stretches = conditions(filter).map(
+    (condition) => sql`
+      (select ${columns} from ${from} where ${condition} and ${range} ${newestFirst} limit ${mostReceived})`,
+  );
+  return {
+    rows: sql`select * from (${sql.join(stretches, sql` union all `)}) as merged`,
+    order: newestFirst,
+    most: mostReceived,
+  };
+}
+
+/** The condition of each stretch: word for word that of an index. */
+function conditions({ state, ids, subject }: InboxFilter): readonly RawBuilder<boolean>[] {
+  if (ids !== undefined) return [sql`true`];
+  const isWanted = (each: InboxState) => state === undefined || state === each;
+  const finished = (["done", "unhandled", "dead"] as const).filter(isWanted);
+  const byState = finished.map((each) => sql<boolean>`state = ${sql.lit(each)}`);
+  const bySubject = subject !== undefined && finished.length > 0;
+  return [
+    ...(bySubject ? [allOf(isFinished, isAbout(subject))] : byState),
+    ...(isWanted("ready") ? [sql<boolean>`state = 'ready'`] : []),
+    ...(isWanted("leased") ? leased : []),
+  ] as readonly RawBuilder<boolean>[];
+}
+
+/** The rows without a time, from the primary key, among the others. */
+function inline({ event }: Tables, after: ListCursor | undefined): Stretch {
+  const isAfter = after?.receivedAt === null && sql`(id, source) < (${after.id}, ${after.source})`;
+  return {
+    rows: sql`select ${columns} from ${event} where ${allOf(isAfter)}`,
+    order: sql`order by id desc, source desc`,
+    most: mostInline,
+  };
+}
+
+/** Whether ids were handled inline that the filter may match. */
+async function hasInline(db: Kysely<unknown>, { event }: Tables, filter: InboxFilter): Promise<boolean> {
+  const { state, types, since, until, subject } = filter;
+  const isOfEvents = types ?? since ?? until ?? subject;
+  if (isOfEvents !== undefined || (state !== undefined && state !== "done" && state !== "leased"))
+    return false;
+  const { rows } = await sql`
+    select from ${event} where state = 'done' and received_at is null limit 1`.execute(db);
+  return rows.length > 0;
+}
+
+function timeOf(micros: string | null): RawBuilder<Date> {
+  return sql<Date>`(timestamptz 'epoch' + ${micros}::float8 * interval '1 microsecond')`;
+}
+
+/** Throws `invalid_input` for a cursor of another inbox, too. */
+function readPlace(cursor: string): ListCursor {
+  const place = readCursor(cursor);
+  const isTime = place.receivedAt === null || /^-?\d{1,18}$/.test(place.receivedAt);
+  return isTime ? place : readCursor("");
+}

@@ -1,0 +1,30 @@
+import type { Minute, MinuteCounts } from "@esim-webhooks/core";
+import { minutesKeptMs } from "@esim-webhooks/core/kit";
+import { type Kysely, sql } from "kysely";
+import { inMs, serverTime, type Tables } from "../database/tables.ts";
+
+/** Adds to the present minute, and forgets those of the day before. */
+export async function addMinute(db: Kysely<unknown>, tables: Tables, counts: MinuteCounts): Promise<void> {
+  const { stored, done, retried, dead } = counts;
+  await sql`
+    with old as (
+      delete from ${tables.minute} where at in (
+        select at from ${tables.minute} where at <= ${inMs(-minutesKeptMs)} for update skip locked
+      )
+    )
+    insert into ${tables.minute} as minute (at, stored, done, retried, dead)
+    values (
+      to_timestamp(floor(extract(epoch from ${serverTime}) / 60) * 60), ${stored}, ${done}, ${retried}, ${dead}
+    )
+    on conflict (at) do update
+      set stored = minute.stored + excluded.stored, done = minute.done + excluded.done,
+        retried = minute.retried + excluded.retried, dead = minute.dead + excluded.dead`.execute(db);
+}
+
+/** Oldest first. */
+export async function minutes(db: Kysely<unknown>, tables: Tables): Promise<readonly Minute[]> {
+  const { rows } = await sql<Minute>`
+    select at, stored::float8 as stored, done::float8 as done, retried::float8 as retried, dead::float8 as dead
+    from ${tables.minute} where at > ${inMs(-minutesKeptMs)} order by at`.execute(db);
+  return rows;
+}

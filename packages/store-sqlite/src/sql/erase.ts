@@ -1,0 +1,77 @@
+import type { InboxState } from "@esim-webhooks/core";
+import { type Connection, pragma } from "../database/connection.ts";
+import type { Transaction } from "../database/transaction.ts";
+
+export interface EraseInput {
+  readonly subject: string;
+  /** What replaces the subject where an entry must stay. */
+  readonly replacement: string;
+  readonly limit: number;
+  /** For events that were not done. */
+  readonly retentionMs: number;
+}
+
+/**
+ * Overwrites the personal data of some events of a subject, which are done then: the worker of a leased one loses its lease. Returns how
+ * many there were in each state. The writer's connection overwrites what it frees, and truncates the log afterwards.
+ */
+export function erase(tx: Transaction, input: EraseInput): Readonly<Record<InboxState, number>> {
+  const erased: Record<InboxState, number> = { ready: 0, leased: 0, done: 0, unhandled: 0, dead: 0 };
+  const found = tx.all<{ rowid: number; state: InboxState }>(
+    "select rowid, state from esim_webhooks_event where subject = ? order by received_at limit ?",
+    input.subject,
+    input.limit,
+  );
+  for (const { state } of found) erased[state] += 1;
+  tx.run(
+    `update esim_webhooks_event set
+      ends_at = iif(state = 'done', ends_at, $now + $retentionMs), settled_at = iif(state = 'done', settled_at, $now),
+      state = 'done', fence = null, term_ms = 0, suspect = 0, waiting_since = null, parked_due = null, erased_at = $now,
+      error = 'erased', body = null, lane = null, subject = null, trace = null, history = null,
+      replay = iif(replay is null, null, json_object('run', replay ->> 'run', 'rebuilt', replay -> 'rebuilt'))
+    where rowid in (select value from json_each($rowids))`,
+    {
+      now: tx.nowMs,
+      retentionMs: input.retentionMs,
+      rowids: JSON.stringify(found.map(({ rowid }) => rowid)),
+    },
+  );
+  renameLatest(tx, input);
+  return erased;
+}
+
+/** How far `latestOnly` has come for the subject stays under another name: without it, older events would run. */
+function renameLatest(tx: Transaction, { subject, replacement }: EraseInput): void {
+  const rows = tx.all<{ family: string; occurred_at: number }>(
+    `with recursive known (family) as (
+      select min(family) from esim_webhooks_latest
+      union all
+      select (select min(family) from esim_webhooks_latest where family > known.family) from known
+      where known.family is not null
+    )
+    select latest.family, latest.occurred_at from known
+    join esim_webhooks_latest as latest on latest.family = known.family and latest.subject = ?`,
+    subject,
+  );
+  for (const { family, occurred_at } of rows) {
+    tx.run(
+      `insert into esim_webhooks_latest (family, subject, occurred_at) values (?, ?, ?)
+      on conflict (family, subject) do update set occurred_at = max(occurred_at, excluded.occurred_at)`,
+      ...[family, replacement, occurred_at],
+    );
+    tx.run("delete from esim_webhooks_latest where family = ? and subject = ?", family, subject);
+  }
+}
+
+const waitForReadersMs = 200; // others cannot write meanwhile
+
+/** Empties the log, which may still hold what was erased. False: another connection is reading what was committed before. */
+export function truncateLog(connection: Connection, _: undefined): boolean {
+  const busyMs = Number(pragma(connection, "busy_timeout"));
+  connection.exec(`pragma busy_timeout = ${waitForReadersMs}`);
+  try {
+    return pragma(connection, "wal_checkpoint(truncate)") === 0;
+  } finally {
+    connection.exec(`pragma busy_timeout = ${busyMs}`);
+  }
+}

@@ -1,0 +1,158 @@
+// Pauses. Due events of a paused type are parked: they get an `ends_at` that never comes, so that no take reads past them.
+import type { Pause } from "@esim-webhooks/core";
+import type { NewPause } from "@esim-webhooks/core/kit";
+import type { Connection } from "../database/connection.ts";
+import { nowMs, type Transaction } from "../database/transaction.ts";
+import { never } from "./lease.ts";
+
+const allTypes = "*";
+
+/** Whether a pause has not ended at the time `$now`: SQL. */
+const isActive = "(until is null or until > $now)";
+
+/** Adds pauses, in place of those of the same types. */
+export function pause(tx: Transaction, { pauses }: { readonly pauses: readonly NewPause[] }): void {
+  for (const { type, reason, until, by } of pauses) {
+    tx.run(
+      "insert or replace into esim_webhooks_pause (type, reason, since, until, by) values (?, ?, ?, ?, ?)",
+      ...[type ?? allTypes, reason, tx.nowMs, until?.getTime() ?? null, by],
+    );
+  }
+}
+
+/** Ends the pauses of these types, or all. Returns them. What they have parked is still to be released. */
+export function resume(
+  tx: Transaction,
+  { types }: { readonly types: readonly string[] | undefined },
+): Pause[] {
+  const ended = pausesAt(tx, tx.nowMs).filter(
+    ({ type }) => types === undefined || (type !== null && types.includes(type)),
+  );
+  for (const { type } of ended)
+    tx.run("update esim_webhooks_pause set until = ? where type = ?", tx.nowMs, type ?? allTypes);
+  return ended;
+}
+
+/** The pauses that have not ended, that of all types first. */
+export function paused(connection: Connection, _: undefined): Pause[] {
+  return pausesAt(connection, nowMs(connection));
+}
+
+/** Whether all types are paused. */
+export function isAllPaused(connection: Connection, now: number): boolean {
+  return (
+    connection.get(`select 1 from esim_webhooks_pause where type = '${allTypes}' and ${isActive}`, {
+      now,
+    }) !== undefined
+  );
+}
+
+interface Row {
+  readonly type: string;
+  readonly reason: string;
+  readonly since: number;
+  readonly until: number | null;
+  readonly by: string | null;
+}
+
+function pausesAt(connection: Connection, now: number): Pause[] {
+  const rows = connection.all<Row>(
+    `select type, reason, since, until, by from esim_webhooks_pause where ${isActive} order by type`,
+    { now },
+  );
+  return rows.map(({ type, since, until, ...row }) => ({
+    ...row,
+    type: type === allTypes ? null : type,
+    since: new Date(since),
+    until: until === null ? null : new Date(until),
+  }));
+}
+
+/** What a take leaves out. */
+export interface PausedNow {
+  readonly isAll: boolean;
+  /** Types, as JSON; null for none. */
+  readonly types: string | null;
+}
+
+/** What is paused now. Releases some of what pauses that have ended had parked. One query, where nothing is paused. */
+export function pausedForTake(tx: Transaction): PausedNow {
+  const rows = tx.all<Pick<Row, "type" | "until">>("select type, until from esim_webhooks_pause");
+  if (rows.length === 0) return { isAll: false, types: null };
+  const active = rows.filter(({ until }) => until === null || until > tx.nowMs).map(({ type }) => type);
+  if (active.length < rows.length) release(tx, { limit: mostParked });
+  return { isAll: active.includes(allTypes), types: active.length === 0 ? null : JSON.stringify(active) };
+}
+
+/** How many events a take parks or releases at most, apart from those that it would take. */
+export const mostParked = 1000;
+
+/** Parks ready rows that are due: as long as they are, no index of due events has them among those. */
+export function parkRows(tx: Transaction, rowids: readonly number[]): void {
+  tx.run(
+    `update esim_webhooks_event set parked_due = ends_at, ends_at = ${never}, term_ms = ${never}
+    where rowid in (select value from json_each(?))`,
+    JSON.stringify(rowids),
+  );
+}
+
+/** How far parking has come: in each of the indexes of due events, the last row that it has looked at. */
+export interface ParkPlace {
+  readonly inLanes: boolean;
+  readonly endsAt: number;
+  readonly termMs: number;
+  readonly rowid: number;
+}
+
+const first: Omit<ParkPlace, "inLanes"> = { endsAt: -never, termMs: 0, rowid: 0 };
+const lookedAt = 2000; // rows in each call: others write in between
+
+interface DueRow extends Omit<ParkPlace, "inLanes"> {
+  readonly isPaused: 0 | 1;
+}
+
+/** Parks those of the next due events, after `after`, whose types are paused. Returns how far it has come; undefined at the end. */
+export function park(
+  tx: Transaction,
+  { after = { inLanes: false, ...first } }: { readonly after: ParkPlace | undefined },
+): ParkPlace | undefined {
+  const { inLanes, ...place } = after;
+  const rows = tx.all<DueRow>(
+    `select ends_at as endsAt, term_ms as termMs, rowid,
+      suspect = 0 and type in (select type from esim_webhooks_pause where ${isActive}) as isPaused
+    from esim_webhooks_event
+    where state = 'ready' and lane is ${inLanes ? "not null" : "null"} and ends_at <= $now
+      and (ends_at, term_ms, rowid) > ($endsAt, $termMs, $rowid)
+    order by ends_at, term_ms, rowid limit ${lookedAt}`,
+    { now: tx.nowMs, ...place },
+  );
+  const isPaused = rows.filter((row) => row.isPaused === 1);
+  if (isPaused.length > 0)
+    parkRows(
+      tx,
+      isPaused.map(({ rowid }) => rowid),
+    );
+  const last = rows.at(-1);
+  if (last !== undefined && rows.length === lookedAt)
+    return { inLanes, endsAt: last.endsAt, termMs: last.termMs, rowid: last.rowid };
+  return inLanes ? undefined : { inLanes: true, ...first };
+}
+
+/** Releases at most `limit` events that pauses which have ended had parked, and forgets pauses that have none left. Returns how many. */
+export function release(tx: Transaction, { limit }: { readonly limit: number }): number {
+  let released = 0;
+  const ended = tx.all<{ type: string }>(`select type from esim_webhooks_pause where not ${isActive}`, {
+    now: tx.nowMs,
+  });
+  for (const { type } of ended) {
+    released += tx.run(
+      `update esim_webhooks_event set ends_at = parked_due, term_ms = 0, parked_due = null where rowid in (
+        select rowid from esim_webhooks_event where parked_due is not null and type = ? limit ?
+      )`,
+      ...[type, limit - released],
+    );
+    if (released === limit) break;
+    tx.run("delete from esim_webhooks_pause where type = ?", type);
+  }
+  return released;
+}
