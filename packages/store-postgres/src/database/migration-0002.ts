@@ -1,9 +1,19 @@
 /** As for the first migration. */
-export const id = "68561089cb9533f7";
+export const id = "8bb8c67f60a023cf";
+
+export const oldest = 1;
 
 export const text: string = `\
 -- What operators see of an event: which eSIM it is about, the key that verified it, its trace, its times, its failed attempts. And
 -- who works. No table is rewritten. The functions of the first migration stay for processes of the version that called them.
+alter table esim_webhooks.migration
+  -- how many migrations a version must know to work with the schema once this one was run; null: all
+  add column oldest integer,
+  -- of the package that ran it
+  add column version text,
+  -- until when a process has claimed the next one
+  add column claimed_until timestamptz;
+
 alter table esim_webhooks.event
   add column subject text collate "C",
   add column key text,

@@ -1,8 +1,15 @@
 /** As for the first migration. */
-export const id = "8d9b64065df9fd5b";
+export const id = "c905a6b92f2bfc91";
+
+export const oldest = 1;
 
 export const text: string = `\
 -- What operators see of an event: which eSIM it is about, the key that verified it, its trace, its times, its failed attempts. Who works.
+
+-- how many migrations a version must know to work with the file once this one was run; null: all
+alter table esim_webhooks_migration add column oldest integer;
+-- of the package that ran it
+alter table esim_webhooks_migration add column version text;
 
 alter table esim_webhooks_event add column subject text;
 alter table esim_webhooks_event add column key text;
