@@ -68,7 +68,7 @@ function onSqlite() {
       });
     },
   };
-  return { inbox, migrate: inbox.ready, worker: () => createWorker(inbox, handlers, workerOptions) };
+  return { inbox, migrate: inbox.migrate, worker: () => createWorker(inbox, handlers, workerOptions) };
 }
 
 async function receive(): Promise<Received> {

@@ -1,3 +1,4 @@
+import { execAddingColumns } from "./add-columns.ts";
 import type { Connection } from "./connection.ts";
 import { FaultError } from "./faults.ts";
 import * as first from "./migration-0001.ts";
@@ -11,6 +12,8 @@ export interface Migration {
   readonly text: string;
   /** A version may work with the file once this was run, if it knows at least that many migrations. */
   readonly oldest: number;
+  /** The indexes that the text creates, if it does nothing else. Where there are events, each is built in a transaction of its own. */
+  readonly indexes?: readonly string[];
 }
 
 /** In the order in which they are run. Their numbers count from 1. */
@@ -25,24 +28,29 @@ interface Recorded {
 }
 
 /**
- * Brings our tables up to date, each migration in a transaction, so that other processes write between them: of many processes that
- * start concurrently, one runs it. Which migrations were applied is in a table of ours, since `user_version` belongs to the user's
- * own tables.
+ * Brings our tables up to date, step by step, so that other processes write between the steps: of many processes that start
+ * concurrently, one runs each. Which migrations were applied is in a table of ours, since `user_version` belongs to the user's own
+ * tables.
  */
 export function migrate(connection: Connection, path: string): void {
-  while (appliedMigrations(connection, path) < migrations.length) {
+  for (;;) {
+    const applied = appliedMigrations(connection, path);
+    if (applied === migrations.length) return;
+    const indexes = applied === 0 ? [] : (migrations[applied]?.indexes ?? []);
+    for (const index of indexes)
+      inTransaction(connection, (tx) => tx.exec(`create index if not exists ${index}`));
     inTransaction(connection, (tx) => {
-      const applied = appliedMigrations(connection, path);
-      for (let index = applied; index < (applied === 0 ? migrations.length : applied + 1); index += 1)
-        run(tx, index);
+      if (appliedMigrations(connection, path) !== applied) return; // another process has run it
+      const last = applied === 0 ? migrations.length : applied + 1;
+      for (let index = applied; index < last; index += 1) run(tx, index);
     });
   }
 }
 
 function run(tx: Transaction, index: number): void {
   const migration = migrations[index];
-  if (migration === undefined) return; // another process has run it
-  tx.exec(migration.text);
+  if (migration === undefined) return;
+  execAddingColumns(tx, migration.text);
   tx.run(
     "insert into esim_webhooks_migration (number, id, applied_at) values (?, ?, ?)",
     ...[index + 1, migration.id, tx.nowMs],
