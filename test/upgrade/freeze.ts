@@ -47,7 +47,7 @@ export { sqliteInbox, sqliteStore } from "@esim-webhooks/store-sqlite";`,
     bundle: true,
     splitting: true,
     minify: true,
-    keepNames: true, // errors are told apart by their names
+    keepNames: true, // errors are compared by their names
     format: "esm",
     platform: "node",
     target: "node22",

@@ -2,11 +2,11 @@
 // A receiver puts events of LANES eSIMs, each after the one before it was acknowledged. A worker handles what it can take: one effect an
 // event. Both end on SIGTERM; a receiver then prints what it has seen as JSON.
 import { setTimeout as pause } from "node:timers/promises";
-import * as core from "@esim-webhooks/core";
-import * as postgres from "@esim-webhooks/store-postgres";
-import * as sqlite from "@esim-webhooks/store-sqlite";
+import type { EsimEvents, Handlers } from "@esim-webhooks/core";
+import type { SqliteTransaction } from "@esim-webhooks/store-sqlite";
 import type { Transaction } from "kysely";
 import { entry } from "../inbox-entry.ts";
+import { packagesOf, type Version } from "./packages.ts";
 
 /** An effect, and the lane in which it happened, and when. */
 export interface Effects {
@@ -27,13 +27,7 @@ const [version = "", role = ""] = process.argv.slice(2);
 const { STORE: store = "", PLACE: place = "", LANES: lanes = "10" } = process.env;
 const putEveryMs = 40;
 
-type Packages = Pick<typeof core, "createWorker"> &
-  Pick<typeof postgres, "postgresInbox"> &
-  Pick<typeof sqlite, "sqliteInbox">;
-const { createWorker, postgresInbox, sqliteInbox }: Packages =
-  version === "previous"
-    ? await import(new URL("previous/index.mjs", import.meta.url).href)
-    : { ...core, ...postgres, ...sqlite };
+const { createWorker, postgresInbox, sqliteInbox } = await packagesOf(version as Version);
 
 const print = (line: string) => console.log(line);
 const say = (_: unknown, message: string) => print(message);
@@ -47,7 +41,7 @@ const { inbox, migrate, worker } = store === "postgres" ? onPostgres() : onSqlit
 
 function onPostgres() {
   const inbox = postgresInbox<Effects>({ url: place, lane, logger });
-  const handlers: core.Handlers<core.EsimEvents, Transaction<Effects>> = {
+  const handlers: Handlers<EsimEvents, Transaction<Effects>> = {
     "*": async ({ id }, { tx, attempt }) =>
       void (await tx
         .insertInto("effect")
@@ -59,7 +53,7 @@ function onPostgres() {
 
 function onSqlite() {
   const inbox = sqliteInbox({ path: place, lane, logger });
-  const handlers: core.Handlers<core.EsimEvents, sqlite.SqliteTransaction> = {
+  const handlers: Handlers<EsimEvents, SqliteTransaction> = {
     "*": async ({ id }, { tx, attempt }) => {
       const { event, lane, began, ended, version } = await handle(id, attempt);
       tx.write({

@@ -1,8 +1,7 @@
 import { expect, onTestFinished } from "vitest";
 import { type Run, runNode } from "../run.ts";
+import type { Version } from "./packages.ts";
 import type { Effects, Received } from "./process.ts";
-
-export type Version = "previous" | "present";
 
 /** A database in which processes of two versions meet. */
 export interface Place {
