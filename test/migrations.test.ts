@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
+import { packageVersion } from "@esim-webhooks/core/kit";
 import { describe, expect, it } from "vitest";
 import { migrations as postgres } from "../packages/store-postgres/src/database/migrations.ts";
 import { migrations as sqlite } from "../packages/store-sqlite/src/database/migrations.ts";
+import { packageVersion as sqliteVersion } from "../packages/store-sqlite/src/database/version.ts";
 
 describe.each([
   ["store-postgres", postgres],
@@ -12,4 +14,14 @@ describe.each([
     expect(migrations.map(({ id }) => id)).toEqual(ids);
     expect(new Set(ids).size).toBe(ids.length);
   });
+
+  it("names the oldest version that may run with it: none that is later than itself, or than a later one names", () => {
+    const oldest = migrations.map(({ oldest }) => oldest);
+    expect(oldest).toEqual(oldest.toSorted((a, b) => a - b));
+    for (const [index, number] of oldest.entries()) expect(number).toBeLessThanOrEqual(index + 1);
+  });
+});
+
+it("the version that SQLite records is that of core", () => {
+  expect(sqliteVersion).toBe(packageVersion);
 });

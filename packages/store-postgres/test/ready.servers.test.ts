@@ -1,4 +1,5 @@
 import type { StateStore } from "@esim-webhooks/core";
+import { packageVersion } from "@esim-webhooks/core/kit";
 import {
   type PostgresOptions,
   postgresInbox,
@@ -68,12 +69,21 @@ describe.each(kinds)("ready() of %s", (_, open) => {
     }
   });
 
-  it("rejects for a schema of a newer version", async () => {
-    await sql`insert into ${migration()} (number, id) values (${migrations.length + 1}, '')`.execute(shop.db);
+  it("rejects for a schema that a newer version has migrated and that this one cannot work with, and says which can", async () => {
+    const [next, later] = [migrations.length + 1, migrations.length + 2];
+    await sql`insert into ${migration()} (number, id, oldest, version) values
+      (${next}, 'a', ${next}, '7.0.0'), (${later}, 'b', ${next}, '7.1.0')`.execute(shop.db);
     await expect(ready()).rejects.toMatchObject({
       code: "database_newer",
-      message: `The schema "${shop.schema}" is at migration ${migrations.length + 1}, and this version knows no later one than ${migrations.length}. Run the version that migrated it, in every process.`,
+      message: `The schema "${shop.schema}" is at migration ${later}. It needs a version that knows migration ${next}, and version ${packageVersion} knows only ${migrations.length}. Run version 7.1.0 or a newer one in every process. docs/upgrading.md of esim-webhooks says what a rollback needs.`,
     });
+  });
+
+  it("resolves for a schema that a newer version has migrated, if all its migrations allow this one", async () => {
+    const next = migrations.length + 1;
+    await sql`insert into ${migration()} (number, id, oldest, version) values
+      (${next}, 'a', ${migrations.length}, '7.0.0'), (${next + 1}, 'b', 1, '7.1.0')`.execute(shop.db);
+    await ready();
   });
 
   it("rejects for a schema with a migration of another text under the same number", async () => {

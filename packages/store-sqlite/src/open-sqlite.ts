@@ -12,6 +12,8 @@ import { requireThread } from "./thread/thread.ts";
 
 /** The database as a store or an inbox calls it. Everything rejects with a `WebhookError` only, within the timeout. */
 export interface OpenSqlite {
+  /** Opens the file, and updates its tables, without a time limit. */
+  migrate(): Promise<void>;
   /** Writes something, so that it rejects while nothing can be stored. */
   ready(): Promise<void>;
   /** Resolves once it is on the disk, as far as the durability says so. */
@@ -45,6 +47,11 @@ export function openSqlite(
     guard.run(() => database.write(name, input, timeoutMs).catch(rethrow));
 
   return {
+    migrate: () =>
+      guard.runUnchecked(async () => {
+        requireSqlite();
+        await database.open().catch(rethrow);
+      }),
     ready: () => write("probe", undefined), // rejects once it was closed, too
     write,
     purge: safePurge(caller, logger, {

@@ -37,7 +37,7 @@ export interface SqliteInboxOptions extends SqliteOptions, InboxOptions {}
 
 /** An inbox with all roles, for any number of processes on one machine. */
 export type SqliteInbox = Inbox<SqliteTransaction> &
-  Required<Pick<Inbox<SqliteTransaction>, "transact" | "onHint">>;
+  Required<Pick<Inbox<SqliteTransaction>, "transact" | "onHint" | "migrate">>;
 
 const shape: OptionsShape<SqliteSettings & InboxSettings> = { ...sqliteShape, ...inboxShape };
 
@@ -118,6 +118,7 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
     },
     place: `the file ${settings.path}`,
     ready: open.ready,
+    migrate: open.migrate,
     sources: () => read("sources", undefined),
     onHint: hints.on,
     async put(entries) {

@@ -16,6 +16,7 @@ export function sqliteState(options: SqliteFileOptions): StateStore {
     capabilities: { durable: settings.durability === "full", multiProcess: true },
     place: `the file ${settings.path}`,
     ready: open.ready,
+    migrate: open.migrate,
     async read(name) {
       checkStateName(name);
       const row = await open.read("readState", { name });

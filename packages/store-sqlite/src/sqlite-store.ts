@@ -8,6 +8,8 @@ import { type SqliteTransaction, transact } from "./transact.ts";
 /** A dedupe store whose handlers' writes to the same file are committed with the mark. */
 export interface SqliteStore extends DedupeStore<SqliteTransaction> {
   ready(): Promise<void>;
+  /** Makes or updates the tables, which takes about a second for two million events. Every other operation does so too, within its timeout. */
+  migrate(): Promise<void>;
   transact(
     key: EventKey,
     token: string,
@@ -47,6 +49,7 @@ export function sqliteStore(options: SqliteOptions): SqliteStore {
     },
     place: `the file ${settings.path}`,
     ready: open.ready,
+    migrate: open.migrate,
     sources: () => open.read("sources", undefined),
     claim: (key, leaseMs, fingerprint) => write("claim", { key: plain(key), leaseMs, fingerprint }),
     extend: (key, token, leaseMs) => write("extend", { key: plain(key), token, leaseMs }),

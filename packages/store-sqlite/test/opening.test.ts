@@ -12,12 +12,14 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { packageVersion } from "@esim-webhooks/core/kit";
 import { sqliteBackup, sqliteInbox, sqliteState, sqliteStore } from "@esim-webhooks/store-sqlite";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { entry, key } from "../../../test/inbox-entry.ts";
 import { root } from "../../../test/run.ts";
 import { faultOf } from "../src/database/faults.ts";
 import { networkTypeOf } from "../src/database/location.ts";
+import { migrations } from "../src/database/migrations.ts";
 import { folderOfEachTest } from "./temporary-folder.ts";
 
 const folder = folderOfEachTest();
@@ -112,18 +114,38 @@ describe("the file", () => {
     });
   });
 
-  it("is refused when a newer version of this package has written it", async () => {
+  /** A file on which a newer version has run another migration. */
+  async function newerFile(oldest: number | null): Promise<string> {
     const path = join(folder.path, "events.db");
     const store = sqliteStore({ path });
     await store.ready();
     await store.close();
     const own = new DatabaseSync(path);
-    own.exec("insert into esim_webhooks_migration (number, id, applied_at) values (1000, '', 0)");
+    own
+      .prepare(
+        "insert into esim_webhooks_migration (number, id, applied_at, oldest, version) values (?, '', 0, ?, '7.0.0')",
+      )
+      .run(migrations.length + 1, oldest);
     own.close();
-    expect(await refused(path)).toMatchObject({
-      code: "database_newer",
-      message: expect.stringContaining("migration 3, and this version knows 2"),
-    });
+    return path;
+  }
+
+  it.each([migrations.length + 1, null])(
+    "is refused when a newer version has migrated it and this one cannot work with it (oldest: %s), and says which can",
+    async (oldest) => {
+      expect(await refused(await newerFile(oldest))).toMatchObject({
+        code: "database_newer",
+        message: expect.stringContaining(
+          `They need a version that knows migration ${migrations.length + 1}, and version ${packageVersion} knows only ${migrations.length}. Run version 7.0.0 or a newer one`,
+        ),
+      });
+    },
+  );
+
+  it("is opened when a newer version has migrated it, if its migrations allow this one", async () => {
+    const inbox = sqliteInbox({ path: await newerFile(migrations.length) });
+    onTestFinished(() => inbox.close());
+    expect(await inbox.put([entry("msg_1")])).toEqual(["stored"]);
   });
 
   it("is refused when other migrations have made its tables, and its rows can be moved as the README shows", async () => {

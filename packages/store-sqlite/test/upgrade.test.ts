@@ -57,7 +57,7 @@ it("does not copy from a file of an earlier version until it was updated", async
   await expect(source.ready()).rejects.toMatchObject({
     code: "schema_mismatch",
     message: expect.stringMatching(
-      /at migration 1, and this version reads those at migration 2.*esim-webhooks migrate/,
+      /at migration 1, and this version reads those at migration 3.*esim-webhooks migrate/,
     ),
   });
   const inbox = sqliteInbox({ path });

@@ -89,7 +89,7 @@ export function checkWorkers(
 }
 
 function workersText(workers: readonly WorkerPresence[]): string {
-  const slots = workers.reduce((sum, { concurrency }) => sum + concurrency, 0);
+  const slots = workers.reduce((sum, { concurrency }) => sum + (concurrency ?? 0), 0);
   const known = workers.filter(({ running }) => running !== null);
   const running = known.reduce((sum, worker) => sum + (worker.running ?? 0), 0);
   const alive = counted(workers.length, "worker is alive", "workers are alive");

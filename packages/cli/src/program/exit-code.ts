@@ -88,6 +88,7 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   missing_rights: exitCodes.unexpected,
   read_only_store: exitCodes.unexpected,
   inbox_in_use: exitCodes.unexpected,
+  migration_blocked: exitCodes.unexpected,
   migration_missing: exitCodes.unexpected,
   schema_mismatch: exitCodes.unexpected,
   store_full: exitCodes.unexpected,

@@ -25,7 +25,7 @@ export function openPage(file: string): Page {
   const blocks = new Map<string, Block>(
     sections.flatMap((section) => {
       const heading = section.slice(0, section.indexOf("\n"));
-      const found = [...section.matchAll(/^```(?:sh\n|\n(?=\$ ))([\s\S]*?)\n```$/gm)];
+      const found = [...section.matchAll(/^ *```(?:sh\n|\n(?=\$ ))([\s\S]*?)\n *```$/gm)];
       return found.map(([, text = ""], index) => [`${heading}, ${index + 1}`, blockOf(text)] as const);
     }),
   );
@@ -58,7 +58,8 @@ export function openPage(file: string): Page {
 }
 
 function blockOf(text: string): Block {
-  const lines = text.split("\n");
+  const indentation = /^ */.exec(text)?.[0] ?? ""; // in a list
+  const lines = text.split("\n").map((line) => line.replace(indentation, ""));
   if (!text.startsWith("$ ")) return { commands: lines, shown: [] };
   const isCommand = (line: string) => line.startsWith("$ ");
   return {

@@ -48,6 +48,7 @@ describe("exit codes", () => {
     thread_missing: 2,
     pglite_folder: 2,
     wal_in_use: 1,
+    migration_blocked: 1,
     migration_missing: 1,
     schema_mismatch: 1,
     store_full: 1,

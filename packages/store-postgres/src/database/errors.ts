@@ -7,8 +7,10 @@ export type PostgresErrorCode =
   | "migration_missing"
   /** The tables are not those of this version: another version has made them, or they were changed. */
   | "schema_mismatch"
-  /** A newer version of this package has migrated the schema. */
+  /** A newer version of this package has migrated the schema, and this one cannot work with it. */
   | "database_newer"
+  /** Other transactions have kept the tables locked. */
+  | "migration_blocked"
   /** The server is a standby, or refuses writes by its settings. */
   | "read_only_store"
   /** The role may not do what the store does. */

@@ -4,6 +4,9 @@
  */
 export const id = "f4f044c09fa95e4f";
 
+/** The first version that knows a migration may work with the schema once it was run. */
+export const oldest = 1;
+
 /** For another schema, every `esim_webhooks` is replaced with its name. */
 export const text: string = `\
 -- The tables and functions of the dedupe store, the inbox and small state.

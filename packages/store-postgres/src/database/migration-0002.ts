@@ -1,9 +1,19 @@
 /** As for the first migration. */
-export const id = "d6509b460e2d3ca1";
+export const id = "9925e5963cfc2db5";
+
+export const oldest = 1;
 
 export const text: string = `\
 -- What operators see of an event: which eSIM it is about, the key that verified it, its trace, its times, its failed attempts. And
 -- who works. No table is rewritten. The functions of the first migration stay for processes of the version that called them.
+alter table esim_webhooks.migration
+  -- how many migrations a version must know to work with the schema once this one was run; null: all
+  add column oldest integer,
+  -- of the package that ran it
+  add column version text,
+  -- until when a process has claimed the next one
+  add column claimed_until timestamptz;
+
 alter table esim_webhooks.event
   add column subject text collate "C",
   add column key text,
@@ -504,14 +514,4 @@ begin
     );
 end
 $gauges$;
-
--- moves to migration 3
--- Lists read the states one by one, in the order of received_at. One index of all rows would cost an entry at each put, take and settlement
-create index event_ready on esim_webhooks.event (received_at) where state = 'ready';
-create index event_done on esim_webhooks.event (received_at) where state = 'done';
--- the events of an eSIM. Of the hash, which takes less than half of the bytes, and so that no index has the reference itself
-create index event_subject on esim_webhooks.event (hashtext(subject), received_at)
-  where subject is not null and state in ('done', 'unhandled', 'dead');
-create index event_parked on esim_webhooks.event (type) where parked_due is not null;
-create index event_kept_body on esim_webhooks.event (settled_at) where state in ('dead', 'unhandled') and body is not null;
 `;

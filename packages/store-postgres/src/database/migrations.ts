@@ -1,49 +1,63 @@
 import { WebhookError } from "@esim-webhooks/core";
+import { packageVersion, pageOf } from "@esim-webhooks/core/kit";
 import { type Kysely, sql } from "kysely";
 import { type PostgresErrorCode, schemaMismatch } from "./errors.ts";
 import * as first from "./migration-0001.ts";
 import * as second from "./migration-0002.ts";
+import * as third from "./migration-0003.ts";
 import { qualified, type Tables } from "./tables.ts";
 
 export interface Migration {
   readonly id: string;
   readonly text: string;
+  /** A version may work with the schema once this was run, if it knows at least that many migrations. */
+  readonly oldest: number;
+  /**
+   * The indexes that the text creates, if it does nothing else. Where there are events, each one is built concurrently instead, which
+   * needs a statement outside of a transaction.
+   */
+  readonly indexes?: readonly string[];
 }
 
 /** In the order in which they are run. Their numbers count from 1. */
-export const migrations: readonly Migration[] = [first, second];
+export const migrations: readonly Migration[] = [first, second, third];
+
+/** A migration that was run, as the schema records it: its id since the first release, the rest since the second migration. */
+interface Recorded {
+  readonly id?: string;
+  readonly oldest?: number | null;
+  /** Of the package that ran it. */
+  readonly version?: string | null;
+}
 
 /**
  * What `migrate()` runs in a database without the schema, in order: for a review, or for a migration tool of your own. Each text is
- * several statements, and records that it was run.
+ * several statements, and records that it was run. A text that only creates indexes leaves out those that exist: where there are
+ * events, build them first, with `create index concurrently`.
  */
 export function postgresMigrations(schema = "esim_webhooks"): readonly string[] {
-  return migrations.map(({ id, text }, index) =>
-    `${text}
-insert into esim_webhooks.migration (number, id) values (${index + 1}, '${id}');
-`.replaceAll("esim_webhooks", `"${schema}"`),
-  );
+  return texts().map((text) => inSchema(schema, text));
 }
 
-/**
- * Updates the schema in one transaction. When several processes do it at the same time, the first one runs the migrations
- * and the others wait for it. The lock belongs to the transaction, so it works behind a transaction pooler. Rejects for a schema
- * that a newer version has migrated, and for one that other migrations have made.
- */
-export async function migrate(db: Kysely<unknown>, tables: Tables): Promise<void> {
-  await db
-    .transaction()
-    .setIsolationLevel("read committed") // so that those who waited see what the first one did
-    .execute(async (tx) => {
-      await sql`select pg_advisory_xact_lock(hashtextextended(${`esim-webhooks ${tables.schema}`}, 0))`.execute(
-        tx,
-      );
-      const applied = await appliedMigrations(tx, tables);
-      for (const text of postgresMigrations(tables.schema).slice(applied)) await sql.raw(text).execute(tx);
-    });
+/** The same, for the default schema. */
+export function texts(): readonly string[] {
+  return migrations.map(({ text }, index) => `${text}\n${recording(index)}\n`);
 }
 
-/** Rejects with `migration_missing`, `schema_mismatch` or `database_newer` unless the schema has exactly the migrations of this package. */
+/** SQL for another schema than the default one. */
+export function inSchema(schema: string, text: string): string {
+  return text.replaceAll("esim_webhooks", `"${schema}"`);
+}
+
+/** The statement that records the migration at that place. Of several processes that have run it, one does. */
+export function recording(index: number): string {
+  const { id, oldest } = migrations[index] as Migration;
+  const [columns, values] =
+    index === 0 ? ["", ""] : [", oldest, version", `, ${oldest}, '${packageVersion}'`];
+  return `insert into esim_webhooks.migration (number, id${columns}) values (${index + 1}, '${id}'${values}) on conflict do nothing;`;
+}
+
+/** Rejects with `migration_missing`, `schema_mismatch` or `database_newer` unless this version can work with the schema. */
 export async function checkMigrations(db: Kysely<unknown>, tables: Tables): Promise<void> {
   const applied = await appliedMigrations(db, tables);
   if (applied === migrations.length) return;
@@ -54,8 +68,11 @@ export async function checkMigrations(db: Kysely<unknown>, tables: Tables): Prom
   );
 }
 
-/** How many migrations were run. Rejects unless they are the first ones of this package, by their ids: a number may be another version's. */
-async function appliedMigrations(db: Kysely<unknown>, tables: Tables): Promise<number> {
+/**
+ * How many migrations of this version were run. Rejects unless they are the first ones, by their ids: a number may be another
+ * version's. Rejects if a later one does not allow this version.
+ */
+export async function appliedMigrations(db: Kysely<unknown>, tables: Tables): Promise<number> {
   const recorded = await recordedMigrations(db, tables);
   const known = recorded.slice(0, migrations.length);
   const differing = known.findIndex(({ id }, index) => id !== migrations[index]?.id);
@@ -66,22 +83,23 @@ async function appliedMigrations(db: Kysely<unknown>, tables: Tables): Promise<n
       `its migration ${differing + 1} ${id === undefined ? "has no id" : `is "${id}"`}, and this version's is "${migrations[differing]?.id}"`,
     );
   }
-  if (recorded.length === known.length) return recorded.length;
+  const refusing = recorded
+    .slice(known.length)
+    .findLast(({ oldest }) => (oldest ?? Infinity) > migrations.length);
+  if (refusing === undefined) return known.length;
+  const { oldest, version } = refusing;
   throw new WebhookError<PostgresErrorCode>(
     "database_newer",
-    `The schema "${tables.schema}" is at migration ${recorded.length}, and this version knows no later one than ${migrations.length}.`,
-    "Run the version that migrated it, in every process.",
+    `The schema "${tables.schema}" is at migration ${recorded.length}. It needs a version that knows migration ${oldest ?? recorded.length}, and version ${packageVersion} knows only ${migrations.length}.`,
+    `Run ${version ? `version ${version} or a newer one` : "the version that migrated it"} in every process. ${pageOf("docs/upgrading.md")} says what a rollback needs.`,
   );
 }
 
 /** Without an id where the table has no such column. Checks first that it exists: a failing query would abort the transaction. */
-async function recordedMigrations(
-  db: Kysely<unknown>,
-  tables: Tables,
-): Promise<readonly Partial<Pick<Migration, "id">>[]> {
+async function recordedMigrations(db: Kysely<unknown>, tables: Tables): Promise<readonly Recorded[]> {
   const { rows } = await sql<{ present: boolean }>`
     select to_regclass(${qualified(tables, "migration")}) is not null as present`.execute(db);
   if (!rows[0]?.present) return [];
-  const recorded = await sql<{ id?: string }>`select * from ${tables.migration} order by number`.execute(db);
+  const recorded = await sql<Recorded>`select * from ${tables.migration} order by number`.execute(db);
   return recorded.rows;
 }

@@ -12,7 +12,7 @@ import { type Kysely, type RawBuilder, sql } from "kysely";
 import * as z from "zod/mini";
 import { type Checked, checkServer } from "./check.ts";
 import { misfitOf } from "./errors.ts";
-import { migrate } from "./migrations.ts";
+import { migrate } from "./migrate.ts";
 import {
   type DatabaseOptions,
   type OpenPool,
@@ -108,7 +108,7 @@ export function openPostgres<Database>(
       guard.run((signal) => onOne(signal, (own) => committedStatement(own, statement))),
     isDurable: () => durable,
     place: placeOf(options, schema),
-    migrate: () => guard.runUnchecked(() => migrate(ours, tables)),
+    migrate: () => guard.runUnchecked(() => migrate(ours, tables, logger)),
     now: () => guard.runUnchecked(() => timeOf(ours)),
     close: () => guard.close(close),
   };

@@ -12,7 +12,14 @@ export interface Connection {
   prepared(sql: string): StatementSync;
   /** Runs any number of statements without parameters, once. */
   exec(sql: string): void;
+  /** Runs `work` with the right to write the schema itself; passes whether it has that right. */
+  writingSchema(work: (isAllowed: boolean) => void): void;
   close(): void;
+}
+
+/** SQLite's defensive mode, which newer versions of Node.js switch on. */
+interface Defensive {
+  enableDefensive?(isOn: boolean): void;
 }
 
 const mostStatements = 200; // those of handlers may have values written into them, and be new each time
@@ -32,8 +39,27 @@ export function connect(path: string, { busyMs }: { readonly busyMs: number }): 
     return made;
   }
 
+  /** Whether the pragma has an effect: not in the defensive mode. */
+  function allowSchema(): boolean {
+    database.exec("pragma writable_schema = on");
+    return Object.values(database.prepare("pragma writable_schema").get() ?? {})[0] === 1;
+  }
+
+  function writingSchema(work: (isAllowed: boolean) => void): void {
+    const { enableDefensive } = database as Defensive;
+    const isDefensive = !allowSchema();
+    if (isDefensive) enableDefensive?.call(database, false);
+    try {
+      work(!isDefensive || allowSchema());
+    } finally {
+      database.exec("pragma writable_schema = reset"); // and reads the schema again
+      if (isDefensive) enableDefensive?.call(database, true);
+    }
+  }
+
   return {
     prepared,
+    writingSchema,
     all: <Row>(sql: string, ...parameters: Parameters) =>
       prepared(sql).all(...(parameters as SQLInputValue[])) as Row[],
     get: <Row>(sql: string, ...parameters: Parameters) =>

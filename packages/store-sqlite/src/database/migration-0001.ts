@@ -4,6 +4,9 @@
  */
 export const id = "a9ac0e7fc1acfd67";
 
+/** The first version that knows a migration may work with the file once it was run. */
+export const oldest = 1;
+
 export const text: string = `\
 -- Events, handled ids, how far latestOnly has come, and small states. Times are in ms since the Unix epoch.
 

@@ -1,8 +1,15 @@
 /** As for the first migration. */
-export const id = "d2d87005dd9105d8";
+export const id = "27bea3962f1cd84b";
+
+export const oldest = 1;
 
 export const text: string = `\
 -- What operators see of an event: which eSIM it is about, the key that verified it, its trace, its times, its failed attempts. Who works.
+
+-- how many migrations a version must know to work with the file once this one was run; null: all
+alter table esim_webhooks_migration add column oldest integer;
+-- of the package that ran it
+alter table esim_webhooks_migration add column version text;
 
 alter table esim_webhooks_event add column subject text;
 alter table esim_webhooks_event add column key text;
@@ -61,18 +68,4 @@ create table esim_webhooks_last_delivery (
   one integer primary key check (one = 1),
   received_at integer not null
 ) strict;
-
--- moves to migration 3
-
--- the order of a list
-create index esim_webhooks_event_received on esim_webhooks_event (received_at, id, source);
-
-create index esim_webhooks_event_subject on esim_webhooks_event (subject, received_at)
-  where subject is not null;
-
-create index esim_webhooks_event_parked on esim_webhooks_event (type)
-  where parked_due is not null;
-
-create index esim_webhooks_event_kept_body on esim_webhooks_event (settled_at)
-  where state in ('dead', 'unhandled') and body is not null;
 `;

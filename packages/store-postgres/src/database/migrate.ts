@@ -1,0 +1,122 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { type Logger, WebhookError } from "@esim-webhooks/core";
+import { type Kysely, sql } from "kysely";
+import { buildIndex } from "./build-index.ts";
+import type { PostgresErrorCode } from "./errors.ts";
+import { appliedMigrations, inSchema, migrations, recording, texts } from "./migrations.ts";
+import { qualified, type Tables } from "./tables.ts";
+
+/** How long a migration waits for a lock on a table in use. Meanwhile all who need the table wait, too. */
+const lockMs = 300;
+/** How long it waits for what blocks only other migrations, autovacuum and the building of indexes. The server stops an autovacuum after a second. */
+const quietLockMs = 10_000;
+const pauseMs = 500;
+
+/**
+ * Updates the schema, while receivers and workers use it. When several processes do it at the same time, each step is run once. Rejects
+ * with `database_newer` or `schema_mismatch` for a schema that this version cannot work with, and with `migration_blocked` when
+ * a transaction has kept the tables locked for `patienceMs`.
+ */
+export async function migrate(
+  db: Kysely<unknown>,
+  tables: Tables,
+  logger: Logger,
+  patienceMs = 60_000,
+): Promise<void> {
+  await db.connection().execute(async (connection) => {
+    const count = () => appliedMigrations(connection, tables);
+    for (let applied = await count(); applied < migrations.length; applied = await count()) {
+      const { indexes } = migrations[applied] ?? {};
+      if (applied === 0 || indexes === undefined) {
+        await inTransaction(connection, tables, applied, patienceMs);
+        continue;
+      }
+      for (const index of indexes) await buildIndex(connection, tables, logger, applied, index);
+      await sql.raw(inSchema(tables.schema, recording(applied))).execute(connection);
+    }
+  });
+}
+
+/** Runs the next migration, or all of them where there is none. Tries until it gets its locks. */
+async function inTransaction(
+  connection: Kysely<unknown>,
+  tables: Tables,
+  applied: number,
+  patienceMs: number,
+): Promise<void> {
+  const endsAt = performance.now() + patienceMs;
+  while (!(await tryOnce(connection, tables, applied))) {
+    if (performance.now() >= endsAt) throw await blocked(connection, tables, patienceMs);
+    await delay(pauseMs * (0.5 + Math.random()));
+  }
+}
+
+/**
+ * False: another process migrates, or a table is in use. Its lock as a migrator belongs to the transaction, so it works behind a
+ * transaction pooler. The tables are locked within one message that ends with the commit, so a process that freezes holds none of them.
+ */
+async function tryOnce(connection: Kysely<unknown>, tables: Tables, applied: number): Promise<boolean> {
+  const run = (text: string) => sql.raw(inSchema(tables.schema, text)).execute(connection);
+  await run(`begin isolation level read committed; set local statement_timeout = 0;
+    set local idle_in_transaction_session_timeout = ${quietLockMs}; set local lock_timeout = ${quietLockMs}`);
+  try {
+    const { rows } = await sql<{ mine: boolean }>`
+      select pg_try_advisory_xact_lock(hashtextextended(${`esim-webhooks ${tables.schema}`}, 0)) as mine`.execute(
+      connection,
+    );
+    const isMine = rows[0]?.mine === true;
+    if (isMine && (await appliedMigrations(connection, tables)) === applied) {
+      await run(
+        applied === 0
+          ? `${texts().join("")} commit`
+          : `lock table esim_webhooks.event in share update exclusive mode; set local lock_timeout = ${lockMs};
+            ${texts()[applied]} commit`,
+      );
+    } else {
+      await run("rollback");
+    }
+    return isMine;
+  } catch (error) {
+    await run("rollback").catch(() => {});
+    if ((error as { code?: unknown }).code === "55P03") return false; // lock_not_available
+    throw error;
+  }
+}
+
+interface Holder {
+  readonly pid: number;
+  readonly user: string | null;
+  readonly application: string | null;
+  readonly state: string | null;
+  readonly seconds: number | null;
+}
+
+/** Names the oldest transaction that holds a lock on a table of the schema. */
+async function blocked(
+  db: Kysely<unknown>,
+  tables: Tables,
+  patienceMs: number,
+): Promise<WebhookError<PostgresErrorCode>> {
+  const { rows } = await sql<Holder>`
+    select activity.pid, usename as user, application_name as application, state,
+      floor(extract(epoch from clock_timestamp() - xact_start))::float8 as seconds
+    from pg_locks as locks join pg_stat_activity as activity using (pid)
+    where locks.granted and locks.database = activity.datid and datname = current_database() and pid <> pg_backend_pid()
+      and relation in (to_regclass(${qualified(tables, "event")}), to_regclass(${qualified(tables, "migration")}))
+    order by xact_start limit 1`.execute(db);
+  const [holder] = rows;
+  const waited = `The migration of the schema "${tables.schema}" could not lock its tables within ${patienceMs / 1000} s`;
+  if (holder === undefined)
+    return new WebhookError<PostgresErrorCode>(
+      "migration_blocked",
+      `${waited}.`,
+      "Run it again when no other migration is running.",
+    );
+  const { pid, user, application, state, seconds } = holder;
+  const who = [user && `user ${user}`, application, state].filter(Boolean).join(", ");
+  return new WebhookError<PostgresErrorCode>(
+    "migration_blocked",
+    `${waited}: the transaction of the backend ${pid} (${who}) uses them, and is ${seconds} s old.`,
+    `Nothing was changed. End that transaction, for example with select pg_terminate_backend(${pid}), and run the migration again.`,
+  );
+}

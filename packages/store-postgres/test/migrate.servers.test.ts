@@ -1,0 +1,198 @@
+import { randomUUID } from "node:crypto";
+import { silentLogger } from "@esim-webhooks/core/kit";
+import { postgresInbox, postgresStore } from "@esim-webhooks/store-postgres";
+import { Kysely, PostgresDialect } from "kysely";
+import pg from "pg";
+import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { entry, key } from "../../../test/inbox-entry.ts";
+import { privatePgBouncer } from "../../../test/servers/index.ts";
+import { postgresUrl } from "../../../test/servers/shared.ts";
+import { migrate } from "../src/database/migrate.ts";
+import * as first from "../src/database/migration-0001.ts";
+import { migrations } from "../src/database/migrations.ts";
+import { tablesIn } from "../src/database/tables.ts";
+
+/** A database of its own, since an index waits for all transactions of its database. */
+let url: string;
+let pool: pg.Pool;
+const query = async (text: string) => (await pool.query(text)).rows;
+
+beforeEach(async () => {
+  const name = `migrate_${randomUUID().replaceAll("-", "").slice(0, 12)}`;
+  const admin = new pg.Client({ connectionString: postgresUrl });
+  await admin.connect();
+  await admin.query(`create database ${name}`);
+  url = Object.assign(new URL(postgresUrl), { pathname: `/${name}` }).href;
+  pool = openPool(5);
+  await query(`${first.text} insert into esim_webhooks.migration (number, id) values (1, '${first.id}');
+    insert into esim_webhooks.event (source, id, state, ends_at, type, body, received_at)
+    values ('default', 'msg_1', 'ready', now(), 'esim.enabled', '{}', now())`);
+  return async () => {
+    await pool.end();
+    await admin.query(`drop database ${name} with (force)`);
+    await admin.end();
+  };
+});
+
+function openPool(max: number, options: pg.PoolConfig = {}): pg.Pool {
+  const opened = new pg.Pool({ connectionString: url, max, ...options });
+  opened.on("error", () => {});
+  return opened;
+}
+
+/** A connection within a transaction. */
+async function begin(text: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url });
+  client.on("error", () => {}); // its database is dropped
+  await client.connect();
+  onTestFinished(() => client.end());
+  await client.query(`begin; ${text}`);
+  return client;
+}
+
+const inUse = "select from esim_webhooks.event limit 1";
+const sees = "set transaction isolation level repeatable read; select 1";
+const applied = () => query("select number from esim_webhooks.migration order by number");
+const all = migrations.map((_, index) => ({ number: index + 1 }));
+const validity = () =>
+  query(
+    "select indexrelid::regclass::text as name, indisvalid as valid from pg_index where indexrelid::regclass::text ~ 'received|subject' order by 1",
+  );
+const built = [
+  { name: "esim_webhooks.event_received", valid: true },
+  { name: "esim_webhooks.event_subject", valid: true },
+];
+const phases = async () =>
+  (await query("select phase from pg_stat_progress_create_index")).map(({ phase }) => phase);
+
+describe("migrate() of a schema in use", () => {
+  it("runs the later migrations once, in five processes concurrently, and keeps the events", async () => {
+    const inboxes = Array.from({ length: 5 }, () => postgresInbox({ url }));
+    onTestFinished(async () => void (await Promise.all(inboxes.map((inbox) => inbox.close()))));
+    await Promise.all(inboxes.map((inbox) => inbox.migrate()));
+    expect(await applied()).toEqual(all);
+    expect(await validity()).toEqual(built);
+    const [inbox] = inboxes;
+    expect(await inbox?.get(key("msg_1"))).toMatchObject({ state: "ready" });
+  });
+
+  it("lets others use a table for which it waits, and goes on once it has its lock", async () => {
+    const reader = await begin(inUse);
+    const store = postgresStore({ pool });
+    const migrated = store.migrate();
+    const waits = () => query("select from pg_locks where mode = 'AccessExclusiveLock' and not granted");
+    for (let tries = 0; tries < 2; tries += 1) {
+      await expect.poll(waits).not.toEqual([]);
+      await expect.poll(waits).toEqual([]); // it has given up
+      await query("update esim_webhooks.event set attempts = attempts + 1");
+    }
+    await reader.query("commit");
+    await migrated;
+    expect(await applied()).toEqual(all);
+  });
+
+  it("rejects with the transaction that keeps the table, and changes nothing", async () => {
+    const reader = await begin(inUse);
+    await reader.query("set application_name = 'a report'");
+    const { rows } = await reader.query("select pg_backend_pid() as pid");
+    const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool: openPool(1) }) });
+    onTestFinished(() => db.destroy());
+    await expect(migrate(db, tablesIn("esim_webhooks"), silentLogger, 500)).rejects.toMatchObject({
+      code: "migration_blocked",
+      message: expect.stringMatching(
+        new RegExp(
+          `could not lock its tables within 0.5 s: the transaction of the backend ${rows[0].pid} \\(user postgres, a report, idle in transaction\\) uses them, and is \\d+ s old. Nothing was changed. .*pg_terminate_backend\\(${rows[0].pid}\\)`,
+        ),
+      ),
+    });
+    expect(await applied()).toEqual([{ number: 1 }]);
+  });
+
+  it("stops an autovacuum that keeps the table", async () => {
+    const vacuum = await begin("lock table esim_webhooks.event in share update exclusive mode"); // as one does
+    const store = postgresStore({ pool });
+    const migrated = store.migrate();
+    const waits = () =>
+      query(
+        "select from pg_locks where mode = 'ShareUpdateExclusiveLock' and not granted and waitstart < now() - interval '1.5 s'",
+      );
+    await expect.poll(waits).not.toEqual([]); // longer than deadlock_timeout, after which the server stops an autovacuum
+    await vacuum.query("commit");
+    await migrated;
+  });
+});
+
+describe("an index that migrate() builds", () => {
+  it("is built while events change, also while it waits for an older transaction", async () => {
+    const older = await begin(sees);
+    const inbox = postgresInbox({ url });
+    onTestFinished(() => inbox.close());
+    const migrated = inbox.migrate();
+    await expect.poll(phases).toEqual(["waiting for old snapshots"]);
+    await query("update esim_webhooks.event set attempts = attempts + 1");
+    await older.query("commit");
+    await migrated;
+    expect(await validity()).toEqual(built);
+    expect(await inbox.put([entry("msg_2")])).toEqual(["stored"]);
+  });
+
+  it("is built by one of two processes, and the other one waits for it", async () => {
+    const older = await begin(sees);
+    const builds = postgresStore({ pool }).migrate();
+    await expect.poll(phases).toEqual(["waiting for old snapshots"]);
+    const waits = postgresStore({ pool }).migrate();
+    const claims = () =>
+      query(
+        "select from pg_stat_activity where query like '%update%set claimed_until = clock%' and pid <> pg_backend_pid()",
+      );
+    await expect.poll(claims).not.toEqual([]);
+    expect(await phases()).toHaveLength(1);
+    await older.query("commit");
+    await Promise.all([builds, waits]);
+    expect(await validity()).toEqual(built);
+  });
+
+  it("is rebuilt where it was left invalid", async () => {
+    await postgresStore({ pool }).migrate();
+    await query(`update pg_index set indisvalid = false where indexrelid = 'esim_webhooks.event_received'::regclass;
+      delete from esim_webhooks.migration where number = 3`);
+    await postgresStore({ pool }).migrate();
+    expect(await validity()).toEqual(built);
+  });
+
+  it("is not ended by the limits that a role has for its statements, which then are as before", async () => {
+    const older = await begin(sees);
+    const limited = openPool(1, { options: "-c statement_timeout=400 -c lock_timeout=300" });
+    onTestFinished(() => limited.end());
+    const migrated = postgresStore({ pool: limited }).migrate();
+    await expect.poll(phases).toEqual(["waiting for old snapshots"]);
+    const waits = () =>
+      query(
+        "select from pg_stat_activity where state = 'active' and query_start < now() - interval '1 s' and query like 'create index%'",
+      );
+    await expect.poll(waits).not.toEqual([]);
+    await older.query("commit");
+    await migrated;
+    const { rows } = await limited.query(
+      "select current_setting('statement_timeout') as statement, current_setting('lock_timeout') as lock",
+    );
+    expect(rows).toEqual([{ statement: "400ms", lock: "300ms" }]);
+  });
+
+  it("can be built behind a transaction pooler", async () => {
+    const pooler = await privatePgBouncer(url, 2);
+    onTestFinished(() => pooler.close());
+    const inboxes = Array.from({ length: 3 }, () => postgresInbox({ url: pooler.url }));
+    await Promise.all(inboxes.map((inbox) => inbox.migrate()));
+    await Promise.all(inboxes.map((inbox) => inbox.close()));
+    expect(await validity()).toEqual(built);
+  });
+
+  it("of a schema without events is made in the transaction that makes the tables", async () => {
+    const older = await begin(sees);
+    const store = postgresStore({ pool, schema: "another" });
+    await store.migrate();
+    await store.ready();
+    await older.query("commit");
+  });
+});
