@@ -131,6 +131,17 @@ const packages: Readonly<Record<string, Package>> = {
       "commands",
     ],
   },
+  otel: {
+    imports: [
+      "@esim-webhooks/core",
+      "@esim-webhooks/core/kit",
+      "@esim-webhooks/core/observe",
+      "@opentelemetry/api",
+      "@opentelemetry/exporter-prometheus",
+      "@opentelemetry/sdk-metrics",
+    ],
+    rooms: [],
+  },
   express: { imports: ["@esim-webhooks/core"], rooms: [] },
   fastify: { imports: ["@esim-webhooks/core", "fastify", "fastify-plugin"], rooms: [] },
 };

@@ -46,9 +46,10 @@ export function createStage<Message extends StageMessage, AtEnd extends keyof Me
 ): Stage<Message, AtEnd> {
   const { start, end, asyncStart, asyncEnd, error } = tracingChannel<unknown, Message>(prefix + name);
 
-  /** Does the same as `TracingChannel.hasSubscribers`, which Bun does not have. */
+  /** Also does the same as `TracingChannel.hasSubscribers`, which Bun does not have. */
   function isWatched(): boolean {
     return (
+      tracer !== undefined ||
       asyncEnd.hasSubscribers ||
       start.hasSubscribers ||
       end.hasSubscribers ||
@@ -63,14 +64,16 @@ export function createStage<Message extends StageMessage, AtEnd extends keyof Me
     fieldsOf: (result: Awaited<Work>) => object,
   ): Promise<Awaited<Work>> {
     const startedAt = performance.now();
+    const span = tracer?.(name, message);
     const finish = (fields: object) => {
       Object.assign(message, fields, { durationMs: performance.now() - startedAt });
+      span?.end();
       if ("error" in message) error.publish(message);
       asyncStart.publish(message);
       asyncEnd.publish(message);
     };
     return start.runStores(message, () => {
-      const working = (async () => work())() as Promise<Awaited<Work>>;
+      const working = (async () => (span ? span.run(work) : work()))() as Promise<Awaited<Work>>;
       end.publish(message);
       return working.then(
         (result) => {
@@ -106,6 +109,27 @@ export function outcomeFields<Code extends string>(outcome: {
 }): { readonly outcome: Code; readonly error?: unknown } {
   const { code } = outcome;
   return "error" in outcome ? { outcome: code, error: outcome.error } : { outcome: code };
+}
+
+/** The span of one stage. */
+export interface StageSpan {
+  /** Calls `work` and returns its result, with the span as the current one in all that it does. */
+  run<Result>(work: () => Result): Result;
+  /** Called when the stage has ended: by then, the message has its outcome, its duration and its error. */
+  end(): void;
+}
+
+/**
+ * Begins the span of a stage, or returns undefined for none. `stage` is its name, as in `observe`. The message has what is known at its
+ * start. It must not throw.
+ */
+export type Tracer = (stage: string, message: object) => StageSpan | undefined;
+
+let tracer: Tracer | undefined;
+
+/** Sets the function that makes a span of each stage, for a tracing library. Undefined removes it. */
+export function setTracer(given: Tracer | undefined): void {
+  tracer = given;
 }
 
 /** Returns the `traceparent` of the current span (W3C Trace Context), if there is one. */
