@@ -84,6 +84,21 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
   handlers: NoInfer<Handlers<Data, Tx>>,
   options: ProcessorOptions<Data, Tx> = {},
 ): Processor<Data> {
+  const processor = createLateProcessor<Data, Tx>(handlers, options);
+  checkAtStart(processor.store);
+  return processor;
+}
+
+/** Logs a mistake in the set-up of a store when the process starts. Every claim checks again. */
+export function checkAtStart(store: Pick<DedupeStore, "ready"> | undefined): void {
+  store?.ready?.().catch(() => {});
+}
+
+/** The same, but its store is not opened before the first event. */
+export function createLateProcessor<Data, Tx>(
+  handlers: NoInfer<Handlers<Data, Tx>>,
+  options: ProcessorOptions<Data, Tx>,
+): Processor<Data> {
   checkArguments(
     "createProcessor",
     { handlers: [handlers, "a map of handlers"], options: [options] },
@@ -94,7 +109,6 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
   const { leaseMs, clock, store = memoryStore({ logger }) } = settings;
   const catalog = settings.catalog as Catalog<Data>;
   const dispatcher = createDispatcher<Data>(handlers, catalog);
-  store.ready?.().catch(() => {}); // logs a set-up mistake at start-up; every claim checks again
   const work = createClaimedWork(store, dispatcher, { leaseMs, clock, logger });
   const warnUnhandled = createTypeWarning(
     logger,

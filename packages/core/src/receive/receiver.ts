@@ -6,6 +6,7 @@ import { createStage, outcomeFields, type Stage, type StageMessage } from "../ba
 import { andThen, isPromise, startDeadline, tryThen } from "../base/waiting.ts";
 import type { Catalog } from "../event/catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
+import { checkAtStart } from "../process/processor.ts";
 import { type HeaderReader, headerReader, headerText, readSignedHeaders } from "../verify/headers.ts";
 import { refuseBySkew } from "../verify/tolerance.ts";
 import { createBodyIntake, freeRefused, type WholeBody } from "./body-intake.ts";
@@ -51,7 +52,9 @@ export function createReceiver<Data = EsimEvents, Tx = unknown>(
   options: ReceiverOptions<Data, Tx> = {},
   ownOptions: readonly string[] = [],
 ): Receiver {
-  return receiverWith(createVerifier, target, options, ownOptions);
+  const receiver = receiverWith(createVerifier, target, options, ownOptions);
+  checkAtStart(options.store);
+  return receiver;
 }
 
 /** A receiver that `createVerifier` or `createLateVerifier` gives its verifier. */

@@ -5,7 +5,7 @@ import type { Parsed } from "../event/catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 import type { EventOutcome } from "../handle/event-outcome.ts";
 import type { Handlers } from "../handle/handler.ts";
-import { createProcessor, type ProcessorOptions } from "../process/processor.ts";
+import { createLateProcessor, type ProcessorOptions } from "../process/processor.ts";
 import type { DedupeStore } from "../store/dedupe-store.ts";
 import { inboxEntry, putEntries } from "../store/inbox.ts";
 import type { InboxWriter, PutResult } from "../store/inbox-writer.ts";
@@ -48,7 +48,7 @@ export function acceptFor<Data, Tx>(
   { store, ...settings }: ProcessorSettings<Data>,
 ): Accept<Data> {
   if (!isInbox(target)) {
-    const processor = createProcessor<Data, Tx>(target, {
+    const processor = createLateProcessor<Data, Tx>(target, {
       ...settings,
       ...(store && { store: store as DedupeStore<Tx> }),
     });

@@ -1,4 +1,12 @@
-import { type Logger, type ReceiverOptions, WebhookError, webhookHandler } from "@esim-webhooks/core";
+import {
+  createReceiver,
+  type DedupeStore,
+  type Logger,
+  memoryStore,
+  type ReceiverOptions,
+  WebhookError,
+  webhookHandler,
+} from "@esim-webhooks/core";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
@@ -61,6 +69,18 @@ describe("webhookHandler without a secret, as in the build of a framework", () =
     expect((await handler(request())).status).toBe(503);
     vi.stubEnv("ESIM_WEBHOOK_SECRET", secret);
     expect((await handler(request())).status).toBe(200);
+  });
+
+  it("does not open its store, which would create a database where the application is built, before the first delivery", async () => {
+    const ready = vi.fn(async () => {});
+    const claim = vi.fn<DedupeStore["claim"]>(() => ({ status: "done" }));
+    const store: DedupeStore = { ...memoryStore(), ready, claim };
+    const handler = webhookHandler({ "*": () => {} }, { store, secret });
+    expect([ready.mock.calls, claim.mock.calls]).toEqual([[], []]);
+    await handler(request());
+    expect(claim).toHaveBeenCalledOnce();
+    createReceiver({ "*": () => {} }, { store, secret }); // a server, which starts where it runs
+    expect(ready).toHaveBeenCalledOnce();
   });
 
   it("says it at start-up to who calls ready(), and nothing once the secret is set", async () => {
