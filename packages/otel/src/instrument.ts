@@ -21,9 +21,9 @@ export interface InstrumentOptions {
   catalog?: { readonly types: readonly string[] };
   /** `messaging.destination.name`. Default `"esim-webhooks"`. */
   destination?: string;
-  /** Default: the global one of `@opentelemetry/api`. */
+  /** Where spans go. Default: the global provider of `@opentelemetry/api`. */
   tracerProvider?: TracerProvider;
-  /** Default: the global one of `@opentelemetry/api`. */
+  /** Where metrics go. Default: the global provider of `@opentelemetry/api`. */
   meterProvider?: MeterProvider;
 }
 
