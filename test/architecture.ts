@@ -188,7 +188,7 @@ export function cycles(sources: Sources): string[] {
 
 // `error.message`, and `const { message } = error as Error`; the message of an issue is data
 const messagePattern =
-  /\b(?!issue\b)\w+[?!)]*\.message\b|(?<!\.)\bmessage\b[^{}]*\}\s*=[^;]*\b(?:error|cause|thrown|ErrnoException)\b/;
+  /\b(?!issue\b|messaging\b)\w+[?!)]*\.message\b|\bmessage\b[^{}]*\}\s*=[^;]*\b(?:error|cause|thrown|ErrnoException)\b/;
 
 /** Files that read the message of an error. */
 export function messageReaders(sources: Sources): string[] {
