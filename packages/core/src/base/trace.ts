@@ -1,5 +1,6 @@
 import { type Channel, channel, tracingChannel } from "node:diagnostics_channel";
 import { warnOfCallback } from "./logger.ts";
+import { isPromise } from "./waiting.ts";
 
 const prefix = "esim-webhooks:";
 
@@ -62,7 +63,7 @@ export function createStage<Message extends StageMessage, AtEnd extends keyof Me
     message: Message,
     work: () => Work,
     fieldsOf: (result: Awaited<Work>) => object,
-  ): Promise<Awaited<Work>> {
+  ): Work | Promise<Awaited<Work>> | Awaited<Work> {
     const startedAt = performance.now();
     const span = tracer?.(name, message);
     const finish = (fields: object) => {
@@ -72,19 +73,27 @@ export function createStage<Message extends StageMessage, AtEnd extends keyof Me
       asyncStart.publish(message);
       asyncEnd.publish(message);
     };
+    const fail = (cause: unknown): never => {
+      finish({ outcome: rejected, error: cause });
+      throw cause;
+    };
     return start.runStores(message, () => {
-      const working = (async () => (span ? span.run(work) : work()))() as Promise<Awaited<Work>>;
+      let result: Work;
+      try {
+        result = span ? span.run(work) : work();
+      } catch (cause) {
+        end.publish(message);
+        return fail(cause);
+      }
       end.publish(message);
-      return working.then(
-        (result) => {
-          finish(fieldsOf(result));
-          return result;
-        },
-        (cause: unknown) => {
-          finish({ outcome: rejected, error: cause });
-          throw cause;
-        },
-      );
+      const done = (value: Awaited<Work>) => {
+        finish(fieldsOf(value));
+        return value;
+      };
+      // work that is done already makes no promise, like work that is not watched
+      return isPromise(result)
+        ? (Promise.resolve(result).then(done as never, fail) as Promise<Awaited<Work>>)
+        : done(result as Awaited<Work>);
     });
   }
 
