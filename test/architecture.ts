@@ -131,6 +131,17 @@ const packages: Readonly<Record<string, Package>> = {
       "commands",
     ],
   },
+  otel: {
+    imports: [
+      "@esim-webhooks/core",
+      "@esim-webhooks/core/kit",
+      "@esim-webhooks/core/observe",
+      "@opentelemetry/api",
+      "@opentelemetry/exporter-prometheus",
+      "@opentelemetry/sdk-metrics",
+    ],
+    rooms: [],
+  },
   express: { imports: ["@esim-webhooks/core"], rooms: [] },
   fastify: { imports: ["@esim-webhooks/core", "fastify", "fastify-plugin"], rooms: [] },
 };
@@ -177,7 +188,7 @@ export function cycles(sources: Sources): string[] {
 
 // `error.message`, and `const { message } = error as Error`; the message of an issue is data
 const messagePattern =
-  /\b(?!issue\b)\w+[?!)]*\.message\b|\bmessage\b[^{}]*\}\s*=[^;]*\b(?:error|cause|thrown|ErrnoException)\b/;
+  /\b(?!issue\b|messaging\b)\w+[?!)]*\.message\b|\bmessage\b[^{}]*\}\s*=[^;]*\b(?:error|cause|thrown|ErrnoException)\b/;
 
 /** Files that read the message of an error. */
 export function messageReaders(sources: Sources): string[] {

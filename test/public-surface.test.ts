@@ -14,6 +14,8 @@ import * as endpoint from "@esim-webhooks/endpoint";
 import * as express from "@esim-webhooks/express";
 import * as fastify from "@esim-webhooks/fastify";
 import * as importing from "@esim-webhooks/import";
+import * as otel from "@esim-webhooks/otel";
+import * as prometheus from "@esim-webhooks/otel/prometheus";
 import * as queueBullmq from "@esim-webhooks/queue-bullmq";
 import * as sandbox from "@esim-webhooks/sandbox";
 import * as storePostgres from "@esim-webhooks/store-postgres";
@@ -44,6 +46,8 @@ it("exports what is meant to be public, and nothing by accident", () => {
       storeRedis,
       storeSqlite,
       queueBullmq,
+      otel,
+      prometheus,
       cli,
     }).map(([name, module]) => [name, Object.keys(module).sort()]),
   );
@@ -75,7 +79,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
     explain: ["explainVerification"],
     keyFile: ["fileKeySource"],
     keyState: ["stateKeySource"],
-    observing: ["observe", "setTraceSource"],
+    observing: ["observe", "setTraceSource", "setTracer"],
     state: ["fileState"],
     masking: ["maskField", "maskPersonalData", "maskSecrets", "masked"],
     kit: [
@@ -208,6 +212,8 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "postgresState",
       "postgresStore",
     ],
+    otel: ["instrument"],
+    prometheus: ["metricsHandler"],
     storeRedis: ["redisState", "redisStore"],
     storeSqlite: [
       "latestOnly",

@@ -8,6 +8,8 @@ import {
   type ProcessMessage,
   processStage,
   type SettleMessage,
+  type SettlementsMessage,
+  settlementsStage,
   settleNotice,
   type TakeMessage,
   takeStage,
@@ -25,8 +27,8 @@ import { type VerifyMessage, verifyStage } from "./receive/verifier.ts";
 import { type ChangeMessage, changeNotice } from "./store/admin-notices.ts";
 import { type PutMessage, putStage } from "./store/inbox.ts";
 
-export type { StageMessage, TraceSource } from "./base/trace.ts";
-export { setTraceSource } from "./base/trace.ts";
+export type { StageMessage, StageSpan, Tracer, TraceSource } from "./base/trace.ts";
+export { setTracer, setTraceSource } from "./base/trace.ts";
 export type { FailureReason } from "./store/history.ts";
 export type {
   ChangeMessage,
@@ -38,6 +40,7 @@ export type {
   PutMessage,
   ReceiveMessage,
   SettleMessage,
+  SettlementsMessage,
   TakeMessage,
   VerifyMessage,
 };
@@ -52,6 +55,8 @@ export interface Observer {
   put?(message: PutMessage): void;
   /** A worker took events from its inbox. */
   take?(message: TakeMessage): void;
+  /** A worker wrote results into its inbox. */
+  settlements?(message: SettlementsMessage): void;
   /** A processor accepted an event: from a receiver, an import, or your own queue. */
   process?(message: ProcessMessage): void;
   /** A processor claimed an id in its dedupe store. */
@@ -73,6 +78,7 @@ const channels: { readonly [Name in keyof Observer]-?: Channel } = {
   verify: verifyStage.ended,
   put: putStage.ended,
   take: takeStage.ended,
+  settlements: settlementsStage.ended,
   process: processStage.ended,
   claim: claimStage.ended,
   extend: extendStage.ended,
@@ -97,7 +103,7 @@ const shape = Object.fromEntries(
  * imports, use `observeImports` of `@esim-webhooks/import`.
  *
  * Tools that follow the async context can subscribe to the channels of `node:diagnostics_channel` instead: the tracing
- * channels `esim-webhooks:receive`, `verify`, `put`, `take`, `process`, `claim`, `extend`, `complete` and `handle`, and the plain channels `esim-webhooks:settle` and `change`. At
+ * channels `esim-webhooks:receive`, `verify`, `put`, `take`, `settlements`, `process`, `claim`, `extend`, `complete` and `handle`, and the plain channels `esim-webhooks:settle` and `change`. At
  * `start`, a message holds what is known by then. Node.js ends the process when a subscriber of a channel throws.
  *
  * Throws `invalid_option` for a function under an unknown name; other fields of the observer are its own. Returns a function that stops watching.

@@ -66,6 +66,7 @@ const receivedAt = expect.any(Date);
 /** What `settle` says of times when a processor had the event, and when a worker had it. */
 const times = { durationMs, receivedAt, ageMs: expect.any(Number) };
 const workerTimes = { ...times, waitMs: expect.any(Number) };
+const lagMs = expect.any(Number);
 const ref = { source: "default", id: "msg_1", type: "esim.faulted" };
 const key = expect.stringMatching(/^key:[0-9a-f]{8}$/);
 
@@ -78,7 +79,7 @@ describe("a delivery that is observed", () => {
       ["handle", { ...ref, attempt: 1, replayed: false, outcome: "processed", receivedAt, durationMs }],
       ["settle", { ...ref, by: "processor", attempt: 1, outcome: "done", ...times }],
       ["process", { ...ref, attempt: 1, replayed: false, outcome: "processed", durationMs }],
-      ["receive", { ...ref, key, outcome: "processed", durationMs }],
+      ["receive", { ...ref, key, lagMs, outcome: "processed", durationMs }],
     ]);
   });
 
@@ -90,9 +91,9 @@ describe("a delivery that is observed", () => {
     await createReceiver({ put: () => Promise.reject(error) }, { secret }).receive(delivery());
     expect(seen).toEqual([
       ["put", { events: [ref], outcome: "put", results: ["conflict"], durationMs }],
-      ["receive", { ...ref, key, outcome: "conflict", durationMs }],
+      ["receive", { ...ref, key, lagMs, outcome: "conflict", durationMs }],
       ["put", { events: [ref], outcome: "store_unavailable", error, durationMs }],
-      ["receive", { ...ref, key, outcome: "store_unavailable", error, durationMs }],
+      ["receive", { ...ref, key, lagMs, outcome: "store_unavailable", error, durationMs }],
     ]);
   });
 
@@ -115,7 +116,7 @@ describe("a delivery that is observed", () => {
     const other = { ...sampleData("esim.faulted"), esimReference: "another" };
     await receiver.receive(delivery());
     await receiver.receive(signedRequest({ id: "msg_1", type: "esim.faulted", data: other }, { secret }));
-    expect(seen[1]).toEqual(["receive", { ...ref, key, outcome: "conflict", durationMs }]);
+    expect(seen[1]).toEqual(["receive", { ...ref, key, lagMs, outcome: "conflict", durationMs }]);
   });
 
   it("ends at the deadline, before its late handler ends", async () => {

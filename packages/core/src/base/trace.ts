@@ -1,5 +1,6 @@
 import { type Channel, channel, tracingChannel } from "node:diagnostics_channel";
 import { warnOfCallback } from "./logger.ts";
+import { isPromise } from "./waiting.ts";
 
 const prefix = "esim-webhooks:";
 
@@ -46,9 +47,10 @@ export function createStage<Message extends StageMessage, AtEnd extends keyof Me
 ): Stage<Message, AtEnd> {
   const { start, end, asyncStart, asyncEnd, error } = tracingChannel<unknown, Message>(prefix + name);
 
-  /** Does the same as `TracingChannel.hasSubscribers`, which Bun does not have. */
+  /** Also does the same as `TracingChannel.hasSubscribers`, which Bun does not have. */
   function isWatched(): boolean {
     return (
+      tracer !== undefined ||
       asyncEnd.hasSubscribers ||
       start.hasSubscribers ||
       end.hasSubscribers ||
@@ -61,27 +63,37 @@ export function createStage<Message extends StageMessage, AtEnd extends keyof Me
     message: Message,
     work: () => Work,
     fieldsOf: (result: Awaited<Work>) => object,
-  ): Promise<Awaited<Work>> {
+  ): Work | Promise<Awaited<Work>> | Awaited<Work> {
     const startedAt = performance.now();
+    const span = tracer?.(name, message);
     const finish = (fields: object) => {
       Object.assign(message, fields, { durationMs: performance.now() - startedAt });
+      span?.end();
       if ("error" in message) error.publish(message);
       asyncStart.publish(message);
       asyncEnd.publish(message);
     };
+    const fail = (cause: unknown): never => {
+      finish({ outcome: rejected, error: cause });
+      throw cause;
+    };
     return start.runStores(message, () => {
-      const working = (async () => work())() as Promise<Awaited<Work>>;
+      let result: Work;
+      try {
+        result = span ? span.run(work) : work();
+      } catch (cause) {
+        end.publish(message);
+        return fail(cause);
+      }
       end.publish(message);
-      return working.then(
-        (result) => {
-          finish(fieldsOf(result));
-          return result;
-        },
-        (cause: unknown) => {
-          finish({ outcome: rejected, error: cause });
-          throw cause;
-        },
-      );
+      const done = (value: Awaited<Work>) => {
+        finish(fieldsOf(value));
+        return value;
+      };
+      // work that is done already makes no promise, like work that is not watched
+      return isPromise(result)
+        ? (Promise.resolve(result).then(done as never, fail) as Promise<Awaited<Work>>)
+        : done(result as Awaited<Work>);
     });
   }
 
@@ -106,6 +118,27 @@ export function outcomeFields<Code extends string>(outcome: {
 }): { readonly outcome: Code; readonly error?: unknown } {
   const { code } = outcome;
   return "error" in outcome ? { outcome: code, error: outcome.error } : { outcome: code };
+}
+
+/** The span of one stage. */
+export interface StageSpan {
+  /** Calls `work` and returns its result, with the span as the current one in all that it does. */
+  run<Result>(work: () => Result): Result;
+  /** Called when the stage has ended: by then, the message has its outcome, its duration and its error. */
+  end(): void;
+}
+
+/**
+ * Begins the span of a stage, or returns undefined for none. `stage` is its name, as in `observe`. The message has what is known at its
+ * start. It must not throw.
+ */
+export type Tracer = (stage: string, message: object) => StageSpan | undefined;
+
+let tracer: Tracer | undefined;
+
+/** Sets the function that makes a span of each stage, for a tracing library. Undefined removes it. */
+export function setTracer(given: Tracer | undefined): void {
+  tracer = given;
 }
 
 /** Returns the `traceparent` of the current span (W3C Trace Context), if there is one. */

@@ -15,10 +15,18 @@ export interface Dispatcher {
   /** Whether a handler takes this event type, which may be one that the catalog does not have. */
   handles(type: string): boolean;
   /**
-   * Runs the handler of the event's type. Never throws or rejects: that becomes the outcome `failed`. `waitMs` is for `observe`: how
-   * long the event was due before a worker took it.
+   * Runs the handler of the event's type. Never throws or rejects: that becomes the outcome `failed`. `taken` is for `observe`, if a
+   * worker took the event.
    */
-  dispatch(event: WebhookEvent, context: HandlerContext, waitMs?: number): Awaitable<DispatchOutcome>;
+  dispatch(event: WebhookEvent, context: HandlerContext, taken?: TakenFacts): Awaitable<DispatchOutcome>;
+}
+
+/** What `observe` shows of an event that a worker took. */
+export interface TakenFacts {
+  /** For how long it was due before, in ms. Absent for an event that a processor handles as it arrives. */
+  readonly dueForMs?: number;
+  /** The trace that it was stored with. */
+  readonly trace?: string | null;
 }
 
 /** Checks the handlers against the catalog. Throws `unknown_event_type`, suggesting the nearest name. */
@@ -50,7 +58,7 @@ export function createDispatcher<Data>(handlers: Handlers<Data, never>, catalog:
   function callHandler(
     event: WebhookEvent,
     context: HandlerContext,
-    _waitMs: number | undefined,
+    _taken: TakenFacts | undefined,
   ): Awaitable<DispatchOutcome> {
     return tryThen(() => handlerOf(event.type)?.(event, context), outcomeOf, failed);
   }
@@ -76,9 +84,18 @@ function failed(error: unknown): DispatchOutcome {
 function factsOf(
   { id, type }: WebhookEvent,
   { source, attempt, replayed, receivedAt }: HandlerContext,
-  waitMs: number | undefined,
+  { dueForMs, trace }: TakenFacts = {},
 ) {
-  return { source, id, type, attempt, replayed, receivedAt, ...(waitMs !== undefined && { waitMs }) };
+  return {
+    source,
+    id,
+    type,
+    attempt,
+    replayed,
+    receivedAt,
+    ...(dueForMs !== undefined && { waitMs: dueForMs }),
+    ...(typeof trace === "string" && { trace }),
+  };
 }
 
 function readHandlers(handlers: unknown): Map<string, Handler<WebhookEvent>> {

@@ -4,7 +4,7 @@ import { WebhookError } from "../base/errors.ts";
 import { childOf, type Logger, throttledLog } from "../base/logger.ts";
 import type { WebhookEvent } from "../event/event.ts";
 import type { Transacted } from "../store/dedupe-store.ts";
-import type { Dispatcher } from "./dispatcher.ts";
+import type { Dispatcher, TakenFacts } from "./dispatcher.ts";
 import type { DispatchOutcome, EventOutcome } from "./event-outcome.ts";
 
 /** The lease of an event, as far as its handler is concerned. */
@@ -19,13 +19,11 @@ export interface HandlerLease {
 export const lostLease: number = Number.NEGATIVE_INFINITY;
 
 /** What is known about an event when its handler is called. */
-export interface ContextFacts {
+export interface ContextFacts extends TakenFacts {
   readonly source: string;
   readonly attempt: number;
   readonly receivedAt: Date;
   readonly replayed: boolean;
-  /** For how long it was due before a worker took it, in ms. */
-  readonly dueForMs?: number;
 }
 
 /** What became of a handler: `lease_lost` if it was not started. */
@@ -48,7 +46,7 @@ export function createRunHandler(dispatcher: Dispatcher, watch: LoopWatch, logge
     const calledAt = performance.now();
     if (lease.heldUntil <= calledAt) return { code: "lease_lost" };
     const { id, type } = event;
-    const { source, attempt, receivedAt, replayed, dueForMs } = facts;
+    const { source, attempt, receivedAt, replayed } = facts;
     const context = {
       signal: lease.signal,
       attempt,
@@ -58,7 +56,7 @@ export function createRunHandler(dispatcher: Dispatcher, watch: LoopWatch, logge
       logger: logger.child === undefined ? logger : childOf(logger, { id, type, source }),
       tx,
     };
-    const outcome = dispatcher.dispatch(event, context, dueForMs);
+    const outcome = dispatcher.dispatch(event, context, facts);
     watch.expectedAt(calledAt, () => [type]); // warns if the call itself took long
     return outcome;
   };

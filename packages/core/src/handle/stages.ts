@@ -17,6 +17,15 @@ export interface TakeMessage extends StageMessage {
 
 export const takeStage: Stage<TakeMessage, "taken"> = createStage("take", "store_unavailable");
 
+/** A worker's call of the inbox's `settle`, for all results that came at the same time. On `tracing:esim-webhooks:settlements:*`. */
+export interface SettlementsMessage extends StageMessage {
+  /** How many leases it ends. */
+  readonly settlements: number;
+  readonly outcome: "settled" | "store_unavailable";
+}
+
+export const settlementsStage: Stage<SettlementsMessage> = createStage("settlements", "store_unavailable");
+
 /**
  * One event that a processor accepted: from a receiver, an import, or your own queue. On `tracing:esim-webhooks:process:*`.
  * After a receiver's deadline it ends later than `receive`, with the outcome of the late handler.
@@ -49,6 +58,8 @@ export interface HandleMessage extends EventKey, StageMessage {
   readonly receivedAt: Date;
   /** For how long the event was due before a worker took it, in ms. Absent when a processor handles it as it arrives. */
   readonly waitMs?: number;
+  /** The `traceparent` of what stored the event, if a worker took it and there was one. */
+  readonly trace?: string;
   readonly outcome: DispatchOutcome["code"];
 }
 

@@ -11,6 +11,8 @@ export interface Seen {
   /** The fingerprint of the key that matched: the delivery is authentic. */
   key?: string;
   type?: string;
+  /** When the event occurred, by its own timestamp. For messages, not for the log. */
+  occurred?: string;
   /** The sender was answered before this outcome was known. */
   late?: boolean;
 }
@@ -64,7 +66,8 @@ export function createOutcomeLog(logger: Logger, source: string): OutcomeLog {
     if (outcome.code === "body_consumed") logHint({ code: outcome.code }, outcome.hint);
     const durationMs = Math.round(performance.now() - startedAt);
     const id = seen.id !== undefined && { id: shownId(seen.id) };
-    const fields = { source, ...seen, ...id, outcome: outcome.code, durationMs, ...loggable(outcome) };
+    const { occurred: _, ...known } = seen;
+    const fields = { source, ...known, ...id, outcome: outcome.code, durationMs, ...loggable(outcome) };
     writerFor(outcome, seen)(fields, "webhook delivery");
   };
 }

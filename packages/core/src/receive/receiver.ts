@@ -1,4 +1,5 @@
 import type { Awaitable } from "../base/awaitable.ts";
+import { dateTimeMs } from "../base/clock.ts";
 import { safeLogger } from "../base/logger.ts";
 import { checkArguments } from "../base/options.ts";
 import { createStage, outcomeFields, type Stage, type StageMessage } from "../base/trace.ts";
@@ -29,12 +30,14 @@ export interface ReceiveMessage extends StageMessage {
   /** The fingerprint of the key that matched. */
   readonly key?: string;
   readonly type?: string;
+  /** From when the event occurred, by its own timestamp, to its answer, in ms by the clock of this machine. Absent unless it is authentic and an envelope. */
+  readonly lagMs?: number;
   readonly outcome: OutcomeCode;
   /** The id is being worked with another body. */
   readonly conflict?: true;
 }
 
-export const receiveStage: Stage<ReceiveMessage, "id" | "key" | "type" | "conflict"> = createStage(
+export const receiveStage: Stage<ReceiveMessage, "id" | "key" | "type" | "lagMs" | "conflict"> = createStage(
   "receive",
   "internal_error",
 );
@@ -108,6 +111,7 @@ export function receiverWith<Data, Tx>(
         seen.id = proof.id;
         const parsed = catalog.parse(proof.id, body.bytes);
         if (parsed.type !== null) seen.type = parsed.type;
+        if (parsed.event !== null) seen.occurred = parsed.event.timestamp;
         return accept({ parsed, id: proof.id, body: body.bytes, source, receivedAt, key: proof.key, signal });
       });
     });
@@ -139,8 +143,9 @@ export function receiverWith<Data, Tx>(
   const outcomeOf = receiveStage.around(
     runInTime,
     () => ({ source }),
-    (outcome, _delivery, seen) => ({
+    (outcome, _delivery, { occurred, ...seen }) => ({
       ...seen,
+      ...(occurred !== undefined && { lagMs: Date.now() - dateTimeMs(occurred) }),
       ...outcomeFields(outcome),
       ...("conflict" in outcome && { conflict: true }),
     }),

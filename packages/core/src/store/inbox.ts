@@ -44,7 +44,7 @@ export function hasRole<Name extends InboxRoleName>(inbox: object, name: Name): 
 /** Makes the entry of a delivery that the catalog has parsed. Unknown and invalid events are stored too. */
 export function inboxEntry(
   { type, event }: Pick<InboxEntry, "type" | "event">,
-  { source, id, body, receivedAt, replay, key, trace = currentTrace() }: Omit<InboxEntry, "type" | "event">,
+  { source, id, body, receivedAt, replay, key }: Omit<InboxEntry, "type" | "event" | "trace">,
 ): InboxEntry {
   return {
     source,
@@ -55,7 +55,6 @@ export function inboxEntry(
     receivedAt,
     ...(replay && { replay }),
     ...(key !== undefined && { key }),
-    ...(trace !== undefined && { trace }),
   };
 }
 
@@ -76,7 +75,9 @@ async function putAndCheck(
   inbox: Pick<InboxWriter, "put">,
   entries: readonly InboxEntry[],
 ): Promise<readonly PutResult[]> {
-  const answer: unknown = await inbox.put(entries);
+  const trace = currentTrace();
+  const traced = trace === undefined ? entries : entries.map((entry) => ({ trace, ...entry }));
+  const answer: unknown = await inbox.put(traced);
   if (Array.isArray(answer) && answer.length === entries.length && answer.every((one) => results.has(one))) {
     return answer;
   }

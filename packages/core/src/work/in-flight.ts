@@ -5,6 +5,7 @@ import { coalesce } from "../base/coalesce.ts";
 import { type Logger, throttledLog } from "../base/logger.ts";
 import { within } from "../base/waiting.ts";
 import type { LoopWatch } from "../handle/run-handler.ts";
+import { settlementsStage } from "../handle/stages.ts";
 import { readErrorText } from "../store/error-text.ts";
 import type { InboxQueue, Settlement, TakenEvent } from "../store/inbox-queue.ts";
 import { keepLeases, type WorkerLease } from "./leases.ts";
@@ -56,7 +57,11 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
   const endings = new Set<Promise<void>>();
   const givenBack = new WeakMap<WorkerLease, Promise<boolean>>();
   const settleOne = coalesce(
-    (settlements: readonly Settlement[]) => inbox.settle(settlements),
+    settlementsStage.around(
+      (settlements: readonly Settlement[]) => inbox.settle(settlements),
+      ({ length }) => ({ settlements: length }),
+      () => ({ outcome: "settled" }),
+    ),
     settleBatches,
   );
 

@@ -37,6 +37,8 @@ export interface Worker {
    * then.
    */
   isHealthy(): boolean;
+  /** How many handlers it can run at the same time, how many of these places are in use, and how many abandoned handlers still run. */
+  slots(): { readonly concurrency: number; readonly running: number; readonly abandoned: number };
 }
 
 const takeBackoff = fullJitter({ baseMs: 200, capMs: 10_000 });
@@ -82,6 +84,7 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
   const sinceLastTakeMs = () => (tookAt === undefined ? null : performance.now() - tookAt);
   const isStuck = () => limits.abandoned() >= concurrency;
 
+  let running = () => 0;
   let wasStuck = false;
 
   /** Logs that the worker has become stuck, once each time. */
@@ -171,6 +174,7 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
   return {
     sinceLastTakeMs,
     isHealthy: () => !isStuck(),
+    slots: () => ({ concurrency, running: running(), abandoned: limits.abandoned() }),
     async run(options) {
       const signal = signalIn(options);
       void logUnhandled(); // a stop does not wait for it
@@ -196,6 +200,7 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
         onFree,
         onEnded,
       });
+      running = () => inFlight.running();
       const stopHints = inbox.onHint?.(wakeup.wake);
       const purging = keepPurged(signal);
       const presence = keepPresent(

@@ -73,11 +73,31 @@ describe("a stage", () => {
   ])("publishes the error of its %s before it ends", async (_, work, end, expected) => {
     const { stage, seen, watch } = stageOf(`error:${_}`);
     watch();
-    await stage
-      .around(work, begin, end)()
-      .catch((error: unknown) => expect(error).toEqual(expected.error));
+    const watched = async () => stage.around(work, begin, end)();
+    await watched().catch((error: unknown) => expect(error).toEqual(expected.error));
     expect(seen.map(([event]) => event)).toEqual(["start", "end", "error", "asyncStart", "asyncEnd"]);
     expect(seen.at(-1)?.[1]).toEqual({ name: "one", durationMs: expect.any(Number), ...expected });
+  });
+
+  it("returns the result of work that makes no promise without one, and throws what it throws", () => {
+    const { stage, seen, watch } = stageOf("sync");
+    watch();
+    expect(
+      stage.around(
+        () => 7,
+        begin,
+        () => ({ outcome: "ok" }),
+      )(),
+    ).toBe(7);
+    expect(seen.map(([event]) => event)).toEqual(["start", "end", "asyncStart", "asyncEnd"]);
+    const throws = stage.around(
+      () => {
+        throw new Error("away");
+      },
+      begin,
+      () => ({ outcome: "ok" }),
+    );
+    expect(throws).toThrow("away");
   });
 
   it("builds no message without subscribers, and returns the promise of the work itself", async () => {

@@ -1,0 +1,65 @@
+import type { InboxAdmin, Worker } from "@esim-webhooks/core";
+import { setTracer, setTraceSource } from "@esim-webhooks/core/observe";
+import {
+  isSpanContextValid,
+  type MeterProvider,
+  metrics,
+  type TracerProvider,
+  trace,
+} from "@opentelemetry/api";
+import { recordGauges } from "./gauges.ts";
+import { recordMetrics } from "./metrics.ts";
+import { traceRuns } from "./run-spans.ts";
+import { createTracer } from "./stage-spans.ts";
+
+export interface InstrumentOptions {
+  /** The inbox whose `gauges()` become metrics. Default: none, so there are no metrics of what waits. */
+  inbox?: Pick<InboxAdmin, "gauges">;
+  /** The worker of this process, for the metrics of its slots. Default: none. */
+  worker?: Pick<Worker, "slots" | "sinceLastTakeMs">;
+  /** Only its event types are labels; all others are `other`. Default: the eSIM catalog. */
+  catalog?: { readonly types: readonly string[] };
+  /** `messaging.destination.name`. Default `"esim-webhooks"`. */
+  destination?: string;
+  /** Where spans go. Default: the global provider of `@opentelemetry/api`. */
+  tracerProvider?: TracerProvider;
+  /** Where metrics go. Default: the global provider of `@opentelemetry/api`. */
+  meterProvider?: MeterProvider;
+}
+
+const scope = "@esim-webhooks/otel";
+const schemaUrl = "https://opentelemetry.io/schemas/1.45.0";
+
+/**
+ * Makes OpenTelemetry spans and metrics of all that receivers, workers, processors, imports, reconciles and clients of this process do. Call it
+ * once, after your SDK was started. It also sets the trace source of core, so that a worker links its span to that of the delivery. Spans and
+ * metrics hold no payload, header or error message; ids are on spans only. Names and attributes follow the messaging conventions of
+ * OpenTelemetry, version 1.45 (Development).
+ *
+ * Returns a function that stops it.
+ */
+export function instrument(options: InstrumentOptions = {}): () => void {
+  const { destination = "esim-webhooks", tracerProvider = trace, meterProvider = metrics } = options;
+  const tracer = tracerProvider.getTracer(scope, undefined, { schemaUrl });
+  const meter = meterProvider.getMeter(scope, undefined, { schemaUrl });
+  setTracer(createTracer(tracer, destination));
+  setTraceSource(currentTraceparent);
+  const stops = [
+    traceRuns(tracer),
+    recordMetrics(meter, { destination, ...(options.catalog && { catalog: options.catalog }) }),
+    recordGauges(meter, options),
+    () => setTracer(undefined),
+    () => setTraceSource(undefined),
+  ];
+  return () => {
+    for (const stop of stops) stop();
+  };
+}
+
+/** The `traceparent` of the current span (W3C Trace Context, version 00). */
+function currentTraceparent(): string | undefined {
+  const context = trace.getActiveSpan()?.spanContext();
+  if (context === undefined || !isSpanContextValid(context)) return undefined;
+  const flags = context.traceFlags.toString(16).padStart(2, "0");
+  return `00-${context.traceId}-${context.spanId}-${flags}`;
+}

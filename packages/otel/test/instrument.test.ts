@@ -1,0 +1,259 @@
+import {
+  createProcessor,
+  createReceiver,
+  createWorker,
+  type EsimEvents,
+  type Handlers,
+  memoryStore,
+} from "@esim-webhooks/core";
+import { memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { type InstrumentOptions, instrument } from "@esim-webhooks/otel";
+import { context, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
+import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
+import {
+  AggregationTemporality,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from "@opentelemetry/sdk-metrics";
+import {
+  InMemorySpanExporter,
+  type ReadableSpan,
+  SimpleSpanProcessor,
+  TracerProvider,
+} from "@opentelemetry/sdk-trace";
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+
+const secret = newSecret();
+const iccid = "8932042000001234567";
+
+beforeAll(() => {
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+});
+
+function instrumented(options: InstrumentOptions = {}) {
+  const spans = new InMemorySpanExporter();
+  const tracerProvider = new TracerProvider({
+    spanProcessors: [new SimpleSpanProcessor({ exporter: spans })],
+  });
+  const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
+  const reader = new PeriodicExportingMetricReader({
+    exporter,
+    exportIntervalMillis: 3_600_000,
+    exportTimeoutMillis: 3_000_000,
+  });
+  const meterProvider = new MeterProvider({ readers: [reader] });
+  const stop = instrument({ ...options, tracerProvider, meterProvider });
+  onTestFinished(async () => {
+    stop();
+    await meterProvider.shutdown();
+  });
+  const tracer = tracerProvider.getTracer("test");
+  return {
+    spans: () => spans.getFinishedSpans(),
+    /** Runs `work` as an HTTP server's span would. */
+    inServerSpan: <T>(work: () => Promise<T>): Promise<T> =>
+      tracer.startActiveSpan("POST /webhooks", { kind: SpanKind.SERVER }, (span) =>
+        work().finally(() => span.end()),
+      ),
+    inSpan: <T>(name: string, work: () => T): T =>
+      tracer.startActiveSpan(name, (span) => {
+        try {
+          return work();
+        } finally {
+          span.end();
+        }
+      }),
+    /** The values of a metric: attributes as text → value. */
+    async metric(name: string): Promise<Record<string, number>> {
+      await reader.forceFlush();
+      const last = exporter.getMetrics().at(-1);
+      const metrics = last?.scopeMetrics.flatMap(({ metrics }) => metrics) ?? [];
+      const found = metrics.find(({ descriptor }) => descriptor.name === name);
+      return Object.fromEntries(
+        (found?.dataPoints ?? []).map(({ attributes, value }) => [
+          Object.entries(attributes)
+            .map(([key, one]) => `${key}=${one}`)
+            .sort()
+            .join(" "),
+          typeof value === "number" ? value : (value as { count: number }).count,
+        ]),
+      );
+    },
+    async everything(): Promise<string> {
+      await reader.forceFlush();
+      return JSON.stringify([
+        exporter.getMetrics(),
+        spans.getFinishedSpans().map(({ name, attributes, events, status, links }) => ({
+          name,
+          attributes,
+          events,
+          status,
+          links,
+        })),
+      ]);
+    },
+  };
+}
+
+function delivery(id: string, timestamp?: Date) {
+  const data = { ...sampleData("esim.faulted"), iccid };
+  return signedRequest({ id, type: "esim.faulted", data, ...(timestamp && { timestamp }) }, { secret });
+}
+
+function named(spans: readonly ReadableSpan[], name: string): ReadableSpan {
+  const found = spans.find((span) => span.name === name);
+  expect(found, name).toBeDefined();
+  return found as ReadableSpan;
+}
+
+describe("instrument", () => {
+  it("makes a process span of an inline handler, as a child of the HTTP server's span, with the handler's own spans inside", async () => {
+    const otel = instrumented();
+    const handlers: Handlers<EsimEvents> = { "*": () => otel.inSpan("own query", () => {}) };
+    const receiver = createReceiver(handlers, { secret, store: memoryStore() });
+    await otel.inServerSpan(() => receiver.receive(delivery("msg_1")));
+    const spans = otel.spans();
+    const server = named(spans, "POST /webhooks").spanContext();
+    const process = named(spans, "process esim-webhooks");
+    expect(process.kind).toBe(SpanKind.CONSUMER);
+    expect(process.parentSpanContext?.spanId).toBe(server.spanId);
+    expect(named(spans, "own query").parentSpanContext?.spanId).toBe(process.spanContext().spanId);
+    expect(process.attributes).toMatchObject({
+      "messaging.system": "esim_webhooks",
+      "messaging.operation.name": "process",
+      "messaging.message.id": "msg_1",
+      "esim_webhooks.event.type": "esim.faulted",
+      "esim_webhooks.outcome": "processed",
+    });
+    expect(process.status.code).toBe(SpanStatusCode.UNSET);
+  });
+
+  it("makes spans of put, take, handler and settle; the handler's is a root linked to the put's", async () => {
+    const inbox = memoryInbox();
+    const otel = instrumented({ inbox });
+    await otel.inServerSpan(() => createReceiver(inbox, { secret }).receive(delivery("msg_1")));
+    const stop = new AbortController();
+    const worker = createWorker(inbox, { "*": () => stop.abort() }, { pollMs: 5 });
+    await worker.run({ signal: stop.signal });
+    const spans = otel.spans();
+    const send = named(spans, "send esim-webhooks");
+    expect(send.kind).toBe(SpanKind.PRODUCER);
+    expect(send.parentSpanContext?.spanId).toBe(named(spans, "POST /webhooks").spanContext().spanId);
+    const process = named(spans, "process esim-webhooks");
+    expect(process.parentSpanContext).toBeUndefined();
+    expect(process.links.map(({ context: { spanId } }) => spanId)).toEqual([send.spanContext().spanId]);
+    expect(process.spanContext().traceId).not.toBe(send.spanContext().traceId);
+    const receive = named(spans, "receive esim-webhooks");
+    expect([receive.kind, receive.attributes["messaging.batch.message_count"]]).toEqual([SpanKind.CLIENT, 1]);
+    expect(named(spans, "settle esim-webhooks").kind).toBe(SpanKind.CLIENT);
+  });
+
+  it("marks the span of a handler that throws with the error's type, and never with its message", async () => {
+    const otel = instrumented();
+    const handlers = {
+      "*": () => {
+        throw new RangeError(`no SIM ${iccid}`);
+      },
+    };
+    await createReceiver(handlers, { secret, store: memoryStore() }).receive(delivery("msg_1"));
+    const { status, attributes, events } = named(otel.spans(), "process esim-webhooks");
+    expect(status).toEqual({ code: SpanStatusCode.ERROR });
+    expect(attributes["error.type"]).toBe("RangeError");
+    expect(events).toEqual([]);
+    expect(await otel.metric("esim_webhooks.settlements")).toEqual({ "outcome=retry type=esim.faulted": 1 });
+    expect(await otel.everything()).not.toContain(iccid);
+  });
+
+  it("records deliveries, duplicates, refusals and their lag, with types of the catalog only", async () => {
+    const otel = instrumented();
+    const receiver = createReceiver({ "*": () => {} }, { secret, store: memoryStore() });
+    const twice = delivery("msg_1");
+    await receiver.receive(twice);
+    await receiver.receive(twice);
+    await receiver.receive(signedRequest({ type: "made.up", data: {} }, { secret }));
+    await receiver.receive(signedRequest({ type: "esim.faulted", data: {} }, { secret: newSecret() }));
+    expect(await otel.metric("esim_webhooks.deliveries")).toEqual({
+      "outcome=processed type=esim.faulted": 1,
+      "outcome=duplicate type=esim.faulted": 1,
+      "outcome=processed type=other": 1,
+      "outcome=no_matching_key type=other": 1,
+    });
+    expect(await otel.metric("esim_webhooks.duplicates")).toEqual({ "type=esim.faulted": 1 });
+    expect(await otel.metric("esim_webhooks.delivery.lag")).toEqual({
+      "type=esim.faulted": 2,
+      "type=other": 1,
+    });
+    const verified = Object.keys(await otel.metric("esim_webhooks.verify"));
+    expect(verified).toEqual([
+      expect.stringMatching(/^key=key:[0-9a-f]{8} outcome=verified$/),
+      "key=none outcome=no_matching_key",
+    ]);
+    expect(await otel.metric("esim_webhooks.store.duration")).toEqual({
+      "operation=claim": 3,
+      "operation=complete": 2,
+    });
+  });
+
+  it("shows what waits in the inbox and what the worker does, and adds up to what was stored", async () => {
+    const inbox = memoryInbox();
+    const stop = new AbortController();
+    let calls = 0;
+    const handlers: Handlers<EsimEvents> = {
+      "*": () => {
+        calls += 1;
+        if (calls === 4) stop.abort();
+        if (calls % 2 === 0) throw new Error("no");
+      },
+    };
+    const worker = createWorker(inbox, handlers, { concurrency: 3, maxAttempts: 1, pollMs: 5 });
+    const otel = instrumented({ inbox, worker });
+    const receiver = createReceiver(inbox, { secret });
+    for (let n = 0; n < 4; n += 1) await receiver.receive(delivery(`msg_${n}`));
+    expect(await otel.metric("esim_webhooks.inbox.events")).toMatchObject({
+      "state=ready": 4,
+      "state=dead": 0,
+    });
+    expect(await otel.metric("esim_webhooks.worker.slots")).toEqual({
+      "state=used": 0,
+      "state=free": 3,
+      "state=abandoned": 0,
+    });
+    await worker.run({ signal: stop.signal });
+    expect(await otel.metric("esim_webhooks.inbox.events")).toMatchObject({
+      "state=ready": 0,
+      "state=dead": 2,
+    });
+    expect(await otel.metric("esim_webhooks.settlements")).toEqual({
+      "outcome=done type=esim.faulted": 2,
+      "outcome=dead reason=failed type=esim.faulted": 2,
+    });
+    expect(await otel.metric("esim_webhooks.event.age")).toEqual({ "type=esim.faulted": 2 });
+    expect(await otel.metric("esim_webhooks.inbox.wait")).toEqual({ "type=esim.faulted": 4 });
+    expect(Object.keys(await otel.metric("esim_webhooks.last_delivery.time"))).toEqual([""]);
+    expect(await otel.everything()).not.toContain(iccid);
+  });
+
+  it("makes no more spans and metrics once it is stopped, and leaves the receiver as it was", async () => {
+    const spans = new InMemorySpanExporter();
+    const tracerProvider = new TracerProvider({
+      spanProcessors: [new SimpleSpanProcessor({ exporter: spans })],
+    });
+    const stop = instrument({ tracerProvider });
+    stop();
+    const processor = createProcessor({ "*": () => {} }, { store: memoryStore() });
+    await processor.process({
+      id: "a",
+      type: "esim.faulted",
+      timestamp: "2026-01-01T00:00:00Z",
+      data: sampleData("esim.faulted"),
+    });
+    expect(spans.getFinishedSpans()).toEqual([]);
+  });
+
+  it("leaves no span current after a handler", async () => {
+    instrumented();
+    await createReceiver({ "*": () => {} }, { secret, store: memoryStore() }).receive(delivery("msg_1"));
+    expect(trace.getActiveSpan()).toBeUndefined();
+  });
+});
