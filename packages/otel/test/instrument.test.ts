@@ -96,9 +96,9 @@ function instrumented(options: InstrumentOptions = {}) {
   };
 }
 
-function delivery(id: string, timestamp?: Date) {
+function delivery(id: string) {
   const data = { ...sampleData("esim.faulted"), iccid };
-  return signedRequest({ id, type: "esim.faulted", data, ...(timestamp && { timestamp }) }, { secret });
+  return signedRequest({ id, type: "esim.faulted", data }, { secret });
 }
 
 function named(spans: readonly ReadableSpan[], name: string): ReadableSpan {

@@ -42,7 +42,15 @@ function record(id: string, changes: Partial<EventRecord> = {}): EventRecord {
     },
     ...{ receivedAtMs: Date.now() - hourMs, occurredAtMs: Date.now() - hourMs, endsAtMs: Date.now() - 1000 },
     ...{ attempts: 0, conflicts: 0, error: null, replay: null, runs: [] },
-    ...{ subject: null, key: null, trace: null, takenAtMs: null, settledAtMs: null, history: null },
+    ...{
+      subject: null,
+      key: null,
+      trace: null,
+      takenAtMs: null,
+      settledAtMs: null,
+      erasedAtMs: null,
+      history: null,
+    },
     ...changes,
   };
 }

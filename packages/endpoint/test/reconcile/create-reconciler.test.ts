@@ -272,7 +272,7 @@ describe("a reconciler", () => {
     };
     const leaseMs = 6000; // not taken for dead on a busy machine
     running({ state, leaseMs }, () => [made({ occurredMs: startMs })], slow as never);
-    onTestFinished(release.resolve);
+    onTestFinished(() => release.resolve());
     await expect
       .poll(async () => ((await state.only()) as { runner?: object } | undefined)?.runner)
       .toBeTruthy();

@@ -90,10 +90,12 @@ export function createQueueWorker<Data>(
     logger,
   });
   const isStuck = () => processor.abandoned() >= concurrency;
+  let running = () => 0;
 
   return {
     sinceLastTakeMs: processor.sinceLastTakeMs,
     isHealthy: () => !isStuck(),
+    slots: () => ({ concurrency, running: running(), abandoned: processor.abandoned() }),
     async run({ signal }) {
       const connection = connect(place.connection);
       const taken = createTakenJobs(
@@ -101,6 +103,7 @@ export function createQueueWorker<Data>(
         () => stuck.check(),
         () => counter?.settled([retried], [true]),
       );
+      running = taken.running;
       const worker = new QueueWorker(name, taken.process, {
         connection,
         prefix,
@@ -116,14 +119,14 @@ export function createQueueWorker<Data>(
       worker.on("error", (err) => log({ err: withoutArguments(err) }, "BullMQ's worker had an error."));
       worker.on("failed", processor.onFailed);
       worker.on("lockRenewalFailed", (ids) => ids.forEach((id) => void worker.cancelJob(id))); // another worker has them
-      const running = worker.run();
+      const ended = worker.run();
       if (!signal.aborted)
         await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
       stopPolling();
       stuck.stop();
       if (worker.isPaused()) void worker.resume(); // stuck: only a worker that is not paused waits for its handlers in pause()
       const stopReason = new DOMException("The worker is stopping.", "AbortError");
-      const paused = Promise.all([worker.pause().catch((error) => worker.emit("error", error)), running]);
+      const paused = Promise.all([worker.pause().catch((error) => worker.emit("error", error)), ended]);
       if ((await createDeadline(shutdownMs).before(paused)) === undefined) {
         worker.cancelAllJobs(stopReason as never); // typed as a text, but passed to the signals as it is
         taken.giveBack();
@@ -156,6 +159,8 @@ type ProcessJob = (job: EventJob, token?: string, signal?: AbortSignal) => Promi
 interface TakenJobs {
   /** The processor, for the worker. */
   readonly process: ProcessJob;
+  /** How many there are. */
+  running(): number;
   /**
    * Ends all of them, and every later one: they are due again immediately, with no attempt spent. What their handlers still do
    * has no effect.
@@ -189,6 +194,7 @@ function createTakenJobs(
           });
       });
     },
+    running: () => taken.size,
     giveBack() {
       isStopped = true;
       for (const giveBack of taken) giveBack();
