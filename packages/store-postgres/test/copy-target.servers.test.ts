@@ -153,7 +153,14 @@ describe("records of another inbox", () => {
         runs: ["run_1"],
         lane: "E1",
       },
-      ...{ subject: "E1", key: "key:1a2b3c4d", trace: "00-a-b-01", takenAtMs: 1000, settledAtMs: 2000 },
+      ...{
+        subject: "E1",
+        key: "key:1a2b3c4d",
+        trace: "00-a-b-01",
+        takenAtMs: 1000,
+        settledAtMs: 2000,
+        erasedAtMs: 3000,
+      },
       history: JSON.stringify([{ at: 3000, reason: "lease_ended" }]),
     });
     await target.copyEvents([given, record("msg_2", { state: "dead", endsAtMs: null })]);
@@ -165,6 +172,7 @@ describe("records of another inbox", () => {
       endsAtMs: ____,
       takenAtMs,
       settledAtMs,
+      erasedAtMs,
       ...rest
     } = given;
     expect(await inbox.get(key("msg_1"))).toEqual({
@@ -174,6 +182,7 @@ describe("records of another inbox", () => {
       stack: null,
       takenAt: new Date(takenAtMs ?? 0),
       settledAt: new Date(settledAtMs ?? 0),
+      erasedAt: new Date(erasedAtMs ?? 0),
       history: [
         { endedAt: new Date(3000), reason: "lease_ended", durationMs: null, error: null, worker: null },
       ],

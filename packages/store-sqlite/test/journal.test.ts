@@ -101,6 +101,7 @@ describe("how the file is written", () => {
     expect(connection.all("select number from esim_webhooks_migration")).toEqual([
       { number: 1 },
       { number: 2 },
+      { number: 3 },
     ]);
   });
 

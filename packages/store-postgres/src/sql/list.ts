@@ -22,6 +22,8 @@ interface Found extends EventRow {
 
 /** A bounded part of the list, in its order. */
 interface Stretch {
+  /** Which of its rows belong to the list. */
+  readonly isListed: RawBuilder<boolean>;
   readonly rows: RawBuilder<unknown>;
   readonly order: RawBuilder<unknown>;
   readonly most: number;
@@ -76,9 +78,9 @@ async function search(
   db: Kysely<unknown>,
   filter: InboxFilter,
   mostFound: number,
-  { rows: stretch, order, most }: Stretch,
+  { isListed, rows: stretch, order, most }: Stretch,
 ): Promise<Searched> {
-  const matches = sql`coalesce(${matching(filter)}, false)`;
+  const matches = sql`coalesce(${allOf(isListed, matching(filter))}, false)`;
   const { rows } = await sql<Found & { place: number }>`
     select ${eventColumns}, (extract(epoch from received_at) * 1000000)::bigint::text as micros, ${matches} as matches, place
     from (
@@ -116,6 +118,7 @@ function received(tables: Tables, filter: InboxFilter, after: ListCursor | undef
       (select ${columns} from ${from} where ${condition} and ${range} ${newestFirst} limit ${mostReceived})`,
   );
   return {
+    isListed: sql`true`,
     rows: sql`select * from (${sql.join(stretches, sql` union all `)}) as merged`,
     order: newestFirst,
     most: mostReceived,
@@ -140,6 +143,7 @@ function conditions({ state, ids, subject }: InboxFilter): readonly RawBuilder<b
 function inline({ event }: Tables, after: ListCursor | undefined): Stretch {
   const isAfter = after?.receivedAt === null && sql`(id, source) < (${after.id}, ${after.source})`;
   return {
+    isListed: sql`received_at is null`,
     rows: sql`select ${columns} from ${event} where ${allOf(isAfter)}`,
     order: sql`order by id desc, source desc`,
     most: mostInline,
