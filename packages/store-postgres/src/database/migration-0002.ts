@@ -1,11 +1,7 @@
 /** As for the first migration. */
-<<<<<<< HEAD
-export const id = "9925e5963cfc2db5";
+export const id = "aee76486a06762cc";
 
 export const oldest = 1;
-=======
-export const id = "e4e0eb070edccc01";
->>>>>>> pg
 
 export const text: string = `\
 -- What operators see of an event: which eSIM it is about, the key that verified it, its trace, its times, its failed attempts. And
