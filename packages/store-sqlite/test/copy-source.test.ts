@@ -146,9 +146,28 @@ describe("the records of a file", () => {
       {
         ...{ id: "msg_1", state: "ready", endsAtMs: 1000, attempts: 1 },
         error: "The lease ended before its worker settled it.",
+        history: '[{"reason":"lease_ended","at":1000}]',
       },
     ]);
     await store.close();
+  });
+
+  it("have a paused event as one that is ready, due when it was, and no pause", async () => {
+    await inbox.put([entry("msg_1")]);
+    const before = await recordsById();
+    await inbox.pause({ types: ["esim.enabled"], reason: "the CRM is down" });
+    expect((await inbox.gauges()).counts.paused).toBe(1);
+    expect(await recordsById()).toEqual(before);
+  });
+
+  it("have an erased event without its personal data, and when that was erased", async () => {
+    await inbox.put([entry("msg_1", { esim: "E1" })]);
+    await inbox.erase("E1");
+    const { erasedAt } = (await inbox.get(key("msg_1"))) ?? {};
+    expect((await recordsById())["msg_1"]).toMatchObject({
+      ...{ state: "done", error: "erased", body: null, lane: null, subject: null },
+      erasedAtMs: erasedAt?.getTime(),
+    });
   });
 
   it("are read in pages, each once, also with large bodies", async () => {

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { InboxFilter } from "@esim-webhooks/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Connection } from "../src/database/connection.ts";
 import { openWriter } from "../src/database/open.ts";
@@ -55,6 +56,8 @@ const row = {
   ...times,
 };
 const dead = { filter: { state: "dead" }, limit: 10 } as const;
+const pauses = [{ type: "a", reason: "the CRM is down", until: null, by: null }];
+const parkedTo = { endsAt: 1, termMs: 0, rowid: 1 };
 const unhandled = { filter: { state: "unhandled" }, limit: 10 } as const;
 
 describe("no operation that many events make reads the whole table", () => {
@@ -80,8 +83,37 @@ describe("no operation that many events make reads the whole table", () => {
     ["release", (tx) => writes.release(tx, held)],
     [
       "forget",
-      (tx) => writes.forget(tx, { limit: 10, next: { seenMs: 0, heldUntilMs: 0 }, kept: undefined }),
+      (tx) =>
+        writes.forget(tx, {
+          ...{ limit: 10, next: { seenMs: 0, heldUntilMs: 0 }, kept: undefined },
+          bodyRetentionMs: 1000,
+        }),
     ],
+    [
+      "take of other types than a paused one",
+      (tx) => {
+        writes.pause(tx, { pauses });
+        writes.take(tx, { limit: 10, leaseMs: 1000, laneHeldByDead: true });
+        return writes.take(tx, { limit: 1, leaseMs: 1000, suspects: true, laneHeldByDead: true });
+      },
+    ],
+    [
+      "parking",
+      (tx) => [undefined, { ...parkedTo, inLanes: true }].map((after) => writes.park(tx, { after })),
+    ],
+    [
+      "releasing",
+      (tx) => {
+        writes.pause(tx, { pauses });
+        writes.resume(tx, { types: undefined });
+        return writes.releaseParked(tx, { limit: 10 });
+      },
+    ],
+    [
+      "erase",
+      (tx) => writes.erase(tx, { subject: "E1", replacement: "erased", limit: 10, retentionMs: 1000 }),
+    ],
+    ["countMinute", (tx) => writes.countMinute(tx, { stored: 1, done: 1, retried: 1, dead: 1 })],
     ["redrive of the dead", (tx) => writes.redrive(tx, dead)],
     ["redrive of the unhandled", (tx) => writes.redrive(tx, unhandled)],
     ["purgeDead", (tx) => writes.purgeDead(tx, dead)],
@@ -89,12 +121,13 @@ describe("no operation that many events make reads the whole table", () => {
     ["get", (tx) => reads.get(tx, key)],
     ["eventRecords", (tx) => reads.eventRecords(tx, { after: key })],
     ["gauges", (tx) => reads.gauges(tx, undefined)],
-    ["count of the dead", (tx) => reads.count(tx, dead)],
+    ["count of the dead", (tx) => reads.count(tx, { ...dead, most: undefined })],
+    ["count of an eSIM's events", (tx) => reads.count(tx, { filter: { subject: "E1" }, most: 10_000 })],
   ])("%s", (_, work) => {
     const plans = plansOf(work);
     expect(plans.length).toBeGreaterThan(0);
     const scans = plans.filter((detail) =>
-      /^SCAN (?!near|head|lane_name|json_each|CONSTANT|esim_webhooks_last_delivery|esim_webhooks_pause|\(subquery)/.test(
+      /^SCAN (?!near|head|lane_name|json_each|CONSTANT|esim_webhooks_(?:last_delivery|pause|latest|minute)|known|\(subquery)/.test(
         detail,
       ),
     );
@@ -124,5 +157,61 @@ describe("no operation that many events make reads the whole table", () => {
     }).join("\n");
     for (const index of ["due", "due_in_lane", "lane", "lane_leased", "lane_dead", "leased"])
       expect(plans).toMatch(new RegExp(`INDEX esim_webhooks_event_${index}\\b`));
+  });
+
+  it.each<[string, InboxFilter]>([
+    ["received", {}],
+    ["received", { state: "done", types: ["a"], since: new Date(0), until: new Date(1), error: "no" }],
+    ["dead", { state: "dead", since: new Date(0) }],
+    ["unhandled", { state: "unhandled", source: "default", endedBy: new Date(0) }],
+    ["subject", { subject: "E1" }],
+    ["subject", { subject: "E1", state: "dead", until: new Date(1) }],
+  ])("a page of a list searches the index %s for %j, in its order", (index, filter) => {
+    const after = { receivedAt: 1, id: "a", source: "a" };
+    const plans = [undefined, after, { ...after, receivedAt: null }].flatMap((after) =>
+      plansOf((tx) => reads.list(tx, { filter, limit: 10, after })),
+    );
+    const searched = plans.filter((detail) => /esim_webhooks_event/.test(detail));
+    const allowed = new RegExp(`USING (?:COVERING )?INDEX esim_webhooks_event_(?:${index}|received) `);
+    for (const detail of searched) expect(detail).toMatch(allowed);
+    expect(searched.join("\n")).toContain(`INDEX esim_webhooks_event_${index} `);
+    for (const detail of plans.filter((each) => /B-TREE/.test(each))) {
+      expect(index).not.toBe("received");
+      expect(detail).toMatch(/LAST 2 TERMS/); // those that were received in the same millisecond
+    }
+  });
+
+  it("a page of a list reads only the index to find how far it may search", () => {
+    const filter = { types: ["a"] };
+    const plans = plansOf((tx) => reads.list(tx, { filter, limit: 10, after: undefined }));
+    expect(plans[0]).toMatch(/COVERING INDEX esim_webhooks_event_received\b/);
+  });
+
+  it("a page of a list goes to ids by the index of the keys", () => {
+    for (const filter of [{ ids: ["a"] }, { idPrefix: "a", since: new Date(0) }]) {
+      const plans = plansOf((tx) => reads.list(tx, { filter, limit: 10, after: undefined }));
+      expect(plans.join("\n")).not.toMatch(/SCAN esim_webhooks_event|esim_webhooks_event_received/);
+    }
+  });
+
+  it("removing bodies goes to the oldest that are kept, and not to those that were removed", () => {
+    const clock = { seenMs: 0, heldUntilMs: 0 };
+    const input = { limit: 10, next: clock, kept: clock, bodyRetentionMs: 1000 };
+    expect(plansOf((tx) => writes.forget(tx, input)).join("\n")).toMatch(
+      /SEARCH .* INDEX esim_webhooks_event_kept_body \(settled_at<\?\)/,
+    );
+  });
+
+  it("parking goes on from where it was, and a release goes to what is parked", () => {
+    const after = { inLanes: false, ...parkedTo };
+    expect(plansOf((tx) => writes.park(tx, { after })).join("\n")).toMatch(
+      /SEARCH .* INDEX esim_webhooks_event_due \(\(ends_at,term_ms\)>\(\?,\?\)/,
+    );
+    const plans = plansOf((tx) => {
+      writes.pause(tx, { pauses });
+      writes.resume(tx, { types: undefined });
+      writes.releaseParked(tx, { limit: 10 });
+    });
+    expect(plans.join("\n")).toMatch(/INDEX esim_webhooks_event_parked \(type=\?\)/);
   });
 });

@@ -64,8 +64,9 @@ function insert(tx: Transaction, input: ClaimInput): Claim {
   return { status: "claimed", token: row?.token ?? "" };
 }
 
-/** What an inbox has left of the event goes with its lease or retention. */
-const withoutBody = "fingerprint = $fingerprint, body = null, replay = null, runs = null";
+/** What an inbox has left of the event, and what operators see of it, goes with its lease or retention. */
+const withoutBody = `fingerprint = $fingerprint, body = null, replay = null, runs = null, subject = null, key = null, trace = null,
+  taken_at = null, history = null, error = null, erased_at = null`;
 
 /** The body stays until the event is completed here: if that does not end well, workers have it again. */
 const keepingBody = "fingerprint = coalesce(fingerprint, $fingerprint)";
@@ -74,7 +75,8 @@ const keepingBody = "fingerprint = coalesce(fingerprint, $fingerprint)";
 function takeOver(tx: Transaction, input: ClaimInput, changes: string): Claim {
   const row = tx.get<{ token: string }>(
     `update esim_webhooks_event
-    set state = 'leased', fence = ${newFence}, ends_at = $now + $leaseMs, term_ms = $leaseMs, lane = null, ${changes}
+    set state = 'leased', fence = ${newFence}, ends_at = $now + $leaseMs, term_ms = $leaseMs, lane = null,
+      settled_at = null, ${changes}
     where id = $id and source = $source returning fence as token`,
     claimParameters(tx, input),
   );
@@ -129,7 +131,7 @@ export function completeByFence(tx: Transaction, input: CompleteInput): boolean 
 
 function markDone(tx: Transaction, input: CompleteInput, condition: string): boolean {
   const changed = tx.run(
-    `update esim_webhooks_event set state = 'done', body = null, ends_at = $now + $retentionMs where ${condition}`,
+    `update esim_webhooks_event set state = 'done', body = null, ends_at = $now + $retentionMs, settled_at = $now where ${condition}`,
     { ...claimedParameters(tx, input), retentionMs: input.retentionMs },
   );
   return changed > 0;

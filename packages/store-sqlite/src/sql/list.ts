@@ -102,7 +102,7 @@ function search(
   return { found, end };
 }
 
-const mostSearched = 10_000; // of each part
+const mostSearched = 5000; // of each part
 const mostErrorsSearched = 2500; // where texts are searched
 
 /** The parts of the list in which there can be rows that the filter means. */

@@ -1,0 +1,126 @@
+import { join } from "node:path";
+import { beforeEach, expect, it, onTestFinished } from "vitest";
+import type { Connection } from "../src/database/connection.ts";
+import { openWriter } from "../src/database/open.ts";
+import { inTransaction, type Transaction } from "../src/database/transaction.ts";
+import { gauges } from "../src/sql/gauges.ts";
+import { type ParkPlace, park, pause, paused, release, resume } from "../src/sql/pause.ts";
+import { take } from "../src/sql/take.ts";
+import { folderOfEachTest } from "./temporary-folder.ts";
+
+const folder = folderOfEachTest();
+let connection: Connection;
+beforeEach(() => {
+  connection = openWriter({ path: join(folder.path, "events.db"), durability: "normal", busyMs: 100 });
+  onTestFinished(() => connection.close());
+});
+
+function write<Result>(work: (tx: Transaction) => Result): Result {
+  return inTransaction(connection, work);
+}
+
+/** Due events of a type: all in one lane, one after the other, or in none. */
+function store(type: string, rows: number, { lane = null as string | null, dueAt = 1000 } = {}): void {
+  connection.run(
+    `with recursive numbered (n) as (select 1 union all select n + 1 from numbered where n < ?)
+    insert into esim_webhooks_event (source, id, state, ends_at, type, received_at, occurred_at, lane, body)
+    select 'default', ? || n, 'ready', ?, ?, 0, n, ?, x'7b7d' from numbered`,
+    ...[rows, `${type}-${lane}-`, dueAt, type, lane],
+  );
+}
+
+function pauseType(type: string | null, until: Date | null = null): void {
+  write((tx) => pause(tx, { pauses: [{ type, reason: "the CRM is down", until, by: null }] }));
+}
+
+function parkAll(): number {
+  let calls = 0;
+  for (let after: ParkPlace | undefined; ; ) {
+    after = write((tx) => park(tx, { after }));
+    calls += 1;
+    if (after === undefined) return calls;
+  }
+}
+
+const takenTypes = (limit = 10, only?: string[]) =>
+  write((tx) => take(tx, { limit, leaseMs: 60_000, laneHeldByDead: false, ...(only && { only }) })).map(
+    ({ type }) => type,
+  );
+
+const parked = () => gauges(connection, undefined).counts.paused;
+
+it("parks what is due when a type is paused in calls of 2,000 events each, and only events of that type", () => {
+  store("a", 3000);
+  store("b", 1500);
+  store("a", 500, { lane: "one" });
+  store("b", 10, { lane: "two" });
+  pauseType("a");
+  expect(parkAll()).toBe(4);
+  expect(gauges(connection, undefined).counts).toMatchObject({ paused: 3500, ready: 1510, waiting: 0 });
+  write((tx) => resume(tx, { types: ["a"] }));
+  expect(write((tx) => release(tx, { limit: 10_000 }))).toBe(3500);
+  expect(gauges(connection, undefined).counts).toMatchObject({ paused: 0, ready: 5010, waiting: 0 });
+  expect(connection.all("select 1 from esim_webhooks_pause")).toEqual([]);
+});
+
+it("parks what it meets in each take if a pause was interrupted, so that events of other types are taken", () => {
+  store("a", 2500);
+  store("a", 1500, { lane: "one" });
+  store("b", 3, { dueAt: 2000 });
+  pauseType("a");
+  const taken: (string | null)[] = [];
+  let takes = 0;
+  while (taken.length < 3) {
+    taken.push(...takenTypes());
+    takes += 1;
+  }
+  expect(taken).toEqual(["b", "b", "b"]);
+  expect(takes).toBeLessThanOrEqual(3);
+  expect(parked()).toBe(4000);
+});
+
+it("takes an event behind many that no worker asks for, while a type is paused", () => {
+  store("other", 3000);
+  store("a", 10, { dueAt: 2000 });
+  store("b", 1, { dueAt: 3000 });
+  pauseType("a");
+  expect(takenTypes(5, ["b"])).toEqual(["b"]);
+});
+
+it("releases 1,000 events in each take once a pause has ended by itself, and then forgets the pause", () => {
+  store("a", 1500);
+  pauseType("a", new Date(Date.now() + 3_600_000));
+  parkAll();
+  expect(parked()).toBe(1500);
+  connection.run("update esim_webhooks_pause set until = 1000");
+  expect(paused(connection, undefined)).toEqual([]);
+  expect(takenTypes(1)).toEqual(["a"]);
+  expect(parked()).toBe(500);
+  expect(connection.all("select 1 from esim_webhooks_pause")).toHaveLength(1);
+  expect(takenTypes(1)).toEqual(["a"]);
+  expect(parked()).toBe(0);
+  expect(connection.all("select 1 from esim_webhooks_pause")).toEqual([]);
+});
+
+it("does not release what a pause has parked if the type was paused again meanwhile", () => {
+  store("a", 5);
+  pauseType("a");
+  parkAll();
+  write((tx) => resume(tx, { types: ["a"] }));
+  pauseType("a");
+  expect(write((tx) => release(tx, { limit: 10 }))).toBe(0);
+  expect(takenTypes()).toEqual([]);
+  expect(parked()).toBe(5);
+});
+
+it("counts all due events as paused, and none as ready, while all types are paused", () => {
+  store("a", 5);
+  pauseType(null);
+  expect(takenTypes()).toEqual([]);
+  expect(gauges(connection, undefined)).toMatchObject({
+    counts: { paused: 5, ready: 0 },
+    oldestReadyMs: null,
+  });
+  expect(write((tx) => resume(tx, { types: undefined })).map(({ type }) => type)).toEqual([null]);
+  expect(takenTypes()).toHaveLength(5);
+});
