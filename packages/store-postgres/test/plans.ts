@@ -1,4 +1,4 @@
-import type { TakenEvent } from "@esim-webhooks/core";
+import type { InboxFilter, TakenEvent } from "@esim-webhooks/core";
 import { type PostgresInboxOptions, postgresInbox, postgresStore } from "@esim-webhooks/store-postgres";
 import { Kysely, PostgresDialect, sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -235,6 +235,65 @@ export function goesByIndexes(rows: number): void {
         await plansOf(() => inbox.count({ state: "done", endedBy: new Date() })),
         "event_forgettable",
       );
+    });
+
+    it("every page of a list reads a bounded part of the table, by the index of each state", async () => {
+      const inbox = open();
+      const first = await inbox.list({}, { limit: 1000 });
+      const cursor = { cursor: first.nextCursor ?? "" };
+      const filters: readonly [InboxFilter, ...string[]][] = [
+        [
+          {},
+          "event_done",
+          "event_ready",
+          "event_dead",
+          "event_unhandled",
+          "event_pending",
+          "event_lane_leased",
+        ],
+        [{ types: ["none"] }, "event_done", "event_ready"],
+        [{ idPrefix: "none", since: new Date(0) }, "event_done", "event_ready"],
+        [{ state: "dead", error: "none" }, "event_dead"],
+        [{ state: "leased" }, "event_pending", "event_lane_leased"],
+        [{ subject: "none" }, "event_subject", "event_ready"],
+        [{ ids: ["old_1", "old_2"] }, "event_pkey"],
+      ];
+      for (const [filter, ...indexes] of filters) {
+        for (const page of [{}, cursor]) {
+          const plans = await plansOf(() => inbox.list(filter, { limit: 50, ...page }));
+          expectIndexed(plans, ...indexes);
+          for (const plan of plans) expect(plan.rows).toBeLessThan(25_000);
+        }
+      }
+    });
+
+    it("gauges read their indexes, up to a limit", async () => {
+      const plans = await plansOf(() => open().gauges());
+      expectIndexed(
+        plans,
+        ...["event_pending", "event_pending_in_lane", "event_lane_leased", "event_parked"],
+        ...["event_unhandled", "event_dead"],
+      );
+      for (const plan of plans) expect(plan.rows).toBeLessThan(15_000);
+    });
+
+    it("takes during a pause, parking and releasing read a bounded part of what is due", async () => {
+      const inbox = open();
+      await inbox.pause({ types: ["esim.faulted"], reason: "test" });
+      const took = await plansOf(() => inbox.take({ ...take, only: ["esim.enabled"] }));
+      expectIndexed(took, "event_pending", "event_pending_in_lane");
+      await inbox.pause({ types: ["esim.balance.updated"], reason: "test" });
+      const released = await plansOf(() => inbox.resume());
+      expectIndexed(released, "event_parked");
+      for (const plan of [...took, ...released]) expect(plan.rows).toBeLessThan(20_000);
+    });
+
+    it("redrive, count and erase of an eSIM use the index of subjects", async () => {
+      const inbox = open();
+      expectIndexed(await plansOf(() => inbox.count({ subject: "none" })), "event_subject", "event_ready");
+      expectIndexed(await plansOf(() => inbox.erase("none")), "event_subject", "event_ready");
+      const redriven = await plansOf(() => inbox.redrive({ subject: "none" }));
+      expectIndexed(redriven, "event_");
     });
 
     it("claim, extend, complete and release of a store use the primary key", async () => {

@@ -114,7 +114,7 @@ export interface InboxGauges {
    * - `unhandled` and `dead`: as the states
    */
   readonly counts: Readonly<Record<GaugeCount, number>>;
-  /** Which counts stopped at 10,001: there are more. An engine that need not count omits none. */
+  /** Which counts stopped at their limit: there are more. It is 1,001 on Postgres and 10,001 on SQLite. An engine that need not count has none. */
   readonly capped: readonly GaugeCount[];
   /** For how long the oldest due event has waited, in ms; null if none is due. */
   readonly oldestReadyMs: number | null;

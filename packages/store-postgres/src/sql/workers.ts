@@ -4,17 +4,12 @@ import { type Kysely, sql } from "kysely";
 import { inMs, serverTime, type Tables } from "../database/tables.ts";
 
 /**
- * Notes that a worker is alive, and forgets those that are gone. Skips the rows that others have locked: after a pause of all workers, each
- * reports while the others delete its row.
+ * Notes that a worker is alive, and forgets those that are gone. After a pause of all workers each forgets the others: it waits for its own
+ * row first, and for no other one, so none wait for each other.
  */
 export async function report(db: Kysely<unknown>, tables: Tables, worker: WorkerReport): Promise<void> {
   const { id, host, pid, version, concurrency, running, startedMsAgo, sinceLastTakeMs } = worker;
   await sql`
-    with gone as (
-      delete from ${tables.worker} where id in (
-        select id from ${tables.worker} where seen_at <= ${inMs(-workerGoneMs)} and id <> ${id} for update skip locked
-      )
-    )
     insert into ${tables.worker} (id, host, pid, version, concurrency, running, started_at, last_take_at, seen_at)
     values (
       ${id}, ${host}, ${pid}, ${version}, ${concurrency}, ${running}, ${inMs(-startedMsAgo)},
@@ -23,6 +18,10 @@ export async function report(db: Kysely<unknown>, tables: Tables, worker: Worker
     on conflict (id) do update
       set running = excluded.running, last_take_at = excluded.last_take_at, seen_at = excluded.seen_at,
         started_at = excluded.started_at`.execute(db);
+  await sql`
+    delete from ${tables.worker} where id in (
+      select id from ${tables.worker} where seen_at <= ${inMs(-workerGoneMs)} for update skip locked
+    )`.execute(db);
 }
 
 interface Row extends Pick<WorkerPresence, "id" | "host" | "pid" | "version" | "concurrency" | "running"> {

@@ -1,0 +1,262 @@
+import { eraseSubject } from "@esim-webhooks/core";
+import { erasedSubject } from "@esim-webhooks/core/kit";
+import { latestOnly, postgresCopyTarget } from "@esim-webhooks/store-postgres";
+import { sql } from "kysely";
+import { expect, it } from "vitest";
+import { entry, key } from "../../../test/inbox-entry.ts";
+import { postgresUrl as url } from "../../../test/servers/shared.ts";
+import { tablesIn } from "../src/database/tables.ts";
+import { report } from "../src/sql/workers.ts";
+import { inboxesOfEachTest } from "./inboxes.ts";
+
+const given = inboxesOfEachTest();
+const take = { limit: 100, leaseMs: 60_000 };
+const times = { startedMsAgo: 0, sinceLastTakeMs: null };
+const worker = { host: "host", pid: 1, version: "0.1.0", concurrency: 20, running: 0, ...times };
+
+it("counts up to 1,001 events of a state, in lanes and out of them, and says which counts stopped there", async () => {
+  const { event, shop, open } = given();
+  const insert = (state: string, lane: string | null, rows: number) =>
+    sql`
+      insert into ${event} (source, id, state, ends_at, type, body, received_at, lane)
+      select 'default', ${`${state}${lane}`} || n, ${state}, '2026-01-01', 'esim.enabled', '{}', clock_timestamp(), ${lane}
+      from generate_series(1, ${rows}::int) as n`.execute(shop.db);
+  await insert("ready", null, 600);
+  await insert("ready", "a", 600);
+  await insert("dead", null, 1000);
+  await insert("unhandled", null, 1002);
+  await insert("done", null, 20_000);
+  expect(await open().gauges()).toMatchObject({
+    counts: { ready: 1001, waiting: 0, paused: 0, leased: 0, unhandled: 1001, dead: 1000 },
+    capped: ["ready", "unhandled"],
+  });
+});
+
+it("forgets a worker that has not reported for 30 seconds", async () => {
+  const { shop, open } = given();
+  const table = sql.id(shop.schema, "worker");
+  const idsOf = async () =>
+    (await sql<{ id: string }>`select id from ${table} order by id`.execute(shop.db)).rows.map(
+      ({ id }) => id,
+    );
+  const inbox = open();
+  for (const id of ["gone", "late"]) await inbox.report?.({ id, ...worker });
+  await sql`
+    update ${table} set seen_at = clock_timestamp() - case id when 'gone' then interval '30 s' else interval '29 s' end`.execute(
+    shop.db,
+  );
+  expect((await inbox.workers()).map(({ id }) => id)).toEqual(["late"]);
+  expect(await idsOf()).toEqual(["gone", "late"]);
+  await inbox.report?.({ id: "new", ...worker });
+  expect(await idsOf()).toEqual(["late", "new"]);
+});
+
+it("reports of all workers after a pause of more than 30 seconds do not deadlock", async () => {
+  const { shop } = given();
+  const tables = tablesIn(shop.schema);
+  const ids = Array.from({ length: 8 }, (_, n) => `worker ${n}`);
+  const db = shop.db;
+  for (let round = 0; round < 20; round += 1) {
+    await sql`update ${tables.worker} set seen_at = clock_timestamp() - interval '1 minute'`.execute(db);
+    await Promise.all(
+      ids.map((id) => db.transaction().execute((tx) => report(tx, tables, { id, ...worker }))),
+    );
+  }
+});
+
+it("settles a batch although the report of a foreign worker has a NUL or a lone surrogate in its name", async () => {
+  const inbox = given().open();
+  await inbox.put([entry("msg_1"), entry("msg_2")]);
+  const taken = await inbox.take(take);
+  const settlements = taken.map((lease, index) => {
+    const report = {
+      reason: "failed",
+      durationMs: 1,
+      error: "no",
+      worker: index === 0 ? "a\0" : "\ud800",
+    } as const;
+    return { ...lease, state: "dead", error: "no", report } as const;
+  });
+  expect(await inbox.settle(settlements)).toEqual([true, true]);
+  expect((await inbox.get(taken[0] ?? key("")))?.history[0]?.worker).toBe("a\uFFFD");
+});
+
+it("settles a lease once, if a batch has it twice", async () => {
+  const inbox = given().open();
+  await inbox.put([entry("msg_1")]);
+  const [lease] = await inbox.take(take);
+  if (lease === undefined) throw new Error("nothing was taken");
+  const done = { ...lease, state: "done" } as const;
+  expect(await inbox.settle([done, { ...lease, state: "dead", error: "no" }, done])).toEqual([
+    true,
+    false,
+    false,
+  ]);
+  expect((await inbox.get(lease))?.state).toBe("done");
+});
+
+it("removes trace and key of a done event with its body, and keeps them with keepBodies", async () => {
+  const { open } = given();
+  const traced = { key: "key:1a2b3c4d", trace: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01" };
+  for (const [id, keepBodies] of [
+    ["msg_1", false],
+    ["msg_2", true],
+  ] as const) {
+    const inbox = open({ keepBodies });
+    await inbox.put([{ ...entry(id), ...traced }]);
+    await inbox.settle((await inbox.take(take)).map((lease) => ({ ...lease, state: "done" }) as const));
+    const { key: kept, trace, subject } = (await inbox.get(key(id))) ?? {};
+    expect({ kept, trace, subject }).toEqual({
+      kept: keepBodies ? traced.key : null,
+      trace: keepBodies ? traced.trace : null,
+      subject: `esim ${id}`,
+    });
+  }
+});
+
+it("latestOnly still skips an older event of an eSIM that was erased, and what is kept does not name it", async () => {
+  const { open, shop } = given();
+  const inbox = open();
+  const handled: string[] = [];
+  const handle = latestOnly<ReturnType<typeof eventOf>, object>(({ id }) => void handled.push(id), {
+    schema: shop.schema,
+  });
+  const eventOf = (id: string, hour: number) => {
+    const timestamp = `2026-01-01T0${hour}:00:00Z`;
+    return { id, type: "esim.lifecycle.enabled", timestamp, data: { esimReference: "esim_1" } };
+  };
+  const run = (id: string, hour: number) =>
+    shop.db.transaction().execute((tx) => handle(eventOf(id, hour), { tx } as never));
+  const table = sql.id(shop.schema, "latest");
+  const rows = async () =>
+    (
+      await sql<{ subject: string; hour: number }>`
+      select subject, extract(hour from occurred_at at time zone 'UTC')::int as hour from ${table} order by subject`.execute(
+        shop.db,
+      )
+    ).rows;
+  await run("first", 2);
+  await eraseSubject(inbox, "esim_1");
+  expect(await rows()).toEqual([{ subject: erasedSubject("esim_1"), hour: 2 }]);
+  await run("older", 1);
+  await run("newer", 3);
+  expect(handled).toEqual(["first", "newer"]);
+  await eraseSubject(inbox, "esim_1");
+  expect(await rows()).toEqual([{ subject: erasedSubject("esim_1"), hour: 3 }]);
+});
+
+it("a copy does not bring back what was erased here", async () => {
+  const { open, shop } = given();
+  const inbox = open();
+  const target = postgresCopyTarget({ url, schema: shop.schema });
+  const record = {
+    ...{
+      ...key("msg_1"),
+      state: "ready",
+      type: "esim.enabled",
+      lane: null,
+      body: Buffer.from("{}"),
+      fingerprint: 1,
+    },
+    ...{
+      receivedAtMs: Date.now(),
+      occurredAtMs: null,
+      endsAtMs: Date.now(),
+      attempts: 0,
+      conflicts: 0,
+      error: null,
+    },
+    ...{
+      replay: null,
+      runs: [],
+      subject: "esim_1",
+      key: null,
+      trace: null,
+      takenAtMs: null,
+      settledAtMs: null,
+    },
+    ...{ erasedAtMs: null, history: null },
+  } as const;
+  const erased = {
+    ...record,
+    id: "msg_2",
+    state: "done",
+    body: null,
+    subject: null,
+    erasedAtMs: 1000,
+  } as const;
+  await target.copyEvents([record, erased]);
+  expect((await inbox.get(key("msg_2")))?.erasedAt).toEqual(new Date(1000));
+  await eraseSubject(inbox, "esim_1");
+  await target.copyEvents([{ ...record, conflicts: 3 }]);
+  await target.close();
+  expect(await inbox.get(key("msg_1"))).toMatchObject({
+    state: "done",
+    body: null,
+    subject: null,
+    error: "erased",
+  });
+});
+
+it("erases at most `limit` events in a call, those of other workers' leases included", async () => {
+  const inbox = given().open();
+  await inbox.put(Array.from({ length: 7 }, (_, n) => entry(`msg_${n}`, { esim: "esim_1" })));
+  const taken = await inbox.take({ ...take, limit: 3 });
+  let [ready, leased] = [0, 0];
+  for (let calls = 0; calls < 3; calls += 1) {
+    const erased = await inbox.erase("esim_1", 3);
+    expect(erased.ready + erased.leased).toBe(calls === 2 ? 1 : 3);
+    ready += erased.ready;
+    leased += erased.leased;
+  }
+  expect([ready, leased]).toEqual([4, 3]);
+  expect(await inbox.extend(taken, 1000)).toEqual([false, false, false]);
+});
+
+it("removes the bodies of dead and unhandled events after their time, at most `limit` in a purge", async () => {
+  const { open, shop, event } = given();
+  const inbox = open({ bodyRetentionMs: 1000 });
+  await inbox.put(Array.from({ length: 6 }, (_, n) => entry(`msg_${n}`)));
+  const taken = await inbox.take(take);
+  await inbox.settle(
+    taken.map((lease, n) =>
+      n % 2 === 0 ? { ...lease, state: "unhandled" } : { ...lease, state: "dead", error: "no" },
+    ),
+  );
+  await inbox.purge();
+  expect(await inbox.count({ state: "dead" })).toBe(3);
+  await sql`update ${event} set settled_at = settled_at - interval '2 s' where id <> 'msg_0'`.execute(
+    shop.db,
+  );
+  expect(await inbox.purge(3)).toBe(3);
+  expect(await inbox.purge()).toBe(2);
+  expect(await inbox.purge()).toBe(0);
+  expect((await inbox.get(key("msg_0")))?.body).not.toBeNull();
+  expect(await inbox.redrive({ state: "unhandled" })).toBe(1);
+});
+
+it("counts a committed transaction as done, and forgets minutes that are older than a day", async () => {
+  const { open, shop } = given();
+  const table = sql.id(shop.schema, "minute");
+  await sql`
+    insert into ${table} (at, stored, done, retried, dead)
+    select date_trunc('minute', clock_timestamp()) - n * interval '12 hours', 1, 1, 1, 1 from generate_series(1, 3) as n`.execute(
+    shop.db,
+  );
+  const inbox = open({ minuteCounts: true });
+  await inbox.put([entry("msg_1")]);
+  const [lease] = await inbox.take(take);
+  if (lease === undefined) throw new Error("nothing was taken");
+  await inbox.transact?.(lease, async (tx) => {
+    await sql`select 1`.execute(tx as typeof shop.db);
+    return true;
+  });
+  await inbox.close();
+  const [earlier, now, ...others] = await open().minutes();
+  expect([earlier, now, others]).toMatchObject([
+    { done: 1 },
+    { stored: 1, done: 1, retried: 0, dead: 0 },
+    [],
+  ]);
+  expect((await sql`select from ${table}`.execute(shop.db)).rows).toHaveLength(2);
+});
