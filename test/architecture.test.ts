@@ -41,6 +41,7 @@ const mayReadMessages = {
     "packages/cli/src/send/post.ts",
     "packages/cli/src/set-up/config-file.ts",
     "packages/import/src/dump/json-text.ts",
+    "packages/queue-bullmq/src/redis/attempt-note.ts",
     "packages/queue-bullmq/src/redis/errors.ts",
     "packages/queue-bullmq/src/work/bullmq-processor.ts",
     "packages/store-redis/src/client.ts",

@@ -216,7 +216,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "sqliteState",
       "sqliteStore",
     ],
-    queueBullmq: ["bullmqInbox", "bullmqProcessor"],
+    queueBullmq: ["bullmqInbox", "bullmqProcessor", "pauseWhileStuck"],
     sandbox: ["Refused", "startSandbox"],
     cli: ["defineConfig"],
   });

@@ -33,6 +33,7 @@ import { createNotes } from "./redis/notes.ts";
 import { createPauses } from "./redis/pauses.ts";
 import { type BullmqQueue, clientReader } from "./redis/queue.ts";
 import { createRunNotes } from "./redis/run-notes.ts";
+import { createScripts } from "./redis/script.ts";
 import { createServerCheck } from "./redis/server-check.ts";
 import { checkCanWait, createOnDisk, type OnDisk } from "./redis/wait-aof.ts";
 import { type BullmqWorker, createQueueWorker, type QueueWorkerOptions } from "./work/queue-worker.ts";
@@ -97,6 +98,7 @@ export function bullmqInbox(
         }
       : openQueue({ connection, name, prefix, timeoutMs, logger });
   const client = clientReader(queue);
+  const scripts = createScripts(client);
   const keyStart = `${queue.opts.prefix ?? "bull"}:${queue.name}`;
   const server = createServerCheck({ client, keyStart, allowEviction, waitAof, logger });
   const onDisk: OnDisk = waitAof ? createOnDisk(client, timeoutMs) : (write) => write();
@@ -108,13 +110,14 @@ export function bullmqInbox(
     stackTraceLimit: mostStacks,
   };
   const notes = createNotes(queue);
-  const pauses = createPauses(queue, client, keyStart);
-  const runs = createRunNotes(client, keyStart);
-  const minutes = createMinutes(client, keyStart);
+  const pauses = createPauses(queue, scripts, keyStart);
+  const runs = createRunNotes(scripts, keyStart);
+  const minutes = createMinutes(scripts, keyStart);
 
   async function check(signal: AbortSignal): Promise<void> {
     await connected(queue, signal);
     makeAddsAtomic(queue, await client());
+    await scripts.define();
     if (waitAof) checkCanWait(await client());
     await server.check();
   }
@@ -194,15 +197,15 @@ export function bullmqInbox(
 
   const storeSoon = oncePerTick(store);
 
-  const endPause = () => run(() => pauses.current());
+  const currentPause = () => run(() => pauses.current());
   const place =
-    connection === undefined ? undefined : { connection, name, prefix, timeoutMs, counter, endPause };
+    connection === undefined ? undefined : { connection, name, prefix, timeoutMs, counter, currentPause };
   const workers: Pick<BullmqInbox, "createWorker"> | undefined = place && {
     createWorker: (handlers, options = {}) => createQueueWorker(place, handlers, options),
   };
 
-  const admin = createAdmin({ queue, client, keyStart, notes, pauses });
-  const erase = createErase(queue, client, keyStart);
+  const admin = createAdmin({ queue, client, scripts, keyStart, notes, pauses });
+  const erase = createErase(queue, scripts, keyStart);
   const { purge: _, ...changes } = publishChanges({
     redrive: (filter, limit) => run(() => admin.redrive(filter, limit)),
     purgeDead: (filter, limit) => run(() => admin.purgeDead(filter, limit)),

@@ -7,5 +7,5 @@ export type { BullmqProcessor, BullmqProcessorOptions, EventJob } from "./work/b
 export { bullmqProcessor } from "./work/bullmq-processor.ts";
 export type { JobResult } from "./work/ending.ts";
 export type { BullmqWorker, QueueWorkerOptions } from "./work/queue-worker.ts";
-export type { PausableWorker } from "./work/stuck-worker.ts";
+export type { PausableWorker, StuckWatchOptions } from "./work/stuck-worker.ts";
 export { pauseWhileStuck } from "./work/stuck-worker.ts";

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
 import { eraseSubject, type InboxEntry, retryLater } from "@esim-webhooks/core";
 import { type BullmqInbox, bullmqProcessor } from "@esim-webhooks/queue-bullmq";
-import type { Queue } from "bullmq";
-import { beforeEach, expect, it } from "vitest";
+import { Queue } from "bullmq";
+import { beforeEach, expect, it, vi } from "vitest";
 import { fixedTime, key } from "../../../test/inbox-entry.ts";
 import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
 import { entryOf, openersOn } from "./set-up.ts";
@@ -173,6 +173,22 @@ it("erases every event, even while workers settle them and operators redrive the
     expect(await stored()).not.toContain(esim);
     expect(await inbox.stats()).toMatchObject({ states: { ready: 0, leased: 0 } });
   }
+});
+
+it("does not bring a body back when a redrive had read the event before it was erased", async () => {
+  const worker = openWorker(bullmqProcessor({ "*": () => Promise.reject(new Error("no")) }));
+  await inbox.put([about("esim_1", "a")]);
+  await expect.poll(() => inbox.stats()).toMatchObject({ states: { dead: 1 } });
+  await worker.close();
+  const other = openInbox({ queue });
+  vi.spyOn(queue, "getJobs").mockImplementationOnce(async (...range) => {
+    const jobs = await Queue.prototype.getJobs.apply(queue, range);
+    await inbox.erase("esim_1");
+    return jobs;
+  });
+  expect(await other.redrive()).toBe(0);
+  expect(await stored()).not.toContain("esim_1");
+  expect(await inbox.get(key("a"))).toMatchObject({ state: "done", error: "erased", body: null });
 });
 
 it("erases at most as many as its limit in a call, in a queue of more than it reads in one step", async () => {

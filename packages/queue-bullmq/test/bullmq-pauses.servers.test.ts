@@ -75,6 +75,29 @@ it.each([
   await running;
 });
 
+it("is a line in the log of a worker of createWorker, and so is its end", async () => {
+  const lines: unknown[] = [];
+  const write = (fields: object, message?: string) => void lines.push({ ...fields, message });
+  const logger = { debug() {}, info: write, warn: write, error: write };
+  const stopping = new AbortController();
+  const until = new Date(Date.now() + 1500);
+  await inbox.pause({ reason, until, by: "ops@example.com" });
+  const running = inbox.createWorker({ "*": () => {} }, { logger }).run({ signal: stopping.signal });
+  await expect.poll(() => lines.length, { timeout: 10_000 }).toBe(2);
+  stopping.abort();
+  await running;
+  expect(lines).toEqual([
+    {
+      reason,
+      since: expect.any(Date),
+      until,
+      by: "ops@example.com",
+      message: "The queue is paused: its workers take no events.",
+    },
+    { message: "The queue is no longer paused." },
+  ]);
+});
+
 it("is ended by a receiver that stores an event after its `until`", async () => {
   await inbox.pause({ reason, until: new Date(Date.now() + 50) });
   await pause(60);

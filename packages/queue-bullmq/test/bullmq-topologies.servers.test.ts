@@ -81,6 +81,22 @@ describe("bullmqInbox on a Redis Cluster", () => {
     expect(await inbox.put([entry])).toEqual(["stored"]);
   });
 
+  it("pauses the queue, erases an eSIM's events, and keeps notes", async () => {
+    for (const { url } of cluster.nodes) await keepClient(new Redis(url)).flushall();
+    const inbox = openInbox({ connection: open(true), prefix: "{bull}", minuteCounts: true });
+    await inbox.pause({ reason: "maintenance" });
+    await inbox.put([entryOf("a"), entryOf("b")]);
+    expect((await inbox.gauges()).counts).toMatchObject({ paused: 2, ready: 0 });
+    expect(await inbox.erase("esim a")).toMatchObject({ ready: 1 });
+    expect(await inbox.resume()).toMatchObject([{ reason: "maintenance" }]);
+    const time = new Date(0);
+    const note = { kind: "import", run: "a", source: "default", startedAt: time, endedAt: time } as const;
+    await inbox.noteRun({ ...note, outcome: "complete", ledger: { read: 1 } });
+    expect(await inbox.runs()).toEqual([{ ...note, outcome: "complete", ledger: { read: 1 } }]);
+    await expect.poll(() => inbox.minutes()).toMatchObject([{ stored: 2 }]);
+    expect(await handleAll(inbox, new Set(["b"]))).toEqual(new Map([["b", 1]]));
+  });
+
   it("refuses keys without a hash tag, and says how to write the prefix", async () => {
     const inbox = openInbox({ connection: open(true) });
     await expect(inbox.ready()).rejects.toMatchObject({

@@ -9,6 +9,7 @@ import { deduplicationIdOf } from "../redis/job-identity.ts";
 import type { Notes } from "../redis/notes.ts";
 import type { Pauses } from "../redis/pauses.ts";
 import type { BullmqJob, BullmqQueue, QueueClient } from "../redis/queue.ts";
+import type { Scripts } from "../redis/script.ts";
 import { createDeleteDead } from "./delete-dead.ts";
 import {
   type AdminFilter,
@@ -33,6 +34,7 @@ export const operatorLimit = 1000;
 export interface AdminOptions {
   readonly queue: BullmqQueue;
   readonly client: () => Promise<QueueClient>;
+  readonly scripts: Scripts;
   /** The prefix and the name of the queue's keys. */
   readonly keyStart: string;
   readonly notes: Notes;
@@ -40,10 +42,17 @@ export interface AdminOptions {
 }
 
 /** The operations for operators that BullMQ can answer: by state, or by ids. */
-export function createAdmin({ queue, client, keyStart, notes, pauses }: AdminOptions): AdminOperations {
-  const deleteDead = createDeleteDead(client, keyStart);
-  const countOverdue = createCountOverdue(client, keyStart);
-  const noteRedrive = createNoteRedrive(client, keyStart);
+export function createAdmin({
+  queue,
+  client,
+  scripts,
+  keyStart,
+  notes,
+  pauses,
+}: AdminOptions): AdminOperations {
+  const deleteDead = createDeleteDead(scripts, keyStart);
+  const countOverdue = createCountOverdue(scripts, keyStart);
+  const noteRedrive = createNoteRedrive(scripts, keyStart);
 
   async function counts(): Promise<Readonly<Record<BullmqState, number>>> {
     const all = await queue.getJobCounts(...Object.values(jobTypes).flat());

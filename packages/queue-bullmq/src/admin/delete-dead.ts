@@ -1,5 +1,5 @@
-import type { BullmqJob, QueueClient } from "../redis/queue.ts";
-import { createScript } from "../redis/script.ts";
+import type { BullmqJob } from "../redis/queue.ts";
+import type { Scripts } from "../redis/script.ts";
 
 /** In one script, so that a job which is redriven meanwhile stays: BullMQ removes a job in any state. */
 const lua = `
@@ -16,11 +16,8 @@ return 1`;
 const jobSuffixes = ["", ":logs", ":dependencies", ":processed", ":failed", ":unsuccessful"];
 
 /** Returns a function that deletes a job with its deduplication key, and resolves to whether it was dead. */
-export function createDeleteDead(
-  client: () => Promise<QueueClient>,
-  keyStart: string,
-): (job: BullmqJob) => Promise<boolean> {
-  const script = createScript(client, "esimWebhooksDeleteDead", 4 + jobSuffixes.length, lua);
+export function createDeleteDead(scripts: Scripts, keyStart: string): (job: BullmqJob) => Promise<boolean> {
+  const script = scripts.create("esimWebhooksDeleteDead", 4 + jobSuffixes.length, lua);
   return async ({ id = "", opts }) => {
     const jobKeys = jobSuffixes.map((suffix) => `${id}${suffix}`);
     const keys = ["failed", "events", "meta", `de:${opts.deduplication?.id}`, ...jobKeys];

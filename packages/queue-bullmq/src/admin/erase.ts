@@ -1,8 +1,8 @@
 import type { InboxEntry, InboxState } from "@esim-webhooks/core";
 import type { JobType } from "bullmq";
 import { erasedData } from "../redis/erased-data.ts";
-import type { BullmqJob, BullmqQueue, QueueClient } from "../redis/queue.ts";
-import { createScript } from "../redis/script.ts";
+import type { BullmqJob, BullmqQueue } from "../redis/queue.ts";
+import type { Scripts } from "../redis/script.ts";
 import { entryIn, subjectIn } from "./rows.ts";
 
 /**
@@ -95,10 +95,10 @@ type RunStep = <Result>(step: () => Promise<Result>) => Promise<Result>;
 /** Returns a function that erases the events of a subject: BullMQ has no index of subjects, so it reads every job. */
 export function createErase(
   queue: BullmqQueue,
-  client: () => Promise<QueueClient>,
+  scripts: Scripts,
   keyStart: string,
 ): (subject: string, limit: number, run: RunStep) => Promise<Readonly<Erased>> {
-  const script = createScript(client, "esimWebhooksErase", sets.length + 1 + otherKeys.length, lua);
+  const script = scripts.create("esimWebhooksErase", sets.length + 1 + otherKeys.length, lua);
 
   /** The job, if it is about the subject. */
   async function findAbout(subject: string, id: string): Promise<FoundJob | undefined> {

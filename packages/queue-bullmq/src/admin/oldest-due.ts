@@ -1,5 +1,5 @@
 import type { BullmqJob, BullmqQueue, QueueClient } from "../redis/queue.ts";
-import { createScript } from "../redis/script.ts";
+import type { Scripts } from "../redis/script.ts";
 import { entryIn } from "./rows.ts";
 
 const redriveLua = `
@@ -11,11 +11,8 @@ redis.call("HDEL", KEYS[2], "progress")`;
  * Returns a function that notes the time of a redrive in the data of a job, since BullMQ does not keep it, and that its event can wait again. In a
  * script, so that the body of an event that was erased meanwhile does not come back.
  */
-export function createNoteRedrive(
-  client: () => Promise<QueueClient>,
-  keyStart: string,
-): (job: BullmqJob) => Promise<void> {
-  const script = createScript(client, "esimWebhooksNoteRedrive", 2, redriveLua);
+export function createNoteRedrive(scripts: Scripts, keyStart: string): (job: BullmqJob) => Promise<void> {
+  const script = scripts.create("esimWebhooksNoteRedrive", 2, redriveLua);
   return async ({ id = "", data }) => {
     if (entryIn(data) === undefined) return; // another program's data
     const redriven = JSON.stringify({ ...(data as object), redrivenAt: Date.now() });
@@ -48,11 +45,8 @@ function dueAt({ timestamp, opts, processedOn = 0, data }: BullmqJob): number {
 const overdueLua = `return redis.call("ZCOUNT", KEYS[1], "-inf", ARGV[1])`;
 
 /** Returns a function that counts the delayed jobs that are due: they stay delayed until a worker takes one. */
-export function createCountOverdue(
-  client: () => Promise<QueueClient>,
-  keyStart: string,
-): () => Promise<number> {
-  const script = createScript(client, "esimWebhooksCountOverdue", 1, overdueLua);
+export function createCountOverdue(scripts: Scripts, keyStart: string): () => Promise<number> {
+  const script = scripts.create("esimWebhooksCountOverdue", 1, overdueLua);
   return async () => {
     const now = (Date.now() + 1) * scorePerMs - 1;
     return Number(await script([`${keyStart}:delayed`], [String(now)]));

@@ -1,7 +1,6 @@
 import type { Minute, MinuteCounts } from "@esim-webhooks/core";
 import { minutesKeptMs } from "@esim-webhooks/core/kit";
-import type { QueueClient } from "./queue.ts";
-import { createScript, luaNow } from "./script.ts";
+import { luaNow, type Scripts } from "./script.ts";
 
 /** The counts of each minute of the last day, in one hash: a field for each minute and count. */
 export interface Minutes {
@@ -24,9 +23,9 @@ for _, field in ipairs(redis.call("HKEYS", KEYS[1])) do
   if tonumber(string.match(field, "^%d+")) <= now - kept then redis.call("HDEL", KEYS[1], field) end
 end`;
 
-export function createMinutes(client: () => Promise<QueueClient>, keyStart: string): Minutes {
-  const add = createScript(client, "esimWebhooksAddMinute", 1, addLua);
-  const list = createScript(client, "esimWebhooksMinutes", 1, `return redis.call("HGETALL", KEYS[1])`);
+export function createMinutes(scripts: Scripts, keyStart: string): Minutes {
+  const add = scripts.create("esimWebhooksAddMinute", 1, addLua);
+  const list = scripts.create("esimWebhooksMinutes", 1, `return redis.call("HGETALL", KEYS[1])`);
   const key = `${keyStart}:esim-webhooks:minutes`;
   return {
     async add(counts) {

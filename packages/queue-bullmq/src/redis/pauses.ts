@@ -1,8 +1,8 @@
 import type { Pause } from "@esim-webhooks/core";
 import { monotonicClock, type NewPause } from "@esim-webhooks/core/kit";
 import { bullmqScripts } from "./bullmq-scripts.ts";
-import type { BullmqQueue, QueueClient } from "./queue.ts";
-import { createScript, luaNow } from "./script.ts";
+import type { BullmqQueue } from "./queue.ts";
+import { luaNow, type Scripts } from "./script.ts";
 
 /** The pause of a queue: BullMQ's own, and next to it who paused it, when and why. */
 export interface Pauses {
@@ -57,12 +57,8 @@ return note`;
 /** What the script relies on in BullMQ's. */
 const argumentsOf = ['ARGV[1] == "paused"', 'ARGV[2] ~= "0"', 'rcall("HDEL", KEYS[3], "paused")'];
 
-export function createPauses(
-  queue: BullmqQueue,
-  client: () => Promise<QueueClient>,
-  keyStart: string,
-): Pauses {
-  const script = createScript(client, "esimWebhooksPause", 7, () =>
+export function createPauses(queue: BullmqQueue, scripts: Scripts, keyStart: string): Pauses {
+  const script = scripts.create("esimWebhooksPause", 7, () =>
     lua(bullmqScripts(queue).get("pause", argumentsOf).lua),
   );
   const keys = ["paused", "wait", "meta", "prioritized", "events", "delayed", "marker"];

@@ -1,7 +1,6 @@
 import type { RunNote } from "@esim-webhooks/core";
 import { decodeRunNote, encodeRunNote, mostRunNotes } from "@esim-webhooks/core/kit";
-import type { QueueClient } from "./queue.ts";
-import { createScript, luaNow } from "./script.ts";
+import { luaNow, type Scripts } from "./script.ts";
 
 /** The notes of imports and passes, a list of Redis for each kind. */
 export interface RunNotes {
@@ -18,9 +17,9 @@ redis.call("LTRIM", KEYS[1], 0, ARGV[2] - 1)`;
 
 const listLua = `return { redis.call("LRANGE", KEYS[1], 0, -1), redis.call("LRANGE", KEYS[2], 0, -1) }`;
 
-export function createRunNotes(client: () => Promise<QueueClient>, keyStart: string): RunNotes {
-  const note = createScript(client, "esimWebhooksNoteRun", 1, noteLua);
-  const list = createScript(client, "esimWebhooksRuns", kinds.length, listLua);
+export function createRunNotes(scripts: Scripts, keyStart: string): RunNotes {
+  const note = scripts.create("esimWebhooksNoteRun", 1, noteLua);
+  const list = scripts.create("esimWebhooksRuns", kinds.length, listLua);
   const keyOf = (kind: RunNote["kind"]) => `${keyStart}:esim-webhooks:runs:${kind}`;
   return {
     async note(run) {

@@ -3,20 +3,28 @@ import type { QueueClient } from "./queue.ts";
 /** Runs a Lua script of ours on the client of the queue. */
 export type Script = (keys: readonly string[], args: readonly string[]) => Promise<unknown>;
 
-/** Returns a function that runs a script. It is defined at the first call, under a name that no other script has. */
-export function createScript(
-  client: () => Promise<QueueClient>,
-  name: string,
-  numberOfKeys: number,
-  lua: string | (() => string),
-): Script {
-  let definedOn: QueueClient | undefined;
-  return async (keys, args) => {
-    const redis = await client();
-    if (redis !== definedOn)
-      redis.defineCommand(name, { numberOfKeys, lua: typeof lua === "string" ? lua : lua() });
-    definedOn = redis;
-    return redis.runCommand(name, [...keys, ...args]);
+/** Our scripts, each under a name that no other script has. */
+export interface Scripts {
+  create(name: string, numberOfKeys: number, lua: string | (() => string)): Script;
+  /**
+   * Defines all of them on the client. Not each at its first call: a pipeline that ioredis has begun by then, with `enableAutoPipelining`,
+   * does not have it.
+   */
+  define(): Promise<void>;
+}
+
+export function createScripts(client: () => Promise<QueueClient>): Scripts {
+  const scripts: { readonly name: string; readonly numberOfKeys: number; lua(): string }[] = [];
+  return {
+    create(name, numberOfKeys, lua) {
+      scripts.push({ name, numberOfKeys, lua: typeof lua === "string" ? () => lua : lua });
+      return async (keys, args) => (await client()).runCommand(name, [...keys, ...args]);
+    },
+    async define() {
+      const redis = await client();
+      for (const { name, numberOfKeys, lua } of scripts)
+        redis.defineCommand(name, { numberOfKeys, lua: lua() });
+    },
   };
 }
 

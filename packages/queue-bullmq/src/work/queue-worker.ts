@@ -1,4 +1,4 @@
-import type { Catalog, EsimEvents, Handlers, Logger, Settlement, Worker } from "@esim-webhooks/core";
+import type { Catalog, EsimEvents, Handlers, Logger, Pause, Settlement, Worker } from "@esim-webhooks/core";
 import {
   durationMs,
   type MinuteCounter,
@@ -20,6 +20,7 @@ import { workerName } from "../admin/workers.ts";
 import { withoutArguments } from "../redis/errors.ts";
 import { type BullmqProcessor, bullmqProcessor, type EventJob, maxWaitMs } from "./bullmq-processor.ts";
 import type { JobResult } from "./ending.ts";
+import { pollPause } from "./pause-poll.ts";
 import { type StuckWatch, watchStuck } from "./stuck-worker.ts";
 
 export interface QueueWorkerOptions<Data = EsimEvents> extends TimeLimitOptions<Data> {
@@ -62,8 +63,8 @@ export interface QueuePlace {
   readonly timeoutMs: number;
   /** Counts what becomes of jobs, if the inbox is asked to. */
   readonly counter: MinuteCounter | undefined;
-  /** Ends a pause of the queue whose `until` has passed. */
-  endPause(): Promise<unknown>;
+  /** The pause of the queue. Ends it if its `until` has passed. */
+  currentPause(): Promise<Pause | null>;
 }
 
 /** How many crashes of workers a job survives; BullMQ's 1 would make an event dead after two deployments that went wrong. */
@@ -77,7 +78,7 @@ export function createQueueWorker<Data>(
 ): BullmqWorker {
   const settings = parseOptions("bullmqInbox.createWorker", shape, options);
   const { concurrency, maxWaitMs, shutdownMs, graceMs } = settings;
-  const { name, prefix, timeoutMs, counter, endPause } = place;
+  const { name, prefix, timeoutMs, counter, currentPause } = place;
   const logger = safeLogger(settings.logger);
   const catalog = settings.catalog as Catalog<Data>;
   const processor = bullmqProcessor<Data>(handlers, {
@@ -109,8 +110,7 @@ export function createQueueWorker<Data>(
         autorun: false,
       });
       const stuck = watchStuck(worker, processor, logger);
-      const pauses = setInterval(() => void endPause().catch(() => {}), pausePollMs);
-      pauses.unref();
+      const stopPolling = pollPause(currentPause, logger);
       if (counter !== undefined) countEnds(worker, counter);
       const log = throttledLog(logger.error, monotonicClock);
       worker.on("error", (err) => log({ err: withoutArguments(err) }, "BullMQ's worker had an error."));
@@ -119,7 +119,7 @@ export function createQueueWorker<Data>(
       const running = worker.run();
       if (!signal.aborted)
         await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
-      clearInterval(pauses);
+      stopPolling();
       stuck.stop();
       if (worker.isPaused()) void worker.resume(); // stuck: only a worker that is not paused waits for its handlers in pause()
       const stopReason = new DOMException("The worker is stopping.", "AbortError");
@@ -200,9 +200,6 @@ async function backToQueue(job: EventJob, token: string | undefined): Promise<ne
   await job.moveToDelayed(Date.now(), token);
   throw new DelayedError();
 }
-
-/** How often a worker looks whether a pause of the queue has ended, in ms. */
-const pausePollMs = 1000;
 
 const anyJob = { source: "", id: "", token: "" };
 const retried: Settlement = { ...anyJob, state: "ready", afterMs: 0, error: "" };

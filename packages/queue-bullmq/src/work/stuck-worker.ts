@@ -1,5 +1,5 @@
 import type { Logger } from "@esim-webhooks/core";
-import { safeLogger } from "@esim-webhooks/core/kit";
+import { safeLogger, silentLogger } from "@esim-webhooks/core/kit";
 import type { BullmqProcessor } from "./bullmq-processor.ts";
 
 /** The part of BullMQ's `Worker` that takes no jobs while it is stuck. */
@@ -57,6 +57,11 @@ export function watchStuck(
   };
 }
 
+export interface StuckWatchOptions {
+  /** Gets a line when the worker becomes stuck: pino, `console`, or anything of their shape. Default: silent. */
+  logger?: Logger;
+}
+
 /**
  * For a `Worker` of your own: it takes no jobs while as many abandoned handlers run as it has slots, and is paused for that long. Returns a
  * function that ends the watch; call it before you close the worker. Workers of `createWorker` do it by themselves.
@@ -64,8 +69,7 @@ export function watchStuck(
 export function pauseWhileStuck(
   worker: PausableWorker,
   processor: Pick<BullmqProcessor, "abandoned">,
-  options: { readonly logger?: Logger } = {},
+  { logger = silentLogger }: StuckWatchOptions = {},
 ): () => void {
-  const silent = { debug() {}, info() {}, warn() {}, error() {} };
-  return watchStuck(worker, processor, safeLogger(options.logger ?? silent)).stop;
+  return watchStuck(worker, processor, safeLogger(logger)).stop;
 }
