@@ -79,6 +79,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
     state: ["fileState"],
     masking: ["maskField", "maskPersonalData", "maskSecrets", "masked"],
     kit: [
+      "HandlerTimeout",
       "addressText",
       "ageOf",
       "answerText",
