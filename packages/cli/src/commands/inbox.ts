@@ -35,7 +35,7 @@ const stats: Command<CliContext> = command<StatsFlags, []>({
   parameters: { flags: statsFlags },
   docs: help(
     "Say what waits in the inbox",
-    "Shows how many events wait, are unhandled or dead, how long the oldest due event has waited, and\nwhat is paused. It takes the same time with any number of events: a count stops at 10,000. With --exact,\nit counts all events, by state and type.",
+    "Shows how many events wait, are unhandled or dead, how long the oldest due event has waited, and\nwhat is paused. It takes the same time with any number of events: each count stops at a limit.\nWith --exact, it counts all events, by state and type.",
     [
       "esim-webhooks inbox stats",
       "esim-webhooks inbox stats --exact",

@@ -1,5 +1,6 @@
 import type { InboxAdmin, InboxGauges, Pause, WorkerPresence } from "@esim-webhooks/core";
 import { pauseText, resumeCommand } from "../inbox/pause-text.ts";
+import { waitingEvents } from "../set-up/gauge-sum.ts";
 import { ago, count, counted, countedSoFar, countSoFar, instant, span } from "../terminal/quantities.ts";
 import { type Check, check, failed, passed, warned } from "./check.ts";
 
@@ -30,16 +31,17 @@ export async function checkWaiting(inbox: Pick<InboxAdmin, "gauges">, hasHandler
   return failed("waiting", `${found}. ${remedy}`);
 }
 
-function summary({ counts, oldestReadyMs }: InboxGauges): string {
-  const { ready, waiting, paused, leased, unhandled } = counts;
-  const all = ready + waiting + paused + leased;
+function summary(gauges: InboxGauges): string {
+  const { counts, capped, oldestReadyMs } = gauges;
+  const { paused, unhandled } = counts;
+  const { value, isMore } = waitingEvents(gauges);
   return [
-    all === 0 ? "no event waits" : countedSoFar(all, "event waits", "events wait"),
-    ...(paused > 0 ? [`${countSoFar(paused)} paused`] : []),
+    value === 0 ? "no event waits" : countedSoFar(value, "event waits", "events wait", isMore),
+    ...(paused > 0 ? [`${countSoFar(paused, capped.includes("paused"))} paused`] : []),
     ...(oldestReadyMs === null ? [] : [`the oldest has been due for ${span(oldestReadyMs)}`]),
     ...(unhandled > 0
       ? [
-          `${countSoFar(unhandled)} unhandled: once there are handlers, esim-webhooks inbox retry --status unhandled`,
+          `${countSoFar(unhandled, capped.includes("unhandled"))} unhandled: once there are handlers, esim-webhooks inbox retry --status unhandled`,
         ]
       : []),
   ].join("; ");
@@ -88,12 +90,16 @@ export function checkWorkers(
   );
 }
 
+/** How many workers there are, and how many of their slots are in use, of those that say so. */
 function workersText(workers: readonly WorkerPresence[]): string {
-  const slots = workers.reduce((sum, { concurrency }) => sum + (concurrency ?? 0), 0);
-  const known = workers.filter(({ running }) => running !== null);
-  const running = known.reduce((sum, worker) => sum + (worker.running ?? 0), 0);
   const alive = counted(workers.length, "worker is alive", "workers are alive");
-  return known.length === 0 ? alive : `${alive}; ${count(running)} of ${counted(slots, "slot")} in use`;
+  const known = workers.flatMap(({ running, concurrency }) =>
+    running === null || concurrency === null ? [] : [{ running, concurrency }],
+  );
+  if (known.length === 0) return alive;
+  const running = known.reduce((sum, worker) => sum + worker.running, 0);
+  const slots = known.reduce((sum, worker) => sum + worker.concurrency, 0);
+  return `${alive}; ${count(running)} of ${counted(slots, "slot")} in use`;
 }
 
 const remedy = "Check that the endpoint is active and that its URL reaches the receiver";
@@ -120,10 +126,11 @@ export async function checkSilence(
 
 /** Fails while the inbox has dead events: they are not tried again until an operator redrives or discards them. */
 async function checkDead(inbox: Pick<InboxAdmin, "gauges">): Promise<Check> {
-  const { dead } = (await inbox.gauges()).counts;
+  const { counts, capped } = await inbox.gauges();
+  const { dead } = counts;
   if (dead === 0) return passed("dead", "no event is dead");
   return failed(
     "dead",
-    `${countedSoFar(dead, "event is", "events are")} dead and not tried again. See why: esim-webhooks inbox errors. Fix the cause and redrive them, esim-webhooks inbox retry; or delete them, esim-webhooks inbox discard.`,
+    `${countedSoFar(dead, "event is", "events are", capped.includes("dead"))} dead and not tried again. See why: esim-webhooks inbox errors. Fix the cause and redrive them, esim-webhooks inbox retry; or delete them, esim-webhooks inbox discard.`,
   );
 }

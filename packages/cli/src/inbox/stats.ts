@@ -43,18 +43,16 @@ const gaugeTones: Readonly<Record<GaugeCount, Tone>> = {
 
 /** The counts in a table of one row, then what an operator should look at. */
 export function gaugesView(gauges: InboxGauges, layout: Layout = {}): string[] {
-  const { counts, oldestReadyMs, lastReceivedAt } = gauges;
+  const { counts, capped, oldestReadyMs, lastReceivedAt } = gauges;
   const names = Object.keys(gaugeTones) as GaugeCount[];
   const columns = names.map((name) => ({ title: name.toUpperCase(), align: "right" as const }));
-  const row = names.map((name) => cell(counts[name], gaugeTones[name]));
+  const row = names.map((name) =>
+    cell(counts[name], gaugeTones[name], (value) => countSoFar(value, capped.includes(name))),
+  );
   return [
     ...table(columns, [row], layout),
     "",
-    ...remarks(
-      { unhandled: counts.unhandled, dead: counts.dead, oldestReadyMs, lastReceivedAt },
-      layout.paint ?? unpainted,
-      countedSoFar,
-    ),
+    ...remarks({ counts, capped, oldestReadyMs, lastReceivedAt }, layout.paint ?? unpainted),
   ];
 }
 
@@ -81,8 +79,7 @@ export function statsView(stats: InboxStats, layout: Layout = {}): string[] {
     ...states.map((state) => ({ title: state.toUpperCase(), align: "right" as const })),
   ];
   const sums = [{ text: "all", tone: "strong" as const }, ...countCells(stats.states)];
-  const { unhandled, dead } = stats.states;
-  const found = remarks({ ...stats, unhandled, dead }, layout.paint ?? unpainted, counted);
+  const found = remarks({ ...stats, counts: stats.states, capped: [] }, layout.paint ?? unpainted);
   return [...table(columns, [...rows, sums], layout), "", ...found];
 }
 
@@ -112,20 +109,21 @@ function countCells(counts: Counts) {
 }
 
 /** Zero is a dot, so that other numbers stand out. */
-function cell(value: number, tone: Tone, text: (value: number) => string = countSoFar) {
+function cell(value: number, tone: Tone, text: (value: number) => string) {
   return value === 0 ? { text: "·", tone: "faint" as const } : { text: text(value), tone };
 }
 
 interface Remarkable extends Pick<InboxStats, "oldestReadyMs" | "lastReceivedAt"> {
-  readonly unhandled: number;
-  readonly dead: number;
+  readonly counts: Pick<InboxGauges["counts"], "unhandled" | "dead">;
+  readonly capped: readonly GaugeCount[];
   readonly conflicts?: number;
 }
 
-function remarks(found: Remarkable, paint: Paint, howMany: typeof counted): string[] {
-  const { unhandled, dead, oldestReadyMs, lastReceivedAt, conflicts = 0 } = found;
-  const deadLine = `${howMany(dead, "event is", "events are")} dead: esim-webhooks inbox errors`;
-  const unhandledLine = `${howMany(unhandled, "event has", "events have")} no handler. Once there is one: esim-webhooks inbox retry --status unhandled`;
+function remarks(found: Remarkable, paint: Paint): string[] {
+  const { counts, capped, oldestReadyMs, lastReceivedAt, conflicts = 0 } = found;
+  const { unhandled, dead } = counts;
+  const deadLine = `${countedSoFar(dead, "event is", "events are", capped.includes("dead"))} dead: esim-webhooks inbox errors`;
+  const unhandledLine = `${countedSoFar(unhandled, "event has", "events have", capped.includes("unhandled"))} no handler. Once there is one: esim-webhooks inbox retry --status unhandled`;
   const conflicting = `${counted(conflicts, "delivery", "deliveries")} had the id of a stored event, but another body`;
   return [
     oldestReadyMs === null ? "No event is due." : `The oldest due event has waited ${span(oldestReadyMs)}.`,

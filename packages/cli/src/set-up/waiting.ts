@@ -2,6 +2,7 @@ import type { InboxAdmin } from "@esim-webhooks/core";
 import { hasRole } from "@esim-webhooks/core/kit";
 import { countedSoFar, countSoFar } from "../terminal/quantities.ts";
 import { isThere } from "./default-place.ts";
+import { waitingEvents } from "./gauge-sum.ts";
 import { findInbox, type OpenInbox } from "./open-target.ts";
 import { isPostgresUrl, nameOf } from "./place.ts";
 import type { SetUp } from "./set-up.ts";
@@ -10,14 +11,14 @@ import type { SetUp } from "./set-up.ts";
 export async function waitingNote(inbox: object, where: string): Promise<string | undefined> {
   if (!hasRole(inbox, "admin")) return undefined;
   try {
-    const { counts } = await inbox.gauges();
-    const { ready, waiting, paused, leased } = counts;
-    const all = ready + waiting + paused + leased;
-    if (all === 0) return undefined;
-    const events = countedSoFar(all, "event waits", "events wait");
+    const gauges = await inbox.gauges();
+    const { value, isMore } = waitingEvents(gauges);
+    if (value === 0) return undefined;
+    const events = countedSoFar(value, "event waits", "events wait", isMore);
+    const { leased } = gauges.counts;
     return leased === 0
       ? `${events} in ${where}.`
-      : `${events} in ${where}, ${countSoFar(leased)} of them with a worker, or with one that has crashed.`;
+      : `${events} in ${where}, ${countSoFar(leased, gauges.capped.includes("leased"))} of them with a worker, or with one that has crashed.`;
   } catch {
     return undefined; // a note is no reason not to start
   }

@@ -9,17 +9,24 @@ export function counted(value: number, noun: string, nouns = `${noun}s`): string
   return `${count(value)} ${value === 1 ? noun : nouns}`;
 }
 
-/** How far previews and gauges count. */
+/** How far previews count. */
 export const mostCounted = 10_000;
 
-/** A number that was counted up to `mostCounted` and one more: `more than 10,000` */
-export function countSoFar(value: number): string {
-  return value > mostCounted ? `more than ${count(mostCounted)}` : count(value);
+/** A number that may be counted only so far: `more than 10,000`, in whole thousands, if there are more. */
+export function countSoFar(value: number, isMore: boolean = value > mostCounted): string {
+  if (!isMore) return count(value);
+  const known = value > 1000 ? Math.floor((value - 1) / 1000) * 1000 : value - 1;
+  return `more than ${count(known)}`;
 }
 
 /** The same with a noun: `more than 10,000 events` */
-export function countedSoFar(value: number, noun: string, nouns = `${noun}s`): string {
-  return `${countSoFar(value)} ${value === 1 ? noun : nouns}`;
+export function countedSoFar(
+  value: number,
+  noun: string,
+  nouns: string = `${noun}s`,
+  isMore: boolean = value > mostCounted,
+): string {
+  return `${countSoFar(value, isMore)} ${value === 1 && !isMore ? noun : nouns}`;
 }
 
 const byteUnits = ["KiB", "MiB", "GiB", "TiB"] as const;

@@ -85,18 +85,18 @@ describe("statsView", () => {
 });
 
 describe("gaugesView", () => {
-  const counts = { ready: 1200, waiting: 2, paused: 0, leased: 1, unhandled: 3, dead: 10_001 };
+  const counts = { ready: 1001, waiting: 2, paused: 0, leased: 1, unhandled: 3, dead: 10_001 };
 
   it("has a column per gauge, with what is more than was counted, and what an operator should look at", () => {
     const gauges = {
       counts,
-      capped: ["dead"],
+      capped: ["ready", "dead"],
       oldestReadyMs: 7_500_000,
       lastReceivedAt: new Date("2026-11-20T11:59:00Z"),
     } as const;
     expect(gaugesView(gauges)).toEqual([
-      "READY  WAITING  PAUSED  LEASED  UNHANDLED              DEAD",
-      "1,200        2       ·       1          3  more than 10,000",
+      "          READY  WAITING  PAUSED  LEASED  UNHANDLED              DEAD",
+      "more than 1,000        2       ·       1          3  more than 10,000",
       "",
       "The oldest due event has waited 2h 05m.",
       "The last delivery was received at 2026-11-20 11:59:00Z.",

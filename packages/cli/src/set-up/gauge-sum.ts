@@ -1,0 +1,17 @@
+import type { GaugeCount, InboxGauges } from "@esim-webhooks/core";
+
+/** Several gauges as one. `isMore`: there are more than `value`, since the count of one of them has stopped. */
+export interface GaugeSum {
+  readonly value: number;
+  readonly isMore: boolean;
+}
+
+const waits: readonly GaugeCount[] = ["ready", "waiting", "paused", "leased"];
+
+/** How many events wait, those that a worker has included. */
+export function waitingEvents({ counts, capped }: Pick<InboxGauges, "counts" | "capped">): GaugeSum {
+  return {
+    value: waits.reduce((sum, name) => sum + counts[name], 0),
+    isMore: waits.some((name) => capped.includes(name)),
+  };
+}
