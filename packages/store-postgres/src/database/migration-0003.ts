@@ -5,7 +5,7 @@ export const oldest = 1;
 
 /**
  * Each has one column. Lists sort the few events of one millisecond, and of one eSIM, by themselves. Further columns would make the
- * indexes ten times as large: each entry would differ from the one before it.
+ * indexes several times as large, since equal entries share their room.
  */
 export const indexes: readonly string[] = [
   "event_received on esim_webhooks.event (received_at)",
