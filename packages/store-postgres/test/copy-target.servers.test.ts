@@ -42,7 +42,15 @@ function record(id: string, changes: Partial<EventRecord> = {}): EventRecord {
     },
     ...{ receivedAtMs: Date.now() - hourMs, occurredAtMs: Date.now() - hourMs, endsAtMs: Date.now() - 1000 },
     ...{ attempts: 0, conflicts: 0, error: null, replay: null, runs: [] },
-    ...{ subject: null, key: null, trace: null, takenAtMs: null, settledAtMs: null, history: null },
+    ...{
+      subject: null,
+      key: null,
+      trace: null,
+      takenAtMs: null,
+      settledAtMs: null,
+      erasedAtMs: null,
+      history: null,
+    },
     ...changes,
   };
 }
@@ -145,7 +153,14 @@ describe("records of another inbox", () => {
         runs: ["run_1"],
         lane: "E1",
       },
-      ...{ subject: "E1", key: "key:1a2b3c4d", trace: "00-a-b-01", takenAtMs: 1000, settledAtMs: 2000 },
+      ...{
+        subject: "E1",
+        key: "key:1a2b3c4d",
+        trace: "00-a-b-01",
+        takenAtMs: 1000,
+        settledAtMs: 2000,
+        erasedAtMs: 3000,
+      },
       history: JSON.stringify([{ at: 3000, reason: "lease_ended" }]),
     });
     await target.copyEvents([given, record("msg_2", { state: "dead", endsAtMs: null })]);
@@ -157,6 +172,7 @@ describe("records of another inbox", () => {
       endsAtMs: ____,
       takenAtMs,
       settledAtMs,
+      erasedAtMs,
       ...rest
     } = given;
     expect(await inbox.get(key("msg_1"))).toEqual({
@@ -166,6 +182,7 @@ describe("records of another inbox", () => {
       stack: null,
       takenAt: new Date(takenAtMs ?? 0),
       settledAt: new Date(settledAtMs ?? 0),
+      erasedAt: new Date(erasedAtMs ?? 0),
       history: [
         { endedAt: new Date(3000), reason: "lease_ended", durationMs: null, error: null, worker: null },
       ],

@@ -1,10 +1,6 @@
-import { eraseSubject } from "@esim-webhooks/core";
-import { erasedSubject } from "@esim-webhooks/core/kit";
-import { latestOnly, postgresCopyTarget } from "@esim-webhooks/store-postgres";
 import { sql } from "kysely";
 import { expect, it } from "vitest";
 import { entry, key } from "../../../test/inbox-entry.ts";
-import { postgresUrl as url } from "../../../test/servers/shared.ts";
 import { tablesIn } from "../src/database/tables.ts";
 import { report } from "../src/sql/workers.ts";
 import { inboxesOfEachTest } from "./inboxes.ts";
@@ -112,127 +108,6 @@ it("removes trace and key of a done event with its body, and keeps them with kee
       subject: `esim ${id}`,
     });
   }
-});
-
-it("latestOnly still skips an older event of an eSIM that was erased, and what is kept does not name it", async () => {
-  const { open, shop } = given();
-  const inbox = open();
-  const handled: string[] = [];
-  const handle = latestOnly<ReturnType<typeof eventOf>, object>(({ id }) => void handled.push(id), {
-    schema: shop.schema,
-  });
-  const eventOf = (id: string, hour: number) => {
-    const timestamp = `2026-01-01T0${hour}:00:00Z`;
-    return { id, type: "esim.lifecycle.enabled", timestamp, data: { esimReference: "esim_1" } };
-  };
-  const run = (id: string, hour: number) =>
-    shop.db.transaction().execute((tx) => handle(eventOf(id, hour), { tx } as never));
-  const table = sql.id(shop.schema, "latest");
-  const rows = async () =>
-    (
-      await sql<{ subject: string; hour: number }>`
-      select subject, extract(hour from occurred_at at time zone 'UTC')::int as hour from ${table} order by subject`.execute(
-        shop.db,
-      )
-    ).rows;
-  await run("first", 2);
-  await eraseSubject(inbox, "esim_1");
-  expect(await rows()).toEqual([{ subject: erasedSubject("esim_1"), hour: 2 }]);
-  await run("older", 1);
-  await run("newer", 3);
-  expect(handled).toEqual(["first", "newer"]);
-  await eraseSubject(inbox, "esim_1");
-  expect(await rows()).toEqual([{ subject: erasedSubject("esim_1"), hour: 3 }]);
-});
-
-it("a copy does not bring back what was erased here", async () => {
-  const { open, shop } = given();
-  const inbox = open();
-  const target = postgresCopyTarget({ url, schema: shop.schema });
-  const record = {
-    ...{
-      ...key("msg_1"),
-      state: "ready",
-      type: "esim.enabled",
-      lane: null,
-      body: Buffer.from("{}"),
-      fingerprint: 1,
-    },
-    ...{
-      receivedAtMs: Date.now(),
-      occurredAtMs: null,
-      endsAtMs: Date.now(),
-      attempts: 0,
-      conflicts: 0,
-      error: null,
-    },
-    ...{
-      replay: null,
-      runs: [],
-      subject: "esim_1",
-      key: null,
-      trace: null,
-      takenAtMs: null,
-      settledAtMs: null,
-    },
-    ...{ erasedAtMs: null, history: null },
-  } as const;
-  const erased = {
-    ...record,
-    id: "msg_2",
-    state: "done",
-    body: null,
-    subject: null,
-    erasedAtMs: 1000,
-  } as const;
-  await target.copyEvents([record, erased]);
-  expect((await inbox.get(key("msg_2")))?.erasedAt).toEqual(new Date(1000));
-  await eraseSubject(inbox, "esim_1");
-  await target.copyEvents([{ ...record, conflicts: 3 }]);
-  await target.close();
-  expect(await inbox.get(key("msg_1"))).toMatchObject({
-    state: "done",
-    body: null,
-    subject: null,
-    error: "erased",
-  });
-});
-
-it("erases at most `limit` events in a call, those of other workers' leases included", async () => {
-  const inbox = given().open();
-  await inbox.put(Array.from({ length: 7 }, (_, n) => entry(`msg_${n}`, { esim: "esim_1" })));
-  const taken = await inbox.take({ ...take, limit: 3 });
-  let [ready, leased] = [0, 0];
-  for (let calls = 0; calls < 3; calls += 1) {
-    const erased = await inbox.erase("esim_1", 3);
-    expect(erased.ready + erased.leased).toBe(calls === 2 ? 1 : 3);
-    ready += erased.ready;
-    leased += erased.leased;
-  }
-  expect([ready, leased]).toEqual([4, 3]);
-  expect(await inbox.extend(taken, 1000)).toEqual([false, false, false]);
-});
-
-it("removes the bodies of dead and unhandled events after their time, at most `limit` in a purge", async () => {
-  const { open, shop, event } = given();
-  const inbox = open({ bodyRetentionMs: 1000 });
-  await inbox.put(Array.from({ length: 6 }, (_, n) => entry(`msg_${n}`)));
-  const taken = await inbox.take(take);
-  await inbox.settle(
-    taken.map((lease, n) =>
-      n % 2 === 0 ? { ...lease, state: "unhandled" } : { ...lease, state: "dead", error: "no" },
-    ),
-  );
-  await inbox.purge();
-  expect(await inbox.count({ state: "dead" })).toBe(3);
-  await sql`update ${event} set settled_at = settled_at - interval '2 s' where id <> 'msg_0'`.execute(
-    shop.db,
-  );
-  expect(await inbox.purge(3)).toBe(3);
-  expect(await inbox.purge()).toBe(2);
-  expect(await inbox.purge()).toBe(0);
-  expect((await inbox.get(key("msg_0")))?.body).not.toBeNull();
-  expect(await inbox.redrive({ state: "unhandled" })).toBe(1);
 });
 
 it("counts a committed transaction as done, and forgets minutes that are older than a day", async () => {

@@ -55,7 +55,10 @@ export interface InboxRow extends EventKey {
 export interface StoredEvent extends InboxRow {
   /** What the event is about: its `esimReference`. Null: it has none, or its body is not an envelope. */
   readonly subject: string | null;
-  /** The fingerprint of the key that verified it, such as `key:1a2b3c4d`. Null: an import stored it, or an earlier version. */
+  /**
+   * The fingerprint of the key that verified it, such as `key:1a2b3c4d`. Null: an import stored it, or an earlier version. On Postgres it
+   * is removed with the body once the event is done, and so is `trace`.
+   */
   readonly key: string | null;
   /** The `traceparent` of the request that stored it, if there is a trace source. */
   readonly trace: string | null;

@@ -150,7 +150,7 @@ function inline({ event }: Tables, after: ListCursor | undefined): Stretch {
   };
 }
 
-/** Whether ids were handled inline that the filter may match. */
+/** Whether ids were handled inline that the filter may match. None is found while the first ones of all are being handled. */
 async function hasInline(db: Kysely<unknown>, { event }: Tables, filter: InboxFilter): Promise<boolean> {
   const { state, types, since, until, subject } = filter;
   const isOfEvents = types ?? since ?? until ?? subject;
