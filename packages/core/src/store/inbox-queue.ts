@@ -63,7 +63,7 @@ export type Settlement = InboxLease &
       }
     /**
      * Its handler is not ready for it yet: due again in `afterMs`, without counting an attempt. `error` says why. With `isPutOff`, the
-     * worker has not asked its handler: the event is due again later, but `waitedMs` does not begin to count.
+     * worker has not asked its handler: `waitedMs` does not begin to count, and a suspect stays a suspect.
      */
     | {
         readonly state: "waiting";

@@ -95,7 +95,7 @@ export function createMemoryQueue(
     const { waitingSince } = taken;
     const row = {
       ...taken,
-      isSuspect: taken.isSuspect && settlement.state === "untouched",
+      isSuspect: taken.isSuspect && (settlement.state === "untouched" || "isPutOff" in settlement),
       waitingSince: null,
       ...("report" in settlement && {
         history: withAttempt(taken.history, encodeAttempt(settlement.report), now),
