@@ -13,9 +13,9 @@ export const straceArguments: readonly string[] = [
 ];
 
 /** The calls in a trace of strace, in the order in which they ended; of a sync also when it began. */
-export function* readTrace(trace: string): Generator<DiskEvent> {
+export function* readTrace(trace: Buffer): Generator<DiskEvent> {
   const begun = new Map<string, string>();
-  for (const line of trace.split("\n")) {
+  for (const line of linesOf(trace)) {
     const [, thread = "", text = ""] = /^(\d+) +(.*)$/.exec(line) ?? [];
     const resumed = /^<\.\.\. \w+ resumed>(.*)$/.exec(text);
     const unfinished = /^(.*?) *<unfinished \.\.\.>$/.exec(text);
@@ -23,6 +23,15 @@ export function* readTrace(trace: string): Generator<DiskEvent> {
     if (!resumed) yield* syncBegun(thread, call);
     if (unfinished) begun.set(thread, call);
     else yield* ended(thread, call);
+  }
+}
+
+/** A trace may be longer than a string can be. */
+function* linesOf(trace: Buffer): Generator<string> {
+  for (let begin = 0; begin < trace.length; ) {
+    const end = trace.indexOf("\n", begin);
+    yield trace.toString("utf8", begin, end === -1 ? trace.length : end);
+    begin = end === -1 ? trace.length : end + 1;
   }
 }
 

@@ -50,17 +50,17 @@ export async function traceOfScript(
   script: string,
   args: readonly string[],
   node = process.execPath,
-): Promise<string> {
+): Promise<Buffer> {
   const strace = program("strace", "strace", "").path;
   const log = join(folder, "trace");
   const file = join(import.meta.dirname, script);
   const command = [node, "--conditions=@esim-webhooks/source", file, ...args];
   await runCommand(strace, [...straceArguments, "-o", log, ...command]).ended;
-  return readFileSync(log, "utf8");
+  return readFileSync(log);
 }
 
 /** The system calls of a process that puts this number of events. */
-export function traceOf(folder: string, path: string, events: number): Promise<string> {
+export function traceOf(folder: string, path: string, events: number): Promise<Buffer> {
   return traceOfScript(folder, "fire-process.ts", [path, "p", "10", String(bodyBytes), String(events)]);
 }
 
