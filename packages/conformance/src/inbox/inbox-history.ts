@@ -308,6 +308,24 @@ export const inboxHistory: readonly InboxScenario[] = [
       }),
   ],
   [
+    "keeps since when an event was put off by its handlers, if its worker puts it off",
+    ["writer", "queue", "admin"],
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const events = newEvents();
+        await stored(inbox, events.entry("a"));
+        const putOff = { state: "waiting", afterMs: 30, error: "still runs", isPutOff: true } as const;
+        await inbox.settle([{ ...(await takenOne(events, inbox)), ...putOff }]);
+        const first = await events.takeInTime(inbox);
+        assert.deepEqual([first.attempt, first.waitedMs], [1, 0]);
+        await inbox.settle([{ ...first, state: "waiting", afterMs: 30, error: "retryLater" }]);
+        await inbox.settle([{ ...(await events.takeInTime(inbox)), ...putOff }]);
+        const last = await events.takeInTime(inbox);
+        assert.equal(last.attempt, 1);
+        assert.ok(last.waitedMs >= 50, `put off for ${last.waitedMs} ms`);
+      }),
+  ],
+  [
     "keeps the last fifty imports and the last fifty passes, the last one first, as they were noted",
     ["admin"],
     (open) =>

@@ -118,7 +118,7 @@ async function takeOver(
       subject = case when is_kept then taken.subject end, key = case when is_kept then taken.key end,
       trace = case when is_kept then taken.trace end, history = case when is_kept then taken.history end,
       taken_at = case when is_kept then taken.taken_at end, settled_at = null,
-      received_at = case when is_kept then taken.received_at end,
+      received_at = case when is_kept then taken.received_at end, error = case when is_kept then taken.error end,
       parked_due = null, erased_at = null
     from over where taken.source = over.source and taken.id = over.id
     returning taken.fence::text as token`.execute(db);

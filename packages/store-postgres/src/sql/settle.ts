@@ -36,7 +36,7 @@ export async function settle(
       ${textArray(sorted.map(({ source }) => source))}::text[],
       ${textArray(sorted.map(({ id }) => id))}::text[],
       ${textArray(sorted.map(({ token }) => token))}::bigint[],
-      ${areDone ? null : textArray(sorted.map(({ state }) => state))}::text[],
+      ${areDone ? null : textArray(sorted.map(stateText))}::text[],
       ${areDone ? null : numberArray(sorted.map((settlement) => ("afterMs" in settlement ? Math.min(settlement.afterMs, longestWaitMs) : 0)))}::float8[],
       ${areDone ? null : textArray(sorted.map((settlement) => ("error" in settlement ? storableError(settlement.error) : null)))}::text[],
       ${areDone ? null : textArray(sorted.map((settlement) => ("report" in settlement ? storableJson(encodeAttempt(settlement.report)) : null)))}::jsonb[],
@@ -71,4 +71,9 @@ function wereHeld(leases: readonly InboxLease[], lost: readonly { token: string 
 
 function storableError(error: string): string {
   return error.replaceAll("\0", "\uFFFD").slice(0, longestError);
+}
+
+/** What the function in the database takes. An event that is put off keeps since when its handlers have put it off, as an untouched one. */
+function stateText(settlement: Settlement): string {
+  return "isPutOff" in settlement && settlement.isPutOff ? "untouched" : settlement.state;
 }

@@ -1,6 +1,7 @@
 import type { InboxState } from "@esim-webhooks/core";
 import { type Connection, pragma } from "../database/connection.ts";
 import type { Transaction } from "../database/transaction.ts";
+import { ofSubject } from "./filter.ts";
 
 export interface EraseInput {
   readonly subject: string;
@@ -17,9 +18,10 @@ export interface EraseInput {
  */
 export function erase(tx: Transaction, input: EraseInput): Readonly<Record<InboxState, number>> {
   const erased: Record<InboxState, number> = { ready: 0, leased: 0, done: 0, unhandled: 0, dead: 0 };
+  const { sql, parameters } = ofSubject(input.subject);
   const found = tx.all<{ rowid: number; state: InboxState }>(
-    "select rowid, state from esim_webhooks_event where subject = ? order by received_at limit ?",
-    input.subject,
+    `select rowid, state from esim_webhooks_event where ${sql} order by received_at limit ?`,
+    ...parameters,
     input.limit,
   );
   for (const { state } of found) erased[state] += 1;

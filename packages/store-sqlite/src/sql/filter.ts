@@ -27,8 +27,24 @@ export function matching(filter: Filter): Condition {
     ...where("received_at <", until?.getTime()),
     ...(error === undefined ? [] : [inMessage(error)]),
     ...where(`${ends} <=`, endedBy?.getTime()),
-    ...where("subject =", subject),
+    ...(subject === undefined ? [] : [ofSubject(subject)]),
   ]);
+}
+
+/** The rows of a subject. Asks the index for each span of about an hour in which events were received. */
+export function ofSubject(subject: string): Condition {
+  const spanBefore = (condition: string) =>
+    `select max(received_at) >> 22 from esim_webhooks_event where received_at is not null ${condition}`;
+  return {
+    sql: `rowid in (
+      with recursive span (number) as (
+        ${spanBefore("")} union all select (${spanBefore("and received_at < number << 22")}) from span where number is not null
+      )
+      select about.rowid from span cross join esim_webhooks_event as about indexed by esim_webhooks_event_subject
+      where about.received_at >> 22 = span.number and about.subject = ? and about.subject is not null
+    )`,
+    parameters: [subject],
+  };
 }
 
 /** The rows that all conditions mean. */

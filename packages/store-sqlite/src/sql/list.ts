@@ -8,7 +8,7 @@ import type {
   StoredEvent,
 } from "@esim-webhooks/core";
 import type { Connection } from "../database/connection.ts";
-import { all, type Condition, dueAt, type Filter, matching, ofIds } from "./filter.ts";
+import { all, type Condition, dueAt, type Filter, matching, ofIds, ofSubject } from "./filter.ts";
 
 /** The place in the list after which a page begins. */
 export interface Place extends EventKey {
@@ -119,13 +119,11 @@ function partsOf(filter: InboxFilter): readonly Part[] {
 
 /** Rows with a time, by the index that has the fewest of them. */
 function received(filter: InboxFilter): Part {
-  const { state, subject, since, until, ...rest } = filter;
+  const { state, since, until, ...rest } = filter;
   const [index, condition, other]: readonly [string, Condition, Filter] =
-    subject !== undefined
-      ? ["subject", matching({ subject }), { ...rest, state }]
-      : state === "dead" || state === "unhandled"
-        ? [state, matching({ state }), rest]
-        : ["received", matching({}), { ...rest, state }];
+    state === "dead" || state === "unhandled"
+      ? [state, matching({ state }), rest]
+      : ["received", matching({}), { ...rest, state }];
   return {
     table: `esim_webhooks_event indexed by esim_webhooks_event_${index}`,
     rows: all([condition, { sql: "received_at is not null", parameters: [] }, matching({ since, until })]),
@@ -156,31 +154,36 @@ function mostOf(other: Filter): number | undefined {
 
 const fewRows = 2500;
 
-/** Whether the ids of a filter are those of few rows, which are sorted rather than searched. */
+/** What a filter says that an index of its own finds: ids or a subject. */
+function found(filter: InboxFilter): Condition | undefined {
+  return ofIds(filter) ?? (filter.subject === undefined ? undefined : ofSubject(filter.subject));
+}
+
+/** Whether the ids or the subject of a filter are those of few rows, which are sorted rather than searched. */
 function areFew(connection: Connection, filter: InboxFilter): boolean {
-  const ids = ofIds(filter);
-  if (ids === undefined) return false;
+  const few = found(filter);
+  if (few === undefined) return false;
   const more = connection.get(
-    `select 1 from esim_webhooks_event where ${ids.sql} limit 1 offset ${fewRows}`,
-    ...ids.parameters,
+    `select 1 from esim_webhooks_event where ${few.sql} limit 1 offset ${fewRows}`,
+    ...few.parameters,
   );
   return more === undefined;
 }
 
 function listFew(connection: Connection, { filter, limit, after }: ListInput): ListedRows {
-  const ids = ofIds(filter) ?? matching({});
+  const few = found(filter) ?? matching({});
   const { sql, parameters } = all([
-    { sql: `rowid in (select rowid from esim_webhooks_event where ${ids.sql})`, parameters: ids.parameters },
+    { sql: `rowid in (select rowid from esim_webhooks_event where ${few.sql})`, parameters: few.parameters },
     matching(filter),
     ...(after === undefined ? [] : [laterThan(after)]),
   ]);
-  const found = connection.all<EventRow>(
+  const matched = connection.all<EventRow>(
     `select ${eventColumns} from esim_webhooks_event where ${sql} ${newestFirst} limit ?`,
     ...parameters,
     limit + 1,
   );
-  const rows = found.slice(0, limit);
-  return page(rows, found.length > limit ? placeOf(rows.at(-1)) : undefined);
+  const rows = matched.slice(0, limit);
+  return page(rows, matched.length > limit ? placeOf(rows.at(-1)) : undefined);
 }
 
 function laterThan({ receivedAt, id, source }: Place): Condition {

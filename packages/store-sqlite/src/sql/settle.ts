@@ -82,7 +82,13 @@ function written({ nowMs }: Transaction, settlement: Settlement, rules: SettleRu
     case "ready":
       return { ...plain, ...putOff(nowMs, settlement), keepsWait: 1 };
     case "waiting":
-      return { ...plain, ...putOff(nowMs, settlement), refund: 1, keepsWait: 1, waitingSince: nowMs };
+      return {
+        ...plain,
+        ...putOff(nowMs, settlement),
+        refund: 1,
+        keepsWait: 1,
+        ...(settlement.isPutOff ? { staysSuspect: 1 } : { waitingSince: nowMs }),
+      };
     case "untouched":
       return { ...plain, state: "ready", endsAt: nowMs, refund: 1, staysSuspect: 1, keepsWait: 1 };
     case "dead":
