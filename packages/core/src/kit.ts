@@ -64,6 +64,7 @@ export { readCursor, writeCursor } from "./store/list-cursor.ts";
 export { workerGoneMs } from "./store/memory-workers.ts";
 export type { MinuteCounter } from "./store/minute-counts.ts";
 export { createMinuteCounter, minutesKeptMs } from "./store/minute-counts.ts";
+export { countsOf, noteRun } from "./store/note-run.ts";
 export type { NewPause } from "./store/pause.ts";
 export { readPauses, refuseTypes } from "./store/pause.ts";
 export type { PurgeClock, Purger, PurgeSteps } from "./store/purger.ts";

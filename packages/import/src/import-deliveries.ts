@@ -1,5 +1,5 @@
 import { type EsimEvents, WebhookError } from "@esim-webhooks/core";
-import { checkArguments } from "@esim-webhooks/core/kit";
+import { checkArguments, countsOf, noteRun } from "@esim-webhooks/core/kit";
 import { readDump } from "./dump/read-dump.ts";
 import type { RawRecord } from "./dump/record.ts";
 import { createJournal } from "./file-journal.ts";
@@ -81,6 +81,18 @@ export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
     bytesRead,
     onProgress: onProgress && (() => onProgress(progressOf(bytesRead(), total()))),
   });
+  const startedAt = new Date();
+  const note = (outcome: string) =>
+    dryRun
+      ? undefined
+      : noteRun(
+          target,
+          {
+            ...{ kind: "import", run: journal.run, source, startedAt, endedAt: new Date(), outcome },
+            ledger: countsOf(total()),
+          },
+          logger,
+        );
   let interrupted = false;
   try {
     await journal.open();
@@ -105,6 +117,7 @@ export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
     });
     if (!interrupted) {
       progress.fail(error);
+      await note("failed");
       throw error;
     }
   } finally {
@@ -112,7 +125,9 @@ export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
     await journal.close();
   }
   const damage = interrupted ? null : readable.damage();
-  progress.end(interrupted ? "interrupted" : damage === null ? "complete" : "damaged");
+  const outcome = interrupted ? "interrupted" : damage === null ? "complete" : "damaged";
+  progress.end(outcome);
+  await note(outcome);
   return {
     run: journal.run,
     dryRun,

@@ -22,6 +22,26 @@ const lines = (path: string) =>
     .map((line) => JSON.parse(line));
 
 describe("importDeliveries into an inbox", () => {
+  it("notes in the inbox that it has run, unless it is a dry run, and however it ended", async () => {
+    const inbox = memoryInbox();
+    const input = () => ndjson(delivery("msg_1"), delivery("msg_2"));
+    await importDeliveries(input(), inbox, { ...trusted, dryRun: true });
+    const { run, ledger } = await importDeliveries(input(), inbox, { ...trusted, source: "shop" });
+    await importDeliveries(input(), inbox, { ...trusted, source: "shop", signal: AbortSignal.abort() });
+    const times = { startedAt: expect.any(Date), endedAt: expect.any(Date) };
+    expect(await inbox.runs()).toEqual([
+      {
+        kind: "import",
+        run: expect.any(String),
+        source: "default",
+        outcome: "interrupted",
+        ledger: none,
+        ...times,
+      },
+      { kind: "import", run, source: "shop", outcome: "complete", ledger, ...times },
+    ]);
+  });
+
   it("stores each event with its id, its payload as body, and fields of its delivery", async () => {
     const inbox = watchedInbox();
     const clock = { now: () => Date.parse("2026-11-21T00:00:00Z") };

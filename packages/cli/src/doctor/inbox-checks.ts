@@ -33,10 +33,15 @@ export async function checkWaiting(inbox: Pick<InboxAdmin, "gauges">, hasHandler
 
 function summary(gauges: InboxGauges): string {
   const { counts, capped, oldestReadyMs } = gauges;
-  const { paused, unhandled } = counts;
+  const { waiting, paused, unhandled } = counts;
   const { value, isMore } = waitingEvents(gauges);
   return [
     value === 0 ? "no event waits" : countedSoFar(value, "event waits", "events wait", isMore),
+    ...(waiting > 0
+      ? [
+          `${countSoFar(waiting, capped.includes("waiting"))} of them for another attempt (esim-webhooks inbox errors)`,
+        ]
+      : []),
     ...(paused > 0 ? [`${countSoFar(paused, capped.includes("paused"))} paused`] : []),
     ...(oldestReadyMs === null ? [] : [`the oldest has been due for ${span(oldestReadyMs)}`]),
     ...(unhandled > 0

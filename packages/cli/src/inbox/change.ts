@@ -30,25 +30,13 @@ export async function retry(this: CliContext, flags: RetryFlags): Promise<void> 
   });
 }
 
-/** The command that shows the same events in any state; without a filter, the one that counts all. */
-function watching({
-  types,
-  id = [],
-  source,
-  error,
-  esim,
-  since,
-  until,
-  from,
-  config,
-  dataDir,
-}: RetryFlags): string {
+/** The command that shows the same events in any state, so not by their error; without a filter, the one that counts all. */
+function watching({ types, id = [], source, esim, since, until, from, config, dataDir }: RetryFlags): string {
   const filter = [
     ...id.map((each) => ` --id ${shellWord(each)}`),
     flagsOf({
       types: types?.join(","),
       source,
-      error,
       esim,
       since: since?.toISOString(),
       until: until?.toISOString(),

@@ -1,4 +1,4 @@
-import type { InboxAdmin, InboxFilter, InboxPage, InboxRow } from "@esim-webhooks/core";
+import type { InboxAdmin, InboxFilter, InboxPage, InboxRow, InboxState } from "@esim-webhooks/core";
 import { masked } from "@esim-webhooks/core/masking";
 import { maskText } from "../masking/mask-text.ts";
 import type { CliContext } from "../program/context.ts";
@@ -10,43 +10,54 @@ import { filterOf, listPages, searchProgress } from "./filter.ts";
 import type { ErrorsFlags } from "./flags.ts";
 import { withInbox } from "./with-inbox.ts";
 
-/** Reads all dead events that match, and shows their causes. */
+/** Reads all dead events that match, and those that wait for another attempt, and shows their causes. */
 export async function errors(this: CliContext, flags: ErrorsFlags): Promise<void> {
   const { json = false, limit } = flags;
   const { output, process } = this;
   await withInbox(this, flags, async (access) => {
     const { inbox } = access;
-    const filter = { ...(await filterOf(flags, access, output)), state: "dead" } as const;
+    const filter = await filterOf(flags, access, output);
     const groups = await groupByError(rowsOf(inbox, filter, searchProgress(output, json)));
     const shown = groups.slice(0, limit);
     if (json) {
       for (const group of shown) output.json(group);
       return;
     }
-    if (shown.length === 0) return output.note("No dead event matches.");
+    if (shown.length === 0) return output.note("No event that matches has failed.");
     for (const line of errorsView(shown, { now: Date.now(), ...layoutFor(process.stdout) }))
       output.data(line);
     if (shown.length < groups.length) output.note("There are more errors: --limit shows them.");
     if (inbox.capabilities.filters === undefined)
       output.note(
-        "To retry the events of one error: esim-webhooks inbox retry --error '<a part of its text without #>'",
+        "To retry the dead events of one error: esim-webhooks inbox retry --error '<a part of its text without #>'",
       );
   });
 }
 
+const mostReady = 20_000; // a backlog may be long, and most of it has not failed
+
+/** The dead events, then those of the newest ready ones that have failed. */
 async function* rowsOf(
   inbox: Pick<InboxAdmin, "list">,
   filter: InboxFilter,
   note: (page: InboxPage) => void,
 ): AsyncGenerator<readonly InboxRow[]> {
-  for await (const page of listPages(inbox, filter)) {
+  for await (const page of listPages(inbox, { ...filter, state: "dead" })) {
     note(page);
     yield page.rows;
   }
+  let searched = 0;
+  for await (const page of listPages(inbox, { ...filter, state: "ready" })) {
+    yield page.rows.filter(({ error }) => error !== null);
+    searched += page.rows.length;
+    if (searched >= mostReady) return;
+  }
 }
 
-/** Events that died of the same cause. */
+/** Events that failed of the same cause, and are in the same state. */
 export interface ErrorGroup {
+  /** `ready`: they are tried again. */
+  readonly state: InboxState;
   /** Their error, with `#` in place of ids, numbers and addresses. Contains no personal data that `list` would mask. */
   readonly error: string;
   readonly count: number;
@@ -60,6 +71,8 @@ export interface ErrorGroup {
 }
 
 interface OpenGroup {
+  readonly state: InboxState;
+  readonly error: string;
   readonly exampleId: string;
   count: number;
   oldest: Date | null;
@@ -71,22 +84,25 @@ interface OpenGroup {
 export async function groupByError(pages: AsyncIterable<readonly InboxRow[]>): Promise<ErrorGroup[]> {
   const groups = new Map<string, OpenGroup>();
   for await (const rows of pages) for (const row of rows) add(groups, row);
-  return [...groups]
-    .map(([error, { types, ...group }]) => ({ error, ...group, types: mostFrequentFirst(types) }))
+  return [...groups.values()]
+    .map(({ types, ...group }) => ({ ...group, types: mostFrequentFirst(types) }))
     .sort((a, b) => b.count - a.count);
 }
 
 function add(groups: Map<string, OpenGroup>, row: InboxRow): void {
-  const { id, receivedAt, type } = row;
+  const { id, receivedAt, type, state } = row;
   const error = causeIn(row.error ?? "(no error)");
-  const group = groups.get(error) ?? {
+  const name = `${state} ${error}`;
+  const group = groups.get(name) ?? {
+    state,
+    error,
     exampleId: id,
     count: 0,
     oldest: null,
     newest: null,
     types: new Map(),
   };
-  groups.set(error, group);
+  groups.set(name, group);
   group.count += 1;
   group.types.set(type, (group.types.get(type) ?? 0) + 1);
   if (receivedAt === null) return;
@@ -116,6 +132,7 @@ function causeIn(error: string): string {
 
 const columns: readonly Column[] = [
   { title: "EVENTS", align: "right" },
+  { title: "STATE" },
   { title: "OLDEST", align: "right" },
   { title: "NEWEST", align: "right" },
   { title: "EXAMPLE" },
@@ -131,6 +148,7 @@ export function errorsView(
   const when = (date: Date | null) => (date === null ? "" : ago(date, now));
   const cells = groups.map((group) => [
     count(group.count),
+    group.state,
     when(group.oldest),
     when(group.newest),
     printable(group.exampleId),

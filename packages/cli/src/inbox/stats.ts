@@ -114,20 +114,22 @@ function cell(value: number, tone: Tone, text: (value: number) => string) {
 }
 
 interface Remarkable extends Pick<InboxStats, "oldestReadyMs" | "lastReceivedAt"> {
-  readonly counts: Pick<InboxGauges["counts"], "unhandled" | "dead">;
+  readonly counts: Pick<InboxGauges["counts"], "unhandled" | "dead"> & { readonly waiting?: number };
   readonly capped: readonly GaugeCount[];
   readonly conflicts?: number;
 }
 
 function remarks(found: Remarkable, paint: Paint): string[] {
   const { counts, capped, oldestReadyMs, lastReceivedAt, conflicts = 0 } = found;
-  const { unhandled, dead } = counts;
+  const { waiting = 0, unhandled, dead } = counts;
+  const waitingLine = `${countedSoFar(waiting, "event waits", "events wait", capped.includes("waiting"))} for another attempt: esim-webhooks inbox errors`;
   const deadLine = `${countedSoFar(dead, "event is", "events are", capped.includes("dead"))} dead: esim-webhooks inbox errors`;
   const unhandledLine = `${countedSoFar(unhandled, "event has", "events have", capped.includes("unhandled"))} no handler. Once there is one: esim-webhooks inbox retry --status unhandled`;
   const conflicting = `${counted(conflicts, "delivery", "deliveries")} had the id of a stored event, but another body`;
   return [
     oldestReadyMs === null ? "No event is due." : `The oldest due event has waited ${span(oldestReadyMs)}.`,
     ...(lastReceivedAt === null ? [] : [`The last delivery was received at ${instant(lastReceivedAt)}.`]),
+    ...(waiting > 0 ? [paint("warn", waitingLine)] : []),
     ...(unhandled > 0 ? [paint("warn", unhandledLine)] : []),
     ...(dead > 0 ? [paint("bad", deadLine)] : []),
     ...(conflicts > 0 ? [paint("warn", conflicting)] : []),

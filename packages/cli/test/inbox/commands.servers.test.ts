@@ -201,7 +201,7 @@ describe("inbox errors", () => {
   it("takes the filters of list, and says that no dead event matches", async () => {
     expect(lines(await inbox("errors", "--since", "2h"))[1]).toMatch(/^ +1 .* evt_dead +esim\.enabled$/);
     const none = await inbox("errors", "--error", "another");
-    expect(none).toMatchObject({ code: 0, stdout: "", stderr: "No dead event matches.\n" });
+    expect(none).toMatchObject({ code: 0, stdout: "", stderr: "No event that matches has failed.\n" });
   });
 });
 

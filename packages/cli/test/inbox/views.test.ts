@@ -100,6 +100,7 @@ describe("gaugesView", () => {
       "",
       "The oldest due event has waited 2h 05m.",
       "The last delivery was received at 2026-11-20 11:59:00Z.",
+      "2 events wait for another attempt: esim-webhooks inbox errors",
       "3 events have no handler. Once there is one: esim-webhooks inbox retry --status unhandled",
       "more than 10,000 events are dead: esim-webhooks inbox errors",
     ]);
@@ -254,9 +255,9 @@ describe("groupByError", () => {
       yield* [rows.slice(0, 2), rows.slice(2)];
     };
     const groups = await groupByError(pages());
-    expect(errorsView(groups, { now, width: 60 })).toEqual([
-      "EVENTS  OLDEST  NEWEST  EXAMPLE  TYPES",
-      "     3  2d ago  2h ago  evt_0    esim.faulted, (invalid)",
+    expect(errorsView(groups, { now, width: 70 })).toEqual([
+      "EVENTS  STATE  OLDEST  NEWEST  EXAMPLE  TYPES",
+      "     3  dead   2d ago  2h ago  evt_0    esim.faulted, (invalid)",
       "  no SIM #",
     ]);
   });

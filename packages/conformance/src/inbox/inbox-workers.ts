@@ -106,7 +106,8 @@ export const inboxWorkers: readonly InboxScenario[] = [
         ).finally(unwatch);
 
         const causes: Readonly<Record<string, string>> = {
-          attempts: "Its worker ended, or the inbox did not answer, 1 times.",
+          attempts:
+            "It was tried as often as this worker allows (maxAttempts: 1). Its history says how each attempt ended.",
           failed: "Error: out of stock",
           invalid: "invalid: data.step: expected a string",
           retry_later: "The handler asked for retries for longer than maxWaitMs, 0 ms.",

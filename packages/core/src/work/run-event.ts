@@ -93,7 +93,10 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
       return { settlement: { ...key, state: "ready", afterMs: backoff(attempt), error: text }, reason };
     };
     if (attempt > maxAttempts)
-      return dead("attempts", `Its worker ended, or the inbox did not answer, ${maxAttempts} times.`);
+      return dead(
+        "attempts",
+        `It was tried as often as this worker allows (maxAttempts: ${maxAttempts}). Its history says how each attempt ended.`,
+      );
 
     if (limits.isAbandoned(taken)) {
       const error = "The handler of an earlier attempt ran too long, and still runs in this worker.";

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { ApiClient } from "@esim-webhooks/client";
+import { countsOf, noteRun } from "@esim-webhooks/core/kit";
 import { type RawRecord, type RecordVerdict, type ReplayTarget, replayRecords } from "@esim-webhooks/import";
 import { newest, readDeliveries } from "../base/deliveries.ts";
 import { createAlarms } from "./alarms.ts";
@@ -139,6 +140,19 @@ async function runPass(
     });
   }
 
+  const startedAt = new Date();
+  const note = (outcome: string) =>
+    dryRun
+      ? undefined
+      : noteRun(
+          target,
+          {
+            ...{ kind: "reconcile", run, source, startedAt, endedAt: new Date(), outcome },
+            ledger: countsOf(tally.ledger()),
+          },
+          logger,
+        );
+
   try {
     const isComplete = await recover().finally(alarms.flush);
     const lost = isComplete ? await forgottenPeriod() : null;
@@ -167,10 +181,12 @@ async function runPass(
       "Reconciled with the deliveries listing.",
     );
     notice.ended(report);
+    await note(interrupted ? "interrupted" : "complete");
     return report;
   } catch (error) {
     await claim.end({}).catch(() => {}); // the first error is the one to report
     notice.failed(error);
+    await note("failed");
     throw error;
   }
 }

@@ -37,6 +37,20 @@ describe("reconcile", () => {
       run: report.run,
       delivery: { status: "exhausted", attemptNumber: 10 },
     });
+    expect(await world.inbox.runs()).toEqual([
+      {
+        ...{
+          kind: "reconcile",
+          run: report.run,
+          source: "default",
+          outcome: "complete",
+          ledger: report.ledger,
+        },
+        ...{ startedAt: expect.any(Date), endedAt: expect.any(Date) },
+      },
+    ]);
+    await world.reconcile({ dryRun: true });
+    expect(await world.inbox.runs()).toHaveLength(1);
   });
 
   it("recovers what was acknowledged and lost, and raises the alarm", async () => {
