@@ -1,5 +1,5 @@
 /** As for the first migration. */
-export const id = "aee76486a06762cc";
+export const id = "8bc1501dbfa6f915";
 
 export const oldest = 1;
 
@@ -246,7 +246,9 @@ declare
   reach constant integer := 1000 + 4 * most;
   looked_at integer;
   places tid[];
+  dues timestamptz[];
   in_lanes tid[];
+  dues_in_lanes timestamptz[];
   paused text[];
 begin
   if exists (select from esim_webhooks.pause) then
@@ -257,7 +259,7 @@ begin
     except_types := except_types || paused;
   end if;
   with due as materialized (
-    select ctid as place from esim_webhooks.event
+    select ctid as place, ends_at from esim_webhooks.event
     where state = 'ready' and body is not null and lane is null and ends_at <= moment and not suspect
       and (only_types is null or type = any (only_types))
       and (except_types is null or type is null or type <> all (except_types))
@@ -265,14 +267,14 @@ begin
     limit most
     for update skip locked
   )
-  select array_agg(place) into places from due;
+  select array_agg(place), array_agg(ends_at) into places, dues from due;
   with near as materialized (
-    select ctid as place, source, id, lane, type, occurred_at, suspect from esim_webhooks.event
+    select ctid as place, source, id, lane, type, occurred_at, ends_at, suspect from esim_webhooks.event
     where state = 'ready' and body is not null and lane is not null and ends_at <= moment
     order by ends_at
     limit reach
   ), due as materialized (
-    select place, lane from near
+    select place, lane, ends_at from near
     where not suspect
       and (only_types is null or type = any (only_types))
       and (except_types is null or type is null or type <> all (except_types))
@@ -292,11 +294,12 @@ begin
         offset 0
       ))
   ), own as materialized (
-    select place from due
+    select place, ends_at from due
     where pg_try_advisory_xact_lock(hashtextextended('esim_webhooks lane ' || lane, 0))
     limit most
   )
-  select array_agg(place), case when count(*) < most then (select count(*) from near) end into in_lanes, looked_at from own;
+  select array_agg(place), array_agg(ends_at), case when count(*) < most then (select count(*) from near) end
+  into in_lanes, dues_in_lanes, looked_at from own;
   if looked_at = reach then
     with recursive head as (
       (
@@ -313,7 +316,7 @@ begin
         limit 1
       ) as following
     ), due as materialized (
-      select place, lane from head
+      select place, lane, ends_at from head
       where ends_at <= moment and not suspect
         and (only_types is null or type = any (only_types))
         and (except_types is null or type is null or type <> all (except_types))
@@ -329,24 +332,25 @@ begin
         ))
       order by ends_at
     ), own as materialized (
-      select place from due
+      select place, ends_at from due
       where pg_try_advisory_xact_lock(hashtextextended('esim_webhooks lane ' || lane, 0))
       limit most
     )
-    select array_agg(place) into in_lanes from own;
+    select array_agg(place), array_agg(ends_at) into in_lanes, dues_in_lanes from own;
   end if;
   places := places || in_lanes;
+  dues := dues || dues_in_lanes;
   if cardinality(places) > most then
     with oldest as materialized (
-      select ctid as place from esim_webhooks.event where ctid = any (places) order by ends_at limit most
+      select place, due from unnest(places, dues) as found (place, due) order by due limit most
     )
-    select array_agg(place) into places from oldest;
+    select array_agg(place), array_agg(due) into places, dues from oldest;
   end if;
   return query
     update esim_webhooks.event as taken
     set state = 'leased', fence = nextval('esim_webhooks.fence'), attempts = taken.attempts + 1, ends_at = moment + lease,
       taken_at = coalesce(taken.taken_at, moment)
-    from (select event.ctid as place, event.ends_at as due from esim_webhooks.event as event where event.ctid = any (places)) as chosen
+    from unnest(places, dues) as chosen (place, due)
     where taken.ctid = chosen.place
       and taken.state = 'ready' and taken.ends_at <= moment and not taken.suspect -- it may have been erased, and lost its lane
       and (taken.lane is null or not exists (
