@@ -1,5 +1,5 @@
 import { eraseSubject } from "@esim-webhooks/core";
-import { erasedSubject } from "@esim-webhooks/core/kit";
+import { type EventRecord, erasedSubject } from "@esim-webhooks/core/kit";
 import { latestOnly, postgresCopyTarget } from "@esim-webhooks/store-postgres";
 import { sql } from "kysely";
 import { expect, it } from "vitest";
@@ -22,7 +22,7 @@ it("latestOnly still skips an older event of an eSIM that was erased, and what i
     return { id, type: "esim.lifecycle.enabled", timestamp, data: { esimReference: "esim_1" } };
   };
   const run = (id: string, hour: number) =>
-    shop.db.transaction().execute((tx) => handle(eventOf(id, hour), { tx } as never));
+    shop.db.transaction().execute(async (tx) => handle(eventOf(id, hour), { tx } as never));
   const table = sql.id(shop.schema, "latest");
   const rows = async () =>
     (
@@ -45,7 +45,7 @@ it("a copy does not bring back what was erased here", async () => {
   const { open, shop } = given();
   const inbox = open();
   const target = postgresCopyTarget({ url, schema: shop.schema });
-  const record = {
+  const record: EventRecord = {
     ...{
       ...key("msg_1"),
       state: "ready",
@@ -72,15 +72,15 @@ it("a copy does not bring back what was erased here", async () => {
       settledAtMs: null,
     },
     ...{ erasedAtMs: null, history: null },
-  } as const;
-  const erased = {
+  };
+  const erased: EventRecord = {
     ...record,
     id: "msg_2",
     state: "done",
     body: null,
     subject: null,
     erasedAtMs: 1000,
-  } as const;
+  };
   await target.copyEvents([record, erased]);
   expect((await inbox.get(key("msg_2")))?.erasedAt).toEqual(new Date(1000));
   await eraseSubject(inbox, "esim_1");

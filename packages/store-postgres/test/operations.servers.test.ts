@@ -55,7 +55,7 @@ it("reports of all workers after a pause of more than 30 seconds do not deadlock
   for (let round = 0; round < 20; round += 1) {
     await sql`update ${tables.worker} set seen_at = clock_timestamp() - interval '1 minute'`.execute(db);
     await Promise.all(
-      ids.map((id) => db.transaction().execute((tx) => report(tx, tables, { id, ...worker }))),
+      ids.map((id) => db.transaction().execute((tx) => report(tx as never, tables, { id, ...worker }))),
     );
   }
 });
