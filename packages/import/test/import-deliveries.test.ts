@@ -33,7 +33,7 @@ describe("importDeliveries into an inbox", () => {
       {
         kind: "import",
         run: expect.any(String),
-        source: "default",
+        source: "shop",
         outcome: "interrupted",
         ledger: none,
         ...times,
