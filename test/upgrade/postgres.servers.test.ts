@@ -29,7 +29,7 @@ it("Postgres is migrated while both versions receive and work: killed twice, it 
   await second.ended;
   await place.query("select pg_terminate_backend(pid, 60000) from pg_stat_progress_create_index");
   const invalid = () => place.query("select indexrelid::regclass::text from pg_index where not indisvalid");
-  expect(await invalid()).toEqual([{ indexrelid: "esim_webhooks.event_received" }]);
+  expect(await invalid()).toEqual([{ indexrelid: "esim_webhooks.event_ready" }]);
   await untilBothHandle(place, ["previous"]);
 
   const third = start(place, "present", "migrator");

@@ -227,14 +227,17 @@ function plainSettlement(settlement: Settlement): Settling {
   const attempt = "report" in settlement && { attempt: encodeAttempt(settlement.report) };
   switch (settlement.state) {
     case "ready":
-    case "waiting":
+    case "waiting": {
+      const { state, afterMs, error } = settlement;
       return {
         ...lease,
-        state: settlement.state,
-        afterMs: settlement.afterMs,
-        error: settlement.error,
+        state,
+        afterMs,
+        error,
         ...attempt,
+        ...("isPutOff" in settlement && { isPutOff: true }),
       };
+    }
     case "dead":
       return { ...lease, state: "dead", error: settlement.error, ...attempt };
     default:

@@ -418,7 +418,7 @@ describe("doctor", () => {
       name: "waiting",
       ok: false,
       message:
-        "7 events wait; 4 paused; the oldest has been due for 1h 00m; " +
+        "7 events wait; 1 of them for another attempt (esim-webhooks inbox errors); 4 paused; the oldest has been due for 1h 00m; " +
         "3 unhandled: once there are handlers, esim-webhooks inbox retry --status unhandled. " +
         "Add handlers to a config file, and run esim-webhooks work.",
     });

@@ -262,11 +262,11 @@ describe("docs/runbook.md: a handler failed for hours", () => {
     const ids = await backend.emit(2);
     await workUntil(backend, async () => (await backend.stored("dead")).length === ids.length);
     const [errors] = await follow(section, 2, backend);
-    expect(errors?.stdout).toMatch(/^ +2 .* esim\.installed\n {2}Error: the handler is broken$/m);
+    expect(errors?.stdout).toMatch(/^ +2 +dead .* esim\.installed\n {2}Error: the handler is broken$/m);
     backend.failing(false);
     const [some] = await follow(section, 3, backend);
     expect(some).toMatchObject({ code: 0, stdout: "Made ready again: 2 dead events.\n" });
-    expect(some?.stderr).toMatch(/inbox list --types esim\.installed --error 'the handler is broken'$/m);
+    expect(some?.stderr).toMatch(/inbox list --types esim\.installed$/m);
     await workUntil(backend, () => backend.handled().length === ids.length);
     expect(backend.handled().sort()).toEqual([...ids].sort());
 
@@ -354,7 +354,7 @@ describe("docs/runbook.md: stop one type for two hours", () => {
     const [paused, listed] = await follow(section, 1, backend);
     expect(paused).toMatchObject({ code: 0 });
     expect(paused?.stdout).toMatch(
-      /^Paused: esim\.installed since .*, until .* \(in 2h 00m\), by \S+@\S+: CRM is down\n$/,
+      /^Paused: esim\.installed since .*, until .* \(in (?:2h 00m|1h 59m)\), by \S+@\S+: CRM is down\n$/,
     );
     expect(listed?.stdout).toMatch(/^esim\.installed .*CRM is down$/m);
     const ids = await backend.emit(2);

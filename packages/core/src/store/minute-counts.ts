@@ -43,10 +43,10 @@ export function createMinuteCounter(add: (counts: MinuteCounts) => Promise<void>
   let counts: { -readonly [Name in keyof MinuteCounts]: number } = { ...zero };
   let dueAt = Number.NEGATIVE_INFINITY;
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let writing = Promise.resolve();
+  let isClosed = false;
 
   async function write(): Promise<void> {
-    clearTimeout(timer);
-    timer = undefined;
     const written = counts;
     if (Object.values(written).every((count) => count === 0)) return;
     counts = { ...zero };
@@ -59,9 +59,17 @@ export function createMinuteCounter(add: (counts: MinuteCounts) => Promise<void>
     }
   }
 
+  /** One write after the other. */
+  function writeNext(): Promise<void> {
+    clearTimeout(timer);
+    timer = undefined;
+    writing = writing.then(write);
+    return writing;
+  }
+
   function plan(): void {
-    if (timer !== undefined) return;
-    timer = setTimeout(() => void write(), Math.max(0, dueAt - monotonicClock.now()));
+    if (timer !== undefined || isClosed) return;
+    timer = setTimeout(() => void writeNext(), Math.max(0, dueAt - monotonicClock.now()));
     unref(timer);
   }
 
@@ -79,6 +87,9 @@ export function createMinuteCounter(add: (counts: MinuteCounts) => Promise<void>
       }
       plan();
     },
-    close: write,
+    close() {
+      isClosed = true;
+      return writeNext();
+    },
   };
 }
