@@ -49,7 +49,7 @@ const pause: Command<CliContext> = command<PauseFlags, []>({
   parameters: { flags: pauseFlags },
   docs: help(
     "Stop processing some events, or all",
-    "Stops all workers from taking events of these types, or of any, from their next poll on. Receivers\nstore events as before, and no attempt is spent. Pausing a type again replaces its pause.",
+    "Stops workers from taking these types (default: all). It applies from their next poll. Receivers\nstore events as before, and no attempt is counted. Pausing a type again replaces its pause.",
     [
       "esim-webhooks inbox pause --types esim.balance.updated --for 2h --reason 'CRM is down'",
       "esim-webhooks inbox pause --reason 'database maintenance' --until 2026-11-20T14:00:00Z",
@@ -169,7 +169,7 @@ const discard: Command<CliContext> = command<DeadFlags, []>({
   parameters: { flags: deadFlags },
   docs: help(
     "Delete dead events",
-    "Deletes dead events for good: a later redelivery counts as a new event.\nAsks first on a terminal; elsewhere it needs --yes.",
+    "Permanently deletes dead events: a later redelivery counts as a new event.\nAsks first on a terminal; elsewhere it needs --yes.",
     ["esim-webhooks inbox discard --until 30d --dry-run", "esim-webhooks inbox discard --id msg_JX6U"],
   ),
 });

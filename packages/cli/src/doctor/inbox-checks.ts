@@ -26,7 +26,7 @@ export async function checkWaiting(inbox: Pick<InboxAdmin, "gauges">, hasHandler
   const found = summary(gauges);
   if ((gauges.oldestReadyMs ?? 0) <= longestWaitMs) return passed("waiting", found);
   const remedy = hasHandlers
-    ? "Run esim-webhooks work, or serve, which processes them too unless the config has a store."
+    ? "Check the line `workers`. If none runs: esim-webhooks work."
     : "Add handlers to a config file, and run esim-webhooks work.";
   return failed("waiting", `${found}. ${remedy}`);
 }
@@ -91,7 +91,7 @@ export function checkWorkers(
   if (takes) return passed("workers", found);
   return warned(
     "workers",
-    `${found}; none has taken an event for a minute, and events are due. Their handlers hang, or are too slow: esim-webhooks inbox workers shows each, and esim-webhooks inbox list --status leased its events. Restart them, and give their handlers a time limit (timeoutMs).`,
+    `${found}; no worker has polled the inbox for a minute, and events are due: handlers hang or are too slow. List them: esim-webhooks inbox workers; esim-webhooks inbox list --status leased. Then restart the workers with a time limit (timeoutMs).`,
   );
 }
 
@@ -125,7 +125,7 @@ export async function checkSilence(
     return passed("silence", `the last delivery was received ${ago(lastReceivedAt, now)}`);
   return warned(
     "silence",
-    `The last delivery was received at ${instant(lastReceivedAt)}, more than ${span(silenceMs)} ago. ${remedy}; if so few events are usual, raise --silence.`,
+    `The last delivery was received at ${instant(lastReceivedAt)}, more than ${span(silenceMs)} ago. ${remedy}. If such gaps are normal, raise --silence.`,
   );
 }
 

@@ -53,7 +53,7 @@ export async function discard(this: CliContext, flags: DeadFlags): Promise<void>
     await perform(this, flags, {
       name: "discard",
       noun: "dead event",
-      verb: "delete for good",
+      verb: "permanently delete",
       report: (events) => `Deleted: ${events}.`,
       count: (most) => inbox.count({ ...filter, state: "dead" }, most),
       act: (limit) => inbox.purgeDead(filter, limit),
@@ -128,7 +128,7 @@ export async function perform(context: CliContext, flags: ActionFlags, action: A
     json ? output.json({ action: action.name, dryRun, events: amount, ...more }) : output.data(text);
 
   const planned = isMore ? countedSoFar(found, action.noun, action.nouns) : named(events);
-  const plan = `${action.verb} ${planned}${isMore ? `, at most ${count(limit)} (--limit)` : limitNote(events, limit)}`;
+  const plan = `${action.verb} ${planned}${isMore ? `, at most ${count(limit)} (--limit)` : limitNote(found, limit)}`;
   if (events === 0) return report(0, `Nothing to do: ${named(0)}.`);
   if (dryRun) return report(events, `Would ${plan}.`, isMore ? { isMore } : {});
   if (!yes && !(await isConfirmed(context, plan))) return output.note("Nothing was changed.");
@@ -137,9 +137,9 @@ export async function perform(context: CliContext, flags: ActionFlags, action: A
   if (action.next !== undefined && done > 0 && !json) output.note(action.next);
 }
 
-/** Asks whether to do what the plan says. */
-export async function isConfirmed({ process }: CliContext, plan: string): Promise<boolean> {
-  const question = `${sentenceStart(plan)}?`;
+/** Asks whether to do what the plan says. `remark` is a sentence after the question. */
+export async function isConfirmed({ process }: CliContext, plan: string, remark = ""): Promise<boolean> {
+  const question = `${sentenceStart(plan)}?${remark}`;
   const answer = await confirm(question, { input: process.stdin, output: process.stderr });
   if (answer === "interrupted") process.exitCode = exitCodes.interrupted;
   return answer === "yes";
@@ -156,6 +156,6 @@ async function actInSteps({ act }: Action, limit: number): Promise<number> {
   return done;
 }
 
-function limitNote(events: number, limit: number): string {
-  return events < limit ? "" : `, the limit (--limit ${limit})`;
+function limitNote(found: number, limit: number): string {
+  return found > limit ? ` (limited by --limit ${limit})` : "";
 }

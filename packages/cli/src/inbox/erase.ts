@@ -17,10 +17,12 @@ export async function erase(this: CliContext, flags: EraseFlags): Promise<void> 
   checkConfirmable(this, "erase", flags);
   await withInbox(this, flags, async ({ inbox }) => {
     const found = await countStates(inbox, esim);
-    const plan = planOf(found);
     if (dryRun && json) return output.json({ action: "erase", dryRun, events: found });
-    if (dryRun) return output.data(`Would ${plan}.`);
-    if (!yes && !(await isConfirmed(this, plan))) return output.note("Nothing was changed.");
+    const { plan, remark } = planOf(found);
+    if (dryRun) return output.data(`Would ${plan}.${remark}`);
+    const needsAnswer = !yes && (found === null || totalOf(found) > 0);
+    if (needsAnswer && !(await isConfirmed(this, plan, remark))) return output.note("Nothing was changed.");
+    // with no event, too: how far `latestOnly` has come may still have the reference
     const erased = await eraseSubject(inbox, esim);
     if (json) return output.json({ action: "erase", dryRun, ...erased });
     for (const line of eraseView(erased)) output.data(line);
@@ -37,18 +39,28 @@ async function countStates(inbox: InboxAccess["inbox"], subject: string): Promis
   return Object.fromEntries(await Promise.all(counts)) as Counts;
 }
 
-/** As in `Would erase …` and `Erase …?` */
-function planOf(counts: Counts | null): string {
+/** The plan as in `Would erase …` and `Erase …?`, and a sentence to add to it. */
+function planOf(counts: Counts | null): { readonly plan: string; readonly remark: string } {
   if (counts === null)
-    return "erase the personal data of all events of this eSIM, which this inbox counts only as it erases them";
-  return `erase the personal data of ${eventsIn(counts)} of this eSIM${counts.leased > 0 ? "; what their handlers return is discarded" : ""}`;
+    return {
+      plan: "erase the personal data of all events of this eSIM",
+      remark: " This inbox counts them only while it erases them.",
+    };
+  return {
+    plan: `erase the personal data of ${eventsIn(counts, countSoFar, " of this eSIM")}`,
+    remark: counts.leased > 0 ? " The result of a running handler will be discarded." : "",
+  };
 }
 
-/** `3 events (1 ready, 2 done)` */
-function eventsIn(counts: Counts, text: (value: number) => string = countSoFar): string {
-  const total = states.reduce((sum, state) => sum + counts[state], 0);
+function totalOf(counts: Counts): number {
+  return states.reduce((sum, state) => sum + counts[state], 0);
+}
+
+/** `3 events (1 ready, 2 done)`; `which` follows the noun: `3 events of this eSIM (1 ready, 2 done)` */
+function eventsIn(counts: Counts, text: (value: number) => string, which = ""): string {
+  const total = totalOf(counts);
   const parts = states.filter((state) => counts[state] > 0).map((state) => `${text(counts[state])} ${state}`);
-  return `${text(total)} ${total === 1 ? "event" : "events"}${parts.length > 0 ? ` (${parts.join(", ")})` : ""}`;
+  return `${text(total)} ${total === 1 ? "event" : "events"}${which}${parts.length > 0 ? ` (${parts.join(", ")})` : ""}`;
 }
 
 /** What was erased, and where personal data may be that was not reached. */

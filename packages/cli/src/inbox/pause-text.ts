@@ -15,6 +15,12 @@ export function pauseText({ type, since, until, by, reason }: Pause, now: number
   return `${facts.join(", ")}: ${printable(reason)}`;
 }
 
+/** A pause that has ended: `esim.faulted (paused since 2026-11-20 12:00:00Z, by ops: CRM is down)` */
+export function resumedText({ type, since, by, reason }: Pause): string {
+  const operator = by === null ? "" : `, by ${printable(by)}`;
+  return `${pausedTypes(type)} (paused since ${instant(since)}${operator}: ${printable(reason)})`;
+}
+
 /** The time that is left, without the second that has just begun: `2h 00m` */
 export function timeTo(until: Date, now: number): string {
   return span(until.getTime() - now + 999);

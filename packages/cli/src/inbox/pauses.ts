@@ -9,7 +9,7 @@ import { ago, instant } from "../terminal/quantities.ts";
 import { table } from "../terminal/table.ts";
 import { type Layout, layoutFor, sentenceStart } from "../terminal/text.ts";
 import type { InboxFlags, PauseFlags, ResumeFlags } from "./flags.ts";
-import { pausedTypes, pauseText, resumeCommand, timeTo } from "./pause-text.ts";
+import { pausedTypes, pauseText, resumeCommand, resumedText, timeTo } from "./pause-text.ts";
 import { type InboxAccess, withInbox } from "./with-inbox.ts";
 
 export async function pause(this: CliContext, flags: PauseFlags): Promise<void> {
@@ -27,7 +27,7 @@ export async function pause(this: CliContext, flags: PauseFlags): Promise<void> 
     if (flags.json) return output.json(pauses);
     for (const each of pauses) output.data(`Paused: ${pauseText(each, Date.now())}`);
     output.note(
-      `Workers take no such event from their next poll on. Receivers store events as before. To resume: ${resumeCommand(pauses, flags)}`,
+      `Workers stop taking these events at their next poll. Receivers store events as before. To resume: ${resumeCommand(pauses, flags)}`,
     );
   });
 }
@@ -41,7 +41,7 @@ export async function resume(this: CliContext, flags: ResumeFlags): Promise<void
     const types = typesOf(flags, access, known);
     const ended = await inbox.resume(types && { types });
     if (flags.json) return output.json(ended);
-    for (const each of ended) output.data(`Resumed: ${pauseText(each, Date.now())}`);
+    for (const each of ended) output.data(`Resumed: ${resumedText(each)}`);
     if (ended.length === 0) output.note("Nothing to do: there is no such pause.");
     const left = await inbox.paused();
     if (left.length === 0) return;

@@ -24,7 +24,7 @@ export async function stats(this: CliContext, flags: StatsFlags): Promise<void> 
     const gauges = await inbox.gauges();
     if (json) return output.json({ ...gauges, pauses });
     for (const line of [...gaugesView(gauges, layout), ...paused]) output.data(line);
-    output.note("Exact numbers, done events and types: add --exact, which reads the whole inbox.");
+    output.note("For exact counts, done events and types, add --exact. It reads the whole inbox.");
   });
 }
 

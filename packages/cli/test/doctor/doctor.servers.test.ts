@@ -488,7 +488,7 @@ describe("doctor", () => {
       ok: true,
       warning: true,
       message: expect.stringMatching(
-        /^1 worker is alive; 20 of 20 slots in use; none has taken an event for a minute/,
+        /^1 worker is alive; 20 of 20 slots in use; no worker has polled the inbox for a minute/,
       ),
     });
     expect(checkWorkers([hung, worker], long, now)).not.toHaveProperty("warning");

@@ -310,7 +310,7 @@ describe("docs/runbook.md: a handler hangs", () => {
 
     backend.hanging(false);
     const [resumed] = await follow(section, 3, backend);
-    expect(resumed?.stdout).toMatch(/^Resumed: esim\.installed since .*: its handler hangs\n$/);
+    expect(resumed?.stdout).toMatch(/^Resumed: esim\.installed \(paused since .*: its handler hangs\)\n$/);
     await workUntil(backend, () => backend.handled().length === 1);
     expect(backend.handled()).toEqual([id]);
   });
@@ -337,7 +337,7 @@ describe("docs/runbook.md: a worker lives and takes nothing", () => {
     expect(doctor?.code).toBe(3);
     expect(doctor?.stdout).toMatch(/^✘ +waiting +2 events wait; the oldest has been due for 1h 00m\. /m);
     expect(doctor?.stdout).toMatch(
-      /^! +workers +1 worker is alive; 1 of 1 slot in use; none has taken an event for a minute/m,
+      /^! +workers +1 worker is alive; 1 of 1 slot in use; no worker has polled the inbox for a minute/m,
     );
     expect(workers?.stdout).toMatch(/1 of 1/);
     expect(paused).toMatchObject({ code: 0, stdout: "", stderr: "Nothing is paused.\n" });
@@ -381,7 +381,7 @@ describe("docs/runbook.md: erase one customer", () => {
     const place = { ...backend, env: { ...env, ESIM: esimReference } };
     const [listed, planned] = await follow(section, 1, place);
     for (const id of ids) expect(listed?.stdout).toContain(id);
-    expect(planned?.stdout).toBe("Would erase the personal data of 2 events (2 ready) of this eSIM.\n");
+    expect(planned?.stdout).toBe("Would erase the personal data of 2 events of this eSIM (2 ready).\n");
     const [erased] = await follow(section, 2, place);
     expect(erased).toMatchObject({ code: 0, stderr: "" });
     expect(erased?.stdout).toMatch(/^Erased: the personal data of 2 events \(2 ready\)\.\nNot reached\./);

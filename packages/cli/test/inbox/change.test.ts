@@ -34,10 +34,10 @@ describe("a change of many events", () => {
       changed: 0,
     });
     expect(await performed(10_000, 10_000, { dryRun: true })).toMatchObject({
-      printed: ["Would retry 10,000 dead events, the limit (--limit 10000)."],
+      printed: ["Would retry 10,000 dead events."],
     });
     expect(await performed(30_000, 5000, { dryRun: true })).toMatchObject({
-      printed: ["Would retry 5,000 dead events, the limit (--limit 5000)."],
+      printed: ["Would retry 5,000 dead events (limited by --limit 5000)."],
     });
   });
 

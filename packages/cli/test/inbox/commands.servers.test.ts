@@ -48,7 +48,7 @@ describe("inbox stats", () => {
       "    1        ·       ·       ·          ·     2",
     ]);
     expect(stdout).toMatch(/^2 events are dead: esim-webhooks inbox errors$/m);
-    expect(stderr).toBe("Exact numbers, done events and types: add --exact, which reads the whole inbox.\n");
+    expect(stderr).toBe("For exact counts, done events and types, add --exact. It reads the whole inbox.\n");
   });
 
   it("prints its numbers as JSON, with the pauses", async () => {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { InboxEntry } from "@esim-webhooks/core";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { cli, type Ended, folder, jsonLines, start } from "../cli.ts";
+import { cli, type Ended, folder, jsonLines, start, startInTerminal } from "../cli.ts";
 import { entry, storeAt } from "../operated-inbox.ts";
 
 let cwd: string;
@@ -46,7 +46,7 @@ describe("inbox pause and resume", () => {
       ),
     );
     expect(paused.stderr).toBe(
-      "Workers take no such event from their next poll on. Receivers store events as before. To resume: esim-webhooks inbox resume --types esim.faulted\n",
+      "Workers stop taking these events at their next poll. Receivers store events as before. To resume: esim-webhooks inbox resume --types esim.faulted\n",
     );
     const own = opened();
     expect((await own.take({ limit: 10, leaseMs: 1000 })).map(({ id }) => id)).toEqual(["b"]);
@@ -57,7 +57,9 @@ describe("inbox pause and resume", () => {
     );
     const resumed = await inbox("resume", "--types", "esim.faulted");
     expect(resumed).toMatchObject({ code: 0, stderr: "" });
-    expect(resumed.stdout).toMatch(/^Resumed: esim\.faulted since .*: CRM is down\n$/);
+    expect(resumed.stdout).toMatch(
+      /^Resumed: esim\.faulted \(paused since \S+ \S+Z, by .*: CRM is down\)\n$/,
+    );
     expect(await own.paused()).toEqual([]);
   });
 
@@ -68,7 +70,9 @@ describe("inbox pause and resume", () => {
       [expect.objectContaining({ type: null, reason: "maintenance", until: "2999-01-01T00:00:00.000Z" })],
     ]);
     const some = await inbox("resume", "--types", "esim.lifecycle.suspended");
-    expect(some.stdout).toMatch(/^Resumed: esim\.lifecycle\.suspended since .*, by ops: CRM is down\n$/);
+    expect(some.stdout).toMatch(
+      /^Resumed: esim\.lifecycle\.suspended \(paused since .*, by ops: CRM is down\)\n$/,
+    );
     expect(some.stderr).toMatch(/^Still paused: all types, esim\.lifecycle\.activated, /);
     expect(some.stderr).toMatch(/The pause of all types also holds .*: esim-webhooks inbox resume$/m);
     const rest = await inbox("resume", "--json");
@@ -157,10 +161,25 @@ describe("inbox erase", () => {
     );
     expect(await inbox("erase", "--esim", reference, "--dry-run")).toMatchObject({
       code: 0,
-      stdout: "Would erase the personal data of 2 events (1 ready, 1 done) of this eSIM.\n",
+      stdout: "Would erase the personal data of 2 events of this eSIM (1 ready, 1 done).\n",
       stderr: "",
     });
     expect(await opened().count({ subject: reference })).toBe(2);
+  });
+
+  it("asks first on a terminal, except when there is no event", async () => {
+    const { child, ended, written } = startInTerminal(["inbox", "erase", "--esim", reference], { cwd });
+    await written(/\[y\/N\]/);
+    child.stdin?.write("\n");
+    const asked = await ended;
+    expect(asked.stdout).toContain(
+      "Erase the personal data of 2 events of this eSIM (1 ready, 1 done)? [y/N]",
+    );
+    expect(asked.stdout).toContain("Nothing was changed.");
+    const none = await startInTerminal(["inbox", "erase", "--esim", "esim-none"], { cwd }).ended;
+    expect(none.code).toBe(0);
+    expect(none.stdout).toContain("Erased: the personal data of 0 events.");
+    expect(none.stdout).not.toContain("[y/N]");
   });
 
   it("erases them, says what it has not reached, and prints the reference nowhere", async () => {

@@ -6,7 +6,7 @@ import type { InboxAdmin, InboxState } from "./inbox-admin.ts";
 export interface ErasedSubject {
   /** How many events, by the state that they were in. All are done now. */
   readonly events: Readonly<Record<InboxState, number>>;
-  /** Where personal data of the subject may also be, which an inbox cannot reach. A sentence each. */
+  /** Other places that may hold the subject's personal data and that an inbox cannot reach, one sentence each. */
   readonly notReached: readonly string[];
 }
 
@@ -18,7 +18,7 @@ const notReached: readonly string[] = [
   "Files of imports: dumps, rejects files and checkpoints.",
   "Logs, traces and metrics of your own systems.",
   "Your own tables, which your handlers write.",
-  "The listing of deliveries of the service, which keeps them for 7 days.",
+  "The service's deliveries listing, which keeps deliveries for 7 days.",
 ];
 
 /**

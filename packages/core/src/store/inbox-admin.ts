@@ -15,13 +15,13 @@ export interface InboxFilter {
   readonly types?: readonly string[];
   readonly source?: string;
   readonly ids?: readonly string[];
-  /** How their ids begin. */
+  /** A prefix of their ids. */
   readonly idPrefix?: string;
   /** Received at this time or later. */
   readonly since?: Date;
   /** Received before this time. */
   readonly until?: Date;
-  /** Text that their `error` contains, as it is written there. */
+  /** Case-sensitive text that `error` contains. */
   readonly error?: string;
   /** `endsAt` is at this time or earlier. With the state `done`: their retention has ended. */
   readonly endedBy?: Date;
@@ -56,8 +56,8 @@ export interface StoredEvent extends InboxRow {
   /** What the event is about: its `esimReference`. Null: it has none, or its body is not an envelope. */
   readonly subject: string | null;
   /**
-   * The fingerprint of the key that verified it, such as `key:1a2b3c4d`. Null: an import stored it, or an earlier version. On Postgres it
-   * is removed with the body once the event is done, and so is `trace`.
+   * The fingerprint of the key that verified it, such as `key:1a2b3c4d`. Null: an import stored it, or an earlier version. Once the event
+   * is done, Postgres removes `key` and `trace` with the body; SQLite keeps both.
    */
   readonly key: string | null;
   /** The `traceparent` of the request that stored it, if there is a trace source. */
@@ -81,16 +81,15 @@ export interface InboxPage {
   /** Pass it as `cursor` to get the next page. Null: this is the last page. */
   readonly nextCursor: string | null;
   /**
-   * A page searches at most 20,000 events, so it may have fewer rows than its limit although more follow. This is how far it came:
-   * when the last event that it searched was received. Null: to the end, or among the ids that were handled inline, which have no
-   * such time.
+   * A page searches at most 20,000 events, so it can have fewer rows than `limit` although more match. `searchedTo` is the receive time
+   * of the last event searched. Null: the search reached the end, or the ids that were handled inline. On BullMQ: always null.
    */
   readonly searchedTo: Date | null;
 }
 
 export interface InboxStats {
   readonly states: Readonly<Record<InboxState, number>>;
-  /** By state and type. The type is null if the body is not an envelope, or the id was worked inline. */
+  /** By state and type. The type is null if the body is not an envelope, or the id was handled inline. */
   readonly types: readonly {
     readonly state: InboxState;
     readonly type: string | null;
@@ -112,12 +111,12 @@ export interface InboxGauges {
   /**
    * - `ready`: due
    * - `waiting`: due later: a failed attempt, or `retryLater`
-   * - `paused`: due, and of a paused type, as far as a worker has noticed; before, it is `ready`
+   * - `paused`: due, but its type is paused. Counted as `ready` until a worker notices the pause
    * - `leased`: a worker has them, or its lease has just ended
    * - `unhandled` and `dead`: as the states
    */
   readonly counts: Readonly<Record<GaugeCount, number>>;
-  /** Which counts stopped at their limit: there are more. It is 1,001 on Postgres and 10,001 on SQLite. An engine that need not count has none. */
+  /** Counts that reached the limit (1,001 on Postgres, 10,001 on SQLite); the real number may be higher. Empty if the engine has no limit. */
   readonly capped: readonly GaugeCount[];
   /** For how long the oldest due event has waited, in ms; null if none is due. */
   readonly oldestReadyMs: number | null;
@@ -194,8 +193,8 @@ export interface InboxAdmin extends InboxRole {
   purgeDead(filter: Omit<InboxFilter, "state" | "endedBy">, limit?: number): Promise<number>;
 
   /**
-   * Stops all workers from taking events of these types, or of any, from their next poll on, until `until` or `resume`. Receivers continue
-   * storing events, attempts are not spent, and a paused event holds its lane. Pausing a type again replaces its pause. Rejects with
+   * Stops workers from taking these types (default: all). It applies from their next poll, and ends at `until` or with `resume`. Receivers
+   * continue storing events, no attempt is counted, and a paused event holds its lane. Pausing a type again replaces its pause. Rejects with
    * `unknown_event_type` for a type that the catalog does not have, and with `invalid_option` for an `until` in the past, an empty
    * reason, or types on an inbox that pauses only as a whole.
    */

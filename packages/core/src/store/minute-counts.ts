@@ -35,9 +35,9 @@ const writeEveryMs = 10_000;
 const zero: MinuteCounts = { stored: 0, done: 0, retried: 0, dead: 0 };
 
 /**
- * For authors of inboxes: counts what `put` and `settle` have done, and calls `add` every ten seconds, if there is something to add to the
- * present minute. What `add` fails to write is added later. A process that is killed loses what it has not written: these are figures for a
- * plot.
+ * For authors of inboxes. Counts what `put` and `settle` do. At most every 10 s it passes the new counts to `add`, which adds them to the
+ * current minute. If `add` fails, the counts are added to a later minute. A process that is killed loses its unwritten counts, so use them
+ * for plots only.
  */
 export function createMinuteCounter(add: (counts: MinuteCounts) => Promise<void>): MinuteCounter {
   let counts: { -readonly [Name in keyof MinuteCounts]: number } = { ...zero };

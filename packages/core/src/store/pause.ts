@@ -52,7 +52,7 @@ function hasTypes(value: unknown): boolean {
   return Array.isArray((value as Partial<PauseSettings["catalog"]> | null)?.types);
 }
 
-/** For authors of inboxes: the pauses that `pause` is asked for, one for each type. Throws what `InboxAdmin.pause` rejects with. */
+/** For authors of inboxes. Validates the options and returns one pause per type. Throws the same errors as `InboxAdmin.pause`. */
 export function readPauses(options: PauseOptions): readonly NewPause[] {
   const { types = [null], reason, until = null, by = null, catalog } = parseOptions("pause", shape, options);
   const named = types.filter((type) => type !== null);
@@ -68,12 +68,12 @@ export function readPauses(options: PauseOptions): readonly NewPause[] {
   return [...new Set(types)].map((type) => ({ type, reason, until, by }));
 }
 
-/** For authors of inboxes that pause only as a whole. Throws `invalid_option` if single types are named. */
+/** For authors of inboxes that pause only as a whole. Throws `invalid_option` if the call names single types. */
 export function refuseTypes(where: "pause" | "resume", types: readonly string[] | undefined): void {
   if (types === undefined) return;
   throw new WebhookError(
     "invalid_option",
-    "this inbox pauses all types or none, and single types are named.",
+    "this inbox pauses all types or none, but the call names single types.",
     "Leave types out, or use an inbox on SQLite or Postgres.",
     { where, option: "types" },
   );
