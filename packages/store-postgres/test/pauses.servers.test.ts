@@ -1,8 +1,6 @@
-import { postgresStore } from "@esim-webhooks/store-postgres";
 import { sql } from "kysely";
 import { expect, it } from "vitest";
 import { entry, key } from "../../../test/inbox-entry.ts";
-import { postgresUrl as url } from "../../../test/servers/shared.ts";
 import { inboxesOfEachTest } from "./inboxes.ts";
 
 const given = inboxesOfEachTest();
@@ -96,14 +94,4 @@ it("counts what is due as paused while all types are paused, and is ready then",
   expect(await inbox.gauges()).toMatchObject({ counts: { ready: 0, paused: 3 }, oldestReadyMs: null });
   await inbox.ready();
   expect(await inbox.paused()).toHaveLength(1);
-});
-
-it("answers busy to an inline claim of a parked event", async () => {
-  const inbox = given().open();
-  const store = postgresStore({ url, schema: given().shop.schema });
-  await inbox.put([entry("msg_1", { type })]);
-  await inbox.pause({ types: [type], reason });
-  expect(await parked()).toBe(1);
-  expect(await store.claim(key("msg_1"), 1000)).toMatchObject({ status: "busy", retryAfterMs: 1000 });
-  await store.close();
 });
