@@ -109,6 +109,22 @@ it("erases at most `limit` events in a call, those of other workers' leases incl
   expect(await inbox.extend(taken, 1000)).toEqual([false, false, false]);
 });
 
+it("gives a hint when it erases an event that waits or is leased, since its lane is free", async () => {
+  const inbox = given().open({ lane: () => "one" });
+  await inbox.put([entry("msg_1", { esim: "esim_1" }), entry("msg_2", { esim: "esim_2" })]);
+  expect(await inbox.take(take)).toHaveLength(1);
+  let hints = 0;
+  const unsubscribe = inbox.onHint?.(() => {
+    hints += 1;
+  });
+  await inbox.erase("esim_3");
+  expect(hints).toBe(0);
+  await inbox.erase("esim_1");
+  expect(hints).toBe(1);
+  unsubscribe?.();
+  expect(await inbox.take(take)).toHaveLength(1);
+});
+
 it("removes the bodies of dead and unhandled events after their time, at most `limit` in a purge", async () => {
   const { open, shop, event } = given();
   const inbox = open({ bodyRetentionMs: 1000 });

@@ -95,3 +95,25 @@ it("counts what is due as paused while all types are paused, and is ready then",
   await inbox.ready();
   expect(await inbox.paused()).toHaveLength(1);
 });
+
+it("pauses and resumes although parking and releasing fail, and logs that", async () => {
+  const logged: unknown[] = [];
+  const logger = { debug() {}, info() {}, error() {}, warn: (fields: object) => logged.push(fields) };
+  const inbox = given().open({ logger });
+  const { schema, db } = given().shop;
+  const rename = (name: string, args: string, to: string) =>
+    sql`alter function ${sql.id(schema, name)}${sql.raw(args)} rename to ${sql.id(to)}`.execute(db);
+  await insert(2);
+  await rename("park_due", "(timestamptz, timestamptz, integer)", "broken");
+  await inbox.pause({ types: [type], reason });
+  expect(await inbox.paused()).toHaveLength(1);
+  expect(logged).toEqual([expect.objectContaining({ code: "parking_failed" })]);
+  await rename("broken", "(timestamptz, timestamptz, integer)", "park_due");
+  expect(await inbox.take(take)).toEqual([]);
+  await rename("release_parked", "(timestamptz, integer)", "broken");
+  expect(await inbox.resume()).toHaveLength(1);
+  expect(await inbox.paused()).toEqual([]);
+  expect(logged).toHaveLength(2);
+  await rename("broken", "(timestamptz, integer)", "release_parked");
+  expect(await inbox.take(take)).toHaveLength(2);
+});

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { beforeEach, expect, it, onTestFinished } from "vitest";
 import type { Connection } from "../src/database/connection.ts";
 import { openWriter } from "../src/database/open.ts";
@@ -138,4 +139,27 @@ it("counts all due events as paused, and none as ready, while all types are paus
   });
   expect(write((tx) => resume(tx, { types: undefined })).map(({ type }) => type)).toEqual([null]);
   expect(takenTypes()).toHaveLength(5);
+});
+
+const broken =
+  "create trigger broken before update of parked_due on esim_webhooks_event begin select raise(abort, 'broken'); end";
+
+it("pauses and resumes although parking and releasing fail, and logs that", async () => {
+  const logged: unknown[] = [];
+  const logger = { debug() {}, info() {}, error() {}, warn: (fields: object) => logged.push(fields) };
+  const inbox = sqliteInbox({ path: join(folder.path, "events.db"), logger });
+  onTestFinished(() => inbox.close());
+  store("esim.enabled", 2);
+  connection.exec(broken);
+  await inbox.pause({ types: ["esim.enabled"], reason: "the CRM is down" });
+  expect(await inbox.paused()).toHaveLength(1);
+  expect(logged).toEqual([expect.objectContaining({ code: "parking_failed" })]);
+  connection.exec("drop trigger broken");
+  expect(await inbox.take({ limit: 1, leaseMs: 1000 })).toEqual([]);
+  connection.exec(broken);
+  expect(await inbox.resume()).toHaveLength(1);
+  expect(await inbox.paused()).toEqual([]);
+  expect(logged).toHaveLength(2);
+  connection.exec("drop trigger broken");
+  expect(await inbox.take({ limit: 1, leaseMs: 1000 })).toHaveLength(1);
 });
