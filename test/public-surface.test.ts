@@ -143,6 +143,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "occurredAtMs",
       "packageVersion",
       "pageOf",
+      "parkAndLog",
       "parseOptions",
       "processorShape",
       "publishChanges",

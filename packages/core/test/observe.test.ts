@@ -446,20 +446,21 @@ describe("a change of an inbox that is observed", () => {
       { ...b, state: "dead", error: "no" },
       { ...c, state: "done" },
     ]);
-    await inbox.redrive({ ids: ["a"] });
-    await inbox.purgeDead({ ids: ["b"] });
+    const subject = sampleData("esim.faulted").esimReference;
+    await inbox.redrive({ ids: ["a"], subject, error: "no" });
+    await inbox.purgeDead({ ids: ["b"], subject, error: "no" });
     const until = new Date(now + 3_600_000);
     await inbox.pause({ types: ["esim.faulted"], reason: "CRM is down", until, by: "ops" });
     const pauses = await inbox.resume();
     await inbox.purge();
-    await inbox.erase(sampleData("esim.faulted").esimReference);
+    await inbox.erase(subject);
     now += 365 * 86_400_000;
     await inbox.purge();
     const none = { ready: 0, leased: 0, done: 0, unhandled: 0, dead: 0 };
     expect(pauses).toHaveLength(1);
     expect(seen.map(([, message]) => message)).toEqual([
-      { change: "redrive", filter: { ids: ["a"] }, events: 1 },
-      { change: "purge_dead", filter: { ids: ["b"] }, events: 1 },
+      { change: "redrive", filter: { ids: ["a"], subject: "•••", error: "•••" }, events: 1 },
+      { change: "purge_dead", filter: { ids: ["b"], subject: "•••", error: "•••" }, events: 1 },
       { change: "pause", types: ["esim.faulted"], reason: "CRM is down", until, by: "ops" },
       { change: "resume", pauses },
       { change: "erase", events: { ...none, ready: 1, done: 1 } },

@@ -210,13 +210,17 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
       purge: (limit = operatorLimit) => purge(limit),
       purgeDead: (filter, limit = operatorLimit) =>
         run((connection) => purgeDead(connection, tables, filter, limit)),
-      pause: async (options) => pause(database, readPauses(options)),
+      pause: async (options) => pause(database, readPauses(options), settings.logger),
       async resume({ types } = {}) {
-        const ended = await resume(database, types);
+        const ended = await resume(database, types, settings.logger);
         if (ended.length > 0) announce();
         return ended;
       },
-      erase: (subject, limit = operatorLimit) => erase(database, subject, limit, settings.retentionMs),
+      async erase(subject, limit = operatorLimit) {
+        const erased = await erase(database, subject, limit, settings.retentionMs);
+        if (erased.ready + erased.leased > 0) announce(); // their lanes are free
+        return erased;
+      },
     }),
     sources: () => run((connection) => sources(connection, tables)),
     place,

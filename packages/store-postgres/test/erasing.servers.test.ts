@@ -109,6 +109,22 @@ it("erases at most `limit` events in a call, those of other workers' leases incl
   expect(await inbox.extend(taken, 1000)).toEqual([false, false, false]);
 });
 
+it("gives a hint when it erases an event that waits or is leased, since its lane is free", async () => {
+  const inbox = given().open({ lane: () => "one" });
+  await inbox.put([entry("msg_1", { esim: "esim_1" }), entry("msg_2", { esim: "esim_2" })]);
+  expect(await inbox.take(take)).toHaveLength(1);
+  let hints = 0;
+  const unsubscribe = inbox.onHint?.(() => {
+    hints += 1;
+  });
+  await inbox.erase("esim_3");
+  expect(hints).toBe(0);
+  await inbox.erase("esim_1");
+  expect(hints).toBe(1);
+  unsubscribe?.();
+  expect(await inbox.take(take)).toHaveLength(1);
+});
+
 it("removes the bodies of dead and unhandled events after their time, at most `limit` in a purge", async () => {
   const { open, shop, event } = given();
   const inbox = open({ bodyRetentionMs: 1000 });
@@ -129,4 +145,25 @@ it("removes the bodies of dead and unhandled events after their time, at most `l
   expect(await inbox.purge()).toBe(0);
   expect((await inbox.get(key("msg_0")))?.body).not.toBeNull();
   expect(await inbox.redrive({ state: "unhandled" })).toBe(1);
+});
+
+it("removes the bodies of events that an earlier version has settled, by when they were received", async () => {
+  const { open, shop, event } = given();
+  const inbox = open({ bodyRetentionMs: 3_600_000 });
+  await inbox.put(Array.from({ length: 5 }, (_, n) => entry(`msg_${n}`)));
+  const taken = await inbox.take(take);
+  await inbox.settle(
+    taken.map((lease, n) =>
+      n % 2 === 0 ? { ...lease, state: "unhandled" } : { ...lease, state: "dead", error: "no" },
+    ),
+  );
+  await sql`
+    update ${event} set settled_at = null,
+      received_at = clock_timestamp() - case id when 'msg_0' then interval '1 min' else interval '2 h' end`.execute(
+    shop.db,
+  );
+  expect(await inbox.purge(3)).toBe(3);
+  expect(await inbox.purge(3)).toBe(1);
+  expect(await inbox.purge(3)).toBe(0);
+  expect((await inbox.get(key("msg_0")))?.body).not.toBeNull();
 });

@@ -1,8 +1,6 @@
-import { postgresStore } from "@esim-webhooks/store-postgres";
 import { sql } from "kysely";
 import { expect, it } from "vitest";
 import { entry, key } from "../../../test/inbox-entry.ts";
-import { postgresUrl as url } from "../../../test/servers/shared.ts";
 import { inboxesOfEachTest } from "./inboxes.ts";
 
 const given = inboxesOfEachTest();
@@ -98,12 +96,24 @@ it("counts what is due as paused while all types are paused, and is ready then",
   expect(await inbox.paused()).toHaveLength(1);
 });
 
-it("answers busy to an inline claim of a parked event", async () => {
-  const inbox = given().open();
-  const store = postgresStore({ url, schema: given().shop.schema });
-  await inbox.put([entry("msg_1", { type })]);
+it("pauses and resumes although parking and releasing fail, and logs that", async () => {
+  const logged: unknown[] = [];
+  const logger = { debug() {}, info() {}, error() {}, warn: (fields: object) => logged.push(fields) };
+  const inbox = given().open({ logger });
+  const { schema, db } = given().shop;
+  const rename = (name: string, args: string, to: string) =>
+    sql`alter function ${sql.id(schema, name)}${sql.raw(args)} rename to ${sql.id(to)}`.execute(db);
+  await insert(2);
+  await rename("park_due", "(timestamptz, timestamptz, integer)", "broken");
   await inbox.pause({ types: [type], reason });
-  expect(await parked()).toBe(1);
-  expect(await store.claim(key("msg_1"), 1000)).toMatchObject({ status: "busy", retryAfterMs: 1000 });
-  await store.close();
+  expect(await inbox.paused()).toHaveLength(1);
+  expect(logged).toEqual([expect.objectContaining({ code: "parking_failed" })]);
+  await rename("broken", "(timestamptz, timestamptz, integer)", "park_due");
+  expect(await inbox.take(take)).toEqual([]);
+  await rename("release_parked", "(timestamptz, integer)", "broken");
+  expect(await inbox.resume()).toHaveLength(1);
+  expect(await inbox.paused()).toEqual([]);
+  expect(logged).toHaveLength(2);
+  await rename("broken", "(timestamptz, integer)", "release_parked");
+  expect(await inbox.take(take)).toHaveLength(2);
 });

@@ -14,6 +14,7 @@ import {
   laneReader,
   type OptionsShape,
   occurredAtMs,
+  parkAndLog,
   parseOptions,
   publishChanges,
   readCursor,
@@ -183,14 +184,18 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
         write("purgeDead", { filter: { ...filter, state: "dead" }, limit }),
       async pause(options) {
         await write("pause", { pauses: readPauses(options) });
-        for (let after: ParkPlace | undefined; ; ) {
-          after = await write("park", { after }); // a call each, so that others write in between
-          if (after === undefined) return;
-        }
+        await parkAndLog(logger, async () => {
+          for (let after: ParkPlace | undefined; ; ) {
+            after = await write("park", { after }); // a call each, so that others write in between
+            if (after === undefined) return;
+          }
+        });
       },
       async resume({ types } = {}) {
         const ended = await write("resume", { types });
-        while ((await write("releaseParked", { limit: mostParked })) === mostParked);
+        await parkAndLog(logger, async () => {
+          while ((await write("releaseParked", { limit: mostParked })) === mostParked);
+        });
         hintIf(ended.length > 0);
         return ended;
       },

@@ -1,5 +1,5 @@
 import type { InboxAdmin, InboxGauges, Pause, WorkerPresence } from "@esim-webhooks/core";
-import { pauseText, resumeCommand } from "../inbox/pause-text.ts";
+import { pausedTypes, pauseText, resumeCommand } from "../inbox/pause-text.ts";
 import { waitingEvents } from "../set-up/gauge-sum.ts";
 import { ago, count, counted, countedSoFar, countSoFar, instant, span } from "../terminal/quantities.ts";
 import { type Check, check, failed, passed, warned } from "./check.ts";
@@ -20,11 +20,25 @@ export async function checkInbox(
 /** A due event does not wait longer than this for a slot of a worker: either no worker runs, or the workers are too slow. */
 const longestWaitMs = 15 * 60_000;
 
-/** Says what waits in the inbox. Fails when the oldest due event has waited too long. */
-export async function checkWaiting(inbox: Pick<InboxAdmin, "gauges">, hasHandlers: boolean): Promise<Check> {
+/**
+ * Says what waits in the inbox. Fails when the oldest due event has waited too long; only warns during a pause, which may be the reason:
+ * the events behind a paused one in its lane are not counted as paused.
+ */
+export async function checkWaiting(
+  inbox: Pick<InboxAdmin, "gauges" | "paused">,
+  hasHandlers: boolean,
+): Promise<Check> {
   const gauges = await inbox.gauges();
   const found = summary(gauges);
   if ((gauges.oldestReadyMs ?? 0) <= longestWaitMs) return passed("waiting", found);
+  const pauses = await inbox.paused();
+  if (pauses.length > 0) {
+    const types = pauses.map(({ type }) => pausedTypes(type)).join(", ");
+    return warned(
+      "waiting",
+      `${found}. It may wait for the end of a pause (${types}): ${resumeCommand(pauses)}`,
+    );
+  }
   const remedy = hasHandlers
     ? "Check the line `workers`. If none runs: esim-webhooks work."
     : "Add handlers to a config file, and run esim-webhooks work.";

@@ -1,4 +1,5 @@
 import { type ErasedSubject, eraseSubject, type InboxState } from "@esim-webhooks/core";
+import { warningLogger } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { count, countSoFar, mostCounted } from "../terminal/quantities.ts";
@@ -15,7 +16,7 @@ export async function erase(this: CliContext, flags: EraseFlags): Promise<void> 
     throw new ProgramError("invalid_usage", "--esim is empty.", "Write the esimReference of the eSIM.");
   }
   checkConfirmable(this, "erase", flags);
-  await withInbox(this, flags, async ({ inbox }) => {
+  const use = async ({ inbox }: InboxAccess) => {
     const found = await countStates(inbox, esim);
     if (dryRun && json) return output.json({ action: "erase", dryRun, events: found });
     const { plan, remark } = planOf(found);
@@ -26,7 +27,8 @@ export async function erase(this: CliContext, flags: EraseFlags): Promise<void> 
     const erased = await eraseSubject(inbox, esim);
     if (json) return output.json({ action: "erase", dryRun, ...erased });
     for (const line of eraseView(erased)) output.data(line);
-  });
+  };
+  await withInbox(this, flags, use, warningLogger(output)); // SQLite warns if its log still holds what was erased
 }
 
 type Counts = Readonly<Record<InboxState, number>>;

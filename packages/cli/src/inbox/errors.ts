@@ -34,10 +34,10 @@ export async function errors(this: CliContext, flags: ErrorsFlags): Promise<void
   });
 }
 
-const mostReady = 20_000; // a backlog may be long, and most of it has not failed
+const mostReadyPages = 20; // a backlog may be long, and most of it has not failed
 
 /** The dead events, then those of the newest ready ones that have failed. */
-async function* rowsOf(
+export async function* rowsOf(
   inbox: Pick<InboxAdmin, "list">,
   filter: InboxFilter,
   note: (page: InboxPage) => void,
@@ -46,11 +46,11 @@ async function* rowsOf(
     note(page);
     yield page.rows;
   }
-  let searched = 0;
+  let pages = 0;
   for await (const page of listPages(inbox, { ...filter, state: "ready" })) {
     yield page.rows.filter(({ error }) => error !== null);
-    searched += page.rows.length;
-    if (searched >= mostReady) return;
+    pages += 1; // a page with few rows, or none, may have searched thousands
+    if (pages === mostReadyPages) return;
   }
 }
 

@@ -1,4 +1,4 @@
-import { esimCatalog, type InboxAdmin, WebhookError } from "@esim-webhooks/core";
+import { esimCatalog, type InboxAdmin, type Logger, WebhookError } from "@esim-webhooks/core";
 import type { PostgresErrorCode } from "@esim-webhooks/store-postgres";
 import type { SetUpFlags } from "../flags/flag-kinds.ts";
 import type { CliContext } from "../program/context.ts";
@@ -19,17 +19,18 @@ export interface InboxAccess {
   readonly source: string;
 }
 
-/** Opens the inbox for a command, and closes it in any case. Migrates nothing: serve, work and import do. */
+/** Opens the inbox for a command, and closes it in any case. Migrates nothing: serve, work and import do. An inbox of a config has its own logger. */
 export async function withInbox(
   context: CliContext,
   flags: SetUpFlags & FileFlags,
   use: (access: InboxAccess) => Promise<void>,
+  logger?: Logger,
 ): Promise<void> {
   const setUp = await readSetUp(context, flags);
   const isNamed = flags.from !== undefined;
   const { inbox, where, close } = isNamed
-    ? await openFile(embeddedFile(context, flags))
-    : await openOwn(setUp);
+    ? await openFile(embeddedFile(context, flags), logger)
+    : await openOwn(setUp, logger);
   const { types } = setUp.catalog ?? esimCatalog;
   try {
     await use({ inbox, where, types, source: setUp.source });
@@ -40,17 +41,17 @@ export async function withInbox(
   }
 }
 
-async function openOwn(setUp: SetUp): Promise<OpenInbox<InboxAdmin>> {
+async function openOwn(setUp: SetUp, logger?: Logger): Promise<OpenInbox<InboxAdmin>> {
   if (!hasInbox(setUp)) throw noInbox(setUp);
-  return findInbox(setUp, "admin");
+  return findInbox(setUp, "admin", logger);
 }
 
 /** Refuses a database without our tables (`invalid_option`): opening it as an inbox would create them. */
-async function openFile({ path, where }: EmbeddedFile): Promise<OpenInbox<InboxAdmin>> {
+async function openFile({ path, where }: EmbeddedFile, logger?: Logger): Promise<OpenInbox<InboxAdmin>> {
   const { sqliteCopySource, sqliteInbox } = await import("@esim-webhooks/store-sqlite");
   const source = sqliteCopySource({ path });
   await source.ready().finally(() => source.close());
-  const inbox = sqliteInbox({ path });
+  const inbox = sqliteInbox({ path, ...(logger && { logger }) });
   return { inbox, where, close: () => inbox.close() };
 }
 

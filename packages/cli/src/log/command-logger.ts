@@ -53,6 +53,18 @@ export function stepLogger(output: Output): Logger {
   return { debug: () => {}, info: note, warn: note, error: note };
 }
 
+/** Each warning of the library on standard error, once. */
+export function warningLogger(output: Output): Logger {
+  const steps = stepLogger(output);
+  const noted = new Set<string>();
+  const note: Logger["warn"] = (fields, message) => {
+    if (noted.has(message)) return;
+    noted.add(message);
+    steps.warn(fields, message);
+  };
+  return { debug: () => {}, info: () => {}, warn: note, error: note };
+}
+
 /** The texts that a handler's error or its discard may have put there. */
 function withMaskedTexts(fields: Fields): Fields {
   const texts = ["cause", "reason"].filter((name) => typeof fields[name] === "string");

@@ -1,21 +1,28 @@
 import { existsSync, readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type DedupeStore, type Inbox, type StateStore, WebhookError } from "@esim-webhooks/core";
+import {
+  type DedupeStore,
+  type Inbox,
+  type Logger,
+  type StateStore,
+  WebhookError,
+} from "@esim-webhooks/core";
 import { makeFolder, silentLogger, warnOfSetup } from "@esim-webhooks/core/kit";
 import type { SqliteErrorCode } from "@esim-webhooks/store-sqlite";
 import { fullDisk } from "../program/error-text.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { openModeOf, type Place, postgresUrlOf } from "./place.ts";
 
-export async function defaultInbox(place: Place): Promise<Inbox> {
+/** Without a logger, only warnings about the set-up are shown. */
+export async function defaultInbox(place: Place, logger: Logger = silentLogger): Promise<Inbox> {
   if ("url" in place) {
     const { postgresInbox } = await import("@esim-webhooks/store-postgres");
-    return postgresInbox({ url: postgresUrlOf(place) });
+    return postgresInbox({ url: postgresUrlOf(place), logger });
   }
   const path = await ownFile(place.dataDir);
   const { sqliteInbox } = await import("@esim-webhooks/store-sqlite");
-  return sqliteInbox({ path });
+  return sqliteInbox({ path, logger });
 }
 
 export async function defaultStore(place: Place): Promise<DedupeStore> {

@@ -1,4 +1,4 @@
-import type { DedupeStore, Handlers, InboxQueue, InboxWriter, StateStore } from "@esim-webhooks/core";
+import type { DedupeStore, Handlers, InboxQueue, InboxWriter, Logger, StateStore } from "@esim-webhooks/core";
 import { hasRole, type InboxRoles } from "@esim-webhooks/core/kit";
 import { ProgramError } from "../program/program-error.ts";
 import { sentenceStart } from "../terminal/text.ts";
@@ -84,13 +84,14 @@ export async function openQueueOf(
 
 /**
  * Finds the config's target, else the default inbox, neither migrated nor checked yet.
- * Throws `not_an_inbox` when the config's target does not have the role.
+ * Throws `not_an_inbox` when the config's target does not have the role. The default inbox logs to `logger`.
  */
 export async function findInbox<Name extends "queue" | "admin">(
   setUp: SetUp,
   role: Name,
+  logger?: Logger,
 ): Promise<OpenInbox<InboxRoles[Name]>> {
-  const { inbox, where, close } = await anyInbox(setUp);
+  const { inbox, where, close } = await anyInbox(setUp, logger);
   if (hasRole(inbox, role)) return { inbox, where, close };
   await close().catch(() => {}); // report the missing role
   throw missingRole(role, where);
@@ -105,10 +106,10 @@ export function missingRole(role: "queue" | "admin", where: string): ProgramErro
   );
 }
 
-async function anyInbox(setUp: SetUp): Promise<OpenInbox<ConfigTarget<unknown>>> {
+async function anyInbox(setUp: SetUp, logger?: Logger): Promise<OpenInbox<ConfigTarget<unknown>>> {
   const { config, place } = setUp;
   const { target } = config;
-  const inbox = target ?? (await defaultInbox(place));
+  const inbox = target ?? (await defaultInbox(place, logger));
   const where = target === undefined ? nameOf(place) : nameOfOwn("target", setUp);
   return { inbox, where, close: async () => inbox.close?.() };
 }

@@ -8,7 +8,8 @@ import { root } from "../../../../test/run.ts";
 import { postgresUrl } from "../../../../test/servers/shared.ts";
 import * as postgres from "../../../store-postgres/src/database/migration-0001.ts";
 import * as sqlite from "../../../store-sqlite/src/database/migration-0001.ts";
-import { folder } from "../cli.ts";
+import { cli, folder, jsonLines } from "../cli.ts";
+import { entry, storeAt } from "../operated-inbox.ts";
 import { startBackend } from "./backend.ts";
 import { openPage } from "./page.ts";
 
@@ -64,6 +65,19 @@ describe("docs/upgrading.md: the order", () => {
         { number: 3, oldest: 1 },
       ],
     ]);
+  });
+});
+
+describe("docs/upgrading.md: going back", () => {
+  it("ends all pauses first, until no event is paused", async () => {
+    const cwd = folder();
+    await storeAt(cwd, [entry("msg_1", "esim.enabled")]);
+    const pausing = ["inbox", "pause", "--types", "esim.enabled", "--reason", "CRM is down"];
+    expect(await cli(pausing, { cwd })).toMatchObject({ code: 0 });
+    const stats = () => cli(["inbox", "stats", "--json"], { cwd });
+    expect(jsonLines(await stats())).toMatchObject([{ counts: { paused: 1 } }]);
+    expect(await page.follow("Going back", 1, { cwd })).toMatchObject([{ code: 0 }, { code: 0 }]);
+    expect(jsonLines(await stats())).toMatchObject([{ counts: { paused: 0, ready: 1 } }]);
   });
 });
 

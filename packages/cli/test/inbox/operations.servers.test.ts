@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { hostname, userInfo } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import type { InboxEntry } from "@esim-webhooks/core";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
@@ -200,6 +201,18 @@ describe("inbox erase", () => {
       },
     ]);
   });
+});
+
+it("inbox erase warns once if another process keeps the log of the file from being emptied", async () => {
+  await storeAt(cwd, [of("a1", "esim-a")]);
+  await opened().put([entry("a2", "esim.faulted")]); // so that the log is there
+  const reader = new DatabaseSync(join(cwd, ".esim-webhooks/events.db"));
+  reader.exec("begin");
+  reader.prepare("select id from esim_webhooks_event").all();
+  const { code, stderr } = await inbox("erase", "--esim", "esim-a", "--yes");
+  reader.close();
+  expect(code).toBe(0);
+  expect(stderr.match(/The log of the file may still hold what was erased/g)).toHaveLength(1);
 });
 
 describe("an inbox whose engine cannot do it", () => {

@@ -1,7 +1,7 @@
-import type { InboxPage, Pause, StoredEvent } from "@esim-webhooks/core";
+import type { InboxFilter, InboxPage, Pause, StoredEvent } from "@esim-webhooks/core";
 import { describe, expect, it } from "vitest";
 import { eraseView } from "../../src/inbox/erase.ts";
-import { errorsView, groupByError } from "../../src/inbox/errors.ts";
+import { errorsView, groupByError, rowsOf } from "../../src/inbox/errors.ts";
 import { listPages, searchProgress } from "../../src/inbox/filter.ts";
 import { listView } from "../../src/inbox/list.ts";
 import { pauseText, resumeCommand } from "../../src/inbox/pause-text.ts";
@@ -208,6 +208,20 @@ describe("listView", () => {
   it("prints no control characters of an id or an error", () => {
     const lines = listView([row({ id: "\u001b[2J", error: "\u001b]0;title\u0007" })], { now, reveal: true });
     expect(lines.join("")).not.toMatch(/\p{Cc}/u);
+  });
+});
+
+describe("rowsOf", () => {
+  it("reads a bounded number of pages of ready events, although none of them has an event that matches", async () => {
+    let pages = 0;
+    const inbox = {
+      list: async ({ state }: InboxFilter = {}) => {
+        if (state === "ready") pages += 1;
+        return { rows: [], nextCursor: state === "ready" ? "next" : null, searchedTo: null };
+      },
+    };
+    for await (const rows of rowsOf(inbox, { error: "no SIM" }, () => {})) expect(rows).toEqual([]);
+    expect(pages).toBe(20);
   });
 });
 

@@ -129,6 +129,21 @@ export const inboxErasing: readonly InboxScenario[] = [
       }),
   ],
   [
+    "finds and erases a dead event whose body does not match its schema",
+    ["writer", "queue", "admin", "filters"],
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const events = newEvents();
+        const esim = newEsim(events);
+        const invalid = { ...esim.about("a"), event: null };
+        await stored(inbox, invalid);
+        await inbox.settle([{ ...(await takenOne(events, inbox)), state: "dead", error: "invalid" }]);
+        assert.deepEqual(idsOf((await inbox.list({ subject: esim.reference })).rows), ["a"]);
+        assert.equal((await eraseSubject(inbox, esim.reference)).events.dead, 1);
+        assert.equal((await inbox.get(invalid))?.body, null);
+      }),
+  ],
+  [
     "answers duplicate to a redelivery of an erased event, and keeps nothing of it",
     ["writer", "queue", "admin"],
     (open) =>

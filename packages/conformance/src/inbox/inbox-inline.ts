@@ -9,7 +9,15 @@ import {
   type OpenStore,
   withStore,
 } from "../store/store-context.ts";
-import { newEvents, type OpenInbox, stored, type TestEvents, takenOne, withInbox } from "./inbox-context.ts";
+import {
+  newEvents,
+  type OpenInbox,
+  stepCatalog,
+  stored,
+  type TestEvents,
+  takenOne,
+  withInbox,
+} from "./inbox-context.ts";
 
 /** A scenario for an inbox and a dedupe store on the same data. */
 export type InlineScenario = readonly [
@@ -212,6 +220,22 @@ export const inboxInline: readonly InlineScenario[] = [
       assert.deepEqual(await inbox.put([other]), ["stored"]);
       const taken = await events.takeInTime(inbox);
       assert.deepEqual(Buffer.from(taken.body), Buffer.from(other.body));
+    }),
+  ],
+  [
+    "answers busy to an inline claim of an event of a paused type, which may be tried again soon",
+    all,
+    withBoth(async ({ inbox, store, events, entry }) => {
+      await stored(inbox, entry);
+      const types = [events.type];
+      await inbox.pause({ types, reason: "the CRM is down", catalog: stepCatalog(events.type) });
+      try {
+        const claimed = await claim(store, entry);
+        assert.ok(claimed.status === "busy");
+        assert.ok(claimed.retryAfterMs <= 1000, `${claimed.retryAfterMs}`);
+      } finally {
+        await inbox.resume({ types });
+      }
     }),
   ],
   [

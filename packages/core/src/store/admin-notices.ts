@@ -1,10 +1,14 @@
 import type { Channel } from "node:diagnostics_channel";
+import { masked } from "../base/masking.ts";
 import { createNotice } from "../base/trace.ts";
 import type { InboxAdmin, InboxFilter, InboxState } from "./inbox-admin.ts";
 import type { InboxQueue } from "./inbox-queue.ts";
 import type { Pause, PauseOptions } from "./pause.ts";
 
-/** A change that an operator has made to an inbox, or a purge. On `esim-webhooks:change`. */
+/**
+ * A change that an operator has made to an inbox, or a purge. On `esim-webhooks:change`. The `subject` and the `error` of a filter are
+ * masked, since they are personal data or may quote it.
+ */
 export type ChangeMessage =
   /** Dead or unhandled events became ready. */
   | { readonly change: "redrive"; readonly filter: InboxFilter; readonly events: number }
@@ -30,7 +34,7 @@ export function publishChanges(inbox: Changes): Changes {
   return {
     async redrive(filter = {}, limit) {
       const events = await inbox.redrive(filter, limit);
-      publish({ change: "redrive", filter, events });
+      publish({ change: "redrive", filter: maskedFilter(filter), events });
       return events;
     },
     async purge(limit) {
@@ -40,7 +44,7 @@ export function publishChanges(inbox: Changes): Changes {
     },
     async purgeDead(filter, limit) {
       const events = await inbox.purgeDead(filter, limit);
-      publish({ change: "purge_dead", filter, events });
+      publish({ change: "purge_dead", filter: maskedFilter(filter), events });
       return events;
     },
     async pause(options) {
@@ -58,5 +62,13 @@ export function publishChanges(inbox: Changes): Changes {
       publish({ change: "erase", events });
       return events;
     },
+  };
+}
+
+function maskedFilter(filter: InboxFilter): InboxFilter {
+  return {
+    ...filter,
+    ...(filter.subject !== undefined && { subject: masked }),
+    ...(filter.error !== undefined && { error: masked }),
   };
 }

@@ -15,16 +15,20 @@ export const erasedError = "erased";
 
 const notReached: readonly string[] = [
   "Backups and copies of the inbox.",
+  "Events that were stored before the upgrade to this version, since they have no subject.",
+  "The progress of latestOnly with a subject option of its own.",
   "Files of imports: dumps, rejects files and checkpoints.",
   "Logs, traces and metrics of your own systems.",
   "Your own tables, which your handlers write.",
   "The service's deliveries listing, which keeps deliveries for 7 days.",
 ];
 
+const mostCalls = 10_000; // each erases up to 1,000 events
+
 /**
  * Erases the personal data of all events of one eSIM: see `InboxAdmin.erase`. `reference` is its `esimReference`. It can be repeated, and
- * continues after an interruption. Events that are stored later are not affected. Rejects with `invalid_input` without a reference, and as `erase`
- * does.
+ * continues after an interruption. Events that are stored later are not affected. Rejects with `invalid_input` without a reference, or if
+ * 10,000 calls of `erase` do not end it, and as `erase` does.
  */
 export async function eraseSubject(
   inbox: Pick<InboxAdmin, "erase">,
@@ -38,12 +42,17 @@ export async function eraseSubject(
     );
   }
   const events = { ready: 0, leased: 0, done: 0, unhandled: 0, dead: 0 };
-  for (;;) {
+  for (let calls = 0; calls < mostCalls; calls += 1) {
     const erased = await inbox.erase(reference);
     const found = Object.entries(erased) as [InboxState, number][];
     for (const [state, count] of found) events[state] += count;
     if (found.every(([, count]) => count === 0)) return { events, notReached };
   }
+  throw new WebhookError(
+    "invalid_input",
+    `eraseSubject still found events of this reference in call ${mostCalls} of the inbox's erase().`,
+    "Stop what stores new events of the eSIM, and call eraseSubject again. If the inbox is your own, erase() must not find events again that it has erased.",
+  );
 }
 
 /**

@@ -35,11 +35,13 @@ export interface InboxEntry extends EventKey {
 const longestSubject = 200;
 
 /**
- * For authors of inboxes: what the event of an entry is about, which is its `esimReference`. Null if it has none that an index can
- * hold: 1 to 200 characters without a NUL or a lone surrogate.
+ * For authors of inboxes: what the event of an entry is about, which is its `esimReference`. Without an event it is read from the body,
+ * since an erasure must find a body that does not match its schema. Null if there is none that an index can hold: 1 to 200
+ * characters without a NUL or a lone surrogate.
  */
-export function subjectOf({ event }: Pick<InboxEntry, "event">): string | null {
-  const { esimReference: subject } = (event?.data ?? {}) as { readonly esimReference?: unknown };
+export function subjectOf({ event, body }: Pick<InboxEntry, "event" | "body">): string | null {
+  const data = event === null ? dataIn(body) : event.data;
+  const { esimReference: subject } = (data ?? {}) as { readonly esimReference?: unknown };
   const isStorable =
     typeof subject === "string" &&
     subject.length > 0 &&
@@ -47,6 +49,15 @@ export function subjectOf({ event }: Pick<InboxEntry, "event">): string | null {
     !subject.includes("\0") &&
     subject.isWellFormed();
   return isStorable ? subject : null;
+}
+
+/** The `data` of a body that need not be an envelope. */
+function dataIn(body: Uint8Array): unknown {
+  try {
+    return (JSON.parse(new TextDecoder().decode(body)) as { readonly data?: unknown } | null)?.data;
+  } catch {
+    return undefined;
+  }
 }
 
 const longestKeyBytes = 2000; // an index entry of Postgres holds about 2,700 bytes

@@ -1,5 +1,6 @@
 import * as z from "zod/mini";
 import { WebhookError } from "../base/errors.ts";
+import type { Logger } from "../base/logger.ts";
 import { type OptionsShape, parseOptions, type SettingsOf } from "../base/options.ts";
 import { checkTypes } from "../event/catalog.ts";
 import { esimCatalog } from "../event/esim-catalog.ts";
@@ -77,4 +78,19 @@ export function refuseTypes(where: "pause" | "resume", types: readonly string[] 
     "Leave types out, or use an inbox on SQLite or Postgres.",
     { where, option: "types" },
   );
+}
+
+/**
+ * For authors of inboxes that park events: parks or releases what a pause that is already stored, or ended, concerns. Logs a failure instead of
+ * rejecting, since the change is in effect, and takes park and release the rest.
+ */
+export async function parkAndLog(logger: Logger, park: () => Promise<void>): Promise<void> {
+  try {
+    await park();
+  } catch (err) {
+    logger.warn(
+      { err, code: "parking_failed" },
+      "The pause was stored or ended, but not all of its events were parked or released. Workers do that as they take events.",
+    );
+  }
 }

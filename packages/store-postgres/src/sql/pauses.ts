@@ -1,5 +1,5 @@
-import type { Pause } from "@esim-webhooks/core";
-import type { NewPause } from "@esim-webhooks/core/kit";
+import type { Logger, Pause } from "@esim-webhooks/core";
+import { type NewPause, parkAndLog } from "@esim-webhooks/core/kit";
 import { type Kysely, sql } from "kysely";
 import type { OpenPostgres } from "../database/postgres-database.ts";
 import { serverTime, type Tables } from "../database/tables.ts";
@@ -15,12 +15,18 @@ const batch = 2000;
 const all = "*";
 
 /** Pauses, and then parks what is due, so that takes need not read past it. The migration says what parking is. */
-export async function pause({ run, tables }: Database, pauses: readonly NewPause[]): Promise<void> {
+export async function pause(
+  { run, tables }: Database,
+  pauses: readonly NewPause[],
+  logger: Logger,
+): Promise<void> {
   await run((db) => write(db, tables, pauses));
-  for (let since: string | null = "-infinity"; since !== null; ) {
-    const from: string = since;
-    since = await run((db) => park(db, tables, from));
-  }
+  await parkAndLog(logger, async () => {
+    for (let since: string | null = "-infinity"; since !== null; ) {
+      const from: string = since;
+      since = await run((db) => park(db, tables, from));
+    }
+  });
 }
 
 async function write(db: Kysely<unknown>, tables: Tables, pauses: readonly NewPause[]): Promise<void> {
@@ -54,9 +60,12 @@ const columns = sql`type, reason, since, until, by`;
 export async function resume(
   { run, tables }: Database,
   types: readonly string[] | undefined,
+  logger: Logger,
 ): Promise<readonly Pause[]> {
   const ended = await run((db) => end(db, tables, types));
-  while ((await run((db) => release(db, tables))) > 0);
+  await parkAndLog(logger, async () => {
+    while ((await run((db) => release(db, tables))) > 0);
+  });
   return ended;
 }
 

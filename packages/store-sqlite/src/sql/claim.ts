@@ -43,7 +43,7 @@ function look(tx: Transaction, { id, source }: EventKey): Present | undefined {
   return tx.get<Present>(
     `select state, state not in ('done', 'unhandled') and body is not null as queued,
       case state when 'leased' then ${hasEnded} else ${hasExpired} end as ended,
-      coalesce(ends_at - $now, 0) as leftMs,
+      iif(parked_due is null, coalesce(ends_at - $now, 0), 0) as leftMs,
       iif(coalesce(replay ->> 'rebuilt', 0), null, fingerprint) as fingerprint
     from esim_webhooks_event where id = $id and source = $source`,
     { now: tx.nowMs, id, source },

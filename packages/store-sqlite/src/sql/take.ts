@@ -68,6 +68,9 @@ function dueOutOfLanes(tx: Transaction, input: Taking): Due[] {
   );
 }
 
+/** How often a take parks, while it finds nothing but paused events: otherwise the events behind them would wait for as many takes. */
+const parkings = 10;
+
 /** As `dueOutOfLanes`. Parks events of paused types that it meets, so that the next take need not read past them. */
 function dueAndParked(tx: Transaction, parameters: ReturnType<typeof parametersOf>): Due[] {
   const { limit } = parameters;
@@ -78,15 +81,18 @@ function dueAndParked(tx: Transaction, parameters: ReturnType<typeof parametersO
       order by ends_at limit $limit`,
       { ...parameters, limit: most },
     );
-  let due = first(limit);
-  if (due.some((row) => row.isPaused === 1)) {
-    due = first(limit + mostParked);
+  for (let left = parkings; left > 0; left -= 1) {
+    const next = first(limit);
+    if (next.every((row) => row.isPaused !== 1)) return next;
+    const due = first(limit + mostParked);
+    const isPaused = due.filter((row) => row.isPaused === 1);
     parkRows(
       tx,
-      due.filter((row) => row.isPaused === 1).map(({ rowid }) => rowid),
+      isPaused.map(({ rowid }) => rowid),
     );
+    if (isPaused.length < limit + mostParked) return due.filter((row) => row.isPaused !== 1).slice(0, limit);
   }
-  return due.filter((row) => row.isPaused !== 1).slice(0, limit);
+  return [];
 }
 
 function dueSuspects(tx: Transaction, input: Taking): Due[] {
@@ -125,10 +131,19 @@ function isNextInLane(row: string, laneHeldByDead: boolean): string {
  * asks each lane for its first event, which takes time by the number of lanes, not by their lengths.
  */
 function dueInLanes(tx: Transaction, input: Taking): Due[] {
-  const parameters = parametersOf(tx, input);
   const reach = 1000 + 4 * input.limit;
-  const areManyPaused = input.paused !== null && parkInLanes(tx, input.paused, reach);
-  const near = tx.all<Due>(
+  for (let left = parkings; ; left -= 1) {
+    const areManyPaused = input.paused !== null && parkInLanes(tx, input.paused, reach);
+    const near = nearInLanes(tx, input, reach);
+    if (near.length === input.limit || isAll(tx, reach)) return near;
+    if (!areManyPaused) return headsOfLanes(tx, input);
+    if (near.length > 0 || left === 1) return near;
+  }
+}
+
+/** Those of the first `reach` due rows that are next in their lanes. */
+function nearInLanes(tx: Transaction, input: Taking, reach: number): Due[] {
+  return tx.all<Due>(
     `with near as materialized (
       select rowid, ends_at, lane, occurred_at, source, id, type, suspect from esim_webhooks_event
       where state = 'ready' and lane is not null and ends_at <= $now
@@ -137,9 +152,12 @@ function dueInLanes(tx: Transaction, input: Taking): Due[] {
     select rowid, ends_at as endsAt from near
     where suspect = 0 and ${wanted} and ${isNextInLane("near", input.laneHeldByDead)}
     order by ends_at limit $limit`,
-    { ...parameters, reach },
+    { ...parametersOf(tx, input), reach },
   );
-  if (near.length === input.limit || isAll(tx, reach) || areManyPaused) return near;
+}
+
+/** The first events of all lanes that are due. */
+function headsOfLanes(tx: Transaction, input: Taking): Due[] {
   return tx.all<Due>(
     `with recursive lane_name (lane) as (
       select min(lane) from esim_webhooks_event where lane is not null and state in ('ready', 'leased')
@@ -159,7 +177,7 @@ function dueInLanes(tx: Transaction, input: Taking): Due[] {
     join esim_webhooks_event as event on event.rowid = head.first
     where event.state = 'ready' and event.ends_at <= $now and suspect = 0 and ${wanted} and ${isNextInLane("event", input.laneHeldByDead)}
     order by event.ends_at limit $limit`,
-    parameters,
+    parametersOf(tx, input),
   );
 }
 
