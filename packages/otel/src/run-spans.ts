@@ -1,6 +1,6 @@
 import { createNotice, listenTo } from "@esim-webhooks/core/kit";
 import { ROOT_CONTEXT, type Span, SpanStatusCode, type Tracer } from "@opentelemetry/api";
-import { errorType } from "./labels.ts";
+import { errorTypes } from "./labels.ts";
 
 /** What imports and passes of reconcile have in common in their messages. */
 export interface RunMessage {
@@ -21,6 +21,7 @@ const everyMs = 1000; // an import reports ten times a second, and may run for h
 
 /** Makes a span of each import and each pass of reconcile, with its progress as events, at most one a second. */
 export function traceRuns(tracer: Tracer): () => void {
+  const errorType = errorTypes(50);
   const spans = new Map<string, { readonly span: Span; noteAt: number }>();
 
   const trace = (kind: "import" | "reconcile") => (message: RunMessage) => {
