@@ -112,7 +112,7 @@ export function recordMetrics(meter: Meter, { destination, catalog }: MetricOpti
   const stops = [
     observe(observer),
     onRuns("reconcile", (message) => {
-      if (message.outcome === "running") return;
+      if (message.outcome === "running" || message.dryRun) return;
       const { recovered: counts = {} } = message as {
         readonly recovered?: Readonly<Record<string, unknown>>;
       };

@@ -6,6 +6,7 @@ import { errorTypes } from "./labels.ts";
 export interface RunMessage {
   readonly run: string;
   readonly source: string;
+  readonly dryRun?: boolean;
   readonly outcome: string;
   readonly durationMs: number;
   readonly ledger: Readonly<Record<string, unknown>>;
@@ -25,12 +26,16 @@ export function traceRuns(tracer: Tracer): () => void {
   const spans = new Map<string, { readonly span: Span; noteAt: number }>();
 
   const trace = (kind: "import" | "reconcile") => (message: RunMessage) => {
-    const { run, source, outcome, durationMs, ledger, error } = message;
+    const { run, source, dryRun = false, outcome, durationMs, ledger, error } = message;
     const key = `${kind} ${run}`;
     const now = Date.now();
     let begun = spans.get(key);
     if (begun === undefined) {
-      const attributes = { "esim_webhooks.run": run, "esim_webhooks.source": source };
+      const attributes = {
+        "esim_webhooks.run": run,
+        "esim_webhooks.source": source,
+        "esim_webhooks.dry_run": dryRun,
+      };
       const span = tracer.startSpan(kind, { startTime: now - durationMs, attributes }, ROOT_CONTEXT);
       begun = { span, noteAt: now };
       spans.set(key, begun);

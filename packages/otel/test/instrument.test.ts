@@ -1,3 +1,4 @@
+import { channel } from "node:diagnostics_channel";
 import {
   createProcessor,
   createReceiver,
@@ -361,5 +362,24 @@ describe("instrument", () => {
     expect(Object.keys(await otel.metric("messaging.client.operation.duration"))).toEqual([
       expect.stringContaining("messaging.operation.name=send messaging.operation.type=send"),
     ]);
+  });
+
+  it("counts no dry run of reconcile, and marks its span", async () => {
+    const otel = instrumented();
+    const pass = {
+      source: "default",
+      outcome: "complete",
+      durationMs: 5,
+      ledger: {},
+      recovered: { acknowledgedAndLost: 2 },
+    };
+    const reconciled = channel("esim-webhooks:reconcile");
+    reconciled.publish({ ...pass, run: "dry", dryRun: true });
+    expect(await otel.metric("esim_webhooks.reconcile.recovered")).toEqual({});
+    expect(await otel.metric("esim_webhooks.reconcile.last_pass.time")).toEqual({});
+    reconciled.publish({ ...pass, run: "real", dryRun: false });
+    expect(await otel.metric("esim_webhooks.reconcile.recovered")).toEqual({ "kind=acknowledgedAndLost": 2 });
+    const marks = otel.spans().map(({ attributes }) => attributes["esim_webhooks.dry_run"]);
+    expect(marks).toEqual([true, false]);
   });
 });
