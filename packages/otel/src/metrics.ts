@@ -61,11 +61,10 @@ export function recordMetrics(meter: Meter, { destination, catalog }: MetricOpti
     description: "When a pass of reconcile last completed, in seconds since the Unix epoch",
   });
 
-  const messaging = (operation: string, type: string): Attributes => ({
+  const messaging = (operation: string): Attributes => ({
     "messaging.system": "esim_webhooks",
     "messaging.destination.name": destination,
     "messaging.operation.name": operation,
-    "messaging.operation.type": type,
   });
 
   /** The duration of an operation of a store: also as the conventions name it, if it is one of a queue. */
@@ -73,7 +72,11 @@ export function recordMetrics(meter: Meter, { destination, catalog }: MetricOpti
     const failed = error !== undefined && { "error.type": errorType(error) };
     storeDuration.record(durationMs / 1000, { operation, ...failed });
     if (conventional !== undefined)
-      operationDuration.record(durationMs / 1000, { ...messaging(conventional, conventional), ...failed });
+      operationDuration.record(durationMs / 1000, {
+        ...messaging(conventional),
+        "messaging.operation.type": conventional, // the conventions have a type of the same name for each of these
+        ...failed,
+      });
   }
 
   const observer: Observer = {
@@ -96,7 +99,7 @@ export function recordMetrics(meter: Meter, { destination, catalog }: MetricOpti
     handle({ type, durationMs, outcome, error, waitMs }) {
       const failed = outcome === "failed" && { "error.type": errorType(error) };
       const attributes = {
-        ...messaging("process", "process"),
+        ...messaging("process"),
         "esim_webhooks.event.type": typeOf(type),
         ...failed,
       };

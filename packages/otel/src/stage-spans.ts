@@ -69,7 +69,7 @@ export function createTracer(tracer: OtelTracer, destination: string): Tracer {
   };
 
   const handle: SpanOf<HandleMessage> = {
-    begin: ({ source, id, type, attempt, replayed, waitMs, trace: stored }) => ({
+    begin: ({ source, id, type, by, attempt, replayed, trace: stored }) => ({
       name: `process ${destination}`,
       kind: SpanKind.CONSUMER,
       attributes: of("process", "process", {
@@ -79,8 +79,8 @@ export function createTracer(tracer: OtelTracer, destination: string): Tracer {
         "esim_webhooks.attempt": attempt,
         "esim_webhooks.replayed": replayed,
       }),
-      // in a worker, the request that stored the event has ended
-      ...(waitMs !== undefined && { parent: ROOT_CONTEXT, links: linksTo(stored) }),
+      // the request that stored the event has ended; on BullMQ, only the stored trace shows that there was one
+      ...((by === "worker" || stored !== undefined) && { parent: ROOT_CONTEXT, links: linksTo(stored) }),
     }),
     end: ({ outcome }) => ({ "esim_webhooks.outcome": outcome }),
     isFailed: ({ outcome }) => outcome === "failed",

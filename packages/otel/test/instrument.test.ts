@@ -382,4 +382,22 @@ describe("instrument", () => {
     const marks = otel.spans().map(({ attributes }) => attributes["esim_webhooks.dry_run"]);
     expect(marks).toEqual([true, false]);
   });
+
+  it("links the span of a handler behind a queue to the trace that the event was stored with", async () => {
+    const otel = instrumented();
+    const processor = createProcessor({ "*": () => {} }, { store: memoryStore() });
+    const [traceId, spanId] = ["4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"];
+    const event = {
+      id: "a",
+      type: "esim.faulted",
+      timestamp: "2026-01-01T00:00:00Z",
+      data: sampleData("esim.faulted"),
+    };
+    // a retry on BullMQ: it is not known how long it was due
+    const provenance = { attempt: 2, trace: `00-${traceId}-${spanId}-01` };
+    await otel.inServerSpan(() => processor.process(event, provenance));
+    const { parentSpanContext, links } = named(otel.spans(), "process esim-webhooks");
+    expect(parentSpanContext).toBeUndefined();
+    expect(links.map(({ context }) => context)).toMatchObject([{ traceId, spanId }]);
+  });
 });
