@@ -65,10 +65,10 @@ export function createStage<Message extends StageMessage, AtEnd extends keyof Me
     fieldsOf: (result: Awaited<Work>) => object,
   ): Work | Promise<Awaited<Work>> | Awaited<Work> {
     const startedAt = performance.now();
-    const span = beginSpan(name, message);
+    const span = attempt(() => tracer?.(name, message));
     const finish = (fields: object) => {
       Object.assign(message, fields, { durationMs: performance.now() - startedAt });
-      if (span) endSpan(span);
+      if (span) attempt(() => span.end());
       if ("error" in message) error.publish(message);
       asyncStart.publish(message);
       asyncEnd.publish(message);
@@ -159,53 +159,44 @@ let hasTracerFailed = false;
 function warnOfTracer(error: unknown): void {
   if (hasTracerFailed) return;
   hasTracerFailed = true;
-  const message = "The tracer threw, so spans are missing. Catch errors inside the tracer.";
-  warnOfCallback("observer_failed", message, error);
+  warnOfCallback("observer_failed", "The tracer threw. Catch errors inside the tracer.", error);
 }
 
-function beginSpan(name: string, message: object): StageSpan | undefined {
+/** Calls a tracer, or returns undefined if it throws. */
+function attempt<Result>(call: () => Result): Result | undefined {
   try {
-    return tracer?.(name, message);
+    return call();
   } catch (error) {
-    warnOfTracer(error);
-    return undefined;
-  }
-}
-
-function endSpan(span: StageSpan): void {
-  try {
-    span.end();
-  } catch (error) {
-    warnOfTracer(error);
+    return void warnOfTracer(error);
   }
 }
 
 /** Calls `work` exactly once, and returns or throws what it does, even if the tracing library throws before or after it. */
 function runInSpan<Result>(span: StageSpan, work: () => Result): Result {
-  let ran: { readonly result: Result } | { readonly cause: unknown } | undefined;
+  let hasRun = false;
+  let hasThrown = false;
+  let ended: unknown;
   const once = (): Result => {
-    if (ran === undefined) {
+    if (!hasRun) {
+      hasRun = true;
       try {
-        ran = { result: work() };
+        ended = work();
       } catch (cause) {
-        ran = { cause };
+        hasThrown = true;
+        ended = cause;
       }
     }
-    if ("cause" in ran) throw ran.cause;
-    return ran.result;
+    if (hasThrown) throw ended;
+    return ended as Result;
   };
   try {
     const returned: unknown = span.run(once);
     // a promise of the library's own would otherwise be an unhandled rejection
-    if (returned !== resultOf(ran)) Promise.resolve(returned).catch(() => {});
+    if (returned !== ended && isPromise(returned)) returned.then(undefined, () => {});
   } catch (error) {
-    if (ran === undefined || !("cause" in ran) || ran.cause !== error) warnOfTracer(error);
+    if (!hasThrown || error !== ended) warnOfTracer(error);
   }
   return once();
-}
-
-function resultOf(ran: { readonly result: unknown } | { readonly cause: unknown } | undefined): unknown {
-  return ran !== undefined && "result" in ran ? ran.result : undefined;
 }
 
 /** Returns the `traceparent` of the current span (W3C Trace Context), if there is one. */

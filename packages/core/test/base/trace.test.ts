@@ -185,6 +185,21 @@ describe("a tracer that throws", () => {
     expect(calls).toEqual(["sync", "async", "throws", "rejects"]);
   });
 
+  it("is no reason to wait twice for what the work returned, which may be a query that runs when it is awaited", async () => {
+    setTracer(() => span);
+    let runs = 0;
+    // biome-ignore lint/suspicious/noThenProperty: as query builders have it
+    const query = { then: (resolve: (row: string) => void) => resolve(`row ${++runs}`) };
+    const { stage } = stageOf("lazy");
+    const work = stage.around(
+      () => query,
+      begin,
+      () => ({ outcome: "ok" }),
+    );
+    expect(await work()).toBe("row 1");
+    expect(runs).toBe(1);
+  });
+
   it("is reported once", async () => {
     vi.resetModules(); // the warning is once per process
     const { createStage, setTracer } = await import("../../src/base/trace.ts");
