@@ -76,7 +76,18 @@ describe("a delivery that is observed", () => {
     await createReceiver({ "*": () => {} }, { secret }).receive(delivery());
     expect(seen).toEqual([
       ["verify", { source: "default", id: "msg_1", outcome: "verified", key, durationMs }],
-      ["handle", { ...ref, attempt: 1, replayed: false, outcome: "processed", receivedAt, durationMs }],
+      [
+        "handle",
+        {
+          ...ref,
+          by: "processor",
+          attempt: 1,
+          replayed: false,
+          outcome: "processed",
+          receivedAt,
+          durationMs,
+        },
+      ],
       ["settle", { ...ref, by: "processor", attempt: 1, outcome: "done", ...times }],
       ["process", { ...ref, attempt: 1, replayed: false, outcome: "processed", durationMs }],
       ["receive", { ...ref, key, lagMs, outcome: "processed", durationMs }],
@@ -592,7 +603,14 @@ describe("a worker that is observed", () => {
       return runs === 2 ? retryLater(9) : undefined;
     };
     const seen = await work({ "*": handler });
-    const handled = { ...ref, replayed: true, receivedAt, waitMs: workerTimes.waitMs, durationMs };
+    const handled = {
+      ...ref,
+      by: "worker",
+      replayed: true,
+      receivedAt,
+      waitMs: workerTimes.waitMs,
+      durationMs,
+    };
     expect(seen.filter(([stage, { taken }]) => stage !== "take" || taken === 1)).toEqual([
       ["take", { limit: 20, suspects: false, outcome: "taken", taken: 1, durationMs }],
       ["handle", { ...handled, attempt: 1, outcome: "failed", error: new Error("no order") }],

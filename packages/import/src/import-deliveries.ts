@@ -75,6 +75,7 @@ export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
   const total = () => ledger.total();
   const progress = createProgress({
     source,
+    dryRun,
     logger,
     run: () => journal.run,
     total,

@@ -21,6 +21,7 @@ it("observers see the progress of an import, its end, and what it puts into the 
   expect(progress.at(-1)).toEqual({
     run: report.run,
     source: "default",
+    dryRun: false,
     outcome: "complete",
     durationMs: expect.any(Number),
     bytesRead: report.bytesRead,
@@ -104,3 +105,9 @@ it("an observer of imports that throws changes no import", async () => {
 function bySource(a: { readonly source: string }, b: { readonly source: string }): number {
   return a.source.localeCompare(b.source);
 }
+
+it("observers see that an import is a dry run", async () => {
+  const messages = watched();
+  await importDeliveries(ndjson(delivery("msg_1")), watchedInbox(), { ...trusted, dryRun: true });
+  expect(messages.at(-1)).toMatchObject({ outcome: "complete", dryRun: true });
+});

@@ -1,4 +1,4 @@
-import type { InboxAdmin, Worker } from "@esim-webhooks/core";
+import { type InboxAdmin, WebhookError, type Worker } from "@esim-webhooks/core";
 import { setTracer, setTraceSource } from "@esim-webhooks/core/observe";
 import {
   isSpanContextValid,
@@ -30,26 +30,51 @@ export interface InstrumentOptions {
 const scope = "@esim-webhooks/otel";
 const schemaUrl = "https://opentelemetry.io/schemas/1.45.0";
 
+let isInstrumented = false;
+
 /**
  * Makes OpenTelemetry spans and metrics of all that receivers, workers, processors, imports, reconciles and clients of this process do. Call it
  * once, after your SDK was started. It also sets the trace source of core, so that a worker links its span to that of the delivery. Spans and
  * metrics hold no payload, header or error message; ids are on spans only. Names and attributes follow the messaging conventions of
  * OpenTelemetry, version 1.45 (Development).
  *
- * Returns a function that stops it.
+ * Returns a function that stops it. Throws `invalid_option` until an earlier call was stopped: everything would be counted twice.
  */
 export function instrument(options: InstrumentOptions = {}): () => void {
+  if (isInstrumented)
+    throw new WebhookError(
+      "invalid_option",
+      "this process is instrumented already, so spans and metrics would be recorded twice.",
+      "Call instrument once per process, with both { inbox, worker }, or first call what the earlier call has returned.",
+      { where: "instrument" },
+    );
   const { destination = "esim-webhooks", tracerProvider = trace, meterProvider = metrics } = options;
   const tracer = tracerProvider.getTracer(scope, undefined, { schemaUrl });
-  const meter = meterProvider.getMeter(scope, undefined, { schemaUrl });
-  setTracer(createTracer(tracer, destination));
-  setTraceSource(currentTraceparent);
   const stops = [
+    recordAllMetrics(meterProvider, options),
     traceRuns(tracer),
-    recordMetrics(meter, { destination, ...(options.catalog && { catalog: options.catalog }) }),
+    setTracer(createTracer(tracer, destination)),
+    setTraceSource(currentTraceparent),
+    () => {
+      isInstrumented = false;
+    },
+  ];
+  isInstrumented = true;
+  return () => {
+    for (const stop of stops.splice(0)) stop();
+  };
+}
+
+/** Records the metrics, and makes no spans. Returns a function that stops it. */
+export function recordAllMetrics(
+  meterProvider: MeterProvider,
+  options: Omit<InstrumentOptions, "tracerProvider" | "meterProvider">,
+): () => void {
+  const { destination = "esim-webhooks", catalog } = options;
+  const meter = meterProvider.getMeter(scope, undefined, { schemaUrl });
+  const stops = [
+    recordMetrics(meter, { destination, ...(catalog && { catalog }) }),
     recordGauges(meter, options),
-    () => setTracer(undefined),
-    () => setTraceSource(undefined),
   ];
   return () => {
     for (const stop of stops) stop();

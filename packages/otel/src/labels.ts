@@ -9,24 +9,42 @@ export function typeLabels({ types }: { readonly types: readonly string[] } = es
   return (type) => (known.has(type) ? (type as string) : "other");
 }
 
-const mostErrorTypes = 50;
 const plainName = /^[A-Za-z_$][\w$.]{0,59}$/;
-const errorTypes = new Set<string>();
+const sqlState = /^[0-9A-Z]{5}$/;
+
+/** Returns the `error.type` of what was thrown. It never throws. */
+export type ErrorType = (error: unknown) => string;
 
 /**
- * The `error.type` of what was thrown: the code of a `WebhookError`, the `code` of a system error, or the name of the error. Never its
- * message, which may quote personal data. After 50 different ones, and for a name that is no plain word, `_OTHER`.
+ * The `error.type` of what was thrown: its `code`, such as that of a `WebhookError`, a system error or a SQLSTATE, or else the name of
+ * the error. Never its message, which may quote personal data. `_OTHER` for what is no plain word, and after `most` different ones.
  */
-export function errorType(error: unknown): string {
-  const name = WebhookError.is(error) ? error.code : nameOf(error);
-  if (errorTypes.has(name)) return name;
-  if (!plainName.test(name) || errorTypes.size >= mostErrorTypes) return "_OTHER";
-  errorTypes.add(name);
-  return name;
+export function errorTypes(most: number): ErrorType {
+  const known = new Set<string>();
+  return (error) => {
+    const name = nameOf(error);
+    if (name === undefined) return "_OTHER";
+    if (!known.has(name) && known.size >= most) return "_OTHER";
+    known.add(name);
+    return name;
+  };
 }
 
-function nameOf(error: unknown): string {
-  if (!(error instanceof Error)) return "_OTHER";
-  const { code } = error as { readonly code?: unknown };
-  return typeof code === "string" ? code : error.name;
+function nameOf(error: unknown): string | undefined {
+  try {
+    if (!(error instanceof Error) && !WebhookError.is(error)) return undefined;
+    const { code } = error as { readonly code?: unknown };
+    if (typeof code === "string" && (plainName.test(code) || sqlState.test(code))) return code;
+    const name: unknown = error.name;
+    return typeof name === "string" && plainName.test(name) ? name : undefined;
+  } catch {
+    return undefined; // a getter of the user's error
+  }
+}
+
+const longestType = 200;
+
+/** The attribute of an event type in spans: none for an empty one. */
+export function typeAttribute(type: string | null | undefined): { "esim_webhooks.event.type"?: string } {
+  return type ? { "esim_webhooks.event.type": type.slice(0, longestType) } : {};
 }

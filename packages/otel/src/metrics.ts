@@ -1,6 +1,6 @@
 import { type Observer, observe, type StageMessage } from "@esim-webhooks/core/observe";
 import type { Attributes, Histogram, Meter } from "@opentelemetry/api";
-import { errorType, typeLabels } from "./labels.ts";
+import { errorTypes, typeLabels } from "./labels.ts";
 import { onRuns } from "./run-spans.ts";
 
 export interface MetricOptions {
@@ -8,6 +8,8 @@ export interface MetricOptions {
   readonly catalog?: { readonly types: readonly string[] };
 }
 
+/** Each one multiplies the series of a histogram. */
+const mostErrorTypes = 10;
 /** In seconds, as the messaging conventions advise. */
 const operationBuckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 /** In seconds, up to a week: how long events wait and live. */
@@ -16,6 +18,7 @@ const ageBuckets = [0.01, 0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600, 14_400, 86_400
 /** Records what `observe` shows. Returns a function that stops it. */
 export function recordMetrics(meter: Meter, { destination, catalog }: MetricOptions): () => void {
   const typeOf = typeLabels(catalog);
+  const errorType = errorTypes(mostErrorTypes);
   const seconds = (name: string, description: string, buckets = operationBuckets): Histogram =>
     meter.createHistogram(name, { unit: "s", description, advice: { explicitBucketBoundaries: buckets } });
   const counter = (name: string, description: string) => meter.createCounter(name, { description });
@@ -48,7 +51,7 @@ export function recordMetrics(meter: Meter, { destination, catalog }: MetricOpti
     "From when an event was accepted until it was done",
     ageBuckets,
   );
-  const settled = counter("esim_webhooks.settlements", "Ends of attempts, by outcome and reason");
+  const settled = counter("esim_webhooks.settlements", "Finished attempts, by outcome and reason");
   const recovered = counter(
     "esim_webhooks.reconcile.recovered",
     "Events that a pass of reconcile has recovered",
@@ -69,15 +72,19 @@ export function recordMetrics(meter: Meter, { destination, catalog }: MetricOpti
     const failed = error !== undefined && { "error.type": errorType(error) };
     storeDuration.record(durationMs / 1000, { operation, ...failed });
     if (conventional !== undefined)
-      operationDuration.record(durationMs / 1000, { ...messaging(conventional), ...failed });
+      operationDuration.record(durationMs / 1000, {
+        ...messaging(conventional),
+        "messaging.operation.type": conventional, // the conventions have a type of the same name for each of these
+        ...failed,
+      });
   }
 
   const observer: Observer = {
-    receive({ outcome, key, type, lagMs }) {
+    receive({ outcome, key, type, lagMs, conflict }) {
       const label = key === undefined ? "other" : typeOf(type); // only an authentic type is worth a label
       deliveries.add(1, { outcome, type: label });
       if (outcome === "duplicate" || outcome === "already_stored") duplicates.add(1, { type: label });
-      if (outcome === "conflict") conflicts.add(1, { type: label });
+      if (outcome === "conflict" || conflict) conflicts.add(1, { type: label });
       if (lagMs !== undefined) lag.record(Math.max(0, lagMs) / 1000, { type: label });
     },
     verify: ({ outcome, key = "none" }) => verified.add(1, { outcome, key }),
@@ -91,7 +98,11 @@ export function recordMetrics(meter: Meter, { destination, catalog }: MetricOpti
     complete: (message) => recordCall("complete", message),
     handle({ type, durationMs, outcome, error, waitMs }) {
       const failed = outcome === "failed" && { "error.type": errorType(error) };
-      const attributes = { ...messaging("process"), "esim_webhooks.event.type": typeOf(type), ...failed };
+      const attributes = {
+        ...messaging("process"),
+        "esim_webhooks.event.type": typeOf(type),
+        ...failed,
+      };
       processDuration.record(durationMs / 1000, attributes);
       if (waitMs !== undefined) wait.record(waitMs / 1000, { type: typeOf(type) });
     },
@@ -104,7 +115,7 @@ export function recordMetrics(meter: Meter, { destination, catalog }: MetricOpti
   const stops = [
     observe(observer),
     onRuns("reconcile", (message) => {
-      if (message.outcome === "running") return;
+      if (message.outcome === "running" || message.dryRun) return;
       const { recovered: counts = {} } = message as {
         readonly recovered?: Readonly<Record<string, unknown>>;
       };

@@ -1,12 +1,15 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { WebhookError } from "@esim-webhooks/core";
-import { type InstrumentOptions, instrument } from "./instrument.ts";
+import { type InstrumentOptions, recordAllMetrics } from "./instrument.ts";
 
-/** Answers a scrape of Prometheus. */
+/** Answers a scrape of Prometheus: with status 503 if the metrics could not be read. */
 export interface MetricsHandler {
   /** For fetch: Hono, Next.js, Bun, Deno. */
   (request?: Request): Promise<Response>;
-  /** For Node.js and Express: `app.get("/metrics", metrics.node)`. For Fastify: `metrics.node(request.raw, reply.raw)`. */
+  /**
+   * For Node.js and Express: `app.get("/metrics", metrics.node)`. For Fastify: `metrics.node(request.raw, reply.raw)`. It never
+   * rejects.
+   */
   readonly node: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   /** Stops recording. */
   close(): Promise<void>;
@@ -15,13 +18,14 @@ export interface MetricsHandler {
 const contentType = "text/plain; version=0.0.4; charset=utf-8";
 
 /**
- * Instruments this process, and serves its metrics in the text format of Prometheus. Makes spans too, if an SDK with a tracer provider
- * was started. Anyone who can reach it sees event types and counts: mount it where only your Prometheus reaches it.
+ * Records the metrics of this process, and serves them in the text format of Prometheus. It makes no spans: for those, call
+ * `instrument` too. Anyone who can reach this route sees event types and counts, so expose it only to Prometheus. An inbox that does not
+ * answer within 2 s has `esim_webhooks_inbox_up` 0, and the other metrics are served.
  *
  * Rejects with `invalid_option` unless `@opentelemetry/sdk-metrics` and `@opentelemetry/exporter-prometheus` are installed.
  */
 export async function metricsHandler(
-  options: Omit<InstrumentOptions, "meterProvider"> = {},
+  options: Omit<InstrumentOptions, "tracerProvider" | "meterProvider"> = {},
 ): Promise<MetricsHandler> {
   const { MeterProvider } = await optional(() => import("@opentelemetry/sdk-metrics"));
   const { PrometheusExporter, PrometheusSerializer } = await optional(
@@ -29,30 +33,36 @@ export async function metricsHandler(
   );
   const exporter = new PrometheusExporter({ preventServerStart: true });
   const meterProvider = new MeterProvider({ readers: [exporter] });
-  const stop = instrument({ ...options, meterProvider });
+  const stop = recordAllMetrics(meterProvider, options);
   const serializer = new PrometheusSerializer("", false, undefined, true, true);
 
-  /** The text, and the status: 500 if something could not be asked for, such as an inbox that does not answer. */
+  /** The text, and the status: 503 if nothing could be read. */
   async function scrape(): Promise<{ readonly status: number; readonly text: string }> {
-    const { resourceMetrics, errors } = await exporter.collect();
-    const text = serializer.serialize(resourceMetrics);
-    return {
-      status: 200,
-      text: errors.length === 0 ? text : `${text}# ${errors.length} metrics could not be read\n`,
-    };
+    try {
+      const { resourceMetrics, errors } = await exporter.collect();
+      const text = serializer.serialize(resourceMetrics);
+      return {
+        status: 200,
+        text: errors.length === 0 ? text : `${text}# ${errors.length} metrics could not be read\n`,
+      };
+    } catch {
+      return { status: 503, text: "# The metrics could not be read\n" };
+    }
   }
 
+  const headers = { "content-type": contentType, "cache-control": "no-store" };
   const handler = async (): Promise<Response> => {
     const { status, text } = await scrape();
-    return new Response(text, {
-      status,
-      headers: { "content-type": contentType, "cache-control": "no-store" },
-    });
+    return new Response(text, { status, headers });
   };
   return Object.assign(handler, {
     async node(_: IncomingMessage, response: ServerResponse) {
       const { status, text } = await scrape();
-      response.writeHead(status, { "content-type": contentType, "cache-control": "no-store" }).end(text);
+      try {
+        response.writeHead(status, headers).end(text);
+      } catch {
+        response.destroy(); // something else has answered already
+      }
     },
     async close() {
       stop();

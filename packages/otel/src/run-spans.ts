@@ -1,11 +1,12 @@
 import { createNotice, listenTo } from "@esim-webhooks/core/kit";
 import { ROOT_CONTEXT, type Span, SpanStatusCode, type Tracer } from "@opentelemetry/api";
-import { errorType } from "./labels.ts";
+import { errorTypes } from "./labels.ts";
 
 /** What imports and passes of reconcile have in common in their messages. */
 export interface RunMessage {
   readonly run: string;
   readonly source: string;
+  readonly dryRun?: boolean;
   readonly outcome: string;
   readonly durationMs: number;
   readonly ledger: Readonly<Record<string, unknown>>;
@@ -21,15 +22,20 @@ const everyMs = 1000; // an import reports ten times a second, and may run for h
 
 /** Makes a span of each import and each pass of reconcile, with its progress as events, at most one a second. */
 export function traceRuns(tracer: Tracer): () => void {
+  const errorType = errorTypes(50);
   const spans = new Map<string, { readonly span: Span; noteAt: number }>();
 
   const trace = (kind: "import" | "reconcile") => (message: RunMessage) => {
-    const { run, source, outcome, durationMs, ledger, error } = message;
+    const { run, source, dryRun = false, outcome, durationMs, ledger, error } = message;
     const key = `${kind} ${run}`;
     const now = Date.now();
     let begun = spans.get(key);
     if (begun === undefined) {
-      const attributes = { "esim_webhooks.run": run, "esim_webhooks.source": source };
+      const attributes = {
+        "esim_webhooks.run": run,
+        "esim_webhooks.source": source,
+        "esim_webhooks.dry_run": dryRun,
+      };
       const span = tracer.startSpan(kind, { startTime: now - durationMs, attributes }, ROOT_CONTEXT);
       begun = { span, noteAt: now };
       spans.set(key, begun);

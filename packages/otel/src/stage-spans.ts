@@ -17,7 +17,7 @@ import {
   SpanStatusCode,
   trace,
 } from "@opentelemetry/api";
-import { errorType } from "./labels.ts";
+import { type ErrorType, errorTypes, typeAttribute } from "./labels.ts";
 
 /** A span, as far as it is known when its stage begins. */
 interface Begun {
@@ -40,6 +40,7 @@ interface SpanOf<Message> {
 
 /** Makes the function that begins the span of a stage. Other stages than these have none: their time is within those. */
 export function createTracer(tracer: OtelTracer, destination: string): Tracer {
+  const errorType = errorTypes(50);
   const of = (operation: string, type: string, more: Attributes = {}): Attributes => ({
     "messaging.system": "esim_webhooks",
     "messaging.destination.name": destination,
@@ -57,7 +58,7 @@ export function createTracer(tracer: OtelTracer, destination: string): Tracer {
         attributes: of("send", "send", {
           ...(one && { "esim_webhooks.source": one.source }),
           ...(one && others.length === 0
-            ? { "messaging.message.id": one.id, "esim_webhooks.event.type": one.type ?? "" }
+            ? { "messaging.message.id": one.id, ...typeAttribute(one.type) }
             : { "messaging.batch.message_count": events.length }),
         }),
       };
@@ -68,18 +69,18 @@ export function createTracer(tracer: OtelTracer, destination: string): Tracer {
   };
 
   const handle: SpanOf<HandleMessage> = {
-    begin: ({ source, id, type, attempt, replayed, waitMs, trace: stored }) => ({
+    begin: ({ source, id, type, by, attempt, replayed, trace: stored }) => ({
       name: `process ${destination}`,
       kind: SpanKind.CONSUMER,
       attributes: of("process", "process", {
         "messaging.message.id": id,
         "esim_webhooks.source": source,
-        "esim_webhooks.event.type": type,
+        ...typeAttribute(type),
         "esim_webhooks.attempt": attempt,
         "esim_webhooks.replayed": replayed,
       }),
-      // in a worker, the request that stored the event has ended
-      ...(waitMs !== undefined && { parent: ROOT_CONTEXT, links: linksTo(stored) }),
+      // the request that stored the event has ended; on BullMQ, only the stored trace shows that there was one
+      ...((by === "worker" || stored !== undefined) && { parent: ROOT_CONTEXT, links: linksTo(stored) }),
     }),
     end: ({ outcome }) => ({ "esim_webhooks.outcome": outcome }),
     isFailed: ({ outcome }) => outcome === "failed",
@@ -90,6 +91,7 @@ export function createTracer(tracer: OtelTracer, destination: string): Tracer {
       name: `settle ${destination}`,
       kind: SpanKind.CLIENT,
       attributes: of("settle", "settle", { "messaging.batch.message_count": count }),
+      parent: ROOT_CONTEXT, // the results of many events, so it belongs to no one's trace
     }),
   };
 
@@ -110,7 +112,13 @@ export function createTracer(tracer: OtelTracer, destination: string): Tracer {
 
   return (stage, message) => {
     if (stage === "take")
-      return takeSpan(tracer, message as TakeMessage, `receive ${destination}`, of("receive", "receive"));
+      return takeSpan(
+        tracer,
+        errorType,
+        message as TakeMessage,
+        `receive ${destination}`,
+        of("receive", "receive"),
+      );
     const spanOf = stages[stage] as SpanOf<object> | undefined;
     if (spanOf === undefined) return undefined;
     const { name, parent = context.active(), ...options } = spanOf.begin(message);
@@ -134,6 +142,7 @@ export function createTracer(tracer: OtelTracer, destination: string): Tracer {
 /** A span of a take that found something, made at its end: workers poll, and an empty poll is not worth a span. */
 function takeSpan(
   tracer: OtelTracer,
+  errorType: ErrorType,
   message: TakeMessage,
   name: string,
   attributes: Attributes,

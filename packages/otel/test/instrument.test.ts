@@ -1,3 +1,4 @@
+import { channel } from "node:diagnostics_channel";
 import {
   createProcessor,
   createReceiver,
@@ -135,7 +136,8 @@ describe("instrument", () => {
     await otel.inServerSpan(() => createReceiver(inbox, { secret }).receive(delivery("msg_1")));
     const stop = new AbortController();
     const worker = createWorker(inbox, { "*": () => stop.abort() }, { pollMs: 5 });
-    await worker.run({ signal: stop.signal });
+    // a span that is current where the worker is started is not the parent of what it does
+    await otel.inServerSpan(() => worker.run({ signal: stop.signal }));
     const spans = otel.spans();
     const send = named(spans, "send esim-webhooks");
     expect(send.kind).toBe(SpanKind.PRODUCER);
@@ -146,7 +148,8 @@ describe("instrument", () => {
     expect(process.spanContext().traceId).not.toBe(send.spanContext().traceId);
     const receive = named(spans, "receive esim-webhooks");
     expect([receive.kind, receive.attributes["messaging.batch.message_count"]]).toEqual([SpanKind.CLIENT, 1]);
-    expect(named(spans, "settle esim-webhooks").kind).toBe(SpanKind.CLIENT);
+    const settle = named(spans, "settle esim-webhooks");
+    expect([settle.kind, settle.parentSpanContext]).toEqual([SpanKind.CLIENT, undefined]);
   });
 
   it("marks the span of a handler that throws with the error's type, and never with its message", async () => {
@@ -217,8 +220,8 @@ describe("instrument", () => {
     expect(await otel.metric("esim_webhooks.worker.slots")).toEqual({
       "state=used": 0,
       "state=free": 3,
-      "state=abandoned": 0,
     });
+    expect(await otel.metric("esim_webhooks.worker.abandoned")).toEqual({ "": 0 });
     await worker.run({ signal: stop.signal });
     expect(await otel.metric("esim_webhooks.inbox.events")).toMatchObject({
       "state=ready": 0,
@@ -255,5 +258,146 @@ describe("instrument", () => {
     instrumented();
     await createReceiver({ "*": () => {} }, { secret, store: memoryStore() }).receive(delivery("msg_1"));
     expect(trace.getActiveSpan()).toBeUndefined();
+  });
+
+  it("counts an abandoned handler apart: it holds no slot, but with as many as slots none is free", async () => {
+    const slots = { concurrency: 2, running: 1, abandoned: 1 };
+    const otel = instrumented({ worker: { slots: () => ({ ...slots }), sinceLastTakeMs: () => null } });
+    expect(await otel.metric("esim_webhooks.worker.slots")).toEqual({ "state=used": 1, "state=free": 1 });
+    expect(await otel.metric("esim_webhooks.worker.abandoned")).toEqual({ "": 1 });
+    Object.assign(slots, { running: 0, abandoned: 2 });
+    expect(await otel.metric("esim_webhooks.worker.slots")).toEqual({ "state=used": 0, "state=free": 0 });
+    expect(await otel.metric("esim_webhooks.worker.abandoned")).toEqual({ "": 2 });
+  });
+
+  it("refuses to record everything twice, and can be called again once it was stopped", () => {
+    const stop = instrument();
+    expect(() => instrument()).toThrowError(
+      expect.objectContaining({ code: "invalid_option", remedy: expect.stringContaining("once") }),
+    );
+    stop();
+    const stopSecond = instrument();
+    stop(); // changes nothing for the second one
+    expect(() => instrument()).toThrow("instrumented already");
+    stopSecond();
+  });
+
+  it("records the end of a handler whose error throws when it is read", async () => {
+    const otel = instrumented();
+    const handlers = {
+      "*": () => {
+        throw Object.defineProperty(new Error("no"), "code", {
+          get() {
+            throw new Error("a getter");
+          },
+        });
+      },
+    };
+    await createReceiver(handlers, { secret, store: memoryStore() }).receive(delivery("msg_1"));
+    expect(named(otel.spans(), "process esim-webhooks").attributes).toMatchObject({
+      "error.type": "_OTHER",
+      "esim_webhooks.outcome": "failed",
+    });
+    const durations = Object.keys(await otel.metric("messaging.process.duration"));
+    expect(durations).toEqual([expect.stringContaining("error.type=_OTHER")]);
+  });
+
+  it.each([
+    ["23505", "23505"], // SQLSTATE
+    ["ECONNRESET", "ECONNRESET"],
+    ["no SIM 1", "TypeError"],
+  ])(
+    "uses the code %s of an error as its type if it is a plain word, or else its name",
+    async (code, type) => {
+      const otel = instrumented();
+      const handlers = {
+        "*": () => {
+          throw Object.assign(new TypeError("no"), { code });
+        },
+      };
+      await createReceiver(handlers, { secret, store: memoryStore() }).receive(delivery("msg_1"));
+      expect(named(otel.spans(), "process esim-webhooks").attributes["error.type"]).toBe(type);
+    },
+  );
+
+  it("labels metrics with at most 10 types of errors, and spans with 50", async () => {
+    const otel = instrumented();
+    let n = 0;
+    const handlers = {
+      "*": () => {
+        n += 1;
+        throw Object.assign(new Error("no"), { code: `E_${n}` });
+      },
+    };
+    const receiver = createReceiver(handlers, { secret, store: memoryStore() });
+    for (let id = 0; id < 60; id += 1) await receiver.receive(delivery(`msg_${id}`));
+    const types = otel.spans().map(({ attributes }) => attributes["error.type"]);
+    expect(new Set(types).size).toBe(51);
+    const durations = Object.keys(await otel.metric("messaging.process.duration"));
+    expect(durations).toHaveLength(11);
+  });
+
+  it("counts a delivery of an id that is being worked with another body as a conflict", async () => {
+    const otel = instrumented();
+    const busy = { status: "busy", retryAfterMs: 1000, conflict: true } as const;
+    const store = { ...memoryStore(), claim: async () => busy };
+    await createReceiver({ "*": () => {} }, { secret, store }).receive(delivery("msg_1"));
+    expect(await otel.metric("esim_webhooks.conflicts")).toEqual({ "type=esim.faulted": 1 });
+  });
+
+  it("cuts the type of an event in spans, and leaves out an empty one", async () => {
+    const otel = instrumented();
+    const inbox = memoryInbox();
+    const receiver = createReceiver(inbox, { secret });
+    const type = "x".repeat(250);
+    await receiver.receive(signedRequest({ id: "long", type, data: {} }, { secret }));
+    await receiver.receive(signedRequest({ id: "none", body: "no envelope" } as never, { secret }));
+    const types = otel.spans().map(({ attributes }) => attributes["esim_webhooks.event.type"]);
+    expect(types).toEqual(["x".repeat(200), undefined]);
+  });
+
+  it("names the type of the operation, as the conventions require", async () => {
+    const otel = instrumented();
+    await createReceiver(memoryInbox(), { secret }).receive(delivery("msg_1"));
+    expect(Object.keys(await otel.metric("messaging.client.operation.duration"))).toEqual([
+      expect.stringContaining("messaging.operation.name=send messaging.operation.type=send"),
+    ]);
+  });
+
+  it("counts no dry run of reconcile, and marks its span", async () => {
+    const otel = instrumented();
+    const pass = {
+      source: "default",
+      outcome: "complete",
+      durationMs: 5,
+      ledger: {},
+      recovered: { acknowledgedAndLost: 2 },
+    };
+    const reconciled = channel("esim-webhooks:reconcile");
+    reconciled.publish({ ...pass, run: "dry", dryRun: true });
+    expect(await otel.metric("esim_webhooks.reconcile.recovered")).toEqual({});
+    expect(await otel.metric("esim_webhooks.reconcile.last_pass.time")).toEqual({});
+    reconciled.publish({ ...pass, run: "real", dryRun: false });
+    expect(await otel.metric("esim_webhooks.reconcile.recovered")).toEqual({ "kind=acknowledgedAndLost": 2 });
+    const marks = otel.spans().map(({ attributes }) => attributes["esim_webhooks.dry_run"]);
+    expect(marks).toEqual([true, false]);
+  });
+
+  it("links the span of a handler behind a queue to the trace that the event was stored with", async () => {
+    const otel = instrumented();
+    const processor = createProcessor({ "*": () => {} }, { store: memoryStore() });
+    const [traceId, spanId] = ["4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"];
+    const event = {
+      id: "a",
+      type: "esim.faulted",
+      timestamp: "2026-01-01T00:00:00Z",
+      data: sampleData("esim.faulted"),
+    };
+    // a retry on BullMQ: it is not known how long it was due
+    const provenance = { attempt: 2, trace: `00-${traceId}-${spanId}-01` };
+    await otel.inServerSpan(() => processor.process(event, provenance));
+    const { parentSpanContext, links } = named(otel.spans(), "process esim-webhooks");
+    expect(parentSpanContext).toBeUndefined();
+    expect(links.map(({ context }) => context)).toMatchObject([{ traceId, spanId }]);
   });
 });

@@ -1,7 +1,8 @@
 import { createReceiver, memoryStore } from "@esim-webhooks/core";
 import { memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { instrument } from "@esim-webhooks/otel";
 import { metricsHandler } from "@esim-webhooks/otel/prometheus";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import { listen } from "../../../test/listen.ts";
 
 it("serves the metrics of this process as text, to fetch and over HTTP, and still does when the inbox does not answer", async () => {
@@ -34,4 +35,57 @@ it("serves the metrics of this process as text, to fetch and over HTTP, and stil
   const without = await (await metrics()).text();
   expect(without).toContain("esim_webhooks_deliveries_total");
   expect(without).toMatch(/^esim_webhooks_inbox_up 0/m);
+});
+
+it("can be used next to instrument, and twice", async () => {
+  const secret = newSecret();
+  const stop = instrument();
+  const first = await metricsHandler();
+  const second = await metricsHandler();
+  onTestFinished(() => first.close());
+  onTestFinished(stop);
+  const receiver = createReceiver({ "*": () => {} }, { secret, store: memoryStore() });
+  const receive = () =>
+    receiver.receive(signedRequest({ type: "esim.faulted", data: sampleData("esim.faulted") }, { secret }));
+  await receive();
+  await second.close();
+  await receive();
+  expect(await (await first()).text()).toMatch(/^esim_webhooks_deliveries_total\{.*\} 2/m);
+});
+
+it("waits 2 s for an inbox, and asks it once at a time", async () => {
+  let asked = 0;
+  const inbox = {
+    gauges: () => {
+      asked += 1;
+      return new Promise<never>(() => {});
+    },
+  };
+  const metrics = await metricsHandler({ inbox });
+  onTestFinished(() => metrics.close());
+  const startedAt = performance.now();
+  const texts = await Promise.all([metrics(), metrics()].map(async (response) => (await response).text()));
+  expect(performance.now() - startedAt).toBeLessThan(4000);
+  for (const text of texts) expect(text).toMatch(/^esim_webhooks_inbox_up(\{.*\})? 0/m);
+  expect(asked).toBe(1);
+});
+
+it("shows an inbox that throws as one that does not answer", async () => {
+  const inbox = {
+    gauges: () => {
+      throw new TypeError("a wrapper of the user");
+    },
+  };
+  const metrics = await metricsHandler({ inbox });
+  onTestFinished(() => metrics.close());
+  expect(await (await metrics()).text()).toMatch(/^esim_webhooks_inbox_up(\{.*\})? 0/m);
+});
+
+it("answers 503 if the metrics cannot be read, and does not reject", async () => {
+  const metrics = await metricsHandler();
+  await metrics.close();
+  expect((await metrics()).status).toBe(503);
+  const response = { writeHead: vi.fn().mockReturnThis(), end: vi.fn() };
+  await metrics.node({} as never, response as never);
+  expect(response.writeHead).toHaveBeenCalledWith(503, expect.anything());
 });

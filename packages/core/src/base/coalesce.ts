@@ -1,3 +1,5 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+
 export interface CoalesceOptions<Item> {
   /** How many items one flush takes at most. */
   readonly maxItems: number;
@@ -15,10 +17,14 @@ interface Waiting<Item, Result> {
   reject(error: unknown): void;
 }
 
+/** A flush belongs to many deliveries: in the async context of the first one, it would be part of its trace. */
+const outsideOfItems: <Result>(work: () => Result) => Result =
+  AsyncLocalStorage.snapshot?.() ?? ((work) => work());
+
 /**
  * Combines many concurrent calls into few flushes. Items gather while `maxFlushes` flushes are under way, and go together in
  * the next one. When no flush is under way, items go immediately, together with those of the same event-loop tick.
- * `flush` answers one to one, in order. When it rejects, every item in it rejects.
+ * `flush` answers one to one, in order. When it rejects, every item in it rejects. It runs in none of the async contexts of its items.
  */
 export function coalesce<Item, Result>(
   flush: (items: readonly Item[]) => Promise<readonly Result[]>,
@@ -54,7 +60,7 @@ export function coalesce<Item, Result>(
 
   async function run(batch: readonly Waiting<Item, Result>[]): Promise<void> {
     try {
-      const results = await flush(batch.map(({ item }) => item));
+      const results = await outsideOfItems(() => flush(batch.map(({ item }) => item)));
       for (const [index, { resolve, reject }] of batch.entries()) {
         const result = results[index];
         if (result === undefined) reject(new TypeError("A flush did not answer for each of its items."));

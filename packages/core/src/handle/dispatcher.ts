@@ -8,21 +8,23 @@ import type { Catalog } from "../event/catalog.ts";
 import type { WebhookEvent } from "../event/event.ts";
 import type { DispatchOutcome } from "./event-outcome.ts";
 import { type Handler, type HandlerContext, type Handlers, isRetryLater, readVerdict } from "./handler.ts";
-import { handleStage } from "./stages.ts";
+import { type HandleMessage, handleStage } from "./stages.ts";
 
 /** Calls handlers. Does not know who called it. */
 export interface Dispatcher {
   /** Whether a handler takes this event type, which may be one that the catalog does not have. */
   handles(type: string): boolean;
   /**
-   * Runs the handler of the event's type. Never throws or rejects: that becomes the outcome `failed`. `taken` is for `observe`, if a
-   * worker took the event.
+   * Runs the handler of the event's type. Never throws or rejects: that becomes the outcome `failed`. `taken` is for `observe`. Default:
+   * a processor has the event.
    */
   dispatch(event: WebhookEvent, context: HandlerContext, taken?: TakenFacts): Awaitable<DispatchOutcome>;
 }
 
-/** What `observe` shows of an event that a worker took. */
+/** What `observe` shows of how an event came to its handler. */
 export interface TakenFacts {
+  /** Who had it. Default: a processor. */
+  readonly by?: HandleMessage["by"];
   /** For how long it was due before, in ms. Absent for an event that a processor handles as it arrives. */
   readonly dueForMs?: number;
   /** The trace that it was stored with. */
@@ -84,12 +86,13 @@ function failed(error: unknown): DispatchOutcome {
 function factsOf(
   { id, type }: WebhookEvent,
   { source, attempt, replayed, receivedAt }: HandlerContext,
-  { dueForMs, trace }: TakenFacts = {},
+  { by = "processor", dueForMs, trace }: TakenFacts = {},
 ) {
   return {
     source,
     id,
     type,
+    by,
     attempt,
     replayed,
     receivedAt,

@@ -50,15 +50,17 @@ export const processStage: Stage<ProcessMessage, "conflict"> = createStage("proc
 /** One run of a handler, for a delivery or by a worker. On `tracing:esim-webhooks:handle:*`. */
 export interface HandleMessage extends EventKey, StageMessage {
   readonly type: string;
+  /** Who had the event, as in `SettleMessage`: a worker, which took it from an inbox, or a processor, also that of BullMQ. */
+  readonly by: "worker" | "processor";
   /** The number of this try, from 1, like `context.attempt`. */
   readonly attempt: number;
   /** True when the event comes from an import, not from the sender. */
   readonly replayed: boolean;
   /** When the event was accepted. */
   readonly receivedAt: Date;
-  /** For how long the event was due before a worker took it, in ms. Absent when a processor handles it as it arrives. */
+  /** For how long the event was due before it was taken, in ms. Absent for one that is handled as it arrives, and on BullMQ for a retry. */
   readonly waitMs?: number;
-  /** The `traceparent` of what stored the event, if a worker took it and there was one. */
+  /** The `traceparent` of what stored the event, if it comes from an inbox or a `bullmqInbox` and there was one. */
   readonly trace?: string;
   readonly outcome: DispatchOutcome["code"];
 }

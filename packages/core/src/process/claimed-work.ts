@@ -33,6 +33,8 @@ export interface Provenance {
   replayed?: boolean;
   /** For how long your queue could have handed it out before it did, in ms. `observe` reports it as `waitMs`. Default: not known. */
   dueForMs?: number;
+  /** The `traceparent` that the event was stored with, so that the span of its handler links to it. Default: none. */
+  trace?: string;
   /**
    * The CRC-32 of the raw body as signed (`zlib.crc32`). A done id with another fingerprint is a `conflict`. Omit it if
    * the body was rebuilt and is not the signed bytes. Default: none.
@@ -130,7 +132,7 @@ export function createClaimedWork(
   /** Runs the handler: in a transaction of the store, if it has those. */
   function runInStore(
     event: WebhookEvent,
-    { replayed = false }: Provenance,
+    { replayed = false, trace }: Provenance,
     held: HeldClaim,
   ): Awaitable<Ran | StoreUnavailable> {
     const { key, attempt, receivedAt, dueForMs } = held;
@@ -140,6 +142,7 @@ export function createClaimedWork(
       receivedAt,
       replayed,
       ...(dueForMs !== undefined && { dueForMs }),
+      ...(trace !== undefined && { trace }),
     };
     const { transact } = store;
     return transact === undefined

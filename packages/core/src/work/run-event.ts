@@ -68,11 +68,13 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
   async function run(event: WebhookEvent, lease: WorkerLease): Promise<Ran> {
     const { taken } = lease;
     const { transact } = inbox;
+    const { source, attempt, receivedAt, replayed, dueForMs, trace } = taken;
+    const facts = { source, attempt, receivedAt, replayed, dueForMs, trace, by: "worker" } as const;
     if (transact === undefined)
-      return { outcome: await runHandler(event, taken, lease, undefined), transaction: "unused" };
+      return { outcome: await runHandler(event, facts, lease, undefined), transaction: "unused" };
     return runInTransaction(
       (work) => transact.call(inbox, taken, work),
-      (tx) => runHandler(event, taken, lease, tx),
+      (tx) => runHandler(event, facts, lease, tx),
     );
   }
 

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { coalesce } from "@esim-webhooks/core/kit";
 import { describe, expect, it } from "vitest";
 
@@ -53,5 +54,30 @@ describe("coalesce", () => {
   it("rejects an item without an answer from its flush", async () => {
     const silent = coalesce<number, number>(async () => [], { maxItems: 5, maxFlushes: 1 });
     await expect(silent(1)).rejects.toThrow("did not answer for each");
+  });
+
+  it("flushes in none of the async contexts of its items, which keep their own", async () => {
+    const store = new AsyncLocalStorage<string>();
+    const flushedIn: unknown[] = [];
+    const put = coalesce<string, string>(
+      async (items) => {
+        flushedIn.push(store.getStore());
+        await null;
+        flushedIn.push(store.getStore());
+        return items;
+      },
+      { maxItems: 1, maxFlushes: 1 },
+    );
+    const names = ["a", "b", "c"];
+    const seen = await Promise.all(
+      names.map((name) =>
+        store.run(name, async () => {
+          await put(name);
+          return store.getStore();
+        }),
+      ),
+    );
+    expect(seen).toEqual(names);
+    expect(flushedIn).toEqual(Array(6).fill(undefined));
   });
 });

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { tracingChannel } from "node:diagnostics_channel";
-import { describe, expect, it } from "vitest";
-import { createStage, type StageMessage } from "../../src/base/trace.ts";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { createStage, type StageMessage, type StageSpan, setTracer } from "../../src/base/trace.ts";
 
 interface Step extends StageMessage {
   readonly name: string;
@@ -127,5 +127,126 @@ describe("a stage", () => {
     );
     expect(await Promise.all(names.map((name) => work(name)))).toEqual(names);
     expect(store.getStore()).toBeUndefined();
+  });
+});
+
+describe("a tracer that throws", () => {
+  afterEach(() => {
+    setTracer(undefined);
+    vi.restoreAllMocks();
+  });
+  const no = (): never => {
+    throw new Error("no tracing");
+  };
+  const span: StageSpan = { run: (work) => work(), end() {} };
+
+  it.each<[string, () => StageSpan]>([
+    ["at the begin of a span", no],
+    ["at its end", () => ({ ...span, end: no })],
+    ["before the work", () => ({ ...span, run: no })],
+    [
+      "after the work",
+      () => ({
+        ...span,
+        run(work) {
+          work();
+          return no();
+        },
+      }),
+    ],
+    [
+      "later, in a promise",
+      () => ({ ...span, run: (work) => Promise.resolve(work()).then(no, no) as never }),
+    ],
+  ])("%s changes nothing of the work, which runs once", async (_, tracer) => {
+    vi.spyOn(process, "emitWarning").mockReturnValue();
+    setTracer(tracer);
+    const { stage } = stageOf(`throws ${_}`);
+    const calls: string[] = [];
+    const around = (work: (word: string) => unknown) => stage.around(work, begin, () => ({ outcome: "ok" }));
+    const note = around((word) => calls.push(word));
+    expect(note("sync")).toBe(1);
+    expect(
+      await around(async (word) => {
+        await null;
+        return calls.push(word);
+      })("async"),
+    ).toBe(2);
+    const fails = around((word) => {
+      calls.push(word);
+      throw new RangeError("of the work");
+    });
+    expect(() => fails("throws")).toThrow(RangeError);
+    const rejects = around(async (word) => {
+      calls.push(word);
+      throw new RangeError("of the work");
+    });
+    await expect(rejects("rejects")).rejects.toThrow(RangeError);
+    expect(calls).toEqual(["sync", "async", "throws", "rejects"]);
+  });
+
+  it("is no reason to wait twice for what the work returned, which may be a query that runs when it is awaited", async () => {
+    setTracer(() => span);
+    let runs = 0;
+    // biome-ignore lint/suspicious/noThenProperty: as query builders have it
+    const query = { then: (resolve: (row: string) => void) => resolve(`row ${++runs}`) };
+    const { stage } = stageOf("lazy");
+    const work = stage.around(
+      () => query,
+      begin,
+      () => ({ outcome: "ok" }),
+    );
+    expect(await work()).toBe("row 1");
+    expect(runs).toBe(1);
+  });
+
+  it("is reported once", async () => {
+    vi.resetModules(); // the warning is once per process
+    const { createStage, setTracer } = await import("../../src/base/trace.ts");
+    const warn = vi.spyOn(process, "emitWarning").mockReturnValue();
+    setTracer(no);
+    const work = createStage<Step, "length">("reported", "broken").around(
+      () => 7,
+      begin,
+      () => ({ outcome: "ok" }),
+    );
+    expect([work(), work()]).toEqual([7, 7]);
+    setTracer(undefined);
+    expect(warn.mock.calls).toEqual([
+      [expect.stringContaining("tracer"), expect.objectContaining({ code: "observer_failed" })],
+    ]);
+  });
+
+  it("is not needed for a span to end: it ends also when the result is not what the stage reads", async () => {
+    const ends: unknown[] = [];
+    setTracer((_, message) => ({ ...span, end: () => void ends.push({ ...message }) }));
+    const { stage } = stageOf("unreadable");
+    const work = stage.around(
+      async () => undefined as never as string,
+      begin,
+      ({ length }) => ({
+        outcome: "ok",
+        length,
+      }),
+    );
+    expect(await work()).toBeUndefined();
+    expect(ends).toEqual([expect.objectContaining({ outcome: "broken", error: expect.any(TypeError) })]);
+  });
+
+  it("is removed by what setTracer has returned, and one that was set since stays", () => {
+    const { stage } = stageOf("undo");
+    const seen: string[] = [];
+    const work = stage.around(
+      () => {},
+      begin,
+      () => ({ outcome: "ok" }),
+    );
+    const undoFirst = setTracer(() => void seen.push("first"));
+    const undoSecond = setTracer(() => void seen.push("second"));
+    undoFirst();
+    work();
+    undoSecond();
+    work();
+    expect(seen).toEqual(["second"]);
   });
 });

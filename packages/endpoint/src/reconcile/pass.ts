@@ -70,7 +70,7 @@ async function runPass(
     recovered: tally.recovered(),
     failing: tally.failing,
   });
-  const notice = createPassNotice(names, counted);
+  const notice = createPassNotice({ ...names, dryRun }, counted);
 
   /** The deliveries that the target may lack, a page at a time. */
   async function* candidates(): AsyncGenerator<readonly RawRecord[]> {

@@ -6,7 +6,7 @@ import type { ReconcileReport } from "./reconcile-report.ts";
 export interface ReconcileMessage
   extends Pick<
     ReconcileReport,
-    "run" | "endpoint" | "source" | "pages" | "ledger" | "recovered" | "failing" | "lost"
+    "run" | "endpoint" | "source" | "dryRun" | "pages" | "ledger" | "recovered" | "failing" | "lost"
   > {
   /** `interrupted`: its signal aborted. `failed`: it rejects with `error`. */
   readonly outcome: "running" | "complete" | "interrupted" | "failed";
@@ -26,7 +26,7 @@ export interface PassNotice {
 }
 
 export function createPassNotice(
-  fields: Pick<ReconcileMessage, "run" | "endpoint" | "source">,
+  fields: Pick<ReconcileMessage, "run" | "endpoint" | "source" | "dryRun">,
   now: () => Pick<ReconcileMessage, "pages" | "ledger" | "recovered" | "failing">,
 ): PassNotice {
   const notice = createProgressNotice<ReconcileMessage>(reconcileNotice, () => ({

@@ -452,9 +452,25 @@ it("tells observers of the progress and the end of each pass, without payloads",
   const report = await reconcile(api, endpoint, inbox, { ...options, since, logger: silentLogger });
   const { run, ledger, recovered, pages } = report;
   expect(messages[0]).toMatchObject({ run, endpoint, source: "default", outcome: "running" });
-  expect(messages.at(-1)).toMatchObject({ run, outcome: "complete", ledger, recovered, pages });
+  expect(messages.at(-1)).toMatchObject({
+    run,
+    outcome: "complete",
+    ledger,
+    recovered,
+    pages,
+    dryRun: false,
+  });
   expect(JSON.stringify(messages)).not.toContain("payload");
   const failing = { ...inbox, put: async () => Promise.reject(new Error("down")) };
   await expect(reconcile(api, endpoint, failing, options)).rejects.toThrow();
   expect(messages.at(-1)).toMatchObject({ outcome: "failed", error: { code: "store_unavailable" } });
+});
+
+it("tells observers that a pass is a dry run", async () => {
+  const messages: ReconcileMessage[] = [];
+  onTestFinished(observeReconciliations((message) => void messages.push(message)));
+  const { api, endpoint, inbox, options, since } = served(many());
+  await reconcile(api, endpoint, inbox, { ...options, since, logger: silentLogger, dryRun: true });
+  expect(messages.length).toBeGreaterThan(0);
+  for (const message of messages) expect(message).toMatchObject({ dryRun: true });
 });

@@ -12,6 +12,8 @@ export interface ImportMessage {
   readonly run: string;
   /** The name of the endpoint that received the events. */
   readonly source: string;
+  /** Whether nothing was stored or handled: the ledger counts what would be. */
+  readonly dryRun: boolean;
   /**
    * - `damaged`: the rest of the dump could not be read
    * - `interrupted`: its signal aborted
@@ -60,6 +62,7 @@ export interface Progress {
 
 export interface ProgressOptions {
   readonly source: string;
+  readonly dryRun: boolean;
   readonly logger: Logger;
   run(): string;
   total(): Ledger;
@@ -70,12 +73,13 @@ export interface ProgressOptions {
 }
 
 /** Reports the progress of an import or a replay. */
-export function createProgress({ source, logger, onProgress, ...now }: ProgressOptions): Progress {
+export function createProgress({ source, dryRun, logger, onProgress, ...now }: ProgressOptions): Progress {
   const notice = createProgressNotice<ImportMessage>(importNotice, () => {
     const ledger = now.total();
     return {
       run: now.run(),
       source,
+      dryRun,
       ...(now.bytesRead && { bytesRead: now.bytesRead() }),
       records: ledger.read,
       ledger,

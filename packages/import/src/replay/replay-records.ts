@@ -69,7 +69,7 @@ export async function replayRecords<Data = EsimEvents, Tx = unknown>(
   const checks = createChecks(settings);
   const openSink = openSinkOf(target as ReplayTarget<unknown, never>, settings);
   const ledger = createCounter(journal.tally);
-  const progress = createProgress({ source, logger, run: () => run, total: ledger.total });
+  const progress = createProgress({ source, dryRun, logger, run: () => run, total: ledger.total });
   let interrupted = false;
   try {
     const readable = withoutTooDeep(untilAborted(records, signal));

@@ -136,7 +136,7 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
 
   /** A promise only if the handler or the store returned one. */
   function outcomeOf(
-    { source, id, body, receivedAt, replay }: InboxEntry,
+    { source, id, body, receivedAt, replay, trace }: InboxEntry,
     job: EventJob,
     signal: AbortSignal | undefined,
     mayWait: boolean,
@@ -154,6 +154,7 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
       attempt: job.attemptsStarted,
       replayed: replay !== undefined,
       ...(waitMs !== undefined && { dueForMs: waitMs }),
+      ...(trace !== undefined && { trace }),
       isLastAttempt: (outcome) =>
         outcome.code === "failed" ? isFinal(outcome.error, job, signal) : !mayWait,
       ...(settings.store && !replay?.rebuilt && { fingerprint: crc32(body) }),

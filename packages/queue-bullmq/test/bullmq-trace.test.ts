@@ -1,0 +1,30 @@
+import { encodeEntry } from "@esim-webhooks/core/kit";
+import { type HandleMessage, observe } from "@esim-webhooks/core/observe";
+import { sampleData } from "@esim-webhooks/core/testing";
+import { bullmqProcessor } from "@esim-webhooks/queue-bullmq";
+import { expect, it, onTestFinished } from "vitest";
+
+it("gives the trace that an event was stored with to observers of its handler, also when it is retried", async () => {
+  const seen: HandleMessage[] = [];
+  onTestFinished(observe({ handle: (message) => void seen.push(message) }));
+  const type = "esim.faulted";
+  const event = { id: "msg_1", type, timestamp: "2026-01-01T00:00:00Z", data: sampleData(type) };
+  const body = new TextEncoder().encode(JSON.stringify(event));
+  const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+  const entry = { source: "default", id: "msg_1", type, event, body, receivedAt: new Date(), trace };
+  const job = {
+    data: encodeEntry(entry),
+    progress: 0,
+    timestamp: Date.now(),
+    attemptsStarted: 2,
+    attemptsMade: 1,
+    stalledCounter: 0,
+    processedOn: Date.now(),
+    opts: { attempts: 3 },
+    moveToDelayed: async () => {},
+    updateProgress: async () => {},
+  };
+  await bullmqProcessor({ "*": () => {} })(job);
+  expect(seen).toMatchObject([{ id: "msg_1", by: "processor", attempt: 2, trace, outcome: "processed" }]);
+  expect(seen[0]).not.toHaveProperty("waitMs");
+});
