@@ -231,17 +231,13 @@ function plainSettlement(settlement: Settlement): Settling {
   const lease = plainLease(settlement);
   const attempt = "report" in settlement && { attempt: encodeAttempt(settlement.report) };
   switch (settlement.state) {
-    case "ready":
-    case "waiting": {
+    case "ready": {
       const { state, afterMs, error } = settlement;
-      return {
-        ...lease,
-        state,
-        afterMs,
-        error,
-        ...attempt,
-        ...("isPutOff" in settlement && { isPutOff: true }),
-      };
+      return { ...lease, state, afterMs, error, ...attempt };
+    }
+    case "waiting": {
+      const { state, afterMs, error, isPutOff } = settlement;
+      return { ...lease, state, afterMs, error, ...(isPutOff && { isPutOff }), ...attempt };
     }
     case "dead":
       return { ...lease, state: "dead", error: settlement.error, ...attempt };
