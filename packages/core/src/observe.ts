@@ -27,8 +27,9 @@ import { type VerifyMessage, verifyStage } from "./receive/verifier.ts";
 import { type ChangeMessage, changeNotice } from "./store/admin-notices.ts";
 import { type PutMessage, putStage } from "./store/inbox.ts";
 
-export type { StageMessage, StageSpan, Tracer, TraceSource } from "./base/trace.ts";
-export { setTracer, setTraceSource } from "./base/trace.ts";
+export type { StageMessage } from "./base/trace.ts";
+export type { StageSpan, Tracer, TraceSource } from "./base/tracer.ts";
+export { setTracer, setTraceSource } from "./base/tracer.ts";
 export type { FailureReason } from "./store/history.ts";
 export type {
   ChangeMessage,

@@ -189,3 +189,20 @@ export async function worked(
   }
   return lines;
 }
+
+/** One stored event, and the queue of its type. */
+export interface OneEvent {
+  readonly type: string;
+  readonly source: string;
+  readonly entry: InboxEntry;
+  readonly queue: InboxQueue;
+  isIn(state: string): Promise<boolean>;
+}
+
+export async function oneStored(inbox: Inbox, changes: Partial<InboxEntry> = {}): Promise<OneEvent> {
+  const { type, source } = newEvents();
+  const entry = { ...entryOf(source, "a", type, { step: "" }), ...changes };
+  await stored(inbox, entry);
+  const isIn = async (state: string) => (await inbox.get(entry))?.state === state;
+  return { type, source, entry, queue: takingOnly(inbox, [type]), isIn };
+}

@@ -6,7 +6,8 @@ import type { StoreServer } from "../store/store-faults.ts";
 import { type InboxNeed, type InboxScenario, type OpenInbox, withInbox } from "./inbox-context.ts";
 import { erasingInLanes, inboxErasing } from "./inbox-erasing.ts";
 import { inboxFaults } from "./inbox-faults.ts";
-import { gaugesInLanes, inboxHistory } from "./inbox-history.ts";
+import { gaugesInLanes, inboxFigures } from "./inbox-figures.ts";
+import { inboxHistory } from "./inbox-history.ts";
 import { inboxInline } from "./inbox-inline.ts";
 import { inboxLanes } from "./inbox-lanes.ts";
 import { inboxOperations } from "./inbox-operations.ts";
@@ -15,8 +16,9 @@ import { inboxPuts } from "./inbox-puts.ts";
 import { inboxReplays } from "./inbox-replays.ts";
 import { inboxSuspects, suspectsInLanes } from "./inbox-suspects.ts";
 import { inboxTakes } from "./inbox-takes.ts";
+import { inboxTimeLimits, timeLimitsInLanes } from "./inbox-time-limits.ts";
 import { inboxUnhandled } from "./inbox-unhandled.ts";
-import { inboxWorkers, workersInLanes } from "./inbox-workers.ts";
+import { inboxWorkers } from "./inbox-workers.ts";
 
 export interface InboxSuiteOptions {
   /** The capabilities that the inbox must state when it is opened with `lane`. Its roles decide which scenarios run. */
@@ -35,10 +37,12 @@ const scenarios: readonly InboxScenario[] = [
   ...inboxReplays,
   ...inboxOperations,
   ...inboxHistory,
+  ...inboxFigures,
   ...inboxPauses,
   ...inboxTypePauses,
   ...inboxErasing,
   ...inboxWorkers,
+  ...inboxTimeLimits,
   ...inboxSuspects,
 ];
 
@@ -101,7 +105,7 @@ export function inboxSuite(name: string, options: InboxSuiteOptions, runner?: Ru
       for (const [sentence, , run] of possible([
         ...inboxLanes,
         ...suspectsInLanes,
-        ...workersInLanes,
+        ...timeLimitsInLanes,
         ...gaugesInLanes,
         ...pausesInLanes,
         ...erasingInLanes,

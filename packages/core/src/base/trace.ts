@@ -1,5 +1,6 @@
 import { type Channel, channel, tracingChannel } from "node:diagnostics_channel";
 import { warnOfCallback } from "./logger.ts";
+import { beginSpan, endSpan, hasTracer, runInSpan } from "./tracer.ts";
 import { isPromise } from "./waiting.ts";
 
 const prefix = "esim-webhooks:";
@@ -50,7 +51,7 @@ export function createStage<Message extends StageMessage, AtEnd extends keyof Me
   /** Also does the same as `TracingChannel.hasSubscribers`, which Bun does not have. */
   function isWatched(): boolean {
     return (
-      tracer !== undefined ||
+      hasTracer() ||
       asyncEnd.hasSubscribers ||
       start.hasSubscribers ||
       end.hasSubscribers ||
@@ -65,10 +66,10 @@ export function createStage<Message extends StageMessage, AtEnd extends keyof Me
     fieldsOf: (result: Awaited<Work>) => object,
   ): Work | Promise<Awaited<Work>> | Awaited<Work> {
     const startedAt = performance.now();
-    const span = attempt(() => tracer?.(name, message));
+    const span = beginSpan(name, message);
     const finish = (fields: object) => {
       Object.assign(message, fields, { durationMs: performance.now() - startedAt });
-      if (span) attempt(() => span.end());
+      if (span) endSpan(span);
       if ("error" in message) error.publish(message);
       asyncStart.publish(message);
       asyncEnd.publish(message);
@@ -124,110 +125,6 @@ export function outcomeFields<Code extends string>(outcome: {
 }): { readonly outcome: Code; readonly error?: unknown } {
   const { code } = outcome;
   return "error" in outcome ? { outcome: code, error: outcome.error } : { outcome: code };
-}
-
-/** The span of one stage. What its functions throw is ignored, apart from one process warning. */
-export interface StageSpan {
-  /** Calls `work` and returns its result, with the span as the current one in all that it does. */
-  run<Result>(work: () => Result): Result;
-  /** Called when the stage has ended: by then, the message has its outcome, its duration and its error. */
-  end(): void;
-}
-
-/**
- * Begins the span of a stage, or returns undefined for none. `stage` is its name, as in `observe`. The message has what is known at its
- * start. A tracer that throws makes no span and changes nothing else: its first error becomes a process warning.
- */
-export type Tracer = (stage: string, message: object) => StageSpan | undefined;
-
-let tracer: Tracer | undefined;
-
-/**
- * Sets the function that makes a span of each stage, for a tracing library. Undefined removes it. Returns a function that removes
- * this tracer, unless another one was set since.
- */
-export function setTracer(given: Tracer | undefined): () => void {
-  tracer = given;
-  return () => {
-    if (tracer === given) tracer = undefined;
-  };
-}
-
-let hasTracerFailed = false;
-
-/** Warns of what a tracer has thrown, once per process: tracing never fails a delivery or a handler. */
-function warnOfTracer(error: unknown): void {
-  if (hasTracerFailed) return;
-  hasTracerFailed = true;
-  warnOfCallback("observer_failed", "The tracer threw. Catch errors inside the tracer.", error);
-}
-
-/** Calls a tracer, or returns undefined if it throws. */
-function attempt<Result>(call: () => Result): Result | undefined {
-  try {
-    return call();
-  } catch (error) {
-    return void warnOfTracer(error);
-  }
-}
-
-/** Calls `work` exactly once, and returns or throws what it does, even if the tracing library throws before or after it. */
-function runInSpan<Result>(span: StageSpan, work: () => Result): Result {
-  let hasRun = false;
-  let hasThrown = false;
-  let ended: unknown;
-  const once = (): Result => {
-    if (!hasRun) {
-      hasRun = true;
-      try {
-        ended = work();
-      } catch (cause) {
-        hasThrown = true;
-        ended = cause;
-      }
-    }
-    if (hasThrown) throw ended;
-    return ended as Result;
-  };
-  try {
-    const returned: unknown = span.run(once);
-    // a promise of the library's own would otherwise be an unhandled rejection
-    if (returned !== ended && isPromise(returned)) returned.then(undefined, () => {});
-  } catch (error) {
-    if (!hasThrown || error !== ended) warnOfTracer(error);
-  }
-  return once();
-}
-
-/** Returns the `traceparent` of the current span (W3C Trace Context), if there is one. */
-export type TraceSource = () => string | undefined;
-
-const longestTrace = 55; // of a traceparent
-
-let traceSource: TraceSource | undefined;
-
-/**
- * Sets the function that gives what an inbox stores as the `trace` of an event, for all receivers and imports of this process. A worker
- * can then link its span to that of the delivery. Undefined removes it. What it returns is ignored if it has more than 55 characters,
- * and so is what it throws. Returns a function that removes this source, unless another one was set since.
- */
-export function setTraceSource(source: TraceSource | undefined): () => void {
-  traceSource = source;
-  return () => {
-    if (traceSource === source) traceSource = undefined;
-  };
-}
-
-/** What the trace source returns now. */
-export function currentTrace(): string | undefined {
-  try {
-    const trace: unknown = traceSource?.();
-    return typeof trace === "string" && /^[\x21-\x7e]+$/.test(trace) && trace.length <= longestTrace
-      ? trace
-      : undefined;
-  } catch {
-    return undefined; // tracing never fails a delivery
-  }
 }
 
 /** A plain channel, for facts that have no duration. Publish only while it `hasSubscribers`. */

@@ -1,5 +1,6 @@
 import { WebhookError } from "../base/errors.ts";
-import { createStage, currentTrace, type Stage, type StageMessage } from "../base/trace.ts";
+import { createStage, type Stage, type StageMessage } from "../base/trace.ts";
+import { currentTrace } from "../base/tracer.ts";
 import type { EventKey } from "../event/event.ts";
 import type { InboxAdmin } from "./inbox-admin.ts";
 import type { InboxEntry } from "./inbox-entry.ts";
