@@ -1,7 +1,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { tracingChannel } from "node:diagnostics_channel";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { createStage, type StageMessage, type StageSpan, setTracer } from "../../src/base/trace.ts";
+import { createStage, type StageMessage } from "../../src/base/trace.ts";
+import { type StageSpan, setTracer } from "../../src/base/tracer.ts";
 
 interface Step extends StageMessage {
   readonly name: string;
@@ -202,7 +203,8 @@ describe("a tracer that throws", () => {
 
   it("is reported once", async () => {
     vi.resetModules(); // the warning is once per process
-    const { createStage, setTracer } = await import("../../src/base/trace.ts");
+    const { createStage } = await import("../../src/base/trace.ts");
+    const { setTracer } = await import("../../src/base/tracer.ts");
     const warn = vi.spyOn(process, "emitWarning").mockReturnValue();
     setTracer(no);
     const work = createStage<Step, "length">("reported", "broken").around(
