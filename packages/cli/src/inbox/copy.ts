@@ -38,7 +38,7 @@ export async function copy(this: CliContext, flags: CopyFlags): Promise<void> {
       `Next: let serve and work use ${nameOf({ url })}, with DATABASE_URL or a postgresInbox in the config. It knows every handled id.`,
     );
     output.note(
-      `Nothing was changed in ${where}. Do not use it any more: events that wait are in both. Tables of your own were not copied.`,
+      `Nothing was changed in ${where}. Do not use it any more: events that wait are in both. Tables of your own and pauses were not copied: pause the types again there.`,
     );
   } finally {
     await Promise.allSettled([source.close(), target.close()]);
