@@ -34,7 +34,7 @@ function pausable(
 /** Scenarios for pauses of the whole inbox. */
 export const inboxPauses: readonly InboxScenario[] = [
   [
-    "takes nothing while all types are paused, goes on storing, and spends no attempts",
+    "takes nothing while all types are paused, continues to store, and spends no attempts",
     ["writer", "queue", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
