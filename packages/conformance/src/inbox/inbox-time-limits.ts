@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
+import { setTimeout as pause } from "node:timers/promises";
 import type { HandlerContext } from "@esim-webhooks/core";
 import { observe, type SettleMessage } from "@esim-webhooks/core/observe";
 import {
   entryOf,
   type InboxScenario,
   newEvents,
-  oneStored,
   stepCatalog,
   stored,
   takingOnly,
@@ -16,11 +16,15 @@ import {
 /** Scenarios for handlers that run longer than their worker lets them. */
 export const inboxTimeLimits: readonly InboxScenario[] = [
   [
-    "fails an attempt at its time limit, leaves the event to another worker while the abandoned handler runs, and discards what that returns",
+    "fails an attempt at its time limit, does not start the event again in its process while the abandoned handler runs but leaves it to others, and discards what that returns",
     ["writer", "queue", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
-        const { type, source, entry, queue, isIn } = await oneStored(inbox);
+        const events = newEvents();
+        const { type, source } = events;
+        const entry = events.entry("a", { data: { step: "" } });
+        await stored(inbox, entry);
+        const queue = takingOnly(inbox, [type]);
         const options = {
           catalog: stepCatalog(type),
           timeoutMs: 20,
@@ -33,26 +37,37 @@ export const inboxTimeLimits: readonly InboxScenario[] = [
           settle: (message) => void (message.source === source && settles.push(message)),
         });
         const hangs = Promise.withResolvers<void>();
-        const attempts: number[] = [];
+        const started: string[] = [];
         const abortedWith: unknown[] = [];
-        const hanging = async (_: unknown, { attempt, signal }: HandlerContext) => {
-          attempts.push(attempt);
+        const hanging = async (_: unknown, { signal }: HandlerContext) => {
+          started.push("hanging");
           await hangs.promise;
           abortedWith.push((signal.reason as Error).name);
         };
-        const finishing = (_: unknown, { attempt }: HandlerContext) => void attempts.push(attempt);
-        await worked(queue, { [type]: hanging }, options, async (lines) => {
-          if (settles.length < 2) return false; // it has timed out, and was put off
-          await worked(queue, { [type]: finishing }, options, () => isIn("done")); // as another process does
+        const neverStarted = () => void started.push("in another worker");
+        try {
+          const lines = await worked(queue, { [type]: hanging }, options, () => settles.length === 2);
+          await worked(queue, { [type]: neverStarted }, options, () => settles.length === 3);
+          const taken = await events.takeInTime(inbox); // as another process does
+          assert.deepEqual(await queue.settle([{ ...taken, state: "done" }]), [true]);
           hangs.resolve();
-          return lines.some(({ ranMs }) => ranMs !== undefined);
-        }).finally(unwatch);
+          while (!lines.some(({ ranMs }) => ranMs !== undefined)) await pause(10);
+          assert.deepEqual(taken.attempt, 2);
+        } finally {
+          hangs.resolve();
+          unwatch();
+        }
 
-        assert.deepEqual(attempts, [1, 2]);
+        assert.deepEqual(started, ["hanging"]);
         assert.deepEqual(abortedWith, ["TimeoutError"]);
-        const [first, second] = settles.map(({ outcome, reason }) => [outcome, reason]);
-        assert.deepEqual(first, ["retry", "timed_out"]);
-        assert.deepEqual(second, ["retry", undefined]);
+        assert.deepEqual(
+          settles.map(({ outcome, reason }) => [outcome, reason]),
+          [
+            ["retry", "timed_out"],
+            ["retry", undefined],
+            ["retry", undefined],
+          ],
+        );
         assert.deepEqual((await inbox.get(entry))?.state, "done");
       }),
   ],

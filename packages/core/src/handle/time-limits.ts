@@ -32,17 +32,20 @@ export const timeLimitShape: OptionsShape<TimeLimitSettings> = {
 export interface TimeLimits {
   /** Gives each function of a map of handlers its limit. */
   around<Handlers extends object>(handlers: Handlers): Handlers;
-  /** Whether the handler of an event was abandoned, and still runs. */
+  /** Whether the handler of an event was abandoned in this process, by this worker or another one, and still runs. */
   isAbandoned(key: EventKey): boolean;
-  /** How many abandoned handlers still run. */
+  /** How many abandoned handlers of this worker still run. */
   abandoned(): number;
 }
+
+/** The events whose handler was abandoned in this process, by any of its workers, and still runs. One may be in it twice: its lease was lost. */
+const abandonedHere = new Set<EventKey>();
 
 export function createTimeLimits(
   { timeoutMs, timeouts, graceMs }: TimeLimitSettings,
   logger: Logger,
 ): TimeLimits {
-  const abandoned = new Set<EventKey>(); // two of the same event, if its lease was lost while the first one ran
+  let abandoned = 0;
 
   function limited(handler: Handler<WebhookEvent>): Handler<WebhookEvent> {
     return (event, context) => {
@@ -71,9 +74,11 @@ export function createTimeLimits(
         throw new HandlerTimeout(`The handler did not end within ${limitMs} ms.`, { cause });
       });
     }
-    abandoned.add(key);
+    abandonedHere.add(key);
+    abandoned += 1;
     const onEnd = () => {
-      abandoned.delete(key);
+      abandonedHere.delete(key);
+      abandoned -= 1;
       const ranMs = Math.round(performance.now() - startedAt);
       logger.warn(
         { ...key, type, ranMs },
@@ -95,8 +100,8 @@ export function createTimeLimits(
       ]);
       return Object.fromEntries(entries);
     },
-    isAbandoned: ({ source, id }) => [...abandoned].some((key) => key.id === id && key.source === source),
-    abandoned: () => abandoned.size,
+    isAbandoned: ({ source, id }) => [...abandonedHere].some((key) => key.id === id && key.source === source),
+    abandoned: () => abandoned,
   };
 }
 

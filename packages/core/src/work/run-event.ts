@@ -101,7 +101,7 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
       );
 
     if (limits.isAbandoned(taken)) {
-      const error = "The handler of an earlier attempt ran too long, and still runs in this worker.";
+      const error = "The handler of an earlier attempt ran too long, and still runs in this process.";
       return { settlement: { ...key, state: "waiting", afterMs: leaseMs, error, isPutOff: true } };
     }
 
