@@ -10,7 +10,7 @@ import {
 import { recordGauges } from "./gauges.ts";
 import { recordMetrics } from "./metrics.ts";
 import { traceRuns } from "./run-spans.ts";
-import { createTracer } from "./stage-spans.ts";
+import { createTracer, tracedStages } from "./stage-spans.ts";
 
 export interface InstrumentOptions {
   /** The inbox whose `gauges()` become metrics. Default: none, so there are no metrics of what waits. */
@@ -53,7 +53,7 @@ export function instrument(options: InstrumentOptions = {}): () => void {
   const stops = [
     recordAllMetrics(meterProvider, options),
     traceRuns(tracer),
-    setTracer(createTracer(tracer, destination)),
+    setTracer(createTracer(tracer, destination), tracedStages),
     setTraceSource(currentTraceparent),
     () => {
       isInstrumented = false;

@@ -183,10 +183,7 @@ describe("instrument", () => {
       "outcome=no_matching_key type=other": 1,
     });
     expect(await otel.metric("esim_webhooks.duplicates")).toEqual({ "type=esim.faulted": 1 });
-    expect(await otel.metric("esim_webhooks.delivery.lag")).toEqual({
-      "type=esim.faulted": 2,
-      "type=other": 1,
-    });
+    expect(await otel.metric("esim_webhooks.delivery.lag")).toEqual({ "": 3 });
     const verified = Object.keys(await otel.metric("esim_webhooks.verify"));
     expect(verified).toEqual([
       expect.stringMatching(/^key=key:[0-9a-f]{8} outcome=verified$/),
@@ -230,8 +227,8 @@ describe("instrument", () => {
       "outcome=done type=esim.faulted": 2,
       "outcome=dead reason=failed type=esim.faulted": 2,
     });
-    expect(await otel.metric("esim_webhooks.event.age")).toEqual({ "type=esim.faulted": 2 });
-    expect(await otel.metric("esim_webhooks.inbox.wait")).toEqual({ "type=esim.faulted": 4 });
+    expect(await otel.metric("esim_webhooks.event.age")).toEqual({ "": 2 });
+    expect(await otel.metric("esim_webhooks.inbox.wait")).toEqual({ "": 4 });
     expect(Object.keys(await otel.metric("esim_webhooks.last_delivery.time"))).toEqual([""]);
     expect(await otel.everything()).not.toContain(iccid);
   });

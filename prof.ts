@@ -1,0 +1,12 @@
+import { createReceiver } from "@esim-webhooks/core";
+import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { instrument } from "@esim-webhooks/otel";
+import { instrumentOptions } from "./bench/otel-sdk.ts";
+const secret = newSecret();
+const store: any = { capabilities: { durable: false, multiProcess: true, transactional: false, retentionMs: 0 }, claim: async () => ({ status: "claimed", token: "1" }), extend: async () => true, complete: async () => true, release: async () => true, close: async () => {} };
+const deliveries = Array.from({ length: 5000 }, () => { const { method, headers, body } = signedRequest({ type: "esim.enabled", data: sampleData("esim.enabled") }, { secret }); return { method, headers, body: Buffer.from(body) }; });
+const receiver = createReceiver({ "*": async () => {} }, { secret, store });
+if (process.argv[2] === "sdk") instrument(instrumentOptions("always"));
+if (process.argv[2] === "api") instrument({});
+for (let n = 0; n < 60; n++) for (const d of deliveries) await receiver.receive(d);
+process.exit(0);
