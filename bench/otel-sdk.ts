@@ -1,4 +1,5 @@
 // What the bench of @esim-webhooks/otel measures with: OpenTelemetry's SDK, whose exporters discard everything, and a bare peer.
+import type { InstrumentOptions } from "@esim-webhooks/otel";
 import { context, ROOT_CONTEXT, SpanKind, trace } from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
 import { MeterProvider, MetricReader } from "@opentelemetry/sdk-metrics";
@@ -22,10 +23,12 @@ const exporter = {
 };
 
 /** The SDK with the span processor of production. */
-export function instrumentOptions(sampling: "always" | "never") {
+export function sdkOptions(
+  spans: "sampled" | "unsampled",
+): Required<Pick<InstrumentOptions, "tracerProvider" | "meterProvider">> {
   return {
     tracerProvider: new TracerProvider({
-      sampler: sampling === "always" ? new AlwaysOnSampler() : new AlwaysOffSampler(),
+      sampler: spans === "sampled" ? new AlwaysOnSampler() : new AlwaysOffSampler(),
       spanProcessors: [new BatchSpanProcessor({ exporter })],
     }),
     meterProvider: new MeterProvider({ readers: [new NoReader()] }),
@@ -34,7 +37,7 @@ export function instrumentOptions(sampling: "always" | "never") {
 
 /** Returns a function that does what the SDK must do for one delivery, and nothing else: a span, in whose context something runs, and the histograms. */
 export function barePeer(): () => void {
-  const { tracerProvider, meterProvider } = instrumentOptions("always");
+  const { tracerProvider, meterProvider } = sdkOptions("sampled");
   const tracer = tracerProvider.getTracer("bare");
   const meter = meterProvider.getMeter("bare");
   const [duration, lag, storeDuration] = ["duration", "lag", "store"].map((name) =>

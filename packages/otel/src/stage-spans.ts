@@ -66,7 +66,10 @@ export function createTracer(tracer: OtelTracer, destination: string): Tracer {
     kind: SpanKind.CLIENT,
     links: ({ events = [] }) =>
       events.flatMap(({ id, trace: stored }) => linksTo(stored, { "messaging.message.id": id })),
-    describe: ({ events = [] }) => ({ ...batchAttributes(events), "messaging.batch.message_count": events.length }),
+    describe: ({ events = [] }) => ({
+      ...batchAttributes(events),
+      "messaging.batch.message_count": events.length,
+    }),
   };
 
   const handle: SpanOf<HandleMessage> = {

@@ -1,0 +1,2 @@
+import { benchServersOnly } from "./otel-only.ts";
+await benchServersOnly();
