@@ -3,6 +3,7 @@ import { context, SpanKind } from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
 import {
   AggregationTemporality,
+  DataPointType,
   InMemoryMetricExporter,
   MeterProvider,
   PeriodicExportingMetricReader,
@@ -39,6 +40,15 @@ export function instrumented(options: InstrumentOptions = {}, { isSampled = true
     await meterProvider.shutdown();
   });
   const tracer = tracerProvider.getTracer("test");
+  async function collect() {
+    await reader.forceFlush();
+    return (
+      exporter
+        .getMetrics()
+        .at(-1)
+        ?.scopeMetrics.flatMap(({ metrics }) => metrics) ?? []
+    );
+  }
   return {
     spans: () => spans.getFinishedSpans(),
     /** Runs `work` as an HTTP server's span would. */
@@ -54,12 +64,9 @@ export function instrumented(options: InstrumentOptions = {}, { isSampled = true
           span.end();
         }
       }),
-    /** The values of a metric: attributes as text → value. */
+    /** The values of a metric: attributes as text → value; of a histogram, how many values it has. */
     async metric(name: string): Promise<Record<string, number>> {
-      await reader.forceFlush();
-      const last = exporter.getMetrics().at(-1);
-      const metrics = last?.scopeMetrics.flatMap(({ metrics }) => metrics) ?? [];
-      const found = metrics.find(({ descriptor }) => descriptor.name === name);
+      const found = (await collect()).find(({ descriptor }) => descriptor.name === name);
       return Object.fromEntries(
         (found?.dataPoints ?? []).map(({ attributes, value }) => [
           Object.entries(attributes)
@@ -69,6 +76,18 @@ export function instrumented(options: InstrumentOptions = {}, { isSampled = true
           typeof value === "number" ? value : (value as { count: number }).count,
         ]),
       );
+    },
+    /** Each metric that has a value, as the documentation has it. */
+    async instruments(): Promise<{ name: string; kind: string; unit: string; labels: string[] }[]> {
+      return (await collect()).map(({ descriptor: { name, unit }, dataPointType, dataPoints }) => ({
+        name,
+        kind:
+          { [DataPointType.HISTOGRAM]: "histogram", [DataPointType.SUM]: "counter" }[
+            dataPointType as number
+          ] ?? "gauge",
+        unit,
+        labels: [...new Set(dataPoints.flatMap(({ attributes }) => Object.keys(attributes)))].sort(),
+      }));
     },
     async everything(): Promise<string> {
       await reader.forceFlush();

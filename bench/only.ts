@@ -1,2 +1,0 @@
-import { benchServersOnly } from "./otel-only.ts";
-await benchServersOnly();
