@@ -166,7 +166,7 @@ it("are listed in docs/observing.md with name, kind, unit and labels, as they ar
   const otel = instrumented({ inbox, worker });
   publishEveryMessage();
   const page = readFileSync(join(root, "docs/observing.md"), "utf8");
-  const rows = page.matchAll(/^\| `((?:messaging|esim_webhooks)\.[\w.]+)` \| (\w+), (\S+) \| (.*?) \|/gm);
+  const rows = page.matchAll(/^\| `((?:messaging|esim_webhooks)\.[\w.]+)` \| (\w+), (\S+) \|(.*?)\|/gm);
   const messaging = ["messaging.destination.name", "messaging.operation.name", "messaging.system"];
   const listed = Array.from(rows, ([, name = "", kind = "", unit = "", labels = ""]) => ({
     name,
