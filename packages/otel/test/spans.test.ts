@@ -1,4 +1,6 @@
 import { channel } from "node:diagnostics_channel";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { Readable } from "node:stream";
 import {
   createReceiver,
@@ -13,6 +15,7 @@ import { reconcile } from "@esim-webhooks/endpoint";
 import { importDeliveries } from "@esim-webhooks/import";
 import { SpanKind, SpanStatusCode } from "@opentelemetry/api";
 import { describe, expect, it } from "vitest";
+import { root } from "../../../test/run.ts";
 import { knownInbox, memoryState } from "../../endpoint/test/reconcile/memory-state.ts";
 import { made, servedListing } from "../../endpoint/test/served-listing.ts";
 import { instrumented, named } from "./set-up.ts";
@@ -240,4 +243,14 @@ it("makes no attributes of a span that is not recorded, and runs the handler as 
       "messaging.system=esim_webhooks",
     ].join(" ")]: 1,
   });
+});
+
+it("names the version of the conventions that docs/observing.md pins", async () => {
+  const otel = instrumented();
+  await createReceiver(memoryInbox(), { secret }).receive(delivery("msg_1"));
+  const [, pinned] =
+    /OpenTelemetry, version (\d+\.\d+\.\d+)/.exec(readFileSync(join(root, "docs/observing.md"), "utf8")) ??
+    [];
+  const { schemaUrl } = named(otel.spans(), "send esim-webhooks").instrumentationScope;
+  expect(schemaUrl).toBe(`https://opentelemetry.io/schemas/${pinned}`);
 });
