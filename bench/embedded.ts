@@ -66,7 +66,7 @@ async function benchServe(folder: string): Promise<void> {
 }
 
 async function benchAccept(folder: string): Promise<void> {
-  await makeFull(join(folder, "full.db"));
+  await fillFile(join(folder, "full.db"));
   const ours = await startServer("embedded-server.ts", "ours", join(folder, "ours.db"));
   const full = await startServer("embedded-server.ts", "ours", join(folder, "full.db"));
   const peer = await startServer("embedded-server.ts", "peer", join(folder, "peer.db"));
@@ -164,7 +164,7 @@ async function benchDrain(folder: string): Promise<void> {
 
 async function benchSize(folder: string): Promise<void> {
   const [few, many] = [join(folder, "few.db"), join(folder, "many.db")];
-  await makeFull(many);
+  await fillFile(many);
   const [small, big] = [sqliteInbox({ path: few }), sqliteInbox({ path: many })];
   const costs = await inTurns<"few" | "many" | "fewOrdered" | "manyOrdered", Cost>(
     {
@@ -191,7 +191,7 @@ const putMs = (cost: Cost) => cost.putMs;
 const takeMs = (cost: Cost) => cost.takeMs;
 
 /** Makes a database with a million rows: 1 % dead, 1 % waiting for their next try, the rest done. */
-async function makeFull(path: string): Promise<void> {
+export async function fillFile(path: string): Promise<void> {
   const inbox = sqliteInbox({ path });
   await inbox.ready();
   await inbox.close();

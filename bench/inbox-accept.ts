@@ -23,8 +23,8 @@ export interface AcceptingServer {
 
 /** Starts a server script: our server, the handwritten one, or a floor of ours. */
 export async function startServer(
-  script: "inbox-server.ts" | "embedded-server.ts" | "bullmq-server.ts",
-  variant: "ours" | "peer" | "verifying" | "forgetting" | "gathering",
+  script: "inbox-server.ts" | "embedded-server.ts" | "bullmq-server.ts" | "otel-server.ts",
+  variant: "ours" | "peer" | "verifying" | "forgetting" | "gathering" | "plain" | "instrumented" | "bare",
   database: string,
   perRound: number = deliveriesPerRound,
 ): Promise<AcceptingServer> {

@@ -1,4 +1,4 @@
-// npm run bench [-- verify | receive | observe | http | redis | hostile | door | inbox | bullmq | embedded | import | sandbox | cli | start]: measures esim-webhooks and its peers in the same run. It asserts nothing.
+// npm run bench [-- verify | receive | observe | otel | http | redis | hostile | door | inbox | bullmq | embedded | import | sandbox | cli | start]: measures esim-webhooks and its peers in the same run. It asserts nothing.
 import { benchBullmq } from "./bullmq.ts";
 import { benchCli } from "./cli.ts";
 import { benchDoor } from "./door.ts";
@@ -7,6 +7,7 @@ import { benchForged, benchHttp, benchHttpRedis } from "./http.ts";
 import { benchImport } from "./import.ts";
 import { benchInbox } from "./inbox.ts";
 import { benchObserve } from "./observe.ts";
+import { benchOtel } from "./otel.ts";
 import { benchReceive } from "./receive.ts";
 import { benchSandbox } from "./sandbox.ts";
 import { benchStart } from "./start.ts";
@@ -16,6 +17,7 @@ const benches: Readonly<Record<string, () => Promise<void>>> = {
   verify: benchVerify,
   receive: benchReceive,
   observe: benchObserve,
+  otel: benchOtel,
   http: benchHttp,
   redis: benchHttpRedis,
   hostile: benchForged,

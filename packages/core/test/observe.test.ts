@@ -611,14 +611,15 @@ describe("a worker that is observed", () => {
       waitMs: workerTimes.waitMs,
       durationMs,
     };
+    const events = [{ source: "default", id: "msg_1", type: "esim.faulted", trace: null }];
     expect(seen.filter(([stage, { taken }]) => stage !== "take" || taken === 1)).toEqual([
-      ["take", { limit: 20, suspects: false, outcome: "taken", taken: 1, durationMs }],
+      ["take", { limit: 20, suspects: false, outcome: "taken", taken: 1, events, durationMs }],
       ["handle", { ...handled, attempt: 1, outcome: "failed", error: new Error("no order") }],
       ["settle", { ...about, attempt: 1, outcome: "retry", reason: "failed", afterMs: 7 }],
-      ["take", { limit: 20, suspects: false, outcome: "taken", taken: 1, durationMs }],
+      ["take", { limit: 20, suspects: false, outcome: "taken", taken: 1, events, durationMs }],
       ["handle", { ...handled, attempt: 2, outcome: "retry_later" }],
       ["settle", { ...about, attempt: 2, outcome: "retry", afterMs: 9 }],
-      ["take", { limit: 20, suspects: false, outcome: "taken", taken: 1, durationMs }],
+      ["take", { limit: 20, suspects: false, outcome: "taken", taken: 1, events, durationMs }],
       ["handle", { ...handled, attempt: 2, outcome: "processed" }],
       ["settle", { ...about, attempt: 2, outcome: "done" }],
     ]);

@@ -16,6 +16,7 @@ export function recordGauges(meter: Meter, { inbox, worker }: GaugeSources): () 
   if (inbox !== undefined) {
     const ask = askWithin(gaugesWithinMs, () => inbox.gauges());
     const events = meter.createObservableGauge("esim_webhooks.inbox.events", {
+      unit: "{event}",
       description: "Events in the inbox by state; a count stops at 10,001, or at 1,001 on Postgres",
     });
     const oldestDue = meter.createObservableGauge("esim_webhooks.inbox.oldest_due.age", {
@@ -27,7 +28,7 @@ export function recordGauges(meter: Meter, { inbox, worker }: GaugeSources): () 
       description: "When the last delivery was received, in seconds since the Unix epoch",
     });
     const up = meter.createObservableGauge("esim_webhooks.inbox.up", {
-      description: "1 if the inbox has answered; else 0, and its other gauges are those of its last answer",
+      description: "1 if the inbox has answered; else 0, and its other gauges are not observed",
     });
     const observables = [up, events, oldestDue, lastDelivery];
     const callback: BatchObservableCallback = async (result) => {
@@ -45,9 +46,11 @@ export function recordGauges(meter: Meter, { inbox, worker }: GaugeSources): () 
 
   if (worker !== undefined) {
     const slots = meter.createObservableGauge("esim_webhooks.worker.slots", {
+      unit: "{slot}",
       description: "Places for handlers: used or free; none is free while the worker takes nothing",
     });
     const abandonedHandlers = meter.createObservableGauge("esim_webhooks.worker.abandoned", {
+      unit: "{handler}",
       description: "Handlers that were abandoned at their time limit and still run",
     });
     const lastTake = meter.createObservableGauge("esim_webhooks.worker.last_take.time", {

@@ -10,7 +10,7 @@ import {
 import { recordGauges } from "./gauges.ts";
 import { recordMetrics } from "./metrics.ts";
 import { traceRuns } from "./run-spans.ts";
-import { createTracer } from "./stage-spans.ts";
+import { createTracer, tracedStages } from "./stage-spans.ts";
 
 export interface InstrumentOptions {
   /** The inbox whose `gauges()` become metrics. Default: none, so there are no metrics of what waits. */
@@ -38,7 +38,7 @@ let isInstrumented = false;
  * metrics hold no payload, header or error message; ids are on spans only. Names and attributes follow the messaging conventions of
  * OpenTelemetry, version 1.45 (Development).
  *
- * Returns a function that stops it. Throws `invalid_option` until an earlier call was stopped: everything would be counted twice.
+ * Returns a function that stops it: call it after your SDK has shut down, since it ends the collection of counters. Throws `invalid_option` until an earlier call was stopped: everything would be counted twice.
  */
 export function instrument(options: InstrumentOptions = {}): () => void {
   if (isInstrumented)
@@ -53,7 +53,7 @@ export function instrument(options: InstrumentOptions = {}): () => void {
   const stops = [
     recordAllMetrics(meterProvider, options),
     traceRuns(tracer),
-    setTracer(createTracer(tracer, destination)),
+    setTracer(createTracer(tracer, destination), tracedStages),
     setTraceSource(currentTraceparent),
     () => {
       isInstrumented = false;

@@ -1,12 +1,23 @@
 import { esimCatalog, WebhookError } from "@esim-webhooks/core";
 
-/** Returns the value of a label that could have any number of values: one that is known, or `other`. */
+/** Returns the label of an event type. */
 export type TypeLabel = (type: string | null | undefined) => string;
 
 /** Labels of event types: those of the catalog. A delivery that is not authentic, or has none, is `other`. */
 export function typeLabels({ types }: { readonly types: readonly string[] } = esimCatalog): TypeLabel {
   const known = new Set<unknown>(types);
   return (type) => (known.has(type) ? (type as string) : "other");
+}
+
+/** Returns the first `most` different values that it is called with, and `rest` for all others: each label value is a series. */
+export function firstValues(most: number, rest: string): (value: string) => string {
+  const known = new Set<string>();
+  return (value) => {
+    if (known.has(value)) return value;
+    if (known.size >= most) return rest;
+    known.add(value);
+    return value;
+  };
 }
 
 const plainName = /^[A-Za-z_$][\w$.]{0,59}$/;
@@ -20,13 +31,10 @@ export type ErrorType = (error: unknown) => string;
  * the error. Never its message, which may quote personal data. `_OTHER` for what is no plain word, and after `most` different ones.
  */
 export function errorTypes(most: number): ErrorType {
-  const known = new Set<string>();
+  const first = firstValues(most, "_OTHER");
   return (error) => {
     const name = nameOf(error);
-    if (name === undefined) return "_OTHER";
-    if (!known.has(name) && known.size >= most) return "_OTHER";
-    known.add(name);
-    return name;
+    return name === undefined ? "_OTHER" : first(name);
   };
 }
 

@@ -20,18 +20,26 @@ const contentType = "text/plain; version=0.0.4; charset=utf-8";
 /**
  * Records the metrics of this process, and serves them in the text format of Prometheus. It makes no spans: for those, call
  * `instrument` too. Anyone who can reach this route sees event types and counts, so expose it only to Prometheus. An inbox that does not
- * answer within 2 s has `esim_webhooks_inbox_up` 0, and the other metrics are served.
+ * answer within 2 s has `esim_webhooks_inbox_up` 0 and no other gauges, and the other metrics are served.
  *
  * Rejects with `invalid_option` unless `@opentelemetry/sdk-metrics` and `@opentelemetry/exporter-prometheus` are installed.
  */
 export async function metricsHandler(
   options: Omit<InstrumentOptions, "tracerProvider" | "meterProvider"> = {},
 ): Promise<MetricsHandler> {
-  const { MeterProvider } = await optional(() => import("@opentelemetry/sdk-metrics"));
+  const { AggregationTemporality, InstrumentType, MeterProvider } = await optional(
+    () => import("@opentelemetry/sdk-metrics"),
+  );
   const { PrometheusExporter, PrometheusSerializer } = await optional(
     () => import("@opentelemetry/exporter-prometheus"),
   );
-  const exporter = new PrometheusExporter({ preventServerStart: true });
+  const exporter = Object.assign(new PrometheusExporter({ preventServerStart: true }), {
+    // a gauge that is not observed is left out, instead of the last value that it had
+    selectAggregationTemporality: (instrument: unknown) =>
+      instrument === InstrumentType.OBSERVABLE_GAUGE
+        ? AggregationTemporality.DELTA
+        : AggregationTemporality.CUMULATIVE,
+  });
   const meterProvider = new MeterProvider({ readers: [exporter] });
   const stop = recordAllMetrics(meterProvider, options);
   const serializer = new PrometheusSerializer("", false, undefined, true, true);

@@ -14,32 +14,46 @@ export interface RunMessage {
 }
 
 /** Listens to a plain channel, by its name. */
-export function onRuns(name: "import" | "reconcile", listener: (message: RunMessage) => void): () => void {
+export function onRuns(name: Kind, listener: (message: RunMessage) => void): () => void {
   return listenTo(name, createNotice<RunMessage>(name), listener);
 }
 
 const everyMs = 1000; // an import reports ten times a second, and may run for hours
+/** The end of a run may never be published: that of one whose checkpoint file cannot be closed, for example. */
+const mostOpen = 100;
 
-/** Makes a span of each import and each pass of reconcile, with its progress as events, at most one a second. */
+type Kind = "import" | "reconcile";
+
+/**
+ * Makes a span of each import and each pass of reconcile, with its progress as events, at most one a second. A pass imports what it has
+ * found, under the name of its run: that is not another span.
+ */
 export function traceRuns(tracer: Tracer): () => void {
   const errorType = errorTypes(50);
-  const spans = new Map<string, { readonly span: Span; noteAt: number }>();
+  const open = new Map<string, { readonly kind: Kind; readonly span: Span; noteAt: number }>();
 
-  const trace = (kind: "import" | "reconcile") => (message: RunMessage) => {
-    const { run, source, dryRun = false, outcome, durationMs, ledger, error } = message;
-    const key = `${kind} ${run}`;
-    const now = Date.now();
-    let begun = spans.get(key);
-    if (begun === undefined) {
-      const attributes = {
-        "esim_webhooks.run": run,
-        "esim_webhooks.source": source,
-        "esim_webhooks.dry_run": dryRun,
-      };
-      const span = tracer.startSpan(kind, { startTime: now - durationMs, attributes }, ROOT_CONTEXT);
-      begun = { span, noteAt: now };
-      spans.set(key, begun);
+  function begin(kind: Kind, { run, source, dryRun = false, durationMs }: RunMessage, now: number) {
+    const attributes = {
+      "esim_webhooks.run": run,
+      "esim_webhooks.source": source,
+      "esim_webhooks.dry_run": dryRun,
+    };
+    const span = tracer.startSpan(kind, { startTime: now - durationMs, attributes }, ROOT_CONTEXT);
+    const begun = { kind, span, noteAt: now };
+    open.set(run, begun);
+    const [oldest] = open.keys();
+    if (open.size > mostOpen && oldest !== undefined) {
+      open.get(oldest)?.span.end();
+      open.delete(oldest);
     }
+    return begun;
+  }
+
+  const trace = (kind: Kind) => (message: RunMessage) => {
+    const { run, outcome, ledger, error } = message;
+    const now = Date.now();
+    const begun = open.get(run) ?? begin(kind, message, now);
+    if (begun.kind !== kind) return;
     const { span } = begun;
     if (outcome === "running") {
       if (now < begun.noteAt) return;
@@ -47,7 +61,7 @@ export function traceRuns(tracer: Tracer): () => void {
       span.addEvent("progress", counts(ledger));
       return;
     }
-    spans.delete(key);
+    open.delete(run);
     span.setAttributes({ "esim_webhooks.outcome": outcome, ...counts(ledger) });
     if (outcome === "failed" || outcome === "damaged") {
       span.setAttribute("error.type", error === undefined ? outcome : errorType(error));
@@ -59,8 +73,8 @@ export function traceRuns(tracer: Tracer): () => void {
   const stops = [onRuns("import", trace("import")), onRuns("reconcile", trace("reconcile"))];
   return () => {
     for (const stop of stops) stop();
-    for (const { span } of spans.values()) span.end();
-    spans.clear();
+    for (const { span } of open.values()) span.end();
+    open.clear();
   };
 }
 

@@ -3,6 +3,7 @@ import type {
   PutMessage,
   SettlementsMessage,
   StageMessage,
+  StageSpan,
   TakeMessage,
   Tracer,
 } from "@esim-webhooks/core/observe";
@@ -13,160 +14,161 @@ import {
   type Link,
   type Tracer as OtelTracer,
   ROOT_CONTEXT,
+  type Span,
   SpanKind,
   SpanStatusCode,
   trace,
 } from "@opentelemetry/api";
-import { type ErrorType, errorTypes, typeAttribute } from "./labels.ts";
-
-/** A span, as far as it is known when its stage begins. */
-interface Begun {
-  readonly name: string;
-  readonly kind: SpanKind;
-  readonly attributes: Attributes;
-  /** Default: the current context. */
-  readonly parent?: Context;
-  readonly links?: Link[];
-}
+import { errorTypes, typeAttribute } from "./labels.ts";
 
 /** How a stage becomes a span. */
 interface SpanOf<Message> {
-  begin(message: Message): Begun;
-  /** What the end of the stage adds. */
-  end?(message: Message): Attributes;
+  readonly kind: SpanKind;
+  /** The attributes that a sampler sees: they are the same for every span of the stage. */
+  readonly attributes: Attributes;
+  name(message: Message): string;
+  /** What makes it a root with links, instead of a child of the current span. Undefined: it is a child. */
+  links?(message: Message): Link[] | undefined;
+  /** What else its end shows, if the span is recorded. */
+  describe(message: Message): Attributes;
   /** Whether an outcome is an error, although nothing was thrown. */
   isFailed?(message: Message): boolean;
 }
 
-/** Makes the function that begins the span of a stage. Other stages than these have none: their time is within those. */
+/** The stages that have a span. The time of the others is within these. */
+export const tracedStages: readonly string[] = ["put", "take", "handle", "settlements", "call"];
+
+/** Makes the function that begins the span of a stage. */
 export function createTracer(tracer: OtelTracer, destination: string): Tracer {
   const errorType = errorTypes(50);
-  const of = (operation: string, type: string, more: Attributes = {}): Attributes => ({
-    "messaging.system": "esim_webhooks",
-    "messaging.destination.name": destination,
-    "messaging.operation.name": operation,
-    "messaging.operation.type": type,
-    ...more,
+  // the conventions have a type of the same name for each of these operations
+  const messaging = (operation: string) => ({
+    name: () => `${operation} ${destination}`,
+    attributes: {
+      "messaging.system": "esim_webhooks",
+      "messaging.destination.name": destination,
+      "messaging.operation.name": operation,
+      "messaging.operation.type": operation,
+    },
   });
 
   const put: SpanOf<PutMessage> = {
-    begin: ({ events }) => {
-      const [one, ...others] = events;
-      return {
-        name: `send ${destination}`,
-        kind: SpanKind.PRODUCER,
-        attributes: of("send", "send", {
-          ...(one && { "esim_webhooks.source": one.source }),
-          ...(one && others.length === 0
-            ? { "messaging.message.id": one.id, ...typeAttribute(one.type) }
-            : { "messaging.batch.message_count": events.length }),
-        }),
-      };
-    },
-    end: ({ results = [] }) => ({
+    ...messaging("send"),
+    kind: SpanKind.PRODUCER,
+    describe: ({ events, results = [] }) => ({
+      ...batchAttributes(events),
       ...(results.length === 1 && { "esim_webhooks.put.result": results[0] as string }),
     }),
   };
 
-  const handle: SpanOf<HandleMessage> = {
-    begin: ({ source, id, type, by, attempt, replayed, trace: stored }) => ({
-      name: `process ${destination}`,
-      kind: SpanKind.CONSUMER,
-      attributes: of("process", "process", {
-        "messaging.message.id": id,
-        "esim_webhooks.source": source,
-        ...typeAttribute(type),
-        "esim_webhooks.attempt": attempt,
-        "esim_webhooks.replayed": replayed,
-      }),
-      // the request that stored the event has ended; on BullMQ, only the stored trace shows that there was one
-      ...((by === "worker" || stored !== undefined) && { parent: ROOT_CONTEXT, links: linksTo(stored) }),
+  const take: SpanOf<TakeMessage> = {
+    ...messaging("receive"),
+    kind: SpanKind.CLIENT,
+    links: ({ events = [] }) =>
+      events.flatMap(({ id, trace: stored }) => linksTo(stored, { "messaging.message.id": id })),
+    describe: ({ events = [] }) => ({
+      ...batchAttributes(events),
+      "messaging.batch.message_count": events.length,
     }),
-    end: ({ outcome }) => ({ "esim_webhooks.outcome": outcome }),
+  };
+
+  const handle: SpanOf<HandleMessage> = {
+    ...messaging("process"),
+    kind: SpanKind.CONSUMER,
+    // the request that stored the event has ended; on BullMQ, only the stored trace shows that there was one
+    links: ({ by, trace: stored }) => (by === "worker" || stored !== undefined ? linksTo(stored) : undefined),
+    describe: ({ source, id, type, attempt, replayed, outcome }) => ({
+      "messaging.message.id": id,
+      "esim_webhooks.source": source,
+      ...typeAttribute(type),
+      "esim_webhooks.attempt": attempt,
+      "esim_webhooks.replayed": replayed,
+      "esim_webhooks.outcome": outcome,
+    }),
     isFailed: ({ outcome }) => outcome === "failed",
   };
 
   const settlements: SpanOf<SettlementsMessage> = {
-    begin: ({ settlements: count }) => ({
-      name: `settle ${destination}`,
-      kind: SpanKind.CLIENT,
-      attributes: of("settle", "settle", { "messaging.batch.message_count": count }),
-      parent: ROOT_CONTEXT, // the results of many events, so it belongs to no one's trace
-    }),
+    ...messaging("settle"),
+    kind: SpanKind.CLIENT,
+    links: () => [], // the results of many events, so it belongs to no one's trace
+    describe: ({ settlements: count }) => ({ "messaging.batch.message_count": count }),
   };
 
   const call: SpanOf<CallMessage> = {
-    begin: ({ operation, method }) => ({
-      name: operation,
-      kind: SpanKind.CLIENT,
-      attributes: { "http.request.method": method, "esim_webhooks.operation": operation },
-    }),
-    end: ({ status, attempts }) => ({
+    kind: SpanKind.CLIENT,
+    attributes: {},
+    name: ({ operation }) => operation,
+    describe: ({ operation, method, status, attempts = 0 }) => ({
+      "http.request.method": method,
+      "esim_webhooks.operation": operation,
       ...(status !== undefined && { "http.response.status_code": status }),
       "esim_webhooks.attempts": attempts,
     }),
     isFailed: ({ outcome }) => outcome !== "ok",
   };
 
-  const stages: Readonly<Record<string, SpanOf<never>>> = { put, handle, settlements, call };
+  function start<Message>(spanOf: SpanOf<Message>, message: Message, startTime?: number): [Span, Context] {
+    const { kind, attributes } = spanOf;
+    const links = spanOf.links?.(message);
+    const parent = links === undefined ? context.active() : ROOT_CONTEXT;
+    const options = {
+      kind,
+      attributes,
+      ...(links && { links }),
+      ...(startTime !== undefined && { startTime }),
+    };
+    const span = tracer.startSpan(spanOf.name(message), options, parent);
+    return [span, trace.setSpan(parent, span)];
+  }
 
-  return (stage, message) => {
-    if (stage === "take")
-      return takeSpan(
-        tracer,
-        errorType,
-        message as TakeMessage,
-        `receive ${destination}`,
-        of("receive", "receive"),
-      );
-    const spanOf = stages[stage] as SpanOf<object> | undefined;
-    if (spanOf === undefined) return undefined;
-    const { name, parent = context.active(), ...options } = spanOf.begin(message);
-    const span = tracer.startSpan(name, options, parent);
-    const current = trace.setSpan(parent, span);
+  function end<Message extends StageMessage>(
+    spanOf: SpanOf<Message>,
+    span: Span,
+    message: Message,
+    endTime?: number,
+  ): void {
+    if (span.isRecording()) {
+      const { error, outcome } = message;
+      span.setAttributes(spanOf.describe(message));
+      if (error !== undefined || spanOf.isFailed?.(message)) {
+        span.setAttribute("error.type", error === undefined ? outcome : errorType(error));
+        span.setStatus({ code: SpanStatusCode.ERROR }); // without a message, which may quote personal data
+      }
+    }
+    span.end(endTime);
+  }
+
+  /** Begins the span with its stage. */
+  const around =
+    <Message extends StageMessage>(spanOf: SpanOf<Message>) =>
+    (message: Message): StageSpan => {
+      const [span, current] = start(spanOf, message);
+      return { run: (work) => context.with(current, work), end: () => end(spanOf, span, message) };
+    };
+
+  /** Makes the span when its stage has ended: workers poll, and a poll that finds nothing is not worth a span. */
+  function afterTake(message: TakeMessage): StageSpan {
+    const startTime = Date.now();
     return {
-      run: (work) => context.with(current, work),
+      run: (work) => context.with(ROOT_CONTEXT, work),
       end() {
-        const { error, outcome } = message as StageMessage;
-        span.setAttributes(spanOf.end?.(message) ?? {});
-        if (error !== undefined || spanOf.isFailed?.(message)) {
-          span.setAttribute("error.type", error === undefined ? outcome : errorType(error));
-          span.setStatus({ code: SpanStatusCode.ERROR }); // without a message, which may quote personal data
-        }
-        span.end();
+        const { taken = 0, error, durationMs } = message;
+        if (taken === 0 && error === undefined) return;
+        const [span] = start(take, message, startTime);
+        end(take, span, message, startTime + durationMs);
       },
     };
-  };
-}
+  }
 
-/** A span of a take that found something, made at its end: workers poll, and an empty poll is not worth a span. */
-function takeSpan(
-  tracer: OtelTracer,
-  errorType: ErrorType,
-  message: TakeMessage,
-  name: string,
-  attributes: Attributes,
-): ReturnType<Tracer> {
-  const startTime = Date.now();
-  return {
-    run: (work) => work(),
-    end() {
-      const { taken = 0, error, durationMs } = message;
-      if (taken === 0 && error === undefined) return;
-      const span = tracer.startSpan(
-        name,
-        {
-          kind: SpanKind.CLIENT,
-          startTime,
-          attributes: { ...attributes, "messaging.batch.message_count": taken },
-        },
-        ROOT_CONTEXT,
-      );
-      if (error !== undefined)
-        span.setAttribute("error.type", errorType(error)).setStatus({ code: SpanStatusCode.ERROR });
-      span.end(startTime + durationMs);
-    },
+  const begin: Readonly<Record<string, (message: never) => StageSpan>> = {
+    put: around(put),
+    take: afterTake,
+    handle: around(handle),
+    settlements: around(settlements),
+    call: around(call),
   };
+  return (stage, message) => begin[stage]?.(message as never);
 }
 
 /** A call of the partner API, as `@esim-webhooks/client` publishes it. */
@@ -174,14 +176,25 @@ interface CallMessage extends StageMessage {
   readonly operation: string;
   readonly method: string;
   readonly status?: number;
-  readonly attempts: number;
+  readonly attempts?: number;
+}
+
+/** What a span says of its events: of a single one which it is, else how many there are. */
+function batchAttributes(
+  events: readonly { readonly source: string; readonly id: string; readonly type: string | null }[],
+): Attributes {
+  const [one, ...others] = events;
+  if (one === undefined || others.length > 0) return { "messaging.batch.message_count": events.length };
+  return { "esim_webhooks.source": one.source, "messaging.message.id": one.id, ...typeAttribute(one.type) };
 }
 
 const traceparent = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
 
 /** A link to the span that stored the event. */
-function linksTo(stored: string | undefined): Link[] {
+function linksTo(stored: string | null | undefined, attributes: Attributes = {}): Link[] {
   const [, traceId, spanId, flags] = traceparent.exec(stored ?? "") ?? [];
   if (traceId === undefined || spanId === undefined || flags === undefined) return [];
-  return [{ context: { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true } }];
+  return [
+    { context: { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true }, attributes },
+  ];
 }

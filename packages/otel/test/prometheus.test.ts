@@ -31,10 +31,12 @@ it("serves the metrics of this process as text, to fetch and over HTTP, and stil
   expect(await (await fetch(server.url)).text()).toContain("esim_webhooks_deliveries_total");
 
   expect(text).toMatch(/^esim_webhooks_inbox_up 1/m);
+  expect(text).toMatch(/^esim_webhooks_inbox_oldest_due_age(\{.*\})? 0/m);
   await inbox.close();
   const without = await (await metrics()).text();
   expect(without).toContain("esim_webhooks_deliveries_total");
   expect(without).toMatch(/^esim_webhooks_inbox_up 0/m);
+  expect(without).not.toMatch(/^esim_webhooks_(inbox_oldest_due_age|inbox_events)/m); // the last values are no longer true
 });
 
 it("can be used next to instrument, and twice", async () => {

@@ -16,13 +16,16 @@ export interface StageSpan {
 export type Tracer = (stage: string, message: object) => StageSpan | undefined;
 
 let tracer: Tracer | undefined;
+let tracedStages: ReadonlySet<string> | undefined;
 
 /**
  * Sets the function that makes a span of each stage, for a tracing library. Undefined removes it. Returns a function that removes
  * this tracer, unless another one was set since.
+ * @param stages the only stages that it is called for. Default: all
  */
-export function setTracer(given: Tracer | undefined): () => void {
+export function setTracer(given: Tracer | undefined, stages?: readonly string[]): () => void {
   tracer = given;
+  tracedStages = stages && new Set(stages);
   return () => {
     if (tracer === given) tracer = undefined;
   };
@@ -46,8 +49,9 @@ function attempt<Result>(call: () => Result): Result | undefined {
   }
 }
 
-export function hasTracer(): boolean {
-  return tracer !== undefined;
+/** Whether there is a tracer for this stage. */
+export function isTraced(stage: string): boolean {
+  return tracer !== undefined && (tracedStages === undefined || tracedStages.has(stage));
 }
 
 export function beginSpan(stage: string, message: object): StageSpan | undefined {

@@ -12,10 +12,12 @@ export interface TakeMessage extends StageMessage {
   readonly suspects: boolean;
   /** How many events were taken; 0 when none was due. Absent when the inbox did not answer. */
   readonly taken?: number;
+  /** Those events, each with the `traceparent` of what stored it, if there was one. */
+  readonly events?: readonly (EventKey & { readonly type: string | null; readonly trace: string | null })[];
   readonly outcome: "taken" | "store_unavailable";
 }
 
-export const takeStage: Stage<TakeMessage, "taken"> = createStage("take", "store_unavailable");
+export const takeStage: Stage<TakeMessage, "taken" | "events"> = createStage("take", "store_unavailable");
 
 /** A worker's call of the inbox's `settle`, for all results that came at the same time. On `tracing:esim-webhooks:settlements:*`. */
 export interface SettlementsMessage extends StageMessage {

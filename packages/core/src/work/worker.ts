@@ -104,7 +104,11 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
       return taken;
     },
     ({ limit, suspects = false }) => ({ limit, suspects }),
-    ({ length }) => ({ outcome: "taken", taken: length }),
+    (taken) => ({
+      outcome: "taken",
+      taken: taken.length,
+      events: taken.map(({ source, id, type, trace }) => ({ source, id, type, trace })),
+    }),
   );
 
   /**

@@ -131,6 +131,22 @@ describe("a stage", () => {
   });
 });
 
+it("calls a tracer only for the stages that it names, and builds no message for the others", () => {
+  const begun: string[] = [];
+  const remove = setTracer((name) => void begun.push(name), ["named"]);
+  const around = (name: string, begins: () => { name: string }) =>
+    stageOf(name).stage.around(
+      () => 7,
+      begins,
+      () => ({ outcome: "ok" }),
+    );
+  expect(around("named", begin)()).toBe(7);
+  expect(around("not named", () => expect.unreachable("a message was built"))()).toBe(7);
+  expect(begun).toEqual(["named"]);
+  remove();
+  expect(around("named", () => expect.unreachable("a message was built"))()).toBe(7);
+});
+
 describe("a tracer that throws", () => {
   afterEach(() => {
     setTracer(undefined);

@@ -153,6 +153,7 @@ async function runPass(
           logger,
         );
 
+  notice.began();
   try {
     const isComplete = await recover().finally(alarms.flush);
     const lost = isComplete ? await forgottenPeriod() : null;

@@ -19,6 +19,8 @@ export const reconcileNotice: Channel<unknown, ReconcileMessage> = createNotice(
 
 /** Publishes the progress of a pass. */
 export interface PassNotice {
+  /** Call it before the pass imports anything: that import has the same run. */
+  began(): void;
   /** Call it often. */
   running(): void;
   ended(report: ReconcileReport): void;
@@ -36,6 +38,7 @@ export function createPassNotice(
   }));
 
   return {
+    began: () => notice.publish({ outcome: "running" }),
     running() {
       if (notice.isDue()) notice.publish({ outcome: "running" });
     },
