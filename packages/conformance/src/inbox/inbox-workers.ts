@@ -158,7 +158,7 @@ export const inboxWorkers: readonly InboxScenario[] = [
         const options = { catalog: stepCatalog(type), maxAttempts: 1 };
         const lines = await worked(queue, { [type]: handler }, options, () => isIn("done"));
         assert.deepEqual(attempts, [1, 1, 1, 1, 1]);
-        assert.deepEqual(lines, []);
+        assert.deepEqual(alarming(lines), []);
       }),
   ],
   [
@@ -179,7 +179,7 @@ export const inboxWorkers: readonly InboxScenario[] = [
           const lines = await worked(queue, { [type]: handler }, options, () => isIn("dead"));
           assert.equal(asked, 2, life);
           assert.deepEqual(
-            lines.map(({ outcome, reason, attempt }) => [outcome, reason, attempt]),
+            alarming(lines).map(({ outcome, reason, attempt }) => [outcome, reason, attempt]),
             [["dead", "retry_later", 1]],
           );
           await inbox.redrive({ source });
@@ -234,3 +234,8 @@ export const inboxWorkers: readonly InboxScenario[] = [
       }),
   ],
 ];
+
+/** Without those that say what happens when all is well. */
+function alarming(lines: readonly Record<string, unknown>[]): Record<string, unknown>[] {
+  return lines.filter(({ level }) => level !== "info");
+}

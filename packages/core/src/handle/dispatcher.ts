@@ -1,9 +1,10 @@
 import type { Awaitable } from "../base/awaitable.ts";
 import { WebhookError } from "../base/errors.ts";
-import type { Logger } from "../base/logger.ts";
+import { type Logger, silentLogger } from "../base/logger.ts";
 import { suggest } from "../base/options.ts";
 import { outcomeFields } from "../base/trace.ts";
-import { tryThen } from "../base/waiting.ts";
+import { traceIds } from "../base/tracer.ts";
+import { andThen, tryThen } from "../base/waiting.ts";
 import type { Catalog } from "../event/catalog.ts";
 import type { WebhookEvent } from "../event/event.ts";
 import type { DispatchOutcome } from "./event-outcome.ts";
@@ -31,8 +32,15 @@ export interface TakenFacts {
   readonly trace?: string | null;
 }
 
-/** Checks the handlers against the catalog. Throws `unknown_event_type`, suggesting the nearest name. */
-export function createDispatcher<Data>(handlers: Handlers<Data, never>, catalog: Catalog<Data>): Dispatcher {
+/**
+ * Checks the handlers against the catalog. Throws `unknown_event_type`, suggesting the nearest name.
+ * @param logger gets a line for each event that a handler has had. Behind a receiver, the line of the delivery says it
+ */
+export function createDispatcher<Data>(
+  handlers: Handlers<Data, never>,
+  catalog: Catalog<Data>,
+  logger: Logger = silentLogger,
+): Dispatcher {
   const given = readHandlers(handlers);
   const names = new Set([...catalog.types, ...catalog.types.flatMap(familiesOf), "*"]);
   for (const name of given.keys()) {
@@ -60,9 +68,22 @@ export function createDispatcher<Data>(handlers: Handlers<Data, never>, catalog:
   function callHandler(
     event: WebhookEvent,
     context: HandlerContext,
-    _taken: TakenFacts | undefined,
+    taken: TakenFacts | undefined,
   ): Awaitable<DispatchOutcome> {
-    return tryThen(() => handlerOf(event.type)?.(event, context), outcomeOf, failed);
+    const call = () => tryThen(() => handlerOf(event.type)?.(event, context), outcomeOf, failed);
+    if (logger === silentLogger) return call();
+    const startedAt = performance.now();
+    return andThen(call(), (outcome) => {
+      const { id, type } = event;
+      const { source, attempt } = context;
+      const durationMs = Math.round(performance.now() - startedAt);
+      const waitMs = taken?.dueForMs !== undefined && { waitMs: Math.round(taken.dueForMs) };
+      logger.info(
+        { source, id, type, attempt, outcome: outcome.code, durationMs, ...waitMs, ...traceIds() },
+        "webhook event",
+      );
+      return outcome;
+    });
   }
 
   return {

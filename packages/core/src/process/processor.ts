@@ -93,7 +93,7 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
   handlers: NoInfer<Handlers<Data, Tx>>,
   options: ProcessorOptions<Data, Tx> = {},
 ): Processor<Data> {
-  const processor = createLateProcessor<Data, Tx>(handlers, options);
+  const processor = createLateProcessor<Data, Tx>(handlers, options, true);
   checkAtStart(processor.store);
   return processor;
 }
@@ -103,10 +103,11 @@ export function checkAtStart(store: Pick<DedupeStore, "ready"> | undefined): voi
   store?.ready?.().catch(() => {});
 }
 
-/** The same, but its store is not opened before the first event. */
+/** The same, but its store is not opened before the first event. `logsEvents`: with a log line for each event that a handler has had. */
 export function createLateProcessor<Data, Tx>(
   handlers: NoInfer<Handlers<Data, Tx>>,
   options: ProcessorOptions<Data, Tx>,
+  logsEvents: boolean,
 ): Processor<Data> {
   checkArguments(
     "createProcessor",
@@ -117,7 +118,7 @@ export function createLateProcessor<Data, Tx>(
   const logger = safeLogger(settings.logger);
   const { leaseMs, clock, store = memoryStore({ logger }) } = settings;
   const catalog = settings.catalog as Catalog<Data>;
-  const dispatcher = createDispatcher<Data>(handlers, catalog);
+  const dispatcher = createDispatcher<Data>(handlers, catalog, logsEvents ? logger : silentLogger);
   const work = createClaimedWork(store, dispatcher, { leaseMs, clock, logger });
   const warnUnhandled = createTypeWarning(
     logger,

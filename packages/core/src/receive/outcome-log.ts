@@ -1,5 +1,6 @@
 import { monotonicClock } from "../base/clock.ts";
 import { type Logger, silentLogger, throttledLog, warnOnce } from "../base/logger.ts";
+import { traceIds } from "../base/tracer.ts";
 import { type Issue, issueText, withoutValues } from "../event/catalog.ts";
 import { shownId } from "../event/event.ts";
 import type { Outcome, OutcomeCode } from "./outcome.ts";
@@ -67,7 +68,15 @@ export function createOutcomeLog(logger: Logger, source: string): OutcomeLog {
     const durationMs = Math.round(performance.now() - startedAt);
     const id = seen.id !== undefined && { id: shownId(seen.id) };
     const { occurred: _, ...known } = seen;
-    const fields = { source, ...known, ...id, outcome: outcome.code, durationMs, ...loggable(outcome) };
+    const fields = {
+      source,
+      ...known,
+      ...id,
+      outcome: outcome.code,
+      durationMs,
+      ...traceIds(),
+      ...loggable(outcome),
+    };
     writerFor(outcome, seen)(fields, "webhook delivery");
   };
 }

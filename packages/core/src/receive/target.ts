@@ -48,10 +48,11 @@ export function acceptFor<Data, Tx>(
   { store, ...settings }: ProcessorSettings<Data>,
 ): Accept<Data> {
   if (!isInbox(target)) {
-    const processor = createLateProcessor<Data, Tx>(target, {
-      ...settings,
-      ...(store && { store: store as DedupeStore<Tx> }),
-    });
+    const processor = createLateProcessor<Data, Tx>(
+      target,
+      { ...settings, ...(store && { store: store as DedupeStore<Tx> }) },
+      false, // the line of the delivery says what became of the event
+    );
     return ({ parsed, body, source, receivedAt, signal }) =>
       processor.accept(parsed, { source, receivedAt, signal, fingerprint: crc32(body) });
   }
