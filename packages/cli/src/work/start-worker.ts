@@ -30,7 +30,7 @@ export function startWorker(
     ...config.worker,
     ...(concurrency !== undefined && { concurrency }),
     ...(catalog && { catalog }),
-    logger,
+    logger: withoutRuns(logger),
   };
   const hasOwn = "createWorker" in inbox;
   const worker = naming(file, () =>
@@ -42,6 +42,12 @@ export function startWorker(
       await worker.run({ signal }).finally(stopPrinting);
     },
   };
+}
+
+/** Without the worker's line for each run of a handler: the line of its settlement, which follows, says more. */
+function withoutRuns(logger: Logger): Logger {
+  const info: Logger["info"] = (fields, message) => message !== "webhook event" && logger.info(fields, message);
+  return { ...logger, info };
 }
 
 const levels: Readonly<Record<SettleMessage["outcome"], "info" | "warn" | "error" | null>> = {
