@@ -18,6 +18,7 @@ import { postgresShape } from "../packages/store-postgres/src/database/postgres-
 import { redisShape } from "../packages/store-redis/src/open-redis.ts";
 import { sqliteShape } from "../packages/store-sqlite/src/sqlite-options.ts";
 import { eventsPage, readEvents } from "../scripts/docs/events-page.ts";
+import { logLinesPage, readLogLines } from "../scripts/docs/log-lines.ts";
 import { labelOf, optionsPage, readOptions } from "../scripts/docs/options-page.ts";
 import { type FunctionWithOptions, packageExports } from "../scripts/docs/read-types.ts";
 import { root } from "./run.ts";
@@ -65,6 +66,36 @@ it("docs/events.md marks the events that are experimental, in the table of all t
   const page = readFileSync(join(root, "docs/events.md"), "utf8");
   const rows = [...page.matchAll(/^\| \[`([\w.]+)`\].* \| experimental \|$/gm)].map(([, type]) => type);
   expect(rows).toEqual(["esim.faulted", "esim.balance.updated"]);
+});
+
+describe("docs/observing.md", () => {
+  const lines = readLogLines();
+
+  it("has every log line of the packages, as npm run docs finds them in the sources", () => {
+    const page = readFileSync(join(root, "docs/observing.md"), "utf8");
+    expect(page, "run npm run docs").toBe(logLinesPage(page, lines));
+  });
+
+  it("has lines of each package that logs, with their levels and fields", () => {
+    expect(new Set(lines.map((line) => line.package))).toEqual(
+      new Set([
+        "client",
+        "core",
+        "endpoint",
+        "import",
+        "queue-bullmq",
+        "store-postgres",
+        "store-redis",
+        "store-sqlite",
+      ]),
+    );
+    expect(lines).toContainEqual({
+      package: "core",
+      level: "error",
+      message: "The handler failed.",
+      fields: ["attempt", "err", "id", "source", "type"],
+    });
+  });
 });
 
 describe("docs/options.md", () => {

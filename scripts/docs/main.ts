@@ -2,10 +2,12 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { eventsPage, readEvents } from "./events-page.ts";
+import { logLinesPage, readLogLines } from "./log-lines.ts";
 import { optionsPage, readOptions } from "./options-page.ts";
 import { root } from "./read-types.ts";
 
 rewrite("docs/events.md", (page) => eventsPage(page, readEvents()));
+rewrite("docs/observing.md", (page) => logLinesPage(page, readLogLines()));
 rewrite("docs/options.md", (page) => optionsPage(page, readOptions()));
 
 function rewrite(file: string, change: (page: string) => string): void {

@@ -66,6 +66,47 @@ describe("instrument", () => {
     expect([settle.kind, settle.parentSpanContext]).toEqual([SpanKind.CLIENT, undefined]);
   });
 
+  it("gives the log line of a delivery the ids of the server's span, and that of an event the ids of its handler's", async () => {
+    const inbox = memoryInbox();
+    const otel = instrumented({ inbox });
+    const lines: Record<string, unknown>[] = [];
+    const write = (fields: Record<string, unknown>, message: string) =>
+      void lines.push({ message, ...fields });
+    const logger = { debug: write, info: write, warn: write, error: write };
+    const stop = new AbortController();
+    const receiver = createReceiver(inbox, { secret, logger });
+    await otel.inServerSpan(() => receiver.receive(delivery("msg_1")));
+    const handler = async () => {
+      await new Promise(setImmediate);
+      stop.abort();
+    };
+    await createWorker(inbox, { "*": handler }, { pollMs: 5, logger }).run({ signal: stop.signal });
+    const idsOf = (name: string) => {
+      const { traceId, spanId } = named(otel.spans(), name).spanContext();
+      return { trace_id: traceId, span_id: spanId };
+    };
+    const known = { id: "msg_1", type: "esim.faulted", source: "default" };
+    expect(lines).toEqual([
+      {
+        message: "webhook delivery",
+        ...known,
+        key: expect.stringMatching(/^key:/),
+        outcome: "stored",
+        durationMs: expect.any(Number),
+        ...idsOf("POST /webhooks"),
+      },
+      {
+        message: "webhook event",
+        ...known,
+        attempt: 1,
+        outcome: "processed",
+        durationMs: expect.any(Number),
+        waitMs: expect.any(Number),
+        ...idsOf("process esim-webhooks"),
+      },
+    ]);
+  });
+
   it("marks the span of a handler that throws with the error's type, and never with its message", async () => {
     const otel = instrumented();
     const handlers = {
