@@ -46,7 +46,8 @@ export function startWorker(
 
 /** Without the worker's line for each run of a handler: the line of its settlement, which follows, says more. */
 function withoutRuns(logger: Logger): Logger {
-  const info: Logger["info"] = (fields, message) => message !== "webhook event" && logger.info(fields, message);
+  const info: Logger["info"] = (fields, message) =>
+    message !== "webhook event" && logger.info(fields, message);
   return { ...logger, info };
 }
 
