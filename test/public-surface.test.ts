@@ -89,6 +89,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "addressText",
       "ageOf",
       "answerText",
+      "askInTime",
       "byteBuffer",
       "checkArguments",
       "checkEntry",
@@ -168,6 +169,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "subjectOf",
       "suggest",
       "systemClock",
+      "textHandler",
       "throttledLog",
       "timeLimitShape",
       "toleranceOption",
@@ -209,6 +211,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "observeCalls",
     ],
     express: ["webhookRouter"],
+    health: ["livenessHandler", "readinessHandler"],
     fastify: ["webhookPlugin"],
     storePostgres: [
       "latestOnly",
