@@ -12,7 +12,7 @@ export interface AskOptions {
 
 /**
  * Returns a function that calls `ask` and settles as it does, within a time limit. While a call is pending, all callers wait for that
- * one, however late it is: what hangs is asked once.
+ * one: what hangs is asked once.
  */
 export function askInTime<Answer>(
   ask: () => Awaitable<Answer>,

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-/** Answers a request with a text, whatever its method, path and headers are. */
+/** Answers a request with a text. It looks at neither its method nor its path. */
 export interface TextHandler {
   /** For fetch: Hono, Next.js, Bun, Deno. */
   (request?: Request): Promise<Response>;

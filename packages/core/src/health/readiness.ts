@@ -57,7 +57,7 @@ const shape: OptionsShape<SettingsOf<ReadinessOptions, "receiver" | "inbox" | "s
 
 /**
  * Answers whether this process can do its work now, for a readiness probe: nothing is sent to it while it is not ready. A store that hangs
- * is asked once, however many probes arrive, and its answer is kept for a second.
+ * is asked once for any number of probes, and an answer is kept for a second.
  *
  * Throws `invalid_option`, also if there is nothing to check.
  */

@@ -134,7 +134,7 @@ describe("readinessHandler", () => {
     ]);
   });
 
-  it("asks a store that hangs once, however many probes arrive, and is ready again once it answers", async () => {
+  it("asks a store that hangs once for any number of probes, and is ready again once it answers", async () => {
     const answered = Promise.withResolvers<void>();
     const asked = vi.fn(() => answered.promise);
     const ready = readinessHandler({ store: storeWith(asked), timeoutMs: 10 });
