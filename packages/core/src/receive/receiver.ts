@@ -158,20 +158,14 @@ export function receiverWith<Data, Tx>(
     return { ...replyTo(outcome), outcome };
   }
 
-  function refuseIfClosed(): void {
-    if (closed === undefined) return;
-    throw new WebhookError(
-      "shutting_down",
-      "The receiver was closed, and answers 503.",
-      "Send deliveries to another process.",
-    );
-  }
-
   return {
     async ready() {
-      refuseIfClosed();
-      await verifier.ready();
-      refuseIfClosed();
+      if (closed === undefined) return verifier.ready();
+      throw new WebhookError(
+        "shutting_down",
+        "The receiver was closed, and answers 503.",
+        "Make another one.",
+      );
     },
     get closing() {
       return closeController().signal;

@@ -73,8 +73,8 @@ export function createVerifier(options: SecretOption, clock: Clock, logger: Logg
       if ((await keyring.refresh()) === "loaded") return;
       throw new WebhookError(
         "keys_unavailable",
-        "The key source could not be loaded, and there are no keys yet.",
-        "See the error in the log. The source is loaded again when a delivery or a probe asks for its keys.",
+        "The key source could not be loaded, and there are no keys.",
+        "See its error in the log.",
       );
     },
   };
@@ -86,32 +86,36 @@ export function createVerifier(options: SecretOption, clock: Clock, logger: Logg
  */
 export function createLateVerifier(options: SecretOption, clock: Clock, logger: Logger): Verifier {
   let isWarned = false;
-  const attempt = (): Verifier | WebhookError => {
-    try {
-      return createVerifier(options, clock, logger);
-    } catch (error) {
-      if (WebhookError.is(error) && error.code === "missing_secret") return error as WebhookError;
-      throw error;
-    }
-  };
-  let made = attempt();
-  const current = () => {
-    if (!("verify" in made)) made = attempt();
+  let isMissing = true;
+  let made: Verifier;
+
+  function current(): Verifier {
+    if (isMissing) made = attempt();
     return made;
-  };
+  }
+
+  function attempt(): Verifier {
+    try {
+      const verifier = createVerifier(options, clock, logger);
+      isMissing = false;
+      return verifier;
+    } catch (error) {
+      if (!WebhookError.is(error) || error.code !== "missing_secret") throw error;
+      return {
+        verify() {
+          if (!isWarned) warnOfSetup(logger, error.code, error.message);
+          isWarned = true;
+          return { ok: false, code: "missing_secret" };
+        },
+        ready: () => Promise.reject(error),
+      };
+    }
+  }
+
+  current();
   return {
-    verify(signed, body, atMs) {
-      const verifier = current();
-      if ("verify" in verifier) return verifier.verify(signed, body, atMs);
-      if (!isWarned) warnOfSetup(logger, verifier.code, verifier.message);
-      isWarned = true;
-      return { ok: false, code: "missing_secret" };
-    },
-    async ready() {
-      const verifier = current();
-      if (!("verify" in verifier)) throw verifier;
-      await verifier.ready();
-    },
+    verify: (...given) => current().verify(...given),
+    ready: async () => current().ready(),
   };
 }
 
