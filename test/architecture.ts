@@ -11,7 +11,7 @@ interface Package {
 const packages: Readonly<Record<string, Package>> = {
   core: {
     imports: ["@standard-schema/spec", "leven", "zod/locales", "zod/v4/core", "zod/mini"],
-    rooms: ["base", "event", "verify", "store", "handle", "process", "work", "receive", "send"],
+    rooms: ["base", "event", "verify", "store", "handle", "process", "work", "receive", "health", "send"],
   },
   conformance: {
     imports: ["@esim-webhooks/core", "@esim-webhooks/core/observe", "@esim-webhooks/core/testing"],
@@ -93,6 +93,7 @@ const packages: Readonly<Record<string, Package>> = {
       "@esim-webhooks/client",
       "@esim-webhooks/core",
       "@esim-webhooks/core/explain",
+      "@esim-webhooks/core/health",
       "@esim-webhooks/core/key-file",
       "@esim-webhooks/core/key-state",
       "@esim-webhooks/core/masking",
@@ -101,10 +102,13 @@ const packages: Readonly<Record<string, Package>> = {
       "@esim-webhooks/core/testing",
       "@esim-webhooks/endpoint",
       "@esim-webhooks/import",
+      "@esim-webhooks/otel",
+      "@esim-webhooks/otel/prometheus",
       "@esim-webhooks/sandbox",
       "@esim-webhooks/store-postgres",
       "@esim-webhooks/store-redis",
       "@esim-webhooks/store-sqlite",
+      "@opentelemetry/api",
       "@stricli/auto-complete",
       "@stricli/core",
       "zod/mini",
@@ -116,6 +120,7 @@ const packages: Readonly<Record<string, Package>> = {
       "flags",
       "set-up",
       "log",
+      "telemetry",
       "inbox",
       "import",
       "work",

@@ -3,6 +3,7 @@ import * as client from "@esim-webhooks/client";
 import * as conformance from "@esim-webhooks/conformance";
 import * as core from "@esim-webhooks/core";
 import * as explain from "@esim-webhooks/core/explain";
+import * as health from "@esim-webhooks/core/health";
 import * as keyFile from "@esim-webhooks/core/key-file";
 import * as keyState from "@esim-webhooks/core/key-state";
 import * as kit from "@esim-webhooks/core/kit";
@@ -28,6 +29,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
     Object.entries({
       core,
       explain,
+      health,
       keyFile,
       keyState,
       kit,
@@ -87,6 +89,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "addressText",
       "ageOf",
       "answerText",
+      "askInTime",
       "byteBuffer",
       "checkArguments",
       "checkEntry",
@@ -166,6 +169,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "subjectOf",
       "suggest",
       "systemClock",
+      "textHandler",
       "throttledLog",
       "timeLimitShape",
       "toleranceOption",
@@ -207,6 +211,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "observeCalls",
     ],
     express: ["webhookRouter"],
+    health: ["livenessHandler", "readinessHandler"],
     fastify: ["webhookPlugin"],
     storePostgres: [
       "latestOnly",

@@ -1,4 +1,6 @@
 export { answerText } from "./base/answer-text.ts";
+export type { AskOptions } from "./base/ask.ts";
+export { askInTime } from "./base/ask.ts";
 export { limitPauses } from "./base/backoff.ts";
 export type { ByteBuffer } from "./base/byte-buffer.ts";
 export { byteBuffer } from "./base/byte-buffer.ts";
@@ -21,6 +23,8 @@ export { pageOf } from "./base/pages.ts";
 export { safeListener } from "./base/safe-listener.ts";
 export type { ServerAddress } from "./base/server-url.ts";
 export { addressText, isServerUrl } from "./base/server-url.ts";
+export type { TextAnswer, TextHandler } from "./base/text-handler.ts";
+export { textHandler } from "./base/text-handler.ts";
 export type { ListenerWarning, ProgressNotice, Stage, StageMessage } from "./base/trace.ts";
 export { createNotice, createProgressNotice, createStage, listenTo } from "./base/trace.ts";
 export { packageVersion } from "./base/version.ts";

@@ -171,7 +171,7 @@ describe("a delivery that is observed", () => {
             for (const value of [host, signature]) if (value) secrets.add(String(value));
             handler(request, response);
           },
-          { close: handler.close },
+          { ready: handler.ready, close: handler.close },
         );
         return listen(keepHeaders, "/", handler.close);
       },

@@ -22,6 +22,8 @@ export type ExpressRequest = NodeRequest & { readonly path: string; readonly bas
 /** Express middleware that accepts deliveries on its path, and passes on all other requests. */
 export interface WebhookRouter {
   (request: ExpressRequest, response: ServerResponse, next: (error?: unknown) => void): void;
+  /** Resolves while it can decide about deliveries, for `readinessHandler`. Rejects like `receiver.ready`. */
+  ready(): Promise<void>;
   /** Answers 503 from now on. Resolves when all accepted deliveries have ended, late handlers included. */
   close(): Promise<void>;
 }
@@ -65,7 +67,7 @@ export function webhookRouter<Data = EsimEvents, Tx = unknown>(
       .then((reply) => writeReply(response, reply, receiver.closing))
       .catch(next);
   };
-  return Object.assign(route, { close: receiver.close });
+  return Object.assign(route, { ready: receiver.ready, close: receiver.close });
 }
 
 function notExpress(): WebhookError {

@@ -5,6 +5,7 @@ import {
   type Handlers,
   type InboxWriter,
   type Logger,
+  type Receiver,
   type ReceiverOptions,
   receiveRequest,
   type Target,
@@ -21,8 +22,13 @@ import type {
 } from "fastify";
 import fastifyPlugin from "fastify-plugin";
 
-/** `handlers` or an `inbox`, and the options of every receiver. */
+/** `handlers` or an `inbox`, and the options of every receiver; or a `receiver` that was made with them. */
 export interface WebhookPluginOptions<Data = EsimEvents, Tx = unknown> extends ReceiverOptions<Data, Tx> {
+  /**
+   * What `createReceiver(handlers, options)` of core has returned, in place of `handlers` or `inbox` and all options of receivers: for
+   * `readinessHandler({ receiver })`. Default: the plugin makes one.
+   */
+  receiver?: Receiver;
   /** Handles events inline. Either this or `inbox`. */
   handlers?: NoInfer<Handlers<Data, Tx>>;
   /** Stores events, for workers. Either this or `handlers`. */
@@ -62,7 +68,7 @@ declare module "fastify" {
 }
 
 async function plugin(app: FastifyInstance, options: WebhookPluginOptions): Promise<void> {
-  const { handlers: _handlers, inbox: _inbox, path = "/webhooks", ...others } = options;
+  const { handlers: _handlers, inbox: _inbox, receiver: own, path = "/webhooks", ...others } = options;
   const {
     prefix: _prefix,
     logLevel: _level,
@@ -77,7 +83,10 @@ async function plugin(app: FastifyInstance, options: WebhookPluginOptions): Prom
     );
   }
   const logger = options.logger ?? logOf(app);
-  const receiver = createReceiver(targetOf(options), { ...rest, ...(logger && { logger }) }, ownOptions);
+  const receiver =
+    own === undefined
+      ? createReceiver(targetOf(options), { ...rest, ...(logger && { logger }) }, ownOptions)
+      : checkedReceiver(own, options);
 
   // answers before Fastify reads the body, so that no content-type parser runs
   const route: Pick<RouteOptions, "onRequest" | "handler"> = {
@@ -91,8 +100,8 @@ async function plugin(app: FastifyInstance, options: WebhookPluginOptions): Prom
     },
     handler: async () => {},
   };
-  const own = spellingsOf(path, app);
-  for (const url of own) {
+  const urls = spellingsOf(path, app);
+  for (const url of urls) {
     // the host may have routes of its own for other methods: it keeps them, and the rest is answered 405
     const free = app.supportedMethods.filter(
       (method) => !app.hasRoute({ method, url: `${app.prefix}${url}` }),
@@ -100,7 +109,7 @@ async function plugin(app: FastifyInstance, options: WebhookPluginOptions): Prom
     app.route({ ...route, method: ["POST", ...free.filter((method) => method !== "POST")], url });
   }
   const watchMiss = watchMisses(logger);
-  const endpoints = new Set(own.map((url) => `${app.prefix}${url}`));
+  const endpoints = new Set(urls.map((url) => `${app.prefix}${url}`));
   app.server.on("request", (request, response) => {
     if (!endpoints.has(request.url ?? "")) watchMiss(request, response, `${app.prefix}${path}`);
   });
@@ -147,6 +156,23 @@ function targetOf({ handlers, inbox }: WebhookPluginOptions): Target {
     "invalid_option",
     `webhookPlugin was given ${inbox === undefined ? "neither handlers nor an inbox" : "both handlers and an inbox"}.`,
     "Wrap one of them: app.register(webhookPlugin, { handlers }) handles events inline, { inbox } stores them.",
+  );
+}
+
+const besideReceiver = new Set(["receiver", "path", "logger", "prefix", "logLevel", "logSerializers"]);
+
+/** The receiver that was passed. Its own options are set where it is made. */
+function checkedReceiver(receiver: Receiver, options: WebhookPluginOptions): Receiver {
+  const others = Object.entries(options).filter(
+    ([name, value]) => value !== undefined && !besideReceiver.has(name),
+  );
+  if (typeof receiver.receive === "function" && others.length === 0) return receiver;
+  throw new WebhookError(
+    "invalid_option",
+    others.length === 0
+      ? 'webhookPlugin: "receiver" has no receive(), so it is not a receiver.'
+      : `webhookPlugin was given a receiver and also ${others.map(([name]) => `"${name}"`).join(", ")}.`,
+    "Pass { receiver: createReceiver(handlers, options) }, with all options of the receiver in that call.",
   );
 }
 

@@ -1,4 +1,5 @@
 import type { InboxAdmin, Worker } from "@esim-webhooks/core";
+import { askInTime } from "@esim-webhooks/core/kit";
 import type { BatchObservableCallback, Meter } from "@opentelemetry/api";
 
 export interface GaugeSources {
@@ -14,7 +15,7 @@ export function recordGauges(meter: Meter, { inbox, worker }: GaugeSources): () 
   const stops: (() => void)[] = [];
 
   if (inbox !== undefined) {
-    const ask = askWithin(gaugesWithinMs, () => inbox.gauges());
+    const ask = askInTime(() => inbox.gauges(), { withinMs: gaugesWithinMs, late: () => new Error("late") });
     const events = meter.createObservableGauge("esim_webhooks.inbox.events", {
       unit: "{event}",
       description: "Events in the inbox by state; a count stops at 10,001, or at 1,001 on Postgres",
@@ -32,7 +33,7 @@ export function recordGauges(meter: Meter, { inbox, worker }: GaugeSources): () 
     });
     const observables = [up, events, oldestDue, lastDelivery];
     const callback: BatchObservableCallback = async (result) => {
-      const gauges = await ask();
+      const gauges = await ask().catch(() => undefined);
       result.observe(up, gauges === undefined ? 0 : 1);
       if (gauges === undefined) return;
       const { counts, oldestReadyMs, lastReceivedAt } = gauges;
@@ -75,32 +76,5 @@ export function recordGauges(meter: Meter, { inbox, worker }: GaugeSources): () 
 
   return () => {
     for (const stop of stops) stop();
-  };
-}
-
-/**
- * Returns a function that calls `ask`, and resolves to its answer, or to undefined if it fails or takes longer than `ms`. While a call is
- * pending, no other one is made.
- */
-function askWithin<Answer>(ms: number, ask: () => Promise<Answer>): () => Promise<Answer | undefined> {
-  let pending: Promise<Answer | undefined> | undefined;
-
-  async function call(): Promise<Answer | undefined> {
-    try {
-      return await ask();
-    } catch {
-      return undefined;
-    } finally {
-      pending = undefined;
-    }
-  }
-
-  return async () => {
-    pending ??= call();
-    const { promise: late, resolve } = Promise.withResolvers<undefined>();
-    const timer = setTimeout(resolve, ms, undefined);
-    const answer = await Promise.race([pending, late]);
-    clearTimeout(timer);
-    return answer;
   };
 }

@@ -1,16 +1,9 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
 import { WebhookError } from "@esim-webhooks/core";
+import { type TextAnswer, type TextHandler, textHandler } from "@esim-webhooks/core/kit";
 import { type InstrumentOptions, recordAllMetrics } from "./instrument.ts";
 
 /** Answers a scrape of Prometheus: with status 503 if the metrics could not be read. */
-export interface MetricsHandler {
-  /** For fetch: Hono, Next.js, Bun, Deno. */
-  (request?: Request): Promise<Response>;
-  /**
-   * For Node.js and Express: `app.get("/metrics", metrics.node)`. For Fastify: `metrics.node(request.raw, reply.raw)`. It never
-   * rejects.
-   */
-  readonly node: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+export interface MetricsHandler extends TextHandler {
   /** Stops recording. */
   close(): Promise<void>;
 }
@@ -45,7 +38,7 @@ export async function metricsHandler(
   const serializer = new PrometheusSerializer("", false, undefined, true, true);
 
   /** The text, and the status: 503 if nothing could be read. */
-  async function scrape(): Promise<{ readonly status: number; readonly text: string }> {
+  async function scrape(): Promise<TextAnswer> {
     try {
       const { resourceMetrics, errors } = await exporter.collect();
       const text = serializer.serialize(resourceMetrics);
@@ -58,20 +51,7 @@ export async function metricsHandler(
     }
   }
 
-  const headers = { "content-type": contentType, "cache-control": "no-store" };
-  const handler = async (): Promise<Response> => {
-    const { status, text } = await scrape();
-    return new Response(text, { status, headers });
-  };
-  return Object.assign(handler, {
-    async node(_: IncomingMessage, response: ServerResponse) {
-      const { status, text } = await scrape();
-      try {
-        response.writeHead(status, headers).end(text);
-      } catch {
-        response.destroy(); // something else has answered already
-      }
-    },
+  return Object.assign(textHandler(contentType, scrape), {
     async close() {
       stop();
       await meterProvider.shutdown();

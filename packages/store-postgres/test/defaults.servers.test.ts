@@ -177,9 +177,6 @@ describe.each(["40001", "40P01"])("a transaction that the server ends with %s", 
 
   it("and has run a handler fails its event, and does not run the handler again by itself", async () => {
     const store = postgresStore({ pool: shop.pool(2), schema: shop.schema });
-    await store.ready();
-    await failFirst(1);
-    await arm("update");
     let runs = 0;
     const processor = createProcessor(
       {
@@ -190,6 +187,9 @@ describe.each(["40001", "40P01"])("a transaction that the server ends with %s", 
       },
       { store },
     );
+    await store.ready();
+    await failFirst(1);
+    await arm("update");
     expect((await processor.process(faulted("msg_1"))).code).toBe("failed");
     expect(runs).toBe(1);
     expect((await processor.process(faulted("msg_1"))).code).toBe("processed");

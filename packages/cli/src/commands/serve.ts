@@ -1,5 +1,5 @@
 import type { Command } from "@stricli/core";
-import { jsonFlag, setUpFlags, wholeNumber } from "../flags/flag-kinds.ts";
+import { jsonFlag, metricsFlags, setUpFlags, wholeNumber } from "../flags/flag-kinds.ts";
 import { command, help } from "../program/command.ts";
 import type { CliContext } from "../program/context.ts";
 import type { ServeFlags } from "../serve/serve.ts";
@@ -30,6 +30,7 @@ export const serve: Command<CliContext> = command<ServeFlags, []>({
         placeholder: "path",
         brief: "The path that accepts deliveries. Default: the config's, or /webhooks",
       },
+      ...metricsFlags,
       json: jsonFlag,
     },
   },

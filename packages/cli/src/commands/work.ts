@@ -1,5 +1,5 @@
 import type { Command } from "@stricli/core";
-import { jsonFlag, setUpFlags, wholeNumber } from "../flags/flag-kinds.ts";
+import { jsonFlag, metricsFlags, setUpFlags, wholeNumber } from "../flags/flag-kinds.ts";
 import { command, help } from "../program/command.ts";
 import type { CliContext } from "../program/context.ts";
 import type { WorkFlags } from "../work/work.ts";
@@ -16,6 +16,7 @@ export const work: Command<CliContext> = command<WorkFlags, []>({
         placeholder: "number",
         brief: "How many events to process at the same time. Default: the config's, or 20",
       },
+      ...metricsFlags,
       json: jsonFlag,
     },
   },

@@ -169,6 +169,21 @@ export const setUpFlags: { readonly config: OptionalFlag<string>; readonly dataD
   dataDir: textFlag("folder", "The folder of the embedded inbox. Default: .esim-webhooks"),
 };
 
+/** Where a command shows its metrics and probes. */
+export const metricsFlags: {
+  readonly metricsPort: OptionalFlag<number>;
+  readonly metricsHost: OptionalFlag<string>;
+} = {
+  metricsPort: {
+    kind: "parsed",
+    parse: wholeNumber(0, 65_535),
+    optional: true,
+    placeholder: "number",
+    brief: "Serve /metrics for Prometheus, /livez and /readyz on this port; 0: any free port. Default: none",
+  },
+  metricsHost: textFlag("address", "The address for --metrics-port. Default: 127.0.0.1"),
+};
+
 /** Which endpoint a command is about, as `theEndpoint` takes it. */
 export const endpointFlag: OptionalFlag<string> = textFlag(
   "reference",

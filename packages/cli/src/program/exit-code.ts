@@ -94,6 +94,8 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   store_full: exitCodes.unexpected,
   unsaved_store: exitCodes.unexpected,
   store_unavailable: exitCodes.unexpected,
+  keys_unavailable: exitCodes.unexpected,
+  shutting_down: exitCodes.unexpected,
   wal_in_use: exitCodes.unexpected,
   cannot_listen: exitCodes.unexpected,
   no_answer: exitCodes.unexpected,

@@ -1,20 +1,21 @@
 import { once } from "node:events";
-import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { RequestListener } from "node:http";
 import type { Logger, NodeHandler } from "@esim-webhooks/core";
 import { hasRole } from "@esim-webhooks/core/kit";
 import type { SetUpFlags } from "../flags/flag-kinds.ts";
 import { commandLogger, dataLines } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { type OpenServer, openServer, requestedPath, withoutSlash } from "../program/http-server.ts";
 import { stopSignal } from "../program/stopping.ts";
 import { type OpenInbox, type OpenTarget, openQueueOf, openTarget } from "../set-up/open-target.ts";
 import { portOf, readSetUp, type SetUp } from "../set-up/set-up.ts";
 import { leftBehindNote, waitingNote } from "../set-up/waiting.ts";
+import { exportTelemetry } from "../telemetry/export.ts";
+import { checkMetricsFlags, type MetricsFlags, serveMetrics } from "../telemetry/metrics-server.ts";
 import { startWorker, withHandlers } from "../work/start-worker.ts";
 import { checkReceiver, receiverOf } from "./receiver-of.ts";
 
-export interface ServeFlags extends SetUpFlags {
+export interface ServeFlags extends SetUpFlags, MetricsFlags {
   readonly port?: number;
   readonly host?: string;
   readonly path?: string;
@@ -23,6 +24,7 @@ export interface ServeFlags extends SetUpFlags {
 
 /** Receives deliveries, and processes the events of its inbox if there are handlers, until it is stopped by a signal. */
 export async function serve(this: CliContext, flags: ServeFlags): Promise<void> {
+  checkMetricsFlags(flags);
   const setUp = await readSetUp(this, flags);
   const { config } = setUp;
   const port = flags.port ?? portOf(this.process.env["PORT"]) ?? config.port ?? 3000;
@@ -36,13 +38,24 @@ export async function serve(this: CliContext, flags: ServeFlags): Promise<void> 
     await target.close();
     throw error;
   });
+  const closing: (() => Promise<void>)[] = [];
   try {
     const receive = receiverOf(target, setUp, logger);
     const waiting = await waitingFor(target, queue, setUp);
     const worker = queue && startWorker(queue.inbox, withHandlers(setUp), logger);
-    const listening = await listen(receive, { host, port, path, logger });
     const stop = stopSignal(this.output);
-    this.output.note(`Listening at ${this.output.styleNote("bold", listening.url)}`);
+    const watched = {
+      receiver: receive,
+      inbox: queue?.inbox ?? ("inbox" in target ? target.inbox : undefined),
+      ...("store" in target && { store: target.store }),
+      worker: worker?.worker,
+      catalog: setUp.catalog,
+      signal: stop.signal,
+    };
+    closing.push(await exportTelemetry(this, watched));
+    const listening = await listen(receive, { host, port, path, logger });
+    this.output.note(`Listening at ${this.output.styleNote("bold", `${listening.url}${path}`)}`);
+    closing.push(await serveMetrics(flags, watched, this.output, logger));
     this.output.note(destination(target, setUp, queue !== undefined));
     if (waiting !== undefined) this.output.note(waiting);
 
@@ -51,6 +64,7 @@ export async function serve(this: CliContext, flags: ServeFlags): Promise<void> 
     await Promise.all([listening.close(receive.close()), working]);
     stop.release();
   } finally {
+    for (const close of closing.reverse()) await close();
     await queue?.close();
     await target.close();
   }
@@ -79,13 +93,6 @@ function destination(target: OpenTarget, { file, handlers }: SetUp, worksInbox: 
   return `${stored} Its own consumers process them${unused}.`;
 }
 
-export interface Listening {
-  /** The URL for deliveries. */
-  readonly url: string;
-  /** Accepts no more connections. Waits for `answered`, then at most one second for the open connections, and closes them. */
-  close(answered: Promise<unknown>): Promise<void>;
-}
-
 export interface ListenerOptions {
   readonly host: string;
   readonly port: number;
@@ -94,10 +101,12 @@ export interface ListenerOptions {
 }
 
 /** Listens, and passes requests for `path` to the receiver. Throws `cannot_listen`. */
-export async function listen(receive: NodeHandler, options: ListenerOptions): Promise<Listening> {
-  const { host, port, path, logger } = options;
+export function listen(
+  receive: NodeHandler,
+  { host, port, path, logger }: ListenerOptions,
+): Promise<OpenServer> {
   const answer: RequestListener = (request, response) => {
-    const requested = withoutSlash((request.url ?? "").replace(/\?.*/s, ""));
+    const requested = requestedPath(request.url);
     if (requested === withoutSlash(path)) return receive(request, response);
     logger.warn(
       { outcome: "no_such_path", path: requested.slice(0, 100) },
@@ -105,31 +114,5 @@ export async function listen(receive: NodeHandler, options: ListenerOptions): Pr
     );
     response.writeHead(404, { "content-type": "text/plain" }).end(`Deliveries are accepted at ${path}.\n`);
   };
-  const server = createServer(answer).listen(port, host);
-  try {
-    await once(server, "listening");
-  } catch (cause) {
-    throw new ProgramError(
-      "cannot_listen",
-      `Cannot listen on ${host}, port ${port}.`,
-      "Choose a free port with --port (0: any), or an address of this machine with --host.",
-      { cause },
-    );
-  }
-  const { address, family, port: bound } = server.address() as AddressInfo;
-  return {
-    url: `http://${family === "IPv6" ? `[${address}]` : address}:${bound}${path}`,
-    async close(answered) {
-      const closed = once(server, "close");
-      server.close();
-      await answered;
-      const cut = setTimeout(() => server.closeAllConnections(), 1000);
-      await closed;
-      clearTimeout(cut);
-    },
-  };
-}
-
-function withoutSlash(path: string): string {
-  return path.length > 1 ? path.replace(/\/$/, "") : path;
+  return openServer(answer, { host, port, flags: { host: "--host", port: "--port" } });
 }

@@ -1,4 +1,4 @@
-import { createWorker, type Handlers, type Logger } from "@esim-webhooks/core";
+import { createWorker, type Handlers, type Logger, type Worker } from "@esim-webhooks/core";
 import { observe, type SettleMessage } from "@esim-webhooks/core/observe";
 import { naming } from "../program/explained.ts";
 import { ProgramError } from "../program/program-error.ts";
@@ -25,7 +25,7 @@ export function startWorker(
   { config, file, handlers, catalog }: WorkingSetUp,
   logger: Logger,
   concurrency?: number,
-): { run(signal: AbortSignal): Promise<void> } {
+): { readonly worker: Worker; run(signal: AbortSignal): Promise<void> } {
   const options = {
     ...config.worker,
     ...(concurrency !== undefined && { concurrency }),
@@ -37,6 +37,7 @@ export function startWorker(
     hasOwn ? inbox.createWorker(handlers, options) : createWorker<unknown>(inbox, handlers, options),
   );
   return {
+    worker,
     async run(signal) {
       const stopPrinting = printSettled(logger, hasOwn ? "processor" : "worker");
       await worker.run({ signal }).finally(stopPrinting);

@@ -22,6 +22,8 @@ describe("exit codes", () => {
     >
   > = {
     missing_secret: 2,
+    keys_unavailable: 1,
+    shutting_down: 1,
     invalid_secret: 2,
     invalid_option: 2,
     invalid_input: 2,

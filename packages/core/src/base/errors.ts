@@ -7,7 +7,9 @@ export type CoreErrorCode =
   | "unknown_event_type"
   | "async_schema"
   | "store_full"
-  | "store_unavailable";
+  | "store_unavailable"
+  | "keys_unavailable"
+  | "shutting_down";
 
 const brand = Symbol.for("esim-webhooks.error");
 

@@ -45,6 +45,11 @@ export interface Received extends Reply {
 export interface Receiver {
   /** Passes one delivery through the pipeline. Resolves to the answer and the outcome, and never rejects. */
   receive(delivery: Delivery): Promise<Received>;
+  /**
+   * Resolves while it can decide about deliveries. Rejects with `shutting_down` once it closes, and with `missing_secret` or
+   * `keys_unavailable` while it has no keys. Its store or inbox has a `ready()` of its own.
+   */
+  ready(): Promise<void>;
   /** Aborts when `close` is called. */
   readonly closing: AbortSignal;
   /**

@@ -4,12 +4,15 @@ import type { BodySink, BodyStream } from "./delivery.ts";
 import { receiverWith } from "./receiver.ts";
 import type { ReceiverOptions } from "./receiver-options.ts";
 import type { Target } from "./target.ts";
-import { createLateVerifier, keysOf } from "./verifier.ts";
+import { createLateVerifier } from "./verifier.ts";
 
 /** A handler of fetch requests, for Next.js, Hono, Bun, Deno and Cloudflare Workers. */
 export interface WebhookHandler {
   (request: Request): Promise<Response>;
-  /** For a check at start-up: rejects with `missing_secret` while there is no secret. */
+  /**
+   * Resolves while it can decide about deliveries, for `readinessHandler` and for a check at start-up. Rejects like `receiver.ready`: with
+   * `missing_secret` while there is no secret.
+   */
   ready(): Promise<void>;
   /** Answers 503 from now on. Resolves when all accepted deliveries have ended. */
   close(): Promise<void>;
@@ -35,8 +38,7 @@ export function webhookHandler<Data = EsimEvents, Tx = unknown>(
     });
     return new Response(body, { status, headers });
   };
-  const ready = async () => void keysOf(options);
-  return Object.assign(handle, { ready, close: receiver.close });
+  return Object.assign(handle, { ready: receiver.ready, close: receiver.close });
 }
 
 function streamOf(request: Request): BodyStream {

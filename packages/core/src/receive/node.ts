@@ -12,6 +12,8 @@ import type { Target } from "./target.ts";
 /** A request listener for `http.createServer`. It does not look at the path. */
 export interface NodeHandler {
   (request: IncomingMessage, response: ServerResponse): void;
+  /** Resolves while it can decide about deliveries, for `readinessHandler`. Rejects like `receiver.ready`. */
+  ready(): Promise<void>;
   /** Answers 503 from now on. Resolves when all accepted deliveries have ended, late handlers included. */
   close(): Promise<void>;
 }
@@ -36,7 +38,7 @@ export function nodeHandler<Data = EsimEvents, Tx = unknown>(
         response.destroy();
       });
   };
-  return Object.assign(handle, { close: receiver.close });
+  return Object.assign(handle, { ready: receiver.ready, close: receiver.close });
 }
 
 const notWritten =

@@ -1,5 +1,6 @@
 import type { Awaitable } from "../base/awaitable.ts";
 import { dateTimeMs } from "../base/clock.ts";
+import { WebhookError } from "../base/errors.ts";
 import { safeLogger } from "../base/logger.ts";
 import { checkArguments } from "../base/options.ts";
 import { createStage, outcomeFields, type Stage, type StageMessage } from "../base/trace.ts";
@@ -74,8 +75,9 @@ export function receiverWith<Data, Tx>(
   const logger = safeLogger(settings.logger);
   const catalog = settings.catalog as Catalog<Data>;
   const readBody = createBodyIntake(settings);
+  const verifier = makeVerifier(options, clock, logger);
   const verify = verifyStage.around(
-    makeVerifier(options, clock, logger),
+    verifier.verify,
     (signed) => ({ source, id: headerText(signed.id) }),
     (found) => (found.ok ? { outcome: "verified", key: found.key } : { outcome: found.code }),
   );
@@ -157,6 +159,14 @@ export function receiverWith<Data, Tx>(
   }
 
   return {
+    async ready() {
+      if (closed === undefined) return verifier.ready();
+      throw new WebhookError(
+        "shutting_down",
+        "The receiver was closed, and answers 503.",
+        "Make another one.",
+      );
+    },
     get closing() {
       return closeController().signal;
     },

@@ -23,12 +23,12 @@ export type Undecided = Extract<Outcome, { code: "rotating" | "keys_unavailable"
   readonly ok: false;
 };
 
-/** Verifies a signature with the keys that are valid at `atMs`: synchronously, or with a promise if there is a key source to ask. */
-export type Verifier = (
-  signed: SignedHeaders,
-  body: Uint8Array,
-  atMs: number,
-) => Awaitable<Proof | Refusal | Undecided>;
+export interface Verifier {
+  /** Verifies a signature with the keys that are valid at `atMs`: synchronously, or with a promise if there is a key source to ask. */
+  verify(signed: SignedHeaders, body: Uint8Array, atMs: number): Awaitable<Proof | Refusal | Undecided>;
+  /** Resolves once there are keys. Rejects with `missing_secret`, or with `keys_unavailable` if the key source could not be loaded. */
+  ready(): Promise<void>;
+}
 
 /**
  * One comparison of a signature with the keys, including the wait for a key source. On `tracing:esim-webhooks:verify:*`.
@@ -48,21 +48,35 @@ export const verifyStage: Stage<VerifyMessage, "key"> = createStage("verify", "i
 /** Throws `missing_secret` or `invalid_secret` when the secret is not a source and cannot be right. */
 export function createVerifier(options: SecretOption, clock: Clock, logger: Logger): Verifier {
   const keys = keysOf(options);
-  if (!isKeySource(keys)) return (signed, body, atMs) => prove(signed, body, keys, atMs);
+  if (!isKeySource(keys)) {
+    return { verify: (signed, body, atMs) => prove(signed, body, keys, atMs), async ready() {} };
+  }
   const keyring = createLoadedKeyring(keys, clock, logger);
-  return async (signed, body, atMs) => {
-    const ready = await keyring.ready();
-    if (ready === "too_many_waiting") return keysUnavailable(ready);
-    const first = prove(signed, body, keyring, atMs);
-    if (first.ok || first.code === "unusable_header") {
-      keyring.refreshIfOld();
-      return first;
-    }
-    const refreshed = await keyring.refresh();
-    if (refreshed !== "loaded") return keysUnavailable(refreshed);
-    const second = prove(signed, body, keyring, atMs);
-    const isUnknown = !second.ok && second.code === "no_matching_key";
-    return isUnknown && keyring.rotatingAt(atMs) ? { ok: false, code: "rotating" } : second;
+  return {
+    async verify(signed, body, atMs) {
+      const ready = await keyring.ready();
+      if (ready === "too_many_waiting") return keysUnavailable(ready);
+      const first = prove(signed, body, keyring, atMs);
+      if (first.ok || first.code === "unusable_header") {
+        keyring.refreshIfOld();
+        return first;
+      }
+      const refreshed = await keyring.refresh();
+      if (refreshed !== "loaded") return keysUnavailable(refreshed);
+      const second = prove(signed, body, keyring, atMs);
+      const isUnknown = !second.ok && second.code === "no_matching_key";
+      return isUnknown && keyring.rotatingAt(atMs) ? { ok: false, code: "rotating" } : second;
+    },
+    async ready() {
+      if ((await keyring.ready()) === "loaded") return;
+      // no delivery arrives while it is not ready, so it must load the keys again by itself
+      if ((await keyring.refresh()) === "loaded") return;
+      throw new WebhookError(
+        "keys_unavailable",
+        "The key source could not be loaded, and there are no keys.",
+        "See its error in the log.",
+      );
+    },
   };
 }
 
@@ -71,22 +85,37 @@ export function createVerifier(options: SecretOption, clock: Clock, logger: Logg
  * logs what to set.
  */
 export function createLateVerifier(options: SecretOption, clock: Clock, logger: Logger): Verifier {
-  let told = false;
-  const attempt = (): Verifier | WebhookError => {
+  let isWarned = false;
+  let isMissing = true;
+  let made: Verifier;
+
+  function current(): Verifier {
+    if (isMissing) made = attempt();
+    return made;
+  }
+
+  function attempt(): Verifier {
     try {
-      return createVerifier(options, clock, logger);
+      const verifier = createVerifier(options, clock, logger);
+      isMissing = false;
+      return verifier;
     } catch (error) {
-      if (WebhookError.is(error) && error.code === "missing_secret") return error as WebhookError;
-      throw error;
+      if (!WebhookError.is(error) || error.code !== "missing_secret") throw error;
+      return {
+        verify() {
+          if (!isWarned) warnOfSetup(logger, error.code, error.message);
+          isWarned = true;
+          return { ok: false, code: "missing_secret" };
+        },
+        ready: () => Promise.reject(error),
+      };
     }
-  };
-  let verifier = attempt();
-  return (signed, body, atMs) => {
-    if (typeof verifier !== "function") verifier = attempt();
-    if (typeof verifier === "function") return verifier(signed, body, atMs);
-    if (!told) warnOfSetup(logger, verifier.code, verifier.message);
-    told = true;
-    return { ok: false, code: "missing_secret" };
+  }
+
+  current();
+  return {
+    verify: (...given) => current().verify(...given),
+    ready: async () => current().ready(),
   };
 }
 

@@ -1,8 +1,9 @@
 /** What stores and inboxes have in common: how they are set up and closed, and whose ids they hold. */
 export interface Lifecycle {
   /**
-   * Resolves once the store is reachable and its set-up is right. Rejects with `store_unavailable`, or with the code of the
-   * mistake. Every operation waits for it; await it yourself to find a mistake at start-up.
+   * Asks the store each time. Resolves if it is reachable and its set-up is right, its tables included. Rejects with
+   * `store_unavailable`, or with the code of the mistake. Operations wait for the first success; await it yourself to find a mistake
+   * at start-up, and pass the store to `readinessHandler`.
    */
   ready?(): Promise<void>;
 

@@ -19,9 +19,9 @@ export interface StoreGuardOptions {
 
 /** Makes a store check its set-up, answer in time, and reject only with a `WebhookError`. */
 export interface StoreGuard {
-  /** Runs the check once; after a failed check, the next call runs it again. */
+  /** Runs the check each time. Concurrent calls share one. */
   ready(): Promise<void>;
-  /** Runs one operation with the timeout. `signal` aborts when the timeout has passed. */
+  /** Runs one operation with the timeout, once a check has passed. `signal` aborts when the timeout has passed. */
   run<T>(operation: (signal: AbortSignal) => Promise<T>): Promise<T>;
   /** Runs an operation without check and timeout, such as migrations. */
   runUnchecked<T>(operation: () => Promise<T>): Promise<T>;
@@ -59,6 +59,7 @@ export function createStoreGuard({
   function ready(): Promise<void> {
     checked ??= inTime(check).then(
       () => {
+        checked = undefined;
         isReady = true;
       },
       (error: WebhookError) => {

@@ -28,13 +28,13 @@ export interface Worker {
    */
   run(options: { readonly signal: AbortSignal }): Promise<void>;
   /**
-   * How long ago the inbox last answered a `take`, in ms, also if no event was due; null before the first time. In a health check,
-   * compare it with a few times `leaseMs`: a worker whose handlers hang takes nothing.
+   * How long ago the inbox last answered a `take`, in ms, also if no event was due; null before the first time. A worker whose handlers
+   * hang takes nothing: `livenessHandler` of `@esim-webhooks/core/health` notices that.
    */
   sinceLastTakeMs(): number | null;
   /**
    * False while as many abandoned handlers run as the worker has slots: it takes nothing until one of them ends. Restart the process
-   * then.
+   * then, as with `livenessHandler`.
    */
   isHealthy(): boolean;
   /** How many handlers it can run at the same time, how many of these places are in use, and how many abandoned handlers still run. */

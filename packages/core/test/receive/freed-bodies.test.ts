@@ -163,10 +163,13 @@ describe("the receiver's own copy of a body that came in chunks", () => {
     let compared: Uint8Array = new Uint8Array();
     const receiver = receiverWith(
       (...given) => {
-        const verify = createVerifier(...given);
-        return (fields, bytes, atMs) => {
-          compared = bytes;
-          return verify(fields, bytes, atMs);
+        const verifier = createVerifier(...given);
+        return {
+          ...verifier,
+          verify(fields, bytes, atMs) {
+            compared = bytes;
+            return verifier.verify(fields, bytes, atMs);
+          },
         };
       },
       target,

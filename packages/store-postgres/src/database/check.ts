@@ -1,5 +1,3 @@
-import type { Logger } from "@esim-webhooks/core";
-import { warnOfSetup } from "@esim-webhooks/core/kit";
 import { type Kysely, sql } from "kysely";
 import { refusalOf } from "./errors.ts";
 import { checkMigrations } from "./migrations.ts";
@@ -8,25 +6,22 @@ import type { Tables } from "./tables.ts";
 /** What the check of a server looks at. */
 export interface Checked {
   readonly tables: Tables;
-  readonly logger: Logger;
   /** Writes what the store will write. It is rolled back. */
   tryOut(transaction: Kysely<unknown>, tables: Tables): Promise<void>;
 }
 
 /**
- * Resolves to whether a crash of the server's machine loses nothing. Warns if not. Rejects for a schema of another version, and for a
+ * Resolves to why a crash of the server's machine could lose what it has acknowledged; undefined if it loses nothing. Rejects for a schema of another version, and for a
  * server or a role that does not write.
  */
 export async function checkServer(
   transaction: Kysely<unknown>,
-  { tables, logger, tryOut }: Checked,
-): Promise<boolean> {
+  { tables, tryOut }: Checked,
+): Promise<string | undefined> {
   try {
     await checkMigrations(transaction, tables);
     await tryOut(transaction, tables);
-    const problem = await whyNotDurable(transaction, tables);
-    if (problem !== undefined) warnOfSetup(logger, "not_durable", problem);
-    return problem === undefined;
+    return await whyNotDurable(transaction, tables);
   } catch (error) {
     throw refusalOf(error, tables) ?? error;
   }

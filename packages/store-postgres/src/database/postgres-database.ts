@@ -7,6 +7,7 @@ import {
   type SettingsOf,
   type StoreGuard,
   storeShape,
+  warnOfSetup,
 } from "@esim-webhooks/core/kit";
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import * as z from "zod/mini";
@@ -92,9 +93,13 @@ export function openPostgres<Database>(
   const onOne = <T>(signal: AbortSignal, work: (own: OwnConnection) => Promise<T>) =>
     onConnection(ours, timeoutMs, signal, work);
   let durable = true;
+  let isWarned = false;
   const check = (signal: AbortSignal) =>
     onOne(signal, async (own) => {
-      durable = await rolledBack(own, (tx) => checkServer(tx, { tables, logger, tryOut }));
+      const problem = await rolledBack(own, (tx) => checkServer(tx, { tables, tryOut }));
+      durable = problem === undefined;
+      if (problem !== undefined && !isWarned) warnOfSetup(logger, "not_durable", problem);
+      isWarned ||= !durable;
     });
   const explain = (error: unknown) => misfitOf(error, tables);
   const guard = createStoreGuard({ name, timeoutMs, logger, check, explain });

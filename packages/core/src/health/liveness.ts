@@ -1,0 +1,123 @@
+import * as z from "zod/mini";
+import { askInTime } from "../base/ask.ts";
+import { WebhookError } from "../base/errors.ts";
+import { type Logger, silentLogger } from "../base/logger.ts";
+import {
+  durationMs,
+  loggerOption,
+  type OptionsShape,
+  parseOptions,
+  type SettingsOf,
+  withMethods,
+} from "../base/options.ts";
+import type { InboxAdmin } from "../store/inbox-admin.ts";
+import type { Worker } from "../work/worker.ts";
+import { watchStalls } from "./event-loop.ts";
+import { type Check, type HealthHandler, healthHandler } from "./health.ts";
+
+type WatchedWorker = Pick<Worker, "sinceLastTakeMs" | "isHealthy">;
+type WatchedInbox = Pick<InboxAdmin, "gauges">;
+
+export interface LivenessOptions {
+  /** The worker of this process. It is not live while its abandoned handlers fill its slots. */
+  worker?: WatchedWorker;
+  /** The inbox of the worker. With it, a worker that takes nothing although an event is due is not live. */
+  inbox?: WatchedInbox;
+  /**
+   * For how long a worker may take nothing while an event is due, in ms. Longer than all of its slots can be busy with handlers that have
+   * not hung. Default 300,000.
+   */
+  takeWithinMs?: number;
+  /**
+   * For how long the event loop may stall, in ms. After a longer stall the process is not live until it has run that long without another.
+   * Default 10,000.
+   */
+  stallMs?: number;
+  /** How long to wait for the inbox, in ms. A worker whose inbox does not answer is live. Default 2,000. */
+  timeoutMs?: number;
+  /** Gets a line when a check begins to fail or passes again. Default: silent. */
+  logger?: Logger;
+}
+
+const shape: OptionsShape<SettingsOf<LivenessOptions, "worker" | "inbox">> = {
+  worker: z.optional(withMethods<WatchedWorker>("sinceLastTakeMs", "isHealthy")),
+  inbox: z.optional(withMethods<WatchedInbox>("gauges")),
+  takeWithinMs: z._default(durationMs(1), 300_000),
+  stallMs: z._default(durationMs(100), 10_000),
+  timeoutMs: z._default(durationMs(1), 2000),
+  logger: z._default(loggerOption, () => silentLogger),
+};
+
+export interface LivenessHandler extends HealthHandler {
+  /** Stops watching the event loop. The watch does not keep the process alive. */
+  close(): void;
+}
+
+/**
+ * Answers whether this process should be restarted, for a liveness probe. What a restart does not fix makes no process unlive: a store that
+ * is down, a pause, an empty inbox. Throws `invalid_option`.
+ */
+export function livenessHandler(options: LivenessOptions = {}): LivenessHandler {
+  const { worker, stallMs, logger, ...settings } = parseOptions("livenessHandler", shape, options);
+  const stalls = watchStalls(stallMs);
+  const loop: Check = () => {
+    const ms = stalls.stalledMs();
+    if (ms === 0) return undefined;
+    return {
+      code: "event_loop_stalled",
+      problem: `The event loop has stalled for ${Math.round(ms)} ms: no delivery was answered, and no lease was renewed.`,
+      remedy: "Do long computations in a worker thread, and give the process enough CPU.",
+    };
+  };
+  const checks: (readonly [string, Check])[] = [["event_loop", loop]];
+  if (worker !== undefined) checks.push(["worker", workerCheck(worker, settings)]);
+  return Object.assign(healthHandler("liveness", checks, logger), { close: stalls.stop });
+}
+
+interface WorkerBounds {
+  readonly inbox?: WatchedInbox | undefined;
+  readonly takeWithinMs: number;
+  readonly timeoutMs: number;
+}
+
+function workerCheck(worker: WatchedWorker, { inbox, takeWithinMs, timeoutMs }: WorkerBounds): Check {
+  const gauges =
+    inbox &&
+    askInTime(() => inbox.gauges(), {
+      withinMs: timeoutMs,
+      keptMs: 1000,
+      late: () => new WebhookError("store_unavailable", "The inbox did not answer.", "Check that it is up."),
+    });
+  let countedFrom = performance.now();
+
+  /** For how long it has taken nothing, in ms. The time in which the inbox did not answer does not count. */
+  const idleMs = () =>
+    Math.min(worker.sinceLastTakeMs() ?? Number.POSITIVE_INFINITY, performance.now() - countedFrom);
+
+  async function isEventOverdue(ask: () => ReturnType<WatchedInbox["gauges"]>): Promise<boolean> {
+    try {
+      return ((await ask()).oldestReadyMs ?? 0) > takeWithinMs;
+    } catch {
+      countedFrom = performance.now(); // a restart does not bring the inbox back
+      return false;
+    }
+  }
+
+  return async () => {
+    if (!worker.isHealthy())
+      return {
+        code: "handlers_abandoned",
+        problem: "The worker takes no more events: as many abandoned handlers run as it has slots.",
+        remedy: "Restart it, and let handlers stop when context.signal aborts.",
+      };
+    // an inbox is asked only about a worker that is idle, and the worker may have taken an event since
+    if (gauges === undefined || idleMs() <= takeWithinMs) return undefined;
+    if (!(await isEventOverdue(gauges)) || idleMs() <= takeWithinMs) return undefined;
+    return {
+      code: "worker_stuck",
+      problem: `The worker has taken nothing for more than ${takeWithinMs} ms, and an event was due for all that time.`,
+      remedy:
+        "Restart it. If its handlers may all run for longer, raise takeWithinMs; if they hang, give them a time limit with timeoutMs.",
+    };
+  };
+}
