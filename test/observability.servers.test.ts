@@ -4,7 +4,6 @@ import { createClient } from "@esim-webhooks/client";
 import type { KeyRecord } from "@esim-webhooks/core";
 import { stateKeySource } from "@esim-webhooks/core/key-state";
 import { sampleData, signedRequest } from "@esim-webhooks/core/testing";
-import { ensureEndpoint } from "@esim-webhooks/endpoint";
 import { startSandbox } from "@esim-webhooks/sandbox";
 import { postgresInbox, postgresState } from "@esim-webhooks/store-postgres";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -51,24 +50,23 @@ describe("examples/observability", () => {
       await inbox.close();
       await state.close();
     });
-    await inbox.migrate();
     const keys = stateKeySource(state);
     const [port, receiverMetrics, workerMetrics] = [await freePort(), await freePort(), await freePort()];
     const url = `http://127.0.0.1:${port}/webhooks`;
-    const { endpoint } = await ensureEndpoint(api, { url, eventTypes: ["*"], keyStore: keys });
-
     const environment = {
       DATABASE_URL: database.url,
       ESIM_API_URL: sandbox.url,
       ESIM_CLIENT_ID: sandbox.credentials.clientId,
       ESIM_CLIENT_SECRET: sandbox.credentials.clientSecret,
-      ESIM_ENDPOINT: endpoint.webhookEndpointReference,
       STORING_SINCE: new Date().toISOString(),
       PORT: String(port),
     };
+    const registered = await runNode(["examples/observability/register.ts", url], environment).ended;
+    const endpoint = registered.output.trim();
     const start = async (name: "receiver" | "worker", metricsPort: number): Promise<Run> => {
       const run = runNode([`examples/observability/${name}.ts`], {
         ...environment,
+        ESIM_ENDPOINT: endpoint,
         METRICS_PORT: String(metricsPort),
       });
       onTestFinished(async () => {
@@ -87,6 +85,19 @@ describe("examples/observability", () => {
       .replaceAll("15s", "1s")
       .replace("127.0.0.1:9464", `127.0.0.1:${receiverMetrics}`)
       .replace("127.0.0.1:9465", `127.0.0.1:${workerMetrics}`);
+    const manifests = await read("kubernetes.yaml");
+    const probes = (metricsPort: number) =>
+      Promise.all(
+        ["readinessProbe", "livenessProbe"].map(async (name) => {
+          const [, path = ""] =
+            new RegExp(`${name}:\\n +httpGet: \\{ path: (\\S+), port: metrics \\}`).exec(manifests) ?? [];
+          return (await fetch(`http://127.0.0.1:${metricsPort}${path}`)).status;
+        }),
+      );
+    expect([await probes(receiverMetrics), await probes(workerMetrics)]).toEqual([
+      [200, 200],
+      [200, 200],
+    ]);
     const prometheus = await privatePrometheus(config, join(folder, "rules.yml"));
     onTestFinished(() => prometheus.close());
     let esims = 0;
@@ -116,6 +127,10 @@ describe("examples/observability", () => {
     await emit("esim.enabled");
     await sandbox.settled();
     await isPending(prometheus, "EsimWebhooksInboxDown");
+    expect([await probes(receiverMetrics), await probes(workerMetrics)]).toEqual([
+      [503, 200],
+      [503, 200],
+    ]);
     await database.start();
     await sandbox.advance("30s");
     await hasEnded(prometheus, "EsimWebhooksInboxDown");
@@ -137,7 +152,7 @@ describe("examples/observability", () => {
       if (stored === undefined) throw new Error("There are no keys.");
       await keys.write(next(stored.record), stored.version);
     };
-    const { signingSecret } = await api.webhooks.rotateSecret(endpoint.webhookEndpointReference);
+    const { signingSecret } = await api.webhooks.rotateSecret(endpoint);
     await change(({ keys }) => ({ keys: [...keys, signingSecret] }));
     await emit("esim.enabled");
     await sandbox.settled();
@@ -158,7 +173,7 @@ describe("examples/observability", () => {
     );
     const queries = await dashboardQueries();
     const selectors = selectorsIn([await read("rules.yml"), ...queries].join("\n"));
-    expect(selectors.size).toBeGreaterThan(40);
+    expect(selectors.size).toBeGreaterThan(30);
     for (const query of [...queries, ...selectors])
       await expect.poll(() => prometheus.queryAll(query), { message: query }).not.toEqual([]);
     expect(await prometheus.ruleErrors()).toEqual([]);

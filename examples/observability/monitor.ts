@@ -27,13 +27,11 @@ export async function monitor({ worker, signal }: Monitored): Promise<() => Prom
     "/metrics": metrics.node,
     "/livez": (_, response) => response.writeHead(worker?.isHealthy() === false ? 503 : 200).end(),
     "/readyz": async (_, response) => {
-      const isReady =
-        !signal.aborted &&
-        (await inbox.ready().then(
-          () => true,
-          () => false,
-        ));
-      response.writeHead(isReady ? 200 : 503).end();
+      const isUp = await inbox.gauges().then(
+        () => true,
+        () => false,
+      );
+      response.writeHead(isUp && !signal.aborted ? 200 : 503).end();
     },
   };
   const server = createServer((request, response) => {
