@@ -111,8 +111,11 @@ describe("examples/observability", () => {
     // a storm
     await until(prometheus, "sum(up)", (count) => count === 2);
     const types = ["esim.assigned", "esim.enabled", "esim.lifecycle.activated", "esim.balance.updated"];
-    await Promise.all(Array.from({ length: 60 }, (_, n) => emit(types[n % types.length] ?? "")));
-    await sandbox.settled();
+    const storm = () =>
+      Promise.all(Array.from({ length: 40 }, (_, n) => emit(types[n % types.length] ?? "")));
+    await storm();
+    await until(prometheus, "sum(esim_webhooks_event_age_count)", (count) => count > 0);
+    await storm(); // a rate is the difference of two scrapes
     sandbox.faults.add({ kind: "error", call: "POST /esims", status: 400 }); // the handler fails, and its next attempt does not
     await emit("esim.faulted", { reason: "download_order_expired" });
     sandbox.faults.add({ kind: "duplicate" });
@@ -139,7 +142,7 @@ describe("examples/observability", () => {
     firstWorker.child.kill("SIGKILL");
     await firstWorker.ended;
     await isPending(prometheus, "EsimWebhooksTargetDown");
-    await emit("esim.enabled");
+    await emit("esim.lifecycle.activated");
     await sandbox.settled();
     await until(prometheus, "max(esim_webhooks_inbox_oldest_due_age)", (age) => age > 1);
     const worker = await start("worker", workerMetrics);
@@ -180,10 +183,14 @@ describe("examples/observability", () => {
     const [series] = await prometheus.query("max(scrape_samples_scraped)");
     expect(series?.values[0]).toBeLessThan(2000);
 
-    for (const { child, ended } of [receiver, worker]) {
+    for (const [{ child, ended }, span] of [
+      [receiver, "send esim-webhooks"],
+      [worker, "process esim-webhooks"],
+    ] as const) {
       child.kill("SIGTERM");
       const { code, output } = await ended;
       expect(code, output).toBe(0);
+      expect(output).toContain(`name: '${span}'`);
     }
   });
 });
