@@ -23,14 +23,11 @@ it("docs/operations.md has a row for each alert, with the entry of the runbook t
 
 it("the dashboard shows every metric that an alert looks at", () => {
   const metricsIn = (text: string) =>
-    new Set(
-      text
-        .replaceAll(/#.*|\b(?:by|on|ignoring) \([^)]*\)/g, "")
-        .match(/\b(?:esim_webhooks|messaging)_\w+|\bup(?=\{)/g),
-    );
-  expect([...metricsIn(rules).difference(metricsIn(read("examples/observability/dashboard.json")))]).toEqual(
-    [],
-  );
+    text
+      .replaceAll(/#.*|\b(?:by|on|ignoring) \([^)]*\)/g, "")
+      .match(/\b(?:esim_webhooks|messaging)_\w+|\bup(?=\{)/g) ?? [];
+  const shown = metricsIn(read("examples/observability/dashboard.json"));
+  expect(metricsIn(rules).filter((metric) => !shown.includes(metric))).toEqual([]);
 });
 
 it("every alert fires in a test of the rules, and has ended later in that test", () => {
