@@ -22,7 +22,7 @@ it("docs/operations.md has a row for each alert, with the entry of the runbook t
 });
 
 it("the dashboard shows every metric that an alert looks at", () => {
-  const metricsIn = (text: string) =>
+  const metricsIn = (text: string): readonly string[] =>
     text
       .replaceAll(/#.*|\b(?:by|on|ignoring) \([^)]*\)/g, "")
       .match(/\b(?:esim_webhooks|messaging)_\w+|\bup(?=\{)/g) ?? [];
