@@ -1,0 +1,26 @@
+import { webhookRouter } from "@esim-webhooks/express";
+import express from "express";
+import { inbox, keys, state } from "./inbox.ts";
+import { monitor } from "./monitor.ts";
+
+const stopping = new AbortController();
+process.once("SIGTERM", () => stopping.abort());
+
+const app = express();
+const router = webhookRouter(inbox, { secret: keys, logger: console }); // answers 202 once an event is stored
+app.use(router); // before any body parser
+
+const stopMonitor = await monitor({ signal: stopping.signal });
+const [port, host] = [Number(process.env["PORT"] ?? 3000), process.env["HOST"] ?? "127.0.0.1"];
+const server = app.listen(port, host, (error) => {
+  if (error) throw error; // the port is taken, say
+  console.log("receiving");
+});
+
+stopping.signal.addEventListener("abort", async () => {
+  server.close();
+  await router.close(); // deliveries in flight finish, and need the inbox
+  await stopMonitor();
+  await inbox.close();
+  await state.close();
+});

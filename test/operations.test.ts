@@ -1,0 +1,48 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { root } from "./run.ts";
+
+const read = (file: string) => readFileSync(join(root, file), "utf8");
+const rules = read("examples/observability/rules.yml");
+const alerts = rules
+  .split(/^ +- alert: /m)
+  .slice(1)
+  .map((text) => ({
+    name: /^\w+/.exec(text)?.[0] ?? "",
+    page: /^ +runbook: docs\/(\S+)$/m.exec(text)?.[1] ?? "no page",
+  }));
+
+it("docs/operations.md has a row for each alert, with the entry of the runbook that the alert names", () => {
+  const rows = read("docs/operations.md").matchAll(
+    /^\| `(EsimWebhooks\w+)` \|.*\]\((runbook\.md#[\w-]+)\)/gm,
+  );
+  expect(Array.from(rows, ([, name, page]) => ({ name, page }))).toEqual(alerts);
+  expect(alerts.length).toBeGreaterThan(9);
+});
+
+it("the dashboard shows every metric that an alert looks at", () => {
+  const metricsIn = (text: string): readonly string[] =>
+    text
+      .replaceAll(/#.*|\b(?:by|on|ignoring) \([^)]*\)/g, "")
+      .match(/\b(?:esim_webhooks|messaging)_\w+|\bup(?=\{)/g) ?? [];
+  const shown = metricsIn(read("examples/observability/dashboard.json"));
+  expect(metricsIn(rules).filter((metric) => !shown.includes(metric))).toEqual([]);
+});
+
+it("every alert fires in a test of the rules, and has ended later in that test", () => {
+  const tests = read("examples/observability/rules.test.yml")
+    .split(/^ {2}- name: /m)
+    .slice(1);
+  const ends = tests.flatMap((test) => {
+    const checks = test
+      .split(/^ {6}- /m)
+      .slice(1)
+      .filter((check) => check.includes("eval_time:"));
+    const last = checks.at(-1);
+    return last?.includes("exp_samples")
+      ? []
+      : checks.flatMap((check) => check.match(/EsimWebhooks\w+/g) ?? []);
+  });
+  expect(ends).toEqual(expect.arrayContaining(alerts.map(({ name }) => name)));
+});
