@@ -31,9 +31,6 @@ function selectorsIn(queries: string): ReadonlySet<string> {
   return new Set(withoutLabels.match(/\b(?:esim_webhooks|messaging)_\w+(?:\{[^}]*\})?|\bup\{[^}]*\}/g));
 }
 
-/** Metrics of the rules and the dashboard that no process has yet. */
-const notYet = /esim_webhooks_clock_skew|esim_webhooks_inbox_paused_time|outcome="ended_key"/;
-
 describe("examples/observability", () => {
   it("is scraped through a storm, an outage, a rotation and a dead letter: every query of its dashboard has data, and its alerts begin and end", async () => {
     const database = await startPostgres();
@@ -201,7 +198,7 @@ describe("examples/observability", () => {
     const queries = await dashboardQueries();
     const selectors = selectorsIn([await read("rules.yml"), ...queries].join("\n"));
     expect(selectors.size).toBeGreaterThan(30);
-    for (const query of [...queries, ...selectors].filter((query) => !notYet.test(query)))
+    for (const query of [...queries, ...selectors])
       await expect.poll(() => prometheus.queryAll(query), { message: query }).not.toEqual([]);
     expect(await prometheus.ruleErrors()).toEqual([]);
     const [series] = await prometheus.query("max(scrape_samples_scraped)");

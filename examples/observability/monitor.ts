@@ -1,6 +1,7 @@
 // What Prometheus and Kubernetes ask a process for, on a port of its own: deliveries come from outside, these do not. And its spans.
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { Worker } from "@esim-webhooks/core";
+import { createServer } from "node:http";
+import type { Receiver, Worker } from "@esim-webhooks/core";
+import { livenessHandler, readinessHandler } from "@esim-webhooks/core/health";
 import { instrument } from "@esim-webhooks/otel";
 import { metricsHandler } from "@esim-webhooks/otel/prometheus";
 import { context } from "@opentelemetry/api";
@@ -14,30 +15,28 @@ const tracerProvider = new TracerProvider({
 });
 
 export interface Monitored {
+  readonly receiver?: Pick<Receiver, "ready">;
   readonly worker?: Worker;
   /** Aborts when the process begins to stop. */
   readonly signal: AbortSignal;
 }
 
 /** Serves /metrics, /livez and /readyz. Returns a function that stops it. */
-export async function monitor({ worker, signal }: Monitored): Promise<() => Promise<void>> {
+export async function monitor({ receiver, worker, signal }: Monitored): Promise<() => Promise<void>> {
+  const logger = console;
   const stop = instrument({ tracerProvider });
   const metrics = await metricsHandler({ inbox, ...(worker && { worker }) });
-  const routes: Readonly<Record<string, (request: IncomingMessage, response: ServerResponse) => unknown>> = {
-    "/metrics": metrics.node,
-    "/livez": (_, response) => response.writeHead(worker?.isHealthy() === false ? 503 : 200).end(),
-    "/readyz": async (_, response) => {
-      const isUp = await inbox.gauges().then(
-        () => true,
-        () => false,
-      );
-      response.writeHead(isUp && !signal.aborted ? 200 : 503).end();
-    },
-  };
+  const live = livenessHandler({ inbox, logger, ...(worker && { worker }) });
+  const ready = readinessHandler({ inbox, signal, logger, ...(receiver && { receiver }) });
+  const routes = new Map([
+    ["/metrics", metrics],
+    ["/livez", live],
+    ["/readyz", ready],
+  ]);
   const server = createServer((request, response) => {
-    const answer = routes[request.url ?? ""];
-    if (answer === undefined) response.writeHead(404).end();
-    else void answer(request, response);
+    const handler = routes.get(request.url ?? "");
+    if (handler === undefined) response.writeHead(404).end();
+    else void handler.node(request, response);
   });
   const [port, host] = [
     Number(process.env["METRICS_PORT"] ?? 9464),
@@ -46,6 +45,7 @@ export async function monitor({ worker, signal }: Monitored): Promise<() => Prom
   await new Promise<void>((resolve, reject) => server.once("error", reject).listen(port, host, resolve));
   return async () => {
     server.close();
+    live.close();
     stop();
     await metrics.close();
     await tracerProvider.shutdown(); // sends the last spans

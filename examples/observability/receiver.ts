@@ -10,7 +10,7 @@ const app = express();
 const router = webhookRouter(inbox, { secret: keys, logger: console }); // answers 202 once an event is stored
 app.use(router); // before any body parser
 
-const stopMonitor = await monitor({ signal: stopping.signal });
+const stopMonitor = await monitor({ receiver: router, signal: stopping.signal });
 const [port, host] = [Number(process.env["PORT"] ?? 3000), process.env["HOST"] ?? "127.0.0.1"];
 const server = app.listen(port, host, (error) => {
   if (error) throw error; // the port is taken, say

@@ -1,9 +1,11 @@
 import type { InboxAdmin, Worker } from "@esim-webhooks/core";
 import { askInTime } from "@esim-webhooks/core/kit";
 import type { BatchObservableCallback, Meter } from "@opentelemetry/api";
+import { typeLabels } from "./labels.ts";
 
 export interface GaugeSources {
-  inbox?: Pick<InboxAdmin, "gauges">;
+  inbox?: Pick<InboxAdmin, "gauges" | "paused">;
+  catalog?: { readonly types: readonly string[] };
   worker?: Pick<Worker, "slots" | "sinceLastTakeMs">;
 }
 
@@ -11,11 +13,15 @@ export interface GaugeSources {
 const gaugesWithinMs = 2000;
 
 /** What waits in the inbox, and what the worker does, asked for when metrics are collected. */
-export function recordGauges(meter: Meter, { inbox, worker }: GaugeSources): () => void {
+export function recordGauges(meter: Meter, { inbox, worker, catalog }: GaugeSources): () => void {
   const stops: (() => void)[] = [];
 
   if (inbox !== undefined) {
-    const ask = askInTime(() => inbox.gauges(), { withinMs: gaugesWithinMs, late: () => new Error("late") });
+    const typeOf = typeLabels(catalog);
+    const ask = askInTime(() => Promise.all([inbox.gauges(), inbox.paused()]), {
+      withinMs: gaugesWithinMs,
+      late: () => new Error("late"),
+    });
     const events = meter.createObservableGauge("esim_webhooks.inbox.events", {
       unit: "{event}",
       description: "Events in the inbox by state; a count stops at 10,001, or at 1,001 on Postgres",
@@ -28,18 +34,25 @@ export function recordGauges(meter: Meter, { inbox, worker }: GaugeSources): () 
       unit: "s",
       description: "When the last delivery was received, in seconds since the Unix epoch",
     });
+    const pausedSince = meter.createObservableGauge("esim_webhooks.inbox.paused.time", {
+      unit: "s",
+      description: "Since when an event type is paused, in seconds since the Unix epoch; `all` for all types",
+    });
     const up = meter.createObservableGauge("esim_webhooks.inbox.up", {
       description: "1 if the inbox has answered; else 0, and its other gauges are not observed",
     });
-    const observables = [up, events, oldestDue, lastDelivery];
+    const observables = [up, events, oldestDue, lastDelivery, pausedSince];
     const callback: BatchObservableCallback = async (result) => {
-      const gauges = await ask().catch(() => undefined);
-      result.observe(up, gauges === undefined ? 0 : 1);
-      if (gauges === undefined) return;
+      const answer = await ask().catch(() => undefined);
+      result.observe(up, answer === undefined ? 0 : 1);
+      if (answer === undefined) return;
+      const [gauges, pauses] = answer;
       const { counts, oldestReadyMs, lastReceivedAt } = gauges;
       for (const [state, count] of Object.entries(counts)) result.observe(events, count, { state });
       result.observe(oldestDue, (oldestReadyMs ?? 0) / 1000);
       if (lastReceivedAt !== null) result.observe(lastDelivery, lastReceivedAt.getTime() / 1000);
+      for (const { type, since } of pauses)
+        result.observe(pausedSince, since.getTime() / 1000, { type: type === null ? "all" : typeOf(type) });
     };
     meter.addBatchObservableCallback(callback, observables);
     stops.push(() => meter.removeBatchObservableCallback(callback, observables));

@@ -13,8 +13,8 @@ import { traceRuns } from "./run-spans.ts";
 import { createTracer, tracedStages } from "./stage-spans.ts";
 
 export interface InstrumentOptions {
-  /** The inbox whose `gauges()` become metrics. Default: none, so there are no metrics of what waits. */
-  inbox?: Pick<InboxAdmin, "gauges">;
+  /** The inbox whose `gauges()` and `paused()` become metrics. Default: none, so there are no metrics of what waits. */
+  inbox?: Pick<InboxAdmin, "gauges" | "paused">;
   /** The worker of this process, for the metrics of its slots. Default: none. */
   worker?: Pick<Worker, "slots" | "sinceLastTakeMs">;
   /** Only its event types are labels; all others are `other`. Default: the eSIM catalog. */

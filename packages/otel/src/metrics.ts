@@ -72,6 +72,10 @@ export function recordMetrics(meter: Meter, { destination, catalog }: MetricOpti
     "{signature}",
     "Signatures that were compared, by outcome and key",
   );
+  const skew = meter.createGauge("esim_webhooks.clock.skew", {
+    unit: "s",
+    description: "How far the timestamp of the last authentic delivery was ahead of this machine's clock",
+  });
   const wait = seconds(
     "esim_webhooks.inbox.wait",
     "For how long an event was due before a worker took it",
@@ -126,14 +130,21 @@ export function recordMetrics(meter: Meter, { destination, catalog }: MetricOpti
   }
 
   const observer: Observer = {
-    receive({ outcome, key, type, lagMs, conflict }) {
+    receive({ outcome, key, type, lagMs, skewSeconds, conflict }) {
       const label = key === undefined ? "other" : typeOf(type); // only an authentic type is worth a label
       deliveries.add(1, { outcome, type: label });
       if (outcome === "duplicate" || outcome === "already_stored") duplicates.add(1, { type: label });
       if (outcome === "conflict" || conflict) conflicts.add(1, { type: label });
       if (lagMs !== undefined) lag.record(Math.max(0, lagMs) / 1000);
+      if (skewSeconds !== undefined) skew.record(skewSeconds);
     },
-    verify: ({ outcome, key }) => verified.add(1, { outcome, key: key === undefined ? "none" : keyOf(key) }),
+    verify({ outcome, key, endedKey }) {
+      const known = key ?? endedKey;
+      verified.add(1, {
+        outcome: endedKey === undefined ? outcome : "ended_key",
+        key: known === undefined ? "none" : keyOf(known),
+      });
+    },
     put(message) {
       const { events, error } = message;
       recordOperation("put", "send", message);

@@ -62,6 +62,7 @@ it("waits 2 s for an inbox, and asks it once at a time", async () => {
       asked += 1;
       return new Promise<never>(() => {});
     },
+    paused: async () => [],
   };
   const metrics = await metricsHandler({ inbox });
   onTestFinished(() => metrics.close());
@@ -77,6 +78,7 @@ it("shows an inbox that throws as one that does not answer", async () => {
     gauges: () => {
       throw new TypeError("a wrapper of the user");
     },
+    paused: async () => [],
   };
   const metrics = await metricsHandler({ inbox });
   onTestFinished(() => metrics.close());

@@ -14,6 +14,8 @@ export interface Seen {
   type?: string;
   /** When the event occurred, by its own timestamp. For messages, not for the log. */
   occurred?: string;
+  /** How far its timestamp is ahead of this machine's clock. For messages, not for the log. */
+  skewSeconds?: number;
   /** The sender was answered before this outcome was known. */
   late?: boolean;
 }
@@ -67,7 +69,7 @@ export function createOutcomeLog(logger: Logger, source: string): OutcomeLog {
     if (outcome.code === "body_consumed") logHint({ code: outcome.code }, outcome.hint);
     const durationMs = Math.round(performance.now() - startedAt);
     const id = seen.id !== undefined && { id: shownId(seen.id) };
-    const { occurred: _, ...known } = seen;
+    const { occurred: _, skewSeconds: __, ...known } = seen;
     const fields = {
       source,
       ...known,

@@ -9,7 +9,7 @@ import type { Catalog } from "../event/catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 import { checkAtStart } from "../process/processor.ts";
 import { type HeaderReader, headerReader, headerText, readSignedHeaders } from "../verify/headers.ts";
-import { refuseBySkew } from "../verify/tolerance.ts";
+import { finerUnit, refuseBySkew } from "../verify/tolerance.ts";
 import { createBodyIntake, freeRefused, type WholeBody } from "./body-intake.ts";
 import type { Delivery, Received, Receiver } from "./delivery.ts";
 import type { Outcome, OutcomeCode } from "./outcome.ts";
@@ -33,15 +33,20 @@ export interface ReceiveMessage extends StageMessage {
   readonly type?: string;
   /** From when the event occurred, by its own timestamp, to its answer, in ms by the clock of this machine. Absent unless it is authentic and an envelope. */
   readonly lagMs?: number;
+  /**
+   * How far the delivery's timestamp is ahead of this machine's clock, in seconds; below 0, it is behind. Absent unless it is authentic
+   * and in seconds.
+   */
+  readonly skewSeconds?: number;
   readonly outcome: OutcomeCode;
   /** The id is being worked with another body. */
   readonly conflict?: true;
 }
 
-export const receiveStage: Stage<ReceiveMessage, "id" | "key" | "type" | "lagMs" | "conflict"> = createStage(
-  "receive",
-  "internal_error",
-);
+export const receiveStage: Stage<
+  ReceiveMessage,
+  "id" | "key" | "type" | "lagMs" | "skewSeconds" | "conflict"
+> = createStage("receive", "internal_error");
 
 /**
  * The pipeline behind every adapter: limit, verify, parse, accept.
@@ -79,7 +84,11 @@ export function receiverWith<Data, Tx>(
   const verify = verifyStage.around(
     verifier.verify,
     (signed) => ({ source, id: headerText(signed.id) }),
-    (found) => (found.ok ? { outcome: "verified", key: found.key } : { outcome: found.code }),
+    (found) => {
+      if (found.ok) return { outcome: "verified", key: found.key };
+      const { endedKey } = found as { readonly endedKey?: string };
+      return { outcome: found.code, ...(endedKey !== undefined && { endedKey }) };
+    },
   );
   const accept = acceptFor<Data, Tx>(target, { store, catalog, leaseMs, logger, clock });
   const log = createOutcomeLog(logger, source);
@@ -107,6 +116,8 @@ export function receiverWith<Data, Tx>(
       return andThen(verify(signed, body.bytes, receivedAt.getTime()), (proof) => {
         if ("key" in proof) seen.key = proof.key;
         if (!proof.ok) return refused(body, mayBeEncoded(proof, header) ? unsupportedEncoding : proof);
+        if (finerUnit(proof.timestamp) === undefined)
+          seen.skewSeconds = proof.timestamp - Math.floor(receivedAt.getTime() / 1000);
         const skewed = refuseBySkew(proof.timestamp, receivedAt.getTime(), tolerance);
         if (skewed !== undefined) return refused(body, skewed);
 

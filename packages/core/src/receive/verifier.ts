@@ -40,10 +40,12 @@ export interface VerifyMessage extends StageMessage {
   readonly id: string;
   /** The fingerprint of the key that matched. */
   readonly key?: string;
+  /** The fingerprint of the key that made the signature although its window has ended, so that the delivery is refused. */
+  readonly endedKey?: string;
   readonly outcome: "verified" | Refusal["code"] | Undecided["code"] | "internal_error";
 }
 
-export const verifyStage: Stage<VerifyMessage, "key"> = createStage("verify", "internal_error");
+export const verifyStage: Stage<VerifyMessage, "key" | "endedKey"> = createStage("verify", "internal_error");
 
 /** Throws `missing_secret` or `invalid_secret` when the secret is not a source and cannot be right. */
 export function createVerifier(options: SecretOption, clock: Clock, logger: Logger): Verifier {

@@ -14,6 +14,8 @@ export interface Keyring {
   keysAt(atMs: number): readonly SigningKey[];
   /** The keys whose window begins after `atMs`. Their deliveries are authentic, and are not accepted yet. */
   keysAfter(atMs: number): readonly SigningKey[];
+  /** The keys whose window has ended by `atMs`. Their deliveries are refused; the refusal names the key. */
+  keysBefore?(atMs: number): readonly SigningKey[];
 }
 
 /** The environment variable that holds the secret when none is given. */
@@ -46,6 +48,7 @@ export function keyringOf(keys: () => readonly SigningKey[]): Keyring {
   return {
     keysAt: (atMs) => keys().filter((key) => key.validAt(atMs)),
     keysAfter: (atMs) => keys().filter((key) => key.beginsAfter(atMs)),
+    keysBefore: (atMs) => keys().filter((key) => !key.validAt(atMs) && !key.beginsAfter(atMs)),
   };
 }
 

@@ -41,13 +41,14 @@ export interface EarlyKeyRefusal extends Refused<"key_not_yet_valid"> {
   readonly key: string;
 }
 
+/** Forged; or the secret is another, or a key whose window has ended. */
+export interface NoMatchingKey extends Refused<"no_matching_key"> {
+  /** The fingerprint of the key that made the signature, if its window has ended. */
+  readonly endedKey?: string;
+}
+
 /**
  * Why a delivery is not accepted. A value: forged deliveries are expected, not exceptional. With `no_matching_key`, none
- * of the keys made the signature: it is forged, or the secret is another.
+ * of the valid keys made the signature.
  */
-export type Refusal =
-  | HeaderRefusal
-  | UnusableRefusal
-  | SkewRefusal
-  | EarlyKeyRefusal
-  | Refused<"no_matching_key">;
+export type Refusal = HeaderRefusal | UnusableRefusal | SkewRefusal | EarlyKeyRefusal | NoMatchingKey;

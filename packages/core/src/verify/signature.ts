@@ -126,6 +126,11 @@ export function prove(
     const reason = `${early} made the signature, and its notBefore is still ahead; deliveries wait for it`;
     return { ok: false, code: "key_not_yet_valid", key: early.fingerprint, reason };
   }
+  const ended = signerOf(signed, body, keyring.keysBefore?.(atMs) ?? [])?.key;
+  if (ended !== undefined) {
+    const reason = `${ended} made the signature, and its notAfter has passed`;
+    return { ok: false, code: "no_matching_key", endedKey: ended.fingerprint, reason };
+  }
   const reason =
     valid.length === 0
       ? "there is no usable key now"
