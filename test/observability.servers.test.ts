@@ -168,6 +168,8 @@ describe("examples/observability", () => {
         typeof key === "object" && key.endpoint === endpoint ? { ...key, notAfter: endedAt } : key,
       ),
     }));
+    const forged = { id: "msg_forged_later", type: "esim.enabled", data: {} };
+    await fetch(url, signedRequest(forged, { secret: newSecret() })); // an unknown signature makes the receiver load its keys again
     sandbox.faults.add({ kind: "old_signature" });
     await emit("esim.enabled");
     await sandbox.settled();

@@ -28,7 +28,7 @@ export async function monitor({ receiver, worker, signal }: Monitored): Promise<
   const metrics = await metricsHandler({ inbox, ...(worker && { worker }) });
   const live = livenessHandler({ inbox, logger, ...(worker && { worker }) });
   const ready = readinessHandler({ inbox, signal, logger, ...(receiver && { receiver }) });
-  const routes = new Map([
+  const routes = new Map<string, Pick<typeof metrics, "node">>([
     ["/metrics", metrics],
     ["/livez", live],
     ["/readyz", ready],

@@ -4,3 +4,7 @@ export type { LivenessHandler, LivenessOptions } from "./health/liveness.ts";
 export { livenessHandler } from "./health/liveness.ts";
 export type { ReadinessOptions } from "./health/readiness.ts";
 export { readinessHandler } from "./health/readiness.ts";
+export type { Trouble, TroubleCode, TroubleInbox, TroubleLimits } from "./health/troubles.ts";
+export { findTroubles, troubleTable } from "./health/troubles.ts";
+export type { TroubleWatch, WatchTroublesOptions } from "./health/watch-troubles.ts";
+export { watchTroubles } from "./health/watch-troubles.ts";

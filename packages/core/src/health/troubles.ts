@@ -1,0 +1,194 @@
+import type { InboxAdmin, InboxGauges } from "../store/inbox-admin.ts";
+import type { Pause } from "../store/pause.ts";
+import type { RunNote } from "../store/run-note.ts";
+import type { HealthFault } from "./health.ts";
+
+/** Stable, for programs: docs/observing.md lists the conditions. */
+export type TroubleCode =
+  | "no_delivery"
+  | "deliveries_refused"
+  | "ended_key_used"
+  | "clock_skew"
+  | "backlog_grows"
+  | "events_wait"
+  | "events_dead"
+  | "reconcile_not_run"
+  | "type_paused";
+
+/** How to fix each trouble, and which part of the runbook has the steps. */
+export const troubleTable: Readonly<Record<TroubleCode, { readonly remedy: string; readonly page: string }>> =
+  {
+    no_delivery: {
+      remedy:
+        "Check that the endpoint is active and that its URL reaches the receiver: esim-webhooks doctor.",
+      page: "docs/runbook.md#we-were-down-for-a-day",
+    },
+    deliveries_refused: {
+      remedy:
+        "Give the receiver the endpoint's signing secret. The service does not try again: then reconcile.",
+      page: "docs/runbook.md#a-rotation-went-wrong",
+    },
+    ended_key_used: {
+      remedy: "Extend the window of the key, or find out what still signs with it; then reconcile.",
+      page: "docs/runbook.md#a-rotation-went-wrong",
+    },
+    clock_skew: {
+      remedy: "Set the clock of this machine right, and keep it so with NTP.",
+      page: "docs/runbook.md#we-were-down-for-a-day",
+    },
+    backlog_grows: {
+      remedy:
+        "Start more workers, or raise concurrency; if none takes events, see esim-webhooks inbox workers.",
+      page: "docs/runbook.md#a-worker-lives-and-takes-nothing",
+    },
+    events_wait: {
+      remedy: "Check that a worker runs, and that no pause holds their lanes: esim-webhooks doctor.",
+      page: "docs/runbook.md#a-worker-lives-and-takes-nothing",
+    },
+    events_dead: {
+      remedy:
+        "See why: esim-webhooks inbox errors. Fix the cause and redrive them, esim-webhooks inbox retry; or delete them, esim-webhooks inbox discard.",
+      page: "docs/runbook.md#a-handler-failed-for-hours",
+    },
+    reconcile_not_run: {
+      remedy:
+        "Run esim-webhooks reconcile, with --every to repeat it. What was missed is gone from the listing after 7 days.",
+      page: "docs/runbook.md#before-anything-happens",
+    },
+    type_paused: {
+      remedy: "If the reason is gone: esim-webhooks inbox resume.",
+      page: "docs/runbook.md#stop-one-type-for-two-hours",
+    },
+  };
+
+/** What needs an operator, although every process runs. It holds no id, payload or secret. */
+export interface Trouble extends HealthFault {
+  readonly code: TroubleCode;
+  /** Which one: a paused type, the reason of dead events, the source of a reconcile, the fingerprint of a key. */
+  readonly subject?: string;
+}
+
+/** As much of an inbox as is looked at. */
+export type TroubleInbox = Pick<InboxAdmin, "gauges" | "paused" | "runs" | "list" | "get">;
+
+export interface TroubleLimits {
+  /** For how long no delivery may arrive, in ms. Default 86,400,000: a day. */
+  silenceMs?: number;
+}
+
+const dayMs = 86_400_000;
+const longestWaitMs = 15 * 60_000;
+/** An operator deletes or redrives dead events in bulk: the newest ones show the causes. */
+const mostDeadRead = 50;
+
+export function troubleOf(code: TroubleCode, problem: string, subject?: string): Trouble {
+  return { code, ...(subject !== undefined && { subject }), problem, remedy: troubleTable[code].remedy };
+}
+
+/** What the stored data of an inbox shows, at one time. */
+export interface StoredTroubles {
+  readonly gauges: InboxGauges;
+  readonly troubles: readonly Trouble[];
+}
+
+/**
+ * Finds the troubles that the data of an inbox shows: `no_delivery`, `events_wait`, `events_dead`, `reconcile_not_run` and `type_paused`.
+ * The others need to be watched: see `watchTroubles`. Rejects with the error of an inbox that does not answer.
+ */
+export async function findTroubles(
+  inbox: TroubleInbox,
+  limits: TroubleLimits = {},
+): Promise<readonly Trouble[]> {
+  return (await createInboxLook(inbox, limits)(Date.now())).troubles;
+}
+
+/** Makes a function that looks at the inbox. Dead events are read again only when their number has changed. */
+export function createInboxLook(
+  inbox: TroubleInbox,
+  { silenceMs = dayMs }: TroubleLimits,
+): (atMs: number) => Promise<StoredTroubles> {
+  let causes: { readonly dead: number; readonly of: ReadonlyMap<string, number> } | undefined;
+
+  async function deadCauses({ counts, capped }: InboxGauges): Promise<ReadonlyMap<string, number>> {
+    const { dead } = counts;
+    if (causes?.dead === dead && !capped.includes("dead")) return causes.of;
+    const found = dead === 0 ? new Map<string, number>() : await readCauses(inbox);
+    causes = { dead, of: found };
+    return found;
+  }
+
+  return async (atMs) => {
+    const [gauges, pauses, runs] = await Promise.all([inbox.gauges(), inbox.paused(), inbox.runs()]);
+    const troubles = [
+      ...silence(gauges.lastReceivedAt, silenceMs, atMs),
+      ...waiting(gauges),
+      ...dead(gauges, await deadCauses(gauges)),
+      ...unreconciled(runs, atMs),
+      ...paused(pauses, atMs),
+    ];
+    return { gauges, troubles };
+  };
+}
+
+/** `lastAt` is null before the first delivery: a new endpoint may wait for it. */
+export function silence(lastAt: Date | null, silenceMs: number, atMs: number): readonly Trouble[] {
+  if (lastAt === null || atMs - lastAt.getTime() <= silenceMs) return [];
+  return [troubleOf("no_delivery", `The last delivery was received at ${lastAt.toISOString()}.`)];
+}
+
+function waiting({ oldestReadyMs }: InboxGauges): readonly Trouble[] {
+  if ((oldestReadyMs ?? 0) <= longestWaitMs) return [];
+  return [troubleOf("events_wait", "The oldest due event has waited for more than 15 minutes.")];
+}
+
+function dead({ counts, capped }: InboxGauges, causes: ReadonlyMap<string, number>): readonly Trouble[] {
+  const total = `${counts.dead}${capped.includes("dead") ? " or more" : ""}`;
+  return Array.from(causes, ([reason, count]) =>
+    troubleOf(
+      "events_dead",
+      `Events are dead, and are not tried again: ${total} in all, and ${count} of the newest ${mostDeadRead} for the reason ${reason}.`,
+      reason,
+    ),
+  );
+}
+
+/** The newest dead events by the reason of their last attempt. */
+async function readCauses(inbox: Pick<InboxAdmin, "list" | "get">): Promise<ReadonlyMap<string, number>> {
+  const { rows } = await inbox.list({ state: "dead" }, { limit: mostDeadRead });
+  const causes = new Map<string, number>();
+  for (const row of rows) {
+    const event = await inbox.get(row);
+    if (event?.state !== "dead") continue; // redriven since
+    const reason = event.history.at(-1)?.reason ?? "unknown";
+    causes.set(reason, (causes.get(reason) ?? 0) + 1);
+  }
+  return causes;
+}
+
+/** By source. A source without any pass is not reconciled here, or not yet. */
+function unreconciled(runs: readonly RunNote[], atMs: number): readonly Trouble[] {
+  const passes = Map.groupBy(
+    runs.filter(({ kind }) => kind === "reconcile"),
+    ({ source }) => source,
+  );
+  return Array.from(passes).flatMap(([source, notes]) => {
+    const complete = notes.filter(({ outcome }) => outcome === "complete");
+    const since =
+      complete.length > 0
+        ? Math.max(...complete.map(({ endedAt }) => endedAt.getTime()))
+        : Math.min(...notes.map(({ startedAt }) => startedAt.getTime()));
+    if (atMs - since <= dayMs) return [];
+    const problem = `No pass of reconcile has completed since ${new Date(since).toISOString()}.`;
+    return [troubleOf("reconcile_not_run", problem, source)];
+  });
+}
+
+function paused(pauses: readonly Pause[], atMs: number): readonly Trouble[] {
+  return pauses.flatMap(({ type, since }) => {
+    if (atMs - since.getTime() <= dayMs) return [];
+    const name = type ?? "all";
+    return [
+      troubleOf("type_paused", `Events of the type ${name} are paused since ${since.toISOString()}.`, name),
+    ];
+  });
+}

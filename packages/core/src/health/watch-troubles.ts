@@ -1,0 +1,216 @@
+import * as z from "zod/mini";
+import { type Clock, systemClock } from "../base/clock.ts";
+import { type Logger, safeLogger, silentLogger } from "../base/logger.ts";
+import {
+  durationMs,
+  loggerOption,
+  type OptionsShape,
+  parseOptions,
+  type SettingsOf,
+  withMethods,
+} from "../base/options.ts";
+import { listenTo } from "../base/trace.ts";
+import { unref } from "../base/waiting.ts";
+import { type ReceiveMessage, receiveStage } from "../receive/receiver.ts";
+import { toleranceOption } from "../receive/receiver-options.ts";
+import { type VerifyMessage, verifyStage } from "../receive/verifier.ts";
+import {
+  defaultToleranceSeconds,
+  type Tolerance,
+  type ToleranceSeconds,
+  toleranceOf,
+} from "../verify/tolerance.ts";
+import { createInboxLook, silence, type Trouble, type TroubleInbox, troubleOf } from "./troubles.ts";
+
+export interface WatchTroublesOptions {
+  /** The inbox. Without one, only what this process receives is watched. */
+  inbox?: TroubleInbox;
+  /** The receiver's `toleranceSeconds`, if it has one: half of it is the limit of the clock's skew. Default 300. */
+  toleranceSeconds?: ToleranceSeconds;
+  /** For how long no delivery may arrive, in ms: longer than your quiet times. Default 86,400,000: a day. */
+  silenceMs?: number;
+  /** Gets a line when a trouble begins and one when it has ended. Default: silent. */
+  logger?: Logger;
+  /** Returns the time, for tests. Default: the machine's clock. */
+  clock?: Clock;
+}
+
+const everyMs = 60_000;
+
+const shape: OptionsShape<SettingsOf<WatchTroublesOptions, "inbox">> = {
+  inbox: z.optional(withMethods<TroubleInbox>("gauges", "paused", "runs", "list", "get")),
+  toleranceSeconds: z._default(toleranceOption, defaultToleranceSeconds),
+  silenceMs: z._default(durationMs(1), 86_400_000),
+  logger: z._default(loggerOption, () => silentLogger),
+  clock: z._default(withMethods<Clock>("now"), systemClock),
+};
+
+export interface TroubleWatch {
+  /** Looks now, logs what has changed, and resolves to the troubles that there are. It never rejects. */
+  check(): Promise<readonly Trouble[]>;
+  /** Stops watching. The watch does not keep the process alive. */
+  close(): void;
+}
+
+/**
+ * Watches for silence and trouble: what needs an operator although every process runs. It looks once a minute, counts what the receivers of this
+ * process answer, and reads the rest from the inbox; docs/observing.md lists the conditions. While the inbox does not answer, what it
+ * has shown last stays. Throws `invalid_option`.
+ */
+export function watchTroubles(options: WatchTroublesOptions = {}): TroubleWatch {
+  const { inbox, toleranceSeconds, silenceMs, logger, clock } = parseOptions("watchTroubles", shape, options);
+  const log = safeLogger(logger);
+  const look = inbox && createInboxLook(inbox, { silenceMs });
+  const receiving = watchReceiving(clock, toleranceOf(toleranceSeconds) as Tolerance);
+  const backlog = watchBacklog();
+  let stored: readonly Trouble[] = [];
+  let present = new Map<string, Trouble>();
+  let looking: Promise<readonly Trouble[]> | undefined;
+
+  async function lookNow(): Promise<readonly Trouble[]> {
+    const atMs = clock.now();
+    try {
+      const found = await look?.(atMs);
+      if (found !== undefined)
+        stored = [...found.troubles, ...backlog.look(found.gauges.oldestReadyMs ?? 0, atMs)];
+    } catch {
+      // probes, receivers and workers log that the inbox does not answer
+    }
+    const inline = look === undefined ? silence(receiving.lastAt(), silenceMs, atMs) : [];
+    const troubles = [...stored, ...inline, ...receiving.look(atMs)];
+    note(troubles);
+    return troubles;
+  }
+
+  function note(troubles: readonly Trouble[]): void {
+    const before = present;
+    present = new Map(troubles.map((trouble) => [`${trouble.code} ${trouble.subject ?? ""}`, trouble]));
+    for (const [name, { problem, remedy, ...trouble }] of present)
+      if (!before.has(name)) log.warn(trouble, `${problem} ${remedy}`);
+    for (const [name, { code, subject }] of before)
+      if (!present.has(name))
+        log.info({ code, ...(subject !== undefined && { subject }) }, "A trouble has ended.");
+  }
+
+  function check(): Promise<readonly Trouble[]> {
+    looking ??= lookNow().finally(() => {
+      looking = undefined;
+    });
+    return looking;
+  }
+
+  const timer = setInterval(() => void check(), everyMs);
+  unref(timer);
+  return {
+    check,
+    close() {
+      clearInterval(timer);
+      receiving.stop();
+    },
+  };
+}
+
+const windowMs = 10 * 60_000;
+const mostRefused = 0.05;
+/** One redelivery an hour is enough to keep it. */
+const endedKeyMs = 3_600_000;
+
+/** What the receivers of this process answer. */
+function watchReceiving(clock: Clock, tolerance: Tolerance) {
+  const minutes: { readonly atMs: number; deliveries: number; refused: number }[] = [];
+  const endedKeys = new Map<string, number>();
+  let lastMs: number | null = null;
+  /** The least since the last look: a delivery that was held up is older than the clocks differ. */
+  let leastSkew: number | undefined;
+  let skew: Trouble | undefined;
+
+  function receive({ outcome, key, skewSeconds }: ReceiveMessage): void {
+    const atMs = clock.now();
+    let minute = minutes.at(-1);
+    if (minute === undefined || atMs - minute.atMs >= everyMs) {
+      minute = { atMs, deliveries: 0, refused: 0 };
+      minutes.push(minute);
+      if (minutes.length > windowMs / everyMs) minutes.shift();
+    }
+    minute.deliveries += 1;
+    if (outcome === "no_matching_key") minute.refused += 1;
+    if (key !== undefined) lastMs = atMs;
+    if (skewSeconds !== undefined && Math.abs(skewSeconds) < Math.abs(leastSkew ?? Number.POSITIVE_INFINITY))
+      leastSkew = skewSeconds;
+  }
+
+  function refused(atMs: number): readonly Trouble[] {
+    const recent = minutes.filter((minute) => atMs - minute.atMs < windowMs);
+    const deliveries = recent.reduce((sum, minute) => sum + minute.deliveries, 0);
+    const refusals = recent.reduce((sum, minute) => sum + minute.refused, 0);
+    if (refusals <= deliveries * mostRefused) return [];
+    const problem = `Of the ${deliveries} deliveries of the last ten minutes, ${refusals} were answered 401.`;
+    return [troubleOf("deliveries_refused", problem)];
+  }
+
+  function ended(atMs: number): readonly Trouble[] {
+    for (const [key, usedAtMs] of endedKeys) if (atMs - usedAtMs >= endedKeyMs) endedKeys.delete(key);
+    return Array.from(endedKeys.keys(), (key) =>
+      troubleOf(
+        "ended_key_used",
+        `${key} still signs deliveries although it has ended; they are refused.`,
+        key,
+      ),
+    );
+  }
+
+  /** Without deliveries, the clocks are as far apart as they were. */
+  function skewed(): readonly Trouble[] {
+    const seconds = leastSkew;
+    leastSkew = undefined;
+    if (seconds !== undefined) {
+      const [direction, most] = seconds < 0 ? ["ahead of", tolerance.past] : ["behind", tolerance.future];
+      const problem = `This machine's clock is ${Math.abs(seconds)} s ${direction} the service's. Deliveries are answered 503 above ${most} s.`;
+      skew = Math.abs(seconds) > most / 2 ? troubleOf("clock_skew", problem) : undefined;
+    }
+    return skew === undefined ? [] : [skew];
+  }
+
+  const stops = [
+    listenTo("receive", receiveStage.ended, receive),
+    listenTo("verify", verifyStage.ended, ({ endedKey }: VerifyMessage) => {
+      if (endedKey !== undefined) endedKeys.set(endedKey, clock.now());
+    }),
+  ];
+  return {
+    lastAt: () => (lastMs === null ? null : new Date(lastMs)),
+    look: (atMs: number) => [...refused(atMs), ...ended(atMs), ...skewed()],
+    stop() {
+      for (const stop of stops) stop();
+    },
+  };
+}
+
+/** A burst that workers are about to finish is no trouble. */
+const leastBacklogMs = 60_000;
+
+/**
+ * The backlog grows while workers are slower than deliveries: then the age of the oldest due event grows, too. Unlike the number of due
+ * events, it has no limit.
+ */
+function watchBacklog() {
+  const looks: { readonly atMs: number; readonly oldestMs: number }[] = [];
+
+  return {
+    look(oldestMs: number, atMs: number): readonly Trouble[] {
+      if (oldestMs === 0)
+        looks.length = 0; // none is due
+      else looks.push({ atMs, oldestMs });
+      while (looks[1] !== undefined && atMs - looks[1].atMs >= windowMs) looks.shift();
+      const [first] = looks;
+      if (first === undefined || atMs - first.atMs < windowMs) return [];
+      if (oldestMs < leastBacklogMs || oldestMs <= first.oldestMs) return [];
+      return [
+        troubleOf(
+          "backlog_grows",
+          "For ten minutes, events have become due faster than workers handle them.",
+        ),
+      ];
+    },
+  };
+}
