@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createClient } from "@esim-webhooks/client";
 import type { KeyRecord } from "@esim-webhooks/core";
 import { stateKeySource } from "@esim-webhooks/core/key-state";
-import { sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { startSandbox } from "@esim-webhooks/sandbox";
 import { postgresInbox, postgresState } from "@esim-webhooks/store-postgres";
 import { describe, expect, it, onTestFinished } from "vitest";

@@ -5,6 +5,6 @@ export { livenessHandler } from "./health/liveness.ts";
 export type { ReadinessOptions } from "./health/readiness.ts";
 export { readinessHandler } from "./health/readiness.ts";
 export type { Trouble, TroubleCode, TroubleInbox, TroubleLimits } from "./health/troubles.ts";
-export { findTroubles, troubleTable } from "./health/troubles.ts";
+export { findTroubles, troubleLimits, troubleTable } from "./health/troubles.ts";
 export type { TroubleWatch, WatchTroublesOptions } from "./health/watch-troubles.ts";
 export { watchTroubles } from "./health/watch-troubles.ts";

@@ -93,6 +93,7 @@ export function publishEveryMessage(): void {
           outcome,
           conflict,
           lagMs: 1,
+          skewSeconds: 1,
         });
     for (const by of ["worker", "processor"]) {
       for (const error of errors)
@@ -107,6 +108,7 @@ export function publishEveryMessage(): void {
   for (const key of [undefined, ...many.map((n) => `key:${n}`)])
     for (const outcome of names(verifyOutcomes))
       if ((outcome === "verified") === (key !== undefined)) ended("verify").publish({ outcome, key });
+  for (const n of many) ended("verify").publish({ outcome: "no_matching_key", endedKey: `ended:${n}` });
   for (const error of [undefined, ...errors]) {
     const events = [{ source: "default", id: "1", type: "esim.enabled", trace: null }];
     ended("put").publish({ durationMs, events, error });

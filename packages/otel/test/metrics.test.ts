@@ -164,6 +164,7 @@ it("are listed in docs/observing.md with name, kind, unit and labels, as they ar
   );
   const worker = { slots: () => ({ concurrency: 1, running: 1, abandoned: 0 }), sinceLastTakeMs: () => 1 };
   const otel = instrumented({ inbox, worker });
+  await inbox.pause({ types: ["esim.faulted"], reason: "the CRM is down" });
   publishEveryMessage();
   const page = readFileSync(join(root, "docs/observing.md"), "utf8");
   const rows = page.matchAll(/^\| `((?:messaging|esim_webhooks)\.[\w.]+)` \| (\w+), (\S+) \|(.*?)\|/gm);

@@ -1,3 +1,4 @@
+import type { TroubleCode } from "@esim-webhooks/core/health";
 import { maskSecrets } from "@esim-webhooks/core/masking";
 import { messageWithCause } from "../program/error-text.ts";
 import { errorCodeOf } from "../program/exit-code.ts";
@@ -10,7 +11,7 @@ export interface Check {
   readonly warning?: true;
   /** What was found, or what is wrong and how to fix it. Contains no secret. */
   readonly message: string;
-  /** The error's code, if it has one. */
+  /** The code of the error or of the trouble, if it has one. */
   readonly code?: string;
 }
 
@@ -18,12 +19,12 @@ export function passed(name: string, message: string): Check {
   return { name, ok: true, message };
 }
 
-export function warned(name: string, message: string): Check {
-  return { name, ok: true, warning: true, message: maskSecrets(message) };
+export function warned(name: string, message: string, code?: TroubleCode): Check {
+  return { name, ok: true, warning: true, message: maskSecrets(message), ...(code && { code }) };
 }
 
-export function failed(name: string, message: string): Check {
-  return { name, ok: false, message: maskSecrets(message) };
+export function failed(name: string, message: string, code?: TroubleCode): Check {
+  return { name, ok: false, message: maskSecrets(message), ...(code && { code }) };
 }
 
 /** Runs `look`. An error that it throws becomes a failed check. */

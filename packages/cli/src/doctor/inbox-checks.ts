@@ -1,12 +1,14 @@
 import type { InboxAdmin, InboxGauges, Pause, WorkerPresence } from "@esim-webhooks/core";
+import { findTroubles, troubleLimits, troubleTable } from "@esim-webhooks/core/health";
 import { pausedTypes, pauseText, resumeCommand } from "../inbox/pause-text.ts";
+import { printable } from "../program/printable.ts";
 import { waitingEvents } from "../set-up/gauge-sum.ts";
 import { ago, count, counted, countedSoFar, countSoFar, instant, span } from "../terminal/quantities.ts";
 import { type Check, check, failed, passed, warned } from "./check.ts";
 
 /** Checks what waits in the inbox, what is paused, who works, and what is dead. */
 export async function checkInbox(
-  inbox: Pick<InboxAdmin, "gauges" | "paused" | "workers">,
+  inbox: InboxAdmin,
   hasHandlers: boolean,
 ): Promise<readonly Check[]> {
   return [
@@ -17,8 +19,8 @@ export async function checkInbox(
   ];
 }
 
-/** A due event does not wait longer than this for a slot of a worker: either no worker runs, or the workers are too slow. */
-const longestWaitMs = 15 * 60_000;
+/** A due event does not wait longer than `waitMs` for a slot of a worker: either no worker runs, or the workers are too slow. */
+const { waitMs: longestWaitMs, dayMs: longestPauseMs } = troubleLimits;
 
 /**
  * Says what waits in the inbox. Fails when the oldest due event has waited too long; only warns during a pause, which may be the reason:
@@ -37,12 +39,13 @@ export async function checkWaiting(
     return warned(
       "waiting",
       `${found}. It may wait for the end of a pause (${types}): ${resumeCommand(pauses)}`,
+      "events_wait",
     );
   }
   const remedy = hasHandlers
     ? "Check the line `workers`. If none runs: esim-webhooks work."
     : "Add handlers to a config file, and run esim-webhooks work.";
-  return failed("waiting", `${found}. ${remedy}`);
+  return failed("waiting", `${found}. ${remedy}`, "events_wait");
 }
 
 function summary(gauges: InboxGauges): string {
@@ -66,9 +69,6 @@ function summary(gauges: InboxGauges): string {
   ].join("; ");
 }
 
-/** A pause that is longer may have been forgotten. */
-const longestPauseMs = 86_400_000;
-
 /** Says what is paused. Warns when a pause has lasted for more than a day. */
 export function checkPauses(pauses: readonly Pause[], now: number): Check {
   if (pauses.length === 0) return passed("paused", "nothing is paused");
@@ -78,6 +78,7 @@ export function checkPauses(pauses: readonly Pause[], now: number): Check {
   return warned(
     "paused",
     `${found}. ${forgotten.length === 1 ? "A pause has" : `${forgotten.length} pauses have`} lasted for more than a day. If the reason is gone: ${resumeCommand(forgotten)}`,
+    "type_paused",
   );
 }
 
@@ -140,16 +141,35 @@ export async function checkSilence(
   return warned(
     "silence",
     `The last delivery was received at ${instant(lastReceivedAt)}, more than ${span(silenceMs)} ago. ${remedy}. If such gaps are normal, raise --silence.`,
+    "no_delivery",
   );
 }
 
 /** Fails while the inbox has dead events: they are not tried again until an operator redrives or discards them. */
-async function checkDead(inbox: Pick<InboxAdmin, "gauges">): Promise<Check> {
+async function checkDead(inbox: InboxAdmin): Promise<Check> {
   const { counts, capped } = await inbox.gauges();
   const { dead } = counts;
   if (dead === 0) return passed("dead", "no event is dead");
+  const found = await findTroubles(inbox);
+  const reasons = found.flatMap(({ code, subject }) => (code === "events_dead" && subject ? [subject] : []));
+  const total = countedSoFar(dead, "event is", "events are", capped.includes("dead"));
   return failed(
     "dead",
-    `${countedSoFar(dead, "event is", "events are", capped.includes("dead"))} dead and not tried again. See why: esim-webhooks inbox errors. Fix the cause and redrive them, esim-webhooks inbox retry; or delete them, esim-webhooks inbox discard.`,
+    `${total} dead and not tried again (${reasons.join(", ")}). ${troubleTable.events_dead.remedy}`,
+    "events_dead",
   );
+}
+
+/** Warns when reconcile was in use, and no pass has completed for a day. */
+export async function checkReconcile(inbox: InboxAdmin): Promise<Check> {
+  const found = (await findTroubles(inbox)).filter(({ code }) => code === "reconcile_not_run");
+  if (found.length > 0) {
+    const text = found.map(({ subject, problem }) => `${printable(subject ?? "")}: ${problem}`).join(" ");
+    return warned("reconcile", `${text} ${troubleTable.reconcile_not_run.remedy}`, "reconcile_not_run");
+  }
+  const last = (await inbox.runs()).find(
+    ({ kind, outcome }) => kind === "reconcile" && outcome === "complete",
+  );
+  if (last === undefined) return passed("reconcile", "no pass is noted in this inbox");
+  return passed("reconcile", `the last pass completed ${ago(last.endedAt, Date.now())}`);
 }

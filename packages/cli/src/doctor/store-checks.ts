@@ -10,7 +10,7 @@ import type { SetUp } from "../set-up/set-up.ts";
 import { openLeftBehind } from "../set-up/waiting.ts";
 import { bytes } from "../terminal/quantities.ts";
 import { type Check, check, failed, passed } from "./check.ts";
-import { checkInbox, checkSilence } from "./inbox-checks.ts";
+import { checkInbox, checkReconcile, checkSilence } from "./inbox-checks.ts";
 
 /** As much of a store or an inbox as doctor looks at. */
 type Opened = Partial<Lifecycle> & { readonly capabilities?: { readonly durable: boolean } };
@@ -62,8 +62,13 @@ export async function checkStores(
       ...(store.ok && inbox && hasRole(inbox, "admin")
         ? [
             ...(await checkInbox(inbox, setUp.handlers !== undefined)),
-            // an inbox next to the store of inline handlers gets no deliveries
-            ...("inbox" in found ? [await check("silence", () => checkSilence(inbox, silenceMs))] : []),
+            // an inbox next to the store of inline handlers gets no deliveries and no passes
+            ...("inbox" in found
+              ? [
+                  await check("reconcile", () => checkReconcile(inbox)),
+                  await check("silence", () => checkSilence(inbox, silenceMs)),
+                ]
+              : []),
           ]
         : []),
     ];

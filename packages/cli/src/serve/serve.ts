@@ -12,6 +12,7 @@ import { portOf, readSetUp, type SetUp } from "../set-up/set-up.ts";
 import { leftBehindNote, waitingNote } from "../set-up/waiting.ts";
 import { exportTelemetry } from "../telemetry/export.ts";
 import { checkMetricsFlags, type MetricsFlags, serveMetrics } from "../telemetry/metrics-server.ts";
+import { logTroubles } from "../telemetry/watched.ts";
 import { startWorker, withHandlers } from "../work/start-worker.ts";
 import { checkReceiver, receiverOf } from "./receiver-of.ts";
 
@@ -53,6 +54,7 @@ export async function serve(this: CliContext, flags: ServeFlags): Promise<void> 
       signal: stop.signal,
     };
     closing.push(await exportTelemetry(this, watched));
+    closing.push(logTroubles(watched, logger, config.receiver?.toleranceSeconds));
     const listening = await listen(receive, { host, port, path, logger });
     this.output.note(`Listening at ${this.output.styleNote("bold", `${listening.url}${path}`)}`);
     closing.push(await serveMetrics(flags, watched, this.output, logger));

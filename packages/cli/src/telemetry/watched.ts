@@ -1,4 +1,13 @@
-import type { Catalog, DedupeStore, InboxAdmin, NodeHandler, Worker } from "@esim-webhooks/core";
+import type {
+  Catalog,
+  DedupeStore,
+  InboxAdmin,
+  Logger,
+  NodeHandler,
+  ToleranceSeconds,
+  Worker,
+} from "@esim-webhooks/core";
+import { watchTroubles } from "@esim-webhooks/core/health";
 import { hasRole } from "@esim-webhooks/core/kit";
 import type { ConfigTarget } from "../set-up/config.ts";
 import type { Workable } from "../set-up/open-target.ts";
@@ -25,4 +34,19 @@ export function measured({ inbox, worker, catalog }: Watched): {
     ...(worker && { worker }),
     ...(catalog && { catalog }),
   };
+}
+
+/** Logs silence and trouble as they begin and end. Returns a function that stops it. */
+export function logTroubles(
+  watched: Watched,
+  logger: Logger,
+  toleranceSeconds?: ToleranceSeconds,
+): () => Promise<void> {
+  const { inbox } = measured(watched);
+  const watch = watchTroubles({
+    ...(inbox && { inbox }),
+    ...(toleranceSeconds !== undefined && { toleranceSeconds }),
+    logger,
+  });
+  return async () => watch.close();
 }

@@ -7,6 +7,7 @@ import { readSetUp } from "../set-up/set-up.ts";
 import { waitingNote } from "../set-up/waiting.ts";
 import { exportTelemetry } from "../telemetry/export.ts";
 import { checkMetricsFlags, type MetricsFlags, serveMetrics } from "../telemetry/metrics-server.ts";
+import { logTroubles } from "../telemetry/watched.ts";
 import { startWorker, withHandlers } from "./start-worker.ts";
 
 export interface WorkFlags extends SetUpFlags, MetricsFlags {
@@ -31,6 +32,7 @@ export async function work(this: CliContext, flags: WorkFlags): Promise<void> {
       signal: stop.signal,
     };
     closing.push(await exportTelemetry(this, watched));
+    closing.push(logTroubles(watched, logger));
     closing.push(await serveMetrics(flags, watched, this.output, logger));
     this.output.note(`Processing events from ${open.where}. Press Ctrl-C to stop.`);
     const waiting = await waitingNote(open.inbox, open.where);

@@ -76,8 +76,15 @@ export interface TroubleLimits {
   silenceMs?: number;
 }
 
-const dayMs = 86_400_000;
-const longestWaitMs = 15 * 60_000;
+/** From when on something is a trouble, in ms. */
+export const troubleLimits = {
+  /** Without a delivery, a pass of reconcile that completed, or the end of a pause. */
+  dayMs: 86_400_000,
+  /** Of the oldest due event. */
+  waitMs: 15 * 60_000,
+} as const;
+
+const { dayMs, waitMs } = troubleLimits;
 /** An operator deletes or redrives dead events in bulk: the newest ones show the causes. */
 const mostDeadRead = 50;
 
@@ -107,14 +114,13 @@ export function createInboxLook(
   inbox: TroubleInbox,
   { silenceMs = dayMs }: TroubleLimits,
 ): (atMs: number) => Promise<StoredTroubles> {
-  let causes: { readonly dead: number; readonly of: ReadonlyMap<string, number> } | undefined;
+  let causes: { readonly dead: number; readonly reasons: readonly string[] } | undefined;
 
-  async function deadCauses({ counts, capped }: InboxGauges): Promise<ReadonlyMap<string, number>> {
+  async function deadReasons({ counts, capped }: InboxGauges): Promise<readonly string[]> {
     const { dead } = counts;
-    if (causes?.dead === dead && !capped.includes("dead")) return causes.of;
-    const found = dead === 0 ? new Map<string, number>() : await readCauses(inbox);
-    causes = { dead, of: found };
-    return found;
+    if (causes?.dead !== dead || capped.includes("dead"))
+      causes = { dead, reasons: dead === 0 ? [] : await readReasons(inbox) };
+    return causes.reasons;
   }
 
   return async (atMs) => {
@@ -122,7 +128,7 @@ export function createInboxLook(
     const troubles = [
       ...silence(gauges.lastReceivedAt, silenceMs, atMs),
       ...waiting(gauges),
-      ...dead(gauges, await deadCauses(gauges)),
+      ...dead(gauges, await deadReasons(gauges)),
       ...unreconciled(runs, atMs),
       ...paused(pauses, atMs),
     ];
@@ -137,32 +143,30 @@ export function silence(lastAt: Date | null, silenceMs: number, atMs: number): r
 }
 
 function waiting({ oldestReadyMs }: InboxGauges): readonly Trouble[] {
-  if ((oldestReadyMs ?? 0) <= longestWaitMs) return [];
+  if ((oldestReadyMs ?? 0) <= waitMs) return [];
   return [troubleOf("events_wait", "The oldest due event has waited for more than 15 minutes.")];
 }
 
-function dead({ counts, capped }: InboxGauges, causes: ReadonlyMap<string, number>): readonly Trouble[] {
+function dead({ counts, capped }: InboxGauges, reasons: readonly string[]): readonly Trouble[] {
   const total = `${counts.dead}${capped.includes("dead") ? " or more" : ""}`;
-  return Array.from(causes, ([reason, count]) =>
+  return reasons.map((reason) =>
     troubleOf(
       "events_dead",
-      `Events are dead, and are not tried again: ${total} in all, and ${count} of the newest ${mostDeadRead} for the reason ${reason}.`,
+      `Events are dead for the reason ${reason}, and are not tried again; the inbox has ${total} dead in all.`,
       reason,
     ),
   );
 }
 
-/** The newest dead events by the reason of their last attempt. */
-async function readCauses(inbox: Pick<InboxAdmin, "list" | "get">): Promise<ReadonlyMap<string, number>> {
+/** Why the last attempts of the newest dead events failed. */
+async function readReasons(inbox: Pick<InboxAdmin, "list" | "get">): Promise<readonly string[]> {
   const { rows } = await inbox.list({ state: "dead" }, { limit: mostDeadRead });
-  const causes = new Map<string, number>();
+  const reasons = new Set<string>();
   for (const row of rows) {
     const event = await inbox.get(row);
-    if (event?.state !== "dead") continue; // redriven since
-    const reason = event.history.at(-1)?.reason ?? "unknown";
-    causes.set(reason, (causes.get(reason) ?? 0) + 1);
+    if (event?.state === "dead") reasons.add(event.history.at(-1)?.reason ?? "unknown");
   }
-  return causes;
+  return [...reasons];
 }
 
 /** By source. A source without any pass is not reconciled here, or not yet. */
