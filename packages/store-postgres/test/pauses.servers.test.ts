@@ -25,7 +25,7 @@ async function insert(
 async function parked(): Promise<number> {
   const { event, shop } = given();
   const { rows } = await sql<{ parked: number }>`
-    select count(*)::int as parked from ${event} where parked_due is not null and ends_at = 'infinity'`.execute(
+    select count(*)::int as parked from ${event} where due_at is not null and ends_at = 'infinity'`.execute(
     shop.db,
   );
   return rows[0]?.parked ?? Number.NaN;
