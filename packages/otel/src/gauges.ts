@@ -24,7 +24,7 @@ export function recordGauges(meter: Meter, { inbox, worker, catalog }: GaugeSour
     });
     const events = meter.createObservableGauge("esim_webhooks.inbox.events", {
       unit: "{event}",
-      description: "Events in the inbox by state; a count stops at 10,001, or at 1,001 on Postgres",
+      description: "Events in the inbox by state; a count stops at 10,001",
     });
     const oldestDue = meter.createObservableGauge("esim_webhooks.inbox.oldest_due.age", {
       unit: "s",

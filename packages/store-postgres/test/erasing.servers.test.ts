@@ -137,7 +137,7 @@ it("removes the bodies of dead and unhandled events after their time, at most `l
   );
   await inbox.purge();
   expect(await inbox.count({ state: "dead" })).toBe(3);
-  await sql`update ${event} set settled_at = settled_at - interval '2 s' where id <> 'msg_0'`.execute(
+  await sql`update ${event} set settled_at = settled_at - interval '2 s', received_at = received_at - interval '2 s' where id <> 'msg_0'`.execute(
     shop.db,
   );
   expect(await inbox.purge(3)).toBe(3);

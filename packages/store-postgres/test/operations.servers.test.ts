@@ -10,20 +10,20 @@ const take = { limit: 100, leaseMs: 60_000 };
 const times = { startedMsAgo: 0, sinceLastTakeMs: null };
 const worker = { host: "host", pid: 1, version: "0.1.0", concurrency: 20, running: 0, ...times };
 
-it("counts up to 1,001 events of a state, in lanes and out of them, and says which counts stopped there", async () => {
+it("counts up to 10,001 events of a state, in lanes and out of them, and says which counts stopped there", async () => {
   const { event, shop, open } = given();
   const insert = (state: string, lane: string | null, rows: number) =>
     sql`
       insert into ${event} (source, id, state, ends_at, type, body, received_at, lane)
       select 'default', ${`${state}${lane}`} || n, ${state}, '2026-01-01', 'esim.enabled', '{}', clock_timestamp(), ${lane}
       from generate_series(1, ${rows}::int) as n`.execute(shop.db);
-  await insert("ready", null, 600);
-  await insert("ready", "a", 600);
-  await insert("dead", null, 1000);
-  await insert("unhandled", null, 1002);
+  await insert("ready", null, 6000);
+  await insert("ready", "a", 6000);
+  await insert("dead", null, 10_000);
+  await insert("unhandled", null, 10_002);
   await insert("done", null, 20_000);
   expect(await open().gauges()).toMatchObject({
-    counts: { ready: 1001, waiting: 0, paused: 0, leased: 0, unhandled: 1001, dead: 1000 },
+    counts: { ready: 10_001, waiting: 0, paused: 0, leased: 0, unhandled: 10_001, dead: 10_000 },
     capped: ["ready", "unhandled"],
   });
 });

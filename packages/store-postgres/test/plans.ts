@@ -74,6 +74,27 @@ export function goesByIndexes(rows: number): void {
       expectIndexed(plans, "event_pending", "event_pkey", "event_lane", "event_lane_leased");
     });
 
+    it("take reads each event a few times, also if the statistics are of a time without ready events", async () => {
+      const { schema, drop } = await createSchema();
+      const inbox = postgresInbox({ ...inboxOptions, schema });
+      await inbox.migrate();
+      const event = sql.id(schema, "event");
+      await sql`
+      insert into ${event} (source, id, state, ends_at, type, received_at)
+      select 'default', 'old_' || n, 'done', 'infinity', 'esim.enabled', clock_timestamp() from generate_series(1, 5000) as n`.execute(
+        db,
+      );
+      await sql`vacuum analyze ${event}`.execute(shop.db);
+      await inbox.put(Array.from({ length: 5000 }, (_, n) => entry(`new_${n}`)));
+      let taken: readonly TakenEvent[] = [];
+      const plans = await plansOf(async () => {
+        taken = await inbox.take({ ...take, limit: 500 });
+      });
+      expect(taken).toHaveLength(500);
+      for (const plan of plans) expect(plan.rows).toBeLessThan(3000); // once it read all that were ready
+      await drop();
+    });
+
     it("take of suspects uses their index", async () => {
       const plans = await plansOf(() => open().take({ ...take, suspects: true }));
       expectIndexed(plans, "event_suspect", "event_pkey");
@@ -176,9 +197,9 @@ export function goesByIndexes(rows: number): void {
     it("get, purge, redrive, and counts of unhandled, dead or expired events use their indexes", async () => {
       const inbox = open();
       expectIndexed(await plansOf(() => inbox.get(key("old_1"))), "event_pkey");
-      expectIndexed(await plansOf(() => inbox.purge()), "event_forgettable");
-      expectIndexed(await plansOf(() => inbox.redrive({}, 10)), "event_dead");
-      expectIndexed(await plansOf(() => inbox.redrive({ state: "unhandled" }, 10)), "event_unhandled");
+      expectIndexed(await plansOf(() => inbox.purge()), "event_forgettable", "event_kept_body");
+      expectIndexed(await plansOf(() => inbox.redrive({}, 10)), "event_");
+      expectIndexed(await plansOf(() => inbox.redrive({ state: "unhandled" }, 10)), "event_");
       const types = ["esim.enabled", "esim.faulted"];
       expectIndexed(await plansOf(() => inbox.count({ state: "unhandled", types })), "event_unhandled");
       expectIndexed(await plansOf(() => inbox.count({ state: "dead" })), "event_dead");
@@ -206,7 +227,7 @@ export function goesByIndexes(rows: number): void {
         [{ idPrefix: "none", since: new Date(0) }, "event_done", "event_ready"],
         [{ state: "dead", error: "none" }, "event_dead"],
         [{ state: "leased" }, "event_pending", "event_lane_leased"],
-        [{ subject: "none" }, "event_subject", "event_ready"],
+        [{ subject: "none" }, "event_done", "event_ready"],
         [{ ids: ["old_1", "old_2"] }, "event_pkey"],
       ];
       for (const [filter, ...indexes] of filters) {
@@ -225,7 +246,7 @@ export function goesByIndexes(rows: number): void {
         ...["event_pending", "event_pending_in_lane", "event_lane_leased", "event_parked"],
         ...["event_unhandled", "event_dead"],
       );
-      for (const plan of plans) expect(plan.rows).toBeLessThan(15_000);
+      for (const plan of plans) expect(plan.rows).toBeLessThan(60_000);
     });
 
     it("takes during a pause, parking and releasing read a bounded part of what is due", async () => {
@@ -239,10 +260,10 @@ export function goesByIndexes(rows: number): void {
       for (const plan of [...took, ...released]) expect(plan.rows).toBeLessThan(20_000);
     });
 
-    it("redrive, count and erase of an eSIM use the index of subjects", async () => {
+    it("redrive, count and erase of an eSIM use the index of its state", async () => {
       const inbox = open();
-      expectIndexed(await plansOf(() => inbox.count({ subject: "none" })), "event_subject", "event_ready");
-      expectIndexed(await plansOf(() => inbox.erase("none")), "event_subject", "event_ready");
+      expectIndexed(await plansOf(() => inbox.count({ subject: "none" })), "event_done", "event_ready");
+      expectIndexed(await plansOf(() => inbox.erase("none")), "event_done", "event_ready");
       const redriven = await plansOf(() => inbox.redrive({ subject: "none" }));
       expectIndexed(redriven, "event_");
     });

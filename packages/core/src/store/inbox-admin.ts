@@ -116,7 +116,7 @@ export interface InboxGauges {
    * - `unhandled` and `dead`: as the states
    */
   readonly counts: Readonly<Record<GaugeCount, number>>;
-  /** Counts that reached the limit (1,001 on Postgres, 10,001 on SQLite); the real number may be higher. Empty if the engine has no limit. */
+  /** Counts that reached the limit (10,001 on Postgres and SQLite); the real number may be higher. Empty if the engine has no limit. */
   readonly capped: readonly GaugeCount[];
   /** For how long the oldest due event has waited, in ms; null if none is due. */
   readonly oldestReadyMs: number | null;

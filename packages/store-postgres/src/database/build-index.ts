@@ -3,6 +3,7 @@ import type { Logger } from "@esim-webhooks/core";
 import { type Kysely, sql } from "kysely";
 import { inSchema } from "./migrations.ts";
 import { qualified, type Tables } from "./tables.ts";
+import { withoutTimeouts } from "./without-timeouts.ts";
 
 const pauseMs = 200;
 const mostTries = 10;
@@ -76,22 +77,4 @@ async function claim(db: Kysely<unknown>, tables: Tables, applied: number): Prom
     )
     returning number`.execute(db);
   return rows.length > 0;
-}
-
-/**
- * Runs `work` without the limits that the role, the server or the pool has set for statements, and restores them. A `set local` has
- * no effect outside of a transaction.
- */
-async function withoutTimeouts(connection: Kysely<unknown>, work: () => Promise<void>): Promise<void> {
-  const { rows: limits } = await sql<{ name: string; setting: string }>`
-    select name, setting, set_config(name, '0', false) from pg_settings
-    where name in ('statement_timeout', 'lock_timeout', 'transaction_timeout') and setting <> '0'`.execute(
-    connection,
-  );
-  try {
-    await work();
-  } finally {
-    for (const { name, setting } of limits)
-      await sql`select set_config(${name}, ${setting}, false)`.execute(connection).catch(() => {});
-  }
 }

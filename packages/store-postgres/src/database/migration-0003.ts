@@ -1,16 +1,17 @@
 /** As for the first migration. */
-export const id = "a333e2397ee79b77";
+export const id = "62ef9087eaebffac";
 
 export const oldest = 1;
 
 export const indexes: readonly string[] = [
   // Lists read the states one by one, in the order of received_at. One index of all rows would cost an entry at each put, take and settlement.
   "event_ready on esim_webhooks.event (received_at) where state = 'ready'",
-  "event_done on esim_webhooks.event (received_at) where state = 'done'",
-  // the events of an eSIM: of the hash, which takes less than half of the bytes, and so that no index has the reference itself
-  "event_subject on esim_webhooks.event (hashtext(subject), received_at) where subject is not null and state in ('done', 'unhandled', 'dead')",
-  "event_parked on esim_webhooks.event (type) where parked_due is not null",
-  "event_kept_body on esim_webhooks.event (settled_at) where state in ('dead', 'unhandled') and body is not null",
+  // Also the events of an eSIM: a search reads the index, and of the table only what has the hash. That takes 30 ms for a million done
+  // events. An index that begins with the hash would cost each event as much as all other data of operators.
+  "event_done on esim_webhooks.event (received_at, hashtext(subject)) where state = 'done'",
+  // Rare rows. Of the columns that the first migration has indexed: an update compares each indexed column.
+  "event_parked on esim_webhooks.event (type) where state = 'ready' and ends_at = 'infinity'",
+  "event_kept_body on esim_webhooks.event (state, received_at) where body is not null and state in ('dead', 'unhandled')",
 ];
 
 export const text: string = `\

@@ -45,7 +45,7 @@ export async function stats(db: Kysely<unknown>, tables: Tables): Promise<InboxS
     select
       (extract(epoch from ${serverTime} - least(
         (select min(ends_at) from ${tables.event} where state = 'ready' and body is not null and ends_at <= ${serverTime}),
-        (select min(parked_due) from ${tables.event} where parked_due is not null)
+        (select min(due_at) from ${tables.event} where state = 'ready' and ends_at = 'infinity')
       )) * 1000)::float8 as oldest_ms,
       (select coalesce(sum(conflicts), 0)::int from ${tables.event} where conflicts > 0) as conflicts`.execute(
     db,

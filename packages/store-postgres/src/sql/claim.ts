@@ -84,7 +84,7 @@ async function look(
   const { rows } = await sql<{ state: Held["state"]; queued: boolean; conflict: boolean; left_ms: number }>`
     select state, state not in ('done', 'unhandled') and body is not null as queued,
       ${isConflict(fingerprint)} as conflict,
-      case when state = 'dead' or parked_due is not null then 0 else (extract(epoch from ends_at - ${endTime(tables)}) * 1000)::float8 end as left_ms
+      case when ends_at = 'infinity' then 0 else (extract(epoch from ends_at - ${endTime(tables)}) * 1000)::float8 end as left_ms
     from ${tables.event} where source = ${source} and id = ${id}`.execute(db);
   const row = rows[0];
   return row && { state: row.state, isQueued: row.queued, leftMs: row.left_ms, isConflict: row.conflict };
@@ -119,7 +119,7 @@ async function takeOver(
       trace = case when is_kept then taken.trace end, history = case when is_kept then taken.history end,
       taken_at = case when is_kept then taken.taken_at end, settled_at = null,
       received_at = case when is_kept then taken.received_at end, error = case when is_kept then taken.error end,
-      parked_due = null, erased_at = null
+      due_at = null, erased_at = null
     from over where taken.source = over.source and taken.id = over.id
     returning taken.fence::text as token`.execute(db);
   const row = rows[0];

@@ -78,7 +78,7 @@ async function eraseEvents(
     set state = 'done', fence = nextval(${qualified(tables, "fence")}::regclass), erased_at = ${serverTime}, error = ${erasedError},
       ends_at = case found.state when 'done' then event.ends_at else ${inMs(spreadRetention(retentionMs))} end,
       settled_at = case found.state when 'done' then event.settled_at else ${serverTime} end,
-      body = null, history = null, lane = null, subject = null, trace = null, waiting_since = null, suspect = false, parked_due = null,
+      body = null, history = null, lane = null, subject = null, trace = null, waiting_since = null, suspect = false, due_at = null,
       replay = case when event.replay is not null then
         jsonb_build_object('run', event.replay -> 'run', 'rebuilt', event.replay -> 'rebuilt') end
     from found where event.source = found.source and event.id = found.id

@@ -1,6 +1,7 @@
 import type { InboxRow, InboxState, Replay } from "@esim-webhooks/core";
 import { readErrorText } from "@esim-webhooks/core/kit";
 import { type RawBuilder, sql } from "kysely";
+import { endOrDue } from "./filter.ts";
 
 /** An event without its body, as it is read. */
 export interface EventRow {
@@ -19,7 +20,7 @@ export interface EventRow {
 
 /** The columns of an `EventRow`. `replay` is text, since a user's type parsers may change how jsonb is read. */
 export const eventColumns: RawBuilder<EventRow> = sql<EventRow>`source, id, state, type, lane, received_at, attempts,
-  case when state = 'dead' then null else coalesce(parked_due, ends_at) end as ends_at, error, conflicts, replay::text as replay`;
+  ${endOrDue} as ends_at, error, conflicts, replay::text as replay`;
 
 export function inboxRow(row: EventRow): InboxRow {
   const { source, id, state, type, lane, received_at, attempts, ends_at, error, conflicts, replay } = row;

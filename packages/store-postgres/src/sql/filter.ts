@@ -15,24 +15,27 @@ export function matching(filter: InboxFilter): RawBuilder<boolean> {
     since && sql`received_at >= ${since}`,
     until && sql`received_at < ${until}`,
     error !== undefined && sql`strpos(split_part(error, ${frameStart}, 1), ${error}) > 0`,
-    endedBy && (mayBeParked ? sql`coalesce(parked_due, ends_at) <= ${endedBy}` : sql`ends_at <= ${endedBy}`),
+    endedBy && (mayBeParked ? sql`${endOrDue} <= ${endedBy}` : sql`ends_at <= ${endedBy}`),
     subject !== undefined && isAbout(subject),
   );
 }
 
-/** The condition of the index of subjects, and of its key, which is a hash. */
+/** When an event that waits is due, also while it is parked, or when its lease or retention ends. Null if it is dead. */
+export const endOrDue: RawBuilder<Date> = sql<Date>`case when ends_at < 'infinity' then ends_at when state = 'ready' then due_at end`;
+
+/** The index of done events has the hash of each subject. */
 export function isAbout(subject: string): RawBuilder<boolean> {
-  return sql`subject is not null and hashtext(subject) = hashtext(${subject}) and subject = ${subject}`;
+  return sql`hashtext(subject) = hashtext(${subject}) and subject = ${subject}`;
 }
 
-export const isFinished: RawBuilder<boolean> = sql`state in ('done', 'unhandled', 'dead')`;
-
 /**
- * All rows with a subject: those that are finished have an index of subjects, and the others are read one by one. Each condition repeats that
- * of an index.
+ * All rows with a subject: of those that are done, the index has a hash of it, and the others are read one by one. Each condition repeats
+ * that of an index.
  */
 export const statesOfSubjects: readonly RawBuilder<boolean>[] = [
-  isFinished,
+  sql`state = 'done'`,
+  sql`state = 'unhandled'`,
+  sql`state = 'dead'`,
   sql`state = 'ready'`,
   sql`state = 'leased' and body is not null and lane is null`,
   sql`lane is not null and state = 'leased'`,

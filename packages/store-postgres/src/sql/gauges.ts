@@ -2,11 +2,8 @@ import type { GaugeCount, InboxGauges } from "@esim-webhooks/core";
 import { type Kysely, sql } from "kysely";
 import { serverTime, type Tables } from "../database/tables.ts";
 
-/**
- * A count ends here: there are more. Whether an index entry is of a visible row, Postgres looks up in the table, unless it was vacuumed since.
- * In random order that takes 4 µs a row, so ten times as many would take 40 ms.
- */
-const cap = 1001;
+/** A count ends here: there are more. Whether an index entry is of a visible row, Postgres looks up in the table, unless it was vacuumed since. */
+const cap = 10_001;
 
 interface Row extends Record<GaugeCount, number> {
   readonly oldest_ms: number | null;

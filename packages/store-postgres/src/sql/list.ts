@@ -3,7 +3,7 @@ import { type ListCursor, readCursor, writeCursor } from "@esim-webhooks/core/ki
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import type { Tables } from "../database/tables.ts";
 import { type EventRow, eventColumns, inboxRow } from "./event-rows.ts";
-import { allOf, isAbout, isFinished, matching } from "./filter.ts";
+import { allOf, isAbout, matching } from "./filter.ts";
 import { planByIndexes } from "./steady-plan.ts";
 
 /**
@@ -92,7 +92,7 @@ async function search(
 }
 
 const newestFirst = sql`order by received_at desc, id desc, source desc`;
-const columns = sql`source, id, state, type, lane, received_at, attempts, ends_at, parked_due, error, conflicts, replay, subject`;
+const columns = sql`source, id, state, type, lane, received_at, attempts, ends_at, due_at, error, conflicts, replay, subject`;
 
 /** Where the leased events are: no index has those of all lanes and of none. */
 const leased = [
@@ -125,16 +125,14 @@ function received(tables: Tables, filter: InboxFilter, after: ListCursor | undef
   };
 }
 
-/** The condition of each stretch: word for word that of an index. */
+/** The condition of each stretch: word for word that of an index. Of the done events of an eSIM it reads no other row. */
 function conditions({ state, ids, subject }: InboxFilter): readonly RawBuilder<boolean>[] {
   if (ids !== undefined) return [sql`true`];
   const isWanted = (each: InboxState) => state === undefined || state === each;
-  const finished = (["done", "unhandled", "dead"] as const).filter(isWanted);
-  const byState = finished.map((each) => sql<boolean>`state = ${sql.lit(each)}`);
-  const bySubject = subject !== undefined && finished.length > 0;
+  const others = (["unhandled", "dead", "ready"] as const).filter(isWanted);
   return [
-    ...(bySubject ? [allOf(isFinished, isAbout(subject))] : byState),
-    ...(isWanted("ready") ? [sql<boolean>`state = 'ready'`] : []),
+    ...(isWanted("done") ? [allOf(sql`state = 'done'`, subject !== undefined && isAbout(subject))] : []),
+    ...others.map((each) => sql<boolean>`state = ${sql.lit(each)}`),
     ...(isWanted("leased") ? leased : []),
   ] as readonly RawBuilder<boolean>[];
 }

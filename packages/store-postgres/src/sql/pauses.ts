@@ -6,26 +6,34 @@ import { serverTime, type Tables } from "../database/tables.ts";
 import { textArray } from "./batch.ts";
 import { storable } from "./put-rows.ts";
 
-type Database = Pick<OpenPostgres<never>, "run" | "tables">;
+type Database = Pick<OpenPostgres<never>, "run" | "tables" | "vacuum">;
 
 /** How many events are parked, or become due again, in a transaction: some 50 ms of it. */
 const batch = 2000;
 
+/** After more batches, takes would read past so many dead entries of indexes that they notice. */
+const mostUnvacuumed = 10;
+
 /** The name of a pause of all types in the table. */
 const all = "*";
 
-/** Pauses, and then parks what is due, so that takes need not read past it. The migration says what parking is. */
+/**
+ * Pauses, and then parks what is due, so that takes need not read past it. The migration says what parking is. If that is much, vacuums the
+ * table: takes read past what parking leaves in the indexes, too. If it cannot, autovacuum does it later.
+ */
 export async function pause(
-  { run, tables }: Database,
+  { run, tables, vacuum }: Database,
   pauses: readonly NewPause[],
   logger: Logger,
 ): Promise<void> {
   await run((db) => write(db, tables, pauses));
   await parkAndLog(logger, async () => {
-    for (let since: string | null = "-infinity"; since !== null; ) {
+    let batches = 0;
+    for (let since: string | null = "-infinity"; since !== null; batches += 1) {
       const from: string = since;
       since = await run((db) => park(db, tables, from));
     }
+    if (batches > mostUnvacuumed) await vacuum().catch(() => {});
   });
 }
 

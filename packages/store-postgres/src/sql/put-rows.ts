@@ -46,13 +46,18 @@ export function putRows(rows: readonly PutRow[]): RawBuilder<unknown> {
         ${numberArray(entries.map(({ body }) => crc32(body)))}::bigint[],
         ${numberArray(entries.map(({ receivedAt }) => receivedAt.getTime() / 1000))}::float8[],
         ${numberArray(entries.map(occurredAt))}::float8[],
-        ${textArray(rows.map(({ lane }) => storable(lane)))}::text[],
-        ${textArray(rows.map(({ subject }) => subject))}::text[],
-        ${textArray(entries.map(({ key }) => storable(key ?? null)))}::text[],
-        ${textArray(entries.map(({ trace }) => storable(trace ?? null)))}::text[]
+        ${textArrayIfAny(rows.map(({ lane }) => storable(lane)))}::text[],
+        ${textArrayIfAny(rows.map(({ subject }) => subject))}::text[],
+        ${textArrayIfAny(entries.map(({ key }) => storable(key ?? null)))}::text[],
+        ${textArrayIfAny(entries.map(({ trace }) => storable(trace ?? null)))}::text[]
       ),
       jsonb_array_elements(${replays}::jsonb)
     ) with ordinality as entry (source, id, type, body_begin, body_length, fingerprint, received, occurred, lane, subject, key, trace, replay, place)`;
+}
+
+/** Null if all are: beside other arrays it is as long as they are, and the server has nothing to read. */
+function textArrayIfAny(values: readonly (string | null)[]): string | null {
+  return values.every((value) => value === null) ? null : textArray(values);
 }
 
 /** In seconds since the epoch. */

@@ -1,0 +1,93 @@
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { eraseSubject } from "@esim-webhooks/core";
+import { latestOnly, postgresInbox } from "@esim-webhooks/store-postgres";
+import { Kysely, PostgresDialect, sql } from "kysely";
+import pg from "pg";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { entry } from "../../../test/inbox-entry.ts";
+import { program } from "../../../test/servers/binaries.ts";
+import { privatePostgres, type TestServer } from "../../../test/servers/index.ts";
+
+let server: TestServer;
+let db: Kysely<unknown>;
+beforeAll(async () => {
+  server = await privatePostgres({ autovacuum: "off" }); // what the test vacuums is all that is vacuumed
+  const pool = new pg.Pool({ connectionString: server.url, max: 3 });
+  pool.on("connect", (client) => client.on("error", () => {})); // the server may be stopped before it has closed them
+  db = new Kysely({ dialect: new PostgresDialect({ pool }) });
+});
+afterAll(async () => {
+  await db.destroy();
+  await server.close();
+});
+
+/** Personal data that is in events: long, so that it is found as one piece, and bodies that do not fit into a row. */
+const subject = "esim_of_erika_mustermann";
+const secret = "Erika Mustermann";
+const other = "esim_that_stays";
+
+/** The files below a folder that contain a text. Postgres compresses large bodies, unless they are random. */
+function filesWith(folder: string, text: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => {
+    const path = join(folder, name);
+    return !name.startsWith("pg_wal") && statSync(path).isFile() && readFileSync(path).includes(text);
+  });
+}
+
+it("no file of the database but its write-ahead log, and no dump, has the data of an erased eSIM once the tables were rewritten", async () => {
+  const inbox = postgresInbox({ kysely: db, lane: ({ data }) => (data as { lane: string }).lane });
+  await inbox.migrate();
+  const put = (name: string, about = subject) => {
+    const filler = Array.from({ length: 400 }, () => Math.random().toString(36)).join("");
+    const data = { esimReference: about, lane: `${about} ${name}`, holder: secret, filler };
+    const event = {
+      id: `msg_${name}`,
+      type: "esim.enabled",
+      timestamp: "2026-01-01T00:00:00Z",
+      data: about === subject ? data : { ...data, holder: "stays" },
+    };
+    const body = Buffer.from(JSON.stringify(event));
+    return inbox.put([{ ...entry(event.id), event, body, trace: `trace of ${about}` }]);
+  };
+  for (const state of ["done", "dead", "unhandled", "failed", "leased"]) {
+    await put(state);
+    const [lease] = await inbox.take({ limit: 1, leaseMs: 60_000 });
+    if (lease === undefined) throw new Error("took none");
+    const error = `no such customer: ${secret}`;
+    if (state === "done" || state === "unhandled") await inbox.settle([{ ...lease, state }]);
+    if (state === "dead") await inbox.settle([{ ...lease, state, error }]);
+    if (state === "failed") await inbox.settle([{ ...lease, state: "ready", error, afterMs: 3_600_000 }]);
+  }
+  await put("ready");
+  await put("paused");
+  await put("other", other);
+  await inbox.pause({ types: ["esim.enabled"], reason: "test" });
+  const handle = latestOnly(() => {}, { schema: "esim_webhooks" });
+  const latest = {
+    id: "msg_latest",
+    type: "esim.enabled",
+    timestamp: "2026-01-01T00:00:00Z",
+    data: { esimReference: subject },
+  };
+  await db.transaction().execute(async (tx) => handle(latest as never, { tx } as never));
+
+  const { rows } = await sql<{ data_directory: string }>`show data_directory`.execute(db);
+  const folder = rows[0]?.data_directory ?? "";
+  const dump = () =>
+    execFileSync(program("pg_dump", "postgresql-client", "").path, [server.url], { encoding: "latin1" });
+  const hex = (text: string) => Buffer.from(text).toString("hex"); // a dump has bodies as hexadecimal digits
+  await sql`checkpoint`.execute(db);
+  expect([filesWith(folder, subject), filesWith(folder, secret)]).not.toContainEqual([]);
+  expect(dump()).toContain(hex(secret));
+  expect(dump()).toContain(subject);
+
+  await eraseSubject(inbox, subject);
+  const dumped = dump(); // whether or not old versions were vacuumed
+  for (const text of [subject, secret, hex(subject), hex(secret)]) expect(dumped).not.toContain(text);
+  await sql`vacuum full`.execute(db);
+  await sql`checkpoint`.execute(db);
+  expect([...filesWith(folder, subject), ...filesWith(folder, secret)]).toEqual([]);
+  expect(filesWith(folder, other)).not.toEqual([]);
+});
