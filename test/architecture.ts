@@ -111,7 +111,6 @@ const packages: Readonly<Record<string, Package>> = {
     ],
     rooms: [
       "terminal",
-      "masking",
       "program",
       "flags",
       "set-up",
@@ -140,6 +139,10 @@ const packages: Readonly<Record<string, Package>> = {
       "@opentelemetry/exporter-prometheus",
       "@opentelemetry/sdk-metrics",
     ],
+    rooms: [],
+  },
+  dashboard: {
+    imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "@esim-webhooks/core/masking", "zod/mini"],
     rooms: [],
   },
   express: { imports: ["@esim-webhooks/core"], rooms: [] },

@@ -1,16 +1,16 @@
 import type { InboxAdmin, InboxRow, InboxState, Pause, Replay, StoredEvent } from "@esim-webhooks/core";
-import { maskEvent } from "../masking/mask-event.ts";
-import { maskText } from "../masking/mask-text.ts";
+import { ago, instant, maskEvent, maskLane, type ReadBody, readBody, span } from "@esim-webhooks/core/kit";
+import { maskText, shortened } from "@esim-webhooks/core/masking";
 import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
 import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
-import { ago, bytes, count, counted, instant, span } from "../terminal/quantities.ts";
-import { layoutFor, type Paint, shortened, unpainted } from "../terminal/text.ts";
+import { bytes, count, counted } from "../terminal/quantities.ts";
+import { layoutFor, type Paint, unpainted } from "../terminal/text.ts";
 import { listPages, wholeId } from "./filter.ts";
 import type { ShowFlags } from "./flags.ts";
 import { pauseText } from "./pause-text.ts";
-import { indented, maskLane, maskReplay, type ReadBody, readBody, shownJson } from "./row-json.ts";
+import { maskReplay, shownJson } from "./row-json.ts";
 import { stateTones } from "./stats.ts";
 import { type InboxAccess, withInbox } from "./with-inbox.ts";
 
@@ -172,7 +172,7 @@ function bodyLines(row: StoredEvent, reveal: boolean, paint: Paint): string[] {
   const title = paint("faint", `body, ${bytes(body.byteLength)}`);
   const read = readBody(body);
   if ("json" in read && read.text !== null) {
-    const json = reveal ? indented(read.text) : JSON.stringify(maskEvent(read.json), null, 2);
+    const json = JSON.stringify(reveal ? read.json : maskEvent(read.json), null, 2);
     return [title, ...json.split("\n").map(printable)];
   }
   return [title, ...otherBodyLines(read, body, reveal)];

@@ -1,7 +1,8 @@
 import type { InboxFilter, InboxPage, Pause, StoredEvent } from "@esim-webhooks/core";
+import { groupByError } from "@esim-webhooks/core/kit";
 import { describe, expect, it } from "vitest";
 import { eraseView } from "../../src/inbox/erase.ts";
-import { errorsView, groupByError, rowsOf } from "../../src/inbox/errors.ts";
+import { errorsView, rowsOf } from "../../src/inbox/errors.ts";
 import { listPages, searchProgress } from "../../src/inbox/filter.ts";
 import { listView } from "../../src/inbox/list.ts";
 import { pauseText, resumeCommand } from "../../src/inbox/pause-text.ts";

@@ -1,0 +1,121 @@
+import type { InboxAdmin, InboxState, StoredEvent } from "@esim-webhooks/core";
+import { maskLane, whyItWaits } from "@esim-webhooks/core/kit";
+import { maskText } from "@esim-webhooks/core/masking";
+import type { Counted, EventName, EventPage, EventView, Filter, TypesView } from "./contract.ts";
+import { refused } from "./failure.ts";
+import { inboxFilter } from "./filter.ts";
+import { maskedPayload } from "./payload.ts";
+import { eventRow, isSame, nameOf, pauseView, timeOf } from "./rows.ts";
+import type { Settings } from "./settings.ts";
+
+const pageRows = 50;
+
+export async function list(
+  { inbox }: Settings,
+  { filter, cursor }: { readonly filter: Filter; readonly cursor?: string },
+): Promise<EventPage> {
+  const page = await inbox.list(inboxFilter(inbox, filter), {
+    limit: pageRows,
+    ...(cursor !== undefined && { cursor }),
+  });
+  const { rows, nextCursor, searchedTo } = page;
+  return { rows: rows.map(eventRow), nextCursor, searchedTo: timeOf(searchedTo) };
+}
+
+const mostCounted = 10_000;
+
+export async function count({ inbox }: Settings, { filter }: { readonly filter: Filter }): Promise<Counted> {
+  const found = await inbox.count(inboxFilter(inbox, filter), mostCounted + 1);
+  return { count: Math.min(found, mostCounted), isMore: found > mostCounted };
+}
+
+/** An event with its body. Throws `event_not_found`. */
+export async function storedEvent(inbox: InboxAdmin, name: EventName): Promise<StoredEvent> {
+  const found = await inbox.get(nameOf(name));
+  if (found !== undefined) return found;
+  throw refused(
+    "event_not_found",
+    "The inbox has no event of this source and id.",
+    "It was deleted, or its retention has ended: go back to the list.",
+  );
+}
+
+export async function event({ inbox }: Settings, name: EventName): Promise<EventView> {
+  const found = await storedEvent(inbox, name);
+  const [pauses, workers, neighbours] = await Promise.all([
+    inbox.paused(),
+    inbox.workers(),
+    neighboursOf(inbox, found),
+  ]);
+  const { subject, key, trace, takenAt, settledAt, erasedAt, history, stack } = found;
+  const heldBy = null;
+  return {
+    ...eventRow(found),
+    lane: maskLane(found),
+    subject,
+    key,
+    trace,
+    takenAt: timeOf(takenAt),
+    settledAt: timeOf(settledAt),
+    erasedAt: timeOf(erasedAt),
+    history: history.map(({ endedAt, error, ...attempt }) => ({
+      ...attempt,
+      endedAt: timeOf(endedAt),
+      error: error && maskText(error),
+    })),
+    stack: stack && maskText(stack),
+    payload: maskedPayload(found),
+    waits: whyItWaits(found, { now: Date.now(), pauses, workers, heldBy }),
+    heldBy,
+    ...neighbours,
+  };
+}
+
+const mostNeighbours = 1000;
+
+/** The events of the same eSIM that were received before and after this one: null if there is none, or it is too far away. */
+async function neighboursOf(
+  inbox: InboxAdmin,
+  event: StoredEvent,
+): Promise<Pick<EventView, "before" | "after">> {
+  const { subject, receivedAt } = event;
+  if (subject === null || receivedAt === null || inbox.capabilities.filters !== undefined)
+    return { before: null, after: null };
+  const [earlier, later] = await Promise.all([
+    // events of the same millisecond are in both lists
+    inbox.list({ subject, until: new Date(receivedAt.getTime() + 1) }, { limit: mostNeighbours }),
+    inbox.list({ subject, since: receivedAt }, { limit: mostNeighbours }),
+  ]);
+  const before = earlier.rows[earlier.rows.findIndex((row) => isSame(row, event)) + 1];
+  const after = later.rows[later.rows.findIndex((row) => isSame(row, event)) - 1];
+  return { before: before ? nameOf(before) : null, after: after ? nameOf(after) : null };
+}
+
+const mostGrouped = 1000;
+const none: Readonly<Record<InboxState, number>> = { ready: 0, leased: 0, done: 0, unhandled: 0, dead: 0 };
+
+/** The types of the newest events, of the catalog and of the pauses, those with the most events first. */
+export async function types({ inbox, catalog }: Settings): Promise<TypesView> {
+  const [{ rows }, pauses] = await Promise.all([inbox.list({}, { limit: mostGrouped }), inbox.paused()]);
+  const found = new Map<string | null, { states: Record<InboxState, number>; lastAt: Date | null }>();
+  for (const { type, state, receivedAt } of rows) {
+    const group = found.get(type) ?? { states: { ...none }, lastAt: receivedAt };
+    group.states[state] += 1;
+    found.set(type, group);
+  }
+  const paused = pauses.flatMap(({ type }) => type ?? []);
+  for (const type of [...paused, ...catalog.types])
+    if (!found.has(type)) found.set(type, { states: { ...none }, lastAt: null });
+  const total = (states: Readonly<Record<InboxState, number>>) =>
+    Object.values(states).reduce((sum, each) => sum + each, 0);
+  return {
+    searched: rows.length,
+    since: timeOf(rows.at(-1)?.receivedAt ?? null),
+    types: [...found]
+      .sort(([, a], [, b]) => total(b.states) - total(a.states))
+      .map(([type, { states, lastAt }]) => {
+        const pause = pauses.find((each) => each.type === type && type !== null);
+        return { type, states, lastAt: timeOf(lastAt), pause: pause ? pauseView(pause) : null };
+      }),
+  };
+}
