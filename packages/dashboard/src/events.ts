@@ -47,8 +47,7 @@ export async function event({ inbox }: Settings, name: EventName): Promise<Event
     inbox.workers(),
     neighboursOf(inbox, found),
   ]);
-  const { subject, key, trace, takenAt, settledAt, erasedAt, history, stack } = found;
-  const heldBy = null;
+  const { subject, key, trace, heldBy, takenAt, settledAt, erasedAt, history, stack } = found;
   return {
     ...eventRow(found),
     lane: maskLane(found),
@@ -65,8 +64,8 @@ export async function event({ inbox }: Settings, name: EventName): Promise<Event
     })),
     stack: stack && maskText(stack),
     payload: maskedPayload(found),
-    waits: whyItWaits(found, { now: Date.now(), pauses, workers, heldBy }),
-    heldBy,
+    waits: whyItWaits(found, { now: Date.now(), pauses, workers }),
+    heldBy: heldBy && nameOf(heldBy),
     ...neighbours,
   };
 }

@@ -31,6 +31,7 @@ export function shownJson(row: StoredEvent, reveal: boolean): Record<string, unk
     subject: row.subject,
     key: row.key,
     trace: row.trace,
+    heldBy: row.heldBy,
     takenAt: row.takenAt,
     settledAt: row.settledAt,
     erasedAt: row.erasedAt,

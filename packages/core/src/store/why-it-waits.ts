@@ -1,5 +1,5 @@
 import { instant, span } from "../base/time-text.ts";
-import type { InboxState, StoredEvent, WorkerPresence } from "./inbox-admin.ts";
+import type { LaneHolder, StoredEvent, WorkerPresence } from "./inbox-admin.ts";
 import type { Pause } from "./pause.ts";
 
 /** What an event may wait for. */
@@ -10,22 +10,22 @@ export interface Circumstances {
   readonly pauses: readonly Pause[];
   /** The workers of the inbox that have reported. */
   readonly workers: readonly WorkerPresence[];
-  /** The state of the event that holds its lane. Null: none holds it. */
-  readonly heldBy: { readonly id: string; readonly state: InboxState } | null;
 }
 
-type Waiting = Pick<StoredEvent, "state" | "type" | "attempts" | "endsAt" | "error" | "history">;
+type Waiting = Pick<StoredEvent, "state" | "type" | "attempts" | "endsAt" | "error" | "history" | "heldBy">;
 
 /** Why no handler has the event yet, in one sentence. Null: it waits for no worker. */
 export function whyItWaits(event: Waiting, circumstances: Circumstances): string | null {
   if (event.state === "leased") return leased(event, circumstances);
   if (event.state !== "ready") return null;
-  const { now, pauses, workers, heldBy } = circumstances;
+  const { now, pauses, workers } = circumstances;
   const pause = pauses.find(({ type }) => type === null || type === event.type);
   const dueMs = event.endsAt?.getTime() ?? now;
   if (pause !== undefined) return paused(pause, now);
   if (dueMs > now) return dueLater(event, dueMs, now);
-  if (heldBy !== null) return `It waits for ${holder(heldBy)}, which is before it in its lane.`;
+  if (event.heldBy !== null) return laneHeld(event.heldBy);
+  if (event.endsAt === null && event.error !== null)
+    return `Attempt ${event.attempts} failed, and the next one follows after a pause; the inbox does not say when.`;
   if (workers.length === 0) return "It is due, but no worker has reported in the last 30 s: start one.";
   return dueNow(event, workers, dueMs, now);
 }
@@ -77,10 +77,11 @@ function dueNow(
   return `It has been due for ${span(now - dueMs)}: workers first take the events that have been due longer.`;
 }
 
-function holder({ id, state }: NonNullable<Circumstances["heldBy"]>): string {
-  if (state === "leased") return `the event ${id}, which a worker is handling`;
-  if (state === "dead") return `the event ${id}, which is dead: retry or delete it`;
-  return `the event ${id}, which waits too`;
+function laneHeld({ id, state }: LaneHolder): string {
+  if (state === "leased") return `Its lane is held by the event ${id}, which a worker is handling.`;
+  if (state === "dead")
+    return `Its lane is held by the event ${id}, which is dead: retry or delete that one.`;
+  return `Its lane is held by the event ${id}, which occurred before it and waits too.`;
 }
 
 function at(ms: number, now: number): string {
