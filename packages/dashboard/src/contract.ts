@@ -64,6 +64,8 @@ export interface Filter {
   readonly types?: readonly string[];
   readonly source?: string;
   readonly subject?: string;
+  /** A whole id: for an action on one event. */
+  readonly id?: string;
   readonly idPrefix?: string;
   /** Text of the error. */
   readonly error?: string;

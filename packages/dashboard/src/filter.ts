@@ -14,6 +14,7 @@ export const filterShape: z.ZodMiniType<Filter> = z.strictObject({
   types: z.optional(z.array(text(200)).check(z.minLength(1), z.maxLength(200))),
   source: z.optional(text(500)),
   subject: z.optional(text(200)),
+  id: z.optional(text(500)),
   idPrefix: z.optional(text(500)),
   error: z.optional(text(500)),
   since: z.optional(time),
@@ -22,9 +23,10 @@ export const filterShape: z.ZodMiniType<Filter> = z.strictObject({
 
 /** The inbox's filter. An engine that has no index of the beginnings of ids gets whole ones. */
 export function inboxFilter({ capabilities }: Pick<InboxAdmin, "capabilities">, filter: Filter): InboxFilter {
-  const { since, until, idPrefix, ...same } = filter;
+  const { since, until, id, idPrefix, ...same } = filter;
   return {
     ...same,
+    ...(id !== undefined && { ids: [id] }),
     ...(idPrefix !== undefined && (capabilities.filters === undefined ? { idPrefix } : { ids: [idPrefix] })),
     ...(since !== undefined && { since: new Date(dateTimeMs(since)) }),
     ...(until !== undefined && { until: new Date(dateTimeMs(until)) }),
