@@ -100,7 +100,12 @@ export function inboxDashboard(inbox: InboxAdmin, options: DashboardOptions): Da
       );
       return plain(500, "Internal Server Error");
     }
-    return visitor === null ? notFound() : route(settings, visitor, request);
+    try {
+      return visitor === null ? notFound() : await route(settings, visitor, request);
+    } catch (err) {
+      settings.logger.error({ err, code: "internal_error" }, "The dashboard could not answer a request.");
+      return plain(500, "Internal Server Error");
+    }
   }
 
   return Object.assign((request: Request) => answer(request), mountsOf(answer));
