@@ -26,8 +26,8 @@ export function inboxFilter({ capabilities }: Pick<InboxAdmin, "capabilities">, 
   const { since, until, id, idPrefix, ...same } = filter;
   return {
     ...same,
-    ...(id !== undefined && { ids: [id] }),
     ...(idPrefix !== undefined && (capabilities.filters === undefined ? { idPrefix } : { ids: [idPrefix] })),
+    ...(id !== undefined && { ids: [id] }),
     ...(since !== undefined && { since: new Date(dateTimeMs(since)) }),
     ...(until !== undefined && { until: new Date(dateTimeMs(until)) }),
   };

@@ -121,7 +121,7 @@ function typesOf(
 const longestName = 200;
 
 /** Who runs the command: `user@host`. */
-function operator({ process }: CliContext): string {
+export function operator({ process }: Pick<CliContext, "process">): string {
   return `${userName(process.env)}@${hostname()}`.slice(0, longestName);
 }
 
