@@ -161,10 +161,16 @@ export interface EventPage {
   readonly searchedTo: string | null;
 }
 
-/** Exact up to 10,000; `isMore` says that there are more. */
+/** Exact up to 10,000. */
 export interface Counted {
   readonly count: number;
+  /** There are more, or may be: see `searchedTo`. */
   readonly isMore: boolean;
+  /**
+   * No index finds what the filter says, so only events received at this time or later were counted. Null: all were. What can be retried or
+   * deleted is always found by an index.
+   */
+  readonly searchedTo: string | null;
 }
 
 export interface EventView extends EventRow {

@@ -1,4 +1,4 @@
-import type { InboxAdmin, InboxState, StoredEvent } from "@esim-webhooks/core";
+import type { InboxAdmin, InboxGauges, InboxPage, InboxState, StoredEvent } from "@esim-webhooks/core";
 import { maskLane, whyItWaits } from "@esim-webhooks/core/kit";
 import { maskText } from "@esim-webhooks/core/masking";
 import type { Counted, EventName, EventPage, EventView, Filter, TypesView } from "./contract.ts";
@@ -24,9 +24,47 @@ export async function list(
 
 const mostCounted = 10_000;
 
+/** Counts what an index finds, and searches the newest events for the rest. */
 export async function count({ inbox }: Settings, { filter }: { readonly filter: Filter }): Promise<Counted> {
+  const { state, ...others } = filter;
+  const isIndexed = inbox.capabilities.filters !== undefined || hasIndex(filter);
+  if (!isIndexed && Object.keys(others).length > 0) return countNewest(inbox, filter);
+  if (!isIndexed && (state === "ready" || state === "leased")) return countOf(await inbox.gauges(), state);
   const found = await inbox.count(inboxFilter(inbox, filter), mostCounted + 1);
-  return { count: Math.min(found, mostCounted), isMore: found > mostCounted };
+  return { count: Math.min(found, mostCounted), isMore: found > mostCounted, searchedTo: null };
+}
+
+/** Whether the engines on SQLite and Postgres have an index that leads to the events, or nearly all events match. */
+function hasIndex({ state, types, source, error, subject, id, idPrefix }: Filter): boolean {
+  if (state === "dead" || state === "unhandled") return true;
+  if (subject !== undefined || id !== undefined || idPrefix !== undefined) return true;
+  const areMost = state === undefined || state === "done";
+  return areMost && types === undefined && source === undefined && error === undefined;
+}
+
+function countOf({ counts, capped }: InboxGauges, state: "ready" | "leased"): Counted {
+  const names = state === "leased" ? (["leased"] as const) : (["ready", "waiting", "paused"] as const);
+  return {
+    count: names.reduce((sum, name) => sum + counts[name], 0),
+    isMore: names.some((name) => capped.includes(name)),
+    searchedTo: null,
+  };
+}
+
+const mostPages = 3;
+const mostOfPage = 2000;
+
+async function countNewest(inbox: InboxAdmin, filter: Filter): Promise<Counted> {
+  const selected = inboxFilter(inbox, filter);
+  let found = 0;
+  let page: InboxPage | undefined;
+  for (let pages = 0; pages < mostPages && page?.nextCursor !== null; pages += 1) {
+    const cursor: string | undefined = page?.nextCursor;
+    page = await inbox.list(selected, { limit: mostOfPage, ...(cursor !== undefined && { cursor }) });
+    found += page.rows.length;
+  }
+  const isMore = page?.nextCursor !== null;
+  return { count: found, isMore, searchedTo: isMore ? timeOf(page?.searchedTo ?? null) : null };
 }
 
 /** An event with its body. Throws `event_not_found`. */

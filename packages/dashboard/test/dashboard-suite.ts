@@ -187,7 +187,7 @@ export function dashboardSuite(name: string, open: OpenInbox): void {
       expect(rows.map(({ id }) => id).sort()).toEqual(["msg_1", "msg_2", "msg_3"]);
       expect(nextCursor).toBeNull();
       expect(rows.map(({ error }) => error).join()).not.toContain(iccid);
-      expect(await viewer("count", { filter })).toEqual({ count: 3, isMore: false });
+      expect(await viewer("count", { filter })).toEqual({ count: 3, isMore: false, searchedTo: null });
       expect((await viewer("list", { filter: { idPrefix: "msg_3" } })).rows).toMatchObject([{ id: "msg_3" }]);
 
       const more = Array.from({ length: 60 }, (_, number) => entry(`msg_${100 + number}`));
@@ -204,6 +204,31 @@ export function dashboardSuite(name: string, open: OpenInbox): void {
         cursor = page.nextCursor;
       } while (cursor !== null);
       expect(seen.sort()).toEqual(["msg_5", ...more.map(({ id }) => id)].sort());
+    });
+
+    it("counts what waits, and what no index finds among the newest events", async () => {
+      const { inbox, viewer } = await setUp(open);
+      const counted = (filter: Parameters<typeof viewer<"count">>[1]["filter"]) =>
+        viewer("count", { filter });
+      const all = { isMore: false, searchedTo: null };
+      expect(await counted({ state: "ready" })).toEqual({ count: 1, ...all });
+      expect(await counted({ state: "leased" })).toEqual({ count: 0, ...all });
+      expect(await counted({ state: "done" })).toEqual({ count: 1, ...all });
+      expect(await counted({})).toEqual({ count: 5, ...all });
+      expect(await counted({ id: "msg_1" })).toEqual({ count: 1, ...all });
+      if (inbox.capabilities.filters !== undefined) return;
+      expect(await counted({ types: ["esim.faulted"] })).toEqual({ count: 4, ...all });
+      expect(await counted({ state: "ready", types: ["esim.enabled"] })).toEqual({ count: 1, ...all });
+      expect(await counted({ state: "dead", error: "CRM" })).toEqual({ count: 1, ...all });
+      const rows = (await inbox.list()).rows.map((row) => ({ ...row, state: "done" as const }));
+      const searchedTo = new Date("2026-11-20T10:00:01Z");
+      const large = { ...inbox, list: async () => ({ rows, nextCursor: "next", searchedTo }) };
+      const ofLarge = callsOf(inboxDashboard(large, { authorize: () => ({ role: "viewer", name: "vera" }) }));
+      expect(await ofLarge("count", { filter: { types: ["esim.faulted"] } })).toEqual({
+        count: 15,
+        isMore: true,
+        searchedTo: "2026-11-20T10:00:01.000Z",
+      });
     });
 
     it("selects by type, eSIM, time, source and error", async () => {

@@ -90,7 +90,7 @@ describe.each(Object.entries(mounts))("the dashboard on %s", (name, mount) => {
         body: JSON.stringify({ filter: { subject } }),
       });
     const counted = await call("730155284096617302");
-    expect(await counted.json()).toEqual({ count: 0, isMore: false });
+    expect(await counted.json()).toEqual({ count: 0, isMore: false, searchedTo: null });
     expect(counted.headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
     expect((await call("1".repeat(70_000))).status).toBe(413);
   });
