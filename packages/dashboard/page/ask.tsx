@@ -51,7 +51,7 @@ function Dialog({ question }: { readonly question: Question }) {
     const before = document.activeElement;
     dialog.current?.showModal();
     return () => {
-      if (before instanceof HTMLElement && before.isConnected) before.focus();
+      if (said.peek() === null && before instanceof HTMLElement) before.focus();
     };
   }, []);
 
@@ -101,10 +101,13 @@ function Dialog({ question }: { readonly question: Question }) {
   );
 }
 
+/** What was done last. It gets the focus, since the button that asked may be gone. */
 export function SaidLast() {
   const last = said.value;
+  const place = useRef<HTMLDivElement>(null);
+  useEffect(() => place.current?.querySelector<HTMLElement>("a, button")?.focus(), [last]);
   return (
-    <div role="status" class="said-place">
+    <div role="status" class="said-place" ref={place}>
       {last !== null && (
         <div class={last.isPartial ? "said partial" : "said"}>
           <span>{last.text}</span>

@@ -8,10 +8,7 @@ export function listenToKeys(): void {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     const target = event.target as HTMLElement;
-    if (target.matches("input, select, textarea")) {
-      if (event.key === "Escape") target.blur();
-      return;
-    }
+    if (target.matches("input:not([type=checkbox]), select") && event.key !== "Escape") return;
     const isKnown =
       event.key === "j"
         ? move(1)
@@ -49,15 +46,22 @@ function search(): boolean {
   return true;
 }
 
-/** Closes an open menu, else goes back from an event to where it was opened. */
+/** Closes the menu of an element, and gives it the focus. */
+export function closeMenu(inside: Element): void {
+  const menu = inside.closest<HTMLDetailsElement>("details.menu");
+  if (menu === null) return;
+  menu.open = false;
+  menu.querySelector("summary")?.focus();
+}
+
+/** Closes an open menu, else leaves a field, else goes back from an event to where it was opened. */
 function leave(target: HTMLElement): boolean {
-  const menu = document.querySelector<HTMLDetailsElement>("details.menu[open]");
-  if (menu !== null) {
-    menu.open = false;
-    menu.querySelector("summary")?.focus();
-  } else if (location.hash.startsWith("#/event?")) {
+  const menu = document.querySelector("details.menu[open]");
+  if (menu !== null) closeMenu(menu);
+  else if (target.matches("input, select")) target.blur();
+  else if (location.hash.startsWith("#/event?")) {
     if (opened === undefined) go("#/events");
     else history.back();
-  } else target.blur();
+  }
   return true;
 }

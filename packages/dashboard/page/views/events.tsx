@@ -1,9 +1,10 @@
 import { type Signal, useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import type { EventPage, EventRow, Filter, Session } from "../../src/contract.ts";
 import { askForAll } from "../actions.tsx";
 import { sayFailure } from "../ask.tsx";
 import { call } from "../call.ts";
+import { closeMenu } from "../keyboard.ts";
 import { type Loaded, useCall, usePolled } from "../live.ts";
 import { eventAt, eventsAt, filterOf, go, states } from "../route.ts";
 import {
@@ -27,6 +28,8 @@ export function EventsView({ session, query }: ViewProps) {
   const cursor = query.get("cursor") ?? undefined;
   const loaded = useCall("list", { filter, ...(cursor !== undefined && { cursor }) }, 5000);
   const { rows, newCount, show } = useHeld(loaded);
+  // only when the filter changes: what is being typed would be lost
+  const filters = useMemo(() => <Filters filter={filter} session={session} />, [eventsAt(filter), session]);
   return (
     <>
       <Heading
@@ -38,7 +41,7 @@ export function EventsView({ session, query }: ViewProps) {
         Events
       </Heading>
       <StateTabs filter={filter} />
-      <Filters key={eventsAt(filter)} filter={filter} session={session} />
+      {filters}
       <Stale of={loaded} />
       {newCount > 0 && cursor === undefined && (
         <button type="button" class="new-events" onClick={show}>
@@ -303,7 +306,14 @@ function Received({ filter, missing, set }: MenuProps & { readonly missing: stri
       </summary>
       <div class="menu-list">
         {ranges.map(([name, start]) => (
-          <button key={name} type="button" onClick={() => set({ since: start(), until: undefined })}>
+          <button
+            key={name}
+            type="button"
+            onClick={({ currentTarget }) => {
+              closeMenu(currentTarget);
+              set({ since: start(), until: undefined });
+            }}
+          >
             {name}
           </button>
         ))}

@@ -167,6 +167,7 @@ function Causes({ now }: { readonly now: Now }) {
               <span class="cause-count">{number(count)}</span>
               <meter class="cause-bar" min={0} max={most} value={count} aria-label={`Events of ${most}`} />
               <a
+                data-row
                 class="cause-error"
                 title={error}
                 href={eventsAt({ state: "dead", ...(filter !== "" && { error: filter }) })}
