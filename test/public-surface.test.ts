@@ -10,6 +10,7 @@ import * as masking from "@esim-webhooks/core/masking";
 import * as observing from "@esim-webhooks/core/observe";
 import * as state from "@esim-webhooks/core/state";
 import * as testing from "@esim-webhooks/core/testing";
+import * as dashboard from "@esim-webhooks/dashboard";
 import * as endpoint from "@esim-webhooks/endpoint";
 import * as express from "@esim-webhooks/express";
 import * as fastify from "@esim-webhooks/fastify";
@@ -48,6 +49,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       queueBullmq,
       otel,
       prometheus,
+      dashboard,
       cli,
     }).map(([name, module]) => [name, Object.keys(module).sort()]),
   );
@@ -81,11 +83,12 @@ it("exports what is meant to be public, and nothing by accident", () => {
     keyState: ["stateKeySource"],
     observing: ["observe", "setTraceSource", "setTracer"],
     state: ["fileState"],
-    masking: ["maskField", "maskPersonalData", "maskSecrets", "masked"],
+    masking: ["maskField", "maskPersonalData", "maskSecrets", "maskText", "masked", "shortened"],
     kit: [
       "HandlerTimeout",
       "addressText",
       "ageOf",
+      "ago",
       "answerText",
       "byteBuffer",
       "checkArguments",
@@ -119,12 +122,14 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "eventOf",
       "frameStart",
       "framesOf",
+      "groupByError",
       "hasRole",
       "headerReader",
       "headerText",
       "idPattern",
       "inboxEntry",
       "inboxShape",
+      "instant",
       "isInbox",
       "isServerUrl",
       "isStorableId",
@@ -135,6 +140,9 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "listenTo",
       "loggerOption",
       "makeFolder",
+      "maskEvent",
+      "maskJson",
+      "maskLane",
       "maskPersonalData",
       "minutesKeptMs",
       "monotonicClock",
@@ -148,6 +156,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "processorShape",
       "publishChanges",
       "putEntries",
+      "readBody",
       "readCursor",
       "readErrorText",
       "readHistory",
@@ -160,6 +169,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "shortestSafeRetentionMs",
       "shownId",
       "silentLogger",
+      "span",
       "spreadRetention",
       "stackText",
       "storeShape",
@@ -171,6 +181,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "toleranceOption",
       "warnOfSetup",
       "warnOfShortRetention",
+      "whyItWaits",
       "withMethods",
       "workerGoneMs",
       "writeCursor",
@@ -218,6 +229,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
     ],
     otel: ["instrument"],
     prometheus: ["metricsHandler"],
+    dashboard: ["inboxDashboard"],
     storeRedis: ["redisState", "redisStore"],
     storeSqlite: [
       "latestOnly",

@@ -81,7 +81,7 @@ export interface EventName {
 export interface Now {
   readonly at: string;
   readonly counts: Readonly<Record<GaugeCount, number>>;
-  /** Counts that stopped at their limit: at least so many. */
+  /** Counts that stopped at their limit: the real numbers may be higher. */
   readonly capped: readonly GaugeCount[];
   readonly oldestDueMs: number | null;
   readonly lastDeliveryAt: string | null;

@@ -68,8 +68,8 @@ export const dashboardShape: OptionsShape<DashboardSettings> = {
 /**
  * Makes the dashboard of an inbox: `app.use("/webhooks-inbox", inboxDashboard(inbox, { authorize }).node)`.
  *
- * It serves the page and its calls below any path. Whoever `authorize` refuses gets a 404. Throws `invalid_option`, also for an inbox
- * without the role `admin`.
+ * It serves the page and its calls below any path. If `authorize` gives null, every answer is a 404. Throws `invalid_option`, also for an
+ * inbox without the role `admin`.
  */
 export function inboxDashboard(inbox: InboxAdmin, options: DashboardOptions): Dashboard {
   const { authorize, ...rest } = parseOptions<Omit<Settings, "inbox"> & Pick<DashboardOptions, "authorize">>(

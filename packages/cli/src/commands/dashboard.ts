@@ -38,7 +38,7 @@ export const dashboard: Command<CliContext> = command<DashboardFlags, []>({
     "Show the inbox in the browser",
     [
       "Shows the inbox as a page on this machine: what waits and why, each event with its attempts, and what to retry. It prints an",
-      "address that is new each time, and whoever has it is an operator: do not pass it on. With the credentials of the partner API",
+      "address that is new each time. Its path is the key to an operator's role: do not pass it on. With the credentials of the partner API",
       "(ESIM_API_URL, ESIM_CLIENT_ID, ESIM_CLIENT_SECRET), it also shows the endpoints. Each action is printed, with your name.",
       "For other people, mount inboxDashboard of @esim-webhooks/dashboard in your application.",
     ].join("\n"),
