@@ -2,92 +2,108 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Inbox, InboxEntry, Settlement, TakenEvent } from "@esim-webhooks/core";
-import { sampleData } from "@esim-webhooks/core/testing";
+import { DatabaseSync } from "node:sqlite";
+import type { Inbox } from "@esim-webhooks/core";
 import { inboxDashboard } from "@esim-webhooks/dashboard";
 import { postgresInbox } from "@esim-webhooks/store-postgres";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
+import pg from "pg";
 import type { CallName, Calls } from "../packages/dashboard/src/contract.ts";
 import { privatePostgres } from "../test/servers/index.ts";
 import { median } from "./measure.ts";
 import { line, ms } from "./report.ts";
 
-const events = Number(process.env["EVENTS"] ?? 1_000_000);
-const batch = 500;
+const events = 1_000_000;
 const esims = events / 20;
 const rounds = 15;
-
-/** Of a month, the last event just now. */
-const stepMs = (30 * 86_400_000) / events;
-const types = ["esim.enabled", "esim.faulted", "esim.balance.updated", "esim.mccswitch"] as const;
 
 export async function benchDashboard(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "esim-webhooks-bench-"));
   const server = await privatePostgres();
   try {
-    await benchEngine("SQLite", sqliteInbox({ path: join(folder, "inbox.db"), lane, minuteCounts: true }));
-    const inbox = postgresInbox({ url: server.url, lane, minuteCounts: true });
-    await inbox.migrate();
-    await benchEngine("Postgres", inbox);
+    await benchSqlite(join(folder, "inbox.db"));
+    await benchPostgres(server.url);
   } finally {
     rmSync(folder, { recursive: true });
     await server.close();
   }
 }
 
+/**
+ * A row of SQL with the number `n`, of a month, the last one just now. Of a thousand, 970 are done, 15 dead, 10 due later and 5
+ * unhandled, and a thousandth at the end is due. Each eSIM has twenty. `at` is its time, and `bytes` makes a body of a text.
+ */
+function rowOf(at: string, later: string, bytes: (text: string) => string): string {
+  const part = "(n * 37 % 1000)";
+  const state = `case when n > ${events * 0.999} or ${part} between 985 and 994 then 'ready' when ${part} < 970 then 'done'
+    when ${part} < 985 then 'dead' else 'unhandled' end`;
+  const type = `case n % 4 when 0 then 'esim.enabled' when 1 then 'esim.faulted' when 2 then 'esim.balance.updated' else 'esim.mccswitch' end`;
+  const hasFailed = `n <= ${events * 0.999} and ${part} between 970 and 994`;
+  const error = `'Error: order ' || n || ' was refused with ' || (404 + n % 4)`;
+  const body = bytes(
+    `'{"type":"' || ${type} || '","timestamp":"2026-11-20T09:30:00Z","data":{"esimReference":"' || ${subject} || '"}}'`,
+  );
+  return `'default', ${idOf}, ${state}, ${type}, ${at}, ${at}, ${subject}, ${subject}, 1, 'key:1a2b3c4d',
+    case when ${hasFailed} then ${error} end,
+    case when n > ${events * 0.999} then ${at} else ${later} end,
+    case when ${state} = 'done' then null else ${body} end`;
+}
+
+const columns =
+  "source, id, state, type, received_at, occurred_at, subject, lane, attempts, key, error, ends_at, body";
+const idOf = "'msg_' || (n * 2654435761 % 4294967296) || '_' || n"; // random for an index
+const subject = `'esim_' || (n * 7919 % ${esims})`;
+
+function idOfNumber(number: number): string {
+  return `msg_${(BigInt(number) * 2_654_435_761n) % 4_294_967_296n}_${number}`;
+}
+
 const lane = ({ data }: { readonly data: { readonly esimReference?: string } }) => data.esimReference;
 
-function entryOf(number: number, beginMs: number): InboxEntry {
-  const type = types[number % types.length] ?? "esim.enabled";
-  const receivedAt = new Date(beginMs + number * stepMs);
-  const timestamp = receivedAt.toISOString();
-  const data = { ...sampleData(type), esimReference: referenceOf(number) };
-  const id = idOf(number);
-  const event = { id, type, timestamp, data };
-  const body = Buffer.from(JSON.stringify({ type, timestamp, data }));
-  return { source: "default", id, type, event, body, receivedAt, key: "key:1a2b3c4d" };
+async function benchSqlite(path: string): Promise<void> {
+  const inbox = sqliteInbox({ path, lane, minuteCounts: true });
+  await inbox.ready();
+  const database = new DatabaseSync(path);
+  const stepMs = (30 * 86_400_000) / events;
+  const row = rowOf(
+    `cast(${Date.now()} - (${events} - n) * ${stepMs} as integer)`,
+    `${Date.now() + 86_400_000}`,
+    (text) => `cast(${text} as blob)`,
+  );
+  database.exec(
+    `insert into esim_webhooks_event (${columns})
+    with recursive number (n) as (select 1 union all select n + 1 from number where n < ${events}) select ${row} from number;
+    update esim_webhooks_event set ends_at = null where state = 'dead'`,
+  );
+  database.close();
+  await benchEngine("SQLite", inbox);
 }
 
-/** Ids are random for an index. */
-function idOf(number: number): string {
-  return `msg_${((number * 2_654_435_761) % 2 ** 32).toString(36).padStart(7, "0")}_${number}`;
-}
-
-function referenceOf(number: number): string {
-  return `esim_${(number * 7919) % esims}`;
-}
-
-/** Of a thousand: 970 done, 15 dead, 10 due later, 5 unhandled. */
-function endingOf({ source, id, token }: TakenEvent): Settlement {
-  const number = Number(id.split("_")[2]);
-  const part = (number * 37) % 1000;
-  const lease = { source, id, token };
-  const error = `Error: order ${number} was refused with ${[404, 409, 422, 500][number % 4]}`;
-  const report = { reason: "failed" as const, durationMs: 40, error, worker: "web-1:1:1" };
-  if (part < 970) return { ...lease, state: "done" };
-  if (part < 985) return { ...lease, state: "dead", error, report };
-  if (part < 995) return { ...lease, state: "ready", afterMs: 86_400_000, error, report };
-  return { ...lease, state: "unhandled" };
-}
-
-async function fill(inbox: Inbox): Promise<void> {
-  const beginMs = Date.now() - events * stepMs;
-  for (let start = 0; start < events; start += batch) {
-    await inbox.put(Array.from({ length: batch }, (_, n) => entryOf(start + n, beginMs)));
-    if (start + batch > events * 0.999) continue; // a thousandth is due
-    const taken = await inbox.take({ limit: batch, leaseMs: 86_400_000 });
-    await inbox.settle(taken.map(endingOf));
-  }
+async function benchPostgres(url: string): Promise<void> {
+  const inbox = postgresInbox({ url, lane, minuteCounts: true });
+  await inbox.migrate();
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const row = rowOf(
+    `now() - (${events} - n) * interval '30 days' / ${events}`,
+    "now() + interval '1 day'",
+    (text) => `convert_to(${text}, 'UTF8')`,
+  );
+  await client.query(
+    `insert into esim_webhooks.event (${columns}) select ${row} from generate_series(1::bigint, ${events}) as n`,
+  );
+  await client.query("update esim_webhooks.event set ends_at = 'infinity' where state = 'dead'");
+  await client.query("vacuum analyze esim_webhooks.event");
+  await client.query("checkpoint"); // otherwise Postgres would write the filled pages during the rounds
+  await client.end();
+  await benchEngine("Postgres", inbox);
 }
 
 async function benchEngine(name: string, inbox: Inbox): Promise<void> {
+  console.log(
+    `\n${name}, ${events.toLocaleString("en")} events: fastest, median, slowest of ${rounds} calls`,
+  );
   try {
-    await inbox.ready();
-    const start = performance.now();
-    await fill(inbox);
-    console.log(
-      `\n${name}, ${events.toLocaleString("en")} events, filled in ${Math.round((performance.now() - start) / 1000)} s`,
-    );
     await benchCalls(inbox);
   } finally {
     await inbox.close();
@@ -123,7 +139,7 @@ async function benchCalls(inbox: Inbox): Promise<void> {
       await call(name, input);
       taken.push(performance.now() - start);
     }
-    line(what, `${ms(median(taken))}, ${ms(Math.max(...taken))}`);
+    line(what, [Math.min(...taken), median(taken), Math.max(...taken)].map(ms).join(", "));
   }
 
   for (const name of ["session", "now", "types", "runs"] as const) await measure(name, name, {});
@@ -140,11 +156,11 @@ async function benchCalls(inbox: Inbox): Promise<void> {
     "a type": { types: ["esim.faulted"] },
     "a type that no event has": { types: ["package.ended"] },
     "dead of a type": { state: "dead", types: ["esim.faulted"] },
-    "an eSIM": { subject: referenceOf(4711) },
+    "an eSIM": { subject: "esim_4711" },
     "an eSIM that no event has": { subject: "esim_none" },
     "a source that no event has": { source: "another" },
-    "the beginning of an id": { idPrefix: idOf(4711).slice(0, 8) },
-    "an id": { id: idOf(4711) },
+    "the beginning of an id": { idPrefix: idOfNumber(4711).slice(0, 8) },
+    "an id": { id: idOfNumber(4711) },
     "a day three weeks ago": old,
     "that day, a type": { ...old, types: ["esim.faulted"] },
     "that day, dead": { ...old, state: "dead" },
@@ -161,9 +177,9 @@ async function benchCalls(inbox: Inbox): Promise<void> {
   if (nextCursor !== null) await measure("list: the second page", "list", { filter: {}, cursor: nextCursor });
   for (const [what, number] of [
     ["done", 4711],
-    ["the newest", events - 1],
+    ["the newest", events],
   ] as const)
-    await measure(`event: ${what}`, "event", { source: "default", id: idOf(number) });
+    await measure(`event: ${what}`, "event", { source: "default", id: idOfNumber(number) });
   const [dead] = (await call("list", { filter: { state: "dead" } })).rows;
   if (dead !== undefined) await measure("event: dead", "event", { source: dead.source, id: dead.id });
 }
