@@ -52,7 +52,7 @@ function countOf({ counts, capped }: InboxGauges, state: "ready" | "leased"): Co
 }
 
 const mostPages = 3;
-const mostOfPage = 2000;
+const mostOfPage = 500;
 
 async function countNewest(inbox: InboxAdmin, filter: Filter): Promise<Counted> {
   const selected = inboxFilter(inbox, filter);
