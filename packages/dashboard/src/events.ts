@@ -110,22 +110,23 @@ export async function event({ inbox }: Settings, name: EventName): Promise<Event
 
 const mostNeighbours = 1000;
 
-/** The events of the same eSIM that were received before and after this one: null if there is none, or it is too far away. */
+/**
+ * The events of the same eSIM that were received before and after this one. Null: there is none, or this one is not among the newest thousand
+ * of the eSIM.
+ */
 async function neighboursOf(
   inbox: InboxAdmin,
   event: StoredEvent,
 ): Promise<Pick<EventView, "before" | "after">> {
-  const { subject, receivedAt } = event;
-  if (subject === null || receivedAt === null || inbox.capabilities.filters !== undefined)
-    return { before: null, after: null };
-  const [earlier, later] = await Promise.all([
-    // events of the same millisecond are in both lists
-    inbox.list({ subject, until: new Date(receivedAt.getTime() + 1) }, { limit: mostNeighbours }),
-    inbox.list({ subject, since: receivedAt }, { limit: mostNeighbours }),
-  ]);
-  const before = earlier.rows[earlier.rows.findIndex((row) => isSame(row, event)) + 1];
-  const after = later.rows[later.rows.findIndex((row) => isSame(row, event)) - 1];
-  return { before: before ? nameOf(before) : null, after: after ? nameOf(after) : null };
+  const { subject } = event;
+  if (subject === null || inbox.capabilities.filters !== undefined) return { before: null, after: null };
+  const { rows } = await inbox.list({ subject }, { limit: mostNeighbours });
+  const place = rows.findIndex((row) => isSame(row, event));
+  const at = (index: number) => {
+    const row = place === -1 ? undefined : rows[index];
+    return row === undefined ? null : nameOf(row);
+  };
+  return { before: at(place + 1), after: at(place - 1) };
 }
 
 const mostGrouped = 1000;
