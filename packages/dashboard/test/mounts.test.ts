@@ -113,6 +113,25 @@ describe.each(Object.entries(mounts))("the dashboard on %s", (name, mount) => {
   });
 });
 
+it("lets authorize read what the middleware of Express has found out", async () => {
+  const own = inboxDashboard(memoryInbox(), {
+    authorize: (_, { user }: express.Request & { user?: string }) =>
+      user === undefined ? null : { role: "viewer", name: user },
+  });
+  const app = express().use((request, _response, next) => {
+    Object.assign(request, { user: request.get("x-user") });
+    next();
+  });
+  const url = await serve(app.use("/inbox", own.node), "/inbox/");
+  expect((await fetch(url)).status).toBe(404);
+  const session = await fetch(`${url}api/session`, {
+    method: "POST",
+    headers: { ...pageHeaders, "x-user": "vera" },
+    body: "{}",
+  });
+  expect(await session.json()).toMatchObject({ name: "vera", role: "viewer" });
+});
+
 it("answers HEAD without a body on Node.js", async () => {
   const url = await mounts["Node.js"]?.();
   const response = await fetch(`${url}/`, { method: "HEAD", headers: otto });
