@@ -53,7 +53,7 @@ function FilterShown({ filter }: { readonly filter: Filter }) {
 /** Retries or deletes all that match, as many as were counted when it was asked. */
 export async function askForAll(action: "retry" | "discard", filter: Filter): Promise<void> {
   const counted = await call("count", { filter });
-  const { state = "dead", ...rest } = filter;
+  const { state = "dead", error: _, ...others } = filter; // no error: they lose it when they are done
   const most = Math.min(counted.count, mostInFull);
   const isRetry = action === "retry";
   ask({
@@ -74,7 +74,7 @@ export async function askForAll(action: "retry" | "discard", filter: Filter): Pr
     async act() {
       const { done } = await call(action, { filter, most });
       const said = saidOf(isRetry ? "Retried" : "Deleted", done, most, state);
-      return isRetry ? { ...said, link: { address: eventsAt(rest), text: "Watch them" } } : said;
+      return isRetry ? { ...said, link: { address: eventsAt(others), text: "Watch them" } } : said;
     },
   });
 }

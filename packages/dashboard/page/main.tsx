@@ -59,7 +59,7 @@ function App() {
 
 function Shell({ session }: { readonly session: Session }) {
   const { view, query } = route.value;
-  const place = views[view];
+  const place = Object.hasOwn(views, view) ? views[view] : undefined;
   const name = place?.name ?? "Not found";
   const opened = `${view} ${query.get("id") ?? ""}`;
   const isFirst = useSignal(true);
@@ -70,16 +70,6 @@ function Shell({ session }: { readonly session: Session }) {
   }, [opened]);
   return (
     <>
-      <a
-        class="skip"
-        href={location.hash || "#/now"}
-        onClick={(event) => {
-          event.preventDefault();
-          document.getElementById("title")?.focus();
-        }}
-      >
-        Skip to the content
-      </a>
       <Side session={session} view={view} />
       <main class="main">
         {place === undefined ? <NotFound /> : <place.View session={session} query={query} />}
@@ -107,6 +97,16 @@ function Side({ session, view }: { readonly session: Session; readonly view: str
   const color = session.color ?? "#3f4654";
   return (
     <header class="side">
+      <a
+        class="skip"
+        href={location.hash || "#/now"}
+        onClick={(event) => {
+          event.preventDefault();
+          document.getElementById("title")?.focus();
+        }}
+      >
+        Skip to the content
+      </a>
       <div class="brand">
         <span class="brand-name">Webhook inbox</span>
         {session.title !== null && (

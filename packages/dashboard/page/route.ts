@@ -35,8 +35,15 @@ export function filterOf(query: URLSearchParams): Filter {
   return {
     ...(state !== undefined && { state }),
     ...(types.length > 0 && { types }),
-    ...Object.fromEntries(texts.flatMap((name) => (query.get(name) ? [[name, query.get(name)]] : []))),
+    ...Object.fromEntries(
+      texts.flatMap((name) => (isUsable(name, query.get(name)) ? [[name, query.get(name)]] : [])),
+    ),
   };
+}
+
+/** Whether a text of an address is one to filter by: it may have been typed. */
+function isUsable(name: (typeof texts)[number], text: string | null): boolean {
+  return Boolean(text) && !((name === "since" || name === "until") && Number.isNaN(Date.parse(text ?? "")));
 }
 
 /** The address of a list. A cursor is where a page of it starts. */

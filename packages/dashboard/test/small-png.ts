@@ -2,19 +2,25 @@ import { crc32, deflateSync, inflateSync } from "node:zlib";
 
 const signature = Buffer.from("89504e470d0a1a0a", "hex");
 const mostColours = 256;
+/** So many of the most frequent colours are kept as they are. Others have to differ from those before them. */
+const exactColours = 32;
+const leastDistance = 14;
 
-/** The same picture with a palette: its most frequent colours, and for each other one the nearest of them. */
+/** The same picture with a palette: its most frequent colours that differ, and for each other one the nearest of them. */
 export function smallPng(png: Buffer): Buffer {
   const { width, height, pixels } = decode(png);
   const counts = new Map<number, number>();
   for (const pixel of pixels) counts.set(pixel, (counts.get(pixel) ?? 0) + 1);
-  const palette = [...counts.keys()]
-    .sort((a, b) => (counts.get(b) ?? 0) - (counts.get(a) ?? 0))
-    .slice(0, mostColours);
-  const places = new Map([...counts.keys()].map((colour) => [colour, nearest(palette, colour)]));
+  const palette: number[] = [];
+  for (const colour of [...counts.keys()].sort((a, b) => (counts.get(b) ?? 0) - (counts.get(a) ?? 0)))
+    if (
+      palette.length < exactColours ||
+      (palette.length < mostColours && nearest(palette, colour).distance > leastDistance)
+    )
+      palette.push(colour);
+  const places = new Map([...counts.keys()].map((colour) => [colour, nearest(palette, colour).place]));
   const rows = Buffer.alloc((width + 1) * height); // each begins with its filter: 0, none
-  for (const [at, pixel] of pixels.entries())
-    rows[at + Math.floor(at / width) + 1] = places.get(pixel) ?? 0;
+  for (const [at, pixel] of pixels.entries()) rows[at + Math.floor(at / width) + 1] = places.get(pixel) ?? 0;
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);
   header.writeUInt32BE(height, 4);
@@ -31,11 +37,15 @@ export function smallPng(png: Buffer): Buffer {
 
 const parts = (colour: number): number[] => [colour >> 16, (colour >> 8) & 255, colour & 255];
 
-function nearest(palette: readonly number[], colour: number): number {
+function nearest(
+  palette: readonly number[],
+  colour: number,
+): { readonly place: number; readonly distance: number } {
   const distances = palette.map((each) =>
-    parts(each).reduce((sum, part, index) => sum + (part - (parts(colour)[index] ?? 0)) ** 2, 0),
+    Math.hypot(...parts(each).map((part, index) => part - (parts(colour)[index] ?? 0))),
   );
-  return distances.indexOf(Math.min(...distances));
+  const distance = Math.min(...distances);
+  return { place: distances.indexOf(distance), distance };
 }
 
 function chunk(type: string, data: Buffer): Buffer {

@@ -38,7 +38,7 @@ function Endpoint({ endpoint }: { readonly endpoint: EndpointView }) {
           {endpoint.isActive ? "active" : "not active: nothing is delivered"}
         </span>
       </div>
-      <div class="columns">
+      <div class="columns three">
         <Types title="Subscribed" types={endpoint.subscribed} none="It is subscribed to no type." />
         {unhandled !== null && (
           <Types

@@ -45,7 +45,7 @@ export function EventsView({ session, query }: ViewProps) {
       <Stale of={loaded} />
       {newCount > 0 && cursor === undefined && (
         <button type="button" class="new-events" onClick={show}>
-          Show {newCount >= 50 ? "50 or more new events" : plural(newCount, "new event")}
+          Show {newCount >= pageRows ? "50 or more new events" : plural(newCount, "new event")}
         </button>
       )}
       <div aria-busy={rows === undefined}>
@@ -55,6 +55,9 @@ export function EventsView({ session, query }: ViewProps) {
     </>
   );
 }
+
+/** Of a full page. */
+const pageRows = 50;
 
 interface Held {
   readonly key: string | undefined;
@@ -423,11 +426,12 @@ function Paging(props: {
   readonly cursor: string | undefined;
 }) {
   const { page, filter, cursor } = props;
+  const isCut = page.nextCursor !== null && page.searchedTo !== null && page.rows.length < pageRows;
   return (
     <nav class="paging" aria-label="Pages">
-      {page.searchedTo !== null && (
+      {isCut && (
         <span class="quiet">
-          Searched back to {exactTime(page.searchedTo).slice(0, 16)}, to answer quickly.
+          Searched back to {exactTime(page.searchedTo ?? "").slice(0, 16)}, to answer quickly.
         </span>
       )}
       {cursor !== undefined && (
@@ -442,7 +446,7 @@ function Paging(props: {
       )}
       {page.nextCursor !== null && (
         <a class="button" href={eventsAt(filter, page.nextCursor)}>
-          {page.searchedTo === null ? "Older" : "Search further back"}
+          {isCut ? "Search further back" : "Older"}
         </a>
       )}
     </nav>
