@@ -32,6 +32,10 @@ export function ask(question: Question): void {
   asked.value = question;
 }
 
+document.addEventListener("click", ({ target }) => {
+  if (target instanceof Element && target.closest("a") !== null) said.value = null;
+});
+
 /** Says a failure that has no dialog of its own. */
 export function sayFailure(error: unknown): void {
   const { message, code } = failureOf(error);

@@ -68,8 +68,8 @@ export function TypesView({ session }: ViewProps) {
                   </td>
                   {states.map((state) => (
                     <td key={state} class="number">
-                      {counts[state] === 0 ? (
-                        <span class="quiet">0</span>
+                      {counts[state] === 0 || type === null ? (
+                        <span class="quiet">{number(counts[state])}</span>
                       ) : (
                         <a href={typeAt(type, state)}>{number(counts[state])}</a>
                       )}
