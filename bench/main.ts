@@ -1,6 +1,7 @@
-// npm run bench [-- verify | receive | observe | otel | http | redis | hostile | door | inbox | bullmq | embedded | import | sandbox | cli | start]: measures esim-webhooks and its peers in the same run. It asserts nothing.
+// npm run bench [-- verify | receive | observe | otel | http | redis | hostile | door | inbox | bullmq | embedded | dashboard | import | sandbox | cli | start]: measures esim-webhooks and its peers in the same run. It asserts nothing.
 import { benchBullmq } from "./bullmq.ts";
 import { benchCli } from "./cli.ts";
+import { benchDashboard } from "./dashboard.ts";
 import { benchDoor } from "./door.ts";
 import { benchEmbedded } from "./embedded.ts";
 import { benchForged, benchHttp, benchHttpRedis } from "./http.ts";
@@ -25,6 +26,7 @@ const benches: Readonly<Record<string, () => Promise<void>>> = {
   inbox: benchInbox,
   bullmq: benchBullmq,
   embedded: benchEmbedded,
+  dashboard: benchDashboard,
   import: benchImport,
   sandbox: benchSandbox,
   cli: benchCli,

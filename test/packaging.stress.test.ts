@@ -74,6 +74,7 @@ describe("the packed packages, installed elsewhere", () => {
       expect(readdirSync(folder).sort()).toEqual([
         "LICENSE",
         "README.md",
+        ...(name === "dashboard" ? ["assets"] : []),
         ...(name === "cli" ? ["bin"] : []),
         "dist",
         "package.json",
@@ -110,6 +111,18 @@ describe("the packed packages, installed elsewhere", () => {
     console.log("imported");`;
     writeFileSync(join(project, "imports.mjs"), script);
     expect(run(process.execPath, ["imports.mjs"])).toBe("imported\n");
+  });
+
+  it("serve the dashboard's page", () => {
+    const script = `import { inboxDashboard } from "@esim-webhooks/dashboard";
+      import { memoryInbox } from "@esim-webhooks/core/testing";
+      const dashboard = inboxDashboard(memoryInbox(), { authorize: () => ({ role: "viewer", name: "vera" }) });
+      for (const path of ["", "assets/dashboard.js", "assets/dashboard.css"]) {
+        const response = await dashboard(new Request("http://localhost/inbox/" + path));
+        console.log(response.status, (await response.text()).length > 100);
+      }`;
+    writeFileSync(join(project, "dashboard.mjs"), script);
+    expect(run(process.execPath, ["dashboard.mjs"])).toBe("200 true\n200 true\n200 true\n");
   });
 
   it("serve the sandbox's page", () => {

@@ -11,6 +11,7 @@ import * as masking from "@esim-webhooks/core/masking";
 import * as observing from "@esim-webhooks/core/observe";
 import * as state from "@esim-webhooks/core/state";
 import * as testing from "@esim-webhooks/core/testing";
+import * as dashboard from "@esim-webhooks/dashboard";
 import * as endpoint from "@esim-webhooks/endpoint";
 import * as express from "@esim-webhooks/express";
 import * as fastify from "@esim-webhooks/fastify";
@@ -50,6 +51,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       queueBullmq,
       otel,
       prometheus,
+      dashboard,
       cli,
     }).map(([name, module]) => [name, Object.keys(module).sort()]),
   );
@@ -83,11 +85,12 @@ it("exports what is meant to be public, and nothing by accident", () => {
     keyState: ["stateKeySource"],
     observing: ["observe", "setTraceSource", "setTracer"],
     state: ["fileState"],
-    masking: ["maskField", "maskPersonalData", "maskSecrets", "masked"],
+    masking: ["maskField", "maskPersonalData", "maskSecrets", "maskText", "masked", "shortened"],
     kit: [
       "HandlerTimeout",
       "addressText",
       "ageOf",
+      "ago",
       "answerText",
       "askInTime",
       "byteBuffer",
@@ -122,12 +125,14 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "eventOf",
       "frameStart",
       "framesOf",
+      "groupByError",
       "hasRole",
       "headerReader",
       "headerText",
       "idPattern",
       "inboxEntry",
       "inboxShape",
+      "instant",
       "isInbox",
       "isServerUrl",
       "isStorableId",
@@ -138,6 +143,9 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "listenTo",
       "loggerOption",
       "makeFolder",
+      "maskEvent",
+      "maskJson",
+      "maskLane",
       "maskPersonalData",
       "minutesKeptMs",
       "monotonicClock",
@@ -151,6 +159,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "processorShape",
       "publishChanges",
       "putEntries",
+      "readBody",
       "readCursor",
       "readErrorText",
       "readHistory",
@@ -163,6 +172,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "shortestSafeRetentionMs",
       "shownId",
       "silentLogger",
+      "span",
       "spreadRetention",
       "stackText",
       "storeShape",
@@ -175,6 +185,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "toleranceOption",
       "warnOfSetup",
       "warnOfShortRetention",
+      "whyItWaits",
       "withMethods",
       "workerGoneMs",
       "writeCursor",
@@ -223,6 +234,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
     ],
     otel: ["instrument"],
     prometheus: ["metricsHandler"],
+    dashboard: ["inboxDashboard"],
     storeRedis: ["redisState", "redisStore"],
     storeSqlite: [
       "latestOnly",

@@ -1,6 +1,7 @@
-// npm run docs: writes the pages that are made from doc comments. test/made-pages.test.ts checks that they are current.
+// npm run docs: writes the pages that are made from doc comments, and bundles the dashboard's page. Tests check that they are current.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { dashboardAssets } from "./dashboard-page.ts";
 import { eventsPage, readEvents } from "./events-page.ts";
 import { logLinesPage, readLogLines } from "./log-lines.ts";
 import { optionsPage, readOptions } from "./options-page.ts";
@@ -9,6 +10,8 @@ import { root } from "./read-types.ts";
 rewrite("docs/events.md", (page) => eventsPage(page, readEvents()));
 rewrite("docs/observing.md", (page) => logLinesPage(page, readLogLines()));
 rewrite("docs/options.md", (page) => optionsPage(page, readOptions()));
+for (const [name, text] of await dashboardAssets())
+  writeFileSync(join(root, "packages/dashboard/assets", name), text);
 
 function rewrite(file: string, change: (page: string) => string): void {
   const path = join(root, file);

@@ -43,6 +43,10 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     usage: "<command>",
     load: async () => (await import("./commands/inbox.ts")).inbox,
   },
+  dashboard: {
+    brief: "Show the inbox in the browser",
+    load: async () => (await import("./commands/dashboard.ts")).dashboard,
+  },
   api: {
     brief: "Call the partner API",
     usage: "<command>",

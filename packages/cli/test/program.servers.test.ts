@@ -57,6 +57,7 @@ describe("the program", () => {
       "verify",
       "import",
       "inbox",
+      "dashboard",
       "api",
       "listen",
       "sandbox",

@@ -71,6 +71,7 @@ export type {
   InboxRow,
   InboxState,
   InboxStats,
+  LaneHolder,
   RedriveFilter,
   StoredEvent,
   WorkerPresence,

@@ -25,6 +25,7 @@ export type { ServerAddress } from "./base/server-url.ts";
 export { addressText, isServerUrl } from "./base/server-url.ts";
 export type { TextAnswer, TextHandler } from "./base/text-handler.ts";
 export { textHandler } from "./base/text-handler.ts";
+export { ago, instant, span } from "./base/time-text.ts";
 export type { ListenerWarning, ProgressNotice, Stage, StageMessage } from "./base/trace.ts";
 export { createNotice, createProgressNotice, createStage, listenTo } from "./base/trace.ts";
 export { packageVersion } from "./base/version.ts";
@@ -32,6 +33,8 @@ export type { Deadline } from "./base/waiting.ts";
 export { createDeadline } from "./base/waiting.ts";
 export { checkTypes } from "./event/catalog.ts";
 export { eventOf, idPattern, isStorableId, keyText, shownId } from "./event/event.ts";
+export type { ReadBody } from "./event/shown-event.ts";
+export { maskEvent, maskJson, maskLane, readBody } from "./event/shown-event.ts";
 export { HandlerTimeout } from "./handle/handler.ts";
 export type { SettleMessage } from "./handle/stages.ts";
 export { ageOf, settleNotice } from "./handle/stages.ts";
@@ -44,6 +47,8 @@ export { publishChanges } from "./store/admin-notices.ts";
 export type { EncodedEntry } from "./store/entry-codec.ts";
 export { decodeEntry, encodeEntry } from "./store/entry-codec.ts";
 export { erasedError, erasedSubject } from "./store/erase.ts";
+export type { ErrorGroup } from "./store/error-groups.ts";
+export { groupByError } from "./store/error-groups.ts";
 export type { KeptError } from "./store/error-text.ts";
 export { frameStart, framesOf, readErrorText, stackText } from "./store/error-text.ts";
 export { encodeAttempt, leaseEnded, readHistory } from "./store/history.ts";
@@ -85,5 +90,7 @@ export {
   storeShape,
   warnOfShortRetention,
 } from "./store/store-options.ts";
+export type { Circumstances } from "./store/why-it-waits.ts";
+export { whyItWaits } from "./store/why-it-waits.ts";
 export { headerReader, headerText } from "./verify/headers.ts";
 export { defaultToleranceSeconds } from "./verify/tolerance.ts";

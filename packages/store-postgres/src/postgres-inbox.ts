@@ -199,7 +199,7 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
       run((connection) => count(connection, tables, filter, most)),
     list: (filter = {}, { limit = pageLimit, cursor } = {}) =>
       run((connection) => list(connection, tables, filter, limit, cursor)),
-    get: (key) => run((connection) => get(connection, tables, key)),
+    get: (key) => run((connection) => get(connection, tables, key, settings.laneHeldByDead)),
     paused: () => run((connection) => paused(connection, tables)),
     ...publishChanges({
       async redrive(filter = {}, limit = operatorLimit) {

@@ -169,7 +169,7 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
       };
     },
     async get({ source, id }) {
-      const row = await read("get", { source, id });
+      const row = await read("get", { source, id, laneHeldByDead });
       return row && { ...row, ...readErrorText(row.error), history: readHistory(row.history) };
     },
     paused: () => read("paused", undefined),

@@ -118,7 +118,13 @@ describe("no operation that many events make reads the whole table", () => {
     ["redrive of the unhandled", (tx) => writes.redrive(tx, unhandled)],
     ["purgeDead", (tx) => writes.purgeDead(tx, dead)],
     ["shortenWaits", shortenWaits],
-    ["get", (tx) => reads.get(tx, key)],
+    [
+      "get of an event in a lane",
+      (tx) => {
+        tx.run("update esim_webhooks_event set state = 'ready', lane = 'a' where id = ?", key.id);
+        expect(reads.get(tx, { ...key, laneHeldByDead: true })).toMatchObject({ lane: "a" });
+      },
+    ],
     ["eventRecords", (tx) => reads.eventRecords(tx, { after: key })],
     ["gauges", (tx) => reads.gauges(tx, undefined)],
     ["count of the dead", (tx) => reads.count(tx, { ...dead, most: undefined })],

@@ -1,9 +1,11 @@
 import type { EsimVariant, Listing, WebhookDelivery, WebhookEndpoint } from "@esim-webhooks/client";
+import { ago } from "@esim-webhooks/core/kit";
+import { shortened } from "@esim-webhooks/core/masking";
 import type { CliContext } from "../program/context.ts";
 import { printable } from "../program/printable.ts";
-import { ago, count } from "../terminal/quantities.ts";
+import { count } from "../terminal/quantities.ts";
 import { type Cell, type Column, table } from "../terminal/table.ts";
-import { layoutFor, shortened, type Tone, unpainted } from "../terminal/text.ts";
+import { layoutFor, type Tone, unpainted } from "../terminal/text.ts";
 import type { ApiFlags, DeliveriesFlags, ListFlags, ReadFlags } from "./flags.ts";
 import { withApi } from "./open-client.ts";
 import { shownDelivery, shownRecord, shownText } from "./shown-record.ts";

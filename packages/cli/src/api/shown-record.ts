@@ -1,6 +1,5 @@
-import { masked, maskSecrets } from "@esim-webhooks/core/masking";
-import { maskEvent, maskJson } from "../masking/mask-event.ts";
-import { shortened } from "../terminal/text.ts";
+import { maskEvent, maskJson } from "@esim-webhooks/core/kit";
+import { masked, maskSecrets, shortened } from "@esim-webhooks/core/masking";
 
 /** What is no personal data in the records of the API that is about the client itself. */
 const harmless: ReadonlySet<string> = new Set([

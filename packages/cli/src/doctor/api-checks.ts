@@ -1,5 +1,6 @@
 import type { ApiClient, ClientOptions, WebhookEndpoint } from "@esim-webhooks/client";
 import { type Catalog, esimCatalog, type StateStore, WebhookError } from "@esim-webhooks/core";
+import { ago, instant } from "@esim-webhooks/core/kit";
 import { compareTypes, readWatermark, type Watermark } from "@esim-webhooks/endpoint";
 import { clientOptions, openClient } from "../api/open-client.ts";
 import { shownText } from "../api/shown-record.ts";
@@ -10,7 +11,7 @@ import { explainedCall } from "../program/explained.ts";
 import { shellWord } from "../program/shell.ts";
 import { defaultState, isThere } from "../set-up/default-place.ts";
 import type { SetUp } from "../set-up/set-up.ts";
-import { ago, counted, instant } from "../terminal/quantities.ts";
+import { counted } from "../terminal/quantities.ts";
 import { type Check, check, failed, passed } from "./check.ts";
 import { checkHealth, checkKey, checkMissed, newestDeliveries } from "./delivery-checks.ts";
 import { currentKeys } from "./set-up-checks.ts";

@@ -1,7 +1,8 @@
 import type { ApiClient, WebhookDelivery, WebhookEndpoint } from "@esim-webhooks/client";
+import { ago, instant } from "@esim-webhooks/core/kit";
 import { newestMs, readDeliveries, sentAtMs, servicePlanOf, type Watermark } from "@esim-webhooks/endpoint";
 import { shownText } from "../api/shown-record.ts";
-import { ago, count, counted, instant } from "../terminal/quantities.ts";
+import { count, counted } from "../terminal/quantities.ts";
 import { type Check, failed, passed } from "./check.ts";
 
 const recently = 100;

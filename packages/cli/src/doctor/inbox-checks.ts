@@ -1,16 +1,14 @@
 import type { InboxAdmin, InboxGauges, Pause, WorkerPresence } from "@esim-webhooks/core";
 import { findTroubles, troubleLimits, troubleTable } from "@esim-webhooks/core/health";
+import { ago, instant, span } from "@esim-webhooks/core/kit";
 import { pausedTypes, pauseText, resumeCommand } from "../inbox/pause-text.ts";
 import { printable } from "../program/printable.ts";
 import { waitingEvents } from "../set-up/gauge-sum.ts";
-import { ago, count, counted, countedSoFar, countSoFar, instant, span } from "../terminal/quantities.ts";
+import { count, counted, countedSoFar, countSoFar } from "../terminal/quantities.ts";
 import { type Check, check, failed, passed, warned } from "./check.ts";
 
 /** Checks what waits in the inbox, what is paused, who works, and what is dead. */
-export async function checkInbox(
-  inbox: InboxAdmin,
-  hasHandlers: boolean,
-): Promise<readonly Check[]> {
+export async function checkInbox(inbox: InboxAdmin, hasHandlers: boolean): Promise<readonly Check[]> {
   return [
     await check("waiting", () => checkWaiting(inbox, hasHandlers)),
     await check("paused", async () => checkPauses(await inbox.paused(), Date.now())),

@@ -1,4 +1,5 @@
 import type { Logger } from "@esim-webhooks/core";
+import { instant, span } from "@esim-webhooks/core/kit";
 import {
   observeReconciliations,
   type ReconcileLedger,
@@ -9,7 +10,7 @@ import type { Output } from "../program/context.ts";
 import { type ExitCode, exitCodes } from "../program/exit-code.ts";
 import { printable } from "../program/printable.ts";
 import { ledgerTable } from "../terminal/ledger-table.ts";
-import { count, counted, instant, span } from "../terminal/quantities.ts";
+import { count, counted } from "../terminal/quantities.ts";
 import { type Layout, type Tone, unpainted } from "../terminal/text.ts";
 
 export interface ReconcileView extends Layout {

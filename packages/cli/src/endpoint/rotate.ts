@@ -1,6 +1,6 @@
 import type { ApiClient } from "@esim-webhooks/client";
 import type { KeyStore, StoredKey } from "@esim-webhooks/core";
-import { dateTimeMs } from "@esim-webhooks/core/kit";
+import { dateTimeMs, span } from "@esim-webhooks/core/kit";
 import {
   planRotation,
   type ReconcileReport,
@@ -18,7 +18,7 @@ import { printable } from "../program/printable.ts";
 import { interruptedBy, stopSignal } from "../program/stopping.ts";
 import { keyPlaceOf } from "../set-up/key-place.ts";
 import { hasInbox } from "../set-up/open-target.ts";
-import { counted, span } from "../terminal/quantities.ts";
+import { counted } from "../terminal/quantities.ts";
 import { layoutFor } from "../terminal/text.ts";
 import { explainedChange } from "./change-text.ts";
 import { theEndpoint } from "./find-endpoint.ts";

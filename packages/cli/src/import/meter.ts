@@ -1,4 +1,5 @@
-import { bytes, count, percent, span } from "../terminal/quantities.ts";
+import { span } from "@esim-webhooks/core/kit";
+import { bytes, count, percent } from "../terminal/quantities.ts";
 import { type Layout, type Paint, unpainted } from "../terminal/text.ts";
 
 /** The progress of an import, as `importDeliveries` reports it. */

@@ -1,7 +1,8 @@
+import { instant, span } from "@esim-webhooks/core/kit";
 import type { ImportReport, Ledger } from "@esim-webhooks/import";
 import { printable } from "../program/printable.ts";
 import { ledgerTable } from "../terminal/ledger-table.ts";
-import { count, instant, span } from "../terminal/quantities.ts";
+import { count } from "../terminal/quantities.ts";
 import { columnsOf, cut, type Layout, type Paint, type Tone, unpainted } from "../terminal/text.ts";
 
 const parts: readonly { tone: Tone; mark: string; name: string; of(ledger: Ledger): number }[] = [

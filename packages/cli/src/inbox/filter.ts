@@ -1,9 +1,9 @@
 import type { InboxAdmin, InboxFilter, InboxPage } from "@esim-webhooks/core";
+import { instant } from "@esim-webhooks/core/kit";
 import { matchingTypes, warnOfUnknownTypes } from "../flags/types-flag.ts";
 import type { Output } from "../program/context.ts";
 import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
-import { instant } from "../terminal/quantities.ts";
 import { sentenceStart } from "../terminal/text.ts";
 import type { FilterFlags } from "./flags.ts";
 import type { InboxAccess } from "./with-inbox.ts";

@@ -1,11 +1,12 @@
 import { type InboxPage, type InboxRow, WebhookError } from "@esim-webhooks/core";
-import { maskText } from "../masking/mask-text.ts";
+import { ago } from "@esim-webhooks/core/kit";
+import { maskText, shortened } from "@esim-webhooks/core/masking";
 import type { CliContext } from "../program/context.ts";
 import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
-import { ago, count } from "../terminal/quantities.ts";
+import { count } from "../terminal/quantities.ts";
 import { type Column, table } from "../terminal/table.ts";
-import { columnsOf, cut, type Layout, layoutFor, shortened, unpainted } from "../terminal/text.ts";
+import { columnsOf, cut, type Layout, layoutFor, unpainted } from "../terminal/text.ts";
 import { filterOf, listPages, searchProgress } from "./filter.ts";
 import type { ListFlags } from "./flags.ts";
 import { listedJson } from "./row-json.ts";

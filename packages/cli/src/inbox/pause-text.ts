@@ -1,8 +1,8 @@
 import type { Pause } from "@esim-webhooks/core";
+import { ago, instant, span } from "@esim-webhooks/core/kit";
+import { shortened } from "@esim-webhooks/core/masking";
 import { printable } from "../program/printable.ts";
 import { flagsOf } from "../program/shell.ts";
-import { ago, instant, span } from "../terminal/quantities.ts";
-import { shortened } from "../terminal/text.ts";
 import type { InboxFlags } from "./flags.ts";
 
 /** A pause as a sentence: what is paused, since when, until when, by whom and why. */

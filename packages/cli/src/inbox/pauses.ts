@@ -1,11 +1,10 @@
 import { hostname, userInfo } from "node:os";
 import { type Pause, WebhookError } from "@esim-webhooks/core";
-import { suggest } from "@esim-webhooks/core/kit";
+import { ago, instant, suggest } from "@esim-webhooks/core/kit";
 import { matchingTypes } from "../flags/types-flag.ts";
 import type { CliContext } from "../program/context.ts";
 import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
-import { ago, instant } from "../terminal/quantities.ts";
 import { table } from "../terminal/table.ts";
 import { type Layout, layoutFor, sentenceStart } from "../terminal/text.ts";
 import type { InboxFlags, PauseFlags, ResumeFlags } from "./flags.ts";
@@ -122,7 +121,7 @@ function typesOf(
 const longestName = 200;
 
 /** Who runs the command: `user@host`. */
-function operator({ process }: CliContext): string {
+export function operator({ process }: Pick<CliContext, "process">): string {
   return `${userName(process.env)}@${hostname()}`.slice(0, longestName);
 }
 

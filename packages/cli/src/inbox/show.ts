@@ -1,16 +1,24 @@
-import type { InboxAdmin, InboxRow, InboxState, Pause, Replay, StoredEvent } from "@esim-webhooks/core";
-import { maskEvent } from "../masking/mask-event.ts";
-import { maskText } from "../masking/mask-text.ts";
+import type { InboxRow, InboxState, Replay, StoredEvent } from "@esim-webhooks/core";
+import {
+  ago,
+  instant,
+  maskEvent,
+  maskLane,
+  type ReadBody,
+  readBody,
+  span,
+  whyItWaits,
+} from "@esim-webhooks/core/kit";
+import { maskText, shortened } from "@esim-webhooks/core/masking";
 import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
 import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
-import { ago, bytes, count, counted, instant, span } from "../terminal/quantities.ts";
-import { layoutFor, type Paint, shortened, unpainted } from "../terminal/text.ts";
+import { bytes, count, counted } from "../terminal/quantities.ts";
+import { layoutFor, type Paint, unpainted } from "../terminal/text.ts";
 import { listPages, wholeId } from "./filter.ts";
 import type { ShowFlags } from "./flags.ts";
-import { pauseText } from "./pause-text.ts";
-import { indented, maskLane, maskReplay, type ReadBody, readBody, shownJson } from "./row-json.ts";
+import { maskReplay, shownJson } from "./row-json.ts";
 import { stateTones } from "./stats.ts";
 import { type InboxAccess, withInbox } from "./with-inbox.ts";
 
@@ -24,23 +32,15 @@ export async function show(this: CliContext, flags: ShowFlags, id: string): Prom
       process.exitCode = exitCodes.problem;
       return;
     }
-    const pause = await pauseOf(row, access.inbox);
-    if (json) return output.json({ ...shownJson(row, reveal), pause });
+    const now = Date.now();
+    const [pauses, workers] = await Promise.all([access.inbox.paused(), access.inbox.workers()]);
+    const waits = whyItWaits(row, { now, pauses, workers });
+    if (json) return output.json({ ...shownJson(row, reveal), waits });
     const { paint } = layoutFor(process.stdout);
-    const view = { now: Date.now(), reveal, pause, ...(paint && { paint }) };
+    const view = { now, reveal, waits, ...(paint && { paint }) };
     for (const line of showView(row, view)) output.data(line);
     if (!reveal) output.note("\nPersonal data is masked (•••); --reveal shows it.");
   });
-}
-
-/** The pause because of which no worker takes the event. Null: there is none, or the event waits for no worker. */
-async function pauseOf(
-  { state, type }: StoredEvent,
-  inbox: Pick<InboxAdmin, "paused">,
-): Promise<Pause | null> {
-  if (state !== "ready") return null;
-  const pauses = await inbox.paused();
-  return pauses.find((pause) => pause.type === null || pause.type === type) ?? null;
 }
 
 /** Finds an event of the source of --source; without that flag, of the config's source, else of any other. */
@@ -66,8 +66,8 @@ async function find(
 export interface ShowView {
   readonly now: number;
   readonly reveal: boolean;
-  /** The pause that holds the event. */
-  readonly pause?: Pause | null;
+  /** Why no handler has the event yet. */
+  readonly waits?: string | null;
   readonly paint?: Paint;
 }
 
@@ -82,7 +82,7 @@ const endings: Readonly<Record<InboxState, string>> = {
 /** Everything that is known about an event, one fact per line, then its body. */
 export function showView(
   row: StoredEvent,
-  { now, reveal, pause = null, paint = unpainted }: ShowView,
+  { now, reveal, waits = null, paint = unpainted }: ShowView,
 ): string[] {
   const text = (error: string) => printable(reveal ? error : maskText(error));
   const when = (date: Date) => `${instant(date)}  ${paint("faint", ago(date, now))}`;
@@ -105,7 +105,7 @@ export function showView(
     ...optional("erased", row.erasedAt && `on ${instant(row.erasedAt)}: its personal data is gone`),
     ["tries", count(attempts)],
     ...optional(endings[state], state === "dead" ? null : endsAt && when(endsAt)),
-    ...optional("paused", pause && paint("warn", pauseText(pause, now))),
+    ...optional("waits", waits && paint("warn", printable(waits))),
     ...optional("error", error && paint("bad", text(error))),
     ...optional(
       "conflicts",
@@ -172,7 +172,7 @@ function bodyLines(row: StoredEvent, reveal: boolean, paint: Paint): string[] {
   const title = paint("faint", `body, ${bytes(body.byteLength)}`);
   const read = readBody(body);
   if ("json" in read && read.text !== null) {
-    const json = reveal ? indented(read.text) : JSON.stringify(maskEvent(read.json), null, 2);
+    const json = JSON.stringify(reveal ? read.json : maskEvent(read.json), null, 2);
     return [title, ...json.split("\n").map(printable)];
   }
   return [title, ...otherBodyLines(read, body, reveal)];

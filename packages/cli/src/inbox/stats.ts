@@ -1,9 +1,11 @@
 import type { GaugeCount, InboxGauges, InboxState, InboxStats, Pause } from "@esim-webhooks/core";
+import { instant, span } from "@esim-webhooks/core/kit";
+import { shortened } from "@esim-webhooks/core/masking";
 import type { CliContext } from "../program/context.ts";
 import { printable } from "../program/printable.ts";
-import { count, counted, countedSoFar, countSoFar, instant, span } from "../terminal/quantities.ts";
+import { count, counted, countedSoFar, countSoFar } from "../terminal/quantities.ts";
 import { table } from "../terminal/table.ts";
-import { type Layout, layoutFor, type Paint, shortened, type Tone, unpainted } from "../terminal/text.ts";
+import { type Layout, layoutFor, type Paint, type Tone, unpainted } from "../terminal/text.ts";
 import type { StatsFlags } from "./flags.ts";
 import { pauseText, resumeCommand } from "./pause-text.ts";
 import { withInbox } from "./with-inbox.ts";

@@ -17,6 +17,7 @@ export interface InboxAccess {
   readonly types: readonly string[];
   /** The source of the config. */
   readonly source: string;
+  readonly setUp: SetUp;
 }
 
 /** Opens the inbox for a command, and closes it in any case. Migrates nothing: serve, work and import do. An inbox of a config has its own logger. */
@@ -33,7 +34,7 @@ export async function withInbox(
     : await openOwn(setUp, logger);
   const { types } = setUp.catalog ?? esimCatalog;
   try {
-    await use({ inbox, where, types, source: setUp.source });
+    await use({ inbox, where, types, source: setUp.source, setUp });
   } catch (error) {
     throw isNamed ? error : namingStore(error, setUp); // errors of a file name it
   } finally {

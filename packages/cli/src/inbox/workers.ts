@@ -1,7 +1,8 @@
 import type { WorkerPresence } from "@esim-webhooks/core";
+import { ago } from "@esim-webhooks/core/kit";
 import type { CliContext } from "../program/context.ts";
 import { printable } from "../program/printable.ts";
-import { ago, count } from "../terminal/quantities.ts";
+import { count } from "../terminal/quantities.ts";
 import { table } from "../terminal/table.ts";
 import { type Layout, layoutFor } from "../terminal/text.ts";
 import type { InboxFlags } from "./flags.ts";

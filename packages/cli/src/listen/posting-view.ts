@@ -1,10 +1,9 @@
 import type { WebhookDelivery } from "@esim-webhooks/client";
-import { maskEvent } from "../masking/mask-event.ts";
+import { maskEvent, span } from "@esim-webhooks/core/kit";
+import { shortened } from "@esim-webhooks/core/masking";
 import type { Output } from "../program/context.ts";
 import { printable, printableJson } from "../program/printable.ts";
 import { type Answer, codeOf, type NoAnswer } from "../send/post.ts";
-import { span } from "../terminal/quantities.ts";
-import { shortened } from "../terminal/text.ts";
 import type { Posting } from "./relay.ts";
 
 /** How events are shown. Their payloads are only shown when asked for. */

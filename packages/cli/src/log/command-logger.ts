@@ -1,6 +1,5 @@
 import type { Logger } from "@esim-webhooks/core";
-import { maskField, maskSecrets } from "@esim-webhooks/core/masking";
-import { maskText } from "../masking/mask-text.ts";
+import { maskField, maskSecrets, maskText } from "@esim-webhooks/core/masking";
 import type { Output } from "../program/context.ts";
 import { describeError } from "../program/error-text.ts";
 import { printable, printableJson } from "../program/printable.ts";

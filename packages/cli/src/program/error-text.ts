@@ -1,6 +1,4 @@
-import { maskSecrets } from "@esim-webhooks/core/masking";
-import { maskText } from "../masking/mask-text.ts";
-import { shortened } from "../terminal/text.ts";
+import { maskSecrets, maskText, shortened } from "@esim-webhooks/core/masking";
 import { errorCodeOf, isFullDisk } from "./exit-code.ts";
 import { printable } from "./printable.ts";
 import { ProgramError } from "./program-error.ts";

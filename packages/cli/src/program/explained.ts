@@ -1,8 +1,7 @@
 import type { ApiError, ApiErrorCode } from "@esim-webhooks/client";
 import { WebhookError } from "@esim-webhooks/core";
-import { durableStores } from "@esim-webhooks/core/kit";
-import { maskText } from "../masking/mask-text.ts";
-import { span } from "../terminal/quantities.ts";
+import { durableStores, span } from "@esim-webhooks/core/kit";
+import { maskText } from "@esim-webhooks/core/masking";
 
 /** What the user has called, as far as the sentence of an error needs it. */
 export interface Called {

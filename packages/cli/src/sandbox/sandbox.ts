@@ -1,5 +1,6 @@
 import { once } from "node:events";
-import { maskSecrets } from "@esim-webhooks/core/masking";
+import { span } from "@esim-webhooks/core/kit";
+import { maskSecrets, shortened } from "@esim-webhooks/core/masking";
 import {
   type DeliveryAttempt,
   type Sandbox,
@@ -13,8 +14,6 @@ import { typedCommand } from "../program/shell.ts";
 import { stopSignal } from "../program/stopping.ts";
 import { codeOf } from "../send/post.ts";
 import { openModeOf } from "../set-up/place.ts";
-import { span } from "../terminal/quantities.ts";
-import { shortened } from "../terminal/text.ts";
 import type { SandboxFlags } from "./flags.ts";
 
 /** Runs the partner service until it is stopped by a signal. */

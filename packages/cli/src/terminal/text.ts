@@ -29,16 +29,6 @@ export function sentenceStart(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** As many as a store keeps of an error. */
-const mostCharacters = 4000;
-
-/** A text that fits on a screen: its beginning, and how much is left out. */
-export function shortened(text: string): string {
-  const more = text.length - mostCharacters;
-  if (more <= 0) return text;
-  return `${text.slice(0, mostCharacters)}… (${more.toLocaleString("en")} more characters)`;
-}
-
 /** The text in lines of at most `width` columns, without a broken word: a longer word has a line of its own. */
 export function wrapped(text: string, width: number): readonly string[] {
   const lines: string[] = [];

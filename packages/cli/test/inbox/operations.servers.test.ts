@@ -52,7 +52,9 @@ describe("inbox pause and resume", () => {
     const own = opened();
     expect((await own.take({ limit: 10, leaseMs: 1000 })).map(({ id }) => id)).toEqual(["b"]);
     expect((await inbox("paused")).stdout).toMatch(/^esim\.faulted +(now|\d+s ago) +.* +CRM is down$/m);
-    expect((await inbox("show", "a")).stdout).toMatch(/^paused +esim\.faulted since .*: CRM is down$/m);
+    expect((await inbox("show", "a")).stdout).toMatch(
+      /^waits +Its type is paused by .* since .*: CRM is down$/m,
+    );
     expect((await inbox("stats")).stdout).toMatch(
       /^Paused: esim\.faulted since .*: CRM is down\. To resume: esim-webhooks inbox resume --types esim\.faulted$/m,
     );

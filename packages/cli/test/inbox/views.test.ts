@@ -1,7 +1,8 @@
 import type { InboxFilter, InboxPage, Pause, StoredEvent } from "@esim-webhooks/core";
+import { groupByError } from "@esim-webhooks/core/kit";
 import { describe, expect, it } from "vitest";
 import { eraseView } from "../../src/inbox/erase.ts";
-import { errorsView, groupByError, rowsOf } from "../../src/inbox/errors.ts";
+import { errorsView, rowsOf } from "../../src/inbox/errors.ts";
 import { listPages, searchProgress } from "../../src/inbox/filter.ts";
 import { listView } from "../../src/inbox/list.ts";
 import { pauseText, resumeCommand } from "../../src/inbox/pause-text.ts";
@@ -37,6 +38,7 @@ function row(fields: Partial<StoredEvent> = {}): StoredEvent {
     subject: null,
     key: null,
     trace: null,
+    heldBy: null,
     takenAt: null,
     settledAt: null,
     erasedAt: null,
@@ -225,41 +227,7 @@ describe("rowsOf", () => {
   });
 });
 
-describe("groupByError", () => {
-  async function causes(...errors: string[]): Promise<[number, string][]> {
-    const pages = async function* () {
-      for (const error of errors) yield [row({ error })];
-    };
-    return (await groupByError(pages())).map(({ count, error }) => [count, error]);
-  }
-
-  it("takes errors as one that differ in ids, numbers, hosts and personal data only, the most frequent first", async () => {
-    expect(
-      await causes(
-        "Error: no SIM 123",
-        `Error: no SIM ${iccid}`,
-        "Error: no SIM +49 151 2345 6789",
-        "connect ECONNREFUSED 10.0.0.1:5432",
-        "connect ECONNREFUSED 10.0.0.2:5433",
-        "Error: no account of anna@shop.example",
-        "Error: no account of b.k+1@shop.example",
-        "Error: order msg_JX6U of 7d1c9a6e-0b5e-4a53-9c0f-6b0f2a1d4e55 is gone",
-        "Error: order msg_A1 of 11111111-2222-3333-4444-555555555555 is gone",
-      ),
-    ).toEqual([
-      [3, "Error: no SIM #"],
-      [2, "connect ECONNREFUSED #"],
-      [2, "Error: no account of #"],
-      [2, "Error: order # of # is gone"],
-    ]);
-  });
-
-  it("keeps HTTP statuses and error codes apart", async () => {
-    expect(
-      await causes("refused with 404", "refused with 500", "P2002: unique", "P2003: unique"),
-    ).toHaveLength(4);
-  });
-
+describe("errorsView", () => {
   it("shows when the oldest and the newest of a group were received, and its types, the most frequent first", async () => {
     const received = ["2026-11-20T10:00:00Z", "2026-11-18T10:00:00Z", "2026-11-19T10:00:00Z"];
     const rows = received.map((time, n) =>
@@ -428,16 +396,9 @@ describe("showView", () => {
     expect(shownJson(row({ erasedAt }), false)["erasedAt"]).toBe(erasedAt);
   });
 
-  it("shows the pause that holds an event", () => {
-    const pause = {
-      type: null,
-      since: new Date(now - 60_000),
-      until: null,
-      by: "ops",
-      reason: "CRM is down",
-    };
-    expect(showView(row({ state: "ready" }), { now, reveal: false, pause })).toContain(
-      "paused    all types since 2026-11-20 11:59:00Z (1m ago), until it is resumed, by ops: CRM is down",
+  it("shows why an event waits", () => {
+    expect(showView(row({ state: "ready" }), { now, reveal: false, waits: "It is paused." })).toContain(
+      "waits     It is paused.",
     );
   });
 

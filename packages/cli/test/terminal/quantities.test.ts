@@ -1,5 +1,6 @@
+import { ago, instant, span } from "@esim-webhooks/core/kit";
 import { describe, expect, it } from "vitest";
-import { ago, bytes, count, counted, instant, percent, span } from "../../src/terminal/quantities.ts";
+import { bytes, count, counted, percent } from "../../src/terminal/quantities.ts";
 
 describe("quantities", () => {
   it("groups the digits of a count", () => {

@@ -99,6 +99,32 @@ export const inboxLanes: readonly InboxScenario[] = [
     },
   ],
   [
+    "names the event that holds the lane of another one: the leased one, the first that is ready, or with laneHeldByDead a dead one",
+    ["writer", "queue", "admin"],
+    async (open) => {
+      for (const laneHeldByDead of [false, true]) {
+        await withInbox(open, { lane, laneHeldByDead }, async (inbox) => {
+          const events = newEvents();
+          const [a1, a2, a3] = [at(events, "a", 1), at(events, "a", 2), at(events, "a", 3)];
+          await stored(inbox, a1, a2, a3, at(events, "b", 1));
+          const holders = () =>
+            Promise.all(
+              [a1, a2, a3].map(async (entry) => {
+                const { heldBy } = (await inbox.get(entry)) ?? {};
+                return heldBy && `${heldBy.source === entry.source} ${heldBy.id} ${heldBy.state}`;
+              }),
+            );
+          assert.deepEqual(await holders(), [null, "true a_1 ready", "true a_1 ready"]);
+          const taken = await events.take(inbox);
+          assert.deepEqual(await holders(), [null, "true a_1 leased", "true a_1 leased"]);
+          await settle(inbox, taken.find(({ id }) => id === "a_1") as TakenEvent, "dead");
+          const expected = laneHeldByDead ? "true a_1 dead" : null;
+          assert.deepEqual(await holders(), [null, expected, "true a_2 ready"]);
+        });
+      }
+    },
+  ],
+  [
     "lets an unhandled event block no lane, even with laneHeldByDead",
     ["writer", "queue"],
     (open) =>

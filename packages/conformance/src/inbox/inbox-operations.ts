@@ -128,9 +128,9 @@ export const inboxOperations: readonly InboxScenario[] = [
         await stored(inbox, entry);
         const { rows } = await inbox.list({ source: events.source, ids: ["a"] });
         const { body, stack, ...row } = (await inbox.get(entry)) ?? ({} as Partial<StoredEvent>);
-        const { subject, key, trace, takenAt, settledAt, erasedAt, history, ...listed } = row;
+        const { subject, key, trace, heldBy, takenAt, settledAt, erasedAt, history, ...listed } = row;
         assert.deepEqual(rows, [listed]);
-        assert.deepEqual([stack, erasedAt], [null, null]);
+        assert.deepEqual([stack, erasedAt, heldBy], [null, null, null]);
         assert.deepEqual(Buffer.from(body ?? []), Buffer.from(entry.body));
       }),
   ],

@@ -120,3 +120,18 @@ function maskNumber(number: string): string {
 function digitsIn(text: string): number {
   return text.replace(/\D/g, "").length;
 }
+
+/** As many as a store keeps of an error. */
+const mostCharacters = 4000;
+
+/** A text that fits on a screen: its beginning, and how much is left out. */
+export function shortened(text: string): string {
+  const more = text.length - mostCharacters;
+  if (more <= 0) return text;
+  return `${text.slice(0, mostCharacters)}… (${more.toLocaleString("en")} more characters)`;
+}
+
+/** Masks a text that may quote personal data or secrets, and shortens it. */
+export function maskText(text: string): string {
+  return shortened(maskPersonalData(text));
+}

@@ -51,6 +51,11 @@ export interface InboxRow extends EventKey {
   readonly replay: Replay | null;
 }
 
+/** An event that others of its lane wait for. `dead` only with the option `laneHeldByDead`. */
+export interface LaneHolder extends EventKey {
+  readonly state: "ready" | "leased" | "dead";
+}
+
 /** An event with its body, and what is known about its attempts. */
 export interface StoredEvent extends InboxRow {
   /** What the event is about: its `esimReference`. Null: it has none, or its body is not an envelope. */
@@ -62,6 +67,11 @@ export interface StoredEvent extends InboxRow {
   readonly key: string | null;
   /** The `traceparent` of the request that stored it, if there is a trace source. */
   readonly trace: string | null;
+  /**
+   * The event that holds its lane while this one is ready: it must be settled first. Null: none does, or this event is itself the next of its
+   * lane.
+   */
+  readonly heldBy: LaneHolder | null;
   /** When a worker first took it, since it was stored or run again. On BullMQ: when one last took it. */
   readonly takenAt: Date | null;
   /** When it became done, unhandled or dead. Null for ready and leased events. */

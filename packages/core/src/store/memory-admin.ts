@@ -9,12 +9,13 @@ import type {
   InboxRow,
   InboxState,
   InboxStats,
+  LaneHolder,
   RedriveFilter,
   StoredEvent,
 } from "./inbox-admin.ts";
 import { readCursor, writeCursor } from "./list-cursor.ts";
 import type { MemoryPauses } from "./memory-pauses.ts";
-import { type MemoryRow, type MemoryTable, matches, storedEvent } from "./memory-table.ts";
+import { isAhead, type MemoryRow, type MemoryTable, matches, storedEvent } from "./memory-table.ts";
 
 /** The operators' role of a memory inbox. */
 export interface MemoryAdmin {
@@ -33,6 +34,7 @@ export function createMemoryAdmin(
   pauses: MemoryPauses,
   clock: Clock,
   retentionMs: number,
+  laneHeldByDead: boolean,
 ): MemoryAdmin {
   const matching = (filter: InboxFilter) => [...table.all()].filter((row) => matches(row, filter));
 
@@ -41,6 +43,21 @@ export function createMemoryAdmin(
     matching(filter)
       .sort((a, b) => a.receivedAt.getTime() - b.receivedAt.getTime())
       .slice(0, limit);
+
+  /** The leased event of its lane, else the first one that is ready, else a dead one if it is before this one. */
+  function holderOf(row: MemoryRow): LaneHolder | null {
+    if (row.lane === null || row.state !== "ready") return null;
+    const lane = [...table.all()]
+      .filter((other) => other.lane === row.lane)
+      .sort((a, b) => (isAhead(a, b) ? -1 : 1));
+    const found =
+      lane.find(({ state }) => state === "leased") ??
+      lane.find((other) => other.state === "ready" && isAhead(other, row)) ??
+      lane.find((other) => laneHeldByDead && other.state === "dead" && isAhead(other, row));
+    return found === undefined
+      ? null
+      : { source: found.source, id: found.id, state: found.state as LaneHolder["state"] };
+  }
 
   return {
     stats() {
@@ -101,7 +118,7 @@ export function createMemoryAdmin(
     },
     get(key) {
       const row = table.get(key);
-      return row && storedEvent(row);
+      return row && { ...storedEvent(row), heldBy: holderOf(row) };
     },
     redrive({ state = "dead", ...filter }, limit) {
       const now = clock.now();

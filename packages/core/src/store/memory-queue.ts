@@ -3,7 +3,7 @@ import { encodeAttempt, leaseEnded, withAttempt } from "./history.ts";
 import type { InboxSettings } from "./inbox-options.ts";
 import type { InboxLease, Settlement, TakenEvent, TakeOptions } from "./inbox-queue.ts";
 import type { MemoryPauses } from "./memory-pauses.ts";
-import type { MemoryRow, MemoryTable } from "./memory-table.ts";
+import { isAhead, type MemoryRow, type MemoryTable } from "./memory-table.ts";
 import { spreadRetention } from "./store-options.ts";
 
 export interface MemoryQueueSettings extends InboxSettings {
@@ -197,10 +197,4 @@ export function createMemoryQueue(
       return purged;
     },
   };
-}
-
-/** Orders rows by when they occurred, then by source and id. */
-function isAhead(row: MemoryRow, other: MemoryRow): boolean {
-  if (row.occurredAt !== other.occurredAt) return row.occurredAt < other.occurredAt;
-  return row.source === other.source ? row.id < other.id : row.source < other.source;
 }

@@ -127,8 +127,14 @@ export function matches(row: MemoryRow, filter: InboxFilter): boolean {
   );
 }
 
+/** Orders rows by when they occurred, then by source and id. */
+export function isAhead(row: MemoryRow, other: MemoryRow): boolean {
+  if (row.occurredAt !== other.occurredAt) return row.occurredAt < other.occurredAt;
+  return row.source === other.source ? row.id < other.id : row.source < other.source;
+}
+
 /** A row as operators see it. */
-export function storedEvent(row: MemoryRow): StoredEvent {
+export function storedEvent(row: MemoryRow): Omit<StoredEvent, "heldBy"> {
   const { source, id, state, type, lane, receivedAt, attempts, endsAt, error, conflicts, replay, body } = row;
   const { subject, key, trace, takenAt, settledAt, erasedAt, history } = row;
   return {

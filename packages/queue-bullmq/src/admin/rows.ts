@@ -25,6 +25,7 @@ export function eventOf(job: BullmqJob, state: BullmqState): StoredEvent | undef
     subject: subjectIn(entry),
     key,
     trace,
+    heldBy: null,
     erasedAt: null,
     history: historyOf(job),
   };
@@ -45,6 +46,7 @@ function erasedEventOf(job: BullmqJob, data: ErasedData, state: BullmqState): St
     subject: null,
     key,
     trace: null,
+    heldBy: null,
     erasedAt: new Date(erasedAt),
     history: [],
   };
@@ -86,6 +88,7 @@ export function goneEvent({ source, id }: EventKey): StoredEvent {
     subject: null,
     key: null,
     trace: null,
+    heldBy: null,
     takenAt: null,
     settledAt: null,
     erasedAt: null,

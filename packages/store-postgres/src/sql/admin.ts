@@ -3,6 +3,7 @@ import type {
   InboxFilter,
   InboxState,
   InboxStats,
+  LaneHolder,
   RedriveFilter,
   StoredEvent,
 } from "@esim-webhooks/core";
@@ -92,6 +93,7 @@ export async function get(
   db: Kysely<unknown>,
   tables: Tables,
   { source, id }: EventKey,
+  laneHeldByDead: boolean,
 ): Promise<StoredEvent | undefined> {
   const { rows } = await sql<EventRow & More>`
     select ${eventColumns}, body, subject, key, trace, taken_at, settled_at, erased_at, history::text as history
@@ -102,9 +104,32 @@ export async function get(
   return {
     ...inboxRow(row),
     ...{ body, subject, key, trace, takenAt: taken_at, settledAt: settled_at, erasedAt: erased_at },
+    heldBy:
+      row.state === "ready" && row.lane !== null ? await holderOf(db, tables, row, laneHeldByDead) : null,
     stack: readErrorText(row.error).stack,
     history: readHistory(history),
   };
+}
+
+/**
+ * The leased event of the lane of a ready one, else the first one that is ready, else a dead one, if it is before this one. Each condition
+ * repeats that of an index.
+ */
+async function holderOf(
+  db: Kysely<unknown>,
+  { event }: Tables,
+  { source, id, lane }: EventRow,
+  laneHeldByDead: boolean,
+): Promise<LaneHolder | null> {
+  const isBefore = sql`(occurred_at, source, id) < (select occurred_at, source, id from ${event} where source = ${source} and id = ${id})`;
+  const first = (state: LaneHolder["state"], ...conditions: RawBuilder<unknown>[]) => sql`(
+    select source, id, state from ${event}
+    where ${allOf(sql`lane = ${lane} and lane is not null and state = ${sql.lit(state)}`, ...conditions)}
+    order by occurred_at, source, id limit 1)`;
+  const { rows } = await sql<LaneHolder>`
+    ${first("leased")} union all ${first("ready", isBefore)} ${laneHeldByDead ? sql`union all ${first("dead", isBefore)}` : sql``}
+    limit 1`.execute(db);
+  return rows[0] ?? null;
 }
 
 /** Dead or unhandled → ready, oldest received first. */

@@ -2,7 +2,7 @@ import { esimCatalog } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { maskEvent } from "../../src/masking/mask-event.ts";
+import { maskEvent, readBody } from "../../src/event/shown-event.ts";
 
 describe("maskEvent", () => {
   it("masks ICCID and EID of an event, and shows references and reasons", () => {
@@ -67,5 +67,34 @@ describe("maskEvent", () => {
         return !text.includes("§");
       }),
     );
+  });
+});
+
+describe("readBody", () => {
+  const shown = (json: string) => JSON.stringify(readBody(Buffer.from(json)).json);
+
+  it("keeps all digits of numbers that JavaScript would round", () => {
+    const json = '{"big":12345678901234567890,"exact":1.10,"power":1e400,"small":7}';
+    expect(shown(json)).toBe(json);
+  });
+
+  it("gives numbers that JavaScript holds exactly as numbers", () => {
+    expect(readBody(Buffer.from('{"amount":1500}')).json).toEqual({ amount: 1500 });
+  });
+
+  it("gives the text of a body that is not JSON, or that is nested too deeply to be printed", () => {
+    const deep = `${"[".repeat(200_000)}${"]".repeat(200_000)}`;
+    expect(readBody(Buffer.from("no JSON"))).toEqual({ text: "no JSON" });
+    expect(readBody(Buffer.from(deep))).toEqual({ text: deep });
+  });
+
+  it("gives nothing of a body that is not UTF-8", () => {
+    expect(readBody(Uint8Array.of(0xff))).toEqual({ text: null });
+  });
+
+  it("has numbers that maskEvent shows with all digits, or masks if they are long", () => {
+    const json = '{"amount":1.10,"data":{"code":12345678901234567890,"note":1.10}}';
+    const { json: read } = readBody(Buffer.from(json));
+    expect(JSON.stringify(maskEvent(read))).toBe('{"amount":1.10,"data":{"code":"•••","note":"•••"}}');
   });
 });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { maskText } from "../../src/masking/mask-text.ts";
+import { maskText } from "../../src/base/masking.ts";
 
 describe("maskText", () => {
   it.each([

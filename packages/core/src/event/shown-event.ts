@@ -1,6 +1,5 @@
-import { masked } from "@esim-webhooks/core/masking";
-import { shortened } from "../terminal/text.ts";
-import { maskText } from "./mask-text.ts";
+import { isUtf8 } from "node:buffer";
+import { masked, maskText, shortened } from "../base/masking.ts";
 
 // opaque references of the API: not personal data, and an operator needs them to investigate
 const references: ReadonlySet<string> = new Set([
@@ -56,7 +55,8 @@ function maskLeaf(value: unknown, key: string): unknown {
   if (references.has(key)) return typeof value === "string" ? shortened(value) : value;
   if (!harmless.has(key)) return masked;
   if (typeof value === "string") return maskText(value);
-  return maskText(String(value)) === String(value) ? value : masked;
+  const text = isExact(value) ? value.rawJSON : String(value);
+  return maskText(text) === text ? value : masked;
 }
 
 const maxDepth = 64;
@@ -68,7 +68,7 @@ const maxDepth = 64;
 export function maskJson(json: unknown, maskLeaf: (value: unknown, field: string) => unknown): unknown {
   function maskValue(value: unknown, field: string, depth: number): unknown {
     if (value === null || typeof value === "boolean") return value;
-    if (typeof value !== "object") return maskLeaf(value, field);
+    if (typeof value !== "object" || isExact(value)) return maskLeaf(value, field);
     if (depth === maxDepth) return masked;
     if (Array.isArray(value)) return value.map((item) => maskValue(item, field, depth + 1));
     return Object.fromEntries(
@@ -76,4 +76,58 @@ export function maskJson(json: unknown, maskLeaf: (value: unknown, field: string
     );
   }
   return maskValue(json, "", 0);
+}
+
+/** Masks a lane unless it is a reference of the event: the option `lane` may put personal data there. */
+export function maskLane({
+  lane,
+  body,
+}: {
+  readonly lane: string | null;
+  readonly body: Uint8Array | null;
+}): string | null {
+  const { data } = ((body && readBody(body).json) ?? {}) as { data?: Record<string, unknown> | null };
+  const isReference = lane === data?.["esimReference"] || lane === data?.["profileReference"];
+  if (lane === null) return null;
+  return isReference ? shortened(lane) : maskText(lane);
+}
+
+/** A body as JSON, as text, or neither. */
+export interface ReadBody {
+  /** Left out when the body is not JSON. Its numbers keep all their digits when it is made text again. */
+  readonly json?: unknown;
+  /** Null when the body is not UTF-8. */
+  readonly text: string | null;
+}
+
+export function readBody(body: Uint8Array): ReadBody {
+  if (!isUtf8(body)) return { text: null };
+  const text = Buffer.from(body).toString();
+  try {
+    const json: unknown = JSON.parse(text, keepDigits);
+    JSON.stringify(json); // throws for JSON that is nested so deeply that it can be parsed but not printed
+    return { json, text };
+  } catch {
+    return { text };
+  }
+}
+
+/** A number that JavaScript would round: its text. */
+interface ExactNumber {
+  readonly rawJSON: string;
+}
+
+const exactJson = JSON as unknown as {
+  rawJSON(text: string): ExactNumber;
+  isRawJSON(value: unknown): boolean;
+};
+
+function isExact(value: unknown): value is ExactNumber {
+  return exactJson.isRawJSON(value);
+}
+
+function keepDigits(_key: string, value: unknown, context?: { readonly source: string }): unknown {
+  return typeof value === "number" && context !== undefined && String(value) !== context.source
+    ? exactJson.rawJSON(context.source)
+    : value;
 }

@@ -1,0 +1,54 @@
+import { describe, expect, it } from "vitest";
+import { groupByError } from "../../src/store/error-groups.ts";
+import type { InboxRow } from "../../src/store/inbox-admin.ts";
+
+const iccid = "8932042000001234567";
+
+function row(error: string): InboxRow {
+  return {
+    source: "default",
+    id: "evt_1",
+    state: "dead",
+    type: "esim.enabled",
+    lane: null,
+    receivedAt: null,
+    attempts: 8,
+    endsAt: null,
+    error,
+    conflicts: 0,
+    replay: null,
+  };
+}
+
+describe("groupByError", () => {
+  async function causes(...errors: string[]): Promise<[number, string][]> {
+    return (await groupByError([errors.map(row)])).map(({ count, error }) => [count, error]);
+  }
+
+  it("takes errors as one that differ in ids, numbers, hosts and personal data only, the most frequent first", async () => {
+    expect(
+      await causes(
+        "Error: no SIM 123",
+        `Error: no SIM ${iccid}`,
+        "Error: no SIM +49 151 2345 6789",
+        "connect ECONNREFUSED 10.0.0.1:5432",
+        "connect ECONNREFUSED 10.0.0.2:5433",
+        "Error: no account of anna@shop.example",
+        "Error: no account of b.k+1@shop.example",
+        "Error: order msg_JX6U of 7d1c9a6e-0b5e-4a53-9c0f-6b0f2a1d4e55 is gone",
+        "Error: order msg_A1 of 11111111-2222-3333-4444-555555555555 is gone",
+      ),
+    ).toEqual([
+      [3, "Error: no SIM #"],
+      [2, "connect ECONNREFUSED #"],
+      [2, "Error: no account of #"],
+      [2, "Error: order # of # is gone"],
+    ]);
+  });
+
+  it("keeps HTTP statuses and error codes apart", async () => {
+    expect(
+      await causes("refused with 404", "refused with 500", "P2002: unique", "P2003: unique"),
+    ).toHaveLength(4);
+  });
+});

@@ -1,0 +1,226 @@
+import type { Counted, EventName, Filter, Session } from "../src/contract.ts";
+import { ask, type Said } from "./ask.tsx";
+import { call } from "./call.ts";
+import { esimAt, eventsAt, go } from "./route.ts";
+import { number, plural } from "./shown.tsx";
+
+function countText({ count, isMore }: Counted): string {
+  return isMore ? `more than ${number(count)} events` : plural(count, "event");
+}
+
+/** What became of those that were confirmed. */
+function saidOf(verb: string, done: number, of: number, state: string): Said {
+  const missed = of - done;
+  if (missed <= 0) return { text: `${verb} ${plural(done, "event")}.` };
+  const rest = `${number(missed)} ${missed === 1 ? "was" : "were"} no longer ${state}: another operator or a worker has changed ${missed === 1 ? "it" : "them"} since.`;
+  return { text: `${verb} ${number(done)} of ${plural(of, "event")}. ${rest}`, isPartial: true };
+}
+
+const mostInFull = 10_000;
+
+function FilterShown({ filter }: { readonly filter: Filter }) {
+  const { types, ...texts } = filter;
+  const names: Readonly<Record<string, string>> = {
+    state: "State",
+    source: "Source",
+    subject: "eSIM",
+    id: "Id",
+    idPrefix: "Id begins with",
+    error: "Error contains",
+    since: "Received since",
+    until: "Received before",
+  };
+  return (
+    <dl class="facts">
+      {types !== undefined && (
+        <div>
+          <dt>Type</dt>
+          <dd>{types.join(", ")}</dd>
+        </div>
+      )}
+      {Object.entries(texts).map(([name, text]) => (
+        <div key={name}>
+          <dt>{names[name]}</dt>
+          <dd>
+            <bdi>{text}</bdi>
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** Retries or deletes all that match, as many as were counted when it was asked. */
+export async function askForAll(action: "retry" | "discard", filter: Filter): Promise<void> {
+  const counted = await call("count", { filter });
+  const { state = "dead", error: _, ...others } = filter; // no error: they lose it when they are done
+  const most = Math.min(counted.count, mostInFull);
+  const isRetry = action === "retry";
+  ask({
+    title: `${isRetry ? "Retry" : "Delete"} ${countText(counted)}?`,
+    confirm: `${isRetry ? "Retry" : "Delete"} ${number(most)}`,
+    ...(!isRetry && { deletes: true }),
+    body: (
+      <>
+        <p>
+          {isRetry
+            ? "Their handlers run again, as soon as a worker is free. Attempts start at one."
+            : "They are deleted with their bodies, and cannot be retried any more."}
+        </p>
+        {counted.isMore && <p>It does {number(most)} of them. Do it again for the rest.</p>}
+        <FilterShown filter={filter} />
+      </>
+    ),
+    async act() {
+      const { done } = await call(action, { filter, most });
+      const said = saidOf(isRetry ? "Retried" : "Deleted", done, most, state);
+      return isRetry ? { ...said, link: { address: eventsAt(others), text: "Watch them" } } : said;
+    },
+  });
+}
+
+export function askForOne(
+  action: "retry" | "discard",
+  { source, id }: EventName,
+  state: "dead" | "unhandled",
+): void {
+  const isRetry = action === "retry";
+  ask({
+    title: isRetry ? "Retry this event?" : "Delete this event?",
+    confirm: isRetry ? "Retry" : "Delete",
+    ...(!isRetry && { deletes: true }),
+    body: (
+      <p>
+        {isRetry
+          ? "Its handler runs again, as soon as a worker is free. Attempts start at one."
+          : "It is deleted with its body, and cannot be retried any more."}
+      </p>
+    ),
+    async act() {
+      const { done } = await call(action, { filter: { state, source, id }, most: 1 });
+      if (done === 0)
+        return {
+          text: `Not ${isRetry ? "retried" : "deleted"}: the event is no longer ${state}. Another operator or a worker has changed it since.`,
+          isPartial: true,
+        };
+      if (!isRetry) go(eventsAt({ state }));
+      return { text: isRetry ? "Retried the event." : "Deleted the event." };
+    },
+  });
+}
+
+const lengths = [
+  ["", "until it is resumed"],
+  ["900000", "15 minutes"],
+  ["3600000", "1 hour"],
+  ["14400000", "4 hours"],
+  ["86400000", "1 day"],
+] as const;
+
+/** `type` null: all types. */
+export function askToPause(type: string | null): void {
+  ask({
+    title: type === null ? "Pause all events?" : `Pause ${type}?`,
+    confirm: "Pause",
+    body: (
+      <>
+        <p>Deliveries are still accepted and stored. Workers leave them until the pause ends.</p>
+        <label class="field">
+          Reason
+          <input name="reason" required maxLength={200} placeholder="CRM is down" autocomplete="off" />
+        </label>
+        <label class="field">
+          How long
+          <select name="forMs">
+            {lengths.map(([ms, text]) => (
+              <option key={ms} value={ms}>
+                {text}
+              </option>
+            ))}
+          </select>
+        </label>
+      </>
+    ),
+    async act(form) {
+      const forMs = Number(form.get("forMs"));
+      const reason = String(form.get("reason"));
+      await call("pause", { type, reason, ...(forMs > 0 && { forMs }) });
+      return { text: type === null ? "Paused all events." : `Paused ${type}.` };
+    },
+  });
+}
+
+/** `type` null: every pause. */
+export function askToResume(type: string | null): void {
+  ask({
+    title: type === null ? "End every pause?" : `Resume ${type}?`,
+    confirm: "Resume",
+    body: <p>Workers take the events that waited, those that are due longest first.</p>,
+    async act() {
+      const { done } = await call("resume", { type });
+      if (done === 0)
+        return {
+          text: "No pause was left to end: another operator has ended it, or its time was up.",
+          isPartial: true,
+        };
+      return { text: type === null ? `Ended ${plural(done, "pause")}.` : `Resumed ${type}.` };
+    },
+  });
+}
+
+export function askToErase(subject: string): void {
+  ask({
+    title: "Erase the personal data of this eSIM?",
+    confirm: "Erase",
+    deletes: true,
+    body: (
+      <>
+        <p>
+          The bodies of all its events are removed, in every state: those that wait are not handled any more.
+          It cannot be undone.
+        </p>
+        <p>
+          <Bold text={subject} />
+        </p>
+      </>
+    ),
+    async act() {
+      const { events, notReached } = await call("erase", { subject });
+      const total = Object.values(events).reduce((sum, count) => sum + count, 0);
+      const rest = notReached.length > 0 ? ` Not reached: ${notReached.join("; ")}.` : "";
+      return {
+        text: `Erased the personal data of ${plural(total, "event")}.${rest}`,
+        isPartial: notReached.length > 0,
+        link: { address: esimAt(subject), text: "Its events" },
+      };
+    },
+  });
+}
+
+function Bold({ text }: { readonly text: string }) {
+  return (
+    <strong>
+      <bdi>{text}</bdi>
+    </strong>
+  );
+}
+
+export function askToReveal(
+  event: EventName,
+  session: Session,
+  show: (payload: Awaited<ReturnType<typeof reveal>>) => void,
+): void {
+  ask({
+    title: "Reveal the payload without masks?",
+    confirm: "Reveal",
+    body: <p>It may have personal data. That you have seen it is logged, with your name ({session.name}).</p>,
+    async act() {
+      show(await reveal(event));
+      return { text: "The payload is shown without masks." };
+    },
+  });
+}
+
+function reveal(event: EventName) {
+  return call("reveal", { source: event.source, id: event.id });
+}

@@ -1,0 +1,132 @@
+import { signal, useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import type { Failure } from "../src/contract.ts";
+import { failureOf } from "./call.ts";
+import { actions } from "./live.ts";
+import { Problem } from "./shown.tsx";
+
+export interface Question {
+  readonly title: string;
+  readonly body: ComponentChildren;
+  readonly confirm: string;
+  /** It deletes something. */
+  readonly deletes?: true;
+  readonly act: (form: FormData) => Promise<Said>;
+}
+
+/** What an action has done. */
+export interface Said {
+  readonly text: string;
+  /** Something of it was no longer possible. */
+  readonly isPartial?: boolean;
+  readonly link?: { readonly address: string; readonly text: string };
+}
+
+const asked = signal<Question | null>(null);
+const said = signal<Said | null>(null);
+
+/** Asks before an action, and says afterwards what it did. */
+export function ask(question: Question): void {
+  said.value = null;
+  asked.value = question;
+}
+
+document.addEventListener("click", ({ target }) => {
+  if (target instanceof Element && target.closest("a") !== null) said.value = null;
+});
+
+/** Says a failure that has no dialog of its own. */
+export function sayFailure(error: unknown): void {
+  const { message, code } = failureOf(error);
+  said.value = { text: `${message} (${code})`, isPartial: true };
+}
+
+export function Asked() {
+  const question = asked.value;
+  return question === null ? null : <Dialog key={question.title} question={question} />;
+}
+
+function Dialog({ question }: { readonly question: Question }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const isBusy = useSignal(false);
+  const failure = useSignal<Failure | null>(null);
+  useEffect(() => {
+    const before = document.activeElement;
+    dialog.current?.showModal();
+    return () => {
+      if (said.peek() === null && before instanceof HTMLElement) before.focus();
+    };
+  }, []);
+
+  async function confirm(event: SubmitEvent): Promise<void> {
+    event.preventDefault();
+    if (isBusy.value) return;
+    isBusy.value = true;
+    failure.value = null;
+    try {
+      said.value = await question.act(new FormData(event.target as HTMLFormElement));
+      asked.value = null;
+    } catch (error) {
+      failure.value = failureOf(error);
+      isBusy.value = false;
+    }
+    actions.value += 1;
+  }
+
+  return (
+    <dialog
+      ref={dialog}
+      aria-labelledby="asked"
+      onClose={() => {
+        asked.value = null;
+      }}
+    >
+      <form onSubmit={confirm}>
+        <h2 id="asked" class="dialog-title">
+          {question.title}
+        </h2>
+        <div class="dialog-body">{question.body}</div>
+        {failure.value !== null && <Problem failure={failure.value} />}
+        <div class="dialog-buttons">
+          <button type="button" class="button" onClick={() => dialog.current?.close()}>
+            Cancel
+          </button>
+          <button
+            type="submit"
+            class={`button ${question.deletes ? "danger" : "primary"}`}
+            aria-disabled={isBusy.value}
+          >
+            {isBusy.value ? "Working…" : question.confirm}
+          </button>
+        </div>
+      </form>
+    </dialog>
+  );
+}
+
+/** What was done last. It gets the focus, since the button that asked may be gone. */
+export function SaidLast() {
+  const last = said.value;
+  const place = useRef<HTMLDivElement>(null);
+  useEffect(() => place.current?.querySelector<HTMLElement>("a, button")?.focus(), [last]);
+  return (
+    <div role="status" class="said-place" ref={place}>
+      {last !== null && (
+        <div class={last.isPartial ? "said partial" : "said"}>
+          <span>{last.text}</span>
+          {last.link !== undefined && <a href={last.link.address}>{last.link.text}</a>}
+          <button
+            type="button"
+            class="button small"
+            onClick={() => {
+              said.value = null;
+            }}
+          >
+            Dismiss
+          </button>
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,67 @@
+import { computed, signal, useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import type { CallName, Calls, Failure } from "../src/contract.ts";
+import { call, failureOf } from "./call.ts";
+
+export const isPaused = signal(false);
+const isVisible = signal(!document.hidden);
+document.addEventListener("visibilitychange", () => {
+  isVisible.value = !document.hidden;
+});
+const isLive = computed(() => !isPaused.value && isVisible.value);
+
+/** Goes up with each action of this page, so that what is shown is read again. */
+export const actions = signal(0);
+
+/** The time, for relative times. Stands still while the page is hidden. */
+export const clock = signal(Date.now());
+setInterval(() => {
+  if (isVisible.value) clock.value = Date.now();
+}, 1000);
+
+export interface Loaded<Data> {
+  /** What was read last: of the key before, until that of a new key arrives. */
+  readonly data?: Data;
+  readonly failure?: Failure;
+  /** What `data` was read for. */
+  readonly key?: string;
+  /** How many actions of this page it has seen. */
+  readonly actions?: number;
+}
+
+/** Reads when the key changes, after each action, and every so often while the page is visible and not paused. */
+export function usePolled<Data>(key: string, everyMs: number, read: () => Promise<Data>): Loaded<Data> {
+  const loaded = useSignal<Loaded<Data>>({});
+  const latest = useRef(read);
+  latest.current = read;
+  const seen = actions.value;
+  const live = isLive.value;
+  useEffect(() => {
+    let hasEnded = false;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    async function load(): Promise<void> {
+      const result = await latest.current().then(
+        (data): Loaded<Data> => ({ data, key, actions: seen }),
+        (error): Loaded<Data> => ({ ...loaded.peek(), failure: failureOf(error) }),
+      );
+      if (hasEnded) return;
+      loaded.value = result;
+      if (live) timer = setTimeout(load, everyMs);
+    }
+    const last = loaded.peek();
+    if (live || last.key !== key || last.actions !== seen) void load();
+    return () => {
+      hasEnded = true;
+      clearTimeout(timer);
+    };
+  }, [key, everyMs, seen, live]);
+  return loaded.value;
+}
+
+export function useCall<Name extends CallName>(
+  name: Name,
+  input: Calls[Name]["in"],
+  everyMs: number,
+): Loaded<Calls[Name]["out"]> {
+  return usePolled(JSON.stringify([name, input]), everyMs, () => call(name, input));
+}

@@ -1,0 +1,173 @@
+import { useSignal } from "@preact/signals";
+import { type ComponentType, render } from "preact";
+import { useEffect } from "preact/hooks";
+import type { Failure, Session } from "../src/contract.ts";
+import { Asked, SaidLast } from "./ask.tsx";
+import { call, failureOf } from "./call.ts";
+import { listenToKeys } from "./keyboard.ts";
+import { isPaused, useCall } from "./live.ts";
+import { route } from "./route.ts";
+import { Heading, number, Problem, type ViewProps } from "./shown.tsx";
+import { readableOn, type Theme, theme, themes } from "./theme.ts";
+import { EndpointsView } from "./views/endpoints.tsx";
+import { EsimView } from "./views/esim.tsx";
+import { EventView } from "./views/event.tsx";
+import { EventsView } from "./views/events.tsx";
+import { NowView } from "./views/now.tsx";
+import { RunsView } from "./views/runs.tsx";
+import { TypesView } from "./views/types.tsx";
+
+interface Place {
+  readonly name: string;
+  readonly View: ComponentType<ViewProps>;
+  /** It is in the navigation. */
+  readonly isListed: (session: Session) => boolean;
+}
+
+const always = () => true;
+const views: Readonly<Record<string, Place>> = {
+  now: { name: "Now", View: NowView, isListed: always },
+  events: { name: "Events", View: EventsView, isListed: always },
+  event: { name: "Event", View: EventView, isListed: () => false },
+  types: { name: "Types", View: TypesView, isListed: always },
+  esim: { name: "eSIM", View: EsimView, isListed: always },
+  runs: { name: "Imports and reconciles", View: RunsView, isListed: always },
+  endpoints: { name: "Endpoint", View: EndpointsView, isListed: ({ hasEndpoints }) => hasEndpoints },
+};
+
+function App() {
+  const session = useSignal<Session | null>(null);
+  const failure = useSignal<Failure | null>(null);
+  useEffect(() => {
+    call("session", {}).then(
+      (answer) => {
+        session.value = answer;
+      },
+      (error) => {
+        failure.value = failureOf(error);
+      },
+    );
+  }, []);
+  if (failure.value !== null)
+    return (
+      <main class="main">
+        <Problem failure={failure.value} />
+      </main>
+    );
+  return session.value === null ? null : <Shell session={session.value} />;
+}
+
+function Shell({ session }: { readonly session: Session }) {
+  const { view, query } = route.value;
+  const place = Object.hasOwn(views, view) ? views[view] : undefined;
+  const name = place?.name ?? "Not found";
+  const opened = `${view} ${query.get("id") ?? ""}`;
+  const isFirst = useSignal(true);
+  useEffect(() => {
+    document.title = [name, session.title, "Webhook inbox"].filter(Boolean).join(" · ");
+    if (!isFirst.peek()) document.getElementById("title")?.focus();
+    isFirst.value = false;
+  }, [opened]);
+  return (
+    <>
+      <Side session={session} view={view} />
+      <main class="main">
+        {place === undefined ? <NotFound /> : <place.View session={session} query={query} />}
+      </main>
+      <SaidLast />
+      <Asked />
+    </>
+  );
+}
+
+function NotFound() {
+  return (
+    <>
+      <Heading>Not found</Heading>
+      <p>
+        The address names no view. <a href="#/now">Go to Now</a>
+      </p>
+    </>
+  );
+}
+
+function Side({ session, view }: { readonly session: Session; readonly view: string }) {
+  const { data: now } = useCall("now", {}, 5000);
+  const dead = now?.counts.dead ?? 0;
+  const color = session.color ?? "#3f4654";
+  return (
+    <header class="side">
+      <a
+        class="skip"
+        href={location.hash || "#/now"}
+        onClick={(event) => {
+          event.preventDefault();
+          document.getElementById("title")?.focus();
+        }}
+      >
+        Skip to the content
+      </a>
+      <div class="brand">
+        <span class="brand-name">Webhook inbox</span>
+        {session.title !== null && (
+          <strong class="badge" style={{ background: color, color: readableOn(color) }}>
+            <bdi>{session.title}</bdi>
+          </strong>
+        )}
+      </div>
+      <nav class="views" aria-label="Views">
+        {Object.entries(views).map(
+          ([key, { name, isListed }]) =>
+            isListed(session) && (
+              <a
+                key={key}
+                href={`#/${key}`}
+                aria-current={key === view || (key === "events" && view === "event") ? "page" : undefined}
+              >
+                {name}
+                {key === "events" && dead > 0 && <span class="dead-count">{number(dead)} dead</span>}
+              </a>
+            ),
+        )}
+      </nav>
+      <div class="settings">
+        <button
+          type="button"
+          class="button small live"
+          aria-pressed={isPaused.value}
+          onClick={() => {
+            isPaused.value = !isPaused.value;
+          }}
+        >
+          <i aria-hidden="true">{isPaused.value ? "▶" : "❚❚"}</i>
+          {isPaused.value ? "Resume updates" : "Pause updates"}
+        </button>
+        <label class="theme">
+          <span>Theme</span>
+          <select
+            value={theme.value}
+            onChange={({ currentTarget: { value } }) => {
+              theme.value = value as Theme;
+            }}
+          >
+            {themes.map((each) => (
+              <option key={each} value={each}>
+                {each}
+              </option>
+            ))}
+          </select>
+        </label>
+        <p class="quiet keys">
+          <kbd>j</kbd> <kbd>k</kbd> rows, <kbd>Enter</kbd> open, <kbd>Esc</kbd> back, <kbd>/</kbd> filter
+        </p>
+        <p class="quiet">
+          <bdi>{session.name}</bdi>, {session.role} · {session.version}
+        </p>
+      </div>
+    </header>
+  );
+}
+
+listenToKeys();
+const app = document.getElementById("app");
+if (app !== null) render(<App />, app);

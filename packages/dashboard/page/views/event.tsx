@@ -1,0 +1,309 @@
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import type { EventView as Event, EventName, Payload, Session } from "../../src/contract.ts";
+import { askForOne, askToReveal } from "../actions.tsx";
+import { JsonTree } from "../json.tsx";
+import { useCall } from "../live.ts";
+import { esimAt, eventAt, eventsAt } from "../route.ts";
+import {
+  Code,
+  duration,
+  Empty,
+  EventLink,
+  exactTime,
+  Heading,
+  number,
+  Panel,
+  RunName,
+  Stale,
+  type State,
+  StateIcon,
+  StateLabel,
+  Time,
+  TypeName,
+  type ViewProps,
+} from "../shown.tsx";
+
+export function EventView({ session, query }: ViewProps) {
+  const name = { source: query.get("source") ?? "default", id: query.get("id") ?? "" };
+  const loaded = useCall("event", name, 2000);
+  const event = loaded.data?.id === name.id && loaded.data.source === name.source ? loaded.data : undefined;
+  return (
+    <>
+      <Heading aside={event && session.role === "operator" && <Actions event={event} />}>
+        {event === undefined ? <bdi>{name.id}</bdi> : <TypeName type={event.type} />}
+      </Heading>
+      <Stale of={loaded} />
+      {event !== undefined && <Details event={event} session={session} />}
+    </>
+  );
+}
+
+function Actions({ event }: { readonly event: Event }) {
+  const { state } = event;
+  if (state !== "dead" && state !== "unhandled") return null;
+  return (
+    <>
+      {state === "dead" && (
+        <button type="button" class="button" onClick={() => askForOne("discard", event, state)}>
+          Delete…
+        </button>
+      )}
+      <button type="button" class="button primary" onClick={() => askForOne("retry", event, state)}>
+        Retry…
+      </button>
+    </>
+  );
+}
+
+function Details({ event, session }: { readonly event: Event; readonly session: Session }) {
+  return (
+    <>
+      <div class="event-line">
+        <StateLabel state={event.state} />
+        <Code text={event.id} />
+        <span class="quiet">
+          received <Time at={event.receivedAt} none="inline" />
+        </span>
+        <nav class="event-near" aria-label="Events of the same eSIM">
+          <Near name="Before" event={event.before} />
+          <Near name="After" event={event.after} />
+        </nav>
+      </div>
+      {event.waits !== null && (
+        <p class="waits">
+          <StateIcon state={event.state} />
+          <span>
+            <span class="hidden">Why does it wait? </span>
+            <bdi>{event.waits}</bdi>
+            {event.heldBy !== null && (
+              <>
+                {" "}
+                <a href={eventAt(event.heldBy)}>Show the event that holds the lane</a>
+              </>
+            )}
+          </span>
+        </p>
+      )}
+      <div class="event-columns">
+        <div class="event-main">
+          {event.error !== null && <ErrorPanel event={event} />}
+          <Body key={`${event.source} ${event.id}`} event={event} session={session} />
+        </div>
+        <div class="event-side">
+          <Steps event={event} />
+          <Facts event={event} />
+        </div>
+      </div>
+    </>
+  );
+}
+
+function Near({ name, event }: { readonly name: string; readonly event: EventName | null }) {
+  if (event === null) return <span class="button small off">{name}: none</span>;
+  return (
+    <a class="button small" href={eventAt(event)} title={`${name}, of the same eSIM: ${event.id}`}>
+      {name}
+    </a>
+  );
+}
+
+function ErrorPanel({ event }: { readonly event: Event }) {
+  return (
+    <Panel
+      title={event.state === "dead" ? "Why it is dead" : "Last error"}
+      aside={
+        event.state === "dead" && (
+          <a href={eventsAt({ state: "dead", error: (event.error ?? "").slice(0, 80) })}>
+            Dead with this error
+          </a>
+        )
+      }
+    >
+      <p class="error-text">
+        <bdi>{event.error}</bdi>
+      </p>
+      {event.stack !== null && event.stack !== event.error && (
+        <details class="stack">
+          <summary>Stack</summary>
+          <pre>
+            <bdi>{event.stack}</bdi>
+          </pre>
+        </details>
+      )}
+    </Panel>
+  );
+}
+
+interface Step {
+  readonly icon: State | null;
+  readonly title: string;
+  readonly at: string | null;
+  readonly note?: ComponentChildren;
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  failed: "failed",
+  timed_out: "timed out",
+  lease_ended: "lost its lease",
+};
+
+/** What happened to it, oldest first. */
+function stepsOf(event: Event): Step[] {
+  const { history, attempts, state } = event;
+  const first =
+    attempts - history.length - (state === "leased" || state === "done" || state === "unhandled" ? 1 : 0);
+  return [
+    {
+      icon: null,
+      title: event.run === null ? "Received" : "Stored by a run",
+      at: event.receivedAt,
+      note: event.key && <Code text={event.key} />,
+    },
+    ...history.map(
+      (attempt, index): Step => ({
+        icon: null,
+        title: `Attempt ${Math.max(first, 0) + index + 1} ${reasons[attempt.reason] ?? attempt.reason}`,
+        at: attempt.endedAt,
+        note: (
+          <>
+            {attempt.durationMs !== null && <span>after {duration(attempt.durationMs)} </span>}
+            {attempt.worker !== null && (
+              <span>
+                at <Code text={attempt.worker} />
+              </span>
+            )}
+            {attempt.error !== null && (
+              <div class="step-error">
+                <bdi>{attempt.error}</bdi>
+              </div>
+            )}
+          </>
+        ),
+      }),
+    ),
+    ...(event.erasedAt === null ? [] : [{ icon: null, title: "Erased", at: event.erasedAt }]),
+    { icon: state, title: stateTitles[state], at: state === "leased" ? event.takenAt : event.settledAt },
+  ];
+}
+
+const stateTitles: Readonly<Record<State, string>> = {
+  ready: "Ready: waits for an attempt",
+  leased: "Leased: a worker has it",
+  done: "Done",
+  unhandled: "Unhandled: no handler has its type",
+  dead: "Dead: no attempt follows",
+};
+
+function Steps({ event }: { readonly event: Event }) {
+  return (
+    <Panel title="What happened">
+      <ol class="steps">
+        {stepsOf(event).map(({ icon, title, at, note }, index) => (
+          <li key={index}>
+            <span class="step-mark">{icon === null ? <i class="dot" /> : <StateIcon state={icon} />}</span>
+            <div class="grow">
+              <div class="step-title">
+                <span>{title}</span>
+                {at !== null && <Time at={at} />}
+              </div>
+              {note && <div class="note">{note}</div>}
+            </div>
+          </li>
+        ))}
+      </ol>
+    </Panel>
+  );
+}
+
+const endNames: Readonly<Record<State, string>> = {
+  ready: "Due",
+  leased: "Lease ends",
+  done: "Kept until",
+  unhandled: "Kept until",
+  dead: "Kept until",
+};
+
+function Facts({ event }: { readonly event: Event }) {
+  const facts: readonly (readonly [string, ComponentChildren])[] = [
+    ["Id", <Code key="id" text={event.id} />],
+    ["Source", <bdi key="source">{event.source}</bdi>],
+    [
+      "eSIM",
+      event.subject !== null && (
+        <a key="esim" href={esimAt(event.subject)}>
+          <Code text={event.subject} />
+        </a>
+      ),
+    ],
+    ["Lane", event.lane !== null && <Code key="lane" text={event.lane} />],
+    ["Held by", event.heldBy !== null && <EventLink key="held" event={event.heldBy} />],
+    ["Key", event.key !== null && <Code key="key" text={event.key} />],
+    ["Stored by", <RunName key="run" run={event.run} />],
+    ["Attempts", number(event.attempts)],
+    ["Conflicts", event.conflicts > 0 && `${number(event.conflicts)}: the same id with another body`],
+    ["Received", event.receivedAt !== null && exactTime(event.receivedAt)],
+    ["Settled", event.settledAt !== null && exactTime(event.settledAt)],
+    [endNames[event.state], event.endsAt !== null && <Time key="ends" at={event.endsAt} />],
+    ["Trace", event.trace !== null && <Code key="trace" text={event.trace} />],
+  ];
+  return (
+    <Panel title="Facts">
+      <dl class="facts">
+        {facts.map(
+          ([name, value]) =>
+            value !== false && (
+              <div key={name}>
+                <dt>{name}</dt>
+                <dd>{value}</dd>
+              </div>
+            ),
+        )}
+      </dl>
+    </Panel>
+  );
+}
+
+function Body({ event, session }: { readonly event: Event; readonly session: Session }) {
+  const revealed = useSignal<Payload | null>(null);
+  const payload = revealed.value ?? event.payload;
+  const isMasked = payload.kind !== "none" && payload.isMasked;
+  const canReveal =
+    session.role === "operator" && revealed.value === null && (isMasked || payload.kind === "none");
+  return (
+    <Panel
+      title="Payload"
+      aside={
+        <>
+          {isMasked && <span class="quiet">personal data is masked</span>}
+          {canReveal && event.erasedAt === null && event.state !== "done" && (
+            <button
+              type="button"
+              class="button small"
+              onClick={() =>
+                askToReveal(event, session, (shown) => {
+                  revealed.value = shown;
+                })
+              }
+            >
+              Reveal…
+            </button>
+          )}
+        </>
+      }
+    >
+      <PayloadShown payload={payload} />
+    </Panel>
+  );
+}
+
+function PayloadShown({ payload }: { readonly payload: Payload }) {
+  if (payload.kind === "none") return <Empty title={payload.why} />;
+  if (payload.kind === "text")
+    return (
+      <pre>
+        <bdi>{payload.text}</bdi>
+      </pre>
+    );
+  return <JsonTree text={payload.text} />;
+}

@@ -1,0 +1,454 @@
+import { type Signal, useSignal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+import type { EventPage, EventRow, Filter, Session } from "../../src/contract.ts";
+import { askForAll } from "../actions.tsx";
+import { sayFailure } from "../ask.tsx";
+import { call } from "../call.ts";
+import { closeMenu } from "../keyboard.ts";
+import { type Loaded, useCall, usePolled } from "../live.ts";
+import { eventAt, eventsAt, filterOf, go, states } from "../route.ts";
+import {
+  Empty,
+  exactTime,
+  Heading,
+  number,
+  plural,
+  Stale,
+  type State,
+  StateIcon,
+  StateLabel,
+  stateNames,
+  Time,
+  TypeName,
+  type ViewProps,
+} from "../shown.tsx";
+
+export function EventsView({ session, query }: ViewProps) {
+  const filter = filterOf(query);
+  const cursor = query.get("cursor") ?? undefined;
+  const loaded = useCall("list", { filter, ...(cursor !== undefined && { cursor }) }, 5000);
+  const { rows, newCount, show } = useHeld(loaded);
+  // only when the filter changes: what is being typed would be lost
+  const filters = useMemo(() => <Filters filter={filter} session={session} />, [eventsAt(filter), session]);
+  return (
+    <>
+      <Heading
+        aside={
+          session.role === "operator" &&
+          (filter.state === "dead" || filter.state === "unhandled") && <BulkActions filter={filter} />
+        }
+      >
+        Events
+      </Heading>
+      <StateTabs filter={filter} />
+      {filters}
+      <Stale of={loaded} />
+      {newCount > 0 && cursor === undefined && (
+        <button type="button" class="new-events" onClick={show}>
+          Show {newCount >= pageRows ? "50 or more new events" : plural(newCount, "new event")}
+        </button>
+      )}
+      <div aria-busy={rows === undefined}>
+        {rows !== undefined && <Rows rows={rows} filter={filter} />}
+        {loaded.data !== undefined && <Paging page={loaded.data} filter={filter} cursor={cursor} />}
+      </div>
+    </>
+  );
+}
+
+/** Of a full page. */
+const pageRows = 50;
+
+interface Held {
+  readonly key: string | undefined;
+  readonly actions: number | undefined;
+  readonly rows: readonly HeldRow[];
+}
+
+interface HeldRow extends EventRow {
+  /** It no longer matches the filter. */
+  readonly hasLeft?: boolean;
+}
+
+const nameOf = ({ source, id }: EventRow) => `${id} ${source}`;
+
+/** Rows as they were first read, each brought up to date in its place: a list does not move under its reader. */
+export function useHeld({ data, key, actions: seen }: Loaded<EventPage>): {
+  readonly rows: readonly HeldRow[] | undefined;
+  readonly newCount: number;
+  readonly show: () => void;
+} {
+  const held: Signal<Held | undefined> = useSignal<Held>();
+  const show = () => {
+    if (data !== undefined) held.value = { key, actions: seen, rows: data.rows };
+  };
+  useEffect(() => {
+    const last = held.peek();
+    if (data === undefined) return;
+    if (last === undefined || last.key !== key || last.actions !== seen || last.rows.length === 0) show();
+    else held.value = { ...last, rows: updated(last.rows, data) };
+  }, [data]);
+  const shown = new Set(held.value?.rows.map(nameOf));
+  const isSameList = held.value !== undefined && held.value.key === key;
+  const newCount = isSameList ? (data?.rows.filter((row) => !shown.has(nameOf(row))).length ?? 0) : 0;
+  return { rows: held.value?.rows, newCount, show };
+}
+
+function updated(rows: readonly HeldRow[], { rows: latest, nextCursor }: EventPage): HeldRow[] {
+  const byName = new Map(latest.map((row) => [nameOf(row), row]));
+  const oldest = latest.at(-1)?.receivedAt ?? "";
+  return rows.map((row) => {
+    const now = byName.get(nameOf(row));
+    if (now !== undefined) return now;
+    // an older one may only have been moved to the next page
+    const hasLeft = nextCursor === null || (row.receivedAt ?? "") > oldest;
+    return hasLeft ? { ...row, hasLeft } : row;
+  });
+}
+
+/** The states with how many there are: of all events from the gauges, of a filter counted. */
+function StateTabs({ filter }: { readonly filter: Filter }) {
+  const { state: _, ...rest } = filter;
+  const key = JSON.stringify(rest);
+  const isAll = key === "{}";
+  const { data } = usePolled(`counts ${key}`, 5000, () => (isAll ? gaugeCounts() : filterCounts(rest)));
+  const tab = (state: State | undefined, name: string) => (
+    <a
+      key={name}
+      href={eventsAt({ ...rest, ...(state !== undefined && { state }) })}
+      aria-current={filter.state === state ? "page" : undefined}
+    >
+      {state !== undefined && <StateIcon state={state} />}
+      {name}
+      {state !== undefined && data?.[state] !== undefined && <span class="count">{data[state]}</span>}
+    </a>
+  );
+  return (
+    <nav class="tabs" aria-label="States">
+      {tab(undefined, "All")}
+      {states.map((state) => tab(state, stateNames[state]))}
+    </nav>
+  );
+}
+
+type Counts = Readonly<Partial<Record<State, string>>>;
+
+async function gaugeCounts(): Promise<Counts> {
+  const { counts, capped } = await call("now", {});
+  const text = (...names: (keyof typeof counts)[]) =>
+    number(names.reduce((sum, name) => sum + counts[name], 0)) +
+    (names.some((name) => capped.includes(name)) ? "+" : "");
+  return {
+    ready: text("ready", "waiting", "paused"),
+    leased: text("leased"),
+    unhandled: text("unhandled"),
+    dead: text("dead"),
+  };
+}
+
+/** One after the other: five counts of a large inbox are not asked for concurrently. */
+async function filterCounts(filter: Filter): Promise<Counts> {
+  const texts: Partial<Record<State, string>> = {};
+  for (const state of states) {
+    const { count, isMore } = await call("count", { filter: { ...filter, state } });
+    texts[state] = isMore ? `more than ${number(count)}` : number(count);
+  }
+  return texts;
+}
+
+function BulkActions({ filter }: { readonly filter: Filter }) {
+  const start = (action: "retry" | "discard") => askForAll(action, filter).catch(sayFailure);
+  return (
+    <>
+      {filter.state === "dead" && (
+        <button type="button" class="button" onClick={() => start("discard")}>
+          Delete all…
+        </button>
+      )}
+      <button type="button" class="button primary" onClick={() => start("retry")}>
+        Retry all…
+      </button>
+    </>
+  );
+}
+
+function Filters({ filter, session }: { readonly filter: Filter; readonly session: Session }) {
+  const { missingFilters: missing } = session;
+  const set: MenuProps["set"] = (change) => {
+    const changed = Object.entries({ ...filter, ...change }).filter(([, value]) => value !== undefined);
+    go(eventsAt(Object.fromEntries(changed)));
+  };
+  const text = (name: "idPrefix" | "subject" | "source" | "error", label: string, placeholder: string) => (
+    <label class="filter" title={missing[name]}>
+      <span>{label}</span>
+      <input
+        name={name}
+        value={filter[name] ?? ""}
+        placeholder={missing[name] === undefined ? placeholder : "not available"}
+        disabled={missing[name] !== undefined}
+        spellcheck={false}
+        autocomplete="off"
+        autocapitalize="off"
+        onChange={({ currentTarget: { value } }) => set({ [name]: value.trim() || undefined })}
+      />
+    </label>
+  );
+  const isFiltered = Object.keys(filter).some((name) => name !== "state");
+  const reasons = [...new Set(Object.values(missing))];
+  return (
+    <search>
+      {" "}
+      <form
+        class="filters"
+        aria-label="Filters"
+        onSubmit={(event) => {
+          event.preventDefault();
+          (document.activeElement as HTMLElement | null)?.blur();
+        }}
+      >
+        {text("idPrefix", "Id begins with", "msg_… ( / )")}
+        <Types filter={filter} session={session} set={set} />
+        <Received filter={filter} missing={missing.since} set={set} />
+        {text("error", "Error contains", "text")}
+        {text("subject", "eSIM", "reference")}
+        {text("source", "Source", "name")}
+        {isFiltered && (
+          <a
+            class="button small clear"
+            href={eventsAt(filter.state === undefined ? {} : { state: filter.state })}
+          >
+            Clear
+          </a>
+        )}
+        {reasons.length > 0 && <p class="filters-missing">{reasons.join(" ")}</p>}
+      </form>
+    </search>
+  );
+}
+
+interface MenuProps {
+  readonly filter: Filter;
+  readonly set: (change: { readonly [Name in keyof Filter]?: Filter[Name] | undefined }) => void;
+}
+
+function Types({ filter, session, set }: MenuProps & { readonly session: Session }) {
+  const chosen = filter.types ?? [];
+  const missing = session.missingFilters.types;
+  const offered = [...new Set([...session.types, ...chosen])];
+  const [only] = chosen;
+  const shown = only === undefined ? "any" : chosen.length === 1 ? only : `${chosen.length} types`;
+  if (missing !== undefined) return <MissingMenu name="Type" reason={missing} />;
+  return (
+    <details class="menu">
+      <summary>
+        <span>Type</span>
+        <bdi class="menu-value">{shown}</bdi>
+      </summary>
+      <fieldset class="menu-list">
+        <legend class="hidden">Types</legend>
+        {offered.map((type) => (
+          <label key={type}>
+            <input
+              type="checkbox"
+              name="type"
+              value={type}
+              checked={chosen.includes(type)}
+              onChange={({ currentTarget: { checked } }) => {
+                const types = checked ? [...chosen, type] : chosen.filter((each) => each !== type);
+                set({ types: types.length === 0 ? undefined : types });
+              }}
+            />
+            <bdi>{type}</bdi>
+          </label>
+        ))}
+      </fieldset>
+    </details>
+  );
+}
+
+function MissingMenu({ name, reason }: { readonly name: string; readonly reason: string }) {
+  return (
+    <label class="filter" title={reason}>
+      <span>{name}</span>
+      <input disabled placeholder="not available" />
+    </label>
+  );
+}
+
+const hourMs = 3_600_000;
+
+function midnight(daysAgo: number): string {
+  const day = new Date();
+  day.setHours(0, 0, 0, 0);
+  day.setDate(day.getDate() - daysAgo);
+  return day.toISOString();
+}
+
+const ranges: readonly (readonly [name: string, since: () => string | undefined])[] = [
+  ["Any time", () => undefined],
+  ["Last hour", () => new Date(Date.now() - hourMs).toISOString()],
+  ["Today", () => midnight(0)],
+  ["Since yesterday", () => midnight(1)],
+  ["Last 7 days", () => midnight(7)],
+];
+
+const toInput = (iso: string | undefined) =>
+  iso === undefined ? "" : exactTime(iso).slice(0, 16).replace(" ", "T");
+const ofInput = (value: string) => (value === "" ? undefined : new Date(value).toISOString());
+
+function Received({ filter, missing, set }: MenuProps & { readonly missing: string | undefined }) {
+  const { since, until } = filter;
+  const from = since && `since ${exactTime(since).slice(5, 16)}`;
+  const to = until && `before ${exactTime(until).slice(5, 16)}`;
+  if (missing !== undefined) return <MissingMenu name="Received" reason={missing} />;
+  return (
+    <details class="menu">
+      <summary>
+        <span>Received</span>
+        <span class="menu-value">{[from, to].filter(Boolean).join(", ") || "any time"}</span>
+      </summary>
+      <div class="menu-list">
+        {ranges.map(([name, start]) => (
+          <button
+            key={name}
+            type="button"
+            onClick={({ currentTarget }) => {
+              closeMenu(currentTarget);
+              set({ since: start(), until: undefined });
+            }}
+          >
+            {name}
+          </button>
+        ))}
+        <label class="field">
+          From
+          <input
+            type="datetime-local"
+            value={toInput(since)}
+            onChange={({ currentTarget: { value } }) => set({ since: ofInput(value) })}
+          />
+        </label>
+        <label class="field">
+          Before
+          <input
+            type="datetime-local"
+            value={toInput(until)}
+            onChange={({ currentTarget: { value } }) => set({ until: ofInput(value) })}
+          />
+        </label>
+      </div>
+    </details>
+  );
+}
+
+function Rows({ rows, filter }: { readonly rows: readonly HeldRow[]; readonly filter: Filter }) {
+  if (rows.length === 0) return <NoRows filter={filter} />;
+  return (
+    <table class="events">
+      <thead>
+        <tr>
+          <th class="col-state">State</th>
+          <th class="col-type">Type</th>
+          <th class="col-id">Id</th>
+          <th class="col-error">Error</th>
+          <th class="col-attempts number">Attempts</th>
+          <th class="col-time number">Received</th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <tr key={nameOf(row)} class={row.hasLeft ? "has-left" : undefined}>
+            <td class="col-state">
+              {row.hasLeft ? <span class="quiet">no longer here</span> : <StateLabel state={row.state} />}
+            </td>
+            <td class="col-type">
+              <a data-row href={eventAt(row)}>
+                <TypeName type={row.type} />
+              </a>
+              <bdi class="narrow code">{row.id}</bdi>
+              {row.error !== null && <bdi class="narrow">{row.error}</bdi>}
+            </td>
+            <td class="col-id code" title={row.id}>
+              <bdi>{row.id}</bdi>
+              {row.source !== "default" && (
+                <span class="tag" title={`Source: ${row.source}`}>
+                  <bdi>{row.source}</bdi>
+                </span>
+              )}
+              {row.conflicts > 0 && (
+                <span class="tag" title="The same id arrived with another body">
+                  {plural(row.conflicts, "conflict")}
+                </span>
+              )}
+              {row.run !== null && (
+                <span class="tag" title={`Stored by ${row.run}`}>
+                  recovered
+                </span>
+              )}
+            </td>
+            <td class="col-error" title={row.error ?? undefined}>
+              <bdi>{row.error}</bdi>
+            </td>
+            <td class="col-attempts number">{row.attempts}</td>
+            <td class="col-time number">
+              <Time at={row.receivedAt} none="inline" />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function NoRows({ filter }: { readonly filter: Filter }) {
+  if (Object.keys(filter).length === 0)
+    return <Empty title="The inbox is empty">Events appear here when the first delivery arrives.</Empty>;
+  const { state, ...rest } = filter;
+  return (
+    <Empty title={`No ${state === undefined ? "" : `${stateNames[state].toLowerCase()} `}events match`}>
+      {Object.keys(rest).length === 0 ? (
+        <a href={eventsAt({})}>Show events in all states</a>
+      ) : state === undefined ? (
+        <a href={eventsAt({})}>Clear the filters</a>
+      ) : (
+        <>
+          <a href={eventsAt(rest)}>Show those in all states</a>, or{" "}
+          <a href={eventsAt({ state })}>clear the other filters</a>
+        </>
+      )}
+    </Empty>
+  );
+}
+
+function Paging(props: {
+  readonly page: EventPage;
+  readonly filter: Filter;
+  readonly cursor: string | undefined;
+}) {
+  const { page, filter, cursor } = props;
+  const isCut = page.nextCursor !== null && page.searchedTo !== null && page.rows.length < pageRows;
+  return (
+    <nav class="paging" aria-label="Pages">
+      {isCut && (
+        <span class="quiet">
+          Searched back to {exactTime(page.searchedTo ?? "").slice(0, 16)}, to answer quickly.
+        </span>
+      )}
+      {cursor !== undefined && (
+        <>
+          <a class="button" href={eventsAt(filter)}>
+            Newest
+          </a>
+          <button type="button" class="button" onClick={() => history.back()}>
+            Back
+          </button>
+        </>
+      )}
+      {page.nextCursor !== null && (
+        <a class="button" href={eventsAt(filter, page.nextCursor)}>
+          {isCut ? "Search further back" : "Older"}
+        </a>
+      )}
+    </nav>
+  );
+}

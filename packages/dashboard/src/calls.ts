@@ -1,0 +1,117 @@
+import { type OptionsShape, packageVersion, parseOptions } from "@esim-webhooks/core/kit";
+import * as z from "zod/mini";
+import { discard, erase, pause, resume, retry, reveal } from "./actions.ts";
+import type { CallName, Calls, Session } from "./contract.ts";
+import { endpoints } from "./endpoints.ts";
+import { count, event, list, types } from "./events.ts";
+import { refused } from "./failure.ts";
+import { filterShape, missingFilters } from "./filter.ts";
+import { now } from "./now.ts";
+import { runView } from "./rows.ts";
+import type { Settings, Visitor } from "./settings.ts";
+
+/** A call of the page: who may make it, what it takes and what it does. */
+interface Call<Name extends CallName> {
+  readonly role: Visitor["role"];
+  readonly shape: OptionsShape<Calls[Name]["in"]>;
+  run(settings: Settings, input: Calls[Name]["in"], visitor: Visitor): Promise<Calls[Name]["out"]>;
+}
+
+const text = z.string().check(z.minLength(1), z.maxLength(2000));
+const eventShape = { source: text, id: text };
+const changeShape = { filter: filterShape, most: z.int().check(z.gte(1), z.lte(10_000_000)) };
+const type = z.nullable(z.string().check(z.minLength(1), z.maxLength(200)));
+const longestPauseMs = 366 * 86_400_000;
+
+const calls: { readonly [Name in CallName]: Call<Name> } = {
+  session: { role: "viewer", shape: {}, run: async (settings, _, visitor) => session(settings, visitor) },
+  now: { role: "viewer", shape: {}, run: now },
+  list: { role: "viewer", shape: { filter: filterShape, cursor: z.optional(z.string()) }, run: list },
+  count: { role: "viewer", shape: { filter: filterShape }, run: count },
+  event: { role: "viewer", shape: eventShape, run: event },
+  types: { role: "viewer", shape: {}, run: types },
+  runs: { role: "viewer", shape: {}, run: async ({ inbox }) => (await inbox.runs()).map(runView) },
+  endpoints: { role: "viewer", shape: {}, run: endpoints },
+  reveal: {
+    role: "operator",
+    shape: eventShape,
+    run: (settings, input, { name }) => reveal(settings, input, name),
+  },
+  retry: {
+    role: "operator",
+    shape: changeShape,
+    run: (settings, input, { name }) => retry(settings, input, name),
+  },
+  discard: {
+    role: "operator",
+    shape: changeShape,
+    run: (settings, input, { name }) => discard(settings, input, name),
+  },
+  pause: {
+    role: "operator",
+    shape: {
+      type,
+      reason: z.string().check(z.trim(), z.minLength(1), z.maxLength(500)),
+      forMs: z.optional(z.int().check(z.gte(1), z.lte(longestPauseMs))),
+    },
+    run: (settings, input, { name }) => pause(settings, input, name),
+  },
+  resume: {
+    role: "operator",
+    shape: { type },
+    run: (settings, input, { name }) => resume(settings, input, name),
+  },
+  erase: {
+    role: "operator",
+    shape: { subject: z.string().check(z.minLength(1), z.maxLength(200)) },
+    run: (settings, input, { name }) => erase(settings, input, name),
+  },
+};
+
+/** Answers a call. Throws `unknown_call`, `not_an_operator` and `invalid_call`, and what the call throws. */
+export async function callOf(
+  settings: Settings,
+  visitor: Visitor,
+  name: string,
+  input: unknown,
+): Promise<unknown> {
+  if (!Object.hasOwn(calls, name)) {
+    throw refused("unknown_call", "There is no such call.", "Reload the page: it may be of another version.");
+  }
+  return run(calls[name as CallName] as Call<CallName>, settings, visitor, name, input);
+}
+
+async function run<Name extends CallName>(
+  call: Call<Name>,
+  settings: Settings,
+  visitor: Visitor,
+  name: string,
+  input: unknown,
+): Promise<Calls[Name]["out"]> {
+  if (call.role === "operator" && visitor.role !== "operator") {
+    throw refused(
+      "not_an_operator",
+      "This is for operators, and you are a viewer.",
+      "Ask for the role operator, which the dashboard's authorize function gives.",
+    );
+  }
+  const parsed = parseOptions(name, call.shape, input, "Correct the value, or reload the page.");
+  return call.run(settings, parsed, visitor);
+}
+
+function session({ inbox, title, color, catalog, client }: Settings, { name, role }: Visitor): Session {
+  return {
+    name,
+    role,
+    title: title ?? null,
+    color: color ?? null,
+    types: catalog.types,
+    missingFilters: missingFilters(inbox),
+    pausesOnlyAll:
+      inbox.capabilities.pauses === "all"
+        ? "The engine of this inbox can pause only all types, or none."
+        : null,
+    hasEndpoints: client !== undefined,
+    version: packageVersion,
+  };
+}

@@ -1,0 +1,258 @@
+import type { GaugeCount, InboxState } from "@esim-webhooks/core";
+
+/**
+ * What the page and its server say to each other. Each call is `POST api/<name>` with JSON in and out, reads included: filters name
+ * eSIMs, and the access log of a proxy has paths and queries. Times are ISO 8601 texts.
+ */
+export interface Calls {
+  session: Call<Empty, Session>;
+  now: Call<Empty, Now>;
+  list: Call<{ filter: Filter; cursor?: string }, EventPage>;
+  count: Call<{ filter: Filter }, Counted>;
+  event: Call<EventName, EventView>;
+  types: Call<Empty, TypesView>;
+  runs: Call<Empty, readonly RunView[]>;
+  endpoints: Call<Empty, readonly EndpointView[]>;
+  /** For operators. The payload without masks; it is logged who asked for it. */
+  reveal: Call<EventName, Payload>;
+  /** For operators, like all that follow. At most `most` events, the number that was confirmed. */
+  retry: Call<{ filter: Filter; most: number }, Changed>;
+  /** Deletes dead events. */
+  discard: Call<{ filter: Filter; most: number }, Changed>;
+  /** `forMs`: how long; without it until it is resumed. `type` null: all. */
+  pause: Call<{ type: string | null; reason: string; forMs?: number }, Empty>;
+  resume: Call<{ type: string | null }, Changed>;
+  /** Erases the personal data of all events of an eSIM. */
+  erase: Call<{ subject: string }, Erased>;
+}
+
+export type CallName = keyof Calls;
+
+interface Call<In, Out> {
+  readonly in: In;
+  readonly out: Out;
+}
+
+export type Empty = Record<never, never>;
+
+export interface Failure {
+  /** A stable code, such as `not_an_operator` or `inbox_unavailable`. */
+  readonly code: string;
+  /** What is wrong, and how to fix it. */
+  readonly message: string;
+}
+
+export interface Session {
+  readonly name: string;
+  readonly role: "viewer" | "operator";
+  /** Of the environment, such as `production`. */
+  readonly title: string | null;
+  /** A CSS hex colour, such as `#b42318`, for the title. */
+  readonly color: string | null;
+  /** Event types of the catalog. */
+  readonly types: readonly string[];
+  /** Filters that the engine does not have, each with the reason in one sentence. */
+  readonly missingFilters: Readonly<Partial<Record<keyof Filter, string>>>;
+  /** Null: types can be paused one by one. Else the reason why only all can be. */
+  readonly pausesOnlyAll: string | null;
+  readonly hasEndpoints: boolean;
+  readonly version: string;
+}
+
+export interface Filter {
+  readonly state?: InboxState;
+  readonly types?: readonly string[];
+  readonly source?: string;
+  readonly subject?: string;
+  /** A whole id: for an action on one event. */
+  readonly id?: string;
+  readonly idPrefix?: string;
+  /** Text of the error. */
+  readonly error?: string;
+  readonly since?: string;
+  readonly until?: string;
+}
+
+export interface EventName {
+  readonly source: string;
+  readonly id: string;
+}
+
+export interface Now {
+  readonly at: string;
+  readonly counts: Readonly<Record<GaugeCount, number>>;
+  /** Counts that stopped at their limit: the real numbers may be higher. */
+  readonly capped: readonly GaugeCount[];
+  readonly oldestDueMs: number | null;
+  readonly lastDeliveryAt: string | null;
+  readonly lastPass: RunView | null;
+  readonly pauses: readonly PauseView[];
+  readonly workers: readonly WorkerView[];
+  /** Of the newest dead events (`searched` of them, at most 1,000). */
+  readonly deadCauses: readonly Cause[];
+  readonly deadSearched: number;
+  /** Keys that verified the newest events, or those of the key store. Null: not known, since no `keys` were given and no event has one. */
+  readonly keys: readonly KeyView[] | null;
+  /** A minute each, oldest first. Null: the option `minuteCounts` of the inbox is off, or nothing was counted yet. */
+  readonly minutes: readonly MinuteView[] | null;
+}
+
+export interface Cause {
+  /** With `#` in place of ids and numbers. */
+  readonly error: string;
+  readonly count: number;
+  readonly types: readonly (string | null)[];
+  readonly newestAt: string | null;
+  /** Text to filter by (`Filter.error`): the longest part of the error without `#`. Empty: none. */
+  readonly filter: string;
+}
+
+export interface KeyView {
+  /** Its fingerprint, such as `key:1a2b3c4d`. */
+  readonly key: string;
+  readonly validUntil: string | null;
+  readonly lastUsedAt: string | null;
+}
+
+export interface MinuteView {
+  readonly at: string;
+  readonly stored: number;
+  readonly done: number;
+  readonly retried: number;
+  readonly dead: number;
+}
+
+export interface PauseView {
+  readonly type: string | null;
+  readonly reason: string;
+  readonly since: string;
+  readonly until: string | null;
+  readonly by: string | null;
+}
+
+export interface WorkerView {
+  readonly id: string;
+  readonly host: string;
+  readonly pid: number | null;
+  readonly version: string | null;
+  readonly startedAt: string;
+  readonly concurrency: number | null;
+  readonly running: number | null;
+  readonly lastTakeAt: string | null;
+  readonly seenAt: string;
+}
+
+export interface EventRow extends EventName {
+  readonly state: InboxState;
+  readonly type: string | null;
+  readonly lane: string | null;
+  readonly receivedAt: string | null;
+  readonly attempts: number;
+  readonly endsAt: string | null;
+  readonly error: string | null;
+  readonly conflicts: number;
+  /** The import or pass that stored it. */
+  readonly run: string | null;
+}
+
+export interface EventPage {
+  readonly rows: readonly EventRow[];
+  readonly nextCursor: string | null;
+  readonly searchedTo: string | null;
+}
+
+/** Exact up to 10,000. */
+export interface Counted {
+  readonly count: number;
+  /** There are more, or may be: see `searchedTo`. */
+  readonly isMore: boolean;
+  /**
+   * No index finds what the filter says, so only events received at this time or later were counted. Null: all were. What can be retried or
+   * deleted is always found by an index.
+   */
+  readonly searchedTo: string | null;
+}
+
+export interface EventView extends EventRow {
+  readonly subject: string | null;
+  readonly key: string | null;
+  readonly trace: string | null;
+  readonly takenAt: string | null;
+  readonly settledAt: string | null;
+  readonly erasedAt: string | null;
+  readonly history: readonly AttemptView[];
+  readonly stack: string | null;
+  readonly payload: Payload;
+  /** Why it waits, in one sentence. Null: it does not wait. */
+  readonly waits: string | null;
+  /** The event that holds its lane. */
+  readonly heldBy: EventName | null;
+  /** The events of the same eSIM received before and after it. */
+  readonly before: EventName | null;
+  readonly after: EventName | null;
+}
+
+export interface AttemptView {
+  readonly endedAt: string | null;
+  readonly reason: string;
+  readonly durationMs: number | null;
+  readonly error: string | null;
+  readonly worker: string | null;
+}
+
+/** A body. `json`: its text, to be parsed with the source text of numbers. `text`: not JSON. `none`: there is none, and why. */
+export type Payload =
+  | { readonly kind: "json" | "text"; readonly text: string; readonly isMasked: boolean }
+  | { readonly kind: "none"; readonly why: string };
+
+export interface TypesView {
+  /** How many of the newest events were looked at, and since when the oldest of them was received. */
+  readonly searched: number;
+  readonly since: string | null;
+  readonly types: readonly {
+    readonly type: string | null;
+    readonly states: Readonly<Record<InboxState, number>>;
+    readonly lastAt: string | null;
+    readonly pause: PauseView | null;
+  }[];
+}
+
+export interface RunView {
+  readonly kind: "import" | "reconcile";
+  readonly run: string;
+  readonly source: string;
+  readonly startedAt: string;
+  readonly endedAt: string;
+  readonly outcome: string;
+  readonly ledger: Readonly<Record<string, number>>;
+}
+
+export interface EndpointView {
+  readonly reference: string;
+  /** Without a query. */
+  readonly url: string;
+  readonly isActive: boolean;
+  readonly subscribed: readonly string[];
+  /** Subscribed, but no handler has them. Null: the handlers are not known. */
+  readonly unhandled: readonly string[] | null;
+  /** Handled, but not subscribed. */
+  readonly notSubscribed: readonly string[] | null;
+  readonly deliveries: readonly {
+    readonly id: string;
+    readonly type: string;
+    readonly at: string;
+    readonly attempt: number;
+    readonly httpStatus: number | null;
+    readonly status: string;
+  }[];
+}
+
+/** `done` of the number that was confirmed: the rest was changed by another operator, or by a worker. */
+export interface Changed {
+  readonly done: number;
+}
+
+export interface Erased {
+  readonly events: Readonly<Record<InboxState, number>>;
+  readonly notReached: readonly string[];
+}

@@ -1,0 +1,159 @@
+import type { InboxAdmin, InboxGauges, InboxPage, InboxState, StoredEvent } from "@esim-webhooks/core";
+import { maskLane, whyItWaits } from "@esim-webhooks/core/kit";
+import { maskText } from "@esim-webhooks/core/masking";
+import type { Counted, EventName, EventPage, EventView, Filter, TypesView } from "./contract.ts";
+import { refused } from "./failure.ts";
+import { inboxFilter } from "./filter.ts";
+import { maskedPayload } from "./payload.ts";
+import { eventRow, isSame, nameOf, pauseView, timeOf } from "./rows.ts";
+import type { Settings } from "./settings.ts";
+
+const pageRows = 50;
+
+export async function list(
+  { inbox }: Settings,
+  { filter, cursor }: { readonly filter: Filter; readonly cursor?: string },
+): Promise<EventPage> {
+  const page = await inbox.list(inboxFilter(inbox, filter), {
+    limit: pageRows,
+    ...(cursor !== undefined && { cursor }),
+  });
+  const { rows, nextCursor, searchedTo } = page;
+  return { rows: rows.map(eventRow), nextCursor, searchedTo: timeOf(searchedTo) };
+}
+
+const mostCounted = 10_000;
+
+/** Counts what an index finds, and searches the newest events for the rest. */
+export async function count({ inbox }: Settings, { filter }: { readonly filter: Filter }): Promise<Counted> {
+  const { state, ...others } = filter;
+  const isIndexed = inbox.capabilities.filters !== undefined || hasIndex(filter);
+  if (!isIndexed && Object.keys(others).length > 0) return countNewest(inbox, filter);
+  if (!isIndexed && (state === "ready" || state === "leased")) return countOf(await inbox.gauges(), state);
+  const found = await inbox.count(inboxFilter(inbox, filter), mostCounted + 1);
+  return { count: Math.min(found, mostCounted), isMore: found > mostCounted, searchedTo: null };
+}
+
+/** Whether the engines on SQLite and Postgres have an index that leads to the events, or nearly all events match. */
+function hasIndex({ state, types, source, error, subject, id, idPrefix }: Filter): boolean {
+  if (state === "dead" || state === "unhandled") return true;
+  if (subject !== undefined || id !== undefined || idPrefix !== undefined) return true;
+  const areMost = state === undefined || state === "done";
+  return areMost && types === undefined && source === undefined && error === undefined;
+}
+
+function countOf({ counts, capped }: InboxGauges, state: "ready" | "leased"): Counted {
+  const names = state === "leased" ? (["leased"] as const) : (["ready", "waiting", "paused"] as const);
+  return {
+    count: names.reduce((sum, name) => sum + counts[name], 0),
+    isMore: names.some((name) => capped.includes(name)),
+    searchedTo: null,
+  };
+}
+
+const mostPages = 3;
+const mostOfPage = 500;
+
+async function countNewest(inbox: InboxAdmin, filter: Filter): Promise<Counted> {
+  const selected = inboxFilter(inbox, filter);
+  let found = 0;
+  let page: InboxPage | undefined;
+  for (let pages = 0; pages < mostPages && page?.nextCursor !== null; pages += 1) {
+    const cursor: string | undefined = page?.nextCursor;
+    page = await inbox.list(selected, { limit: mostOfPage, ...(cursor !== undefined && { cursor }) });
+    found += page.rows.length;
+  }
+  const isMore = page?.nextCursor !== null;
+  return { count: found, isMore, searchedTo: isMore ? timeOf(page?.searchedTo ?? null) : null };
+}
+
+/** An event with its body. Throws `event_not_found`. */
+export async function storedEvent(inbox: InboxAdmin, name: EventName): Promise<StoredEvent> {
+  const found = await inbox.get(nameOf(name));
+  if (found !== undefined) return found;
+  throw refused(
+    "event_not_found",
+    "The inbox has no event of this source and id.",
+    "It was deleted, or its retention has ended: go back to the list.",
+  );
+}
+
+export async function event({ inbox }: Settings, name: EventName): Promise<EventView> {
+  const found = await storedEvent(inbox, name);
+  const [pauses, workers, neighbours] = await Promise.all([
+    inbox.paused(),
+    inbox.workers(),
+    neighboursOf(inbox, found),
+  ]);
+  const { subject, key, trace, heldBy, takenAt, settledAt, erasedAt, history, stack } = found;
+  return {
+    ...eventRow(found),
+    lane: maskLane(found),
+    subject,
+    key,
+    trace,
+    takenAt: timeOf(takenAt),
+    settledAt: timeOf(settledAt),
+    erasedAt: timeOf(erasedAt),
+    history: history.map(({ endedAt, error, ...attempt }) => ({
+      ...attempt,
+      endedAt: timeOf(endedAt),
+      error: error && maskText(error),
+    })),
+    stack: stack && maskText(stack),
+    payload: maskedPayload(found),
+    waits: whyItWaits(found, { now: Date.now(), pauses, workers }),
+    heldBy: heldBy && nameOf(heldBy),
+    ...neighbours,
+  };
+}
+
+const mostNeighbours = 1000;
+
+/**
+ * The events of the same eSIM that were received before and after this one. Null: there is none, or this one is not among the newest thousand
+ * of the eSIM.
+ */
+async function neighboursOf(
+  inbox: InboxAdmin,
+  event: StoredEvent,
+): Promise<Pick<EventView, "before" | "after">> {
+  const { subject } = event;
+  if (subject === null || inbox.capabilities.filters !== undefined) return { before: null, after: null };
+  const { rows } = await inbox.list({ subject }, { limit: mostNeighbours });
+  const place = rows.findIndex((row) => isSame(row, event));
+  const at = (index: number) => {
+    const row = place === -1 ? undefined : rows[index];
+    return row === undefined ? null : nameOf(row);
+  };
+  return { before: at(place + 1), after: at(place - 1) };
+}
+
+const mostGrouped = 1000;
+const none: Readonly<Record<InboxState, number>> = { ready: 0, leased: 0, done: 0, unhandled: 0, dead: 0 };
+
+/** The types of the newest events, of the catalog and of the pauses, those with the most events first. */
+export async function types({ inbox, catalog }: Settings): Promise<TypesView> {
+  const [{ rows }, pauses] = await Promise.all([inbox.list({}, { limit: mostGrouped }), inbox.paused()]);
+  const found = new Map<string | null, { states: Record<InboxState, number>; lastAt: Date | null }>();
+  for (const { type, state, receivedAt } of rows) {
+    const group = found.get(type) ?? { states: { ...none }, lastAt: receivedAt };
+    group.states[state] += 1;
+    found.set(type, group);
+  }
+  const paused = pauses.flatMap(({ type }) => type ?? []);
+  for (const type of [...paused, ...catalog.types])
+    if (!found.has(type)) found.set(type, { states: { ...none }, lastAt: null });
+  const total = (states: Readonly<Record<InboxState, number>>) =>
+    Object.values(states).reduce((sum, each) => sum + each, 0);
+  return {
+    searched: rows.length,
+    since: timeOf(rows.at(-1)?.receivedAt ?? null),
+    types: [...found]
+      .sort(([, a], [, b]) => total(b.states) - total(a.states))
+      .map(([type, { states, lastAt }]) => {
+        const pause = pauses.find((each) => each.type === type && type !== null);
+        return { type, states, lastAt: timeOf(lastAt), pause: pause ? pauseView(pause) : null };
+      }),
+  };
+}

@@ -1,0 +1,254 @@
+import { readFile } from "node:fs/promises";
+import { type Awaitable, esimCatalog, type InboxAdmin, type Logger, WebhookError } from "@esim-webhooks/core";
+import {
+  hasRole,
+  loggerOption,
+  type OptionsShape,
+  parseOptions,
+  safeLogger,
+  silentLogger,
+  warnOfSetup,
+  withMethods,
+} from "@esim-webhooks/core/kit";
+import * as z from "zod/mini";
+import { callOf } from "./calls.ts";
+import { failureOf, refused } from "./failure.ts";
+import { type Mounts, mostBodyBytes, mountsOf } from "./mounts.ts";
+import type { Settings, Visitor } from "./settings.ts";
+
+export type { Visitor };
+
+export interface DashboardOptions {
+  /**
+   * Says who looks at the dashboard, for each request. Null is answered 404, and an error 500. `native` is the request of the framework,
+   * such as Express's, whose middleware may know the user; undefined where the dashboard is called with a fetch `Request` alone.
+   */
+  authorize(request: Request, native?: unknown): Awaitable<Visitor | null>;
+  /** The name of the environment, such as `"production"`, shown on every view. Default: none. */
+  title?: string;
+  /** The colour of the title: a CSS hex colour, such as `"#b42318"`. Default: a neutral one. */
+  color?: string;
+  /** The catalog, whose types are offered as filters. Default: the eSIM catalog. */
+  catalog?: { readonly types: readonly string[] };
+  /** The key store of the receiver, to show its keys by their fingerprints. Default: only keys that verified the newest events are shown. */
+  keys?: Settings["keys"];
+  /** A client of the partner API, for the view of endpoints. Default: no such view. */
+  client?: Settings["client"];
+  /** The handlers of the workers, to compare with what the endpoints are subscribed to. None of them is called. Default: not compared. */
+  handlers?: Settings["handlers"];
+  /** Gets a line for each action of an operator, with their name. Default: silent. */
+  logger?: Logger;
+}
+
+/** Answers the requests of the page. It derives its own path from that of the request. */
+export interface Dashboard extends Mounts {
+  /** For fetch: Next.js, Bun, Deno. */
+  (request: Request): Promise<Response>;
+}
+
+const anObject = <Value>(expected: string): z.ZodMiniCustom<Value, Value> =>
+  z.custom<Value>((value) => typeof value === "object" && value !== null, expected);
+
+type DashboardSettings = Omit<Settings, "inbox"> & Pick<DashboardOptions, "authorize">;
+
+export const dashboardShape: OptionsShape<DashboardSettings> = {
+  authorize: z.custom<DashboardOptions["authorize"]>(
+    (value) => typeof value === "function",
+    "expected a function that gives { role, name }, or null",
+  ),
+  title: z.optional(z.string().check(z.minLength(1), z.maxLength(40))),
+  color: z.optional(z.string().check(z.regex(/^#[0-9a-f]{6}$/i, "expected a colour such as #b42318"))),
+  catalog: z._default(anObject<Settings["catalog"]>("expected a catalog: use defineCatalog"), esimCatalog),
+  keys: z.optional(withMethods<NonNullable<Settings["keys"]>>("read")),
+  client: z.optional(anObject<NonNullable<Settings["client"]>>("expected a client of createClient")),
+  handlers: z.optional(anObject<NonNullable<Settings["handlers"]>>("expected the map of handlers")),
+  logger: z._default(loggerOption, silentLogger),
+};
+
+/**
+ * Makes the dashboard of an inbox: `app.use("/webhooks-inbox", inboxDashboard(inbox, { authorize }).node)`.
+ *
+ * It serves the page and its calls below any path. If `authorize` gives null, every answer is a 404. Throws `invalid_option`, also for an
+ * inbox without the role `admin`.
+ */
+export function inboxDashboard(inbox: InboxAdmin, options: DashboardOptions): Dashboard {
+  const { authorize, ...rest } = parseOptions<Omit<Settings, "inbox"> & Pick<DashboardOptions, "authorize">>(
+    "inboxDashboard",
+    dashboardShape,
+    options,
+  );
+  if (typeof inbox !== "object" || inbox === null || !hasRole(inbox, "admin")) {
+    throw new WebhookError(
+      "invalid_option",
+      "the inbox has no role for operators.",
+      "Pass an inbox such as sqliteInbox, postgresInbox or bullmqInbox.",
+      { where: "inboxDashboard" },
+    );
+  }
+  const settings: Settings = { inbox, ...rest, logger: safeLogger(rest.logger) };
+
+  async function answer(request: Request, native?: unknown): Promise<Response> {
+    let visitor: Visitor | null;
+    try {
+      visitor = checkedVisitor(await authorize(request, native));
+    } catch (err) {
+      warnOfSetup(
+        settings.logger,
+        "authorize_failed",
+        "The dashboard's authorize function threw, or did not give { role, name } or null, so the request was answered 500. Fix the function.",
+        err,
+      );
+      return plain(500, "Internal Server Error");
+    }
+    try {
+      return visitor === null ? notFound() : await route(settings, visitor, request);
+    } catch (err) {
+      settings.logger.error({ err, code: "internal_error" }, "The dashboard could not answer a request.");
+      return plain(500, "Internal Server Error");
+    }
+  }
+
+  return Object.assign((request: Request) => answer(request), mountsOf(answer));
+}
+
+const visitorShape = z.nullable(
+  z.object({
+    role: z.enum(["viewer", "operator"]),
+    name: z.string().check(z.minLength(1), z.maxLength(200)),
+  }),
+);
+
+/** Throws for what is neither a visitor nor null: such as undefined, of a function without a return. */
+function checkedVisitor(given: Visitor | null): Visitor | null {
+  return visitorShape.parse(given);
+}
+
+const assetTypes: Readonly<Record<string, string>> = {
+  "dashboard.js": "text/javascript; charset=utf-8",
+  "dashboard.css": "text/css; charset=utf-8",
+};
+
+/** Answers by the end of the path: what is before it is where the dashboard is mounted. */
+async function route(settings: Settings, visitor: Visitor, request: Request): Promise<Response> {
+  const { pathname } = new URL(request.url);
+  const call = /\/api\/([^/]+)$/.exec(pathname)?.[1];
+  if (call !== undefined) return answerCall(settings, visitor, call, request);
+  if (request.method !== "GET" && request.method !== "HEAD")
+    return plain(405, "Method Not Allowed", { allow: "GET, HEAD" });
+  if (pathname.endsWith("/")) return respond(200, "text/html; charset=utf-8", page);
+  const [, folder, last = ""] = /(?:\/(assets))?\/([^/]+)$/.exec(pathname) ?? [];
+  return folder === undefined ? plain(307, "", { location: `./${last}/` }) : asset(last);
+}
+
+async function asset(name: string): Promise<Response> {
+  const type = Object.hasOwn(assetTypes, name) ? assetTypes[name] : undefined;
+  if (type === undefined) return notFound();
+  return respond(200, type, await readFile(new URL(`../assets/${name}`, import.meta.url), "utf8"));
+}
+
+async function answerCall(
+  settings: Settings,
+  visitor: Visitor,
+  name: string,
+  request: Request,
+): Promise<Response> {
+  if (request.method !== "POST") return plain(405, "Method Not Allowed", { allow: "POST" });
+  try {
+    checkOrigin(request);
+    const input = jsonOf(await boundedText(request));
+    return json(200, await callOf(settings, visitor, name, input));
+  } catch (err) {
+    const { status, failure } = failureOf(err);
+    if (status === 500 || status === 503)
+      settings.logger.error({ err, code: failure.code, call: name }, "A call of the dashboard has failed.");
+    return json(status, failure);
+  }
+}
+
+/**
+ * Throws `not_from_the_page` for what another site's page could send. Behind a proxy, the host of the request may not be that of the page:
+ * so what the browser says itself is decisive.
+ */
+function checkOrigin({ headers, url }: Request): void {
+  const site = headers.get("sec-fetch-site");
+  const origin = headers.get("origin");
+  const isOfPage = site !== null ? site === "same-origin" : origin === null || hostOf(origin) === hostOf(url);
+  const isJson = /^application\/json\s*(?:;|$)/i.test(headers.get("content-type") ?? "");
+  if (isOfPage && isJson && headers.get("x-esim-webhooks-dashboard") === "1") return;
+  throw refused(
+    "not_from_the_page",
+    "The call does not come from the dashboard's own page.",
+    "Open the dashboard in the browser. A program sends content-type: application/json and x-esim-webhooks-dashboard: 1.",
+  );
+}
+
+function hostOf(url: string): string | undefined {
+  return URL.canParse(url) ? new URL(url).host : undefined;
+}
+
+async function boundedText({ body }: Request): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > mostBodyBytes) {
+      throw refused("body_too_large", "The call has more than 64 kB.", "Choose fewer types to filter by.");
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw refused("invalid_call", "The body of the call is not JSON.", "Reload the page.");
+  }
+}
+
+const page = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Webhook inbox</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="assets/dashboard.css">
+<script type="module" src="assets/dashboard.js"></script>
+</head>
+<body>
+<div id="app"></div>
+<noscript>This page needs JavaScript. Without it: esim-webhooks inbox --help</noscript>
+</body>
+</html>
+`;
+
+const safety = {
+  "content-security-policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+  "cache-control": "no-store",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+};
+
+function respond(status: number, type: string, body: string, headers: Record<string, string> = {}): Response {
+  return new Response(body, { status, headers: { ...safety, "content-type": type, ...headers } });
+}
+
+function plain(status: number, body: string, headers?: Record<string, string>): Response {
+  return respond(status, "text/plain; charset=utf-8", body, headers);
+}
+
+function json(status: number, body: unknown): Response {
+  return respond(status, "application/json", JSON.stringify(body));
+}
+
+function notFound(): Response {
+  return plain(404, "Not Found");
+}

@@ -1,0 +1,101 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { isUint8Array } from "node:util/types";
+
+/** Answers a request; `native` is the framework's own. */
+export type Answer = (request: Request, native: unknown) => Promise<Response>;
+
+/** What Express adds to a request: the path before the mount, and perhaps a parsed body. */
+type NodeRequest = IncomingMessage & { readonly originalUrl?: string; readonly body?: unknown };
+
+/** `authorize` gets the same request as its second argument. It never rejects. */
+export type NodeMount = (request: NodeRequest, response: ServerResponse) => Promise<void>;
+
+/** The part of a Fastify instance that the plugin calls. */
+export interface FastifyApp {
+  all(path: string, handler: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>): unknown;
+}
+
+interface FastifyRequest {
+  readonly raw: IncomingMessage;
+  readonly body: unknown;
+}
+
+interface FastifyReply {
+  code(status: number): FastifyReply;
+  headers(values: Record<string, string>): FastifyReply;
+  send(body: string): unknown;
+}
+
+/** The part of a context of Hono that is read. */
+export interface HonoContext {
+  readonly req: { readonly raw: Request };
+}
+
+export interface Mounts {
+  /** For Node.js: `http.createServer(dashboard.node)`. For Express 5 and 4: `app.use("/inbox", dashboard.node)`. */
+  readonly node: NodeMount;
+  /** For Fastify: `app.register(dashboard.fastify, { prefix: "/inbox" })`. */
+  readonly fastify: (app: FastifyApp) => Promise<void>;
+  /** For Hono: `app.all("/inbox/*", dashboard.hono)`. */
+  readonly hono: (context: HonoContext) => Promise<Response>;
+}
+
+/** The body of a call is smaller. */
+export const mostBodyBytes = 64_000;
+
+/** Mounts for frameworks, none of which is imported. */
+export function mountsOf(answer: Answer): Mounts {
+  return {
+    async node(request, response) {
+      try {
+        const answered = await answer(await requestOf(request, request.originalUrl, request.body), request);
+        const body = await answered.text();
+        response.writeHead(answered.status, Object.fromEntries(answered.headers));
+        response.end(request.method === "HEAD" ? undefined : body);
+      } catch {
+        response.destroy(); // the client has left, or something else has answered
+      }
+    },
+    async fastify(app) {
+      for (const path of ["/", "/*"])
+        app.all(path, async (request, reply) => {
+          const answered = await answer(await requestOf(request.raw, undefined, request.body), request);
+          return reply
+            .code(answered.status)
+            .headers(Object.fromEntries(answered.headers))
+            .send(await answered.text());
+        });
+    },
+    hono: (context) => answer(context.req.raw, context),
+  };
+}
+
+/** A fetch request, with the body that a parser has read, or the first bytes of the body: more than a call may have, if it is larger. */
+async function requestOf(request: IncomingMessage, url = request.url, parsed?: unknown): Promise<Request> {
+  const { method = "GET", headers } = request;
+  const given = Object.entries(headers).flatMap(([name, value]) =>
+    value === undefined || name.startsWith(":") ? [] : [[name, String(value)] as [string, string]],
+  );
+  const hasBody = method !== "GET" && method !== "HEAD";
+  return new Request(new URL(url ?? "/", `http://${headers.host ?? "localhost"}`), {
+    method,
+    headers: given,
+    ...(hasBody && { body: parsed === undefined ? await firstBytes(request) : textOf(parsed) }),
+  });
+}
+
+async function firstBytes(request: IncomingMessage): Promise<Uint8Array<ArrayBuffer>> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of request) {
+    chunks.push(chunk);
+    bytes += chunk.byteLength;
+    if (bytes > mostBodyBytes) break;
+  }
+  return Buffer.concat(chunks);
+}
+
+function textOf(parsed: unknown): string | Uint8Array<ArrayBuffer> {
+  if (isUint8Array(parsed)) return new Uint8Array(parsed);
+  return typeof parsed === "string" ? parsed : JSON.stringify(parsed);
+}

@@ -1,0 +1,42 @@
+import type { InboxRow, Pause, RunNote } from "@esim-webhooks/core";
+import { maskText } from "@esim-webhooks/core/masking";
+import type { EventName, EventRow, PauseView, RunView } from "./contract.ts";
+
+export function timeOf(date: Date | null): string | null {
+  return date?.toISOString() ?? null;
+}
+
+/** An event in a list. Masks its lane: without the body, nothing shows whether it is personal data. */
+export function eventRow(row: InboxRow): EventRow {
+  const { source, id, state, type, lane, receivedAt, attempts, endsAt, error, conflicts, replay } = row;
+  return {
+    source,
+    id,
+    state,
+    type,
+    lane: lane && maskText(lane),
+    receivedAt: timeOf(receivedAt),
+    attempts,
+    endsAt: timeOf(endsAt),
+    error: error && maskText(error),
+    conflicts,
+    run: replay?.run ?? null,
+  };
+}
+
+export function nameOf({ source, id }: EventName): EventName {
+  return { source, id };
+}
+
+export function isSame(a: EventName, b: EventName): boolean {
+  return a.id === b.id && a.source === b.source;
+}
+
+export function pauseView({ type, reason, since, until, by }: Pause): PauseView {
+  return { type, reason, since: since.toISOString(), until: timeOf(until), by };
+}
+
+export function runView({ kind, run, source, startedAt, endedAt, outcome, ledger }: RunNote): RunView {
+  const times = { startedAt: startedAt.toISOString(), endedAt: endedAt.toISOString() };
+  return { kind, run, source, ...times, outcome, ledger };
+}

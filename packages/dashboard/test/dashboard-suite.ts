@@ -1,0 +1,414 @@
+import {
+  createWorker,
+  discard,
+  type EsimEvents,
+  type Handlers,
+  type InboxAdmin,
+  type InboxEntry,
+  type InboxQueue,
+  type InboxWriter,
+  type Logger,
+} from "@esim-webhooks/core";
+import { hasRole } from "@esim-webhooks/core/kit";
+import { sampleData } from "@esim-webhooks/core/testing";
+import { type DashboardOptions, inboxDashboard } from "@esim-webhooks/dashboard";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { callsOf, codeOf } from "./page-call.ts";
+
+type AnyInbox = InboxWriter &
+  InboxAdmin & {
+    createWorker?(handlers: Handlers<EsimEvents>): ReturnType<typeof createWorker>;
+  };
+
+/** Opens an empty inbox, whose events are dead after one attempt. Lanes are eSIM references, where the engine has lanes. */
+export type OpenInbox = () => Promise<AnyInbox>;
+
+const esim = "730155284096617302";
+const iccid = "8932042000010012344";
+
+function entry(id: string, type: "esim.faulted" | "esim.enabled" = "esim.faulted", more = {}): InboxEntry {
+  const timestamp = "2026-11-20T10:00:00Z";
+  const data = { ...sampleData(type), esimReference: esim, iccid, ...more };
+  const text = JSON.stringify({ type, timestamp, data });
+  const body = Buffer.from(text.replace('"amount":0', '"amount":12345678901234567890.10'));
+  const receivedAt = new Date(Date.parse("2026-11-20T10:00:00Z") + Number(id.slice(4)) * 1000);
+  return {
+    source: "default",
+    id,
+    type,
+    event: { id, type, timestamp, data },
+    body,
+    receivedAt,
+    key: "key:1a2b3c4d",
+  };
+}
+
+const failing = ["msg_1", "msg_2", "msg_3"];
+
+/** What handlers fail with: two causes. */
+function errorOf(id: string): Error {
+  return new Error(id === "msg_3" ? "CRM answered 422" : `no SIM ${iccid}${id.slice(4)}`);
+}
+
+/** An error without its name, which BullMQ does not keep. */
+function bare(error: string): string {
+  return error.replace(/^Error: /, "");
+}
+
+/** Three dead events of one eSIM, a done one, and one that waits. */
+async function stored(inbox: AnyInbox): Promise<void> {
+  await inbox.put([...failing.map((id) => entry(id, "esim.faulted", { amount: 0 })), entry("msg_4")]);
+  await work(inbox);
+  await inbox.put([entry("msg_5", "esim.enabled")]);
+}
+
+async function work(inbox: AnyInbox): Promise<void> {
+  const stop = new AbortController();
+  const handlers: Handlers<EsimEvents> = {
+    "*": ({ id }) => {
+      if (failing.includes(id)) throw errorOf(id);
+      return discard("not needed");
+    },
+  };
+  const worker = hasRole(inbox, "queue")
+    ? createWorker(inbox as InboxQueue, handlers, { maxAttempts: 1, pollMs: 20 })
+    : inbox.createWorker?.(handlers);
+  if (worker === undefined) throw new Error("This inbox has no worker.");
+  const running = worker.run({ signal: stop.signal });
+  await expect
+    .poll(async () => {
+      const { ready, leased, dead } = (await inbox.gauges()).counts;
+      return { ready, leased, dead };
+    })
+    .toEqual({ ready: 0, leased: 0, dead: failing.length });
+  stop.abort();
+  await running;
+}
+
+interface Logged {
+  readonly [field: string]: unknown;
+}
+
+interface Setting {
+  readonly inbox: AnyInbox;
+  readonly operator: ReturnType<typeof callsOf>;
+  readonly viewer: ReturnType<typeof callsOf>;
+  readonly logged: Logged[];
+}
+
+async function setUp(open: OpenInbox, options: Partial<DashboardOptions> = {}): Promise<Setting> {
+  const inbox = await open();
+  onTestFinished(() => inbox.close());
+  await stored(inbox);
+  const logged: Logged[] = [];
+  const note = (fields: Logged) => void logged.push(fields);
+  const logger: Logger = { debug: note, info: note, warn: note, error: note };
+  const as = (role: "viewer" | "operator") =>
+    callsOf(
+      inboxDashboard(inbox, {
+        authorize: () => ({ role, name: role === "viewer" ? "vera" : "otto" }),
+        logger,
+        ...options,
+      }),
+    );
+  return { inbox, operator: as("operator"), viewer: as("viewer"), logged };
+}
+
+/** All calls of the dashboard, with an inbox of one engine. */
+export function dashboardSuite(name: string, open: OpenInbox): void {
+  describe(`the dashboard of a ${name}`, () => {
+    it("says who looks, and which filters the engine lacks, each with a reason", async () => {
+      const { inbox, viewer } = await setUp(open, { title: "production", color: "#b42318" });
+      const session = await viewer("session", {});
+      expect(session).toMatchObject({
+        name: "vera",
+        role: "viewer",
+        title: "production",
+        color: "#b42318",
+        hasEndpoints: false,
+      });
+      expect(session.types).toContain("esim.faulted");
+      const hasAll = inbox.capabilities.filters === undefined;
+      expect(Object.keys(session.missingFilters).sort()).toEqual(
+        hasAll ? [] : ["error", "since", "source", "subject", "types", "until"],
+      );
+      for (const reason of Object.values(session.missingFilters)) expect(reason).toMatch(/^The engine .*\.$/);
+      expect(session.pausesOnlyAll).toEqual(
+        inbox.capabilities.pauses === "all" ? expect.stringContaining("all types") : null,
+      );
+    });
+
+    it("refuses a filter that the engine lacks, and says so", async () => {
+      const { inbox, viewer } = await setUp(open);
+      if (inbox.capabilities.filters === undefined) return;
+      expect(await codeOf(viewer("list", { filter: { types: ["esim.faulted"] } }))).toBe("invalid_call");
+    });
+
+    it("shows what waits and what is dead, by cause, without personal data", async () => {
+      const { viewer } = await setUp(open);
+      const now = await viewer("now", {});
+      expect(now.counts).toMatchObject({ ready: 1, dead: 3, leased: 0 });
+      expect(now.deadSearched).toBe(3);
+      expect(now.deadCauses.map(({ error, count, filter }) => [bare(error), count, bare(filter)])).toEqual([
+        ["no SIM #", 2, "no SIM"],
+        ["CRM answered 422", 1, "CRM answered 422"],
+      ]);
+      expect(now.deadCauses[0]?.types).toEqual(["esim.faulted"]);
+      expect(now.pauses).toEqual([]);
+      expect(now.lastPass).toBeNull();
+      expect(now.minutes).toBeNull();
+      expect(JSON.stringify(now)).not.toContain(iccid);
+    });
+
+    it("shows the keys that verified the newest events, and until when those of the key store are valid", async () => {
+      const secret = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
+      const keys = {
+        read: async () => ({
+          version: "1",
+          record: { keys: [{ secret, notAfter: "2026-12-01T00:00:00Z" }] },
+        }),
+      };
+      const { viewer } = await setUp(open, { keys });
+      const { keys: shown } = await viewer("now", {});
+      expect(shown).toHaveLength(2);
+      expect(shown?.[0]).toMatchObject({ validUntil: "2026-12-01T00:00:00.000Z", lastUsedAt: null });
+      expect(shown?.[0]?.key).toMatch(/^key:[0-9a-f]{8}$/);
+      expect(shown?.[1]).toEqual({
+        key: "key:1a2b3c4d",
+        validUntil: null,
+        lastUsedAt: "2026-11-20T10:00:05.000Z",
+      });
+    });
+
+    it("lists the events of a state page by page, and counts them", async () => {
+      const { inbox, viewer } = await setUp(open);
+      const filter = { state: "dead" } as const;
+      const { rows, nextCursor } = await viewer("list", { filter });
+      expect(rows.map(({ id }) => id).sort()).toEqual(["msg_1", "msg_2", "msg_3"]);
+      expect(nextCursor).toBeNull();
+      expect(rows.map(({ error }) => error).join()).not.toContain(iccid);
+      expect(await viewer("count", { filter })).toEqual({ count: 3, isMore: false, searchedTo: null });
+      expect((await viewer("list", { filter: { idPrefix: "msg_3" } })).rows).toMatchObject([{ id: "msg_3" }]);
+
+      const more = Array.from({ length: 60 }, (_, number) => entry(`msg_${100 + number}`));
+      await inbox.put(more);
+      const seen: string[] = [];
+      let cursor: string | null | undefined;
+      do {
+        const page = await viewer("list", {
+          filter: { state: "ready" },
+          ...(cursor ? { cursor } : {}),
+        });
+        expect(page.rows.length).toBeLessThanOrEqual(50);
+        seen.push(...page.rows.map(({ id }) => id));
+        cursor = page.nextCursor;
+      } while (cursor !== null);
+      expect(seen.sort()).toEqual(["msg_5", ...more.map(({ id }) => id)].sort());
+    });
+
+    it("counts what waits, and what no index finds among the newest events", async () => {
+      const { inbox, viewer } = await setUp(open);
+      const counted = (filter: Parameters<typeof viewer<"count">>[1]["filter"]) =>
+        viewer("count", { filter });
+      const all = { isMore: false, searchedTo: null };
+      expect(await counted({ state: "ready" })).toEqual({ count: 1, ...all });
+      expect(await counted({ state: "leased" })).toEqual({ count: 0, ...all });
+      expect(await counted({ state: "done" })).toEqual({ count: 1, ...all });
+      expect(await counted({})).toEqual({ count: 5, ...all });
+      expect(await counted({ id: "msg_1" })).toEqual({ count: 1, ...all });
+      if (inbox.capabilities.filters !== undefined) return;
+      expect(await counted({ types: ["esim.faulted"] })).toEqual({ count: 4, ...all });
+      expect(await counted({ state: "ready", types: ["esim.enabled"] })).toEqual({ count: 1, ...all });
+      expect(await counted({ state: "dead", error: "CRM" })).toEqual({ count: 1, ...all });
+      const rows = (await inbox.list()).rows.map((row) => ({ ...row, state: "done" as const }));
+      const searchedTo = new Date("2026-11-20T10:00:01Z");
+      const large = { ...inbox, list: async () => ({ rows, nextCursor: "next", searchedTo }) };
+      const ofLarge = callsOf(inboxDashboard(large, { authorize: () => ({ role: "viewer", name: "vera" }) }));
+      expect(await ofLarge("count", { filter: { types: ["esim.faulted"] } })).toEqual({
+        count: 15,
+        isMore: true,
+        searchedTo: "2026-11-20T10:00:01.000Z",
+      });
+    });
+
+    it("selects by type, eSIM, time, source and error", async () => {
+      const { inbox, viewer } = await setUp(open);
+      if (inbox.capabilities.filters !== undefined) return;
+      const ids = async (filter: Parameters<typeof viewer<"list">>[1]["filter"]) =>
+        (await viewer("list", { filter })).rows.map(({ id }) => id);
+      expect(await ids({ types: ["esim.enabled"] })).toEqual(["msg_5"]);
+      expect(await ids({ subject: esim })).toHaveLength(5);
+      expect(await ids({ subject: "another" })).toEqual([]);
+      expect(await ids({ since: "2026-11-20T11:00:03+01:00", until: "2026-11-20T10:00:05Z" })).toEqual([
+        "msg_4",
+        "msg_3",
+      ]);
+      expect(await ids({ source: "another" })).toEqual([]);
+      expect(await ids({ state: "dead", error: "CRM" })).toEqual(["msg_3"]);
+    });
+
+    it("shows an event with its attempts, its payload without personal data, and its neighbours", async () => {
+      const { inbox, viewer } = await setUp(open);
+      const event = await viewer("event", { source: "default", id: "msg_2" });
+      expect(event).toMatchObject({ id: "msg_2", state: "dead", waits: null, heldBy: null, subject: esim });
+      expect(bare(event.error ?? "")).toBe("no SIM •••");
+      expect(event.history).toMatchObject([
+        { reason: "failed", error: expect.stringMatching(/no SIM •••$/) },
+      ]);
+      expect(event.stack).toMatch(/^at /);
+      expect(event.payload).toMatchObject({ kind: "json", isMasked: true });
+      expect(JSON.stringify(event)).not.toContain(iccid);
+      const { payload } = event;
+      if (payload.kind === "none") throw new Error("no payload");
+      expect(payload.text).toContain('"iccid":"•••"');
+      const knowsEsims = inbox.capabilities.filters === undefined;
+      const neighbours = [event.before?.id, event.after?.id];
+      expect(neighbours).toEqual(knowsEsims ? ["msg_1", "msg_3"] : [undefined, undefined]);
+    });
+
+    it("says why an event waits", async () => {
+      const { inbox, viewer } = await setUp(open);
+      await inbox.put([entry("msg_6", "esim.enabled", { lateness: 1 })]);
+      const { waits, heldBy } = await viewer("event", { source: "default", id: "msg_6" });
+      if (inbox.capabilities.ordered) {
+        expect(heldBy).toEqual({ source: "default", id: "msg_5" });
+        expect(waits).toBe("Its lane is held by the event msg_5, which occurred before it and waits too.");
+      } else expect(waits).toMatch(/^It is due, but no worker|^It has been due/);
+      await inbox.pause({ reason: "the CRM is down", by: "otto" });
+      const paused = await viewer("event", { source: "default", id: "msg_6" });
+      expect(paused.waits).toMatch(
+        /^All types are paused by otto since .*, until it is resumed: the CRM is down$/,
+      );
+    });
+
+    it("says why there is no payload, and that there is no such event", async () => {
+      const { viewer } = await setUp(open);
+      const done = await viewer("event", { source: "default", id: "msg_4" });
+      expect(done.state).toBe("done");
+      if (done.payload.kind === "none")
+        expect(done.payload.why).toMatch(/^The body was removed when the event was done/);
+      expect(await codeOf(viewer("event", { source: "default", id: "msg_none" }))).toBe("event_not_found");
+    });
+
+    it("reveals a payload to operators alone, exactly as it was signed, and logs who asked", async () => {
+      const { operator, viewer, logged } = await setUp(open);
+      const key = { source: "default", id: "msg_1" };
+      expect(await codeOf(viewer("reveal", key))).toBe("not_an_operator");
+      expect(logged).toEqual([]);
+      const body = Buffer.from(entry("msg_1", "esim.faulted", { amount: 0 }).body).toString();
+      expect(body).toContain("12345678901234567890.10");
+      expect(await operator("reveal", key)).toEqual({ kind: "json", text: body, isMasked: false });
+      expect(logged).toEqual([{ code: "dashboard_reveal", by: "otto", ...key }]);
+    });
+
+    it("shows the types of the newest events, and those of the catalog", async () => {
+      const { inbox, viewer } = await setUp(open);
+      const { searched, since, types } = await viewer("types", {});
+      expect(searched).toBe(5);
+      const faulted = types.find(({ type }) => type === "esim.faulted");
+      expect(faulted?.states).toEqual({ ready: 0, leased: 0, done: 1, unhandled: 0, dead: 3 });
+      expect(types.find(({ type }) => type === "esim.mccswitch")).toMatchObject({
+        lastAt: null,
+        pause: null,
+      });
+      if (inbox.capabilities.filters === undefined) expect(since).toBe("2026-11-20T10:00:01.000Z");
+    });
+
+    it("retries as many dead events as were confirmed, of two operators only what the other has left", async () => {
+      const { operator, viewer, logged, inbox } = await setUp(open);
+      const filter = { state: "dead" } as const;
+      expect(await codeOf(viewer("retry", { filter, most: 3 }))).toBe("not_an_operator");
+      expect((await inbox.gauges()).counts.dead).toBe(3);
+      expect(await operator("retry", { filter, most: 1 })).toEqual({ done: 1 });
+      expect(await operator("retry", { filter, most: 3 })).toEqual({ done: 2 });
+      expect(await operator("retry", { filter, most: 3 })).toEqual({ done: 0 });
+      expect((await inbox.gauges()).counts).toMatchObject({ dead: 0, ready: 4 });
+      expect(logged).toMatchObject([
+        { code: "dashboard_retry", by: "otto", events: 1, most: 1, filter },
+        { code: "dashboard_retry", by: "otto", events: 2, most: 3, filter },
+        { code: "dashboard_retry", by: "otto", events: 0, most: 3, filter },
+      ]);
+    });
+
+    it("refuses to retry done events, and to delete events that are not dead", async () => {
+      const { operator } = await setUp(open);
+      expect(await codeOf(operator("retry", { filter: { state: "done" }, most: 1 }))).toBe("invalid_call");
+      expect(await codeOf(operator("discard", { filter: { state: "ready" }, most: 1 }))).toBe("invalid_call");
+    });
+
+    it("deletes dead events, and no others", async () => {
+      const { operator, viewer, logged, inbox } = await setUp(open);
+      expect(await codeOf(viewer("discard", { filter: {}, most: 3 }))).toBe("not_an_operator");
+      expect(await operator("discard", { filter: { idPrefix: "msg_3" }, most: 1 })).toEqual({ done: 1 });
+      expect(await operator("discard", { filter: {}, most: 10 })).toEqual({ done: 2 });
+      expect((await inbox.gauges()).counts).toMatchObject({ dead: 0, ready: 1 });
+      expect(logged.map(({ code, by, events }) => [code, by, events])).toEqual([
+        ["dashboard_discard", "otto", 1],
+        ["dashboard_discard", "otto", 2],
+      ]);
+    });
+
+    it("pauses and resumes in the name of the operator", async () => {
+      const { operator, viewer, logged, inbox } = await setUp(open);
+      const type = inbox.capabilities.pauses === "all" ? null : "esim.faulted";
+      const pause = { type, reason: "the CRM is down" };
+      expect(await codeOf(viewer("pause", pause))).toBe("not_an_operator");
+      expect(await codeOf(viewer("resume", { type }))).toBe("not_an_operator");
+      await operator("pause", { ...pause, forMs: 3_600_000 });
+      const { pauses } = await viewer("now", {});
+      expect(pauses).toMatchObject([{ ...pause, by: "otto" }]);
+      expect(Date.parse(pauses[0]?.until ?? "")).toBeGreaterThan(Date.now());
+      expect(await operator("resume", { type })).toEqual({ done: 1 });
+      expect(await operator("resume", { type })).toEqual({ done: 0 });
+      expect((await viewer("now", {})).pauses).toEqual([]);
+      expect(logged.map(({ code, by }) => `${code} ${by}`)).toEqual([
+        "dashboard_pause otto",
+        "dashboard_resume otto",
+        "dashboard_resume otto",
+      ]);
+      expect(await codeOf(operator("pause", { type, reason: " " }))).toBe("invalid_call");
+    });
+
+    it("erases an eSIM, says what was not reached, and logs nothing that names it", async () => {
+      const { operator, viewer, logged } = await setUp(open);
+      expect(await codeOf(viewer("erase", { subject: esim }))).toBe("not_an_operator");
+      const { events, notReached } = await operator("erase", { subject: esim });
+      expect(events).toMatchObject({ ready: 1, dead: 3 });
+      expect(notReached.length).toBeGreaterThan(3);
+      const { payload, subject } = await viewer("event", { source: "default", id: "msg_1" });
+      expect([payload, subject]).toEqual([{ kind: "none", why: "The body was erased." }, null]);
+      expect(logged).toMatchObject([{ code: "dashboard_erase", by: "otto" }]);
+      expect(JSON.stringify(logged)).not.toContain(esim);
+    });
+
+    it("shows the imports and passes, the last one first", async () => {
+      const { inbox, viewer } = await setUp(open);
+      const startedAt = new Date("2026-11-20T10:00:00Z");
+      const endedAt = new Date("2026-11-20T10:01:00Z");
+      const note = {
+        source: "default",
+        startedAt,
+        endedAt,
+        outcome: "complete",
+        ledger: { read: 3, stored: 3 },
+      };
+      await inbox.noteRun({ kind: "import", run: "import-1", ...note });
+      await inbox.noteRun({
+        kind: "reconcile",
+        run: "pass-2",
+        ...note,
+        endedAt: new Date(endedAt.getTime() + 1),
+      });
+      const runs = await viewer("runs", {});
+      expect(runs.map(({ kind, run }) => [kind, run])).toEqual([
+        ["reconcile", "pass-2"],
+        ["import", "import-1"],
+      ]);
+      expect(runs[0]).toMatchObject({
+        startedAt: "2026-11-20T10:00:00.000Z",
+        ledger: { read: 3, stored: 3 },
+      });
+      expect((await viewer("now", {})).lastPass?.run).toBe("pass-2");
+    });
+  });
+}

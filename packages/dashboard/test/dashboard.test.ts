@@ -1,0 +1,378 @@
+import type { InboxAdmin, Logger } from "@esim-webhooks/core";
+import { memoryInbox } from "@esim-webhooks/core/testing";
+import { type DashboardOptions, inboxDashboard } from "@esim-webhooks/dashboard";
+import { describe, expect, it } from "vitest";
+import { dashboardSuite } from "./dashboard-suite.ts";
+import { base, callsOf, codeOf, pageHeaders, request } from "./page-call.ts";
+
+dashboardSuite("memoryInbox", async () => memoryInbox({ lane: ({ data }) => data.esimReference }));
+
+interface Line {
+  readonly [field: string]: unknown;
+}
+
+function logTo(lines: Line[]): Logger {
+  const note = (fields: Line, message: string) => void lines.push({ ...fields, message });
+  return { debug: note, info: note, warn: note, error: note };
+}
+
+const operator: DashboardOptions["authorize"] = () => ({ role: "operator", name: "otto" });
+
+const dashboard = inboxDashboard(memoryInbox(), { authorize: operator });
+
+const get = (path: string, method = "GET") => dashboard(new Request(new URL(path, base), { method }));
+
+async function codeOfAnswer(answer: Promise<Response>): Promise<[number, string]> {
+  const response = await answer;
+  const { code } = (await response.json()) as { readonly code: string };
+  return [response.status, code];
+}
+
+describe("the paths of the dashboard", () => {
+  it("are the page, its files and its calls, at any depth", async () => {
+    for (const path of ["/", "/a/", "/a/b/"]) {
+      const page = await get(path);
+      expect([page.status, page.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
+      expect(await page.text()).toContain('src="assets/dashboard.js"');
+      const session = request("session");
+      const call = new Request(new URL(`${path}api/session`, base), session);
+      expect((await dashboard(call)).status).toBe(200);
+    }
+  });
+
+  it("redirect what has no slash at its end relatively, so that a proxy may change what is before it", async () => {
+    const response = await get("/ops/webhooks-inbox?a=1");
+    expect([response.status, response.headers.get("location")]).toEqual([307, "./webhooks-inbox/"]);
+  });
+
+  it("never redirect to another host", async () => {
+    for (const path of ["//evil.example", "/ops//evil.example", "/%2F%2Fevil.example", "/\\\\evil.example"]) {
+      const location = (await dashboard(new Request(`http://ops.example${path}`))).headers.get("location");
+      expect(new URL(location ?? "", "http://ops.example/ops").host).toBe("ops.example");
+    }
+  });
+
+  it("have no other files, and answer other methods 405", async () => {
+    for (const path of ["assets/package.json", "assets/..%2Fpackage.json", "assets/constructor"])
+      expect((await get(path)).status, path).toBe(404);
+    for (const [path, method, allow] of [
+      ["", "POST", "GET, HEAD"],
+      ["", "DELETE", "GET, HEAD"],
+      ["api/session", "GET", "POST"],
+      ["api/erase", "PUT", "POST"],
+    ] as const) {
+      const response = await get(path, method);
+      expect([response.status, response.headers.get("allow")]).toEqual([405, allow]);
+    }
+  });
+
+  it("answer a call that does not exist 404", async () => {
+    for (const name of ["nothing", "constructor", "__proto__"])
+      expect(await codeOfAnswer(dashboard(request(name)))).toEqual([404, "unknown_call"]);
+  });
+
+  it("all have headers that keep other pages and caches out", async () => {
+    const answers = [get(""), get("x"), get("assets/none"), get("", "POST"), dashboard(request("session"))];
+    for (const response of await Promise.all(answers)) {
+      const policy = response.headers.get("content-security-policy");
+      for (const part of [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "frame-ancestors 'none'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "require-trusted-types-for 'script'",
+      ])
+        expect(policy).toContain(part);
+      expect(policy).not.toMatch(/unsafe|http|\*/);
+      expect(response.headers.get("cache-control")).toBe("no-store");
+      expect(response.headers.get("x-content-type-options")).toBe("nosniff");
+      expect(response.headers.get("referrer-policy")).toBe("no-referrer");
+    }
+  });
+
+  it("serve a page without a script or a style of its own", async () => {
+    const page = await (await get("")).text();
+    expect(page).not.toMatch(/<style|style=|\son\w+=|javascript:|<script(?! type="module" src="assets)/);
+    expect(page).not.toMatch(/(?:src|href)="(?:\/|http)/);
+  });
+});
+
+describe("authorize", () => {
+  const all = () => [
+    new Request(base),
+    new Request(new URL("x", base)),
+    new Request(new URL("assets/dashboard.js", base)),
+    new Request(new URL("api/session", base), { method: "DELETE" }),
+    request("session"),
+    request("erase", { subject: "1" }),
+    request("nothing", "no JSON", { "content-type": "text/plain" }),
+  ];
+
+  it("answers everything 404 for whom it does not know, and reads nothing", async () => {
+    const inbox = memoryInbox();
+    await inbox.close();
+    const closed = inboxDashboard(inbox, { authorize: async () => null });
+    for (const each of all()) {
+      const response = await closed(each);
+      expect([response.status, await response.text()]).toEqual([404, "Not Found"]);
+    }
+  });
+
+  it("answers everything 500 without a detail if it throws, or forgets to answer, and logs it", async () => {
+    for (const authorize of [
+      () => {
+        throw new Error("the session store is down");
+      },
+      () => undefined as never,
+      () => ({ role: "admin", name: "otto" }) as never,
+      () => ({ role: "operator", name: "" }) as never,
+    ]) {
+      const lines: Line[] = [];
+      const failing = inboxDashboard(memoryInbox(), { authorize, logger: logTo(lines) });
+      for (const each of all()) {
+        const response = await failing(each);
+        expect([response.status, await response.text()]).toEqual([500, "Internal Server Error"]);
+      }
+      expect(lines.map(({ code }) => code)).toEqual(all().map(() => "authorize_failed"));
+    }
+  });
+
+  it("gets the request, with its headers", async () => {
+    const seen: (string | null)[] = [];
+    const own = inboxDashboard(memoryInbox(), {
+      authorize({ headers, url }) {
+        seen.push(headers.get("cookie"), new URL(url).pathname);
+        return { role: "viewer", name: "vera" };
+      },
+    });
+    await own(request("session", {}, { cookie: "session=1" }));
+    expect(seen).toEqual(["session=1", "/webhooks-inbox/api/session"]);
+  });
+
+  it("is required, and so is an inbox with the role of operators", () => {
+    const codeOfThrown = (make: () => unknown) => {
+      try {
+        make();
+      } catch (error) {
+        return (error as { readonly code: string }).code;
+      }
+      return "none";
+    };
+    expect(codeOfThrown(() => inboxDashboard(memoryInbox(), {} as never))).toBe("invalid_option");
+    expect(codeOfThrown(() => inboxDashboard(memoryInbox(), undefined as never))).toBe("invalid_option");
+    const writer = { capabilities: { roles: ["writer"] } } as unknown as InboxAdmin;
+    expect(codeOfThrown(() => inboxDashboard(writer, { authorize: operator }))).toBe("invalid_option");
+    for (const color of ["red", "url(//evil.example)", "#12345"])
+      expect(codeOfThrown(() => inboxDashboard(memoryInbox(), { authorize: operator, color }))).toBe(
+        "invalid_option",
+      );
+  });
+});
+
+describe("a call", () => {
+  it.each([
+    ["of another site", { "sec-fetch-site": "cross-site" }],
+    ["of another site of the same domain", { "sec-fetch-site": "same-site" }],
+    ["that a link or a form begins", { "sec-fetch-site": "none" }],
+    ["without the header", { "x-esim-webhooks-dashboard": "" }],
+    ["of a form", { "content-type": "application/x-www-form-urlencoded" }],
+    ["as text, which needs no preflight", { "content-type": "text/plain" }],
+    ["with a content type that only begins as JSON", { "content-type": "application/json-seq" }],
+    [
+      "of another origin, of a browser that does not say what site it is",
+      { "sec-fetch-site": "", origin: "http://evil.example" },
+    ],
+    ["of an origin that is hidden", { "sec-fetch-site": "", origin: "null" }],
+  ])("%s is refused, and does nothing", async (_, headers) => {
+    const lines: Line[] = [];
+    const own = inboxDashboard(memoryInbox(), { authorize: operator, logger: logTo(lines) });
+    const given = Object.entries({ ...pageHeaders, ...headers }).filter(([, value]) => value !== "");
+    const forged = new Request(new URL("api/erase", base), {
+      method: "POST",
+      headers: given,
+      body: JSON.stringify({ subject: "730155284096617302" }),
+    });
+    expect(await codeOfAnswer(own(forged))).toEqual([403, "not_from_the_page"]);
+    expect(lines).toEqual([]);
+  });
+
+  it("of the page's own origin is taken from a browser that does not say what site it is", async () => {
+    const { "sec-fetch-site": _, ...headers } = pageHeaders;
+    const own = (more: Record<string, string>) =>
+      dashboard(
+        new Request(new URL("api/session", base), {
+          method: "POST",
+          headers: { ...headers, ...more },
+          body: "{}",
+        }),
+      );
+    expect((await own({ origin: "http://ops.example" })).status).toBe(200);
+    expect((await own({})).status).toBe(200); // no browser
+  });
+
+  it("is taken from a proxy that changes the host, since the browser says that it is of the same origin", async () => {
+    expect((await dashboard(request("session", {}, { origin: "https://public.example" }))).status).toBe(200);
+  });
+
+  it("of more than 64 kB is refused", async () => {
+    const filter = { subject: "1".repeat(64_000) };
+    expect(await codeOfAnswer(dashboard(request("count", { filter })))).toEqual([413, "body_too_large"]);
+  });
+
+  it.each([
+    ["no JSON", "{"],
+    ["a list", "[]"],
+    ["null", "null"],
+    ["a field that it does not have", '{"filter":{"states":["dead"]}}'],
+    ["a state that there is not", '{"filter":{"state":"failed"}}'],
+    ["a time without an offset", '{"filter":{"since":"2026-11-20T10:00:00"}}'],
+    ["a number in place of a text", '{"filter":{"subject":1}}'],
+    ["an empty list of types", '{"filter":{"types":[]}}'],
+    ["no filter", "{}"],
+  ])("with %s is refused with a code, and both halves of a message", async (_, body) => {
+    const response = await dashboard(request("count", body));
+    const { code, message } = (await response.json()) as Record<string, string>;
+    expect([response.status, code]).toEqual([400, "invalid_call"]);
+    expect(message).toMatch(/\. .*\.$/);
+  });
+
+  it("with a cursor that no list has returned is refused", async () => {
+    const call = callsOf(dashboard);
+    expect(await codeOf(call("list", { filter: {}, cursor: "none" }))).toBe("invalid_call");
+  });
+
+  it("is answered 503 while the inbox does not answer, and the page still opens", async () => {
+    const lines: Line[] = [];
+    const inbox = memoryInbox();
+    const own = inboxDashboard(inbox, { authorize: operator, logger: logTo(lines) });
+    await inbox.close();
+    expect((await own(new Request(base))).status).toBe(200);
+    expect((await own(request("session"))).status).toBe(200);
+    for (const [name, input] of [
+      ["now", {}],
+      ["list", { filter: {} }],
+      ["count", { filter: {} }],
+      ["event", { source: "default", id: "1" }],
+      ["types", {}],
+      ["runs", {}],
+      ["reveal", { source: "default", id: "1" }],
+      ["retry", { filter: {}, most: 1 }],
+      ["discard", { filter: {}, most: 1 }],
+      ["pause", { type: null, reason: "no CRM" }],
+      ["resume", { type: null }],
+      ["erase", { subject: "1" }],
+    ] as const)
+      expect(await codeOfAnswer(own(request(name, input))), name).toEqual([503, "inbox_unavailable"]);
+    expect(lines.filter(({ code }) => code === "inbox_unavailable")).toHaveLength(12);
+  });
+
+  it("that fails for another reason is answered 500 without a detail, which is in the log", async () => {
+    const lines: Line[] = [];
+    const inbox = { ...memoryInbox(), runs: () => Promise.reject(new Error("secret 8932042000010012344")) };
+    const own = inboxDashboard(inbox, { authorize: operator, logger: logTo(lines) });
+    const response = await own(request("runs"));
+    expect(response.status).toBe(500);
+    expect(await response.text()).not.toContain("secret");
+    expect(lines).toMatchObject([{ code: "internal_error", call: "runs" }]);
+  });
+
+  it("that changes many events says how many it has changed when the inbox fails in between", async () => {
+    const lines: Line[] = [];
+    const inbox = memoryInbox();
+    let calls = 0;
+    const failing = {
+      ...inbox,
+      redrive: async (_: unknown, limit = 0) => {
+        calls += 1;
+        if (calls > 2) await inbox.close().then(() => inbox.gauges());
+        return limit;
+      },
+    };
+    const own = inboxDashboard(failing, { authorize: operator, logger: logTo(lines) });
+    const response = await own(request("retry", { filter: {}, most: 5000 }));
+    expect(response.status).toBe(503);
+    expect(await response.json()).toEqual({
+      code: "inbox_unavailable",
+      message:
+        "The inbox stopped answering after 2000 of 5000 events. Check its database, and do it again: it continues with the rest.",
+    });
+    expect(lines).toContainEqual(
+      expect.objectContaining({ code: "dashboard_retry", events: 2000, most: 5000 }),
+    );
+  });
+
+  it("logs no eSIM and no error text of a filter", async () => {
+    const lines: Line[] = [];
+    const own = callsOf(inboxDashboard(memoryInbox(), { authorize: operator, logger: logTo(lines) }));
+    const filter = { subject: "730155284096617302", error: "no SIM 8932042000010012344" };
+    await own("retry", { filter, most: 1 });
+    await own("discard", { filter, most: 1 });
+    expect(lines).toHaveLength(2);
+    expect(JSON.stringify(lines)).not.toMatch(/730155284096617302|8932042000010012344/);
+  });
+});
+
+describe("the endpoints", () => {
+  const endpoint = {
+    webhookEndpointReference: "WHE1",
+    url: "https://user:password@hooks.example/webhooks?token=secret",
+    active: true,
+    eventTypes: ["esim.faulted", "esim.enabled"],
+  };
+  const delivery = {
+    eventId: "msg_1",
+    eventType: "esim.faulted",
+    status: "delivered",
+    attemptNumber: 1,
+    httpStatus: 202,
+    sentAt: "2026-11-20T10:00:00Z",
+    payload: { iccid: "8932042000010012344" },
+  };
+  async function* of<Item>(...items: Item[]) {
+    yield* items;
+  }
+
+  it("are compared with the handlers, and show their last deliveries without payloads and secrets", async () => {
+    const client = {
+      webhooks: { list: () => of(endpoint), deliveries: () => of(...Array(30).fill(delivery)) },
+    };
+    const handlers = { "esim.faulted": () => {}, "esim.lifecycle.*": () => {} };
+    const own = callsOf(inboxDashboard(memoryInbox(), { authorize: operator, client, handlers }));
+    const [view, ...others] = await own("endpoints", {});
+    expect(others).toEqual([]);
+    expect(view).toMatchObject({
+      reference: "WHE1",
+      url: "https://hooks.example/webhooks",
+      isActive: true,
+      unhandled: ["esim.enabled"],
+      notSubscribed: ["esim.lifecycle.suspended", "esim.lifecycle.activated", "esim.lifecycle.terminated"],
+    });
+    expect(view?.deliveries).toHaveLength(20);
+    expect(JSON.stringify(view)).not.toMatch(/8932042000010012344|secret|password/);
+  });
+
+  it("are not compared without handlers, and none are shown without a client", async () => {
+    const client = { webhooks: { list: () => of(endpoint), deliveries: () => of<typeof delivery>() } };
+    const own = callsOf(inboxDashboard(memoryInbox(), { authorize: operator, client }));
+    expect((await own("session", {})).hasEndpoints).toBe(true);
+    expect(await own("endpoints", {})).toMatchObject([{ unhandled: null, notSubscribed: null }]);
+    expect(await callsOf(dashboard)("endpoints", {})).toEqual([]);
+  });
+
+  it("are refused with a code if the partner API does not answer", async () => {
+    const lines: Line[] = [];
+    const client = {
+      webhooks: {
+        list: (): AsyncIterable<typeof endpoint> => {
+          throw new Error("401");
+        },
+        deliveries: () => of<typeof delivery>(),
+      },
+    };
+    const own = inboxDashboard(memoryInbox(), { authorize: operator, client, logger: logTo(lines) });
+    expect(await codeOfAnswer(own(request("endpoints")))).toEqual([502, "service_unavailable"]);
+    expect(lines).toMatchObject([{ code: "service_unavailable" }]);
+  });
+});

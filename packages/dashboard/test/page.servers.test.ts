@@ -1,0 +1,631 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import {
+  createWorker,
+  defineCatalog,
+  type EsimEvents,
+  type Handlers,
+  type InboxAdmin,
+  type InboxEntry,
+} from "@esim-webhooks/core";
+import { sampleData } from "@esim-webhooks/core/testing";
+import { type DashboardOptions, inboxDashboard } from "@esim-webhooks/dashboard";
+import { sqliteInbox } from "@esim-webhooks/store-sqlite";
+import axe from "axe-core";
+import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { chromiumPath } from "../../../test/servers/chromium.ts";
+import { folderOfEachTest } from "../../store-sqlite/test/temporary-folder.ts";
+import { fill, report } from "./filled-inbox.ts";
+
+const folder = folderOfEachTest();
+let browser: Browser;
+beforeAll(async () => {
+  browser = await chromium.launch({ executablePath: chromiumPath() });
+});
+afterAll(() => browser.close());
+
+const newInbox = () =>
+  sqliteInbox({ path: join(folder.path, "inbox.db"), lane: ({ data }) => data.esimReference ?? null });
+type TestInbox = ReturnType<typeof newInbox>;
+
+function opened(): TestInbox {
+  const inbox = newInbox();
+  onTestFinished(() => inbox.close());
+  return inbox;
+}
+
+/** Serves the dashboard below a prefix. Returns its address. */
+async function serve(inbox: InboxAdmin, options: Partial<DashboardOptions> = {}): Promise<string> {
+  const dashboard = inboxDashboard(inbox, {
+    authorize: () => ({ role: "operator", name: "ada" }),
+    ...options,
+  });
+  const server = createServer((request, response) => void dashboard.node(request, response));
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/ops/inbox/`;
+}
+
+interface Opened {
+  readonly page: Page;
+  /** What the browser refused, and what the page's scripts threw. */
+  readonly errors: readonly string[];
+}
+
+async function visit(address: string, options: BrowserContextOptions = {}): Promise<Opened> {
+  const page = await browser.newPage(options);
+  page.setDefaultTimeout(120_000);
+  onTestFinished(() => page.close());
+  const errors: string[] = [];
+  page.on("pageerror", (error) => errors.push(error.message));
+  page.on("console", (message) => {
+    if (message.type() === "error") errors.push(message.text());
+  });
+  page.on("dialog", (dialog) => {
+    errors.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  await page.addInitScript(
+    `addEventListener("securitypolicyviolation", (event) => console.error("refused " + event.violatedDirective))`,
+  );
+  await page.goto(address);
+  await page.locator("h1").waitFor();
+  return { page, errors };
+}
+
+const button = (page: Page, name: string | RegExp): Locator =>
+  page.getByRole("button", { name, exact: typeof name === "string" });
+const link = (page: Page, name: string | RegExp): Locator => page.getByRole("link", { name });
+const shown = (page: Page, text: string): Promise<void> =>
+  page.getByRole("main").getByText(text).filter({ visible: true }).first().waitFor();
+const said = (page: Page, text: string): Promise<void> =>
+  page.getByRole("status").filter({ hasText: text }).waitFor();
+
+const lease = { limit: 500, leaseMs: 3_600_000 };
+
+interface Planted {
+  readonly id: string;
+  readonly type?: string;
+  readonly receivedAt?: Date;
+  readonly data?: Readonly<Record<string, unknown>>;
+  readonly source?: string;
+  readonly text?: string;
+}
+
+function entry({
+  id,
+  type = "esim.faulted",
+  receivedAt = new Date(),
+  data = {},
+  source = "default",
+  text,
+}: Planted): InboxEntry {
+  const timestamp = receivedAt.toISOString();
+  const envelope = { type, timestamp, data: { ...sampleData("esim.faulted"), ...data } };
+  return {
+    source,
+    id,
+    type,
+    event: { id, ...envelope },
+    body: Buffer.from(text ?? JSON.stringify(envelope)),
+    receivedAt,
+    key: "key:1a2b3c4d",
+  };
+}
+
+/** Stores events, which are all dead of an error. */
+async function putDead(
+  inbox: TestInbox,
+  events: readonly Planted[],
+  error = "Error: CRM is down",
+): Promise<void> {
+  await inbox.put(events.map(entry));
+  for (;;) {
+    const taken = await inbox.take(lease);
+    if (taken.length === 0) return;
+    await inbox.settle(
+      taken.map(({ source, id, token }) => ({
+        source,
+        id,
+        token,
+        state: "dead" as const,
+        error,
+        report: {
+          reason: "failed" as const,
+          durationMs: 12,
+          error: error.split("\n")[0] ?? "",
+          worker: "w-1",
+        },
+      })),
+    );
+  }
+}
+
+async function work(inbox: TestInbox): Promise<void> {
+  const handlers: Handlers<EsimEvents> = { "*": () => {} };
+  const stop = new AbortController();
+  const running = createWorker(inbox, handlers, { pollMs: 20 }).run({ signal: stop.signal });
+  onTestFinished(async () => {
+    stop.abort();
+    await running;
+  });
+}
+
+const hashOf = (view: string, query: Readonly<Record<string, string>> = {}): string =>
+  `#/${view}?${new URLSearchParams(query)}`;
+
+async function open(page: Page, hash: string): Promise<void> {
+  await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+}
+
+const attacks = [
+  `<script>globalThis.ran=1</script>`,
+  `<img src=x onerror="globalThis.ran=1">`,
+  `"><svg onload="globalThis.ran=1">`,
+  `'-->]]><iframe srcdoc="<script>top.ran=1</script>">`,
+  `javascript:globalThis.ran=1`,
+  `\${globalThis.ran=1}{{globalThis.ran=1}}`,
+  `__proto__`,
+  `\u202e\u2066<b style="background:url(//evil.example)">`,
+];
+const attack = attacks.join(" ");
+const [script = ""] = attacks;
+
+describe("what events, workers and operators have written", () => {
+  it("is shown as text in every view, and runs nothing", async () => {
+    const inbox = opened();
+    const planted = attacks.map((text, number) => ({
+      id: `msg_${number}_${text}`,
+      type: text,
+      source: text,
+      data: { esimReference: `${text}`, [text]: text, nested: { [text]: [text, { [text]: text }] } },
+    }));
+    await putDead(inbox, planted, `Error: ${attack}\n    at ${attack}`);
+    await inbox.put([entry({ id: "msg_waits", type: attack, data: { esimReference: attack } })]);
+    await inbox.noteRun({
+      kind: "import",
+      run: attack,
+      source: attack,
+      startedAt: new Date(),
+      endedAt: new Date(),
+      outcome: "complete",
+      ledger: { [attack]: 1 },
+    });
+    await inbox.report?.({
+      id: attack,
+      host: attack,
+      pid: 1,
+      version: attack,
+      concurrency: 20,
+      running: 1,
+      startedMsAgo: 0,
+      sinceLastTakeMs: 0,
+    });
+    await inbox.pause({
+      types: [script],
+      reason: attack.slice(0, 200),
+      by: attack.slice(0, 200),
+      catalog: { types: [script] },
+    });
+    const catalog = defineCatalog({});
+    const address = await serve(inbox, {
+      authorize: () => ({ role: "operator", name: attack.slice(0, 200) }),
+      title: attacks[1]?.slice(0, 40),
+      catalog: { ...catalog, types: attacks },
+      client: {
+        webhooks: {
+          async *list() {
+            yield { webhookEndpointReference: attack, url: attack, active: true, eventTypes: attacks };
+          },
+          async *deliveries() {
+            yield {
+              eventId: attack,
+              eventType: attack,
+              status: attack,
+              attemptNumber: 1,
+              httpStatus: 200,
+              sentAt: new Date().toISOString(),
+            };
+          },
+        },
+      },
+    } as Partial<DashboardOptions>);
+    const { page, errors } = await visit(address);
+    const shows = (text: string) => shown(page, text);
+    await shows(script);
+    await page.getByText("w-1").or(page.locator(".rows")).first().waitFor();
+    for (const text of attacks) {
+      await open(
+        page,
+        hashOf("events", { type: text, error: text, idPrefix: text, source: text, since: text }),
+      );
+      await page.getByRole("main").getByText("No events match").or(page.getByRole("alert")).first().waitFor();
+      await open(page, hashOf("events", { state: "dead", type: text }));
+      await page.locator("[data-row]", { hasText: text }).first().click();
+      await shows("Why it is dead");
+      await button(page, "Reveal…").click();
+      await button(page, "Reveal").click();
+      await said(page, "without masks");
+      await page
+        .locator(".json-key")
+        .filter({ hasText: JSON.stringify(text) })
+        .first()
+        .waitFor();
+      await open(page, hashOf("esim", { subject: text }));
+      await page.locator("[data-row]", { hasText: text }).first().waitFor();
+      await open(page, `#/${text}`);
+      await page.getByRole("heading", { name: "Not found" }).waitFor();
+    }
+    await open(page, "#/events?state=dead");
+    await button(page, "Retry all…").click();
+    await button(page, `Retry ${attacks.length}`).click();
+    await said(page, `Retried ${attacks.length} events.`);
+    await open(page, "#/types");
+    await button(page, `Resume ${script}`).click();
+    await button(page, "Resume").click();
+    await said(page, `Resumed ${script}.`);
+    for (const view of ["runs", "endpoints", "now"]) {
+      await open(page, `#/${view}`);
+      await shows(script);
+    }
+    expect(await page.evaluate("globalThis.ran")).toBeUndefined();
+    expect(
+      await page.evaluate(
+        "document.querySelectorAll('img, iframe, body script, [onload], [onerror]').length",
+      ),
+    ).toBe(0);
+    expect(errors.filter((error) => !/status of 40[04]/.test(error))).toEqual([]);
+  });
+
+  it("keeps every digit of a number, the order of keys, and keys that occur twice", async () => {
+    const inbox = opened();
+    const text = `{"type":"esim.faulted","timestamp":"2026-11-20T10:00:00Z","data":{"b":12345678901234567890.10,"2":-0.0,"1":1e400,"b":"again"}}`;
+    await putDead(inbox, [{ id: "msg_1", text }]);
+    const { page } = await visit((await serve(inbox)) + hashOf("event", { source: "default", id: "msg_1" }));
+    await button(page, "Reveal…").click();
+    await button(page, "Reveal").click();
+    await said(page, "without masks");
+    const leaves = page.locator(".json-inner .json-inner .json-leaf");
+    expect(await leaves.allTextContents()).toEqual([
+      `"b": 12345678901234567890.10`,
+      `"2": -0.0`,
+      `"1": 1e400`,
+      `"b": "again"`,
+    ]);
+  });
+});
+
+const views = ["now", "events?state=dead", "types", "esim", "runs", "endpoints"];
+
+describe("a viewer", () => {
+  it("finds no action in any view, and is refused one that is sent anyway", async () => {
+    const inbox = opened();
+    await putDead(inbox, [{ id: "msg_1" }]);
+    await inbox.pause({ types: ["esim.faulted"], reason: "CRM is down" });
+    const address = await serve(inbox, { authorize: () => ({ role: "viewer", name: "vera" }) });
+    const { page, errors } = await visit(address);
+    await page.getByText("vera, viewer").waitFor();
+    const marks = {
+      now: "CRM is down",
+      "events?state=dead": "msg_1",
+      types: "paused",
+      event: "Why it is dead",
+    };
+    for (const [view, mark] of Object.entries(marks)) {
+      await open(page, view === "event" ? hashOf("event", { source: "default", id: "msg_1" }) : `#/${view}`);
+      await shown(page, mark);
+      expect(await button(page, /…$/).count(), view).toBe(0);
+    }
+    expect(errors).toEqual([]);
+    for (const [name, input] of [
+      ["retry", { filter: {}, most: 1 }],
+      ["discard", { filter: {}, most: 1 }],
+      ["resume", { type: null }],
+      ["reveal", { source: "default", id: "msg_1" }],
+    ] as const) {
+      const headers = { "content-type": "application/json", "x-esim-webhooks-dashboard": "1" };
+      const sent = JSON.stringify({ method: "POST", headers, body: JSON.stringify(input) });
+      const status = await page.evaluate(`fetch("api/${name}", ${sent}).then((response) => response.status)`);
+      expect(status, name).toBe(403);
+    }
+    expect((await inbox.gauges()).counts.dead).toBe(1);
+  });
+});
+
+describe("an operator", () => {
+  it("who retries what another one has just retried learns that it was no longer possible", async () => {
+    const inbox = opened();
+    await putDead(inbox, [{ id: "msg_1" }, { id: "msg_2" }, { id: "msg_3" }]);
+    const address = await serve(inbox);
+    const [first, second] = await Promise.all([
+      visit(`${address}#/events?state=dead`),
+      visit(`${address}#/events?state=dead`),
+    ]);
+    const one = await visit(address + hashOf("event", { source: "default", id: "msg_3" }));
+    for (const { page } of [first, second]) {
+      await button(page, "Retry all…").click();
+      await page.getByRole("heading", { name: "Retry 3 events?" }).waitFor();
+    }
+    await button(one.page, "Retry…").click();
+    await button(first.page, "Retry 3").click();
+    await said(first.page, "Retried 3 events.");
+    await button(second.page, "Retry 3").click();
+    await said(second.page, "Retried 0 of 3 events. 3 were no longer dead");
+    await button(one.page, "Retry").click();
+    await said(one.page, "Not retried: the event is no longer dead.");
+  });
+
+  it("finds why 500 events died, retries those of one type since yesterday, and watches them finish, by keyboard alone", async () => {
+    const inbox = opened();
+    const hourMs = 3_600_000;
+    const at = (index: number) => new Date(Date.now() - index * 1000);
+    const events = Array.from({ length: 500 }, (_, index) => ({
+      id: `msg_${index}`,
+      type: index < 300 ? "esim.faulted" : "esim.enabled",
+      receivedAt: index % 10 === 9 ? new Date(at(index).getTime() - 72 * hourMs) : at(index),
+      data: { esimReference: `esim-${index}` },
+    }));
+    await putDead(inbox, events, "Error: CRM answered 503\n    at handle (file:///app/handlers.js:10:11)");
+    const { page, errors } = await visit(await serve(inbox));
+    await link(page, "Error: CRM answered 503").waitFor();
+    await page.keyboard.press("j");
+    await page.keyboard.press("Enter");
+    await focused(page, "h1");
+    await link(page, "Dead 500").waitFor();
+    await page.keyboard.press("j");
+    await page.keyboard.press("j");
+    await page.keyboard.press("k");
+    await page.keyboard.press("Enter");
+    await page.getByText("Why it is dead").waitFor();
+    await tabTo(page, "summary", "Stack");
+    await page.keyboard.press("Enter");
+    await page.getByText("handlers.js:10:11").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("heading", { name: "Events", exact: true }).waitFor();
+    await tabTo(page, "summary", "Type");
+    await page.keyboard.press("Enter");
+    await tabTo(page, "input[type=checkbox]", "esim.faulted");
+    await page.keyboard.press("Space");
+    await link(page, "Dead 300").waitFor();
+    await page.keyboard.press("Escape");
+    await tabTo(page, "summary", "Received");
+    await page.keyboard.press("Enter");
+    await tabTo(page, "button", "Since yesterday");
+    await page.keyboard.press("Enter");
+    await link(page, "Dead 270").waitFor();
+    await tabTo(page, "button", "Retry all…", "Shift+Tab");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Retry 270 events?" }).waitFor();
+    await tabTo(page, "button", "Retry 270");
+    await page.keyboard.press("Enter");
+    await said(page, "Retried 270 events.");
+    await tabTo(page, "a", "Watch them");
+    await page.keyboard.press("Enter");
+    await link(page, "Ready 270").waitFor();
+    await work(inbox);
+    await link(page, "Done 270").waitFor();
+    await link(page, "Dead 0").waitFor();
+    expect((await inbox.gauges()).counts.dead).toBe(230);
+    expect(errors).toEqual([]);
+  });
+
+  it("sees new events announced, and not put under the cursor, and none while updates are paused", async () => {
+    const inbox = opened();
+    const at = Date.now() - 60_000;
+    await inbox.put([entry({ id: "msg_1", receivedAt: new Date(at) })]);
+    const { page } = await visit(`${await serve(inbox)}#/events`);
+    const rows = page.locator("tbody tr");
+    await rows.first().waitFor();
+    await inbox.put([entry({ id: "msg_2", receivedAt: new Date(at + 1000) })]);
+    await button(page, "Show 1 new event").waitFor();
+    expect(await rows.count()).toBe(1);
+    await button(page, "Show 1 new event").click();
+    await rows.nth(1).waitFor();
+    expect(await rows.first().textContent()).toContain("msg_2");
+    await button(page, "Pause updates").click();
+    let calls = 0;
+    page.on("request", () => (calls += 1));
+    await inbox.put([entry({ id: "msg_3" })]);
+    await page.clock.install();
+    await page.clock.runFor(60_000);
+    expect(calls).toBe(0);
+    await button(page, "Resume updates").click();
+    await button(page, "Show 1 new event").waitFor();
+  });
+
+  it("goes from page to page without a row twice, and back", async () => {
+    const inbox = opened();
+    const at = Date.now();
+    await inbox.put(
+      Array.from({ length: 70 }, (_, index) =>
+        entry({ id: `msg_${index}`, receivedAt: new Date(at - index * 1000) }),
+      ),
+    );
+    const { page } = await visit(`${await serve(inbox)}#/events`);
+    const ids = page.locator("td.col-id");
+    await ids.nth(49).waitFor();
+    const first = await ids.allTextContents();
+    await link(page, "Older").click();
+    await ids.filter({ hasText: "msg_69" }).waitFor();
+    const second = await ids.allTextContents();
+    expect(new Set([...first, ...second]).size).toBe(70);
+    await page.reload();
+    await ids.filter({ hasText: "msg_69" }).waitFor();
+    await button(page, "Back").click();
+    await ids.filter({ hasText: /^msg_0$/ }).waitFor();
+  });
+
+  it("pauses a type with a reason, sees it in Now, and resumes it", async () => {
+    const inbox = opened();
+    const { page, errors } = await visit(`${await serve(inbox)}#/types`);
+    await button(page, "Pause esim.faulted").click();
+    await page.getByLabel("Reason").fill("CRM is down");
+    await button(page, "Pause").click();
+    await said(page, "Paused esim.faulted.");
+    expect((await inbox.paused()).map(({ type, reason, by }) => ({ type, reason, by }))).toEqual([
+      { type: "esim.faulted", reason: "CRM is down", by: "ada" },
+    ]);
+    await link(page, "Now").click();
+    await page.getByRole("main").getByText("CRM is down").waitFor();
+    await button(page, "Resume…").click();
+    await button(page, "Resume").click();
+    await said(page, "Resumed esim.faulted.");
+    await page.getByText("Nothing is paused").waitFor();
+    expect(errors).toEqual([]);
+  });
+
+  it("deletes one dead event, and not one whose id begins in the same way", async () => {
+    const inbox = opened();
+    await putDead(inbox, [{ id: "msg_1" }, { id: "msg_12" }]);
+    const { page } = await visit((await serve(inbox)) + hashOf("event", { source: "default", id: "msg_1" }));
+    await button(page, "Delete…").click();
+    await button(page, "Cancel").click();
+    await button(page, "Delete…").click();
+    await button(page, "Delete").click();
+    await said(page, "Deleted the event.");
+    expect((await inbox.list({}, { limit: 10 })).rows.map(({ id }) => id)).toEqual(["msg_12"]);
+  });
+
+  it("erases an eSIM from its timeline", async () => {
+    const inbox = opened();
+    await putDead(inbox, [{ id: "msg_1", data: { esimReference: "esim-1" } }]);
+    const { page } = await visit((await serve(inbox)) + hashOf("esim", { subject: "esim-1" }));
+    await link(page, "esim.faulted").waitFor();
+    await button(page, "Erase…").click();
+    await button(page, "Erase").click();
+    await said(page, "Erased the personal data of 1 event.");
+    expect((await inbox.get({ source: "default", id: "msg_1" }))?.body).toBeNull();
+  });
+});
+
+describe("the page", () => {
+  it("shows filters that the engine lacks disabled, with the reason", async () => {
+    const inbox = opened();
+    const { page } = await visit(
+      `${await serve({ ...inbox, capabilities: { ...inbox.capabilities, filters: ["state", "ids"] } })}#/events`,
+    );
+    await page.getByText("cannot select events by type").waitFor();
+    for (const name of ["Type", "Received", "Error contains", "eSIM", "Source"])
+      expect(await page.getByRole("search").getByLabel(name).isDisabled(), name).toBe(true);
+    expect(await page.getByLabel("Id begins with").isEnabled()).toBe(true);
+  });
+
+  it("shows what is wrong and how to fix it, with its code, while the inbox does not answer, and then recovers", async () => {
+    const inbox = opened();
+    let isDown = true;
+    const failing: InboxAdmin = {
+      ...inbox,
+      async list(...args) {
+        if (isDown) throw new Error("disk full");
+        return inbox.list(...args);
+      },
+    };
+    const { page } = await visit(`${await serve(failing)}#/events`);
+    const alert = page.getByRole("alert");
+    await alert.waitFor();
+    expect(await alert.textContent()).toMatch(/\S+ .*\. .*\.\s*(?:internal_error|inbox_unavailable)$/);
+    isDown = false;
+    await alert.waitFor({ state: "detached" });
+    await page.getByText("The inbox is empty").waitFor();
+  });
+
+  it("keeps the chosen theme, and its title is readable on any colour", async () => {
+    const { page } = await visit(await serve(opened(), { title: "production", color: "#ffd400" }));
+    await page.getByLabel("Theme").selectOption("dark");
+    await page.reload();
+    await page.locator("html[data-theme=dark]").waitFor();
+    expect(await page.evaluate("getComputedStyle(document.querySelector('.badge')).color")).toBe(
+      "rgb(0, 0, 0)",
+    );
+    expect(await page.title()).toBe("Now · production · Webhook inbox");
+  });
+
+  it.each([
+    ["light", 1280],
+    ["dark", 1280],
+    ["light", 360],
+    ["dark", 360],
+  ] as const)(
+    "is accessible in the %s, %i pixels wide, and never wider than the screen",
+    async (colorScheme, width) => {
+      const inbox = opened();
+      await fill(inbox, 400);
+      await report(inbox);
+      const address = await serve(inbox, {
+        title: "production",
+        color: "#b42318",
+        handlers: { "esim.enabled": () => {} },
+        client: {
+          webhooks: {
+            async *list() {
+              yield {
+                webhookEndpointReference: "WHE1",
+                url: "https://a.example/",
+                active: true,
+                eventTypes: ["esim.faulted"],
+              };
+            },
+            async *deliveries() {},
+          },
+        },
+      } as Partial<DashboardOptions>);
+      const { page, errors } = await visit(address, { colorScheme, viewport: { width, height: 760 } });
+      const [dead] = (await inbox.list({ state: "dead", types: ["esim.faulted"] }, { limit: 1 })).rows;
+      const event = await inbox.get({ source: dead?.source ?? "", id: dead?.id ?? "" });
+      const marks: Readonly<Record<string, string>> = {
+        ...Object.fromEntries(views.map((view) => [`#/${view}`, "main h1, main table"])),
+        [hashOf("event", { source: event?.source ?? "", id: event?.id ?? "" })]: ".steps",
+        [hashOf("esim", { subject: event?.subject ?? "" })]: ".timeline",
+        "#/events?state=dead&type=none": ".empty",
+      };
+      await page.evaluate(axe.source);
+      const check = async (what: string) => {
+        const found = (await page.evaluate("axe.run()")) as axe.AxeResults;
+        expect(
+          found.violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html)]),
+          what,
+        ).toEqual([]);
+        expect(found.passes.length, what).toBeGreaterThan(15);
+        expect(await page.evaluate("document.documentElement.scrollWidth"), what).toBe(width);
+      };
+      for (const [hash, mark] of Object.entries(marks)) {
+        const answered = page.waitForResponse(/\/api\/(?!session|now)|now/);
+        await open(page, hash);
+        await answered;
+        await page.locator(mark).last().waitFor();
+        await check(hash);
+      }
+      await open(page, "#/events?state=dead");
+      await page.locator(".menu > summary").first().click();
+      await check("a menu");
+      await button(page, "Retry all…").click();
+      await page.getByRole("dialog").waitFor();
+      await check("a dialog");
+      expect(errors).toEqual([]);
+    },
+  );
+});
+
+/** Presses Tab until an element with this text has the focus. */
+async function tabTo(page: Page, selector: string, text: string, key = "Tab"): Promise<void> {
+  const focus = `(() => {
+    const focused = document.activeElement;
+    const label = focused.closest("label");
+    return focused.matches(${JSON.stringify(selector)}) && (label ?? focused).textContent.includes(${JSON.stringify(text)});
+  })()`;
+  for (let pressed = 0; pressed < 200; pressed += 1) {
+    if (await page.evaluate(focus)) return;
+    await page.keyboard.press(key);
+  }
+  throw new Error(`No ${selector} with "${text}" gets the focus.`);
+}
+
+async function focused(page: Page, selector: string): Promise<void> {
+  await page.locator(`${selector}:focus`).waitFor();
+}
