@@ -15,7 +15,7 @@ let db: Kysely<unknown>;
 beforeAll(async () => {
   server = await privatePostgres({ autovacuum: "off" }); // what the test vacuums is all that is vacuumed
   const pool = new pg.Pool({ connectionString: server.url, max: 3 });
-  pool.on("connect", (client) => client.on("error", () => {})); // the server may be stopped before it has closed them
+  pool.on("error", () => {}); // the server may end connections before the pool does
   db = new Kysely({ dialect: new PostgresDialect({ pool }) });
 });
 afterAll(async () => {
