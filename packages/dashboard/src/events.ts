@@ -44,11 +44,9 @@ function hasIndex({ state, types, source, error, subject, id, idPrefix }: Filter
 
 function countOf({ counts, capped }: InboxGauges, state: "ready" | "leased"): Counted {
   const names = state === "leased" ? (["leased"] as const) : (["ready", "waiting", "paused"] as const);
-  return {
-    count: names.reduce((sum, name) => sum + counts[name], 0),
-    isMore: names.some((name) => capped.includes(name)),
-    searchedTo: null,
-  };
+  const more = names.filter((name) => capped.includes(name)).length; // each has counted one more than its limit
+  const count = names.reduce((sum, name) => sum + counts[name], 0) - more;
+  return { count, isMore: more > 0, searchedTo: null };
 }
 
 const mostPages = 3;

@@ -220,6 +220,23 @@ export function dashboardSuite(name: string, open: OpenInbox): void {
       expect(await counted({ types: ["esim.faulted"] })).toEqual({ count: 4, ...all });
       expect(await counted({ state: "ready", types: ["esim.enabled"] })).toEqual({ count: 1, ...all });
       expect(await counted({ state: "dead", error: "CRM" })).toEqual({ count: 1, ...all });
+      const gauges = await inbox.gauges();
+      const capped = {
+        ...gauges,
+        counts: { ...gauges.counts, ready: 1001, waiting: 7 },
+        capped: ["ready" as const],
+      };
+      const ofCapped = callsOf(
+        inboxDashboard(
+          { ...inbox, gauges: async () => capped },
+          { authorize: () => ({ role: "viewer", name: "vera" }) },
+        ),
+      );
+      expect(await ofCapped("count", { filter: { state: "ready" } })).toEqual({
+        count: 1007,
+        isMore: true,
+        searchedTo: null,
+      });
       const rows = (await inbox.list()).rows.map((row) => ({ ...row, state: "done" as const }));
       const searchedTo = new Date("2026-11-20T10:00:01Z");
       const large = { ...inbox, list: async () => ({ rows, nextCursor: "next", searchedTo }) };

@@ -4,7 +4,8 @@ import { createWorker } from "@esim-webhooks/core";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { entry } from "../../../../test/inbox-entry.ts";
-import { cli, folder, jsonLines, type Running, start } from "../cli.ts";
+import { startReceiver, startService } from "../api/service.ts";
+import { type CliOptions, cli, folder, jsonLines, type Running, start } from "../cli.ts";
 
 let cwd: string;
 beforeEach(async () => {
@@ -27,8 +28,13 @@ beforeEach(async () => {
   await inbox.close();
 });
 
-async function opened(...args: string[]): Promise<{ readonly running: Running; readonly url: string }> {
-  const running = start(["dashboard", "--port", "0", ...args], { cwd });
+interface Opened {
+  readonly running: Running;
+  readonly url: string;
+}
+
+async function opened(args: readonly string[] = [], env: CliOptions["env"] = {}): Promise<Opened> {
+  const running = start(["dashboard", "--port", "0", ...args], { cwd, env });
   onTestFinished(() => void running.child.kill("SIGKILL"));
   const [url = ""] = await running.written(/http:\/\/[\w.:[\]]+\/[\w-]+\//);
   return { running, url };
@@ -44,7 +50,7 @@ function call(url: string, name: string, input: object = {}): Promise<Response> 
 
 describe("dashboard", () => {
   it("shows the inbox of the config at an address on this machine, to an operator with the user's name", async () => {
-    const { running, url } = await opened("--title", "staging", "--color", "#b42318");
+    const { running, url } = await opened(["--title", "staging", "--color", "#b42318"]);
     expect(new URL(url).hostname).toBe("127.0.0.1");
     const page = await fetch(url);
     expect([page.status, page.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
@@ -68,11 +74,32 @@ describe("dashboard", () => {
   });
 
   it("prints its address as JSON, and shows a copy of an embedded inbox", async () => {
-    const { running, url } = await opened("--from", "own.db", "--json");
+    const { running, url } = await opened(["--from", "own.db", "--json"]);
     const now = (await (await call(url, "now")).json()) as { readonly counts: object };
     expect(now.counts).toMatchObject({ dead: 2 });
     running.child.kill("SIGTERM");
     expect(jsonLines(await running.ended)[0]).toEqual({ url });
+  });
+
+  it("shows the endpoints of the client, what no handler takes, and their deliveries without personal data", async () => {
+    const { api, sandbox, env } = await startService();
+    const receiver = await startReceiver(200, "done");
+    const eventTypes = ["esim.assigned", "esim.faulted"];
+    await api.webhooks.create({ url: `${receiver}?token=secret`, eventTypes });
+    const { iccid } = await sandbox.orderEsim();
+    await sandbox.settled();
+    const { url } = await opened([], env);
+    const [endpoint, ...others] = (await (await call(url, "endpoints")).json()) as Record<string, unknown>[];
+    expect(others).toEqual([]);
+    expect(endpoint).toMatchObject({
+      url: receiver,
+      isActive: true,
+      subscribed: eventTypes,
+      unhandled: ["esim.assigned"],
+      notSubscribed: [],
+      deliveries: [{ type: "esim.assigned", attempt: 1, httpStatus: 200, status: "delivered" }],
+    });
+    expect(JSON.stringify(endpoint)).not.toMatch(new RegExp(`secret|${iccid}`));
   });
 
   it("answers 404 without the path that it has printed, and to the name of another host", async () => {
