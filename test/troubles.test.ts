@@ -94,7 +94,9 @@ describe("watchTroubles", () => {
     expect(await after(0)).toEqual([]); // exactly 5 %
     await receive(receiver, 1, () => faulted(newSecret()));
     expect(await after(minuteMs)).toEqual(["deliveries_refused"]);
-    expect(lines[0]?.text).toMatch(/^Of the 21 deliveries of the last ten minutes, 2 were answered 401\. Give /);
+    expect(lines[0]?.text).toMatch(
+      /^Of the 21 deliveries of the last ten minutes, 2 were answered 401\. Give /,
+    );
     expect(await after(8 * minuteMs)).toEqual(["deliveries_refused"]);
     expect(await after(minuteMs)).toEqual([]);
     expect(logged().map(([level]) => level)).toEqual(["warn", "info"]);
@@ -123,7 +125,9 @@ describe("watchTroubles", () => {
     expect(await after(minuteMs)).toEqual([]);
     await receive(receiver, 1, sentAt(15));
     expect(await after(minuteMs)).toEqual(["clock_skew"]);
-    expect(lines[0]?.text).toMatch(/^This machine's clock is 1\d s behind the service's\. .*above 20 s\. Set /);
+    expect(lines[0]?.text).toMatch(
+      /^This machine's clock is 1\d s behind the service's\. .*above 20 s\. Set /,
+    );
     expect(await after(minuteMs)).toEqual(["clock_skew"]); // no delivery shows that it is right
     await receive(receiver, 1, sentAt(15));
     await receive(receiver, 1, sentAt(0));
@@ -265,7 +269,9 @@ it("findTroubles gives the same as data, without watching", async () => {
   const found = await findTroubles(inbox);
   expect(found.map(({ code }) => code)).toEqual(["no_delivery", "events_wait"]);
   expect(found[0]?.remedy).toBe(troubleTable.no_delivery.remedy);
-  expect((await findTroubles(inbox, { silenceMs: 3 * dayMs })).map(({ code }) => code)).toEqual(["events_wait"]);
+  expect((await findTroubles(inbox, { silenceMs: 3 * dayMs })).map(({ code }) => code)).toEqual([
+    "events_wait",
+  ]);
 });
 
 it("docs/observing.md has a row for each trouble, with its part of the runbook, which exists", () => {
@@ -274,7 +280,10 @@ it("docs/observing.md has a row for each trouble, with its part of the runbook, 
   const table = Object.entries(troubleTable).map(([code, { page }]) => [code, page.replace("docs/", "")]);
   expect(Array.from(rows, ([, code, page]) => [code, page])).toEqual(table);
   const anchors = Array.from(read("docs/runbook.md").matchAll(/^#+ (.+)$/gm), ([, title = ""]) =>
-    title.toLowerCase().replaceAll(/[^\w -]/g, "").replaceAll(" ", "-"),
+    title
+      .toLowerCase()
+      .replaceAll(/[^\w -]/g, "")
+      .replaceAll(" ", "-"),
   );
   for (const [, page = ""] of table) expect(anchors).toContain(page.split("#")[1]);
 });

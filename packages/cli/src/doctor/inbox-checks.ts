@@ -7,10 +7,7 @@ import { ago, count, counted, countedSoFar, countSoFar, instant, span } from "..
 import { type Check, check, failed, passed, warned } from "./check.ts";
 
 /** Checks what waits in the inbox, what is paused, who works, and what is dead. */
-export async function checkInbox(
-  inbox: InboxAdmin,
-  hasHandlers: boolean,
-): Promise<readonly Check[]> {
+export async function checkInbox(inbox: InboxAdmin, hasHandlers: boolean): Promise<readonly Check[]> {
   return [
     await check("waiting", () => checkWaiting(inbox, hasHandlers)),
     await check("paused", async () => checkPauses(await inbox.paused(), Date.now())),
