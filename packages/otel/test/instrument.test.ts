@@ -334,6 +334,20 @@ describe("instrument", () => {
     expect(marks).toEqual([true, false]);
   });
 
+  it("shows the last pass that completed by the notes of the inbox, also if this process has seen none", async () => {
+    const inbox = memoryInbox();
+    const otel = instrumented({ inbox });
+    const note = (run: string, second: number, outcome = "complete") => {
+      const endedAt = new Date(second * 1000);
+      const note = { run, source: "eu", startedAt: endedAt, endedAt, outcome, ledger: {} };
+      return inbox.noteRun({ kind: "reconcile", ...note });
+    };
+    await note("run_1", 1_000_000);
+    await note("run_2", 2_000_000);
+    await note("run_3", 3_000_000, "failed");
+    expect(await otel.metric("esim_webhooks.reconcile.last_pass.time")).toEqual({ "source=eu": 2_000_000 });
+  });
+
   it("links the span of a handler behind a queue to the trace that the event was stored with", async () => {
     const otel = instrumented();
     const processor = createProcessor({ "*": () => {} }, { store: memoryStore() });
