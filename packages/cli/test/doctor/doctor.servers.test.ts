@@ -625,7 +625,7 @@ describe("the silence of an inbox", () => {
     );
   });
 
-  it("is no matter of reconcile, which is a warning a day after the last pass that completed", async () => {
+  it("does not concern reconcile, which is a warning a day after the last pass that completed", async () => {
     const cwd = folder();
     await storeAt(cwd, []);
     expect((await examine({ cwd })).of["reconcile"]?.message).toBe("no pass is noted in this inbox");
@@ -656,7 +656,7 @@ describe("the silence of an inbox", () => {
       ),
     });
     await note("run_2", 2);
-    expect((await examine({ cwd })).of["reconcile"]?.message).toBe("the last pass completed 2h 00m ago");
+    expect((await examine({ cwd })).of["reconcile"]?.message).toBe("the last pass completed 2h ago");
   });
 
   it("is a warning for an inbox without a delivery, whose deliveries may all be purged", async () => {

@@ -166,7 +166,7 @@ async function readReasons(inbox: Pick<InboxAdmin, "list" | "get">): Promise<rea
     const event = await inbox.get(row);
     if (event?.state === "dead") reasons.add(event.history.at(-1)?.reason ?? "unknown");
   }
-  return [...reasons];
+  return [...reasons].sort();
 }
 
 /** By source. A source without any pass is not reconciled here, or not yet. */
