@@ -59,7 +59,12 @@ describe("watchTroubles", () => {
     const taken = await inbox.take({ limit: 2, leaseMs: 60_000 });
     const reasons = ["failed", "timed_out"] as const;
     const settlements = taken.map((one, index) => {
-      const report = { reason: reasons[index] ?? "invalid", durationMs: 1, error: "no luck", worker: "w" };
+      const report = {
+        reason: reasons[index] ?? ("invalid" as const),
+        durationMs: 1,
+        error: "no luck",
+        worker: "w",
+      };
       return { ...one, state: "dead" as const, error: "no luck", report };
     });
     await inbox.settle(settlements);
