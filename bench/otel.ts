@@ -153,7 +153,7 @@ async function benchScrapes(): Promise<void> {
 
 async function benchScrape(
   name: string,
-  inbox: Pick<InboxAdmin, "gauges" | "paused"> & { close(): Promise<void> },
+  inbox: Pick<InboxAdmin, "gauges" | "paused" | "runs"> & { close(): Promise<void> },
 ): Promise<void> {
   const metrics = await metricsHandler({ inbox });
   publishEveryMessage();

@@ -222,7 +222,14 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "observeCalls",
     ],
     express: ["webhookRouter"],
-    health: ["livenessHandler", "readinessHandler"],
+    health: [
+      "findTroubles",
+      "livenessHandler",
+      "readinessHandler",
+      "troubleLimits",
+      "troubleTable",
+      "watchTroubles",
+    ],
     fastify: ["webhookPlugin"],
     storePostgres: [
       "latestOnly",

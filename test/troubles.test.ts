@@ -45,7 +45,7 @@ function watched(options: Options) {
   return {
     lines,
     /** Moves the clock, looks, and returns the codes of the troubles. */
-    async after(ms: number) {
+    async later(ms: number) {
       nowMs += ms;
       return (await watch.check()).map(({ code, subject }) => (subject ? `${code} ${subject}` : code));
     },
@@ -63,54 +63,54 @@ async function receive(receiver: Receiver, times: number, request = faulted) {
 describe("watchTroubles", () => {
   it("logs that no delivery has arrived for a day, and that one has arrived, but nothing of a new inbox", async () => {
     const { inbox } = openInbox();
-    const { after, logged } = watched({ inbox });
-    expect(await after(3 * dayMs)).toEqual([]);
+    const { later, logged } = watched({ inbox });
+    expect(await later(3 * dayMs)).toEqual([]);
     await inbox.put([entry("msg_1")]);
-    expect(await after(-3 * dayMs + dayMs - minuteMs)).toEqual([]);
-    expect(await after(2 * minuteMs)).toEqual(["no_delivery"]);
-    expect(await after(minuteMs)).toEqual(["no_delivery"]);
+    expect(await later(-3 * dayMs + dayMs - minuteMs)).toEqual([]);
+    expect(await later(2 * minuteMs)).toEqual(["no_delivery"]);
+    expect(await later(minuteMs)).toEqual(["no_delivery"]);
     expect(logged()).toEqual([["warn", "no_delivery", undefined]]);
-    expect(await after(-dayMs)).toEqual([]);
+    expect(await later(-dayMs)).toEqual([]);
     expect(logged()).toEqual([["info", "no_delivery", undefined]]);
   });
 
   it("knows without an inbox when this process has received its last delivery, by those with a right signature", async () => {
     const receiver = createReceiver({ "*": () => {} }, { secret });
-    const { after } = watched({});
-    expect(await after(2 * dayMs)).toEqual([]);
+    const { later } = watched({});
+    expect(await later(2 * dayMs)).toEqual([]);
     await receive(receiver, 1);
-    expect(await after(dayMs + minuteMs)).toEqual(["no_delivery"]);
+    expect(await later(dayMs + minuteMs)).toEqual(["no_delivery"]);
     await receive(receiver, 1, () => faulted(newSecret()));
-    expect(await after(0)).toEqual(["no_delivery", "deliveries_refused"]);
+    expect(await later(0)).toEqual(["no_delivery", "deliveries_refused"]);
     await receive(receiver, 100);
-    expect(await after(0)).toEqual([]);
+    expect(await later(0)).toEqual([]);
   });
 
   it("logs that more than 5 % of the deliveries of ten minutes were answered 401, until ten minutes have fewer", async () => {
     const receiver = createReceiver({ "*": () => {} }, { secret });
-    const { after, logged, lines } = watched({});
+    const { later, logged, lines } = watched({});
     await receive(receiver, 19);
     await receive(receiver, 1, () => faulted(newSecret()));
-    expect(await after(0)).toEqual([]); // exactly 5 %
+    expect(await later(0)).toEqual([]); // exactly 5 %
     await receive(receiver, 1, () => faulted(newSecret()));
-    expect(await after(minuteMs)).toEqual(["deliveries_refused"]);
+    expect(await later(minuteMs)).toEqual(["deliveries_refused"]);
     expect(lines[0]?.text).toMatch(
       /^Of the 21 deliveries of the last ten minutes, 2 were answered 401\. Give /,
     );
-    expect(await after(8 * minuteMs)).toEqual(["deliveries_refused"]);
-    expect(await after(minuteMs)).toEqual([]);
+    expect(await later(8 * minuteMs)).toEqual(["deliveries_refused"]);
+    expect(await later(minuteMs)).toEqual([]);
     expect(logged().map(([level]) => level)).toEqual(["warn", "info"]);
   });
 
   it("logs that a key still signs after its end, and that an hour has passed without that", async () => {
     const ended = { secret: newSecret(), notAfter: new Date(Date.now() - minuteMs) };
     const receiver = createReceiver({ "*": () => {} }, { secret: [secret, ended] });
-    const { after, logged } = watched({});
+    const { later, logged } = watched({});
     await receive(receiver, 100);
     await receive(receiver, 1, () => faulted(ended.secret));
-    expect(await after(0)).toEqual([expect.stringMatching(/^ended_key_used key:[0-9a-f]+$/)]);
-    expect(await after(59 * minuteMs)).toHaveLength(1);
-    expect(await after(minuteMs)).toEqual([]);
+    expect(await later(0)).toEqual([expect.stringMatching(/^ended_key_used key:[0-9a-f]+$/)]);
+    expect(await later(59 * minuteMs)).toHaveLength(1);
+    expect(await later(minuteMs)).toEqual([]);
     expect(logged()).toEqual([
       ["warn", "ended_key_used", expect.stringMatching(/^key:/)],
       ["info", "ended_key_used", expect.stringMatching(/^key:/)],
@@ -119,33 +119,33 @@ describe("watchTroubles", () => {
 
   it("logs a clock that is off by more than half of the tolerance in its direction, and that it is right again", async () => {
     const receiver = createReceiver({ "*": () => {} }, { secret });
-    const { after, logged, lines } = watched({ toleranceSeconds: { past: 300, future: 20 } });
+    const { later, logged, lines } = watched({ toleranceSeconds: { past: 300, future: 20 } });
     const sentAt = (seconds: number) => () => faulted(secret, new Date(Date.now() + seconds * 1000));
     await receive(receiver, 1, sentAt(-140));
-    expect(await after(minuteMs)).toEqual([]);
+    expect(await later(minuteMs)).toEqual([]);
     await receive(receiver, 1, sentAt(15));
-    expect(await after(minuteMs)).toEqual(["clock_skew"]);
+    expect(await later(minuteMs)).toEqual(["clock_skew"]);
     expect(lines[0]?.text).toMatch(
       /^This machine's clock is 1\d s behind the service's\. .*above 20 s\. Set /,
     );
-    expect(await after(minuteMs)).toEqual(["clock_skew"]); // no delivery shows that it is right
+    expect(await later(minuteMs)).toEqual(["clock_skew"]); // no delivery shows that it is right
     await receive(receiver, 1, sentAt(15));
     await receive(receiver, 1, sentAt(0));
-    expect(await after(minuteMs)).toEqual([]); // one delivery alone was late
+    expect(await later(minuteMs)).toEqual([]); // one delivery alone was late
     expect(logged().map(([level]) => level)).toEqual(["warn", "info"]);
   });
 
   it("logs a backlog that has grown for ten minutes, and that it no longer grows", async () => {
     const { inbox, age } = openInbox();
-    const { after, logged } = watched({ inbox });
+    const { later, logged } = watched({ inbox });
     await inbox.put([entry("msg_1")]);
     for (let minute = 0; minute < 10; minute += 1) {
       age(minuteMs);
-      expect(await after(minuteMs)).toEqual([]);
+      expect(await later(minuteMs)).toEqual([]);
     }
     age(minuteMs);
-    expect(await after(minuteMs)).toEqual(["backlog_grows"]);
-    for (let minute = 0; minute < 10; minute += 1) await after(minuteMs); // as old as it was: workers keep up
+    expect(await later(minuteMs)).toEqual(["backlog_grows"]);
+    for (let minute = 0; minute < 10; minute += 1) await later(minuteMs); // as old as it was: workers keep up
     expect(logged().filter(([, code]) => code === "backlog_grows")).toEqual([
       ["warn", "backlog_grows", undefined],
       ["info", "backlog_grows", undefined],
@@ -154,14 +154,14 @@ describe("watchTroubles", () => {
 
   it("logs that an event has waited for 15 minutes, and that none has once a worker took it", async () => {
     const { inbox, age } = openInbox();
-    const { after, logged } = watched({ inbox });
+    const { later, logged } = watched({ inbox });
     await inbox.put([entry("msg_1")]);
     age(14 * minuteMs);
-    expect(await after(0)).toEqual([]);
+    expect(await later(0)).toEqual([]);
     age(2 * minuteMs);
-    expect(await after(0)).toEqual(["events_wait"]);
+    expect(await later(0)).toEqual(["events_wait"]);
     await inbox.take({ limit: 1, leaseMs: minuteMs });
-    expect(await after(0)).toEqual([]);
+    expect(await later(0)).toEqual([]);
     expect(logged().map(([level, code]) => [level, code])).toEqual([
       ["warn", "events_wait"],
       ["info", "events_wait"],
@@ -170,22 +170,22 @@ describe("watchTroubles", () => {
 
   it("logs dead events once for each cause, and ends a cause once its events are redriven", async () => {
     const { inbox } = openInbox();
-    const { after, logged } = watched({ inbox });
+    const { later, logged } = watched({ inbox });
     const die = async (id: string, reason: "failed" | "timed_out") => {
       await inbox.put([entry(id)]);
       const taken = await inbox.take({ limit: 1, leaseMs: minuteMs });
-      const attempt = { reason, durationMs: 1, error: "Error: no luck", worker: "w" };
-      await inbox.settle(taken.map((one) => ({ ...one, state: "dead", error: "no luck", attempt })));
+      const report = { reason, durationMs: 1, error: "Error: no luck", worker: "w" };
+      await inbox.settle(taken.map((one) => ({ ...one, state: "dead", error: "no luck", report })));
     };
     await die("msg_1", "failed");
     await die("msg_2", "failed");
-    expect(await after(0)).toEqual(["events_dead failed"]);
+    expect(await later(0)).toEqual(["events_dead failed"]);
     await die("msg_3", "timed_out");
-    expect((await after(0)).sort()).toEqual(["events_dead failed", "events_dead timed_out"]);
+    expect((await later(0)).sort()).toEqual(["events_dead failed", "events_dead timed_out"]);
     await inbox.redrive({ ids: ["msg_1", "msg_2"] });
-    expect(await after(0)).toEqual(["events_dead timed_out"]);
+    expect(await later(0)).toEqual(["events_dead timed_out"]);
     await inbox.purgeDead({});
-    expect(await after(0)).toEqual([]);
+    expect(await later(0)).toEqual([]);
     expect(logged()).toEqual([
       ["warn", "events_dead", "failed"],
       ["warn", "events_dead", "timed_out"],
@@ -196,19 +196,19 @@ describe("watchTroubles", () => {
 
   it("logs for each source that no pass has completed for a day, though one used to", async () => {
     const { inbox } = openInbox();
-    const { after, logged } = watched({ inbox });
+    const { later, logged } = watched({ inbox });
     const pass = async (run: string, hoursAgo: number, outcome = "complete") => {
       const endedAt = new Date(Date.now() - hoursAgo * 3_600_000);
       const note = { run, source: "eu", startedAt: endedAt, endedAt, outcome, ledger: {} };
       await inbox.noteRun({ kind: "reconcile", ...note });
     };
-    expect(await after(0)).toEqual([]);
+    expect(await later(0)).toEqual([]);
     await pass("run_1", 23);
-    expect(await after(0)).toEqual([]);
+    expect(await later(0)).toEqual([]);
     await pass("run_2", 1, "failed");
-    expect(await after(2 * 3_600_000)).toEqual(["reconcile_not_run eu"]);
+    expect(await later(2 * 3_600_000)).toEqual(["reconcile_not_run eu"]);
     await pass("run_3", 0);
-    expect(await after(0)).toEqual([]);
+    expect(await later(0)).toEqual([]);
     expect(logged()).toEqual([
       ["warn", "reconcile_not_run", "eu"],
       ["info", "reconcile_not_run", "eu"],
@@ -217,14 +217,14 @@ describe("watchTroubles", () => {
 
   it("logs each type that is paused for longer than a day, and that its pause has ended", async () => {
     const { inbox } = openInbox();
-    const { after, logged } = watched({ inbox });
+    const { later, logged } = watched({ inbox });
     await inbox.pause({ types: ["esim.faulted"], reason: "CRM is down" });
-    expect(await after(dayMs - minuteMs)).toEqual([]);
-    expect(await after(2 * minuteMs)).toEqual(["type_paused esim.faulted"]);
+    expect(await later(dayMs - minuteMs)).toEqual([]);
+    expect(await later(2 * minuteMs)).toEqual(["type_paused esim.faulted"]);
     await inbox.pause({ reason: "all of it" });
-    expect(await after(0)).toEqual(expect.arrayContaining(["type_paused all"]));
+    expect(await later(0)).toEqual(expect.arrayContaining(["type_paused all"]));
     await inbox.resume();
-    expect(await after(0)).toEqual([]);
+    expect(await later(0)).toEqual([]);
     expect(logged()).toHaveLength(4);
   });
 
@@ -233,29 +233,29 @@ describe("watchTroubles", () => {
     let isUp = true;
     const gauges = () => (isUp ? inbox.gauges() : Promise.reject(new Error("down")));
     const { list, get, runs, paused } = inbox;
-    const { after, logged } = watched({ inbox: { gauges, list, get, runs, paused } });
+    const { later, logged } = watched({ inbox: { gauges, list, get, runs, paused } });
     await inbox.put([entry("msg_1")]);
-    expect(await after(2 * dayMs)).toEqual(["no_delivery"]);
+    expect(await later(2 * dayMs)).toEqual(["no_delivery"]);
     isUp = false;
-    expect(await after(minuteMs)).toEqual(["no_delivery"]);
+    expect(await later(minuteMs)).toEqual(["no_delivery"]);
     isUp = true;
-    expect(await after(-2 * dayMs)).toEqual([]);
+    expect(await later(-2 * dayMs)).toEqual([]);
     expect(logged()).toHaveLength(2);
   });
 
   it("logs nothing of a payload, an error, a subject, an id or the reason of a pause", async () => {
     const { inbox, age } = openInbox();
-    const { after, lines } = watched({ inbox });
+    const { later, lines } = watched({ inbox });
     const iccid = "8944500102030405063";
     await inbox.put([entry(`msg_${iccid}`, { type: "esim.faulted", esim: iccid })]);
     const taken = await inbox.take({ limit: 1, leaseMs: minuteMs });
-    const attempt = { reason: "failed" as const, durationMs: 1, error: `Error: ${iccid}`, worker: "w" };
-    await inbox.settle(taken.map((one) => ({ ...one, state: "dead", error: iccid, attempt })));
+    const report = { reason: "failed" as const, durationMs: 1, error: `Error: ${iccid}`, worker: "w" };
+    await inbox.settle(taken.map((one) => ({ ...one, state: "dead", error: iccid, report })));
     await inbox.pause({ types: ["esim.faulted"], reason: `for ${iccid}`, by: iccid });
     await inbox.put([entry("msg_2", { esim: iccid })]);
     age(20 * minuteMs);
     await receive(createReceiver(inbox, { secret }), 1, () => faulted(newSecret()));
-    expect((await after(2 * dayMs)).length).toBeGreaterThan(3);
+    expect((await later(2 * dayMs)).length).toBeGreaterThan(3);
     expect(JSON.stringify(await inbox.get(key(`msg_${iccid}`)))).toContain(iccid);
     expect(lines.length).toBeGreaterThan(3);
     expect(JSON.stringify(lines)).not.toContain(iccid);

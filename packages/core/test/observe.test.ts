@@ -67,6 +67,7 @@ const receivedAt = expect.any(Date);
 const times = { durationMs, receivedAt, ageMs: expect.any(Number) };
 const workerTimes = { ...times, waitMs: expect.any(Number) };
 const lagMs = expect.any(Number);
+const skewSeconds = expect.any(Number);
 const ref = { source: "default", id: "msg_1", type: "esim.faulted" };
 const key = expect.stringMatching(/^key:[0-9a-f]{8}$/);
 
@@ -90,7 +91,7 @@ describe("a delivery that is observed", () => {
       ],
       ["settle", { ...ref, by: "processor", attempt: 1, outcome: "done", ...times }],
       ["process", { ...ref, attempt: 1, replayed: false, outcome: "processed", durationMs }],
-      ["receive", { ...ref, key, lagMs, outcome: "processed", durationMs }],
+      ["receive", { ...ref, key, lagMs, skewSeconds, outcome: "processed", durationMs }],
     ]);
   });
 
@@ -102,9 +103,9 @@ describe("a delivery that is observed", () => {
     await createReceiver({ put: () => Promise.reject(error) }, { secret }).receive(delivery());
     expect(seen).toEqual([
       ["put", { events: [ref], outcome: "put", results: ["conflict"], durationMs }],
-      ["receive", { ...ref, key, lagMs, outcome: "conflict", durationMs }],
+      ["receive", { ...ref, key, lagMs, skewSeconds, outcome: "conflict", durationMs }],
       ["put", { events: [ref], outcome: "store_unavailable", error, durationMs }],
-      ["receive", { ...ref, key, lagMs, outcome: "store_unavailable", error, durationMs }],
+      ["receive", { ...ref, key, lagMs, skewSeconds, outcome: "store_unavailable", error, durationMs }],
     ]);
   });
 
@@ -121,13 +122,51 @@ describe("a delivery that is observed", () => {
     ]);
   });
 
+  it("is seen with how far its timestamp is ahead of this clock, only if it is authentic", async () => {
+    const seen = watched(["receive"]);
+    const receiver = createReceiver({ "*": () => {} }, { secret, clock: { now: () => 1_000_000_500 } });
+    const sentAt = (seconds: number, signedWith = secret) =>
+      receiver.receive(
+        signedRequest(
+          { type: "esim.faulted", data: sampleData("esim.faulted") },
+          { secret: signedWith, at: new Date(seconds * 1000) },
+        ),
+      );
+    await sentAt(1_000_100);
+    await sentAt(999_990);
+    await sentAt(999_000); // refused for it
+    await sentAt(1_000_000, newSecret());
+    expect(seen.map(([, message]) => (message as { skewSeconds?: number }).skewSeconds)).toEqual([
+      100,
+      -10,
+      -1000,
+      undefined,
+    ]);
+  });
+
+  it("is seen with the key that signed it after its end", async () => {
+    const seen = watched(["verify"]);
+    const ended = { secret: newSecret(), notAfter: new Date(Date.now() - 60_000) };
+    const receiver = createReceiver({ "*": () => {} }, { secret: [secret, ended] });
+    const event = { type: "esim.faulted", data: sampleData("esim.faulted") };
+    await receiver.receive(signedRequest(event, { secret: ended.secret }));
+    await receiver.receive(signedRequest(event, { secret: newSecret() }));
+    expect(seen.map(([, { outcome, endedKey }]) => [outcome, endedKey])).toEqual([
+      ["no_matching_key", expect.stringMatching(/^key:[0-9a-f]{8}$/)],
+      ["no_matching_key", undefined],
+    ]);
+  });
+
   it("is seen as a conflict if a done event has another body", async () => {
     const seen = watched(["receive"]);
     const receiver = createReceiver({ "*": () => {} }, { secret });
     const other = { ...sampleData("esim.faulted"), esimReference: "another" };
     await receiver.receive(delivery());
     await receiver.receive(signedRequest({ id: "msg_1", type: "esim.faulted", data: other }, { secret }));
-    expect(seen[1]).toEqual(["receive", { ...ref, key, lagMs, outcome: "conflict", durationMs }]);
+    expect(seen[1]).toEqual([
+      "receive",
+      { ...ref, key, lagMs, skewSeconds, outcome: "conflict", durationMs },
+    ]);
   });
 
   it("ends at the deadline, before its late handler ends", async () => {

@@ -1,27 +1,58 @@
 import type { InboxAdmin, Worker } from "@esim-webhooks/core";
 import { askInTime } from "@esim-webhooks/core/kit";
 import type { BatchObservableCallback, Meter } from "@opentelemetry/api";
-import { typeLabels } from "./labels.ts";
+import { firstValues, typeLabels } from "./labels.ts";
 
 export interface GaugeSources {
-  inbox?: Pick<InboxAdmin, "gauges" | "paused">;
+  inbox?: Pick<InboxAdmin, "gauges" | "paused" | "runs">;
   catalog?: { readonly types: readonly string[] };
   worker?: Pick<Worker, "slots" | "sinceLastTakeMs">;
 }
 
+/** When this process has last completed a pass of reconcile, by source, in ms since the Unix epoch. */
+export type LastPasses = ReadonlyMap<string, number>;
+
+const mostSources = 20;
+
 /** A scrape has 10 s by default, and one that fails shows nothing of the other metrics either. */
 const gaugesWithinMs = 2000;
 
-/** What waits in the inbox, and what the worker does, asked for when metrics are collected. */
-export function recordGauges(meter: Meter, { inbox, worker, catalog }: GaugeSources): () => void {
+/** What waits in the inbox, what the worker does, and when reconcile last ran, asked for when metrics are collected. */
+export function recordGauges(
+  meter: Meter,
+  { inbox, worker, catalog }: GaugeSources,
+  ownPasses: LastPasses,
+): () => void {
   const stops: (() => void)[] = [];
-
-  if (inbox !== undefined) {
-    const typeOf = typeLabels(catalog);
-    const ask = askInTime(() => Promise.all([inbox.gauges(), inbox.paused()]), {
+  const ask =
+    inbox &&
+    askInTime(() => Promise.all([inbox.gauges(), inbox.paused(), inbox.runs()]), {
       withinMs: gaugesWithinMs,
       late: () => new Error("late"),
     });
+
+  const sourceOf = firstValues(mostSources, "other");
+  const lastPass = meter.createObservableGauge("esim_webhooks.reconcile.last_pass.time", {
+    unit: "s",
+    description: "When a pass of reconcile last completed, in seconds since the Unix epoch",
+  });
+  const observePasses: BatchObservableCallback = async (result) => {
+    const [, , runs] = (await ask?.().catch(() => undefined)) ?? [undefined, undefined, []];
+    const passes = new Map<string, number>();
+    const add = (source: string, atMs: number) => {
+      const label = sourceOf(source);
+      passes.set(label, Math.max(atMs, passes.get(label) ?? 0));
+    };
+    for (const [source, atMs] of ownPasses) add(source, atMs);
+    for (const { kind, outcome, source, endedAt } of runs)
+      if (kind === "reconcile" && outcome === "complete") add(source, endedAt.getTime());
+    for (const [source, atMs] of passes) result.observe(lastPass, atMs / 1000, { source });
+  };
+  meter.addBatchObservableCallback(observePasses, [lastPass]);
+  stops.push(() => meter.removeBatchObservableCallback(observePasses, [lastPass]));
+
+  if (ask !== undefined) {
+    const typeOf = typeLabels(catalog);
     const events = meter.createObservableGauge("esim_webhooks.inbox.events", {
       unit: "{event}",
       description: "Events in the inbox by state; a count stops at 10,001",

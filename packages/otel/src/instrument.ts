@@ -13,8 +13,8 @@ import { traceRuns } from "./run-spans.ts";
 import { createTracer, tracedStages } from "./stage-spans.ts";
 
 export interface InstrumentOptions {
-  /** The inbox whose `gauges()` and `paused()` become metrics. Default: none, so there are no metrics of what waits. */
-  inbox?: Pick<InboxAdmin, "gauges" | "paused">;
+  /** The inbox whose `gauges()`, `paused()` and `runs()` become metrics. Default: none, so there are no metrics of what waits. */
+  inbox?: Pick<InboxAdmin, "gauges" | "paused" | "runs">;
   /** The worker of this process, for the metrics of its slots. Default: none. */
   worker?: Pick<Worker, "slots" | "sinceLastTakeMs">;
   /** Only its event types are labels; all others are `other`. Default: the eSIM catalog. */
@@ -72,9 +72,10 @@ export function recordAllMetrics(
 ): () => void {
   const { destination = "esim-webhooks", catalog } = options;
   const meter = meterProvider.getMeter(scope, undefined, { schemaUrl });
+  const passes = new Map<string, number>();
   const stops = [
-    recordMetrics(meter, { destination, ...(catalog && { catalog }) }),
-    recordGauges(meter, options),
+    recordMetrics(meter, { destination, ...(catalog && { catalog }) }, passes),
+    recordGauges(meter, options, passes),
   ];
   return () => {
     for (const stop of stops) stop();

@@ -14,7 +14,6 @@ const mostErrorTypes = 10;
 const mostOperationErrorTypes = 3; // for each of three operations; a store that does not answer has one
 /** Old keys are among them: a process may live through many rotations. */
 const mostKeys = 20;
-const mostSources = 20;
 /** In seconds, as the messaging conventions advise. */
 const operationBuckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 /** In seconds, up to a week: how long events wait and live. */
@@ -24,13 +23,16 @@ const ofClaim = { operation: "claim" };
 const ofExtend = { operation: "extend" };
 const ofComplete = { operation: "complete" };
 
-/** Records what `observe` shows. Returns a function that stops it. */
-export function recordMetrics(meter: Meter, { destination, catalog }: MetricOptions): () => void {
+/** Records what `observe` shows, and sets when a pass has completed in `passes`, by source. Returns a function that stops it. */
+export function recordMetrics(
+  meter: Meter,
+  { destination, catalog }: MetricOptions,
+  passes: Map<string, number>,
+): () => void {
   const typeOf = typeLabels(catalog);
   const handlerError = errorTypes(mostErrorTypes);
   const operationError = errorTypes(mostOperationErrorTypes);
   const keyOf = firstValues(mostKeys, "other");
-  const sourceOf = firstValues(mostSources, "other");
   const counters = createCounters(meter);
   const counter = counters.create;
   const seconds = (name: string, description: string, buckets = operationBuckets): Histogram =>
@@ -96,10 +98,6 @@ export function recordMetrics(meter: Meter, { destination, catalog }: MetricOpti
     "{event}",
     "Events that a pass of reconcile has recovered",
   );
-  const lastPass = meter.createGauge("esim_webhooks.reconcile.last_pass.time", {
-    unit: "s",
-    description: "When a pass of reconcile last completed, in seconds since the Unix epoch",
-  });
 
   const messaging = (operation: string, more: Attributes = {}): Attributes => ({
     "messaging.system": "esim_webhooks",
@@ -182,8 +180,7 @@ export function recordMetrics(meter: Meter, { destination, catalog }: MetricOpti
       };
       for (const [kind, count] of Object.entries(counts))
         if (typeof count === "number") recovered.add(count, { kind });
-      if (message.outcome === "complete")
-        lastPass.record(Date.now() / 1000, { source: sourceOf(message.source) });
+      if (message.outcome === "complete") passes.set(message.source, Date.now());
     }),
     counters.stop,
   ];

@@ -334,6 +334,45 @@ describe("instrument", () => {
     expect(marks).toEqual([true, false]);
   });
 
+  it("shows the skew of the clock, keys that sign after their end, and since when types are paused", async () => {
+    const inbox = memoryInbox();
+    const otel = instrumented({ inbox });
+    const ended = { secret: newSecret(), notAfter: new Date(Date.now() - 60_000) };
+    const clock = { now: () => 1_000_000_000 };
+    const receiver = createReceiver(inbox, { secret: [secret, ended], clock });
+    const event = { type: "esim.faulted", data: sampleData("esim.faulted") };
+    await receiver.receive(signedRequest(event, { secret, at: new Date(999_880_000) }));
+    expect(await otel.metric("esim_webhooks.clock.skew")).toEqual({ "": -120 });
+
+    await createReceiver(inbox, { secret: [secret, ended] }).receive(
+      signedRequest(event, { secret: ended.secret }),
+    );
+    const signatures = await otel.metric("esim_webhooks.verify");
+    expect(Object.keys(signatures)).toContainEqual(expect.stringMatching(/^key=key:\S+ outcome=ended_key$/));
+
+    await inbox.pause({ types: ["esim.faulted"], reason: "CRM is down" });
+    await inbox.pause({ reason: "maintenance" });
+    const since = new Map((await inbox.paused()).map((each) => [each.type, each.since.getTime() / 1000]));
+    expect(await otel.metric("esim_webhooks.inbox.paused.time")).toEqual({
+      "type=all": since.get(null),
+      "type=esim.faulted": since.get("esim.faulted"),
+    });
+  });
+
+  it("shows the last pass that completed by the notes of the inbox, also if this process has seen none", async () => {
+    const inbox = memoryInbox();
+    const otel = instrumented({ inbox });
+    const note = (run: string, second: number, outcome = "complete") => {
+      const endedAt = new Date(second * 1000);
+      const note = { run, source: "eu", startedAt: endedAt, endedAt, outcome, ledger: {} };
+      return inbox.noteRun({ kind: "reconcile", ...note });
+    };
+    await note("run_1", 1_000_000);
+    await note("run_2", 2_000_000);
+    await note("run_3", 3_000_000, "failed");
+    expect(await otel.metric("esim_webhooks.reconcile.last_pass.time")).toEqual({ "source=eu": 2_000_000 });
+  });
+
   it("links the span of a handler behind a queue to the trace that the event was stored with", async () => {
     const otel = instrumented();
     const processor = createProcessor({ "*": () => {} }, { store: memoryStore() });

@@ -63,6 +63,7 @@ it("waits 2 s for an inbox, and asks it once at a time", async () => {
       return new Promise<never>(() => {});
     },
     paused: async () => [],
+    runs: async () => [],
   };
   const metrics = await metricsHandler({ inbox });
   onTestFinished(() => metrics.close());
@@ -79,6 +80,7 @@ it("shows an inbox that throws as one that does not answer", async () => {
       throw new TypeError("a wrapper of the user");
     },
     paused: async () => [],
+    runs: async () => [],
   };
   const metrics = await metricsHandler({ inbox });
   onTestFinished(() => metrics.close());

@@ -54,7 +54,9 @@ export async function serve(this: CliContext, flags: ServeFlags): Promise<void> 
       signal: stop.signal,
     };
     closing.push(await exportTelemetry(this, watched));
-    closing.push(logTroubles(watched, logger, config.receiver?.toleranceSeconds));
+    // an inbox next to the store of inline handlers gets no deliveries
+    const troubled = "inbox" in target ? watched : { ...watched, inbox: undefined };
+    closing.push(logTroubles(troubled, logger, config.receiver?.toleranceSeconds));
     const listening = await listen(receive, { host, port, path, logger });
     this.output.note(`Listening at ${this.output.styleNote("bold", `${listening.url}${path}`)}`);
     closing.push(await serveMetrics(flags, watched, this.output, logger));

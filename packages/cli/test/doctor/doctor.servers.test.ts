@@ -111,6 +111,7 @@ describe("doctor", () => {
       "paused",
       "workers",
       "dead",
+      "reconcile",
       "silence",
       "api",
     ]);
@@ -419,6 +420,7 @@ describe("doctor", () => {
     expect(await checkWaiting(counting(old, 3_600_000), false)).toEqual({
       name: "waiting",
       ok: false,
+      code: "events_wait",
       message:
         "7 events wait; 1 of them for another attempt (esim-webhooks inbox errors); 4 paused; the oldest has been due for 1h 00m; " +
         "3 unhandled: once there are handlers, esim-webhooks inbox retry --status unhandled. " +
@@ -436,6 +438,7 @@ describe("doctor", () => {
       name: "waiting",
       ok: true,
       warning: true,
+      code: "events_wait",
       message:
         "3 events wait; 1 paused; the oldest has been due for 1h 00m. " +
         "It may wait for the end of a pause (esim.faulted): esim-webhooks inbox resume --types esim.faulted",
@@ -519,7 +522,16 @@ describe("doctor", () => {
     const inbox = sqliteInbox({ path: join(cwd, ".esim-webhooks/events.db") });
     await inbox.put([entry("evt_1", "esim.faulted"), entry("evt_2", "esim.faulted")]);
     const taken = await inbox.take({ limit: 2, leaseMs: 60_000 });
-    await inbox.settle(taken.map((one) => ({ ...one, state: "dead", error: "no luck" })));
+    const report = { durationMs: 1, error: "no luck", worker: "w" };
+    const reasons = ["failed", "timed_out"] as const;
+    await inbox.settle(
+      taken.map((one, index) => ({
+        ...one,
+        state: "dead",
+        error: "no luck",
+        report: { ...report, reason: reasons[index] ?? "invalid" },
+      })),
+    );
     await inbox.close();
 
     const dead = await examine({ cwd });
@@ -527,8 +539,9 @@ describe("doctor", () => {
     expect(dead.of["dead"]).toEqual({
       name: "dead",
       ok: false,
+      code: "events_dead",
       message:
-        "2 events are dead and not tried again. See why: esim-webhooks inbox errors. " +
+        "2 events are dead and not tried again (failed, timed_out). See why: esim-webhooks inbox errors. " +
         "Fix the cause and redrive them, esim-webhooks inbox retry; or delete them, esim-webhooks inbox discard.",
     });
     expect((await cli(["inbox", "retry", "--id", "evt_1", "--yes"], { cwd })).code).toBe(0);
@@ -610,6 +623,40 @@ describe("the silence of an inbox", () => {
     expect((await cli(["doctor", "--silence", "2d"], { cwd })).stdout).toMatch(
       /ok {2}silence {3}the last delivery was received 1d ago$/m,
     );
+  });
+
+  it("does not concern reconcile, which is a warning a day after the last pass that completed", async () => {
+    const cwd = folder();
+    await storeAt(cwd, []);
+    expect((await examine({ cwd })).of["reconcile"]?.message).toBe("no pass is noted in this inbox");
+    const note = async (run: string, hoursAgo: number) => {
+      const endedAt = new Date(Date.now() - hoursAgo * 3_600_000);
+      const inbox = sqliteInbox({ path: join(cwd, ".esim-webhooks/events.db") });
+      const times = { startedAt: endedAt, endedAt };
+      await inbox.noteRun({
+        kind: "reconcile",
+        run,
+        source: "eu",
+        ...times,
+        outcome: "complete",
+        ledger: {},
+      });
+      await inbox.close();
+    };
+    await note("run_1", 30);
+    const { code, of } = await examine({ cwd });
+    expect(code).toBe(0);
+    expect(of["reconcile"]).toEqual({
+      name: "reconcile",
+      ok: true,
+      warning: true,
+      code: "reconcile_not_run",
+      message: expect.stringMatching(
+        /^eu: No pass of reconcile has completed since \S+Z\. Run esim-webhooks reconcile, /,
+      ),
+    });
+    await note("run_2", 2);
+    expect((await examine({ cwd })).of["reconcile"]?.message).toBe("the last pass completed 2h ago");
   });
 
   it("is a warning for an inbox without a delivery, whose deliveries may all be purged", async () => {

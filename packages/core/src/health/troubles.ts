@@ -77,12 +77,12 @@ export interface TroubleLimits {
 }
 
 /** From when on something is a trouble, in ms. */
-export const troubleLimits = {
+export const troubleLimits: { readonly dayMs: number; readonly waitMs: number } = {
   /** Without a delivery, a pass of reconcile that completed, or the end of a pause. */
   dayMs: 86_400_000,
   /** Of the oldest due event. */
   waitMs: 15 * 60_000,
-} as const;
+};
 
 const { dayMs, waitMs } = troubleLimits;
 /** An operator deletes or redrives dead events in bulk: the newest ones show the causes. */
@@ -166,7 +166,7 @@ async function readReasons(inbox: Pick<InboxAdmin, "list" | "get">): Promise<rea
     const event = await inbox.get(row);
     if (event?.state === "dead") reasons.add(event.history.at(-1)?.reason ?? "unknown");
   }
-  return [...reasons];
+  return [...reasons].sort();
 }
 
 /** By source. A source without any pass is not reconciled here, or not yet. */

@@ -112,7 +112,7 @@ export function watchTroubles(options: WatchTroublesOptions = {}): TroubleWatch 
 
 const windowMs = 10 * 60_000;
 const mostRefused = 0.05;
-/** One redelivery an hour is enough to keep it. */
+/** One such delivery an hour keeps the trouble present. */
 const endedKeyMs = 3_600_000;
 
 /** What the receivers of this process answer. */
@@ -186,8 +186,8 @@ function watchReceiving(clock: Clock, tolerance: Tolerance) {
   };
 }
 
-/** A burst that workers are about to finish is no trouble. */
-const leastBacklogMs = 60_000;
+/** By how much the oldest due event is older than ten minutes ago. Workers that keep up vary by less. */
+const leastGrowthMs = 60_000;
 
 /**
  * The backlog grows while workers are slower than deliveries: then the age of the oldest due event grows, too. Unlike the number of due
@@ -204,7 +204,7 @@ function watchBacklog() {
       while (looks[1] !== undefined && atMs - looks[1].atMs >= windowMs) looks.shift();
       const [first] = looks;
       if (first === undefined || atMs - first.atMs < windowMs) return [];
-      if (oldestMs < leastBacklogMs || oldestMs <= first.oldestMs) return [];
+      if (oldestMs - first.oldestMs < leastGrowthMs) return [];
       return [
         troubleOf(
           "backlog_grows",
