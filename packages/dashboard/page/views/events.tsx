@@ -150,8 +150,10 @@ async function gaugeCounts(): Promise<Counts> {
 async function filterCounts(filter: Filter): Promise<Counts> {
   const texts: Partial<Record<State, string>> = {};
   for (const state of states) {
-    const { count, isMore } = await call("count", { filter: { ...filter, state } });
-    texts[state] = isMore ? `more than ${number(count)}` : number(count);
+    const { count, isMore, searchedTo } = await call("count", { filter: { ...filter, state } });
+    if (searchedTo !== null)
+      texts[state] = `${number(count)}+`; // older events may match, too
+    else texts[state] = isMore ? `more than ${number(count)}` : number(count);
   }
   return texts;
 }
