@@ -81,6 +81,7 @@ describe("docs/observing.md", () => {
       new Set([
         "client",
         "core",
+        "dashboard",
         "endpoint",
         "import",
         "queue-bullmq",

@@ -298,7 +298,8 @@ describe("importDeliveries into handlers", () => {
       { id, type: "esim.enabled", source: "default", run: forced.run },
       "A done event is run again.",
     ];
-    expect(info.mock.calls).toEqual([line("a"), line("b")]);
+    const rerun = info.mock.calls.filter(([, message]) => message !== "webhook event");
+    expect(rerun).toEqual([line("a"), line("b")]);
   });
 
   it("rejects an event whose handler failed, continues, and runs it in the next import", async () => {
