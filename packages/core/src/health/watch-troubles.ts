@@ -120,7 +120,7 @@ function watchReceiving(clock: Clock, tolerance: Tolerance) {
   const minutes: { readonly atMs: number; deliveries: number; refused: number }[] = [];
   const endedKeys = new Map<string, number>();
   let lastMs: number | null = null;
-  /** The least since the last look: a delivery that was held up is older than the clocks differ. */
+  /** The least since the last look: a delayed delivery looks older than the clocks differ. */
   let leastSkew: number | undefined;
   let skew: Trouble | undefined;
 
