@@ -21,7 +21,7 @@ async function bundleBytes(name: string, from: string, external: readonly string
 }
 
 it.each([
-  ["webhookHandler", "core", 30.3],
+  ["webhookHandler", "core", 30.4],
   ["createWorker", "core", 22],
   ["verify", "core", 5.5],
   ["webhookRouter", "express", 31],

@@ -6,7 +6,7 @@ import { createReceiver, type Receiver } from "@esim-webhooks/core";
 import { findTroubles, troubleTable, watchTroubles } from "@esim-webhooks/core/health";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { entry, key } from "./inbox-entry.ts";
 import { root } from "./run.ts";
 
@@ -241,6 +241,19 @@ describe("watchTroubles", () => {
     isUp = true;
     expect(await later(-2 * dayMs)).toEqual([]);
     expect(logged()).toHaveLength(2);
+  });
+
+  it("sees what this process receives while the inbox hangs", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const never = () => new Promise<never>(() => {});
+    const { later } = watched({
+      inbox: { gauges: never, paused: never, runs: never, list: never, get: never },
+    });
+    await receive(createReceiver({ "*": () => {} }, { secret }), 1, () => faulted(newSecret()));
+    const looked = later(0);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(await looked).toEqual(["deliveries_refused"]);
   });
 
   it("logs nothing of a payload, an error, a subject, an id or the reason of a pause", async () => {
