@@ -158,16 +158,16 @@ async function checkDead(inbox: InboxAdmin): Promise<Check> {
   );
 }
 
-/** Warns when reconcile was in use, and no pass has completed for a day. */
-export async function checkReconcile(inbox: InboxAdmin): Promise<Check> {
+/** Warns when the inbox has notes of passes, and none has completed for a day. Needs no API: see also `reconcile` of the endpoint. */
+export async function checkPasses(inbox: InboxAdmin): Promise<Check> {
   const found = (await findTroubles(inbox)).filter(({ code }) => code === "reconcile_not_run");
   if (found.length > 0) {
     const text = found.map(({ subject, problem }) => `${printable(subject ?? "")}: ${problem}`).join(" ");
-    return warned("reconcile", `${text} ${troubleTable.reconcile_not_run.remedy}`, "reconcile_not_run");
+    return warned("passes", `${text} ${troubleTable.reconcile_not_run.remedy}`, "reconcile_not_run");
   }
   const last = (await inbox.runs()).find(
     ({ kind, outcome }) => kind === "reconcile" && outcome === "complete",
   );
-  if (last === undefined) return passed("reconcile", "no pass is noted in this inbox");
-  return passed("reconcile", `the last pass completed ${ago(last.endedAt, Date.now())}`);
+  if (last === undefined) return passed("passes", "no pass is noted in this inbox");
+  return passed("passes", `the last pass completed ${ago(last.endedAt, Date.now())}`);
 }

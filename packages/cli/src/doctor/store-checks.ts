@@ -10,7 +10,7 @@ import type { SetUp } from "../set-up/set-up.ts";
 import { openLeftBehind } from "../set-up/waiting.ts";
 import { bytes } from "../terminal/quantities.ts";
 import { type Check, check, failed, passed } from "./check.ts";
-import { checkInbox, checkReconcile, checkSilence } from "./inbox-checks.ts";
+import { checkInbox, checkPasses, checkSilence } from "./inbox-checks.ts";
 
 /** As much of a store or an inbox as doctor looks at. */
 type Opened = Partial<Lifecycle> & { readonly capabilities?: { readonly durable: boolean } };
@@ -65,7 +65,7 @@ export async function checkStores(
             // an inbox next to the store of inline handlers gets no deliveries and no passes
             ...("inbox" in found
               ? [
-                  await check("reconcile", () => checkReconcile(inbox)),
+                  await check("passes", () => checkPasses(inbox)),
                   await check("silence", () => checkSilence(inbox, silenceMs)),
                 ]
               : []),

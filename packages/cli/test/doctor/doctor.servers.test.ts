@@ -111,7 +111,7 @@ describe("doctor", () => {
       "paused",
       "workers",
       "dead",
-      "reconcile",
+      "passes",
       "silence",
       "api",
     ]);
@@ -625,10 +625,10 @@ describe("the silence of an inbox", () => {
     );
   });
 
-  it("does not concern reconcile, which is a warning a day after the last pass that completed", async () => {
+  it("does not concern passes of reconcile, which are a warning a day after the last pass that completed", async () => {
     const cwd = folder();
     await storeAt(cwd, []);
-    expect((await examine({ cwd })).of["reconcile"]?.message).toBe("no pass is noted in this inbox");
+    expect((await examine({ cwd })).of["passes"]?.message).toBe("no pass is noted in this inbox");
     const note = async (run: string, hoursAgo: number) => {
       const endedAt = new Date(Date.now() - hoursAgo * 3_600_000);
       const inbox = sqliteInbox({ path: join(cwd, ".esim-webhooks/events.db") });
@@ -646,8 +646,8 @@ describe("the silence of an inbox", () => {
     await note("run_1", 30);
     const { code, of } = await examine({ cwd });
     expect(code).toBe(0);
-    expect(of["reconcile"]).toEqual({
-      name: "reconcile",
+    expect(of["passes"]).toEqual({
+      name: "passes",
       ok: true,
       warning: true,
       code: "reconcile_not_run",
@@ -656,7 +656,7 @@ describe("the silence of an inbox", () => {
       ),
     });
     await note("run_2", 2);
-    expect((await examine({ cwd })).of["reconcile"]?.message).toBe("the last pass completed 2h ago");
+    expect((await examine({ cwd })).of["passes"]?.message).toBe("the last pass completed 2h ago");
   });
 
   it("is a warning for an inbox without a delivery, whose deliveries may all be purged", async () => {

@@ -15,51 +15,51 @@ export type TroubleCode =
   | "reconcile_not_run"
   | "type_paused";
 
-/** How to fix each trouble, and which part of the runbook has the steps. */
-export const troubleTable: Readonly<Record<TroubleCode, { readonly remedy: string; readonly page: string }>> =
-  {
-    no_delivery: {
-      remedy:
-        "Check that the endpoint is active and that its URL reaches the receiver: esim-webhooks doctor.",
-      page: "docs/runbook.md#we-were-down-for-a-day",
-    },
-    deliveries_refused: {
-      remedy:
-        "Give the receiver the endpoint's signing secret. The service does not try again: then reconcile.",
-      page: "docs/runbook.md#a-rotation-went-wrong",
-    },
-    ended_key_used: {
-      remedy: "Extend the window of the key, or find out what still signs with it; then reconcile.",
-      page: "docs/runbook.md#a-rotation-went-wrong",
-    },
-    clock_skew: {
-      remedy: "Set the clock of this machine right, and keep it so with NTP.",
-      page: "docs/runbook.md#we-were-down-for-a-day",
-    },
-    backlog_grows: {
-      remedy:
-        "Start more workers, or raise concurrency; if none takes events, see esim-webhooks inbox workers.",
-      page: "docs/runbook.md#a-worker-lives-and-takes-nothing",
-    },
-    events_wait: {
-      remedy: "Check that a worker runs, and that no pause holds their lanes: esim-webhooks doctor.",
-      page: "docs/runbook.md#a-worker-lives-and-takes-nothing",
-    },
-    events_dead: {
-      remedy:
-        "See why: esim-webhooks inbox errors. Fix the cause and redrive them, esim-webhooks inbox retry; or delete them, esim-webhooks inbox discard.",
-      page: "docs/runbook.md#a-handler-failed-for-hours",
-    },
-    reconcile_not_run: {
-      remedy:
-        "Run esim-webhooks reconcile, with --every to repeat it. What was missed is gone from the listing after 7 days.",
-      page: "docs/runbook.md#before-anything-happens",
-    },
-    type_paused: {
-      remedy: "If the reason is gone: esim-webhooks inbox resume.",
-      page: "docs/runbook.md#stop-one-type-for-two-hours",
-    },
-  };
+/** How to fix each trouble, and which section of docs/runbook.md has the steps. */
+export const troubleTable: Readonly<
+  Record<TroubleCode, { readonly remedy: string; readonly section: string }>
+> = {
+  no_delivery: {
+    remedy: "Check that the endpoint is active and that its URL reaches the receiver: esim-webhooks doctor.",
+    section: "We were down for a day",
+  },
+  deliveries_refused: {
+    remedy:
+      "Give the receiver the endpoint's signing secret. The service does not try again: then reconcile.",
+    section: "A rotation went wrong",
+  },
+  ended_key_used: {
+    remedy: "Extend the window of the key, or find out what still signs with it; then reconcile.",
+    section: "A rotation went wrong",
+  },
+  clock_skew: {
+    remedy: "Set the clock of this machine right, and keep it so with NTP.",
+    section: "We were down for a day",
+  },
+  backlog_grows: {
+    remedy:
+      "Start more workers, or raise concurrency; if none takes events, see esim-webhooks inbox workers.",
+    section: "A worker lives and takes nothing",
+  },
+  events_wait: {
+    remedy: "Check that a worker runs, and that no pause holds their lanes: esim-webhooks doctor.",
+    section: "A worker lives and takes nothing",
+  },
+  events_dead: {
+    remedy:
+      "See why: esim-webhooks inbox errors. Fix the cause and redrive them, esim-webhooks inbox retry; or delete them, esim-webhooks inbox discard.",
+    section: "A handler failed for hours",
+  },
+  reconcile_not_run: {
+    remedy:
+      "Run esim-webhooks reconcile, with --every to repeat it. What was missed is gone from the listing after 7 days.",
+    section: "Before anything happens",
+  },
+  type_paused: {
+    remedy: "If the reason is gone: esim-webhooks inbox resume.",
+    section: "Stop one type for two hours",
+  },
+};
 
 /** What needs an operator, although every process runs. It holds no id, payload or secret. */
 export interface Trouble extends HealthFault {

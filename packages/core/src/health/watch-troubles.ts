@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import { askInTime } from "../base/ask.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
 import { type Logger, safeLogger, silentLogger } from "../base/logger.ts";
 import {
@@ -36,6 +37,8 @@ export interface WatchTroublesOptions {
 }
 
 const everyMs = 60_000;
+/** An inbox that hangs hides nothing of what this process receives. */
+const answerMs = 10_000;
 
 const shape: OptionsShape<SettingsOf<WatchTroublesOptions, "inbox">> = {
   inbox: z.optional(withMethods<TroubleInbox>("gauges", "paused", "runs", "list", "get")),
@@ -60,7 +63,10 @@ export interface TroubleWatch {
 export function watchTroubles(options: WatchTroublesOptions = {}): TroubleWatch {
   const { inbox, toleranceSeconds, silenceMs, logger, clock } = parseOptions("watchTroubles", shape, options);
   const log = safeLogger(logger);
-  const look = inbox && createInboxLook(inbox, { silenceMs });
+  const lookAt = inbox && createInboxLook(inbox, { silenceMs });
+  const look =
+    lookAt &&
+    askInTime(() => lookAt(clock.now()), { withinMs: answerMs, late: () => new Error("no answer in time") });
   const receiving = watchReceiving(clock, toleranceOf(toleranceSeconds) as Tolerance);
   const backlog = watchBacklog();
   let stored: readonly Trouble[] = [];
@@ -70,7 +76,7 @@ export function watchTroubles(options: WatchTroublesOptions = {}): TroubleWatch 
   async function lookNow(): Promise<readonly Trouble[]> {
     const atMs = clock.now();
     try {
-      const found = await look?.(atMs);
+      const found = await look?.();
       if (found !== undefined)
         stored = [...found.troubles, ...backlog.look(found.gauges.oldestReadyMs ?? 0, atMs)];
     } catch {
@@ -120,7 +126,7 @@ function watchReceiving(clock: Clock, tolerance: Tolerance) {
   const minutes: { readonly atMs: number; deliveries: number; refused: number }[] = [];
   const endedKeys = new Map<string, number>();
   let lastMs: number | null = null;
-  /** The least since the last look: a delivery that was held up is older than the clocks differ. */
+  /** The least since the last look: a delayed delivery looks older than the clocks differ. */
   let leastSkew: number | undefined;
   let skew: Trouble | undefined;
 
