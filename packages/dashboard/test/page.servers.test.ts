@@ -540,6 +540,7 @@ describe("the page", () => {
     await page.getByLabel("Theme").selectOption("dark");
     await page.reload();
     await page.locator("html[data-theme=dark]").waitFor();
+    await page.locator(".badge").waitFor();
     expect(await page.evaluate("getComputedStyle(document.querySelector('.badge')).color")).toBe(
       "rgb(0, 0, 0)",
     );

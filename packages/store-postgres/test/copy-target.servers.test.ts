@@ -183,6 +183,7 @@ describe("records of another inbox", () => {
       takenAt: new Date(takenAtMs ?? 0),
       settledAt: new Date(settledAtMs ?? 0),
       erasedAt: new Date(erasedAtMs ?? 0),
+      heldBy: null,
       history: [
         { endedAt: new Date(3000), reason: "lease_ended", durationMs: null, error: null, worker: null },
       ],

@@ -31,7 +31,9 @@ export function createRunNotes(scripts: Scripts, keyStart: string): RunNotes {
         const end = text.indexOf(" ");
         return { at: Number(text.slice(0, end)), run: decodeRunNote(text.slice(end + 1)) };
       });
-      return noted.sort((a, b) => b.at - a.at).map(({ run }) => run);
+      // two notes of the same millisecond have no order but that of their ends
+      noted.sort((a, b) => b.at - a.at || b.run.endedAt.getTime() - a.run.endedAt.getTime());
+      return noted.map(({ run }) => run);
     },
   };
 }
