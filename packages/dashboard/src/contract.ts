@@ -69,6 +69,8 @@ export interface Filter {
   readonly idPrefix?: string;
   /** Text of the error. */
   readonly error?: string;
+  /** Of `Cause.error`: events whose error is of this cause. */
+  readonly cause?: string;
   readonly since?: string;
   readonly until?: string;
 }
@@ -103,8 +105,6 @@ export interface Cause {
   readonly count: number;
   readonly types: readonly (string | null)[];
   readonly newestAt: string | null;
-  /** Text to filter by (`Filter.error`): the longest part of the error without `#`. Empty: none. */
-  readonly filter: string;
 }
 
 export interface KeyView {
@@ -240,7 +240,8 @@ export interface EndpointView {
   readonly deliveries: readonly {
     readonly id: string;
     readonly type: string;
-    readonly at: string;
+    /** Null: not sent yet. */
+    readonly at: string | null;
     readonly attempt: number;
     readonly httpStatus: number | null;
     readonly status: string;
