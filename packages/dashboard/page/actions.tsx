@@ -1,5 +1,5 @@
 import type { Counted, EventName, Filter, Session } from "../src/contract.ts";
-import { ask, type Said } from "./ask.tsx";
+import { ask, type Said, say } from "./ask.tsx";
 import { call } from "./call.ts";
 import { esimAt, eventsAt, go } from "./route.ts";
 import { number, plural } from "./shown.tsx";
@@ -12,7 +12,7 @@ function countText({ count, isMore }: Counted): string {
 function saidOf(verb: string, done: number, of: number, state: string): Said {
   const missed = of - done;
   if (missed <= 0) return { text: `${verb} ${plural(done, "event")}.` };
-  const rest = `${number(missed)} ${missed === 1 ? "was" : "were"} no longer ${state}: another operator or a worker has changed ${missed === 1 ? "it" : "them"} since.`;
+  const rest = `${number(missed)} ${missed === 1 ? "was" : "were"} no longer ${state}, or ${missed === 1 ? "has" : "have"} no body any more.`;
   return { text: `${verb} ${number(done)} of ${plural(of, "event")}. ${rest}`, isPartial: true };
 }
 
@@ -27,6 +27,7 @@ function FilterShown({ filter }: { readonly filter: Filter }) {
     id: "Id",
     idPrefix: "Id begins with",
     error: "Error contains",
+    cause: "Cause",
     since: "Received since",
     until: "Received before",
   };
@@ -53,9 +54,16 @@ function FilterShown({ filter }: { readonly filter: Filter }) {
 /** Retries or deletes all that match, as many as were counted when it was asked. */
 export async function askForAll(action: "retry" | "discard", filter: Filter): Promise<void> {
   const counted = await call("count", { filter });
-  const { state = "dead", error: _, ...others } = filter; // no error: they lose it when they are done
+  const { state = "dead", error: _, cause: __, ...others } = filter; // no error: they lose it when they are done
   const most = Math.min(counted.count, mostInFull);
   const isRetry = action === "retry";
+  if (most === 0) {
+    say({
+      text: `No ${state} event matches any more: there is nothing to ${isRetry ? "retry" : "delete"}.`,
+      isPartial: true,
+    });
+    return;
+  }
   ask({
     title: `${isRetry ? "Retry" : "Delete"} ${countText(counted)}?`,
     confirm: `${isRetry ? "Retry" : "Delete"} ${number(most)}`,

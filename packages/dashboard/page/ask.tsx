@@ -36,6 +36,11 @@ document.addEventListener("click", ({ target }) => {
   if (target instanceof Element && target.closest("a") !== null) said.value = null;
 });
 
+/** Says what needs no question. */
+export function say(last: Said): void {
+  said.value = last;
+}
+
 /** Says a failure that has no dialog of its own. */
 export function sayFailure(error: unknown): void {
   const { message, code } = failureOf(error);

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { type ComponentType, render } from "preact";
+import { Component, type ComponentChildren, type ComponentType, render } from "preact";
 import { useEffect } from "preact/hooks";
 import type { Failure, Session } from "../src/contract.ts";
 import { Asked, SaidLast } from "./ask.tsx";
@@ -72,12 +72,39 @@ function Shell({ session }: { readonly session: Session }) {
     <>
       <Side session={session} view={view} />
       <main class="main">
-        {place === undefined ? <NotFound /> : <place.View session={session} query={query} />}
+        {place === undefined ? (
+          <NotFound />
+        ) : (
+          <Boundary key={opened}>
+            <place.View session={session} query={query} />
+          </Boundary>
+        )}
       </main>
       <SaidLast />
       <Asked />
     </>
   );
+}
+
+/** Shows the error of a view that cannot be rendered: the navigation stays. */
+class Boundary extends Component<{ readonly children: ComponentChildren }, { readonly failure?: Failure }> {
+  static override getDerivedStateFromError(error: unknown): { readonly failure: Failure } {
+    return { failure: failureOf(error) };
+  }
+
+  override render() {
+    const { failure } = this.state;
+    if (failure === undefined) return this.props.children;
+    return (
+      <>
+        <Heading>This view failed</Heading>
+        <Problem failure={failure} />
+        <button type="button" class="button" onClick={() => location.reload()}>
+          Reload the page
+        </button>
+      </>
+    );
+  }
 }
 
 function NotFound() {

@@ -88,7 +88,7 @@ function Endpoint({ endpoint }: { readonly endpoint: EndpointView }) {
                   <td class="number">{delivery.httpStatus ?? "–"}</td>
                   <td class="number wide">{delivery.attempt}</td>
                   <td class="number">
-                    <Time at={delivery.at} />
+                    <Time at={delivery.at} none="not sent yet" />
                   </td>
                 </tr>
               ))}

@@ -26,7 +26,16 @@ import {
 export function EventsView({ session, query }: ViewProps) {
   const filter = filterOf(query);
   const cursor = query.get("cursor") ?? undefined;
-  const loaded = useCall("list", { filter, ...(cursor !== undefined && { cursor }) }, 5000);
+  const input = { filter, ...(cursor !== undefined && { cursor }) };
+  const loaded = useCall("list", input, 5000);
+  const isOfFilter = loaded.key === JSON.stringify(["list", input]);
+  const { state: _, ...rest } = filter;
+  const countsKey = `counts ${JSON.stringify(rest)}`;
+  const counts = usePolled(countsKey, 5000, () =>
+    Object.keys(rest).length === 0 ? gaugeCounts() : filterCounts(rest),
+  );
+  const areCountsOfFilter = counts.key === countsKey;
+  const count = filter.state === undefined ? undefined : counts.data?.[filter.state];
   const { rows, newCount, show } = useHeld(loaded);
   // only when the filter changes: what is being typed would be lost
   const filters = useMemo(() => <Filters filter={filter} session={session} />, [eventsAt(filter), session]);
@@ -35,12 +44,14 @@ export function EventsView({ session, query }: ViewProps) {
       <Heading
         aside={
           session.role === "operator" &&
-          (filter.state === "dead" || filter.state === "unhandled") && <BulkActions filter={filter} />
+          (filter.state === "dead" || filter.state === "unhandled") && (
+            <BulkActions filter={filter} canStart={isOfFilter && areCountsOfFilter && count !== "0"} />
+          )
         }
       >
         Events
       </Heading>
-      <StateTabs filter={filter} />
+      <StateTabs filter={filter} counts={areCountsOfFilter ? counts.data : undefined} />
       {filters}
       <Stale of={loaded} />
       {newCount > 0 && cursor === undefined && (
@@ -48,7 +59,7 @@ export function EventsView({ session, query }: ViewProps) {
           Show {newCount >= pageRows ? "50 or more new events" : plural(newCount, "new event")}
         </button>
       )}
-      <div aria-busy={rows === undefined}>
+      <div class="rows" aria-busy={!isOfFilter}>
         {rows !== undefined && <Rows rows={rows} filter={filter} />}
         {loaded.data !== undefined && <Paging page={loaded.data} filter={filter} cursor={cursor} />}
       </div>
@@ -107,11 +118,8 @@ function updated(rows: readonly HeldRow[], { rows: latest, nextCursor }: EventPa
 }
 
 /** The states with how many there are: of all events from the gauges, of a filter counted. */
-function StateTabs({ filter }: { readonly filter: Filter }) {
+function StateTabs({ filter, counts }: { readonly filter: Filter; readonly counts: Counts | undefined }) {
   const { state: _, ...rest } = filter;
-  const key = JSON.stringify(rest);
-  const isAll = key === "{}";
-  const { data } = usePolled(`counts ${key}`, 5000, () => (isAll ? gaugeCounts() : filterCounts(rest)));
   const tab = (state: State | undefined, name: string) => (
     <a
       key={name}
@@ -120,7 +128,7 @@ function StateTabs({ filter }: { readonly filter: Filter }) {
     >
       {state !== undefined && <StateIcon state={state} />}
       {name}
-      {state !== undefined && data?.[state] !== undefined && <span class="count">{data[state]}</span>}
+      {state !== undefined && counts?.[state] !== undefined && <span class="count">{counts[state]}</span>}
     </a>
   );
   return (
@@ -158,16 +166,16 @@ async function filterCounts(filter: Filter): Promise<Counts> {
   return texts;
 }
 
-function BulkActions({ filter }: { readonly filter: Filter }) {
+function BulkActions({ filter, canStart }: { readonly filter: Filter; readonly canStart: boolean }) {
   const start = (action: "retry" | "discard") => askForAll(action, filter).catch(sayFailure);
   return (
     <>
       {filter.state === "dead" && (
-        <button type="button" class="button" onClick={() => start("discard")}>
+        <button type="button" class="button" disabled={!canStart} onClick={() => start("discard")}>
           Delete all…
         </button>
       )}
-      <button type="button" class="button primary" onClick={() => start("retry")}>
+      <button type="button" class="button primary" disabled={!canStart} onClick={() => start("retry")}>
         Retry all…
       </button>
     </>
@@ -214,6 +222,16 @@ function Filters({ filter, session }: { readonly filter: Filter; readonly sessio
         {text("error", "Error contains", "text")}
         {text("subject", "eSIM", "reference")}
         {text("source", "Source", "name")}
+        {filter.cause !== undefined && (
+          <span class="filter cause-chip">
+            <span>
+              Cause: <bdi>{filter.cause}</bdi>
+            </span>
+            <button type="button" class="button small" onClick={() => set({ cause: undefined })}>
+              Remove the cause
+            </button>
+          </span>
+        )}
         {isFiltered && (
           <a
             class="button small clear"
