@@ -1,4 +1,6 @@
+import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import { useMemo } from "preact/hooks";
 
 type Node =
   | { readonly kind: "object" | "array"; readonly entries: readonly (readonly [string | null, Node])[] }
@@ -33,12 +35,16 @@ function read(text: string): Node {
 
 /** The text of JSON as a tree that collapses. All of it is text nodes. */
 export function JsonTree({ text }: { readonly text: string }) {
+  const node = useMemo(() => read(text), [text]);
   return (
     <div class="json">
-      <Branch name={null} node={read(text)} depth={0} />
+      <Branch name={null} node={node} depth={0} />
     </div>
   );
 }
+
+/** How many entries are shown at once. */
+const pageSize = 100;
 
 function Branch({
   name,
@@ -50,6 +56,8 @@ function Branch({
   readonly depth: number;
 }) {
   const key: ComponentChildren = name === null ? null : <span class="json-key">{name}: </span>;
+  const isOpen = useSignal(depth < 3 && (!("entries" in node) || node.entries.length <= pageSize));
+  const shown = useSignal(pageSize);
   if ("source" in node)
     return (
       <div class="json-leaf">
@@ -67,7 +75,12 @@ function Branch({
       </div>
     );
   return (
-    <details open={depth < 3 && size <= 100}>
+    <details
+      open={isOpen.value}
+      onToggle={({ currentTarget }) => {
+        isOpen.value = currentTarget.open;
+      }}
+    >
       <summary>
         {key}
         {open}
@@ -75,11 +88,24 @@ function Branch({
           {size} {node.kind === "object" ? (size === 1 ? "field" : "fields") : size === 1 ? "item" : "items"}
         </span>
       </summary>
-      <div class="json-inner">
-        {node.entries.map(([entry, inner]) => (
-          <Branch name={entry} node={inner} depth={depth + 1} />
-        ))}
-      </div>
+      {isOpen.value && (
+        <div class="json-inner">
+          {node.entries.slice(0, shown.value).map(([entry, inner], index) => (
+            <Branch key={index} name={entry} node={inner} depth={depth + 1} />
+          ))}
+          {size > shown.value && (
+            <button
+              type="button"
+              class="button small"
+              onClick={() => {
+                shown.value += pageSize;
+              }}
+            >
+              Show {Math.min(pageSize, size - shown.value)} more
+            </button>
+          )}
+        </div>
+      )}
       <div class="json-close">{close}</div>
     </details>
   );

@@ -87,7 +87,7 @@ function Details({ event, session }: { readonly event: Event; readonly session: 
       )}
       <div class="event-columns">
         <div class="event-main">
-          {event.error !== null && <ErrorPanel event={event} />}
+          {event.error !== null && <ErrorPanel event={event} session={session} />}
           <Body key={`${event.source} ${event.id}`} event={event} session={session} />
         </div>
         <div class="event-side">
@@ -108,12 +108,13 @@ function Near({ name, event }: { readonly name: string; readonly event: EventNam
   );
 }
 
-function ErrorPanel({ event }: { readonly event: Event }) {
+function ErrorPanel({ event, session }: { readonly event: Event; readonly session: Session }) {
   return (
     <Panel
       title={event.state === "dead" ? "Why it is dead" : "Last error"}
       aside={
-        event.state === "dead" && (
+        event.state === "dead" &&
+        session.missingFilters.error === undefined && (
           <a href={eventsAt({ state: "dead", error: (event.error ?? "").slice(0, 80) })}>
             Dead with this error
           </a>
@@ -268,15 +269,16 @@ function Body({ event, session }: { readonly event: Event; readonly session: Ses
   const revealed = useSignal<Payload | null>(null);
   const payload = revealed.value ?? event.payload;
   const isMasked = payload.kind !== "none" && payload.isMasked;
-  const canReveal =
-    session.role === "operator" && revealed.value === null && (isMasked || payload.kind === "none");
+  // the one reason of the server that is not about a missing body
+  const isUnmaskable = payload.kind === "none" && payload.why.startsWith("The body is not JSON");
+  const canReveal = session.role === "operator" && (isMasked || isUnmaskable);
   return (
     <Panel
       title="Payload"
       aside={
         <>
           {isMasked && <span class="quiet">personal data is masked</span>}
-          {canReveal && event.erasedAt === null && event.state !== "done" && (
+          {canReveal && (
             <button
               type="button"
               class="button small"

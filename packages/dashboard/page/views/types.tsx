@@ -18,15 +18,24 @@ import {
 export function TypesView({ session }: ViewProps) {
   const loaded = useCall("types", {}, 5000);
   const { data } = loaded;
+  const now = useCall("now", {}, 5000).data;
+  const allPaused = now?.pauses.find(({ type }) => type === null);
   const canPause = session.role === "operator";
   return (
     <>
       <Heading>Types</Heading>
       <Stale of={loaded} />
+      {allPaused !== undefined && (
+        <p class="waits">
+          <span>
+            All types are paused <Time at={allPaused.since} />: <bdi>{allPaused.reason}</bdi>
+          </span>
+        </p>
+      )}
       {data !== undefined && (
         <>
           <p class="quiet">
-            Of the newest {plural(data.searched, "event")}
+            Counts are of the newest {plural(data.searched, "event")} only
             {data.since !== null && <>, received since {exactTime(data.since).slice(0, 16)}</>}.
           </p>
           {canPause && session.pausesOnlyAll !== null && <p>{session.pausesOnlyAll}</p>}
