@@ -1,8 +1,9 @@
+import { signal } from "@preact/signals";
 import type { Counted, EventName, Filter, Session } from "../src/contract.ts";
 import { ask, type Said, say } from "./ask.tsx";
 import { call } from "./call.ts";
 import { esimAt, eventsAt, go } from "./route.ts";
-import { number, plural } from "./shown.tsx";
+import { number, plural, Time } from "./shown.tsx";
 
 function countText({ count, isMore }: Counted): string {
   return isMore ? `more than ${number(count)} events` : plural(count, "event");
@@ -17,6 +18,37 @@ function saidOf(verb: string, done: number, of: number, state: string): Said {
 }
 
 const mostInFull = 10_000;
+
+interface Retried {
+  readonly at: string;
+  readonly done: number;
+  readonly address: string;
+}
+
+const retried = signal<Retried | null>(null);
+
+/**
+ * The last retry of this page. How its events ended is not counted: no filter tells them from others of the same types, so the link is to
+ * the list that has them all.
+ */
+export function RetriedLast() {
+  const last = retried.value;
+  if (last === null) return null;
+  return (
+    <p class="quiet">
+      Retried {plural(last.done, "event")} <Time at={last.at} />.{" "}
+      <a href={last.address}>Events of the same filter, in all states</a>
+    </p>
+  );
+}
+
+/** The types of a cause, so that its events are found when they have lost their error. */
+async function typesOf(cause: string): Promise<Pick<Filter, "types">> {
+  const { deadCauses } = await call("now", {});
+  const types = deadCauses.find(({ error }) => error === cause)?.types ?? [];
+  const named = types.filter((type) => type !== null);
+  return named.length > 0 && named.length === types.length ? { types: named } : {};
+}
 
 function FilterShown({ filter }: { readonly filter: Filter }) {
   const { types, ...texts } = filter;
@@ -57,6 +89,10 @@ export async function askForAll(action: "retry" | "discard", filter: Filter): Pr
   const { state = "dead", error: _, cause: __, ...others } = filter; // no error: they lose it when they are done
   const most = Math.min(counted.count, mostInFull);
   const isRetry = action === "retry";
+  const watched =
+    isRetry && filter.cause !== undefined && filter.types === undefined
+      ? { ...others, ...(await typesOf(filter.cause)) }
+      : others;
   if (most === 0) {
     say({
       text: `No ${state} event matches any more: there is nothing to ${isRetry ? "retry" : "delete"}.`,
@@ -81,8 +117,10 @@ export async function askForAll(action: "retry" | "discard", filter: Filter): Pr
     ),
     async act() {
       const { done } = await call(action, { filter, most });
+      if (isRetry && done > 0)
+        retried.value = { at: new Date().toISOString(), done, address: eventsAt(watched) };
       const said = saidOf(isRetry ? "Retried" : "Deleted", done, most, state);
-      return isRetry ? { ...said, link: { address: eventsAt(others), text: "Watch them" } } : said;
+      return isRetry ? { ...said, link: { address: eventsAt(watched), text: "Watch them" } } : said;
     },
   });
 }

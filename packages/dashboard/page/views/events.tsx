@@ -1,7 +1,7 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { EventPage, EventRow, Filter, Session } from "../../src/contract.ts";
-import { askForAll } from "../actions.tsx";
+import { askForAll, RetriedLast } from "../actions.tsx";
 import { sayFailure } from "../ask.tsx";
 import { call } from "../call.ts";
 import { closeMenu } from "../keyboard.ts";
@@ -53,6 +53,7 @@ export function EventsView({ session, query }: ViewProps) {
       </Heading>
       <StateTabs filter={filter} counts={areCountsOfFilter ? counts.data : undefined} />
       {filters}
+      <RetriedLast />
       <Stale of={loaded} />
       {newCount > 0 && cursor === undefined && (
         <button type="button" class="new-events" onClick={show}>
