@@ -67,8 +67,10 @@ export interface Filter {
   /** A whole id: for an action on one event. */
   readonly id?: string;
   readonly idPrefix?: string;
-  /** Text of the error. */
+  /** Text of the error. For operators: it is searched in errors that viewers see masked. */
   readonly error?: string;
+  /** Of `Cause.error`: events whose error is of this cause. */
+  readonly cause?: string;
   readonly since?: string;
   readonly until?: string;
 }
@@ -103,8 +105,6 @@ export interface Cause {
   readonly count: number;
   readonly types: readonly (string | null)[];
   readonly newestAt: string | null;
-  /** Text to filter by (`Filter.error`): the longest part of the error without `#`. Empty: none. */
-  readonly filter: string;
 }
 
 export interface KeyView {
@@ -240,7 +240,7 @@ export interface EndpointView {
   readonly deliveries: readonly {
     readonly id: string;
     readonly type: string;
-    readonly at: string;
+    readonly at: string | null;
     readonly attempt: number;
     readonly httpStatus: number | null;
     readonly status: string;
