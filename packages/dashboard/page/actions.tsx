@@ -12,7 +12,7 @@ function countText({ count, isMore }: Counted): string {
 function saidOf(verb: string, done: number, of: number, state: string): Said {
   const missed = of - done;
   if (missed <= 0) return { text: `${verb} ${plural(done, "event")}.` };
-  const rest = `${number(missed)} ${missed === 1 ? "was" : "were"} no longer ${state}: another operator or a worker has changed ${missed === 1 ? "it" : "them"} since.`;
+  const rest = `${number(missed)} ${missed === 1 ? "was" : "were"} no longer ${state}, or ${missed === 1 ? "has" : "have"} no body any more.`;
   return { text: `${verb} ${number(done)} of ${plural(of, "event")}. ${rest}`, isPartial: true };
 }
 
@@ -27,6 +27,7 @@ function FilterShown({ filter }: { readonly filter: Filter }) {
     id: "Id",
     idPrefix: "Id begins with",
     error: "Error contains",
+    cause: "Cause",
     since: "Received since",
     until: "Received before",
   };
@@ -53,7 +54,7 @@ function FilterShown({ filter }: { readonly filter: Filter }) {
 /** Retries or deletes all that match, as many as were counted when it was asked. */
 export async function askForAll(action: "retry" | "discard", filter: Filter): Promise<void> {
   const counted = await call("count", { filter });
-  const { state = "dead", error: _, ...others } = filter; // no error: they lose it when they are done
+  const { state = "dead", error: _, cause: __, ...others } = filter; // no error: they lose it when they are done
   const most = Math.min(counted.count, mostInFull);
   const isRetry = action === "retry";
   ask({
@@ -64,7 +65,7 @@ export async function askForAll(action: "retry" | "discard", filter: Filter): Pr
       <>
         <p>
           {isRetry
-            ? "Their handlers run again, as soon as a worker is free. Attempts start at one."
+            ? "Their handlers run again, as soon as a worker is free. The count of attempts starts again."
             : "They are deleted with their bodies, and cannot be retried any more."}
         </p>
         {counted.isMore && <p>It does {number(most)} of them. Do it again for the rest.</p>}
@@ -100,7 +101,7 @@ export function askForOne(
       const { done } = await call(action, { filter: { state, source, id }, most: 1 });
       if (done === 0)
         return {
-          text: `Not ${isRetry ? "retried" : "deleted"}: the event is no longer ${state}. Another operator or a worker has changed it since.`,
+          text: `Not ${isRetry ? "retried" : "deleted"}: the event is no longer ${state}. Another operator or a worker has changed it, or its body was removed.`,
           isPartial: true,
         };
       if (!isRetry) go(eventsAt({ state }));

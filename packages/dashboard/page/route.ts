@@ -26,7 +26,7 @@ function address(view: string, query: URLSearchParams): string {
   return `#/${view}${text && `?${text}`}`;
 }
 
-const texts = ["source", "subject", "idPrefix", "error", "since", "until"] as const;
+const texts = ["source", "subject", "idPrefix", "error", "cause", "since", "until"] as const;
 export const states = ["ready", "leased", "done", "unhandled", "dead"] as const;
 
 export function filterOf(query: URLSearchParams): Filter {

@@ -1,5 +1,5 @@
 import type { InboxAdmin, InboxGauges, InboxState, StoredEvent } from "@esim-webhooks/core";
-import { maskLane, whyItWaits } from "@esim-webhooks/core/kit";
+import { causeOf, maskLane, whyItWaits } from "@esim-webhooks/core/kit";
 import { maskText } from "@esim-webhooks/core/masking";
 import type { Counted, EventName, EventPage, EventView, Filter, TypesView } from "./contract.ts";
 import { refused } from "./failure.ts";
@@ -77,6 +77,7 @@ export async function event({ inbox }: Settings, name: EventName): Promise<Event
   const { subject, key, trace, heldBy, takenAt, settledAt, erasedAt, history, stack } = found;
   return {
     ...eventRow(found),
+    cause: found.error && causeOf(found.error),
     lane: maskLane(found),
     subject,
     key,

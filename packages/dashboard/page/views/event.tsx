@@ -114,7 +114,7 @@ function ErrorPanel({ event }: { readonly event: Event }) {
       title={event.state === "dead" ? "Why it is dead" : "Last error"}
       aside={
         event.state === "dead" && (
-          <a href={eventsAt({ state: "dead", error: (event.error ?? "").slice(0, 80) })}>
+          <a href={eventsAt({ state: "dead", ...(event.cause !== null && { cause: event.cause }) })}>
             Dead with this error
           </a>
         )
@@ -267,16 +267,15 @@ function Facts({ event }: { readonly event: Event }) {
 function Body({ event, session }: { readonly event: Event; readonly session: Session }) {
   const revealed = useSignal<Payload | null>(null);
   const payload = revealed.value ?? event.payload;
-  const isMasked = payload.kind !== "none" && payload.isMasked;
-  const canReveal =
-    session.role === "operator" && revealed.value === null && (isMasked || payload.kind === "none");
+  const isMasked = payload.isMasked === true;
+  const canReveal = session.role === "operator" && revealed.value === null && isMasked;
   return (
     <Panel
       title="Payload"
       aside={
         <>
           {isMasked && <span class="quiet">personal data is masked</span>}
-          {canReveal && event.erasedAt === null && event.state !== "done" && (
+          {canReveal && (
             <button
               type="button"
               class="button small"

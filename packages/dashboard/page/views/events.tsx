@@ -180,7 +180,11 @@ function Filters({ filter, session }: { readonly filter: Filter; readonly sessio
     const changed = Object.entries({ ...filter, ...change }).filter(([, value]) => value !== undefined);
     go(eventsAt(Object.fromEntries(changed)));
   };
-  const text = (name: "idPrefix" | "subject" | "source" | "error", label: string, placeholder: string) => (
+  const text = (
+    name: "idPrefix" | "subject" | "source" | "error" | "cause",
+    label: string,
+    placeholder: string,
+  ) => (
     <label class="filter" title={missing[name]}>
       <span>{label}</span>
       <input
@@ -212,6 +216,7 @@ function Filters({ filter, session }: { readonly filter: Filter; readonly sessio
         <Types filter={filter} session={session} set={set} />
         <Received filter={filter} missing={missing.since} set={set} />
         {text("error", "Error contains", "text")}
+        {filter.cause !== undefined && text("cause", "Cause", "of the page Now")}
         {text("subject", "eSIM", "reference")}
         {text("source", "Source", "name")}
         {isFiltered && (

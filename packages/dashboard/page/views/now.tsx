@@ -162,16 +162,11 @@ function Causes({ now }: { readonly now: Now }) {
         <Empty title="No event is dead">When handlers keep failing, their errors are grouped here.</Empty>
       ) : (
         <ul class="causes">
-          {deadCauses.map(({ error, count, types, newestAt, filter }) => (
+          {deadCauses.map(({ error, count, types, newestAt }) => (
             <li key={error}>
               <span class="cause-count">{number(count)}</span>
               <meter class="cause-bar" min={0} max={most} value={count} aria-label={`Events of ${most}`} />
-              <a
-                data-row
-                class="cause-error"
-                title={error}
-                href={eventsAt({ state: "dead", ...(filter !== "" && { error: filter }) })}
-              >
+              <a data-row class="cause-error" title={error} href={eventsAt({ state: "dead", cause: error })}>
                 <bdi>{error}</bdi>
               </a>
               <span class="cause-types quiet">
