@@ -48,7 +48,7 @@ export type { EncodedEntry } from "./store/entry-codec.ts";
 export { decodeEntry, encodeEntry } from "./store/entry-codec.ts";
 export { erasedError, erasedSubject } from "./store/erase.ts";
 export type { ErrorGroup } from "./store/error-groups.ts";
-export { groupByError } from "./store/error-groups.ts";
+export { causeOf, groupByError } from "./store/error-groups.ts";
 export type { KeptError } from "./store/error-text.ts";
 export { frameStart, framesOf, readErrorText, stackText } from "./store/error-text.ts";
 export { encodeAttempt, leaseEnded, readHistory } from "./store/history.ts";

@@ -13,7 +13,9 @@ function countText({ count, isMore }: Counted): string {
 function saidOf(verb: string, done: number, of: number, state: string): Said {
   const missed = of - done;
   if (missed <= 0) return { text: `${verb} ${plural(done, "event")}.` };
-  const rest = `${number(missed)} ${missed === 1 ? "was" : "were"} no longer ${state}, or ${missed === 1 ? "has" : "have"} no body any more.`;
+  const [was, has] = missed === 1 ? ["was", "has"] : ["were", "have"];
+  const why = verb === "Retried" ? `, or ${has} no body any more` : "";
+  const rest = `${number(missed)} ${was} no longer ${state}${why}.`;
   return { text: `${verb} ${number(done)} of ${plural(of, "event")}. ${rest}`, isPartial: true };
 }
 
@@ -108,7 +110,7 @@ export async function askForAll(action: "retry" | "discard", filter: Filter): Pr
       <>
         <p>
           {isRetry
-            ? "Their handlers run again, as soon as a worker is free. Attempts start at one."
+            ? "Their handlers run again, as soon as a worker is free. The count of attempts starts again."
             : "They are deleted with their bodies, and cannot be retried any more."}
         </p>
         {counted.isMore && <p>It does {number(most)} of them. Do it again for the rest.</p>}
@@ -146,7 +148,7 @@ export function askForOne(
       const { done } = await call(action, { filter: { state, source, id }, most: 1 });
       if (done === 0)
         return {
-          text: `Not ${isRetry ? "retried" : "deleted"}: the event is no longer ${state}. Another operator or a worker has changed it since.`,
+          text: `Not ${isRetry ? "retried" : "deleted"}: the event is no longer ${state}. Another operator or a worker has changed it, or its body was removed.`,
           isPartial: true,
         };
       if (!isRetry) go(eventsAt({ state }));

@@ -1,10 +1,10 @@
-import { eraseSubject, type RedriveFilter, WebhookError } from "@esim-webhooks/core";
-import type { Calls, Changed, Empty, Erased, EventName, Payload } from "./contract.ts";
+import { eraseSubject, type InboxAdmin, type RedriveFilter, WebhookError } from "@esim-webhooks/core";
+import type { Calls, Changed, Empty, Erased, EventName, Filter, Payload } from "./contract.ts";
 import { storedEvent } from "./events.ts";
 import { refused } from "./failure.ts";
-import { inboxFilter } from "./filter.ts";
 import { revealedPayload } from "./payload.ts";
 import { nameOf } from "./rows.ts";
+import { selectAll } from "./selection.ts";
 import type { Settings } from "./settings.ts";
 
 export async function reveal(settings: Settings, name: EventName, by: string): Promise<Payload> {
@@ -14,8 +14,7 @@ export async function reveal(settings: Settings, name: EventName, by: string): P
 }
 
 export async function retry(settings: Settings, input: Calls["retry"]["in"], by: string): Promise<Changed> {
-  const { inbox } = settings;
-  const { state = "dead", ...filter } = inboxFilter(inbox, input.filter);
+  const { state = "dead" } = input.filter;
   if (state !== "dead" && state !== "unhandled") {
     throw refused(
       "invalid_call",
@@ -23,10 +22,14 @@ export async function retry(settings: Settings, input: Calls["retry"]["in"], by:
       "Filter by the state dead or unhandled.",
     );
   }
-  const selected: RedriveFilter = { ...filter, state };
   const facts = { code: "dashboard_retry", by, filter: shownFilter(input.filter) };
-  return change(settings, input.most, facts, "An operator has retried events.", (limit) =>
-    inbox.redrive(selected, limit),
+  const act = (filter: RedriveFilter, limit: number) => settings.inbox.redrive({ ...filter, state }, limit);
+  return change(
+    settings,
+    { ...input, filter: { ...input.filter, state } },
+    facts,
+    "An operator has retried events.",
+    act,
   );
 }
 
@@ -35,8 +38,7 @@ export async function discard(
   input: Calls["discard"]["in"],
   by: string,
 ): Promise<Changed> {
-  const { inbox } = settings;
-  const { state = "dead", ...filter } = inboxFilter(inbox, input.filter);
+  const { state = "dead" } = input.filter;
   if (state !== "dead") {
     throw refused(
       "invalid_call",
@@ -45,8 +47,13 @@ export async function discard(
     );
   }
   const facts = { code: "dashboard_discard", by, filter: shownFilter(input.filter) };
-  return change(settings, input.most, facts, "An operator has deleted dead events.", (limit) =>
-    inbox.purgeDead(filter, limit),
+  const act = (filter: RedriveFilter, limit: number) => settings.inbox.purgeDead(filter, limit);
+  return change(
+    settings,
+    { ...input, filter: { ...input.filter, state } },
+    facts,
+    "An operator has deleted dead events.",
+    act,
   );
 }
 
@@ -88,25 +95,27 @@ export async function erase(
   return erased;
 }
 
+/** The most events of one action: the page counts no further. */
+export const mostChanged = 10_000;
 /** The most events that one statement of an inbox changes. */
-const stepEvents = 1000;
+const stepEvents = 500;
 
-/** Changes at most `most` events, step by step. What was changed before a step failed is logged, and the failure says it. */
+/**
+ * Changes at most `most` events, step by step. They are chosen before the first step, and each is changed once: one that dies again meanwhile is not
+ * chosen again. What was changed before a step failed is logged, and the failure says it.
+ */
 async function change(
   settings: Settings,
-  most: number,
+  { filter, most }: Calls["retry"]["in"],
   facts: Facts,
   message: string,
-  act: (limit: number) => Promise<number>,
+  act: (filter: RedriveFilter, limit: number) => Promise<number>,
 ): Promise<Changed> {
+  const { inbox } = settings;
+  const steps = await chosen(inbox, filter, most);
   let done = 0;
   try {
-    for (let isMore = true; isMore && done < most; ) {
-      const step = Math.min(stepEvents, most - done);
-      const changed = await act(step);
-      done += changed;
-      isMore = changed === step;
-    }
+    for (const step of steps) done += await act(step, step.ids.length);
   } catch (error) {
     if (done === 0 || !WebhookError.is(error) || error.code !== "store_unavailable") throw error;
     throw refused(
@@ -121,6 +130,32 @@ async function change(
   return { done };
 }
 
+/** The ids of the events that a filter selects, at most `most`, in steps of one source each. */
+async function chosen(
+  inbox: InboxAdmin,
+  filter: Filter,
+  most: number,
+): Promise<readonly { readonly source?: string; readonly ids: readonly string[] }[]> {
+  const bySource = new Map<string, string[]>();
+  let left = most;
+  for await (const { rows } of selectAll(inbox, filter, stepEvents)) {
+    for (const { source, id } of rows.slice(0, left)) {
+      const ids = bySource.get(source) ?? [];
+      bySource.set(source, ids);
+      ids.push(id);
+    }
+    left -= Math.min(left, rows.length);
+    if (left === 0) break;
+  }
+  const hasSources = inbox.capabilities.filters === undefined; // else the engine selects by id alone
+  return Array.from(bySource).flatMap(([source, ids]) =>
+    Array.from({ length: Math.ceil(ids.length / stepEvents) }, (_, step) => ({
+      ...(hasSources && { source }),
+      ids: ids.slice(step * stepEvents, (step + 1) * stepEvents),
+    })),
+  );
+}
+
 interface Facts {
   readonly code: string;
   /** Who did it. */
@@ -133,7 +168,7 @@ function log({ logger }: Settings, facts: Facts, message: string): void {
 }
 
 /** A filter without what is personal data or may quote it. */
-function shownFilter({ subject, error, ...filter }: Calls["retry"]["in"]["filter"]): Record<string, unknown> {
+function shownFilter({ subject, error, ...filter }: Filter): Record<string, unknown> {
   return {
     ...filter,
     ...(subject !== undefined && { subject: "•••" }),

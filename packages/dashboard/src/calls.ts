@@ -1,11 +1,11 @@
 import { type OptionsShape, packageVersion, parseOptions } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
-import { discard, erase, pause, resume, retry, reveal } from "./actions.ts";
-import type { CallName, Calls, Session } from "./contract.ts";
+import { discard, erase, mostChanged, pause, resume, retry, reveal } from "./actions.ts";
+import type { CallName, Calls, Filter, Session } from "./contract.ts";
 import { endpoints } from "./endpoints.ts";
 import { count, event, list, types } from "./events.ts";
 import { refused } from "./failure.ts";
-import { filterShape, missingFilters } from "./filter.ts";
+import { checkFilter, filterShape, missingFilters } from "./filter.ts";
 import { now } from "./now.ts";
 import { runView } from "./rows.ts";
 import type { Settings, Visitor } from "./settings.ts";
@@ -19,15 +19,29 @@ interface Call<Name extends CallName> {
 
 const text = z.string().check(z.minLength(1), z.maxLength(2000));
 const eventShape = { source: text, id: text };
-const changeShape = { filter: filterShape, most: z.int().check(z.gte(1), z.lte(10_000_000)) };
+const changeShape = { filter: filterShape, most: z.int().check(z.gte(1), z.lte(mostChanged)) };
 const type = z.nullable(z.string().check(z.minLength(1), z.maxLength(200)));
 const longestPauseMs = 366 * 86_400_000;
+
+/** A call that looks for events, with the filters of the visitor's role. */
+function forRole<In extends { readonly filter: Filter }, Out>(
+  look: (settings: Settings, input: In) => Promise<Out>,
+): (settings: Settings, input: In, visitor: Visitor) => Promise<Out> {
+  return async (settings, input, { role }) => {
+    checkFilter(input.filter, role);
+    return look(settings, input);
+  };
+}
 
 const calls: { readonly [Name in CallName]: Call<Name> } = {
   session: { role: "viewer", shape: {}, run: async (settings, _, visitor) => session(settings, visitor) },
   now: { role: "viewer", shape: {}, run: now },
-  list: { role: "viewer", shape: { filter: filterShape, cursor: z.optional(z.string()) }, run: list },
-  count: { role: "viewer", shape: { filter: filterShape }, run: count },
+  list: {
+    role: "viewer",
+    shape: { filter: filterShape, cursor: z.optional(z.string()) },
+    run: forRole(list),
+  },
+  count: { role: "viewer", shape: { filter: filterShape }, run: forRole(count) },
   event: { role: "viewer", shape: eventShape, run: event },
   types: { role: "viewer", shape: {}, run: types },
   runs: { role: "viewer", shape: {}, run: async ({ inbox }) => (await inbox.runs()).map(runView) },
@@ -68,6 +82,10 @@ const calls: { readonly [Name in CallName]: Call<Name> } = {
   },
 };
 
+export function isCall(name: string): name is CallName {
+  return Object.hasOwn(calls, name);
+}
+
 /** Answers a call. Throws `unknown_call`, `not_an_operator` and `invalid_call`, and what the call throws. */
 export async function callOf(
   settings: Settings,
@@ -75,10 +93,10 @@ export async function callOf(
   name: string,
   input: unknown,
 ): Promise<unknown> {
-  if (!Object.hasOwn(calls, name)) {
+  if (!isCall(name)) {
     throw refused("unknown_call", "There is no such call.", "Reload the page: it may be of another version.");
   }
-  return run(calls[name as CallName] as Call<CallName>, settings, visitor, name, input);
+  return run(calls[name] as Call<CallName>, settings, visitor, name, input);
 }
 
 async function run<Name extends CallName>(
@@ -106,7 +124,7 @@ function session({ inbox, title, color, catalog, client }: Settings, { name, rol
     title: title ?? null,
     color: color ?? null,
     types: catalog.types,
-    missingFilters: missingFilters(inbox),
+    missingFilters: missingFilters(inbox, role),
     pausesOnlyAll:
       inbox.capabilities.pauses === "all"
         ? "The engine of this inbox can pause only all types, or none."

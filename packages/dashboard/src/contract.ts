@@ -67,7 +67,7 @@ export interface Filter {
   /** A whole id: for an action on one event. */
   readonly id?: string;
   readonly idPrefix?: string;
-  /** Text of the error. */
+  /** Text of the error. For operators: it is searched in errors that viewers see masked. */
   readonly error?: string;
   /** Of `Cause.error`: events whose error is of this cause. */
   readonly cause?: string;
@@ -174,6 +174,8 @@ export interface Counted {
 }
 
 export interface EventView extends EventRow {
+  /** The cause of its error, for `Filter.cause`. */
+  readonly cause: string | null;
   readonly subject: string | null;
   readonly key: string | null;
   readonly trace: string | null;
@@ -200,10 +202,10 @@ export interface AttemptView {
   readonly worker: string | null;
 }
 
-/** A body. `json`: its text, to be parsed with the source text of numbers. `text`: not JSON. `none`: there is none, and why. */
+/** A body. `json`: its text, to be parsed with the source text of numbers. `text`: not JSON. `none`: there is none, and why; or it cannot be shown masked. */
 export type Payload =
   | { readonly kind: "json" | "text"; readonly text: string; readonly isMasked: boolean }
-  | { readonly kind: "none"; readonly why: string };
+  | { readonly kind: "none"; readonly why: string; readonly isMasked?: true };
 
 export interface TypesView {
   /** How many of the newest events were looked at, and since when the oldest of them was received. */

@@ -53,7 +53,7 @@ async function deliveriesOf(
     found.push({
       id: eventId ?? "",
       type: eventType ?? "",
-      at: sentAt ?? "",
+      at: sentAt ?? null,
       attempt: attemptNumber ?? 0,
       httpStatus,
       status: status ?? "",

@@ -1,11 +1,12 @@
-import type { InboxAdmin, InboxGauges, InboxPage, InboxState, StoredEvent } from "@esim-webhooks/core";
-import { maskLane, whyItWaits } from "@esim-webhooks/core/kit";
+import type { InboxAdmin, InboxGauges, InboxState, StoredEvent } from "@esim-webhooks/core";
+import { causeOf, maskLane, whyItWaits } from "@esim-webhooks/core/kit";
 import { maskText } from "@esim-webhooks/core/masking";
 import type { Counted, EventName, EventPage, EventView, Filter, TypesView } from "./contract.ts";
 import { refused } from "./failure.ts";
 import { inboxFilter } from "./filter.ts";
 import { maskedPayload } from "./payload.ts";
 import { eventRow, isSame, nameOf, pauseView, timeOf } from "./rows.ts";
+import { select, selectAll } from "./selection.ts";
 import type { Settings } from "./settings.ts";
 
 const pageRows = 50;
@@ -14,55 +15,45 @@ export async function list(
   { inbox }: Settings,
   { filter, cursor }: { readonly filter: Filter; readonly cursor?: string },
 ): Promise<EventPage> {
-  const page = await inbox.list(inboxFilter(inbox, filter), {
-    limit: pageRows,
-    ...(cursor !== undefined && { cursor }),
-  });
+  const page = await select(inbox, filter, pageRows, cursor);
   const { rows, nextCursor, searchedTo } = page;
   return { rows: rows.map(eventRow), nextCursor, searchedTo: timeOf(searchedTo) };
 }
 
 const mostCounted = 10_000;
 
-/** Counts what an index finds, and searches the newest events for the rest. */
+/**
+ * Counts what indexes and gauges know. Anything else is counted among the newest events, for as long as a page may take: `searchedTo` says
+ * how far.
+ */
 export async function count({ inbox }: Settings, { filter }: { readonly filter: Filter }): Promise<Counted> {
   const { state, ...others } = filter;
-  const isIndexed = inbox.capabilities.filters !== undefined || hasIndex(filter);
-  if (!isIndexed && Object.keys(others).length > 0) return countNewest(inbox, filter);
-  if (!isIndexed && (state === "ready" || state === "leased")) return countOf(await inbox.gauges(), state);
+  if (Object.keys(others).length > 0) return countNewest(inbox, filter);
+  if (state !== undefined && state !== "done") return countOf(await inbox.gauges(), state);
   const found = await inbox.count(inboxFilter(inbox, filter), mostCounted + 1);
   return { count: Math.min(found, mostCounted), isMore: found > mostCounted, searchedTo: null };
 }
 
-/** Whether the engines on SQLite and Postgres have an index that leads to the events, or nearly all events match. */
-function hasIndex({ state, types, source, error, subject, id, idPrefix }: Filter): boolean {
-  if (state === "dead" || state === "unhandled") return true;
-  if (subject !== undefined || id !== undefined || idPrefix !== undefined) return true;
-  const areMost = state === undefined || state === "done";
-  return areMost && types === undefined && source === undefined && error === undefined;
-}
-
-function countOf({ counts, capped }: InboxGauges, state: "ready" | "leased"): Counted {
-  const names = state === "leased" ? (["leased"] as const) : (["ready", "waiting", "paused"] as const);
+function countOf({ counts, capped }: InboxGauges, state: Exclude<InboxState, "done">): Counted {
+  const names = state === "ready" ? (["ready", "waiting", "paused"] as const) : [state];
   const more = names.filter((name) => capped.includes(name)).length; // each has counted one more than its limit
   const count = names.reduce((sum, name) => sum + counts[name], 0) - more;
   return { count, isMore: more > 0, searchedTo: null };
 }
 
-const mostPages = 3;
 const mostOfPage = 500;
+const longestCountMs = 60;
 
 async function countNewest(inbox: InboxAdmin, filter: Filter): Promise<Counted> {
-  const selected = inboxFilter(inbox, filter);
+  const endAt = performance.now() + longestCountMs;
   let found = 0;
-  let page: InboxPage | undefined;
-  for (let pages = 0; pages < mostPages && page?.nextCursor !== null; pages += 1) {
-    const cursor: string | undefined = page?.nextCursor;
-    page = await inbox.list(selected, { limit: mostOfPage, ...(cursor !== undefined && { cursor }) });
-    found += page.rows.length;
+  for await (const { rows, nextCursor, searchedTo } of selectAll(inbox, filter, mostOfPage)) {
+    found += rows.length;
+    if (nextCursor === null) break;
+    if (found > mostCounted) return { count: mostCounted, isMore: true, searchedTo: null };
+    if (performance.now() > endAt) return { count: found, isMore: true, searchedTo: timeOf(searchedTo) };
   }
-  const isMore = page?.nextCursor !== null;
-  return { count: found, isMore, searchedTo: isMore ? timeOf(page?.searchedTo ?? null) : null };
+  return { count: found, isMore: false, searchedTo: null };
 }
 
 /** An event with its body. Throws `event_not_found`. */
@@ -86,6 +77,7 @@ export async function event({ inbox }: Settings, name: EventName): Promise<Event
   const { subject, key, trace, heldBy, takenAt, settledAt, erasedAt, history, stack } = found;
   return {
     ...eventRow(found),
+    cause: found.error && causeOf(found.error),
     lane: maskLane(found),
     subject,
     key,

@@ -2,6 +2,8 @@ import type { InboxAdmin, InboxFilter } from "@esim-webhooks/core";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import type { Filter } from "./contract.ts";
+import { refused } from "./failure.ts";
+import type { Visitor } from "./settings.ts";
 
 const text = (most: number) => z.string().check(z.minLength(1), z.maxLength(most));
 const time = z
@@ -17,13 +19,14 @@ export const filterShape: z.ZodMiniType<Filter> = z.strictObject({
   id: z.optional(text(500)),
   idPrefix: z.optional(text(500)),
   error: z.optional(text(500)),
+  cause: z.optional(text(1000)),
   since: z.optional(time),
   until: z.optional(time),
 }) as unknown as z.ZodMiniType<Filter>;
 
-/** The inbox's filter. An engine that has no index of the beginnings of ids gets whole ones. */
+/** The inbox's filter, without the cause: see `select`. An engine that has no index of the beginnings of ids gets whole ones. */
 export function inboxFilter({ capabilities }: Pick<InboxAdmin, "capabilities">, filter: Filter): InboxFilter {
-  const { since, until, id, idPrefix, ...same } = filter;
+  const { since, until, id, idPrefix, cause: _, ...same } = filter;
   return {
     ...same,
     ...(idPrefix !== undefined && (capabilities.filters === undefined ? { idPrefix } : { ids: [idPrefix] })),
@@ -42,14 +45,26 @@ const names: Readonly<Partial<Record<keyof Filter, string>>> = {
   until: "time",
 };
 
-/** The filters that the engine of an inbox does not have, each with the reason. */
-export function missingFilters({
-  capabilities,
-}: Pick<InboxAdmin, "capabilities">): Readonly<Partial<Record<keyof Filter, string>>> {
-  if (capabilities.filters === undefined) return {};
+/** The filters that the engine of an inbox, or the visitor's role, does not have, each with the reason. */
+export function missingFilters(
+  { capabilities }: Pick<InboxAdmin, "capabilities">,
+  role: Visitor["role"],
+): Readonly<Partial<Record<keyof Filter, string>>> {
+  if (capabilities.filters === undefined)
+    return role === "operator" ? {} : { error: "For operators: the search reads what viewers see masked." };
   const reasons = Object.entries(names).map(([filter, name]) => [
     filter,
     `The engine of this inbox cannot select events by ${name}: filter by state, or by a whole id.`,
   ]);
   return Object.fromEntries(reasons);
+}
+
+/** Throws `not_an_operator` for a viewer's search in errors: digit by digit, its answers would reveal what is masked. */
+export function checkFilter({ error }: Filter, role: Visitor["role"]): void {
+  if (error === undefined || role === "operator") return;
+  throw refused(
+    "not_an_operator",
+    "Only operators search the text of errors, since viewers see it masked.",
+    "Choose a cause on the page Now instead.",
+  );
 }

@@ -11,7 +11,7 @@ import {
   withMethods,
 } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
-import { callOf } from "./calls.ts";
+import { callOf, isCall } from "./calls.ts";
 import { failureOf, refused } from "./failure.ts";
 import { type Mounts, mostBodyBytes, mountsOf } from "./mounts.ts";
 import type { Settings, Visitor } from "./settings.ts";
@@ -132,7 +132,9 @@ const assetTypes: Readonly<Record<string, string>> = {
 async function route(settings: Settings, visitor: Visitor, request: Request): Promise<Response> {
   const { pathname } = new URL(request.url);
   const call = /\/api\/([^/]+)$/.exec(pathname)?.[1];
-  if (call !== undefined) return answerCall(settings, visitor, call, request);
+  const isPost = request.method === "POST";
+  if (call !== undefined && isPost) return answerCall(settings, visitor, call, request);
+  if (call !== undefined && isCall(call)) return plain(405, "Method Not Allowed", { allow: "POST" });
   if (request.method !== "GET" && request.method !== "HEAD")
     return plain(405, "Method Not Allowed", { allow: "GET, HEAD" });
   if (pathname.endsWith("/")) return respond(200, "text/html; charset=utf-8", page);
@@ -152,7 +154,6 @@ async function answerCall(
   name: string,
   request: Request,
 ): Promise<Response> {
-  if (request.method !== "POST") return plain(405, "Method Not Allowed", { allow: "POST" });
   try {
     checkOrigin(request);
     const input = jsonOf(await boundedText(request));

@@ -77,7 +77,8 @@ async function requestOf(request: IncomingMessage, url = request.url, parsed?: u
     value === undefined || name.startsWith(":") ? [] : [[name, String(value)] as [string, string]],
   );
   const hasBody = method !== "GET" && method !== "HEAD";
-  return new Request(new URL(url ?? "/", `http://${headers.host ?? "localhost"}`), {
+  const path = url?.startsWith("/") ? url : "/"; // `//host` would be another host in a relative URL
+  return new Request(`http://${headers.host ?? "localhost"}${path}`, {
     method,
     headers: given,
     ...(hasBody && { body: parsed === undefined ? await firstBytes(request) : textOf(parsed) }),

@@ -52,14 +52,7 @@ async function causesOf(rows: readonly InboxRow[]): Promise<Cause[]> {
     count,
     types,
     newestAt: timeOf(newest),
-    filter: longestPart(error),
   }));
-}
-
-/** The longest part of a cause that all of its errors contain. */
-function longestPart(error: string): string {
-  const parts = error.split("#").map((part) => part.trim());
-  return parts.reduce((longest, part) => (part.length > longest.length ? part : longest), "");
 }
 
 const mostRead = 10;

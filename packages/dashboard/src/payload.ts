@@ -6,7 +6,8 @@ import type { Payload } from "./contract.ts";
 export function maskedPayload(event: StoredEvent): Payload {
   if (event.body === null) return without(event);
   const read = readBody(event.body);
-  if (!("json" in read)) return { kind: "none", why: "The body is not JSON, so it cannot be masked." };
+  if (!("json" in read))
+    return { kind: "none", why: "The body is not JSON, so it cannot be masked.", isMasked: true };
   return { kind: "json", text: JSON.stringify(maskEvent(read.json)), isMasked: true };
 }
 

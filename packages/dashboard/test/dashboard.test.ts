@@ -1,4 +1,4 @@
-import type { InboxAdmin, Logger } from "@esim-webhooks/core";
+import type { InboxAdmin, InboxRow, Logger } from "@esim-webhooks/core";
 import { memoryInbox } from "@esim-webhooks/core/testing";
 import { type DashboardOptions, inboxDashboard } from "@esim-webhooks/dashboard";
 import { describe, expect, it } from "vitest";
@@ -43,6 +43,12 @@ describe("the paths of the dashboard", () => {
   it("redirect what has no slash at its end relatively, so that a proxy may change what is before it", async () => {
     const response = await get("/ops/webhooks-inbox?a=1");
     expect([response.status, response.headers.get("location")]).toEqual([307, "./webhooks-inbox/"]);
+  });
+
+  it("may be below a folder named api", async () => {
+    const response = await get("/api/inbox");
+    expect([response.status, response.headers.get("location")]).toEqual([307, "./inbox/"]);
+    expect((await get("/api/inbox/")).status).toBe(200);
   });
 
   it("never redirect to another host", async () => {
@@ -281,9 +287,16 @@ describe("a call", () => {
   it("that changes many events says how many it has changed when the inbox fails in between", async () => {
     const lines: Line[] = [];
     const inbox = memoryInbox();
+    const dead = Array.from({ length: 500 }, (_, n) => ({ source: "default", id: `msg_${n}`, error: "no" }));
+    let pages = 0;
     let calls = 0;
     const failing = {
       ...inbox,
+      list: async () => {
+        pages += 1;
+        const rows = dead.map((row) => ({ ...row, id: `${row.id}_${pages}` })) as unknown as InboxRow[];
+        return { rows, nextCursor: `${pages}`, searchedTo: null };
+      },
       redrive: async (_: unknown, limit = 0) => {
         calls += 1;
         if (calls > 2) await inbox.close().then(() => inbox.gauges());
@@ -296,10 +309,10 @@ describe("a call", () => {
     expect(await response.json()).toEqual({
       code: "inbox_unavailable",
       message:
-        "The inbox stopped answering after 2000 of 5000 events. Check its database, and do it again: it continues with the rest.",
+        "The inbox stopped answering after 1000 of 5000 events. Check its database, and do it again: it continues with the rest.",
     });
     expect(lines).toContainEqual(
-      expect.objectContaining({ code: "dashboard_retry", events: 2000, most: 5000 }),
+      expect.objectContaining({ code: "dashboard_retry", events: 1000, most: 5000 }),
     );
   });
 

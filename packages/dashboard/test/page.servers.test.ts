@@ -299,6 +299,22 @@ describe("what events, workers and operators have written", () => {
       `"b": "again"`,
     ]);
   });
+
+  it("shows a long list a hundred items at a time, and only once it is opened", async () => {
+    const inbox = opened();
+    const items = Array.from({ length: 250 }, (_, n) => n);
+    const text = JSON.stringify({ type: "esim.faulted", timestamp: "2026-11-20T10:00:00Z", data: { items } });
+    await putDead(inbox, [{ id: "msg_1", text }]);
+    const { page } = await visit((await serve(inbox)) + hashOf("event", { source: "default", id: "msg_1" }));
+    const items100 = page.locator(".json-inner .json-inner .json-inner > .json-leaf");
+    await page.getByText("250 items").waitFor();
+    expect(await items100.count()).toBe(0);
+    await page.getByText("250 items").click();
+    await button(page, "Show 100 more").click();
+    await button(page, "Show 50 more").click();
+    await items100.nth(249).waitFor();
+    expect(await items100.count()).toBe(250);
+  });
 });
 
 const views = ["now", "events?state=dead", "types", "esim", "runs", "endpoints"];

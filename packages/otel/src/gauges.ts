@@ -26,10 +26,18 @@ export function recordGauges(
   const stops: (() => void)[] = [];
   const ask =
     inbox &&
-    askInTime(() => Promise.all([inbox.gauges(), inbox.paused(), inbox.runs()]), {
-      withinMs: gaugesWithinMs,
-      late: () => new Error("late"),
-    });
+    askInTime(
+      () =>
+        Promise.all([
+          inbox.gauges(),
+          Promise.resolve(inbox.paused()).catch(() => []), // the age of the oldest due event matters more
+          Promise.resolve(inbox.runs()).catch(() => []),
+        ]),
+      {
+        withinMs: gaugesWithinMs,
+        late: () => new Error("late"),
+      },
+    );
 
   const sourceOf = firstValues(mostSources, "other");
   const lastPass = meter.createObservableGauge("esim_webhooks.reconcile.last_pass.time", {

@@ -6,10 +6,12 @@ import {
   createWorker,
   discard,
   type EsimEvents,
+  esimCatalog,
   type Handlers,
   memoryStore,
   retryLater,
 } from "@esim-webhooks/core";
+
 import { memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { metricsHandler } from "@esim-webhooks/otel/prometheus";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
@@ -121,20 +123,34 @@ describe("after a storm of redeliveries, forged deliveries, conflicts, failures,
 });
 
 describe("the series of the exposition", () => {
-  it("are at most 2,000 after every type, outcome, reason and error, and a hundred keys, sources and unknown types", async () => {
-    const inbox = memoryInbox();
-    const worker = { slots: () => ({ concurrency: 1, running: 1, abandoned: 0 }), sinceLastTakeMs: () => 1 };
-    const metrics = await metricsHandler({ inbox, worker });
-    onTestFinished(() => metrics.close());
-    publishEveryMessage();
-    const text = await (await metrics()).text();
-    expect(seriesOf(text).length).toBeLessThanOrEqual(2000);
-    expect(seriesOf(text).length).toBeGreaterThan(1500); // so the messages were seen
-    expect(text).not.toContain("made.up");
-    expect(new Set(text.match(/key="[^"]*"/g)).size).toBe(22); // 20, other and none
-    expect(new Set(text.match(/source="[^"]*"/g)).size).toBe(21);
-    expect(new Set(text.match(/error_type="[^"]*"/g)).size).toBe(11);
-  });
+  it.each([
+    ["the eSIM catalog", esimCatalog.types],
+    [
+      "a catalog that has many more",
+      [...esimCatalog.types, ...Array.from({ length: 100 }, (_, n) => `made.up.${n}`)],
+    ],
+  ])(
+    "are at most 2,000 after every type of %s, outcome, reason and error, and a hundred keys, sources and unknown types",
+    async (_, types) => {
+      const inbox = memoryInbox();
+      const worker = {
+        slots: () => ({ concurrency: 1, running: 1, abandoned: 0 }),
+        sinceLastTakeMs: () => 1,
+      };
+      const metrics = await metricsHandler({ inbox, worker, catalog: { types } });
+      onTestFinished(() => metrics.close());
+      publishEveryMessage();
+      const text = await (await metrics()).text();
+      expect(seriesOf(text).length).toBeLessThanOrEqual(2000);
+      expect(seriesOf(text).length).toBeGreaterThan(1500); // so the messages were seen
+      expect(new Set(text.match(/type="made\.up[^"]*"/g)).size).toBe(
+        types === esimCatalog.types ? 0 : 17 - esimCatalog.types.length,
+      );
+      expect(new Set(text.match(/key="[^"]*"/g)).size).toBe(22); // 20, other and none
+      expect(new Set(text.match(/source="[^"]*"/g)).size).toBe(21);
+      expect(new Set(text.match(/error_type="[^"]*"/g)).size).toBe(11);
+    },
+  );
 
   it("do not become more with what a hostile sender invents", async () => {
     const metrics = await metricsHandler();

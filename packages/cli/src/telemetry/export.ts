@@ -53,8 +53,8 @@ export async function exportTelemetry(
     const { instrument } = await import("@esim-webhooks/otel");
     const stop = instrument(measured(watched));
     return async () => {
-      stop();
       await createDeadline(flushMs).before(Promise.resolve(sdk?.shutdown()).catch(() => {})); // a collector that is down
+      stop(); // after the last export, which collects the counters
     };
   } catch (error) {
     if (!isInstrumented(error)) output.note(`Warning (nothing_exported): ${describeError(error)}`);

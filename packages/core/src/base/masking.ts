@@ -68,11 +68,30 @@ function maskPassword(rest: string): string {
 const activationCode = /LPA:1\$\S*|\b1\$[a-z0-9.-]+\$\S+/gi;
 
 /**
- * Masks secrets, activation codes and numbers of ten digits or more anywhere in a text that may quote personal data, such as an
+ * Masks secrets, activation codes, e-mail addresses and numbers of ten digits or more anywhere in a text that may quote personal data, such as an
  * error's message. Takes time in proportion to the length of any text.
  */
 export function maskPersonalData(text: string): string {
-  return maskNumbers(maskSecrets(text).replace(activationCode, masked));
+  return maskNumbers(maskAddresses(maskSecrets(text)).replace(activationCode, masked));
+}
+
+const beforeAt = /[\w.+-]/;
+const afterAt = /(?:[\w-]+\.)+[a-z]{2,}/iy;
+
+/** Masks e-mail addresses. From each `@`, it looks at each character before it once. */
+function maskAddresses(text: string): string {
+  let shown = "";
+  let end = 0;
+  for (let at = text.indexOf("@"); at !== -1; at = text.indexOf("@", at + 1)) {
+    afterAt.lastIndex = at + 1;
+    let start = at;
+    while (start > end && beforeAt.test(text.charAt(start - 1))) start -= 1;
+    if (start === at || !afterAt.test(text)) continue;
+    shown += text.slice(end, start) + masked;
+    end = afterAt.lastIndex;
+    at = end - 1;
+  }
+  return shown + text.slice(end);
 }
 
 const numberStart = /\+?\d/g;

@@ -54,7 +54,7 @@ export interface LivenessHandler extends HealthHandler {
 }
 
 /**
- * Answers whether this process should be restarted, for a liveness probe. What a restart does not fix makes no process unlive: a store that
+ * Answers whether this process should be restarted, for a liveness probe. What a restart does not fix does not count: a store that
  * is down, a pause, an empty inbox. Throws `invalid_option`.
  */
 export function livenessHandler(options: LivenessOptions = {}): LivenessHandler {

@@ -40,7 +40,7 @@ export async function groupByError(
 
 function add(groups: Map<string, OpenGroup>, row: InboxRow): void {
   const { id, receivedAt, type, state } = row;
-  const error = causeIn(row.error ?? "(no error)");
+  const error = causeOf(row.error);
   const name = `${state} ${error}`;
   const group = groups.get(name) ?? {
     state,
@@ -69,9 +69,9 @@ const word = /[\w-]+/g;
 /** HTTP statuses, and codes such as P2002: they distinguish causes. */
 const code = /^(?:[45]\d\d|[A-Z]{1,3}\d{1,5})$/;
 
-/** The part of an error that equal causes share. */
-function causeIn(error: string): string {
-  return maskText(error)
+/** What errors of the same cause share, as the `error` of their group. */
+export function causeOf(error: string | null): string {
+  return maskText(error ?? "(no error)")
     .slice(0, longestCause)
     .replaceAll(masked, "#")
     .replace(address, "#")

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { maskField, maskSecrets } from "../../src/base/masking.ts";
+import { maskField, maskPersonalData, maskSecrets } from "../../src/base/masking.ts";
 
 describe("maskSecrets", () => {
   it.each([
@@ -40,6 +40,17 @@ describe("maskSecrets", () => {
   ])("leaves %j", (text) => {
     expect(maskSecrets(text)).toBe(text);
   });
+});
+
+it("masks e-mail addresses, in time that grows with the text, and leaves versions of packages and scopes", () => {
+  expect(maskPersonalData("no account for Ada <ada.lovelace+1@mail.example.com>, retry")).toBe(
+    "no account for Ada <•••>, retry",
+  );
+  expect(maskPersonalData("a@b.example;c@d.example")).toBe("•••;•••");
+  const harmless = "at kysely@0.29.9 in @esim-webhooks/core, x@y, @example.com";
+  expect(maskPersonalData(harmless)).toBe(harmless);
+  const long = `${"a".repeat(200_000)}@${"b.".repeat(100_000)}1`;
+  expect(maskPersonalData(long)).toBe(long);
 });
 
 describe("maskField", () => {

@@ -87,7 +87,7 @@ function Details({ event, session }: { readonly event: Event; readonly session: 
       )}
       <div class="event-columns">
         <div class="event-main">
-          {event.error !== null && <ErrorPanel event={event} session={session} />}
+          {event.error !== null && <ErrorPanel event={event} />}
           <Body key={`${event.source} ${event.id}`} event={event} session={session} />
         </div>
         <div class="event-side">
@@ -108,14 +108,13 @@ function Near({ name, event }: { readonly name: string; readonly event: EventNam
   );
 }
 
-function ErrorPanel({ event, session }: { readonly event: Event; readonly session: Session }) {
+function ErrorPanel({ event }: { readonly event: Event }) {
   return (
     <Panel
       title={event.state === "dead" ? "Why it is dead" : "Last error"}
       aside={
-        event.state === "dead" &&
-        session.missingFilters.error === undefined && (
-          <a href={eventsAt({ state: "dead", error: (event.error ?? "").slice(0, 80) })}>
+        event.state === "dead" && (
+          <a href={eventsAt({ state: "dead", ...(event.cause !== null && { cause: event.cause }) })}>
             Dead with this error
           </a>
         )
@@ -268,10 +267,8 @@ function Facts({ event }: { readonly event: Event }) {
 function Body({ event, session }: { readonly event: Event; readonly session: Session }) {
   const revealed = useSignal<Payload | null>(null);
   const payload = revealed.value ?? event.payload;
-  const isMasked = payload.kind !== "none" && payload.isMasked;
-  // the one reason of the server that is not about a missing body
-  const isUnmaskable = payload.kind === "none" && payload.why.startsWith("The body is not JSON");
-  const canReveal = session.role === "operator" && (isMasked || isUnmaskable);
+  const isMasked = payload.isMasked === true;
+  const canReveal = session.role === "operator" && revealed.value === null && isMasked;
   return (
     <Panel
       title="Payload"
