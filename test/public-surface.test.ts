@@ -94,6 +94,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "answerText",
       "askInTime",
       "byteBuffer",
+      "causeOf",
       "checkArguments",
       "checkEntry",
       "checkRerun",
