@@ -11,7 +11,7 @@ type Database = Pick<OpenPostgres<never>, "run" | "tables" | "vacuum">;
 /** How many events are parked, or become due again, in a transaction: some 50 ms of it. */
 const batch = 2000;
 
-/** After more batches, takes would read past so many dead entries of indexes that they notice. */
+/** After more batches than this, dead index entries make takes slow until a vacuum. */
 const mostUnvacuumed = 10;
 
 /** The name of a pause of all types in the table. */

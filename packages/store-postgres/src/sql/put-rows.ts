@@ -55,7 +55,7 @@ export function putRows(rows: readonly PutRow[]): RawBuilder<unknown> {
     ) with ordinality as entry (source, id, type, body_begin, body_length, fingerprint, received, occurred, lane, subject, key, trace, replay, place)`;
 }
 
-/** Null if all are: beside other arrays it is as long as they are, and the server has nothing to read. */
+/** Null if all values are null: the server then reads nothing, and its `unnest` fills the column with nulls. */
 function textArrayIfAny(values: readonly (string | null)[]): string | null {
   return values.every((value) => value === null) ? null : textArray(values);
 }
