@@ -76,12 +76,12 @@ it("vacuums the table after it has parked many events, so that takes do not read
   await expect.poll(vacuums).toBe(1); // the server reports it a little later
 });
 
-it("parks at most 1,000 events in a take, and releases at most 1,000 once the pause has ended by itself", async () => {
+it("parks what takes meet, 1,000 events and more in each, and releases at most 1,000 in each once the pause has ended by itself", async () => {
   const inbox = given().open();
   await inbox.pause({ types: [type], reason, until: new Date(Date.now() + 3_600_000) });
   await insert(2500);
   expect(await inbox.take(take)).toEqual([]);
-  expect(await parked()).toBe(500);
+  expect(await parked()).toBeGreaterThanOrEqual(1000);
   while ((await parked()) < 2500) expect(await inbox.take(take)).toEqual([]);
   await sql`update ${sql.id(given().shop.schema, "pause")} set until = clock_timestamp()`.execute(
     given().shop.db,

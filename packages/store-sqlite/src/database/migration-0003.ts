@@ -1,12 +1,13 @@
 /** As for the first migration. */
-export const id = "6d624734f2fc5082";
+export const id = "5520a1cf21c486b7";
 
 export const oldest = 1;
 
 export const indexes: readonly string[] = [
-  "esim_webhooks_event_received on esim_webhooks_event (received_at, id, source)", // the order of a list
-  // by the hour or so in which events were received: a put then writes the few pages of one hour, and not one for each event
-  "esim_webhooks_event_subject on esim_webhooks_event (received_at >> 22, subject) where subject is not null",
+  // the order of a list, and the events of an eSIM: an index by eSIM would be written at another place for each event
+  "esim_webhooks_event_received on esim_webhooks_event (received_at, subject) where received_at is not null",
+  // ids that were handled inline
+  "esim_webhooks_event_inline on esim_webhooks_event (id, source) where received_at is null",
   "esim_webhooks_event_parked on esim_webhooks_event (type) where parked_due is not null",
   "esim_webhooks_event_kept_body on esim_webhooks_event (settled_at) where state in ('dead', 'unhandled') and body is not null",
 ];

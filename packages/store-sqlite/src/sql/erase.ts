@@ -18,7 +18,7 @@ export interface EraseInput {
  */
 export function erase(tx: Transaction, input: EraseInput): Readonly<Record<InboxState, number>> {
   const erased: Record<InboxState, number> = { ready: 0, leased: 0, done: 0, unhandled: 0, dead: 0 };
-  const { sql, parameters } = ofSubject(input.subject);
+  const { sql, parameters } = ofSubject({ subject: input.subject });
   const found = tx.all<{ rowid: number; state: InboxState }>(
     `select rowid, state from esim_webhooks_event where ${sql} order by received_at limit ?`,
     ...parameters,

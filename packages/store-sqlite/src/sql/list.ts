@@ -9,7 +9,7 @@ import type {
   StoredEvent,
 } from "@esim-webhooks/core";
 import type { Connection } from "../database/connection.ts";
-import { all, type Condition, dueAt, type Filter, matching, ofIds, ofSubject } from "./filter.ts";
+import { all, type Condition, dueAt, type Filter, found, matching } from "./filter.ts";
 
 /** The place in the list after which a page begins. */
 export interface Place extends EventKey {
@@ -44,7 +44,8 @@ interface Part {
 
 /** Newest received first, then by id and source; at the end ids that were handled inline, which have no time. */
 export function list(connection: Connection, { filter, limit, after }: ListInput): ListedRows {
-  if (areFew(connection, filter)) return listFew(connection, { filter, limit, after });
+  const few = fewOf(connection, filter);
+  if (few !== undefined) return listFew(connection, few, { filter, limit, after });
   const rows: EventRow[] = [];
   for (const part of after?.receivedAt === null ? [inline(filter)] : partsOf(filter)) {
     const left = limit - rows.length;
@@ -139,7 +140,7 @@ const inlinePlace = "id, source";
 /** Ids that were handled inline. */
 function inline(filter: InboxFilter): Part {
   return {
-    table: "esim_webhooks_event indexed by esim_webhooks_event_received",
+    table: "esim_webhooks_event indexed by esim_webhooks_event_inline",
     rows: { sql: "received_at is null", parameters: [] },
     place: inlinePlace,
     valuesOf: ({ id, source }) => [id, source],
@@ -155,26 +156,20 @@ function mostOf(other: Filter): number | undefined {
 
 const fewRows = 2500;
 
-/** What a filter says that an index of its own finds: ids or a subject. */
-function found(filter: InboxFilter): Condition | undefined {
-  return ofIds(filter) ?? (filter.subject === undefined ? undefined : ofSubject(filter.subject));
-}
-
-/** Whether the ids or the subject of a filter are those of few rows, which are sorted rather than searched. */
-function areFew(connection: Connection, filter: InboxFilter): boolean {
+/** The rowids of the ids or the eSIM of a filter, as JSON, if they are few: those are sorted rather than searched. */
+function fewOf(connection: Connection, filter: InboxFilter): string | undefined {
   const few = found(filter);
-  if (few === undefined) return false;
-  const more = connection.get(
-    `select 1 from esim_webhooks_event where ${few.sql} limit 1 offset ${fewRows}`,
+  if (few === undefined) return undefined;
+  const rows = connection.all<{ rowid: number }>(
+    `select rowid from esim_webhooks_event where ${few.sql} limit ${fewRows + 1}`,
     ...few.parameters,
   );
-  return more === undefined;
+  return rows.length > fewRows ? undefined : JSON.stringify(rows.map(({ rowid }) => rowid));
 }
 
-function listFew(connection: Connection, { filter, limit, after }: ListInput): ListedRows {
-  const few = found(filter) ?? matching({});
+function listFew(connection: Connection, rowids: string, { filter, limit, after }: ListInput): ListedRows {
   const { sql, parameters } = all([
-    { sql: `rowid in (select rowid from esim_webhooks_event where ${few.sql})`, parameters: few.parameters },
+    { sql: "rowid in (select value from json_each(?))", parameters: [rowids] },
     matching(filter),
     ...(after === undefined ? [] : [laterThan(after)]),
   ]);

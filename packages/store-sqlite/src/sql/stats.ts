@@ -1,7 +1,7 @@
 import type { InboxFilter, InboxState, InboxStats } from "@esim-webhooks/core";
 import type { Connection } from "../database/connection.ts";
 import { nowMs } from "../database/transaction.ts";
-import { matching } from "./filter.ts";
+import { all, found, matching } from "./filter.ts";
 
 export function stats(connection: Connection, _: undefined): InboxStats {
   const counted = connection.all<{
@@ -53,7 +53,7 @@ export interface CountInput {
 
 /** How many events a filter means. */
 export function count(connection: Connection, { filter, most }: CountInput): number {
-  const { sql, parameters } = matching(filter);
+  const { sql, parameters } = all([...[found(filter) ?? []].flat(), matching(filter)]);
   const row = connection.get<{ count: number }>(
     `select count(*) as count from (select 1 from esim_webhooks_event where ${sql} limit ?)`,
     ...parameters,
