@@ -2,9 +2,17 @@ import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { eraseSubject, type Logger, type WebhookEvent } from "@esim-webhooks/core";
+import {
+  eraseSubject,
+  type InboxEntry,
+  type Logger,
+  type Settlement,
+  type TakenEvent,
+  type WebhookEvent,
+} from "@esim-webhooks/core";
 import { erasedSubject } from "@esim-webhooks/core/kit";
-import { latestOnly, type SqliteInbox, sqliteInbox } from "@esim-webhooks/store-sqlite";
+import { latestOnly, type SqliteInbox, sqliteBackup, sqliteInbox } from "@esim-webhooks/store-sqlite";
+import * as fc from "fast-check";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { entry, key } from "../../../test/inbox-entry.ts";
 import { hasWalResetBug } from "../src/database/journal.ts";
@@ -46,11 +54,9 @@ async function fill(inbox: SqliteInbox, esims: readonly string[]): Promise<void>
     const taken = await inbox.take({ limit: esims.length, leaseMs: 60_000 });
     await inbox.settle(
       taken.map((one) => {
-        const error = `Error: no SIM for ${Buffer.from(one.body).toString().trim()}`;
-        const report = { reason: "failed", durationMs: 7, error, worker: "host:1:a" } as const;
-        if (n % 5 === 0) return { ...one, state: "dead", error, report };
-        if (n % 5 === 1) return { ...one, state: "ready", afterMs: 3_600_000, error, report };
-        return { ...one, state: n % 5 === 2 ? "unhandled" : n % 5 === 3 ? "untouched" : "done" };
+        const states = ["dead", "ready", "unhandled", "untouched", "done"] as const;
+        const settlement = settlementOf(one, states[n % 5] as (typeof states)[0]);
+        return settlement.state === "ready" ? { ...settlement, afterMs: 3_600_000 } : settlement;
       }),
     );
   }
@@ -78,6 +84,103 @@ describe("after an erasure and a vacuum, the files hold nothing of what was eras
     expect(filesWith(others[0] as string)).toEqual([""]);
   });
 });
+
+/** What may happen in an inbox, to any of three eSIMs. */
+type Step =
+  | { readonly do: "put"; readonly esim: number; readonly size: number; readonly imported: boolean }
+  | { readonly do: "settle"; readonly as: "done" | "dead" | "ready" | "unhandled" | "untouched" | "leased" }
+  | { readonly do: "redrive" | "purgeDead" | "pause" | "resume" | "rerun" | "erase"; readonly esim: number };
+
+const esim = fc.nat({ max: 2 });
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({
+    do: fc.constant("put" as const),
+    esim,
+    size: fc.constantFrom(0, 300, 9000),
+    imported: fc.boolean(),
+  }),
+  fc.record({
+    do: fc.constant("settle" as const),
+    as: fc.constantFrom("done", "dead", "ready", "unhandled", "untouched", "leased"),
+  }),
+  fc.record({
+    do: fc.constantFrom("redrive", "purgeDead", "pause", "resume", "rerun", "erase"),
+    esim,
+  }),
+);
+
+it("whatever has happened before, no file, no backup and no line of log has anything of an erased eSIM", async () => {
+  let run = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
+      run += 1;
+      path = join(folder.path, `${run}.db`);
+      const logged: unknown[] = [];
+      const log = (...line: unknown[]) => void logged.push(line);
+      const inbox = open({ logger: { debug: log, info: log, warn: log, error: log } });
+      const esims = [0, 1, 2].map(() => ({
+        reference: `esim_${randomHex()}`,
+        holder: `holder_${randomHex()}`,
+      }));
+      const entries: InboxEntry[] = [];
+      const filterOf = (n: number) => ({ subject: (esims[n] as (typeof esims)[0]).reference });
+      for (const [n, each] of steps.entries()) {
+        if (each.do === "put") {
+          const { reference, holder } = esims[each.esim] as (typeof esims)[0];
+          const made = entry(`msg_${n}`, { esim: reference });
+          const body = Buffer.concat([made.body, Buffer.alloc(each.size, " "), Buffer.from(holder)]);
+          const replay = { run: "a", rebuilt: true, delivery: { note: `about ${holder}` } };
+          const stored = { ...made, body, ...(each.imported && { replay }) };
+          entries.push(stored);
+          await inbox.put([stored]);
+        } else if (each.do === "settle") {
+          const { as } = each;
+          const taken = await inbox.take({ limit: 3, leaseMs: 60_000 });
+          if (as !== "leased") await inbox.settle(taken.map((one) => settlementOf(one, as)));
+        } else if (each.do === "rerun") {
+          const of = entries.filter(({ event }) =>
+            JSON.stringify(event).includes(filterOf(each.esim).subject),
+          );
+          await inbox.rerun(of.map((one) => ({ ...one, replay: { run: `run ${n}`, rebuilt: true } })));
+        } else if (each.do === "erase") await eraseSubject(inbox, filterOf(each.esim).subject);
+        else if (each.do === "pause") await inbox.pause({ types: ["esim.enabled"], reason: "test" });
+        else if (each.do === "resume") await inbox.resume();
+        else await inbox[each.do](filterOf(each.esim));
+      }
+      const [{ reference, holder }, stays] = esims as [(typeof esims)[0], (typeof esims)[0]];
+      await inbox.put([entry("msg_stays", { esim: stays.reference })]);
+      await eraseSubject(inbox, reference);
+      const backup = `${path}.backup`;
+      await sqliteBackup({ path }, backup);
+      await inbox.close();
+      const own = openShop(path);
+      own.run("vacuum");
+      own.close();
+      for (const text of [reference, holder]) {
+        expect(filesWith(text)).toEqual([]);
+        expect(readFileSync(backup).includes(text)).toBe(false);
+        expect(JSON.stringify(logged)).not.toContain(text);
+      }
+      expect(filesWith(stays.reference)).toEqual([""]);
+    }),
+    { numRuns: 25 },
+  );
+});
+
+function randomHex(): string {
+  return randomBytes(12).toString("hex");
+}
+
+function settlementOf(
+  one: TakenEvent,
+  state: "done" | "dead" | "ready" | "unhandled" | "untouched",
+): Settlement {
+  const error = `Error: no SIM for ${Buffer.from(one.body).toString().trim()}`;
+  const report = { reason: "failed", durationMs: 7, error, worker: "host:1:a" } as const;
+  if (state === "dead") return { ...one, state, error, report };
+  if (state === "ready") return { ...one, state, afterMs: 0, error, report };
+  return { ...one, state };
+}
 
 // without a log, no other connection can read while a change is made
 it.runIf(hasLog)(
