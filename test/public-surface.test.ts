@@ -192,7 +192,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "writeCursor",
     ],
     testing: ["memoryInbox", "newSecret", "sampleData", "signedRequest"],
-    conformance: ["inboxSuite", "keySuite", "receiverSuite", "stateSuite", "storeSuite"],
+    conformance: ["crashSuite", "inboxSuite", "keySuite", "receiverSuite", "stateSuite", "storeSuite"],
     importing: ["importDeliveries", "observeImports", "readCapturedRequests", "replayRecords"],
     endpoint: [
       "compareTypes",

@@ -1,4 +1,6 @@
 export type { Runner } from "./base/runner.ts";
+export type { CrashSuiteOptions } from "./crash/crash-suite.ts";
+export { crashSuite } from "./crash/crash-suite.ts";
 export type { OpenInbox, OpenInboxOptions } from "./inbox/inbox-context.ts";
 export type { InboxSuiteOptions } from "./inbox/inbox-suite.ts";
 export { inboxSuite } from "./inbox/inbox-suite.ts";

@@ -14,7 +14,8 @@ export interface KeySuiteOptions {
   readonly execArgv?: readonly string[];
 }
 
-const script = new URL(`./key-process${extname(import.meta.url)}`, import.meta.url);
+/** What the child processes of the suite run. */
+export const keyScript: URL = new URL(`./key-process${extname(import.meta.url)}`, import.meta.url);
 
 /**
  * Tests what `KeyStore` promises: exact records, one winner per version, four concurrent processes, and a process that is killed while it
@@ -23,16 +24,14 @@ const script = new URL(`./key-process${extname(import.meta.url)}`, import.meta.u
 export function keySuite(name: string, options: KeySuiteOptions, runner?: Runner): void {
   const { describe, it } = runnerOrGlobal(runner);
   const { open, module, execArgv = [] } = options;
-  const processes = { script, module, execArgv };
+  const processes = { script: keyScript, module, execArgv };
   describe(`keySuite: ${name}`, () => {
     for (const [sentence, run] of keyRecords) it(sentence, () => run(open));
     for (const [sentence, run] of keyProcesses) it(sentence, () => withProcesses(processes, run));
     it("has the old record or the new one after a process was killed while writing, and no write waits for the dead", () =>
-      withProcesses(processes, (start) => assertSurvivesKills(open, start)));
+      withProcesses(processes, (start) => assertKeysSurviveKills(open, start)));
   });
 }
-
-const kills = 10;
 
 interface Counted {
   readonly count: number;
@@ -76,7 +75,11 @@ const keyProcesses: readonly ProcessScenario[] = [
  * Kills a writing process several times. Expects a whole record each time, never older than the last one read, and that nothing
  * holds up the next write. A server may still do the last write of a dead process, but no more.
  */
-async function assertSurvivesKills(open: OpenKeys, start: () => Promise<OtherProcess>): Promise<void> {
+export async function assertKeysSurviveKills(
+  open: OpenKeys,
+  start: () => Promise<OtherProcess>,
+  kills = 10,
+): Promise<void> {
   const name = newName();
   await withKeys(open, name, async (keys) => {
     await countUp(keys);

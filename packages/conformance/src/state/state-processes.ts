@@ -13,8 +13,6 @@ import {
   withState,
 } from "./state-context.ts";
 
-const kills = 5;
-
 /** Scenarios between processes. */
 export const stateProcesses: readonly ProcessScenario[] = [
   [
@@ -63,9 +61,10 @@ export const stateProcesses: readonly ProcessScenario[] = [
 ];
 
 /** Kills a writing process several times. Expects a whole value each time, never older than the last one read. */
-export async function assertSurvivesKills(
+export async function assertStateSurvivesKills(
   state: StateStore,
   start: () => Promise<OtherProcess>,
+  kills = 5,
 ): Promise<void> {
   const name = newName();
   for (let kill = 0; kill < kills; kill++) {

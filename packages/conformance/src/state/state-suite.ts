@@ -5,7 +5,7 @@ import { withProcesses } from "../base/other-process.ts";
 import { type Runner, runnerOrGlobal } from "../base/runner.ts";
 import type { StoreServer } from "../store/store-faults.ts";
 import { type OpenState, withState } from "./state-context.ts";
-import { assertSurvivesKills, stateFaults, stateProcesses } from "./state-processes.ts";
+import { assertStateSurvivesKills, stateFaults, stateProcesses } from "./state-processes.ts";
 import { stateValues, stateVersions } from "./state-values.ts";
 
 export interface StateSuiteOptions {
@@ -20,7 +20,8 @@ export interface StateSuiteOptions {
   readonly server?: () => Promise<StoreServer>;
 }
 
-const script = new URL(`./state-process${extname(import.meta.url)}`, import.meta.url);
+/** What the child processes of the suite run. */
+export const stateScript: URL = new URL(`./state-process${extname(import.meta.url)}`, import.meta.url);
 
 /**
  * Tests what `StateStore` promises: exact values, one winner per version, four concurrent processes, a killed process, and a
@@ -29,7 +30,7 @@ const script = new URL(`./state-process${extname(import.meta.url)}`, import.meta
 export function stateSuite(name: string, options: StateSuiteOptions, runner?: Runner): void {
   const { describe, it } = runnerOrGlobal(runner);
   const { capabilities, open, module, execArgv = [], server } = options;
-  const processes = { script, module, execArgv };
+  const processes = { script: stateScript, module, execArgv };
   describe(`stateSuite: ${name}`, () => {
     it("states its capabilities", () =>
       withState(open, {}, async (state) => assert.deepEqual(state.capabilities, capabilities)));
@@ -40,7 +41,7 @@ export function stateSuite(name: string, options: StateSuiteOptions, runner?: Ru
     if (capabilities.multiProcess && capabilities.durable) {
       it("has the whole old value or the whole new one after a process was killed while writing", () =>
         withState(open, {}, (state) =>
-          withProcesses(processes, (start) => assertSurvivesKills(state, start)),
+          withProcesses(processes, (start) => assertStateSurvivesKills(state, start)),
         ));
     }
     if (server === undefined) return;

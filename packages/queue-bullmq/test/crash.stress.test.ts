@@ -1,0 +1,19 @@
+import { crashSuite } from "@esim-webhooks/conformance";
+import { afterAll, beforeAll, describe, it } from "vitest";
+import { startRedis, type TestServer } from "../../../test/servers/index.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startRedis();
+  process.env["STORE_URL"] = server.url;
+});
+afterAll(() => server.close());
+
+crashSuite(
+  "BullMQ",
+  {
+    inbox: import.meta.resolve("./open-bullmq-inbox.ts"),
+    execArgv: ["--conditions=@esim-webhooks/source"],
+  },
+  { describe, it },
+);

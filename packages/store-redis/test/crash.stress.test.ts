@@ -1,0 +1,21 @@
+import { crashSuite } from "@esim-webhooks/conformance";
+import { afterAll, beforeAll, describe, it } from "vitest";
+import { startRedis, type TestServer } from "../../../test/servers/index.ts";
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startRedis();
+  process.env["STORE_URL"] = server.url;
+});
+afterAll(() => server.close());
+
+crashSuite(
+  "Redis",
+  {
+    store: import.meta.resolve("./open-redis-store.ts"),
+    state: import.meta.resolve("./open-redis-state.ts"),
+    keys: import.meta.resolve("./open-redis-keys.ts"),
+    execArgv: ["--conditions=@esim-webhooks/source"],
+  },
+  { describe, it },
+);
