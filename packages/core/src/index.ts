@@ -77,7 +77,7 @@ export type {
   WorkerPresence,
 } from "./store/inbox-admin.ts";
 export type { InboxEntry, Replay } from "./store/inbox-entry.ts";
-export type { InboxOptions, LaneOf } from "./store/inbox-options.ts";
+export type { InboxOptions, LaneOf, SubjectOf } from "./store/inbox-options.ts";
 export type {
   InboxLease,
   InboxQueue,

@@ -64,9 +64,9 @@ export type {
   LatestRecord,
   StateRecord,
 } from "./store/inbox-copy.ts";
-export { checkEntry, checkRerun, occurredAtMs, subjectOf } from "./store/inbox-entry.ts";
+export { checkEntry, checkRerun, occurredAtMs } from "./store/inbox-entry.ts";
 export type { InboxSettings } from "./store/inbox-options.ts";
-export { inboxShape, laneReader } from "./store/inbox-options.ts";
+export { inboxShape, laneReader, subjectOption, subjectReader } from "./store/inbox-options.ts";
 export { createDeliveryNotes } from "./store/last-delivery.ts";
 export type { ListCursor } from "./store/list-cursor.ts";
 export { readCursor, writeCursor } from "./store/list-cursor.ts";

@@ -17,6 +17,7 @@ import {
   readPauses,
   refuseTypes,
   spreadRetention,
+  subjectReader,
   warnOfShortRetention,
 } from "@esim-webhooks/core/kit";
 import type { JobsOptions } from "bullmq";
@@ -87,6 +88,7 @@ export function bullmqInbox(
 ): Omit<BullmqInbox, "createWorker"> & Partial<Pick<BullmqInbox, "createWorker">> {
   const settings = readInboxOptions(options);
   const { retentionMs, allowEviction, waitAof, timeoutMs, logger } = settings;
+  const subjectOf = subjectReader(settings, logger);
   warnOfShortRetention("bullmqInbox", settings);
   const { connection, name, prefix } = settings;
   const { queue, gatherWrites, close } =
@@ -204,8 +206,8 @@ export function bullmqInbox(
     createWorker: (handlers, options = {}) => createQueueWorker(place, handlers, options),
   };
 
-  const admin = createAdmin({ queue, client, scripts, keyStart, notes, pauses });
-  const erase = createErase(queue, scripts, keyStart);
+  const admin = createAdmin({ queue, client, scripts, keyStart, notes, pauses, subjectOf });
+  const erase = createErase(queue, scripts, keyStart, subjectOf);
   const { purge: _, ...changes } = publishChanges({
     redrive: (filter, limit) => run(() => admin.redrive(filter, limit)),
     purgeDead: (filter, limit) => run(() => admin.purgeDead(filter, limit)),

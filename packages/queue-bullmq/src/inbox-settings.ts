@@ -1,10 +1,11 @@
-import { type Logger, WebhookError } from "@esim-webhooks/core";
+import { type InboxOptions, type Logger, WebhookError } from "@esim-webhooks/core";
 import {
   durationMs,
   type OptionsShape,
   parseOptions,
   type StoreOptions,
   storeShape,
+  subjectOption,
   withMethods,
 } from "@esim-webhooks/core/kit";
 import type { JobsOptions } from "bullmq";
@@ -18,7 +19,7 @@ export type EventJobOptions = Pick<
   "attempts" | "backoff" | "removeOnComplete" | "delay" | "lifo" | "priority"
 >;
 
-export interface BullmqInboxOptions extends StoreOptions {
+export interface BullmqInboxOptions extends StoreOptions, Pick<InboxOptions, "subject"> {
   /** A BullMQ `Queue` on Redis, which stays yours to close. In place of `connection`, `name` and `prefix`. */
   queue?: BullmqQueue;
   /** A `redis://` URL, or an ioredis client (`Redis`, also behind Sentinel, or `Cluster`), which stays yours to close. */
@@ -52,7 +53,9 @@ export interface BullmqInboxOptions extends StoreOptions {
   minuteCounts?: boolean;
 }
 
-export interface BullmqInboxSettings extends Required<Omit<BullmqInboxOptions, "queue" | "connection">> {
+export interface BullmqInboxSettings
+  extends Required<Omit<BullmqInboxOptions, "queue" | "connection" | "subject">>,
+    Pick<InboxOptions, "subject"> {
   readonly queue: BullmqQueue | undefined;
   readonly connection: string | Redis | Cluster | undefined;
   readonly logger: Logger;
@@ -87,6 +90,7 @@ const shape: OptionsShape<BullmqInboxSettings> = {
   allowEviction: z._default(z.boolean(), false),
   waitAof: z._default(z.boolean(), false),
   minuteCounts: z._default(z.boolean(), false),
+  subject: subjectOption,
 };
 
 /** Parses the options of `bullmqInbox`. Throws `invalid_option`. */

@@ -22,12 +22,13 @@ inboxSuite(
       ordered: false,
       retentionMs: 30 * 86_400_000,
     },
-    open: ({ retentionMs, timeoutMs = 30_000, minuteCounts = false }) =>
+    open: ({ retentionMs, timeoutMs = 30_000, minuteCounts = false, subject }) =>
       bullmqInbox({
         connection: server.url,
         timeoutMs,
         minuteCounts,
         ...(retentionMs !== undefined && { retentionMs }),
+        ...(subject !== undefined && { subject }),
       }),
     server: async () => server,
   },

@@ -16,7 +16,7 @@ import {
   safeListener,
   safePurge,
   storeShape,
-  subjectOf,
+  subjectReader,
   warnOfShortRetention,
 } from "@esim-webhooks/core/kit";
 import { type PostgresPool, sql, type Transaction } from "kysely";
@@ -101,6 +101,7 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
   const form = transactionForm("postgresInbox", options);
   const notifyPool = settings.notify ? listenable(pool) : undefined;
   const laneOf = laneReader(settings, settings.logger);
+  const subjectOf = subjectReader(settings, settings.logger);
   const purge = safePurge("postgresInbox", settings.logger, purgeSteps(database, settings.bodyRetentionMs));
   const deliveryToNote = createDeliveryNotes();
   const counter = settings.minuteCounts

@@ -22,7 +22,7 @@ import {
   readHistory,
   readPauses,
   spreadRetention,
-  subjectOf,
+  subjectReader,
   warnOfShortRetention,
   writeCursor,
 } from "@esim-webhooks/core/kit";
@@ -60,6 +60,7 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
   const open = openSqlite("sqliteInbox", settings, { bodyRetentionMs });
   const { write, read, hints } = open;
   const laneOf = laneReader(settings, logger);
+  const subjectOf = subjectReader(settings, logger);
   const deliveryToNote = createDeliveryNotes();
   const counter = settings.minuteCounts
     ? createMinuteCounter((counts) => write("countMinute", counts))

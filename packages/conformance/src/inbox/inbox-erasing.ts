@@ -144,6 +144,24 @@ export const inboxErasing: readonly InboxScenario[] = [
       }),
   ],
   [
+    "finds and erases the events of what the option subject returns, whatever their schema, and of nothing else",
+    ["writer", "admin"],
+    (open) =>
+      withInbox(open, { subject: ({ account }, type) => type && account }, async (inbox) => {
+        const events = newEvents();
+        const account = randomUUID();
+        const about = (id: string, data: unknown) => events.entry(id, { data });
+        const [valid, invalid] = [about("a", { account }), { ...about("b", { account }), event: null }];
+        const others = [{ esimReference: account }, { account: 7 }, { account: "x".repeat(201) }, null];
+        const kept = others.map((data, n) => about(`kept_${n}`, data));
+        await stored(inbox, valid, invalid, ...kept);
+        assert.equal((await inbox.get(valid))?.subject, account);
+        assert.equal((await eraseSubject(inbox, account)).events.ready, 2);
+        for (const { id, source } of [valid, invalid]) assert.ok((await inbox.get({ source, id }))?.erasedAt);
+        for (const entry of kept) assert.ok((await inbox.get(entry))?.body);
+      }),
+  ],
+  [
     "answers duplicate to a redelivery of an erased event, and keeps nothing of it",
     ["writer", "queue", "admin"],
     (open) =>

@@ -32,34 +32,6 @@ export interface InboxEntry extends EventKey {
   readonly trace?: string;
 }
 
-const longestSubject = 200;
-
-/**
- * For authors of inboxes: what the event of an entry is about, which is its `esimReference`. Without an event it is read from the body,
- * since an erasure must find a body that does not match its schema. Null if there is none that an index can hold: 1 to 200
- * characters without a NUL or a lone surrogate.
- */
-export function subjectOf({ event, body }: Pick<InboxEntry, "event" | "body">): string | null {
-  const data = event === null ? dataIn(body) : event.data;
-  const { esimReference: subject } = (data ?? {}) as { readonly esimReference?: unknown };
-  const isStorable =
-    typeof subject === "string" &&
-    subject.length > 0 &&
-    subject.length <= longestSubject &&
-    !subject.includes("\0") &&
-    subject.isWellFormed();
-  return isStorable ? subject : null;
-}
-
-/** The `data` of a body that need not be an envelope. */
-function dataIn(body: Uint8Array): unknown {
-  try {
-    return (JSON.parse(new TextDecoder().decode(body)) as { readonly data?: unknown } | null)?.data;
-  } catch {
-    return undefined;
-  }
-}
-
 const longestKeyBytes = 2000; // an index entry of Postgres holds about 2,700 bytes
 
 /** For authors of inboxes. Throws `invalid_input` for an entry that some database cannot store. */

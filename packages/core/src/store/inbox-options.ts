@@ -11,6 +11,15 @@ export type LaneOf = (
   event: WebhookEvent<string, Partial<EsimData> & Readonly<Record<string, unknown>>>,
 ) => string | null | undefined;
 
+/**
+ * Returns what an event is about. Data that does not match its schema is passed too, so it may have any form. Null or undefined: the event
+ * is about nothing that operators search for.
+ */
+export type SubjectOf = (
+  data: Partial<EsimData> & Readonly<Record<string, unknown>>,
+  type: string | null,
+) => unknown;
+
 /** The options of every inbox. */
 export interface InboxOptions {
   /**
@@ -18,6 +27,11 @@ export interface InboxOptions {
    * ordered by when they occurred. It is called when an event is stored. Default: no lanes.
    */
   lane?: LaneOf;
+  /**
+   * What an event is about, such as `(data) => data.accountId`: operators find its events by it, and erase them. It is called when an event
+   * is stored. Only a text of 1 to 200 characters is kept. Default: the `esimReference` of its data.
+   */
+  subject?: SubjectOf;
   /** Whether a dead event blocks its lane until an operator has redriven or deleted it. Default false. */
   laneHeldByDead?: boolean;
   /** Whether to keep the bodies of done events for the retention. Default false. */
@@ -34,10 +48,16 @@ export interface InboxOptions {
   minuteCounts?: boolean;
 }
 
-export type InboxSettings = SettingsOf<InboxOptions, "lane">;
+export type InboxSettings = SettingsOf<InboxOptions, "lane" | "subject">;
+
+/** For authors of inboxes. */
+export const subjectOption: z.ZodMiniType<SubjectOf | undefined> = z.optional(
+  z.custom<SubjectOf>((value) => typeof value === "function", "expected a function"),
+);
 
 export const inboxShape: OptionsShape<InboxSettings> = {
   lane: z.optional(z.custom<LaneOf>((value) => typeof value === "function", "expected a function")),
+  subject: subjectOption,
   laneHeldByDead: z._default(z.boolean(), false),
   keepBodies: z._default(z.boolean(), false),
   bodyRetentionMs: z._default(z.number().check(z.gte(1, "expected at least 1 ms")), 90 * 86_400_000),
@@ -62,4 +82,50 @@ export function laneReader(
       return null;
     }
   };
+}
+
+const longestSubject = 200;
+
+/**
+ * For authors of inboxes: returns a function that gives the subject of an entry. Without an event it is read from the body, since an erasure must
+ * find a body that does not match its schema. If the option `subject` throws, it is logged.
+ */
+export function subjectReader(
+  { subject: subjectOf = ({ esimReference }) => esimReference }: { readonly subject?: SubjectOf | undefined },
+  logger: Logger,
+): (entry: Pick<InboxEntry, "type" | "event" | "body">) => string | null {
+  const logSubject = throttledLog(logger.error, monotonicClock);
+  return ({ type, event, body }) => {
+    try {
+      const data = Object(event === null ? dataIn(body) : event.data);
+      const subject = subjectOf(data, type);
+      return isStorableSubject(subject) ? subject : null;
+    } catch (err) {
+      logSubject(
+        { err, type },
+        "The subject option threw: the event is stored without a subject, so no search and no erasure finds it.",
+      );
+      return null;
+    }
+  };
+}
+
+/** Whether an index can hold it. */
+function isStorableSubject(subject: unknown): subject is string {
+  return (
+    typeof subject === "string" &&
+    subject.length > 0 &&
+    subject.length <= longestSubject &&
+    !subject.includes("\0") &&
+    subject.isWellFormed()
+  );
+}
+
+/** The `data` of a body that need not be an envelope. */
+function dataIn(body: Uint8Array): unknown {
+  try {
+    return (JSON.parse(new TextDecoder().decode(body)) as { readonly data?: unknown } | null)?.data;
+  } catch {
+    return undefined;
+  }
 }

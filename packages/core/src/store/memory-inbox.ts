@@ -6,7 +6,13 @@ import { safeListener } from "../base/safe-listener.ts";
 import { publishChanges } from "./admin-notices.ts";
 import type { Inbox } from "./inbox.ts";
 import { checkEntry, checkRerun, type InboxEntry } from "./inbox-entry.ts";
-import { type InboxOptions, type InboxSettings, inboxShape, laneReader } from "./inbox-options.ts";
+import {
+  type InboxOptions,
+  type InboxSettings,
+  inboxShape,
+  laneReader,
+  subjectReader,
+} from "./inbox-options.ts";
 import type { PutResult } from "./inbox-writer.ts";
 import { createMemoryAdmin } from "./memory-admin.ts";
 import { createMemoryNotes } from "./memory-notes.ts";
@@ -40,6 +46,9 @@ export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {
   warnOfShortRetention("memoryInbox", settings);
   const { clock } = settings;
   const laneOf = laneReader(settings, settings.logger);
+  const subjectOf = subjectReader(settings, settings.logger);
+  const newRow = (entry: InboxEntry) =>
+    readyRow(entry, { lane: laneOf(entry), subject: subjectOf(entry), now: clock.now() });
   const table = createMemoryTable();
   const pauses = createMemoryPauses(clock);
   const queue = createMemoryQueue(table, pauses, settings);
@@ -53,7 +62,7 @@ export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {
   function putOne(entry: InboxEntry): PutResult {
     const present = table.get(entry);
     if (present === undefined) {
-      table.write(readyRow(entry, laneOf(entry), clock.now()));
+      table.write(newRow(entry));
       return "stored";
     }
     if (!isConflict(entry, present)) return "duplicate";
@@ -69,7 +78,7 @@ export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {
     const { replay, conflicts } = present;
     const runs = replay === null ? present.runs : [...present.runs, replay.run];
     if (runs.includes(run)) return false;
-    table.write({ ...readyRow(entry, laneOf(entry), clock.now()), conflicts, runs });
+    table.write({ ...newRow(entry), conflicts, runs });
     return true;
   }
 

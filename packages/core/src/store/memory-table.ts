@@ -3,7 +3,7 @@ import { type EventKey, keyText } from "../event/event.ts";
 import { readErrorText } from "./error-text.ts";
 import { readHistory } from "./history.ts";
 import type { InboxFilter, InboxState, StoredEvent } from "./inbox-admin.ts";
-import { type InboxEntry, occurredAtMs, type Replay, subjectOf } from "./inbox-entry.ts";
+import { type InboxEntry, occurredAtMs, type Replay } from "./inbox-entry.ts";
 
 /** An event in a memory inbox. Times are in ms since the Unix epoch. */
 export interface MemoryRow extends EventKey {
@@ -76,7 +76,10 @@ export function createMemoryTable(): MemoryTable {
 }
 
 /** A new row, due immediately. */
-export function readyRow(entry: InboxEntry, lane: string | null, now: number): MemoryRow {
+export function readyRow(
+  entry: InboxEntry,
+  { lane, subject, now }: Pick<MemoryRow, "lane" | "subject"> & { readonly now: number },
+): MemoryRow {
   const { source, id, type, body, receivedAt, replay = null, key = null, trace = null } = entry;
   return {
     source,
@@ -97,7 +100,7 @@ export function readyRow(entry: InboxEntry, lane: string | null, now: number): M
     error: null,
     replay: structuredClone(replay),
     runs: [],
-    subject: subjectOf(entry),
+    subject,
     key,
     trace,
     takenAt: null,

@@ -29,6 +29,21 @@ describe("memoryInbox", () => {
     expect(await inbox.count()).toBe(0);
   });
 
+  it("stores an event without a subject when the option subject throws, and logs it", async () => {
+    const error = vi.fn();
+    const logger = { debug() {}, info() {}, warn() {}, error };
+    const subject = () => {
+      throw new Error("no account");
+    };
+    const inbox = memoryInbox({ subject, logger });
+    expect(await inbox.put([entry("a"), entry("b")])).toEqual(["stored", "stored"]);
+    expect(await inbox.get(entry("a"))).toMatchObject({ subject: null });
+    expect(error).toHaveBeenCalledExactlyOnceWith(
+      expect.objectContaining({ err: new Error("no account") }),
+      expect.stringMatching(/^The subject option threw/),
+    );
+  });
+
   it("stores an event without a lane when the option lane throws, and logs it", async () => {
     const error = vi.fn();
     const logger = { debug() {}, info() {}, warn() {}, error };

@@ -20,7 +20,7 @@ import {
   stateOf,
 } from "./filter.ts";
 import { createCountOverdue, createNoteRedrive, oldestDueAt } from "./oldest-due.ts";
-import { eventOf, goneEvent, withoutBody } from "./rows.ts";
+import { eventOf, goneEvent, type SubjectReader, withoutBody } from "./rows.ts";
 import { connectedWorkers } from "./workers.ts";
 
 export type AdminOperations = Pick<
@@ -39,6 +39,7 @@ export interface AdminOptions {
   readonly keyStart: string;
   readonly notes: Notes;
   readonly pauses: Pauses;
+  readonly subjectOf: SubjectReader;
 }
 
 /** The operations for operators that BullMQ can answer: by state, or by ids. */
@@ -49,6 +50,7 @@ export function createAdmin({
   keyStart,
   notes,
   pauses,
+  subjectOf,
 }: AdminOptions): AdminOperations {
   const deleteDead = createDeleteDead(scripts, keyStart);
   const countOverdue = createCountOverdue(scripts, keyStart);
@@ -70,7 +72,7 @@ export function createAdmin({
     const hasEnded = state === "done" || state === "dead";
     if (hasEnded && job?.finishedOn === undefined) job = await queue.getJob(jobId); // it ended after it was read
     if (job === undefined || state === undefined) return { event: goneEvent(key) }; // no state: removed meanwhile
-    const event = eventOf(job, state);
+    const event = eventOf(job, state, subjectOf);
     return event && { event, job };
   }
 
@@ -171,7 +173,7 @@ export function createAdmin({
         const wanted = Math.min(limit - rows.length, left);
         if (wanted > 0) {
           const jobs = await queue.getJobs([type], offset, offset + wanted - 1, false);
-          rows.push(...jobs.flatMap((job) => eventOf(job, state) ?? []).map(withoutBody));
+          rows.push(...jobs.flatMap((job) => eventOf(job, state, subjectOf) ?? []).map(withoutBody));
         }
         if (wanted >= left) continue;
         const nextCursor = writePlace({ state: index, offset: offset + wanted });

@@ -3,7 +3,7 @@ import type { JobType } from "bullmq";
 import { erasedData } from "../redis/erased-data.ts";
 import type { BullmqJob, BullmqQueue } from "../redis/queue.ts";
 import type { Scripts } from "../redis/script.ts";
-import { entryIn, subjectIn } from "./rows.ts";
+import { entryIn, type SubjectReader } from "./rows.ts";
 
 /**
  * In one script, so that it happens before or after what a worker does with the job. The worker of an active job loses the lock: BullMQ then
@@ -97,6 +97,7 @@ export function createErase(
   queue: BullmqQueue,
   scripts: Scripts,
   keyStart: string,
+  subjectOf: SubjectReader,
 ): (subject: string, limit: number, run: RunStep) => Promise<Readonly<Erased>> {
   const script = scripts.create("esimWebhooksErase", sets.length + 1 + otherKeys.length, lua);
 
@@ -104,7 +105,7 @@ export function createErase(
   async function findAbout(subject: string, id: string): Promise<FoundJob | undefined> {
     const job = await queue.getJob(id);
     const entry = job && entryIn(job.data);
-    return entry && subjectIn(entry) === subject ? { id, job, entry } : undefined;
+    return entry && subjectOf(entry) === subject ? { id, job, entry } : undefined;
   }
 
   /** Resolves to the state in which the job was. Undefined: it was removed meanwhile. */

@@ -1,12 +1,19 @@
 import type { EventKey, InboxEntry, InboxRow, StoredEvent } from "@esim-webhooks/core";
-import { decodeEntry, erasedError, maskPersonalData, subjectOf } from "@esim-webhooks/core/kit";
+import { decodeEntry, erasedError, maskPersonalData } from "@esim-webhooks/core/kit";
 import { type ErasedData, isErased } from "../redis/erased-data.ts";
 import type { BullmqJob } from "../redis/queue.ts";
 import type { BullmqState } from "./filter.ts";
 import { historyOf, stackOf } from "./history.ts";
 
+/** Reads the subject of an entry, from its body: a job is not searched by it. */
+export type SubjectReader = (entry: InboxEntry) => string | null;
+
 /** The event of a job. Undefined for a job that the inbox did not add. */
-export function eventOf(job: BullmqJob, state: BullmqState): StoredEvent | undefined {
+export function eventOf(
+  job: BullmqJob,
+  state: BullmqState,
+  subjectOf: SubjectReader,
+): StoredEvent | undefined {
   if (isErased(job.data)) return erasedEventOf(job, job.data, state);
   const entry = entryIn(job.data);
   if (entry === undefined) return undefined;
@@ -22,7 +29,7 @@ export function eventOf(job: BullmqJob, state: BullmqState): StoredEvent | undef
     stack: isDone ? null : stackOf(job),
     replay,
     body,
-    subject: subjectIn(entry),
+    subject: subjectOf(entry),
     key,
     trace,
     heldBy: null,
@@ -103,11 +110,6 @@ export function entryIn(data: unknown): InboxEntry | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** The event is in the body, from where its subject is read: a job is not searched by it. */
-export function subjectIn({ body }: Pick<InboxEntry, "body">): string | null {
-  return subjectOf({ event: null, body });
 }
 
 function dateOf(ms: number | undefined): Date | null {

@@ -57,7 +57,7 @@ export function all(conditions: readonly Condition[]): Condition {
 }
 
 /** The rows whose ids a filter names; undefined if it names none. */
-function ofIds({ ids, idPrefix }: Filter): Condition | undefined {
+export function ofIds({ ids, idPrefix }: Filter): Condition | undefined {
   if (ids === undefined && idPrefix === undefined) return undefined;
   return all([...anyOf("id", ids), ...(idPrefix === undefined ? [] : [beginsWith(idPrefix)])]);
 }
