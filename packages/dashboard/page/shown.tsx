@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import type { EventName, EventRow, Failure, Session } from "../src/contract.ts";
+import type { EventName, EventRow, Failure, Gauges, Session } from "../src/contract.ts";
 import { clock, type Loaded } from "./live.ts";
 import { eventAt, eventsAt } from "./route.ts";
 
@@ -205,5 +205,6 @@ export function typeAt(type: string | null, state?: State): string {
 
 export interface ViewProps {
   readonly session: Session;
+  readonly gauges: Loaded<Gauges>;
   readonly query: URLSearchParams;
 }

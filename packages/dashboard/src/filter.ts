@@ -36,14 +36,8 @@ export function inboxFilter({ capabilities }: Pick<InboxAdmin, "capabilities">, 
   };
 }
 
-const names: Readonly<Partial<Record<keyof Filter, string>>> = {
-  types: "type",
-  source: "source",
-  subject: "eSIM",
-  error: "error",
-  since: "time",
-  until: "time",
-};
+/** What BullMQ has no index of. */
+const unindexed = ["types", "source", "subject", "error", "since", "until"] as const;
 
 /** The filters that the engine of an inbox, or the visitor's role, does not have, each with the reason. */
 export function missingFilters(
@@ -52,11 +46,8 @@ export function missingFilters(
 ): Readonly<Partial<Record<keyof Filter, string>>> {
   if (capabilities.filters === undefined)
     return role === "operator" ? {} : { error: "For operators: the search reads what viewers see masked." };
-  const reasons = Object.entries(names).map(([filter, name]) => [
-    filter,
-    `The engine of this inbox cannot select events by ${name}: filter by state, or by a whole id.`,
-  ]);
-  return Object.fromEntries(reasons);
+  const reason = "The engine of this inbox finds events only by their state or their whole id.";
+  return Object.fromEntries(unindexed.map((filter) => [filter, reason]));
 }
 
 /** Throws `not_an_operator` for a viewer's search in errors: digit by digit, its answers would reveal what is masked. */

@@ -23,7 +23,7 @@ interface FastifyRequest {
 interface FastifyReply {
   code(status: number): FastifyReply;
   headers(values: Record<string, string>): FastifyReply;
-  send(body: string): unknown;
+  send(body: Uint8Array): unknown;
 }
 
 /** The part of a context of Hono that is read. */
@@ -49,7 +49,7 @@ export function mountsOf(answer: Answer): Mounts {
     async node(request, response) {
       try {
         const answered = await answer(await requestOf(request, request.originalUrl, request.body), request);
-        const body = await answered.text();
+        const body = Buffer.from(await answered.arrayBuffer());
         response.writeHead(answered.status, Object.fromEntries(answered.headers));
         response.end(request.method === "HEAD" ? undefined : body);
       } catch {
@@ -63,7 +63,7 @@ export function mountsOf(answer: Answer): Mounts {
           return reply
             .code(answered.status)
             .headers(Object.fromEntries(answered.headers))
-            .send(await answered.text());
+            .send(Buffer.from(await answered.arrayBuffer()));
         });
     },
     hono: (context) => answer(context.req.raw, context),

@@ -1,12 +1,12 @@
 import { askToPause, askToResume } from "../actions.tsx";
+import { sayFailure } from "../ask.tsx";
 import { useCall } from "../live.ts";
 import { states } from "../route.ts";
 import {
-  exactTime,
   Heading,
   number,
-  plural,
   Stale,
+  type State,
   StateIcon,
   stateNames,
   Time,
@@ -18,14 +18,17 @@ import {
 export function TypesView({ session }: ViewProps) {
   const loaded = useCall("types", {}, 5000);
   const { data } = loaded;
-  const now = useCall("now", {}, 5000).data;
-  const allPaused = now?.pauses.find(({ type }) => type === null);
+  const allPaused = data?.allPaused ?? null;
+  const pauses = [allPaused, ...(data?.types.map(({ pause }) => pause) ?? [])].filter(
+    (pause) => pause !== null,
+  );
   const canPause = session.role === "operator";
+  const isMore = (state: State) => data?.more.includes(state) === true;
   return (
     <>
       <Heading>Types</Heading>
       <Stale of={loaded} />
-      {allPaused !== undefined && (
+      {allPaused !== null && (
         <p class="waits">
           <span>
             All types are paused <Time at={allPaused.since} />: <bdi>{allPaused.reason}</bdi>
@@ -34,10 +37,11 @@ export function TypesView({ session }: ViewProps) {
       )}
       {data !== undefined && (
         <>
-          <p class="quiet">
-            Counts are of the newest {plural(data.searched, "event")} only
-            {data.since !== null && <>, received since {exactTime(data.since).slice(0, 16)}</>}.
-          </p>
+          {data.more.length > 0 && (
+            <p class="quiet">
+              A count with + is of the newest events of its state: older ones were not counted.
+            </p>
+          )}
           {canPause && session.pausesOnlyAll !== null && <p>{session.pausesOnlyAll}</p>}
           <table class="types">
             <thead>
@@ -77,11 +81,7 @@ export function TypesView({ session }: ViewProps) {
                   </td>
                   {states.map((state) => (
                     <td key={state} class="number">
-                      {counts[state] === 0 || type === null ? (
-                        <span class="quiet">{number(counts[state])}</span>
-                      ) : (
-                        <a href={typeAt(type, state)}>{number(counts[state])}</a>
-                      )}
+                      <TypeCount type={type} state={state} count={counts[state]} isMore={isMore(state)} />
                     </td>
                   ))}
                   <td class="number wide">
@@ -96,7 +96,7 @@ export function TypesView({ session }: ViewProps) {
                           disabled={session.pausesOnlyAll !== null}
                           title={session.pausesOnlyAll ?? undefined}
                           aria-label={`Pause ${type}`}
-                          onClick={() => askToPause(type)}
+                          onClick={() => askToPause(type).catch(sayFailure)}
                         >
                           Pause…
                         </button>
@@ -105,7 +105,7 @@ export function TypesView({ session }: ViewProps) {
                           type="button"
                           class="button small"
                           aria-label={`Resume ${type}`}
-                          onClick={() => askToResume(type)}
+                          onClick={() => askToResume(type, pauses)}
                         >
                           Resume…
                         </button>
@@ -119,5 +119,21 @@ export function TypesView({ session }: ViewProps) {
         </>
       )}
     </>
+  );
+}
+
+function TypeCount(props: {
+  readonly type: string | null;
+  readonly state: State;
+  readonly count: number;
+  readonly isMore: boolean;
+}) {
+  const { type, state, count, isMore } = props;
+  const text = `${number(count)}${isMore ? "+" : ""}`;
+  if (type === null || (count === 0 && !isMore)) return <span class="quiet">{text}</span>;
+  return (
+    <a class={count === 0 ? "quiet" : `state-${state}`} href={typeAt(type, state)}>
+      {text}
+    </a>
   );
 }
