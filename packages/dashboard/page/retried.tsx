@@ -4,7 +4,7 @@ import type { Failure, Filter, Outcome, Retried } from "../src/contract.ts";
 import { call, failureOf } from "./call.ts";
 import { isLive } from "./live.ts";
 import { eventsAt } from "./route.ts";
-import { number, Problem, Time } from "./shown.tsx";
+import { Bar, number, Problem, Time } from "./shown.tsx";
 
 /** A retry whose events are watched until each has ended. */
 interface Watched {
@@ -147,12 +147,7 @@ export function RetriedLast() {
           </button>
         </span>
       </div>
-      <div class="retried-bar" aria-hidden="true">
-        {ends.map((each) => (
-          <i key={each} class={`retried-${each}`} style={{ flexGrow: ended[each] }} />
-        ))}
-        <i style={{ flexGrow: left.length }} />
-      </div>
+      <Bar parts={{ ...ended, rest: left.length }} />
       {failed > 0 && (
         <p class="note">{number(failed)} of those that wait have failed again, and have another attempt.</p>
       )}

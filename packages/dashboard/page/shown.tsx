@@ -130,6 +130,17 @@ export function RunName({ run }: { readonly run: string | null }) {
   );
 }
 
+/** Parts of a whole, each as wide as its number. It is for the eye: the numbers are in the text next to it. */
+export function Bar({ parts }: { readonly parts: Readonly<Record<string, number>> }) {
+  return (
+    <span class="bar" aria-hidden="true">
+      {Object.entries(parts).map(([name, part]) => (
+        <i key={name} class={`bar-${name}`} style={{ flexGrow: part }} />
+      ))}
+    </span>
+  );
+}
+
 export function Problem({ failure }: { readonly failure: Failure }) {
   return (
     <div class="problem" role="alert">

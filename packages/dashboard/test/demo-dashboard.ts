@@ -11,7 +11,11 @@ import { fill, report } from "./filled-inbox.ts";
 
 const [port = "4400", role = "operator"] = process.argv.slice(2);
 const path = join(await mkdtemp(join(tmpdir(), "dashboard-")), "inbox.db");
-const inbox = sqliteInbox({ path, lane: ({ data }) => data.esimReference ?? null, minuteCounts: true });
+export const inbox = sqliteInbox({
+  path,
+  lane: ({ data }) => data.esimReference ?? null,
+  minuteCounts: true,
+});
 await fill(inbox, 4000);
 countMinutes();
 setInterval(() => void report(inbox), 10_000);

@@ -89,7 +89,7 @@ function Endpoint({ endpoint }: { readonly endpoint: EndpointView }) {
           <p class="quiet">The inbox has each event that the service has delivered or will not send again.</p>
         ) : (
           <>
-            <p>
+            <p class="missed">
               <strong>{plural(missedCount, "event")}</strong> {missedCount === 1 ? "is" : "are"} not in the
               inbox, and the service will not send {missedCount === 1 ? "it" : "them"} again. To recover{" "}
               {missedCount === 1 ? "it" : "them"}: <code>esim-webhooks reconcile</code>
@@ -118,7 +118,7 @@ function Deliveries({ deliveries }: { readonly deliveries: readonly DeliveryView
           <th>Status</th>
           <th>Type</th>
           <th class="wide">Event</th>
-          <th class="number">HTTP</th>
+          <th class="number wide">HTTP</th>
           <th class="number wide">Attempt</th>
           <th class="number">Sent</th>
         </tr>
@@ -138,7 +138,7 @@ function Deliveries({ deliveries }: { readonly deliveries: readonly DeliveryView
             <td class="wide">
               <DeliveredEvent delivery={delivery} />
             </td>
-            <td class="number">{delivery.httpStatus ?? "–"}</td>
+            <td class="number wide">{delivery.httpStatus ?? "–"}</td>
             <td class="number wide">{delivery.attempt ?? "–"}</td>
             <td class="number">
               <Time at={delivery.at} none="not sent yet" />

@@ -6,6 +6,7 @@ import { useCall } from "../live.ts";
 import { filled, Minutes } from "../plot.tsx";
 import { eventsAt } from "../route.ts";
 import {
+  Bar,
   Code,
   duration,
   Empty,
@@ -171,7 +172,7 @@ function Causes({ now }: { readonly now: Now }) {
           {deadCauses.map(({ error, count, types, newestAt }) => (
             <li key={error}>
               <span class="cause-count">{number(count)}</span>
-              <meter class="cause-bar" min={0} max={most} value={count} aria-label={`Events of ${most}`} />
+              <Bar parts={{ dead: count, rest: most - count }} />
               <a data-row class="cause-error" title={error} href={eventsAt({ state: "dead", cause: error })}>
                 <bdi>{error}</bdi>
               </a>
@@ -268,7 +269,7 @@ function Slots({ running, of }: { readonly running: number | null; readonly of: 
   if (running === null || of === null) return <span class="quiet">slots not known</span>;
   return (
     <span class="slots" title={`${running} of ${of} slots have an event`}>
-      <meter min={0} max={of} value={running} aria-label="Slots with an event" />
+      <Bar parts={{ used: running, rest: of - running }} />
       {running}/{of} slots
     </span>
   );
