@@ -5,11 +5,11 @@ import type { CallName, Calls, Filter, Session } from "./contract.ts";
 import { endpoints } from "./endpoints.ts";
 import { count, event, list } from "./events.ts";
 import { refused } from "./failure.ts";
-import { checkFilter, filterShape, missingFilters } from "./filter.ts";
+import { checkFilter, filterShape, missingFilters, stateShape } from "./filter.ts";
 import { gauges, now } from "./now.ts";
 import { runView } from "./rows.ts";
 import type { Settings, Visitor } from "./settings.ts";
-import { types } from "./types.ts";
+import { typeCounts, types } from "./types.ts";
 
 /** A call of the page: who may make it, what it takes and what it does. */
 interface Call<Name extends CallName> {
@@ -46,6 +46,7 @@ const calls: { readonly [Name in CallName]: Call<Name> } = {
   count: { role: "viewer", shape: { filter: filterShape }, run: forRole(count) },
   event: { role: "viewer", shape: eventShape, run: event },
   types: { role: "viewer", shape: {}, run: types },
+  typeCounts: { role: "viewer", shape: { state: stateShape }, run: typeCounts },
   runs: { role: "viewer", shape: {}, run: async ({ inbox }) => (await inbox.runs()).map(runView) },
   endpoints: { role: "viewer", shape: { refresh: z.optional(z.literal(true)) }, run: endpoints },
   progress: {

@@ -13,6 +13,8 @@ export interface Calls {
   count: Call<{ filter: Filter }, Counted>;
   event: Call<EventName, EventView>;
   types: Call<Empty, TypesView>;
+  /** Counts the newest events of a state by type: 10,000, or as many as 60 ms allow. */
+  typeCounts: Call<{ state: InboxState }, TypeCounts>;
   runs: Call<Empty, readonly RunView[]>;
   /** From answers of the partner API that are at most 30 s old; `refresh` asks it again. */
   endpoints: Call<{ refresh?: true }, EndpointsView>;
@@ -221,14 +223,21 @@ export type Payload =
 export interface TypesView {
   /** The pause of all types. */
   readonly allPaused: PauseView | null;
-  /** States of which only the newest events were counted: the real numbers may be higher. */
-  readonly more: readonly InboxState[];
   readonly types: readonly {
-    readonly type: string | null;
-    readonly states: Readonly<Record<InboxState, number>>;
-    readonly lastAt: string | null;
+    readonly type: string;
     readonly pause: PauseView | null;
   }[];
+}
+
+export interface TypeCounts {
+  readonly counts: readonly {
+    readonly type: string | null;
+    readonly count: number;
+    /** When the newest of them was received. */
+    readonly lastAt: string | null;
+  }[];
+  /** There are more: older events of the state were not counted. */
+  readonly isMore: boolean;
 }
 
 export interface RunView {

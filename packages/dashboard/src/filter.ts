@@ -1,4 +1,4 @@
-import type { InboxAdmin, InboxFilter } from "@esim-webhooks/core";
+import type { InboxAdmin, InboxFilter, InboxState } from "@esim-webhooks/core";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import type { Filter } from "./contract.ts";
@@ -10,9 +10,11 @@ const time = z
   .string()
   .check(z.refine((value) => !Number.isNaN(dateTimeMs(value)), "expected an ISO 8601 time"));
 
+export const stateShape: z.ZodMiniType<InboxState> = z.enum(["ready", "leased", "done", "unhandled", "dead"]);
+
 /** A filter as the page sends it. */
 export const filterShape: z.ZodMiniType<Filter> = z.strictObject({
-  state: z.optional(z.enum(["ready", "leased", "done", "unhandled", "dead"])),
+  state: z.optional(stateShape),
   types: z.optional(z.array(text(200)).check(z.minLength(1), z.maxLength(200))),
   source: z.optional(text(500)),
   subject: z.optional(text(200)),

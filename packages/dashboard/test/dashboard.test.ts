@@ -321,6 +321,7 @@ describe("a call", () => {
       ["count", { filter: {} }],
       ["event", { source: "default", id: "1" }],
       ["types", {}],
+      ["typeCounts", { state: "dead" }],
       ["runs", {}],
       ["reveal", { source: "default", id: "1" }],
       ["retry", { filter: {}, most: 1 }],
@@ -330,7 +331,7 @@ describe("a call", () => {
       ["erase", { subject: "1" }],
     ] as const)
       expect(await codeOfAnswer(own(request(name, input))), name).toEqual([503, "inbox_unavailable"]);
-    expect(lines.filter(({ code }) => code === "inbox_unavailable")).toHaveLength(14);
+    expect(lines.filter(({ code }) => code === "inbox_unavailable")).toHaveLength(15);
   });
 
   it("that fails for another reason is answered 500 without a detail, which is in the log", async () => {
@@ -399,10 +400,15 @@ describe("a call", () => {
     await putDead(inbox, ["msg_1", "msg_2"]);
     await inbox.put(Array.from({ length: 1500 }, (_, number) => newEntry(`msg_new_${number}`)));
     const own = callsOf(inboxDashboard(inbox, { authorize: operator }));
-    const { more, types } = await own("types", {});
-    expect(more).toEqual([]);
-    const faulted = types.find(({ type }) => type === "esim.faulted");
-    expect(faulted?.states).toMatchObject({ dead: 2, ready: 1500 });
+    const type = "esim.faulted";
+    expect(await own("typeCounts", { state: "dead" })).toMatchObject({
+      counts: [{ type, count: 2 }],
+      isMore: false,
+    });
+    expect(await own("typeCounts", { state: "ready" })).toMatchObject({
+      counts: [{ type, count: 1500 }],
+      isMore: false,
+    });
     const endless = {
       ...inbox,
       list: async (filter: InboxFilter = {}) => ({
@@ -415,8 +421,9 @@ describe("a call", () => {
       },
     };
     const ofEndless = callsOf(inboxDashboard(endless, { authorize: operator }));
-    expect((await ofEndless("types", {})).more).toContain("ready");
-    expect((await ofEndless("types", {})).more).not.toContain("dead");
+    expect((await ofEndless("typeCounts", { state: "ready" })).isMore).toBe(true);
+    expect((await ofEndless("typeCounts", { state: "done" })).isMore).toBe(true);
+    expect((await ofEndless("typeCounts", { state: "dead" })).isMore).toBe(false);
   });
 
   it("logs no eSIM and no error text of a filter", async () => {

@@ -1,6 +1,8 @@
+import type { PauseView, TypeCounts, TypesView as Types } from "../../src/contract.ts";
 import { askToPause, askToResume } from "../actions.tsx";
 import { sayFailure } from "../ask.tsx";
-import { useCall } from "../live.ts";
+import { call } from "../call.ts";
+import { useCall, usePolled } from "../live.ts";
 import { states } from "../route.ts";
 import {
   Heading,
@@ -15,19 +17,23 @@ import {
   type ViewProps,
 } from "../shown.tsx";
 
+/** Counting reads up to 10,000 events of each state. */
+const countEveryMs = 15_000;
+
 export function TypesView({ session }: ViewProps) {
   const loaded = useCall("types", {}, 5000);
+  const counted = usePolled("counts of types", countEveryMs, countAll);
   const { data } = loaded;
   const allPaused = data?.allPaused ?? null;
   const pauses = [allPaused, ...(data?.types.map(({ pause }) => pause) ?? [])].filter(
     (pause) => pause !== null,
   );
   const canPause = session.role === "operator";
-  const isMore = (state: State) => data?.more.includes(state) === true;
+  const isCut = states.some((state) => counted.data?.more.has(state));
   return (
     <>
       <Heading>Types</Heading>
-      <Stale of={loaded} />
+      <Stale of={loaded.failure === undefined ? counted : loaded} />
       {allPaused !== null && (
         <p class="waits">
           <span>
@@ -35,9 +41,9 @@ export function TypesView({ session }: ViewProps) {
           </span>
         </p>
       )}
-      {data !== undefined && (
+      {data !== undefined && counted.data !== undefined && (
         <>
-          {data.more.length > 0 && (
+          {isCut && (
             <p class="quiet">
               A count with + is of the newest events of its state: older ones were not counted.
             </p>
@@ -63,7 +69,7 @@ export function TypesView({ session }: ViewProps) {
               </tr>
             </thead>
             <tbody>
-              {data.types.map(({ type, states: counts, lastAt, pause }) => (
+              {rowsOf(data, counted.data).map(({ type, pause, counts, lastAt }) => (
                 <tr key={type}>
                   <td>
                     {type === null ? (
@@ -81,7 +87,12 @@ export function TypesView({ session }: ViewProps) {
                   </td>
                   {states.map((state) => (
                     <td key={state} class="number">
-                      <TypeCount type={type} state={state} count={counts[state]} isMore={isMore(state)} />
+                      <TypeCount
+                        type={type}
+                        state={state}
+                        count={counts[state] ?? 0}
+                        isMore={counted.data?.more.has(state) === true}
+                      />
                     </td>
                   ))}
                   <td class="number wide">
@@ -120,6 +131,47 @@ export function TypesView({ session }: ViewProps) {
       )}
     </>
   );
+}
+
+interface Counted {
+  readonly byState: Readonly<Partial<Record<State, TypeCounts["counts"]>>>;
+  /** States of which only the newest events were counted. */
+  readonly more: ReadonlySet<State>;
+}
+
+/** One state after the other: five counts of a large inbox are not asked for concurrently. */
+async function countAll(): Promise<Counted> {
+  const byState: Partial<Record<State, TypeCounts["counts"]>> = {};
+  const more = new Set<State>();
+  for (const state of states) {
+    const { counts, isMore } = await call("typeCounts", { state });
+    byState[state] = counts;
+    if (isMore) more.add(state);
+  }
+  return { byState, more };
+}
+
+interface Row {
+  readonly type: string | null;
+  readonly pause: PauseView | null;
+  readonly counts: Partial<Record<State, number>>;
+  lastAt: string | null;
+}
+
+/** Those with the most events first. */
+function rowsOf({ types }: Types, { byState }: Counted): readonly Row[] {
+  const rows = new Map<string | null, Row>();
+  for (const state of states)
+    for (const { type, count, lastAt } of byState[state] ?? []) {
+      const row = rows.get(type) ?? { type, pause: null, counts: {}, lastAt };
+      rows.set(type, row);
+      row.counts[state] = count;
+      if ((lastAt ?? "") > (row.lastAt ?? "")) row.lastAt = lastAt;
+    }
+  for (const { type, pause } of types)
+    rows.set(type, { counts: {}, lastAt: null, ...rows.get(type), type, pause });
+  const total = ({ counts }: Row) => Object.values(counts).reduce((sum, count) => sum + count, 0);
+  return [...rows.values()].sort((a, b) => total(b) - total(a));
 }
 
 function TypeCount(props: {
