@@ -184,9 +184,6 @@ async function benchCalls(inbox: Inbox): Promise<void> {
   if (dead !== undefined) await measure("event: dead", "event", { source: dead.source, id: dead.id });
   const retried = Array.from({ length: 500 }, (_, index) => idOfNumber(1 + index * (events / 500)));
   await measure("progress: 500 retried events", "progress", { source: "default", ids: retried });
-  for (const state of ["ready", "leased", "done", "unhandled", "dead"] as const) {
-    await measure(`types: ${state}`, "typeCounts", { state });
-    const { counts, isMore } = await call("typeCounts", { state });
-    console.log(`    ${counts.reduce((sum, { count }) => sum + count, 0)}${isMore ? "+" : ""} events`);
-  }
+  for (const state of ["ready", "leased", "done", "unhandled", "dead"] as const)
+    await measure(`types: a page, ${state}`, "typeCounts", { state });
 }

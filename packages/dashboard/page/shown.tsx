@@ -54,6 +54,15 @@ export const stateNames: Readonly<Record<State, string>> = {
   dead: "Dead",
 };
 
+/** How many events are in a state, by the gauges, which do not count the done ones. */
+export function gaugeOf({ counts, capped }: Gauges, state: Exclude<State, "done">) {
+  const names = state === "ready" ? (["ready", "waiting", "paused"] as const) : [state];
+  return {
+    count: names.reduce((sum, name) => sum + counts[name], 0),
+    isMore: names.some((name) => capped.includes(name)),
+  };
+}
+
 /** Each with a form of its own, so that it is known without its colour. */
 const shapes: Readonly<Record<State, ComponentChildren>> = {
   ready: <circle cx="8" cy="8" r="5.5" fill="none" stroke-width="2" stroke-dasharray="3 2.2" />,

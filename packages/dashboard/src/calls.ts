@@ -46,7 +46,11 @@ const calls: { readonly [Name in CallName]: Call<Name> } = {
   count: { role: "viewer", shape: { filter: filterShape }, run: forRole(count) },
   event: { role: "viewer", shape: eventShape, run: event },
   types: { role: "viewer", shape: {}, run: types },
-  typeCounts: { role: "viewer", shape: { state: stateShape }, run: typeCounts },
+  typeCounts: {
+    role: "viewer",
+    shape: { state: stateShape, cursor: z.optional(z.string()) },
+    run: typeCounts,
+  },
   runs: { role: "viewer", shape: {}, run: async ({ inbox }) => (await inbox.runs()).map(runView) },
   endpoints: { role: "viewer", shape: { refresh: z.optional(z.literal(true)) }, run: endpoints },
   progress: {

@@ -13,8 +13,8 @@ export interface Calls {
   count: Call<{ filter: Filter }, Counted>;
   event: Call<EventName, EventView>;
   types: Call<Empty, TypesView>;
-  /** Counts the newest events of a state by type: 10,000, or as many as 60 ms allow. */
-  typeCounts: Call<{ state: InboxState }, TypeCounts>;
+  /** Counts the events of a state by type, page by page, the newest first. */
+  typeCounts: Call<{ state: InboxState; cursor?: string }, TypeCounts>;
   runs: Call<Empty, readonly RunView[]>;
   /** From answers of the partner API that are at most 30 s old; `refresh` asks it again. */
   endpoints: Call<{ refresh?: true }, EndpointsView>;
@@ -236,8 +236,7 @@ export interface TypeCounts {
     /** When the newest of them was received. */
     readonly lastAt: string | null;
   }[];
-  /** There are more: older events of the state were not counted. */
-  readonly isMore: boolean;
+  readonly nextCursor: string | null;
 }
 
 export interface RunView {

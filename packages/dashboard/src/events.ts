@@ -34,8 +34,7 @@ export async function count({ inbox }: Settings, { filter }: { readonly filter: 
   return { count: Math.min(found, mostCounted), isMore: found > mostCounted, searchedTo: null };
 }
 
-/** How many events are in a state, by the gauges. */
-export function countOf({ counts, capped }: InboxGauges, state: Exclude<InboxState, "done">): Counted {
+function countOf({ counts, capped }: InboxGauges, state: Exclude<InboxState, "done">): Counted {
   const names = state === "ready" ? (["ready", "waiting", "paused"] as const) : [state];
   const more = names.filter((name) => capped.includes(name)).length; // each has counted one more than its limit
   const count = names.reduce((sum, name) => sum + counts[name], 0) - more;

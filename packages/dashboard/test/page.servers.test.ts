@@ -540,6 +540,32 @@ describe("an operator", () => {
     expect(await inbox.paused()).toEqual([]);
   });
 
+  it("sees the dead of yesterday by type behind thousands of newer events, and where there are more than it counts", async () => {
+    const inbox = opened();
+    const yesterday = new Date(Date.now() - 86_400_000);
+    await putDead(inbox, [
+      { id: "msg_1", receivedAt: yesterday },
+      { id: "msg_2", receivedAt: yesterday, type: "esim.enabled" },
+      { id: "msg_3", receivedAt: yesterday, type: "esim.enabled" },
+    ]);
+    for (let batch = 0; batch < 3; batch += 1)
+      await inbox.put(Array.from({ length: 400 }, (_, index) => entry({ id: `msg_new_${batch}_${index}` })));
+    const { page } = await visit(`${await serve(inbox)}#/types`);
+    const cells = (type: string) =>
+      page.locator(".types tr", { hasText: type }).locator("td.number:not(.wide)").allTextContents();
+    const row = (...counts: string[]) => [...counts, "Pause…"];
+    await page.locator(".types").waitFor();
+    expect(await cells("esim.faulted")).toEqual(row("1,200", "0", "0", "0", "1"));
+    expect(await cells("esim.enabled")).toEqual(row("0", "0", "0", "0", "2"));
+    expect(await page.getByText("A count with +").count()).toBe(0);
+    const counts = [{ type: "esim.faulted", count: 3, lastAt: null }];
+    await page.route("**/api/typeCounts", (route) => route.fulfill({ json: { counts, nextCursor: "next" } }));
+    await page.reload();
+    await page.getByText("A count with +").waitFor();
+    expect(await cells("esim.faulted")).toEqual(row("30+", "0", "30+", "0", "3"));
+    expect(await cells("esim.enabled")).toEqual(row("0+", "0", "0+", "0", "0"));
+  });
+
   it("removes the filter by a cause, and keeps the others", async () => {
     const inbox = opened();
     await putDead(inbox, [{ id: "msg_1" }], "Error: CRM answered 503");

@@ -10,6 +10,7 @@ import { eventAt, eventsAt, filterOf, go, states } from "../route.ts";
 import {
   Empty,
   exactTime,
+  gaugeOf,
   Heading,
   number,
   plural,
@@ -141,16 +142,12 @@ function StateTabs({ filter, counts }: { readonly filter: Filter; readonly count
 
 type Counts = Readonly<Partial<Record<State, string>>>;
 
-function gaugeCounts({ counts, capped }: Gauges): Counts {
-  const text = (...names: (keyof typeof counts)[]) =>
-    number(names.reduce((sum, name) => sum + counts[name], 0)) +
-    (names.some((name) => capped.includes(name)) ? "+" : "");
-  return {
-    ready: text("ready", "waiting", "paused"),
-    leased: text("leased"),
-    unhandled: text("unhandled"),
-    dead: text("dead"),
+function gaugeCounts(gauges: Gauges): Counts {
+  const text = (state: Exclude<State, "done">) => {
+    const { count, isMore } = gaugeOf(gauges, state);
+    return `${number(count)}${isMore ? "+" : ""}`;
   };
+  return { ready: text("ready"), leased: text("leased"), unhandled: text("unhandled"), dead: text("dead") };
 }
 
 /** One after the other: five counts of a large inbox are not asked for concurrently. */

@@ -1,10 +1,11 @@
-import type { PauseView, TypeCounts, TypesView as Types } from "../../src/contract.ts";
+import type { Gauges, PauseView, TypeCounts, TypesView as Types } from "../../src/contract.ts";
 import { askToPause, askToResume } from "../actions.tsx";
 import { sayFailure } from "../ask.tsx";
 import { call } from "../call.ts";
 import { useCall, usePolled } from "../live.ts";
 import { states } from "../route.ts";
 import {
+  gaugeOf,
   Heading,
   number,
   Stale,
@@ -17,12 +18,17 @@ import {
   type ViewProps,
 } from "../shown.tsx";
 
-/** Counting reads up to 10,000 events of each state. */
+/** Counting reads up to 10 pages of each state. */
 const countEveryMs = 15_000;
+const mostPages = 10;
 
-export function TypesView({ session }: ViewProps) {
+export function TypesView({ session, gauges }: ViewProps) {
   const loaded = useCall("types", {}, 5000);
-  const counted = usePolled("counts of types", countEveryMs, countAll);
+  const counted = usePolled(
+    gauges.data === undefined ? "before the gauges" : "counts",
+    countEveryMs,
+    async () => gauges.data && countAll(gauges.data),
+  );
   const { data } = loaded;
   const allPaused = data?.allPaused ?? null;
   const pauses = [allPaused, ...(data?.types.map(({ pause }) => pause) ?? [])].filter(
@@ -134,21 +140,32 @@ export function TypesView({ session }: ViewProps) {
 }
 
 interface Counted {
-  readonly byState: Readonly<Partial<Record<State, TypeCounts["counts"]>>>;
+  /** Of each page. */
+  readonly found: readonly (readonly [State, TypeCounts["counts"]])[];
   /** States of which only the newest events were counted. */
   readonly more: ReadonlySet<State>;
 }
 
 /** One state after the other: five counts of a large inbox are not asked for concurrently. */
-async function countAll(): Promise<Counted> {
-  const byState: Partial<Record<State, TypeCounts["counts"]>> = {};
+async function countAll(gauges: Gauges): Promise<Counted> {
+  const found: [State, TypeCounts["counts"]][] = [];
   const more = new Set<State>();
   for (const state of states) {
-    const { counts, isMore } = await call("typeCounts", { state });
-    byState[state] = counts;
-    if (isMore) more.add(state);
+    const all = state === "done" ? null : gaugeOf(gauges, state);
+    let left = all === null || all.isMore ? Number.POSITIVE_INFINITY : all.count;
+    let cursor: string | null | undefined;
+    for (let pages = 0; left > 0 && cursor !== null; pages += 1) {
+      if (pages === mostPages) {
+        more.add(state);
+        break;
+      }
+      const page = await call("typeCounts", { state, ...(cursor !== undefined && { cursor }) });
+      found.push([state, page.counts]);
+      left -= page.counts.reduce((sum, { count }) => sum + count, 0);
+      cursor = page.nextCursor;
+    }
   }
-  return { byState, more };
+  return { found, more };
 }
 
 interface Row {
@@ -159,13 +176,13 @@ interface Row {
 }
 
 /** Those with the most events first. */
-function rowsOf({ types }: Types, { byState }: Counted): readonly Row[] {
+function rowsOf({ types }: Types, { found }: Counted): readonly Row[] {
   const rows = new Map<string | null, Row>();
-  for (const state of states)
-    for (const { type, count, lastAt } of byState[state] ?? []) {
+  for (const [state, counts] of found)
+    for (const { type, count, lastAt } of counts) {
       const row = rows.get(type) ?? { type, pause: null, counts: {}, lastAt };
       rows.set(type, row);
-      row.counts[state] = count;
+      row.counts[state] = (row.counts[state] ?? 0) + count;
       if ((lastAt ?? "") > (row.lastAt ?? "")) row.lastAt = lastAt;
     }
   for (const { type, pause } of types)
