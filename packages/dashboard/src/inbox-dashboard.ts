@@ -13,7 +13,7 @@ import * as z from "zod/mini";
 import { assetOf, encodingOf } from "./assets.ts";
 import { callOf, isCall } from "./calls.ts";
 import { failureOf, refused } from "./failure.ts";
-import { type Mounts, mostBodyBytes, mountsOf } from "./mounts.ts";
+import { type Asked, type Mounts, mostBodyBytes, mountsOf } from "./mounts.ts";
 import type { Settings, Visitor } from "./settings.ts";
 
 export type { Visitor };
@@ -87,10 +87,10 @@ export function inboxDashboard(inbox: InboxAdmin, options: DashboardOptions): Da
   }
   const settings: Settings = { inbox, ...rest, logger: safeLogger(rest.logger) };
 
-  async function answer(request: Request, native?: unknown): Promise<Response> {
+  async function answer(asked: Asked): Promise<Response> {
     let visitor: Visitor | null;
     try {
-      visitor = checkedVisitor(await authorize(request, native));
+      visitor = checkedVisitor(await authorize(asked.request, asked.native));
     } catch (err) {
       warnOfSetup(
         settings.logger,
@@ -101,14 +101,14 @@ export function inboxDashboard(inbox: InboxAdmin, options: DashboardOptions): Da
       return plain(500, "Internal Server Error");
     }
     try {
-      return visitor === null ? notFound() : await route(settings, visitor, request);
+      return visitor === null ? notFound() : await route(settings, visitor, asked);
     } catch (err) {
       settings.logger.error({ err, code: "internal_error" }, "The dashboard could not answer a request.");
       return plain(500, "Internal Server Error");
     }
   }
 
-  return Object.assign((request: Request) => answer(request), mountsOf(answer));
+  return Object.assign((request: Request) => answer({ request }), mountsOf(answer));
 }
 
 const visitorShape = z.nullable(
@@ -124,7 +124,11 @@ function checkedVisitor(given: Visitor | null): Visitor | null {
 }
 
 /** Answers by the end of the path: what is before it is where the dashboard is mounted. */
-async function route(settings: Settings, visitor: Visitor, request: Request): Promise<Response> {
+async function route(
+  settings: Settings,
+  visitor: Visitor,
+  { request, encodings = "" }: Asked,
+): Promise<Response> {
   const { pathname } = new URL(request.url);
   const call = /\/api\/([^/]+)$/.exec(pathname)?.[1];
   const isPost = request.method === "POST";
@@ -134,13 +138,13 @@ async function route(settings: Settings, visitor: Visitor, request: Request): Pr
     return plain(405, "Method Not Allowed", { allow: "GET, HEAD" });
   if (pathname.endsWith("/")) return respond(200, "text/html; charset=utf-8", page);
   const [, folder, last = ""] = /(?:\/(assets))?\/([^/]+)$/.exec(pathname) ?? [];
-  return folder === undefined ? plain(307, "", { location: `./${last}/` }) : asset(last, request);
+  return folder === undefined ? plain(307, "", { location: `./${last}/` }) : asset(last, encodings);
 }
 
-async function asset(name: string, { headers }: Request): Promise<Response> {
+async function asset(name: string, encodings: string): Promise<Response> {
   const found = await assetOf(name);
   if (found === undefined) return notFound();
-  const encoding = encodingOf(headers.get("accept-encoding") ?? "");
+  const encoding = encodingOf(encodings);
   return respond(200, found.type, found.bodies[encoding], {
     vary: "accept-encoding",
     ...(encoding !== "identity" && { "content-encoding": encoding }),

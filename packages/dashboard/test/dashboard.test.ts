@@ -1,4 +1,4 @@
-import { brotliDecompressSync, gunzipSync } from "node:zlib";
+import { readFileSync } from "node:fs";
 import type { InboxAdmin, InboxEntry, InboxRow, Logger } from "@esim-webhooks/core";
 import { memoryInbox } from "@esim-webhooks/core/testing";
 import { type DashboardOptions, inboxDashboard } from "@esim-webhooks/dashboard";
@@ -21,6 +21,7 @@ function logTo(lines: Line[]): Logger {
 const operator: DashboardOptions["authorize"] = () => ({ role: "operator", name: "otto" });
 
 const dashboard = inboxDashboard(memoryInbox(), { authorize: operator });
+const script = new URL("../assets/dashboard.js", import.meta.url);
 
 function newEntry(id: string, receivedAt = new Date()): InboxEntry {
   const type = "esim.faulted";
@@ -82,30 +83,11 @@ describe("the paths of the dashboard", () => {
     }
   });
 
-  it("give the page's files in the encoding that the browser accepts, which hold the same", async () => {
-    const file = (accepted?: string) =>
-      dashboard(
-        new Request(new URL("assets/dashboard.js", base), {
-          headers: accepted === undefined ? {} : { "accept-encoding": accepted },
-        }),
-      );
-    const plain = await file();
-    const text = await plain.text();
-    expect([plain.headers.get("content-encoding"), plain.headers.get("vary")]).toEqual([
-      null,
-      "accept-encoding",
-    ]);
-    for (const [accepted, encoding, decode] of [
-      ["gzip, deflate, br, zstd", "br", brotliDecompressSync],
-      ["gzip;q=1.0, br;q=0", "gzip", gunzipSync],
-    ] as const) {
-      const answer = await file(accepted);
-      expect(answer.headers.get("content-encoding")).toBe(encoding);
-      const bytes = Buffer.from(await answer.arrayBuffer());
-      expect(bytes.length).toBeLessThan(text.length / 2);
-      expect(decode(bytes).toString() === text).toBe(true);
-    }
-    expect((await file("identity, gzip;q=0")).headers.get("content-encoding")).toBeNull();
+  it("give the files of the page uncompressed in a Response, whatever the browser accepts", async () => {
+    const accepting = { headers: { "accept-encoding": "gzip, br" } };
+    const file = await dashboard(new Request(new URL("assets/dashboard.js", base), accepting));
+    expect(file.headers.get("content-encoding")).toBeNull();
+    expect((await file.text()) === readFileSync(script, "utf8")).toBe(true);
   });
 
   it("have no other files, and answer other methods 405", async () => {
