@@ -111,7 +111,7 @@ async function benchEngine(name: string, inbox: Inbox): Promise<void> {
 }
 
 async function benchCalls(inbox: Inbox): Promise<void> {
-  const dashboard = inboxDashboard(inbox, { authorize: () => ({ role: "viewer", name: "bench" }) });
+  const dashboard = inboxDashboard(inbox, { authorize: () => ({ role: "operator", name: "bench" }) });
 
   async function call<Name extends CallName>(
     name: Name,
@@ -142,7 +142,7 @@ async function benchCalls(inbox: Inbox): Promise<void> {
     line(what, [Math.min(...taken), median(taken), Math.max(...taken)].map(ms).join(", "));
   }
 
-  for (const name of ["session", "now", "types", "runs"] as const) await measure(name, name, {});
+  for (const name of ["session", "gauges", "now", "types", "runs"] as const) await measure(name, name, {});
   const old = {
     since: new Date(Date.now() - 20 * 86_400_000).toISOString(),
     until: new Date(Date.now() - 19 * 86_400_000).toISOString(),
@@ -182,4 +182,8 @@ async function benchCalls(inbox: Inbox): Promise<void> {
     await measure(`event: ${what}`, "event", { source: "default", id: idOfNumber(number) });
   const [dead] = (await call("list", { filter: { state: "dead" } })).rows;
   if (dead !== undefined) await measure("event: dead", "event", { source: dead.source, id: dead.id });
+  const retried = Array.from({ length: 500 }, (_, index) => idOfNumber(1 + index * (events / 500)));
+  await measure("progress: 500 retried events", "progress", { source: "default", ids: retried });
+  for (const state of ["ready", "leased", "done", "unhandled", "dead"] as const)
+    await measure(`types: a page, ${state}`, "typeCounts", { state });
 }

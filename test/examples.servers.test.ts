@@ -346,6 +346,7 @@ async function serve(file: string, environment: Record<string, string>) {
   const answer = async (response: Response) => [response.status, await response.json()];
   return {
     ...server,
+    base,
     get: async (path: string) => (await fetch(`${base}${path}`)).json(),
     deliver: async (request: SignedRequest) => answer(await fetch(`${base}/webhooks`, request)),
   };
@@ -425,6 +426,42 @@ describe("examples/express-sqlite", () => {
     expect(await one.deliver(faulted({ esimReference: "dead" }))).toEqual(processed); // another event of the eSIM
     expect(await one.get("/replacements")).toEqual([{ esim: "dead" }]);
     await Promise.all([endsBySigterm(one), endsBySigterm(other)]);
+  });
+});
+
+describe("examples/dashboard", () => {
+  it("shows the inbox to those who sign in, and lets operators alone pause it, in their own name", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "esim-webhooks-example-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const server = await serve("examples/dashboard/server.ts", {
+      DATA_DIR: folder,
+      OPERATOR_PASSWORD: "for operators",
+      VIEWER_PASSWORD: "for viewers",
+    });
+    expect(await server.deliver(faulted())).toEqual([202, { outcome: "stored" }]);
+    const page = `${server.base}/webhooks-inbox/`;
+    expect((await fetch(page)).status).toBe(401);
+    const call = async (password: string, name: string, input: object) => {
+      const response = await fetch(`${page}api/${name}`, {
+        method: "POST",
+        headers: {
+          authorization: `Basic ${Buffer.from(`olga:${password}`).toString("base64")}`,
+          "content-type": "application/json",
+          "x-esim-webhooks-dashboard": "1",
+        },
+        body: JSON.stringify(input),
+      });
+      return [response.status, response.status === 401 ? {} : await response.json()];
+    };
+    expect(await call("a guess", "session", {})).toEqual([401, {}]);
+    const session = { name: "olga", role: "viewer", title: "development" };
+    expect(await call("for viewers", "session", {})).toMatchObject([200, session]);
+    expect(await call("for viewers", "gauges", {})).toMatchObject([200, { counts: { ready: 1 } }]);
+    const pause = { type: "esim.faulted", reason: "CRM is down" };
+    expect(await call("for viewers", "pause", pause)).toMatchObject([403, { code: "not_an_operator" }]);
+    expect(await call("for operators", "pause", pause)).toEqual([200, {}]);
+    expect(await call("for viewers", "now", {})).toMatchObject([200, { pauses: [{ ...pause, by: "olga" }] }]);
+    await endsBySigterm(server);
   });
 });
 

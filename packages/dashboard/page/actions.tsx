@@ -1,7 +1,7 @@
-import { signal } from "@preact/signals";
-import type { Counted, EventName, Filter, Session } from "../src/contract.ts";
+import type { Counted, EventName, Filter, PauseView, Session } from "../src/contract.ts";
 import { ask, type Said, say } from "./ask.tsx";
 import { call } from "./call.ts";
+import { watch } from "./retried.tsx";
 import { esimAt, eventsAt, go } from "./route.ts";
 import { number, plural, Time } from "./shown.tsx";
 
@@ -20,29 +20,6 @@ function saidOf(verb: string, done: number, of: number, state: string): Said {
 }
 
 const mostInFull = 10_000;
-
-interface Retried {
-  readonly at: string;
-  readonly done: number;
-  readonly address: string;
-}
-
-const retried = signal<Retried | null>(null);
-
-/**
- * The last retry of this page. How its events ended is not counted: no filter tells them from others of the same types, so the link is to
- * the list that has them all.
- */
-export function RetriedLast() {
-  const last = retried.value;
-  if (last === null) return null;
-  return (
-    <p class="quiet">
-      Retried {plural(last.done, "event")} <Time at={last.at} />.{" "}
-      <a href={last.address}>Events of the same filter, in all states</a>
-    </p>
-  );
-}
 
 /** The types of a cause, so that its events are found when they have lost their error. */
 async function typesOf(cause: string): Promise<Pick<Filter, "types">> {
@@ -118,11 +95,11 @@ export async function askForAll(action: "retry" | "discard", filter: Filter): Pr
       </>
     ),
     async act() {
-      const { done } = await call(action, { filter, most });
-      if (isRetry && done > 0)
-        retried.value = { at: new Date().toISOString(), done, address: eventsAt(watched) };
-      const said = saidOf(isRetry ? "Retried" : "Deleted", done, most, state);
-      return isRetry ? { ...said, link: { address: eventsAt(watched), text: "Watch them" } } : said;
+      if (!isRetry) return saidOf("Deleted", (await call("discard", { filter, most })).done, most, state);
+      const { done, events } = await call("retry", { filter, most });
+      watch({ done, events, filter: watched });
+      const link = { address: eventsAt(watched), text: "Watch them" };
+      return { ...saidOf("Retried", done, most, state), link };
     },
   });
 }
@@ -166,12 +143,15 @@ const lengths = [
 ] as const;
 
 /** `type` null: all types. */
-export function askToPause(type: string | null): void {
+export async function askToPause(type: string | null): Promise<void> {
+  const earlier = (await call("now", {})).pauses.find((pause) => pause.type === type);
+  const what = type ?? "all events";
   ask({
-    title: type === null ? "Pause all events?" : `Pause ${type}?`,
-    confirm: "Pause",
+    title: earlier === undefined ? `Pause ${what}?` : `Replace the pause of ${what}?`,
+    confirm: earlier === undefined ? "Pause" : "Replace",
     body: (
       <>
+        {earlier !== undefined && <PauseShown pause={earlier} />}
         <p>Deliveries are still accepted and stored. Workers leave them until the pause ends.</p>
         <label class="field">
           Reason
@@ -192,18 +172,59 @@ export function askToPause(type: string | null): void {
     async act(form) {
       const forMs = Number(form.get("forMs"));
       const reason = String(form.get("reason"));
-      await call("pause", { type, reason, ...(forMs > 0 && { forMs }) });
-      return { text: type === null ? "Paused all events." : `Paused ${type}.` };
+      const replaces = earlier?.since;
+      await call("pause", { type, reason, ...(forMs > 0 && { forMs }), ...(replaces && { replaces }) });
+      return { text: `Paused ${what}.` };
     },
   });
 }
 
-/** `type` null: every pause. */
-export function askToResume(type: string | null): void {
+function PauseShown({ pause: { type, reason, since, until, by } }: { readonly pause: PauseView }) {
+  return (
+    <p class="note">
+      <Bold text={type ?? "All types"} />, paused{" "}
+      {by !== null && (
+        <>
+          by <bdi>{by}</bdi>{" "}
+        </>
+      )}
+      <Time at={since} />,{" "}
+      {until === null ? (
+        "until resumed"
+      ) : (
+        <>
+          ends <Time at={until} />
+        </>
+      )}
+      : <bdi>{reason}</bdi>
+    </p>
+  );
+}
+
+/** `type` null: every pause, also those of single types. `pauses` are all that there are. */
+export function askToResume(type: string | null, pauses: readonly PauseView[]): void {
+  const ended = type === null ? pauses : pauses.filter((pause) => pause.type === type);
+  const isStillPaused = type !== null && pauses.some((pause) => pause.type === null);
   ask({
-    title: type === null ? "End every pause?" : `Resume ${type}?`,
+    title:
+      type !== null
+        ? `Resume ${type}?`
+        : ended.length === 1
+          ? "Resume all types?"
+          : `End all ${number(ended.length)} pauses?`,
     confirm: "Resume",
-    body: <p>Workers take the events that waited, those that are due longest first.</p>,
+    body: (
+      <>
+        {ended.map((pause) => (
+          <PauseShown key={pause.type} pause={pause} />
+        ))}
+        <p>
+          {isStillPaused
+            ? "All types are paused as well, so its events keep waiting until that pause ends, too."
+            : "Workers take the events that waited, those that are due longest first."}
+        </p>
+      </>
+    ),
     async act() {
       const { done } = await call("resume", { type });
       if (done === 0)

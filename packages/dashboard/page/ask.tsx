@@ -71,10 +71,11 @@ function Dialog({ question }: { readonly question: Question }) {
     failure.value = null;
     try {
       said.value = await question.act(new FormData(event.target as HTMLFormElement));
-      asked.value = null;
+      if (asked.peek() === question) asked.value = null;
     } catch (error) {
       failure.value = failureOf(error);
       isBusy.value = false;
+      if (asked.peek() !== question) sayFailure(error); // it was closed meanwhile
     }
     actions.value += 1;
   }
@@ -84,7 +85,7 @@ function Dialog({ question }: { readonly question: Question }) {
       ref={dialog}
       aria-labelledby="asked"
       onClose={() => {
-        asked.value = null;
+        if (asked.peek() === question) asked.value = null;
       }}
     >
       <form onSubmit={confirm}>

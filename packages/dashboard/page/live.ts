@@ -8,7 +8,7 @@ const isVisible = signal(!document.hidden);
 document.addEventListener("visibilitychange", () => {
   isVisible.value = !document.hidden;
 });
-const isLive = computed(() => !isPaused.value && isVisible.value);
+export const isLive = computed(() => !isPaused.value && isVisible.value);
 
 /** Goes up with each action of this page, so that what is shown is read again. */
 export const actions = signal(0);

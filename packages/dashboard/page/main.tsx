@@ -1,11 +1,12 @@
 import { useSignal } from "@preact/signals";
 import { Component, type ComponentChildren, type ComponentType, render } from "preact";
 import { useEffect } from "preact/hooks";
-import type { Failure, Session } from "../src/contract.ts";
+import type { Failure, Gauges, Session } from "../src/contract.ts";
 import { Asked, SaidLast } from "./ask.tsx";
 import { call, failureOf } from "./call.ts";
 import { listenToKeys } from "./keyboard.ts";
-import { isPaused, useCall } from "./live.ts";
+import { isPaused, type Loaded, useCall } from "./live.ts";
+import { RetriedLast } from "./retried.tsx";
 import { route } from "./route.ts";
 import { Heading, number, Problem, type ViewProps } from "./shown.tsx";
 import { readableOn, type Theme, theme, themes } from "./theme.ts";
@@ -35,33 +36,41 @@ const views: Readonly<Record<string, Place>> = {
   endpoints: { name: "Endpoint", View: EndpointsView, isListed: ({ hasEndpoints }) => hasEndpoints },
 };
 
+const retryMs = 3000;
+
 function App() {
   const session = useSignal<Session | null>(null);
   const failure = useSignal<Failure | null>(null);
   useEffect(() => {
-    call("session", {}).then(
-      (answer) => {
-        session.value = answer;
-      },
-      (error) => {
+    async function load(): Promise<void> {
+      try {
+        session.value = await call("session", {});
+      } catch (error) {
         failure.value = failureOf(error);
-      },
-    );
+        setTimeout(load, retryMs);
+      }
+    }
+    void load();
   }, []);
-  if (failure.value !== null)
-    return (
-      <main class="main">
-        <Problem failure={failure.value} />
-      </main>
-    );
-  return session.value === null ? null : <Shell session={session.value} />;
+  if (session.value !== null) return <Shell session={session.value} />;
+  if (failure.value === null) return null;
+  return (
+    <main class="main">
+      <Problem failure={failure.value} />
+      <p class="quiet">The page tries again every {retryMs / 1000} seconds.</p>
+    </main>
+  );
 }
+
+/** The gauges are read more often than what costs more. */
+const gaugesMs = 2000;
 
 function Shell({ session }: { readonly session: Session }) {
   const { view, query } = route.value;
   const place = Object.hasOwn(views, view) ? views[view] : undefined;
   const name = place?.name ?? "Not found";
   const opened = `${view} ${query.get("id") ?? ""}`;
+  const gauges = useCall("gauges", {}, gaugesMs);
   const isFirst = useSignal(true);
   useEffect(() => {
     document.title = [name, session.title, "Webhook inbox"].filter(Boolean).join(" · ");
@@ -70,13 +79,14 @@ function Shell({ session }: { readonly session: Session }) {
   }, [opened]);
   return (
     <>
-      <Side session={session} view={view} />
+      <Side session={session} view={view} gauges={gauges} />
       <main class="main">
+        <RetriedLast />
         {place === undefined ? (
           <NotFound />
         ) : (
           <Boundary key={opened}>
-            <place.View session={session} query={query} />
+            <place.View session={session} query={query} gauges={gauges} />
           </Boundary>
         )}
       </main>
@@ -107,6 +117,10 @@ class Boundary extends Component<{ readonly children: ComponentChildren }, { rea
   }
 }
 
+function deadText({ data }: Loaded<Gauges>): string {
+  return `${number(data?.counts.dead ?? 0)}${data?.capped.includes("dead") ? "+" : ""} dead`;
+}
+
 function NotFound() {
   return (
     <>
@@ -118,9 +132,9 @@ function NotFound() {
   );
 }
 
-function Side({ session, view }: { readonly session: Session; readonly view: string }) {
-  const { data: now } = useCall("now", {}, 5000);
-  const dead = now?.counts.dead ?? 0;
+function Side(props: { readonly session: Session; readonly view: string; readonly gauges: Loaded<Gauges> }) {
+  const { session, view, gauges } = props;
+  const dead = gauges.data?.counts.dead ?? 0;
   const color = session.color ?? "#3f4654";
   return (
     <header class="side">
@@ -152,7 +166,7 @@ function Side({ session, view }: { readonly session: Session; readonly view: str
                 aria-current={key === view || (key === "events" && view === "event") ? "page" : undefined}
               >
                 {name}
-                {key === "events" && dead > 0 && <span class="dead-count">{number(dead)} dead</span>}
+                {key === "events" && dead > 0 && <span class="dead-count">{deadText(gauges)}</span>}
               </a>
             ),
         )}

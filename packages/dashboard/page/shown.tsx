@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import type { EventName, EventRow, Failure, Session } from "../src/contract.ts";
+import type { EventName, EventRow, Failure, Gauges, Session } from "../src/contract.ts";
 import { clock, type Loaded } from "./live.ts";
 import { eventAt, eventsAt } from "./route.ts";
 
@@ -53,6 +53,15 @@ export const stateNames: Readonly<Record<State, string>> = {
   unhandled: "Unhandled",
   dead: "Dead",
 };
+
+/** How many events are in a state, by the gauges, which do not count the done ones. */
+export function gaugeOf({ counts, capped }: Gauges, state: Exclude<State, "done">) {
+  const names = state === "ready" ? (["ready", "waiting", "paused"] as const) : [state];
+  return {
+    count: names.reduce((sum, name) => sum + counts[name], 0),
+    isMore: names.some((name) => capped.includes(name)),
+  };
+}
 
 /** Each with a form of its own, so that it is known without its colour. */
 const shapes: Readonly<Record<State, ComponentChildren>> = {
@@ -127,6 +136,17 @@ export function RunName({ run }: { readonly run: string | null }) {
     <a href="#/runs">
       <Code text={run} />
     </a>
+  );
+}
+
+/** Parts of a whole, each as wide as its number. It is for the eye: the numbers are in the text next to it. */
+export function Bar({ parts }: { readonly parts: Readonly<Record<string, number>> }) {
+  return (
+    <span class="bar" aria-hidden="true">
+      {Object.entries(parts).map(([name, part]) => (
+        <i key={name} class={`bar-${name}`} style={{ flexGrow: part }} />
+      ))}
+    </span>
   );
 }
 
@@ -205,5 +225,6 @@ export function typeAt(type: string | null, state?: State): string {
 
 export interface ViewProps {
   readonly session: Session;
+  readonly gauges: Loaded<Gauges>;
   readonly query: URLSearchParams;
 }

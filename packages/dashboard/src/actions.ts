@@ -1,7 +1,24 @@
-import { eraseSubject, type InboxAdmin, type RedriveFilter, WebhookError } from "@esim-webhooks/core";
-import type { Calls, Changed, Empty, Erased, EventName, Filter, Payload } from "./contract.ts";
+import {
+  eraseSubject,
+  type InboxAdmin,
+  type InboxState,
+  type Pause,
+  WebhookError,
+} from "@esim-webhooks/core";
+import type {
+  Calls,
+  Changed,
+  Empty,
+  Erased,
+  EventName,
+  Filter,
+  Outcome,
+  Payload,
+  Retried,
+  RetriedEvents,
+} from "./contract.ts";
 import { storedEvent } from "./events.ts";
-import { refused } from "./failure.ts";
+import { type FailureCode, refused } from "./failure.ts";
 import { revealedPayload } from "./payload.ts";
 import { nameOf } from "./rows.ts";
 import { selectAll } from "./selection.ts";
@@ -13,7 +30,8 @@ export async function reveal(settings: Settings, name: EventName, by: string): P
   return revealedPayload(event);
 }
 
-export async function retry(settings: Settings, input: Calls["retry"]["in"], by: string): Promise<Changed> {
+export async function retry(settings: Settings, input: Calls["retry"]["in"], by: string): Promise<Retried> {
+  const { inbox } = settings;
   const { state = "dead" } = input.filter;
   if (state !== "dead" && state !== "unhandled") {
     throw refused(
@@ -23,14 +41,53 @@ export async function retry(settings: Settings, input: Calls["retry"]["in"], by:
     );
   }
   const facts = { code: "dashboard_retry", by, filter: shownFilter(input.filter) };
-  const act = (filter: RedriveFilter, limit: number) => settings.inbox.redrive({ ...filter, state }, limit);
-  return change(
+  const events: RetriedEvents[] = [];
+  const { done } = await change(
     settings,
     { ...input, filter: { ...input.filter, state } },
     facts,
     "An operator has retried events.",
-    act,
+    async ({ source, ids }) => {
+      const step = { ...ofSource(inbox, source), ids };
+      const changed = await inbox.redrive({ ...step, state }, ids.length);
+      const isWhole = changed === ids.length;
+      // without an answer they are all watched: the count of those that were retried is more important
+      const watched = isWhole ? ids : await without(inbox, { source, ids }, state).catch(() => ids);
+      events.push({ source, ids: watched });
+      return changed;
+    },
   );
+  return { done, events };
+}
+
+/** The ids of events without those that still are in a state: such as dead ones whose body was removed. */
+async function without(
+  inbox: InboxAdmin,
+  { source, ids }: RetriedEvents,
+  state: InboxState,
+): Promise<readonly string[]> {
+  const { rows } = await inbox.list({ ...ofSource(inbox, source), ids, state }, { limit: mostListed });
+  const left = new Set(rows.filter((row) => row.source === source).map(({ id }) => id));
+  return ids.filter((id) => !left.has(id));
+}
+
+/** What became of retried events, each found by its key. A retry has set their attempts to 0. */
+export async function progress(
+  { inbox }: Settings,
+  { source, ids }: RetriedEvents,
+): Promise<readonly Outcome[]> {
+  const { rows } = await inbox.list({ ...ofSource(inbox, source), ids }, { limit: mostListed });
+  const found = new Map(rows.filter((row) => row.source === source).map((row) => [row.id, row]));
+  return ids.map((id) => {
+    const row = found.get(id);
+    if (row === undefined) return "gone";
+    return row.state === "ready" && row.attempts > 0 ? "failed" : row.state;
+  });
+}
+
+/** Of two sources, an id may name two events. An engine without a filter by source finds both. */
+function ofSource(inbox: InboxAdmin, source: string): { readonly source?: string } {
+  return inbox.capabilities.filters === undefined ? { source } : {};
 }
 
 export async function discard(
@@ -47,27 +104,47 @@ export async function discard(
     );
   }
   const facts = { code: "dashboard_discard", by, filter: shownFilter(input.filter) };
-  const act = (filter: RedriveFilter, limit: number) => settings.inbox.purgeDead(filter, limit);
+  const { inbox } = settings;
   return change(
     settings,
     { ...input, filter: { ...input.filter, state } },
     facts,
     "An operator has deleted dead events.",
-    act,
+    ({ source, ids }) => inbox.purgeDead({ ...ofSource(inbox, source), ids }, ids.length),
   );
 }
 
 export async function pause(settings: Settings, input: Calls["pause"]["in"], by: string): Promise<Empty> {
   const { inbox, catalog } = settings;
-  const { type, reason, forMs } = input;
+  const { type, reason, forMs, replaces } = input;
+  const earlier = (await inbox.paused()).find((pause) => pause.type === type);
+  if (earlier !== undefined && earlier.since.toISOString() !== replaces) throw alreadyPaused(earlier);
+  const until = forMs === undefined ? undefined : new Date(Date.now() + forMs);
   await inbox.pause({
     reason,
     by,
     ...(type !== null && { types: [type], catalog: { types: [...catalog.types, type] } }),
-    ...(forMs !== undefined && { until: new Date(Date.now() + forMs) }),
+    ...(until !== undefined && { until }),
   });
-  log(settings, { code: "dashboard_pause", by, type: type ?? "all types" }, "An operator has paused events.");
+  const facts = {
+    code: "dashboard_pause",
+    by,
+    type: type ?? "all types",
+    reason,
+    until: until?.toISOString() ?? null,
+    ...(earlier !== undefined && { replacedPauseOf: earlier.by }),
+  };
+  log(settings, facts, "An operator has paused events.");
   return {};
+}
+
+function alreadyPaused({ type, by, since, reason }: Pause): WebhookError<FailureCode> {
+  const what = type === null ? "All types have" : `${type} has`;
+  return refused(
+    "already_paused",
+    `${what} been paused${by === null ? "" : ` by ${by}`} since ${since.toISOString()}: ${reason}.`,
+    "Cancel, and pause again to replace that pause: the dialog then shows it.",
+  );
 }
 
 export async function resume(
@@ -99,6 +176,8 @@ export async function erase(
 export const mostChanged = 10_000;
 /** The most events that one statement of an inbox changes. */
 const stepEvents = 500;
+/** More than a step, since an id may be that of several sources. */
+const mostListed = 1000;
 
 /**
  * Changes at most `most` events, step by step. They are chosen before the first step, and each is changed once: one that dies again meanwhile is not
@@ -109,13 +188,12 @@ async function change(
   { filter, most }: Calls["retry"]["in"],
   facts: Facts,
   message: string,
-  act: (filter: RedriveFilter, limit: number) => Promise<number>,
+  act: (step: RetriedEvents) => Promise<number>,
 ): Promise<Changed> {
-  const { inbox } = settings;
-  const steps = await chosen(inbox, filter, most);
+  const steps = await chosen(settings.inbox, filter, most);
   let done = 0;
   try {
-    for (const step of steps) done += await act(step, step.ids.length);
+    for (const step of steps) done += await act(step);
   } catch (error) {
     if (done === 0 || !WebhookError.is(error) || error.code !== "store_unavailable") throw error;
     throw refused(
@@ -131,11 +209,7 @@ async function change(
 }
 
 /** The ids of the events that a filter selects, at most `most`, in steps of one source each. */
-async function chosen(
-  inbox: InboxAdmin,
-  filter: Filter,
-  most: number,
-): Promise<readonly { readonly source?: string; readonly ids: readonly string[] }[]> {
+async function chosen(inbox: InboxAdmin, filter: Filter, most: number): Promise<readonly RetriedEvents[]> {
   const bySource = new Map<string, string[]>();
   let left = most;
   for await (const { rows } of selectAll(inbox, filter, stepEvents)) {
@@ -147,10 +221,9 @@ async function chosen(
     left -= Math.min(left, rows.length);
     if (left === 0) break;
   }
-  const hasSources = inbox.capabilities.filters === undefined; // else the engine selects by id alone
   return Array.from(bySource).flatMap(([source, ids]) =>
     Array.from({ length: Math.ceil(ids.length / stepEvents) }, (_, step) => ({
-      ...(hasSources && { source }),
+      source,
       ids: ids.slice(step * stepEvents, (step + 1) * stepEvents),
     })),
   );

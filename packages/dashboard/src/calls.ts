@@ -1,14 +1,15 @@
 import { type OptionsShape, packageVersion, parseOptions } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
-import { discard, erase, mostChanged, pause, resume, retry, reveal } from "./actions.ts";
+import { discard, erase, mostChanged, pause, progress, resume, retry, reveal } from "./actions.ts";
 import type { CallName, Calls, Filter, Session } from "./contract.ts";
 import { endpoints } from "./endpoints.ts";
-import { count, event, list, types } from "./events.ts";
+import { count, event, list } from "./events.ts";
 import { refused } from "./failure.ts";
-import { checkFilter, filterShape, missingFilters } from "./filter.ts";
-import { now } from "./now.ts";
+import { checkFilter, filterShape, missingFilters, stateShape } from "./filter.ts";
+import { gauges, now } from "./now.ts";
 import { runView } from "./rows.ts";
 import type { Settings, Visitor } from "./settings.ts";
+import { typeCounts, types } from "./types.ts";
 
 /** A call of the page: who may make it, what it takes and what it does. */
 interface Call<Name extends CallName> {
@@ -35,6 +36,7 @@ function forRole<In extends { readonly filter: Filter }, Out>(
 
 const calls: { readonly [Name in CallName]: Call<Name> } = {
   session: { role: "viewer", shape: {}, run: async (settings, _, visitor) => session(settings, visitor) },
+  gauges: { role: "viewer", shape: {}, run: gauges },
   now: { role: "viewer", shape: {}, run: now },
   list: {
     role: "viewer",
@@ -44,8 +46,18 @@ const calls: { readonly [Name in CallName]: Call<Name> } = {
   count: { role: "viewer", shape: { filter: filterShape }, run: forRole(count) },
   event: { role: "viewer", shape: eventShape, run: event },
   types: { role: "viewer", shape: {}, run: types },
+  typeCounts: {
+    role: "viewer",
+    shape: { state: stateShape, cursor: z.optional(z.string()) },
+    run: typeCounts,
+  },
   runs: { role: "viewer", shape: {}, run: async ({ inbox }) => (await inbox.runs()).map(runView) },
-  endpoints: { role: "viewer", shape: {}, run: endpoints },
+  endpoints: { role: "viewer", shape: { refresh: z.optional(z.literal(true)) }, run: endpoints },
+  progress: {
+    role: "viewer",
+    shape: { source: text, ids: z.array(text).check(z.minLength(1), z.maxLength(500)) },
+    run: progress,
+  },
   reveal: {
     role: "operator",
     shape: eventShape,
@@ -67,6 +79,7 @@ const calls: { readonly [Name in CallName]: Call<Name> } = {
       type,
       reason: z.string().check(z.trim(), z.minLength(1), z.maxLength(500)),
       forMs: z.optional(z.int().check(z.gte(1), z.lte(longestPauseMs))),
+      replaces: z.optional(text),
     },
     run: (settings, input, { name }) => pause(settings, input, name),
   },
@@ -94,7 +107,11 @@ export async function callOf(
   input: unknown,
 ): Promise<unknown> {
   if (!isCall(name)) {
-    throw refused("unknown_call", "There is no such call.", "Reload the page: it may be of another version.");
+    throw refused(
+      "unknown_call",
+      "The server does not know this call.",
+      "Reload the page: it may be from another version.",
+    );
   }
   return run(calls[name] as Call<CallName>, settings, visitor, name, input);
 }

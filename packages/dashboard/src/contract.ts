@@ -6,21 +6,31 @@ import type { GaugeCount, InboxState } from "@esim-webhooks/core";
  */
 export interface Calls {
   session: Call<Empty, Session>;
+  /** What every view shows: a small call, which is made every few seconds. */
+  gauges: Call<Empty, Gauges>;
   now: Call<Empty, Now>;
   list: Call<{ filter: Filter; cursor?: string }, EventPage>;
   count: Call<{ filter: Filter }, Counted>;
   event: Call<EventName, EventView>;
   types: Call<Empty, TypesView>;
+  /** Counts the events of a state by type, page by page, the newest first. */
+  typeCounts: Call<{ state: InboxState; cursor?: string }, TypeCounts>;
   runs: Call<Empty, readonly RunView[]>;
-  endpoints: Call<Empty, readonly EndpointView[]>;
+  /** From answers of the partner API that are at most 30 s old; `refresh` asks it again. */
+  endpoints: Call<{ refresh?: true }, EndpointsView>;
+  /** What became of events that were retried: an answer for each id. At most 500 ids. */
+  progress: Call<RetriedEvents, readonly Outcome[]>;
   /** For operators. The payload without masks; it is logged who asked for it. */
   reveal: Call<EventName, Payload>;
   /** For operators, like all that follow. At most `most` events, the number that was confirmed. */
-  retry: Call<{ filter: Filter; most: number }, Changed>;
+  retry: Call<{ filter: Filter; most: number }, Retried>;
   /** Deletes dead events. */
   discard: Call<{ filter: Filter; most: number }, Changed>;
-  /** `forMs`: how long; without it until it is resumed. `type` null: all. */
-  pause: Call<{ type: string | null; reason: string; forMs?: number }, Empty>;
+  /**
+   * `forMs`: how long; without it until it is resumed. `type` null: all. `replaces` is `since` of the pause that the operator has seen and
+   * wants to replace. Any other pause of the type is kept: `already_paused`.
+   */
+  pause: Call<{ type: string | null; reason: string; forMs?: number; replaces?: string }, Empty>;
   resume: Call<{ type: string | null }, Changed>;
   /** Erases the personal data of all events of an eSIM. */
   erase: Call<{ subject: string }, Erased>;
@@ -80,13 +90,16 @@ export interface EventName {
   readonly id: string;
 }
 
-export interface Now {
+export interface Gauges {
   readonly at: string;
   readonly counts: Readonly<Record<GaugeCount, number>>;
   /** Counts that stopped at their limit: the real numbers may be higher. */
   readonly capped: readonly GaugeCount[];
   readonly oldestDueMs: number | null;
   readonly lastDeliveryAt: string | null;
+}
+
+export interface Now {
   readonly lastPass: RunView | null;
   readonly pauses: readonly PauseView[];
   readonly workers: readonly WorkerView[];
@@ -208,15 +221,22 @@ export type Payload =
   | { readonly kind: "none"; readonly why: string; readonly isMasked?: true };
 
 export interface TypesView {
-  /** How many of the newest events were looked at, and since when the oldest of them was received. */
-  readonly searched: number;
-  readonly since: string | null;
+  /** The pause of all types. */
+  readonly allPaused: PauseView | null;
   readonly types: readonly {
-    readonly type: string | null;
-    readonly states: Readonly<Record<InboxState, number>>;
-    readonly lastAt: string | null;
+    readonly type: string;
     readonly pause: PauseView | null;
   }[];
+}
+
+export interface TypeCounts {
+  readonly counts: readonly {
+    readonly type: string | null;
+    readonly count: number;
+    /** When the newest of them was received. */
+    readonly lastAt: string | null;
+  }[];
+  readonly nextCursor: string | null;
 }
 
 export interface RunView {
@@ -229,6 +249,12 @@ export interface RunView {
   readonly ledger: Readonly<Record<string, number>>;
 }
 
+export interface EndpointsView {
+  /** When the partner API has answered. */
+  readonly readAt: string;
+  readonly endpoints: readonly EndpointView[];
+}
+
 export interface EndpointView {
   readonly reference: string;
   /** Without a query. */
@@ -239,21 +265,48 @@ export interface EndpointView {
   readonly unhandled: readonly string[] | null;
   /** Handled, but not subscribed. */
   readonly notSubscribed: readonly string[] | null;
-  readonly deliveries: readonly {
-    readonly id: string;
-    readonly type: string;
-    /** Null: not sent yet. */
-    readonly at: string | null;
-    readonly attempt: number;
-    readonly httpStatus: number | null;
-    readonly status: string;
-  }[];
+  /** How many of the newest deliveries were compared with the inbox. */
+  readonly compared: number;
+  /** Of these, how many the inbox does not have although the service will not send them again, and the newest of them. */
+  readonly missedCount: number;
+  readonly missed: readonly DeliveryView[];
+  /** The newest deliveries. */
+  readonly deliveries: readonly DeliveryView[];
+}
+
+/** A field is null if the service has not sent it. */
+export interface DeliveryView {
+  readonly id: string | null;
+  readonly type: string | null;
+  /** Null: not sent yet. */
+  readonly at: string | null;
+  readonly attempt: number | null;
+  readonly httpStatus: number | null;
+  readonly status: string | null;
+  /** Its event in the inbox. Null: the inbox does not have it. */
+  readonly event: EventName | null;
 }
 
 /** `done` of the number that was confirmed: the rest was changed by another operator, or by a worker. */
 export interface Changed {
   readonly done: number;
 }
+
+export interface RetriedEvents {
+  readonly source: string;
+  readonly ids: readonly string[];
+}
+
+export interface Retried extends Changed {
+  /**
+   * The events, for `progress`. They are as many as `done`, unless another operator or a worker changed some of them at the same time: then
+   * these are among them, too.
+   */
+  readonly events: readonly RetriedEvents[];
+}
+
+/** The state of a retried event. `failed`: ready, after an attempt that has failed again. `gone`: the inbox does not have it any more. */
+export type Outcome = InboxState | "failed" | "gone";
 
 export interface Erased {
   readonly events: Readonly<Record<InboxState, number>>;

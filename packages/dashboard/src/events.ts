@@ -1,11 +1,11 @@
 import type { InboxAdmin, InboxGauges, InboxState, StoredEvent } from "@esim-webhooks/core";
 import { causeOf, maskLane, whyItWaits } from "@esim-webhooks/core/kit";
 import { maskText } from "@esim-webhooks/core/masking";
-import type { Counted, EventName, EventPage, EventView, Filter, TypesView } from "./contract.ts";
+import type { Counted, EventName, EventPage, EventView, Filter } from "./contract.ts";
 import { refused } from "./failure.ts";
 import { inboxFilter } from "./filter.ts";
 import { maskedPayload } from "./payload.ts";
-import { eventRow, isSame, nameOf, pauseView, timeOf } from "./rows.ts";
+import { eventRow, isSame, nameOf, timeOf } from "./rows.ts";
 import { select, selectAll } from "./selection.ts";
 import type { Settings } from "./settings.ts";
 
@@ -117,33 +117,4 @@ async function neighboursOf(
     return row === undefined ? null : nameOf(row);
   };
   return { before: at(place + 1), after: at(place - 1) };
-}
-
-const mostGrouped = 1000;
-const none: Readonly<Record<InboxState, number>> = { ready: 0, leased: 0, done: 0, unhandled: 0, dead: 0 };
-
-/** The types of the newest events, of the catalog and of the pauses, those with the most events first. */
-export async function types({ inbox, catalog }: Settings): Promise<TypesView> {
-  const [{ rows }, pauses] = await Promise.all([inbox.list({}, { limit: mostGrouped }), inbox.paused()]);
-  const found = new Map<string | null, { states: Record<InboxState, number>; lastAt: Date | null }>();
-  for (const { type, state, receivedAt } of rows) {
-    const group = found.get(type) ?? { states: { ...none }, lastAt: receivedAt };
-    group.states[state] += 1;
-    found.set(type, group);
-  }
-  const paused = pauses.flatMap(({ type }) => type ?? []);
-  for (const type of [...paused, ...catalog.types])
-    if (!found.has(type)) found.set(type, { states: { ...none }, lastAt: null });
-  const total = (states: Readonly<Record<InboxState, number>>) =>
-    Object.values(states).reduce((sum, each) => sum + each, 0);
-  return {
-    searched: rows.length,
-    since: timeOf(rows.at(-1)?.receivedAt ?? null),
-    types: [...found]
-      .sort(([, a], [, b]) => total(b.states) - total(a.states))
-      .map(([type, { states, lastAt }]) => {
-        const pause = pauses.find((each) => each.type === type && type !== null);
-        return { type, states, lastAt: timeOf(lastAt), pause: pause ? pauseView(pause) : null };
-      }),
-  };
 }

@@ -8,6 +8,7 @@ const statuses = {
   not_an_operator: 403,
   event_not_found: 404,
   unknown_call: 404,
+  already_paused: 409,
   body_too_large: 413,
   internal_error: 500,
   service_unavailable: 502,

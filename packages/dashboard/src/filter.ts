@@ -1,4 +1,4 @@
-import type { InboxAdmin, InboxFilter } from "@esim-webhooks/core";
+import type { InboxAdmin, InboxFilter, InboxState } from "@esim-webhooks/core";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import type { Filter } from "./contract.ts";
@@ -10,9 +10,11 @@ const time = z
   .string()
   .check(z.refine((value) => !Number.isNaN(dateTimeMs(value)), "expected an ISO 8601 time"));
 
+export const stateShape: z.ZodMiniType<InboxState> = z.enum(["ready", "leased", "done", "unhandled", "dead"]);
+
 /** A filter as the page sends it. */
 export const filterShape: z.ZodMiniType<Filter> = z.strictObject({
-  state: z.optional(z.enum(["ready", "leased", "done", "unhandled", "dead"])),
+  state: z.optional(stateShape),
   types: z.optional(z.array(text(200)).check(z.minLength(1), z.maxLength(200))),
   source: z.optional(text(500)),
   subject: z.optional(text(200)),
@@ -36,14 +38,8 @@ export function inboxFilter({ capabilities }: Pick<InboxAdmin, "capabilities">, 
   };
 }
 
-const names: Readonly<Partial<Record<keyof Filter, string>>> = {
-  types: "type",
-  source: "source",
-  subject: "eSIM",
-  error: "error",
-  since: "time",
-  until: "time",
-};
+/** What BullMQ has no index of. */
+const unindexed = ["types", "source", "subject", "error", "since", "until"] as const;
 
 /** The filters that the engine of an inbox, or the visitor's role, does not have, each with the reason. */
 export function missingFilters(
@@ -52,11 +48,8 @@ export function missingFilters(
 ): Readonly<Partial<Record<keyof Filter, string>>> {
   if (capabilities.filters === undefined)
     return role === "operator" ? {} : { error: "For operators: the search reads what viewers see masked." };
-  const reasons = Object.entries(names).map(([filter, name]) => [
-    filter,
-    `The engine of this inbox cannot select events by ${name}: filter by state, or by a whole id.`,
-  ]);
-  return Object.fromEntries(reasons);
+  const reason = "The engine of this inbox finds events only by their state or their whole id.";
+  return Object.fromEntries(unindexed.map((filter) => [filter, reason]));
 }
 
 /** Throws `not_an_operator` for a viewer's search in errors: digit by digit, its answers would reveal what is masked. */

@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import { type Awaitable, esimCatalog, type InboxAdmin, type Logger, WebhookError } from "@esim-webhooks/core";
 import {
   hasRole,
@@ -11,9 +10,10 @@ import {
   withMethods,
 } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
+import { assetOf, encodingOf } from "./assets.ts";
 import { callOf, isCall } from "./calls.ts";
 import { failureOf, refused } from "./failure.ts";
-import { type Mounts, mostBodyBytes, mountsOf } from "./mounts.ts";
+import { type Asked, type Mounts, mostBodyBytes, mountsOf } from "./mounts.ts";
 import type { Settings, Visitor } from "./settings.ts";
 
 export type { Visitor };
@@ -87,10 +87,10 @@ export function inboxDashboard(inbox: InboxAdmin, options: DashboardOptions): Da
   }
   const settings: Settings = { inbox, ...rest, logger: safeLogger(rest.logger) };
 
-  async function answer(request: Request, native?: unknown): Promise<Response> {
+  async function answer(asked: Asked): Promise<Response> {
     let visitor: Visitor | null;
     try {
-      visitor = checkedVisitor(await authorize(request, native));
+      visitor = checkedVisitor(await authorize(asked.request, asked.native));
     } catch (err) {
       warnOfSetup(
         settings.logger,
@@ -101,14 +101,14 @@ export function inboxDashboard(inbox: InboxAdmin, options: DashboardOptions): Da
       return plain(500, "Internal Server Error");
     }
     try {
-      return visitor === null ? notFound() : await route(settings, visitor, request);
+      return visitor === null ? notFound() : await route(settings, visitor, asked);
     } catch (err) {
       settings.logger.error({ err, code: "internal_error" }, "The dashboard could not answer a request.");
       return plain(500, "Internal Server Error");
     }
   }
 
-  return Object.assign((request: Request) => answer(request), mountsOf(answer));
+  return Object.assign((request: Request) => answer({ request }), mountsOf(answer));
 }
 
 const visitorShape = z.nullable(
@@ -123,13 +123,12 @@ function checkedVisitor(given: Visitor | null): Visitor | null {
   return visitorShape.parse(given);
 }
 
-const assetTypes: Readonly<Record<string, string>> = {
-  "dashboard.js": "text/javascript; charset=utf-8",
-  "dashboard.css": "text/css; charset=utf-8",
-};
-
 /** Answers by the end of the path: what is before it is where the dashboard is mounted. */
-async function route(settings: Settings, visitor: Visitor, request: Request): Promise<Response> {
+async function route(
+  settings: Settings,
+  visitor: Visitor,
+  { request, encodings = "" }: Asked,
+): Promise<Response> {
   const { pathname } = new URL(request.url);
   const call = /\/api\/([^/]+)$/.exec(pathname)?.[1];
   const isPost = request.method === "POST";
@@ -139,13 +138,17 @@ async function route(settings: Settings, visitor: Visitor, request: Request): Pr
     return plain(405, "Method Not Allowed", { allow: "GET, HEAD" });
   if (pathname.endsWith("/")) return respond(200, "text/html; charset=utf-8", page);
   const [, folder, last = ""] = /(?:\/(assets))?\/([^/]+)$/.exec(pathname) ?? [];
-  return folder === undefined ? plain(307, "", { location: `./${last}/` }) : asset(last);
+  return folder === undefined ? plain(307, "", { location: `./${last}/` }) : asset(last, encodings);
 }
 
-async function asset(name: string): Promise<Response> {
-  const type = Object.hasOwn(assetTypes, name) ? assetTypes[name] : undefined;
-  if (type === undefined) return notFound();
-  return respond(200, type, await readFile(new URL(`../assets/${name}`, import.meta.url), "utf8"));
+async function asset(name: string, encodings: string): Promise<Response> {
+  const found = await assetOf(name);
+  if (found === undefined) return notFound();
+  const encoding = encodingOf(encodings);
+  return respond(200, found.type, found.bodies[encoding], {
+    vary: "accept-encoding",
+    ...(encoding !== "identity" && { "content-encoding": encoding }),
+  });
 }
 
 async function answerCall(
@@ -160,8 +163,11 @@ async function answerCall(
     return json(200, await callOf(settings, visitor, name, input));
   } catch (err) {
     const { status, failure } = failureOf(err);
+    const facts = { code: failure.code, call: isCall(name) ? name : "unknown" };
     if (status === 500 || status === 503)
-      settings.logger.error({ err, code: failure.code, call: name }, "A call of the dashboard has failed.");
+      settings.logger.error({ err, ...facts }, "A call of the dashboard has failed.");
+    if (status === 403)
+      settings.logger.warn({ ...facts, by: visitor.name }, "The dashboard has refused a call.");
     return json(status, failure);
   }
 }
@@ -179,7 +185,7 @@ function checkOrigin({ headers, url }: Request): void {
   throw refused(
     "not_from_the_page",
     "The call does not come from the dashboard's own page.",
-    "Open the dashboard in the browser. A program sends content-type: application/json and x-esim-webhooks-dashboard: 1.",
+    "Open the dashboard in the browser. Behind a proxy without https, pass on the Host header of the browser. A program sends content-type: application/json and x-esim-webhooks-dashboard: 1.",
   );
 }
 
@@ -238,7 +244,12 @@ const safety = {
   "x-frame-options": "DENY",
 };
 
-function respond(status: number, type: string, body: string, headers: Record<string, string> = {}): Response {
+function respond(
+  status: number,
+  type: string,
+  body: string | Uint8Array<ArrayBuffer>,
+  headers: Record<string, string> = {},
+): Response {
   return new Response(body, { status, headers: { ...safety, "content-type": type, ...headers } });
 }
 

@@ -1,8 +1,18 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isUint8Array } from "node:util/types";
 
-/** Answers a request; `native` is the framework's own. */
-export type Answer = (request: Request, native: unknown) => Promise<Response>;
+export interface Asked {
+  readonly request: Request;
+  /** The framework's own request. */
+  readonly native?: unknown;
+  /**
+   * The `accept-encoding` of the browser, where this mount writes the answer itself. A framework that writes a `Response` may leave out
+   * its `content-encoding`, as Next.js does: the browser would then read compressed bytes as a script.
+   */
+  readonly encodings?: string | undefined;
+}
+
+export type Answer = (asked: Asked) => Promise<Response>;
 
 /** What Express adds to a request: the path before the mount, and perhaps a parsed body. */
 type NodeRequest = IncomingMessage & { readonly originalUrl?: string; readonly body?: unknown };
@@ -23,7 +33,7 @@ interface FastifyRequest {
 interface FastifyReply {
   code(status: number): FastifyReply;
   headers(values: Record<string, string>): FastifyReply;
-  send(body: string): unknown;
+  send(body: Uint8Array): unknown;
 }
 
 /** The part of a context of Hono that is read. */
@@ -48,8 +58,12 @@ export function mountsOf(answer: Answer): Mounts {
   return {
     async node(request, response) {
       try {
-        const answered = await answer(await requestOf(request, request.originalUrl, request.body), request);
-        const body = await answered.text();
+        const answered = await answer({
+          request: await requestOf(request, request.originalUrl, request.body),
+          native: request,
+          encodings: encodingsOf(request),
+        });
+        const body = Buffer.from(await answered.arrayBuffer());
         response.writeHead(answered.status, Object.fromEntries(answered.headers));
         response.end(request.method === "HEAD" ? undefined : body);
       } catch {
@@ -59,15 +73,23 @@ export function mountsOf(answer: Answer): Mounts {
     async fastify(app) {
       for (const path of ["/", "/*"])
         app.all(path, async (request, reply) => {
-          const answered = await answer(await requestOf(request.raw, undefined, request.body), request);
+          const answered = await answer({
+            request: await requestOf(request.raw, undefined, request.body),
+            native: request,
+            encodings: encodingsOf(request.raw),
+          });
           return reply
             .code(answered.status)
             .headers(Object.fromEntries(answered.headers))
-            .send(await answered.text());
+            .send(Buffer.from(await answered.arrayBuffer()));
         });
     },
-    hono: (context) => answer(context.req.raw, context),
+    hono: (context) => answer({ request: context.req.raw, native: context }),
   };
+}
+
+function encodingsOf({ headers }: IncomingMessage): string | undefined {
+  return headers["accept-encoding"]?.toString();
 }
 
 /** A fetch request, with the body that a parser has read, or the first bytes of the body: more than a call may have, if it is larger. */

@@ -1,15 +1,25 @@
 import { createKeyring, type InboxAdmin, type InboxRow } from "@esim-webhooks/core";
 import { dateTimeMs, groupByError } from "@esim-webhooks/core/kit";
-import type { Cause, KeyView, Now, WorkerView } from "./contract.ts";
+import type { Cause, Gauges, KeyView, Now, WorkerView } from "./contract.ts";
 import { pauseView, runView, timeOf } from "./rows.ts";
 import type { Settings } from "./settings.ts";
 
 const mostDead = 1000;
 
-/** The state of the inbox. Each of its parts is bounded. */
+export async function gauges({ inbox }: Settings): Promise<Gauges> {
+  const { counts, capped, oldestReadyMs, lastReceivedAt } = await inbox.gauges();
+  return {
+    at: new Date().toISOString(),
+    counts,
+    capped,
+    oldestDueMs: oldestReadyMs,
+    lastDeliveryAt: timeOf(lastReceivedAt),
+  };
+}
+
+/** The state of the inbox, without its gauges. Each of its parts is bounded. */
 export async function now({ inbox, keys }: Settings): Promise<Now> {
-  const [gauges, workers, pauses, runs, minutes, dead, usedKeys] = await Promise.all([
-    inbox.gauges(),
+  const [workers, pauses, runs, minutes, dead, usedKeys] = await Promise.all([
     inbox.workers(),
     inbox.paused(),
     inbox.runs(),
@@ -19,11 +29,6 @@ export async function now({ inbox, keys }: Settings): Promise<Now> {
   ]);
   const lastPass = runs.find(({ kind }) => kind === "reconcile");
   return {
-    at: new Date().toISOString(),
-    counts: gauges.counts,
-    capped: gauges.capped,
-    oldestDueMs: gauges.oldestReadyMs,
-    lastDeliveryAt: timeOf(gauges.lastReceivedAt),
     lastPass: lastPass === undefined ? null : runView(lastPass),
     pauses: pauses.map(pauseView),
     workers: workers.map(workerView),

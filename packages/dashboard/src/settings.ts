@@ -3,21 +3,27 @@ import type { InboxAdmin, KeyStore, Logger } from "@esim-webhooks/core";
 /** The part of a client of the partner API that the view of endpoints reads. */
 export interface EndpointClient {
   readonly webhooks: {
-    list(): AsyncIterable<{
-      readonly webhookEndpointReference: string;
-      readonly url: string;
-      readonly active: boolean;
-      readonly eventTypes: readonly string[];
-    }>;
-    deliveries(reference: string): AsyncIterable<{
-      readonly eventId: string | null;
-      readonly eventType: string | null;
-      readonly status: string | null;
-      readonly attemptNumber: number | null;
-      readonly httpStatus: number | null;
-      readonly sentAt: string | null;
-    }>;
+    list(): AsyncIterable<ClientEndpoint>;
+    deliveries(reference: string, options: { readonly limit: number }): AsyncIterable<ClientDelivery>;
   };
+}
+
+/** A delivery as the partner API lists it. */
+export interface ClientDelivery {
+  readonly eventId: string | null;
+  readonly eventType: string | null;
+  readonly status: string | null;
+  readonly attemptNumber: number | null;
+  readonly httpStatus: number | null;
+  readonly nextRetryAt: string | null;
+  readonly sentAt: string | null;
+}
+
+export interface ClientEndpoint {
+  readonly webhookEndpointReference: string;
+  readonly url: string;
+  readonly active: boolean;
+  readonly eventTypes: readonly string[];
 }
 
 /** What the calls of the page work with. */

@@ -149,8 +149,10 @@ export function dashboardSuite(name: string, open: OpenInbox): void {
 
     it("shows what waits and what is dead, by cause, without personal data", async () => {
       const { viewer } = await setUp(open);
+      const gauges = await viewer("gauges", {});
+      expect(gauges.counts).toMatchObject({ ready: 1, dead: 3, leased: 0 });
+      expect([gauges.capped, gauges.lastDeliveryAt]).toEqual([[], expect.stringMatching(/Z$/)]);
       const now = await viewer("now", {});
-      expect(now.counts).toMatchObject({ ready: 1, dead: 3, leased: 0 });
       expect(now.deadSearched).toBe(3);
       expect(now.deadCauses.map(({ error, count }) => [bare(error), count])).toEqual([
         ["no SIM #", 2],
@@ -268,7 +270,7 @@ export function dashboardSuite(name: string, open: OpenInbox): void {
       expect(await viewer("count", { filter: { ...filter, cause: cause.slice(0, -1) } })).toMatchObject({
         count: 0,
       });
-      expect(await operator("retry", { filter, most: 10 })).toEqual({ done: 2 });
+      expect(await operator("retry", { filter, most: 10 })).toMatchObject({ done: 2 });
       expect((await viewer("now", {})).deadCauses).toHaveLength(1);
     });
 
@@ -306,7 +308,8 @@ export function dashboardSuite(name: string, open: OpenInbox): void {
         },
       };
       const own = callsOf(inboxDashboard(dying, { authorize: () => ({ role: "operator", name: "otto" }) }));
-      expect(await own("retry", { filter: {}, most: 1100 })).toEqual({ done: 1100 });
+      const { done, events } = await own("retry", { filter: {}, most: 1100 });
+      expect([done, events.flatMap(({ ids }) => ids)]).toEqual([1100, retried]);
       expect([retried.length, new Set(retried).size]).toEqual([1100, 1100]);
     });
 
@@ -373,24 +376,45 @@ export function dashboardSuite(name: string, open: OpenInbox): void {
       const { operator, viewer, logged } = await setUp(open);
       const key = { source: "default", id: "msg_1" };
       expect(await codeOf(viewer("reveal", key))).toBe("not_an_operator");
-      expect(logged).toEqual([]);
+      const refused = { code: "not_an_operator", by: "vera", call: "reveal" };
+      expect(logged).toEqual([refused]);
       const body = Buffer.from(entry("msg_1", "esim.faulted", { amount: 0 }).body).toString();
       expect(body).toContain("12345678901234567890.10");
       expect(await operator("reveal", key)).toEqual({ kind: "json", text: body, isMasked: false });
-      expect(logged).toEqual([{ code: "dashboard_reveal", by: "otto", ...key }]);
+      expect(logged).toEqual([refused, { code: "dashboard_reveal", by: "otto", ...key }]);
     });
 
-    it("shows the types of the newest events, and those of the catalog", async () => {
-      const { inbox, viewer } = await setUp(open);
-      const { searched, since, types } = await viewer("types", {});
-      expect(searched).toBe(5);
-      const faulted = types.find(({ type }) => type === "esim.faulted");
-      expect(faulted?.states).toEqual({ ready: 0, leased: 0, done: 1, unhandled: 0, dead: 3 });
-      expect(types.find(({ type }) => type === "esim.mccswitch")).toMatchObject({
-        lastAt: null,
-        pause: null,
-      });
-      if (inbox.capabilities.filters === undefined) expect(since).toBe("2026-11-20T10:00:01.000Z");
+    it("counts the events of each type by state, and shows those of the catalog", async () => {
+      const { viewer } = await setUp(open);
+      const { allPaused, types } = await viewer("types", {});
+      expect([allPaused, types]).toEqual([
+        null,
+        expect.arrayContaining([{ type: "esim.mccswitch", pause: null }]),
+      ]);
+      const counted = {
+        dead: [{ type: "esim.faulted", count: 3, lastAt: expect.stringMatching(/Z$/) }],
+        done: [{ type: "esim.faulted", count: 1, lastAt: "2026-11-20T10:00:04.000Z" }],
+        ready: [{ type: "esim.enabled", count: 1, lastAt: "2026-11-20T10:00:05.000Z" }],
+        leased: [],
+      };
+      for (const state of ["dead", "done", "ready", "leased"] as const)
+        expect(await viewer("typeCounts", { state }), state).toEqual({
+          counts: counted[state],
+          nextCursor: null,
+        });
+    });
+
+    it("says what became of exactly the events that were retried, whichever process is asked", async () => {
+      const { inbox, operator, viewer } = await setUp(open);
+      const { done, events } = await operator("retry", { filter: { state: "dead" }, most: 2 });
+      expect([done, events.map(({ source, ids }) => [source, ids.length])]).toEqual([2, [["default", 2]]]);
+      const [retried = { source: "", ids: [] }] = events;
+      expect(await viewer("progress", retried)).toEqual(["ready", "ready"]);
+      await work(inbox);
+      expect(await viewer("progress", retried)).toEqual(["dead", "dead"]);
+      const others = { source: "default", ids: ["msg_none", "msg_4"] };
+      expect(await viewer("progress", others)).toEqual(["gone", "done"]);
+      expect(await viewer("progress", { ...retried, source: "another" })).toEqual(["gone", "gone"]);
     });
 
     it("retries as many dead events as were confirmed, of two operators only what the other has left", async () => {
@@ -398,11 +422,13 @@ export function dashboardSuite(name: string, open: OpenInbox): void {
       const filter = { state: "dead" } as const;
       expect(await codeOf(viewer("retry", { filter, most: 3 }))).toBe("not_an_operator");
       expect((await inbox.gauges()).counts.dead).toBe(3);
-      expect(await operator("retry", { filter, most: 1 })).toEqual({ done: 1 });
-      expect(await operator("retry", { filter, most: 3 })).toEqual({ done: 2 });
-      expect(await operator("retry", { filter, most: 3 })).toEqual({ done: 0 });
+      const retried = async (most: number) => (await operator("retry", { filter, most })).done;
+      expect(await retried(1)).toBe(1);
+      expect(await retried(3)).toBe(2);
+      expect(await retried(3)).toBe(0);
       expect((await inbox.gauges()).counts).toMatchObject({ dead: 0, ready: 4 });
       expect(logged).toMatchObject([
+        { code: "not_an_operator", by: "vera", call: "retry" },
         { code: "dashboard_retry", by: "otto", events: 1, most: 1, filter },
         { code: "dashboard_retry", by: "otto", events: 2, most: 3, filter },
         { code: "dashboard_retry", by: "otto", events: 0, most: 3, filter },
@@ -422,6 +448,7 @@ export function dashboardSuite(name: string, open: OpenInbox): void {
       expect(await operator("discard", { filter: {}, most: 10 })).toEqual({ done: 2 });
       expect((await inbox.gauges()).counts).toMatchObject({ dead: 0, ready: 1 });
       expect(logged.map(({ code, by, events }) => [code, by, events])).toEqual([
+        ["not_an_operator", "vera", undefined],
         ["dashboard_discard", "otto", 1],
         ["dashboard_discard", "otto", 2],
       ]);
@@ -440,12 +467,32 @@ export function dashboardSuite(name: string, open: OpenInbox): void {
       expect(await operator("resume", { type })).toEqual({ done: 1 });
       expect(await operator("resume", { type })).toEqual({ done: 0 });
       expect((await viewer("now", {})).pauses).toEqual([]);
-      expect(logged.map(({ code, by }) => `${code} ${by}`)).toEqual([
-        "dashboard_pause otto",
-        "dashboard_resume otto",
-        "dashboard_resume otto",
+      expect(logged).toMatchObject([
+        { code: "not_an_operator", by: "vera", call: "pause" },
+        { code: "not_an_operator", by: "vera", call: "resume" },
+        { code: "dashboard_pause", by: "otto", reason: "the CRM is down", until: pauses[0]?.until },
+        { code: "dashboard_resume", by: "otto", pauses: 1 },
+        { code: "dashboard_resume", by: "otto", pauses: 0 },
       ]);
       expect(await codeOf(operator("pause", { type, reason: " " }))).toBe("invalid_call");
+    });
+
+    it("keeps the pause of a colleague unless the operator has seen it", async () => {
+      const { inbox, operator, viewer, logged } = await setUp(open);
+      const type = inbox.capabilities.pauses === "all" ? null : "esim.faulted";
+      await inbox.pause({ reason: "the CRM is down", by: "olga", ...(type !== null && { types: [type] }) });
+      const again = { type, reason: "a migration" };
+      await expect(operator("pause", again)).rejects.toThrow(
+        /409 already_paused: .* paused by olga since .*: the CRM is down\. Cancel, and/,
+      );
+      const [seen] = (await viewer("now", {})).pauses;
+      expect(await codeOf(operator("pause", { ...again, replaces: "2026-11-20T10:00:00.000Z" }))).toBe(
+        "already_paused",
+      );
+      expect((await inbox.paused()).map(({ by }) => by)).toEqual(["olga"]);
+      await operator("pause", { ...again, replaces: seen?.since ?? "" });
+      expect((await viewer("now", {})).pauses).toMatchObject([{ type, reason: "a migration", by: "otto" }]);
+      expect(logged).toMatchObject([{ code: "dashboard_pause", replacedPauseOf: "olga", until: null }]);
     });
 
     it("erases an eSIM, says what was not reached, and logs nothing that names it", async () => {
@@ -456,7 +503,10 @@ export function dashboardSuite(name: string, open: OpenInbox): void {
       expect(notReached.length).toBeGreaterThan(3);
       const { payload, subject } = await viewer("event", { source: "default", id: "msg_1" });
       expect([payload, subject]).toEqual([{ kind: "none", why: "The body was erased." }, null]);
-      expect(logged).toMatchObject([{ code: "dashboard_erase", by: "otto" }]);
+      expect(logged).toMatchObject([
+        { code: "not_an_operator", by: "vera", call: "erase" },
+        { code: "dashboard_erase", by: "otto" },
+      ]);
       expect(JSON.stringify(logged)).not.toContain(esim);
     });
 

@@ -1,7 +1,9 @@
-import type { InboxAdmin, InboxRow, Logger } from "@esim-webhooks/core";
+import { readFileSync } from "node:fs";
+import type { InboxAdmin, InboxEntry, InboxRow, Logger } from "@esim-webhooks/core";
 import { memoryInbox } from "@esim-webhooks/core/testing";
 import { type DashboardOptions, inboxDashboard } from "@esim-webhooks/dashboard";
-import { describe, expect, it } from "vitest";
+import { servicePlanOf } from "@esim-webhooks/endpoint";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { dashboardSuite } from "./dashboard-suite.ts";
 import { base, callsOf, codeOf, pageHeaders, request } from "./page-call.ts";
 
@@ -19,6 +21,29 @@ function logTo(lines: Line[]): Logger {
 const operator: DashboardOptions["authorize"] = () => ({ role: "operator", name: "otto" });
 
 const dashboard = inboxDashboard(memoryInbox(), { authorize: operator });
+const script = new URL("../assets/dashboard.js", import.meta.url);
+
+function newEntry(id: string, receivedAt = new Date()): InboxEntry {
+  const type = "esim.faulted";
+  const event = { id, type, timestamp: receivedAt.toISOString(), data: {} };
+  const body = Buffer.from(JSON.stringify(event));
+  return { source: "default", id, type, event, body, receivedAt, key: "key:1a2b3c4d" };
+}
+
+/** Stores events of yesterday that are dead. */
+async function putDead(inbox: ReturnType<typeof memoryInbox>, ids: readonly string[]): Promise<void> {
+  const at = Date.now() - 86_400_000;
+  await inbox.put(ids.map((id, number) => newEntry(id, new Date(at + number * 1000))));
+  const taken = await inbox.take({ limit: ids.length, leaseMs: 60_000 });
+  const settled = taken.map(({ source, id, token }) => ({
+    source,
+    id,
+    token,
+    state: "dead" as const,
+    error: "no",
+  }));
+  await inbox.settle(settled);
+}
 
 const get = (path: string, method = "GET") => dashboard(new Request(new URL(path, base), { method }));
 
@@ -56,6 +81,13 @@ describe("the paths of the dashboard", () => {
       const location = (await dashboard(new Request(`http://ops.example${path}`))).headers.get("location");
       expect(new URL(location ?? "", "http://ops.example/ops").host).toBe("ops.example");
     }
+  });
+
+  it("give the files of the page uncompressed in a Response, whatever the browser accepts", async () => {
+    const accepting = { headers: { "accept-encoding": "gzip, br" } };
+    const file = await dashboard(new Request(new URL("assets/dashboard.js", base), accepting));
+    expect(file.headers.get("content-encoding")).toBeNull();
+    expect((await file.text()) === readFileSync(script, "utf8")).toBe(true);
   });
 
   it("have no other files, and answer other methods 405", async () => {
@@ -201,7 +233,14 @@ describe("a call", () => {
       body: JSON.stringify({ subject: "730155284096617302" }),
     });
     expect(await codeOfAnswer(own(forged))).toEqual([403, "not_from_the_page"]);
-    expect(lines).toEqual([]);
+    expect(lines).toEqual([
+      {
+        code: "not_from_the_page",
+        call: "erase",
+        by: "otto",
+        message: "The dashboard has refused a call.",
+      },
+    ]);
   });
 
   it("of the page's own origin is taken from a browser that does not say what site it is", async () => {
@@ -257,11 +296,14 @@ describe("a call", () => {
     expect((await own(new Request(base))).status).toBe(200);
     expect((await own(request("session"))).status).toBe(200);
     for (const [name, input] of [
+      ["gauges", {}],
       ["now", {}],
+      ["progress", { source: "default", ids: ["1"] }],
       ["list", { filter: {} }],
       ["count", { filter: {} }],
       ["event", { source: "default", id: "1" }],
       ["types", {}],
+      ["typeCounts", { state: "dead" }],
       ["runs", {}],
       ["reveal", { source: "default", id: "1" }],
       ["retry", { filter: {}, most: 1 }],
@@ -271,7 +313,7 @@ describe("a call", () => {
       ["erase", { subject: "1" }],
     ] as const)
       expect(await codeOfAnswer(own(request(name, input))), name).toEqual([503, "inbox_unavailable"]);
-    expect(lines.filter(({ code }) => code === "inbox_unavailable")).toHaveLength(12);
+    expect(lines.filter(({ code }) => code === "inbox_unavailable")).toHaveLength(15);
   });
 
   it("that fails for another reason is answered 500 without a detail, which is in the log", async () => {
@@ -316,6 +358,35 @@ describe("a call", () => {
     );
   });
 
+  it("of a retry that another operator has partly made watches no event that is still dead", async () => {
+    const inbox = memoryInbox();
+    await putDead(inbox, ["msg_1", "msg_2", "msg_3"]);
+    const partly = {
+      ...inbox,
+      redrive: ({ ids = [] }: { readonly ids?: readonly string[] } = {}) =>
+        inbox.redrive({ ids: ids.filter((id) => id !== "msg_2") }),
+    };
+    const own = callsOf(inboxDashboard(partly, { authorize: operator }));
+    const { done, events } = await own("retry", { filter: {}, most: 3 });
+    expect([done, events]).toEqual([2, [{ source: "default", ids: ["msg_3", "msg_1"] }]]);
+    const [retried = { source: "", ids: [] }] = events;
+    const [taken] = await inbox.take({ limit: 1, leaseMs: 60_000 });
+    expect(await own("progress", retried)).toContain("leased");
+    const { source = "", id = "", token = "" } = taken ?? {};
+    await inbox.settle([{ source, id, token, state: "ready", afterMs: 60_000, error: "no" }]);
+    expect((await own("progress", retried)).toSorted()).toEqual(["failed", "ready"]);
+  });
+
+  it("that counts by type has a thousand events a page, and the next pages the others", async () => {
+    const inbox = memoryInbox();
+    await inbox.put(Array.from({ length: 1500 }, (_, number) => newEntry(`msg_${number}`)));
+    const own = callsOf(inboxDashboard(inbox, { authorize: operator }));
+    const first = await own("typeCounts", { state: "ready" });
+    expect(first.counts).toMatchObject([{ type: "esim.faulted", count: 1000 }]);
+    const second = await own("typeCounts", { state: "ready", cursor: first.nextCursor ?? "" });
+    expect(second).toMatchObject({ counts: [{ type: "esim.faulted", count: 500 }], nextCursor: null });
+  });
+
   it("logs no eSIM and no error text of a filter", async () => {
     const lines: Line[] = [];
     const own = callsOf(inboxDashboard(memoryInbox(), { authorize: operator, logger: logTo(lines) }));
@@ -340,6 +411,7 @@ describe("the endpoints", () => {
     status: "delivered",
     attemptNumber: 1,
     httpStatus: 202,
+    nextRetryAt: null,
     sentAt: "2026-11-20T10:00:00Z",
     payload: { iccid: "8932042000010012344" },
   };
@@ -353,8 +425,9 @@ describe("the endpoints", () => {
     };
     const handlers = { "esim.faulted": () => {}, "esim.lifecycle.*": () => {} };
     const own = callsOf(inboxDashboard(memoryInbox(), { authorize: operator, client, handlers }));
-    const [view, ...others] = await own("endpoints", {});
-    expect(others).toEqual([]);
+    const { endpoints } = await own("endpoints", {});
+    expect(endpoints).toHaveLength(1);
+    const [view] = endpoints;
     expect(view).toMatchObject({
       reference: "WHE1",
       url: "https://hooks.example/webhooks",
@@ -370,8 +443,106 @@ describe("the endpoints", () => {
     const client = { webhooks: { list: () => of(endpoint), deliveries: () => of<typeof delivery>() } };
     const own = callsOf(inboxDashboard(memoryInbox(), { authorize: operator, client }));
     expect((await own("session", {})).hasEndpoints).toBe(true);
-    expect(await own("endpoints", {})).toMatchObject([{ unhandled: null, notSubscribed: null }]);
-    expect(await callsOf(dashboard)("endpoints", {})).toEqual([]);
+    expect((await own("endpoints", {})).endpoints).toMatchObject([{ unhandled: null, notSubscribed: null }]);
+    expect((await callsOf(dashboard)("endpoints", {})).endpoints).toEqual([]);
+  });
+
+  it("show what was missed, as reconcile decides it, and link each event by its own source", async () => {
+    const inbox = memoryInbox();
+    const kept = { type: null, event: null, body: Buffer.from("{}"), receivedAt: new Date() };
+    await inbox.put([{ ...kept, source: "partner-b", id: "msg_1", key: "key:1a2b3c4d" }]);
+    const retryAt = "2026-11-20T11:00:00Z";
+    const plans = [
+      ["pending", null],
+      ["sending", null],
+      ["failed", retryAt],
+      ["failed", null],
+      ["exhausted", null],
+      ["delivered", null],
+      ["a new status", null],
+      [null, null],
+    ] as const;
+    const deliveries = plans.map(([status, nextRetryAt], number) => ({
+      ...delivery,
+      eventId: `msg_${status}_${number}`,
+      status,
+      nextRetryAt,
+    }));
+    const client = {
+      webhooks: {
+        list: () => of(endpoint),
+        deliveries: () => of({ ...delivery, status: "exhausted" }, ...deliveries),
+      },
+    };
+    const missedOf = async (own: InboxAdmin) => {
+      const call = callsOf(inboxDashboard(own, { authorize: operator, client }));
+      const [view] = (await call("endpoints", { refresh: true })).endpoints;
+      expect(view?.missedCount).toBe(view?.missed.length);
+      expect(view).toMatchObject({ compared: 9, deliveries: { length: 9 } });
+      expect(view?.deliveries.map(({ event }) => event).slice(0, 2)).toEqual([
+        { source: "partner-b", id: "msg_1" },
+        null,
+      ]);
+      return view?.missed.map(({ id }) => id);
+    };
+    const isMissed = ({ status, nextRetryAt }: (typeof deliveries)[number]) =>
+      servicePlanOf({ status: status as "failed", nextRetryAt }) === "missed";
+    const wanted = deliveries.filter(isMissed).map(({ eventId }) => eventId);
+    expect(wanted).toHaveLength(4);
+    expect(await missedOf(inbox)).toEqual(
+      deliveries.flatMap((each) => (isMissed(each) || each.status === "delivered" ? each.eventId : [])),
+    );
+    const forgetful = {
+      ...inbox,
+      capabilities: { ...inbox.capabilities, filters: ["state", "ids"] as const },
+    };
+    expect(await missedOf(forgetful)).toEqual(wanted);
+  });
+
+  it("show a delivery whose fields the service has not sent", async () => {
+    const bare = {
+      eventId: null,
+      eventType: null,
+      status: null,
+      attemptNumber: null,
+      httpStatus: null,
+      nextRetryAt: null,
+      sentAt: null,
+    };
+    const client = { webhooks: { list: () => of(endpoint), deliveries: () => of(bare) } };
+    const own = callsOf(inboxDashboard(memoryInbox(), { authorize: operator, client }));
+    const [view] = (await own("endpoints", {})).endpoints;
+    expect(view).toMatchObject({ compared: 1, missedCount: 0 });
+    expect(view?.deliveries).toEqual([
+      { id: null, type: null, status: null, attempt: null, httpStatus: null, at: null, event: null },
+    ]);
+  });
+
+  it("are asked of the partner API once in 30 s, for all who look, and again for a refresh", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    onTestFinished(() => void vi.useRealTimers());
+    let asked = 0;
+    const client = {
+      webhooks: {
+        list() {
+          asked += 1;
+          return of(endpoint);
+        },
+        deliveries: () => of<typeof delivery>(),
+      },
+    };
+    const [first, second] = [1, 2].map(() =>
+      callsOf(inboxDashboard(memoryInbox(), { authorize: operator, client })),
+    ) as [ReturnType<typeof callsOf>, ReturnType<typeof callsOf>];
+    const [{ readAt }] = await Promise.all([first("endpoints", {}), second("endpoints", {})]);
+    vi.advanceTimersByTime(29_999);
+    expect(await second("endpoints", {})).toMatchObject({ readAt });
+    expect(asked).toBe(1);
+    await Promise.all([first("endpoints", { refresh: true }), second("endpoints", { refresh: true })]);
+    expect(asked).toBe(2);
+    vi.advanceTimersByTime(30_000);
+    await first("endpoints", {});
+    expect(asked).toBe(3);
   });
 
   it("are refused with a code if the partner API does not answer", async () => {
@@ -387,5 +558,7 @@ describe("the endpoints", () => {
     const own = inboxDashboard(memoryInbox(), { authorize: operator, client, logger: logTo(lines) });
     expect(await codeOfAnswer(own(request("endpoints")))).toEqual([502, "service_unavailable"]);
     expect(lines).toMatchObject([{ code: "service_unavailable" }]);
+    expect(await codeOfAnswer(own(request("endpoints")))).toEqual([502, "service_unavailable"]);
+    expect(lines).toHaveLength(2); // a failure is not kept
   });
 });

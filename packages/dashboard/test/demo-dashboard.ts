@@ -11,7 +11,11 @@ import { fill, report } from "./filled-inbox.ts";
 
 const [port = "4400", role = "operator"] = process.argv.slice(2);
 const path = join(await mkdtemp(join(tmpdir(), "dashboard-")), "inbox.db");
-const inbox = sqliteInbox({ path, lane: ({ data }) => data.esimReference ?? null, minuteCounts: true });
+export const inbox = sqliteInbox({
+  path,
+  lane: ({ data }) => data.esimReference ?? null,
+  minuteCounts: true,
+});
 await fill(inbox, 4000);
 countMinutes();
 setInterval(() => void report(inbox), 10_000);
@@ -52,15 +56,20 @@ const dashboard = inboxDashboard(inbox, {
         };
       },
       async *deliveries() {
-        for (let ago = 0; ago < 20; ago += 1)
+        const { rows } = await inbox.list({ types: ["esim.faulted"] }, { limit: 200 });
+        for (const [ago, row] of rows.entries()) {
+          const isMissed = ago === 7 || ago === 60;
+          const isComing = ago % 9 === 5;
           yield {
-            eventId: `msg_${1000 - ago}`,
-            eventType: "esim.faulted",
-            status: ago % 6 === 5 ? "failed" : "delivered",
-            attemptNumber: ago % 6 === 5 ? 3 : 1,
-            httpStatus: ago % 6 === 5 ? 503 : 202,
-            sentAt: new Date(Date.now() - ago * 61_000).toISOString(),
+            eventId: isMissed || isComing ? `msg_${4711 - ago}not0received` : row.id,
+            eventType: row.type,
+            status: isMissed ? "exhausted" : isComing ? "failed" : "delivered",
+            attemptNumber: isMissed ? 10 : isComing ? 3 : 1,
+            httpStatus: isMissed || isComing ? 503 : 202,
+            nextRetryAt: isComing ? new Date(Date.now() + 600_000).toISOString() : null,
+            sentAt: row.receivedAt?.toISOString() ?? null,
           };
+        }
       },
     },
   },

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { createServer, request as httpRequest, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { memoryInbox } from "@esim-webhooks/core/testing";
@@ -66,6 +67,7 @@ const mounts: Readonly<Record<string, () => Promise<string>>> = {
   },
 };
 
+const script = readFileSync(new URL("../assets/dashboard.js", import.meta.url), "utf8");
 const otto = { authorization: "Bearer otto" };
 
 describe.each(Object.entries(mounts))("the dashboard on %s", (name, mount) => {
@@ -101,6 +103,20 @@ describe.each(Object.entries(mounts))("the dashboard on %s", (name, mount) => {
     expect([response.status, await response.text()]).toEqual([404, "Not Found"]);
     expect(seen).toHaveLength(1);
     expect(seen[0], name).toHaveProperty(name === "Hono" ? "req" : "headers");
+  });
+
+  it("gives the page's files in an encoding that the browser accepts, where the mount writes the answer", async () => {
+    const url = `${await mount()}/assets/dashboard.js`;
+    for (const [accepted, encoding] of [
+      ["gzip, deflate, br, zstd", "br"],
+      ["gzip;q=1.0, br;q=0", "gzip"],
+      ["identity, gzip;q=0", null],
+    ] as const) {
+      const file = await fetch(url, { headers: { ...otto, "accept-encoding": accepted } });
+      const [found, vary] = ["content-encoding", "vary"].map((header) => file.headers.get(header));
+      expect([found, vary], accepted).toEqual([name === "Hono" ? null : encoding, "accept-encoding"]);
+      expect((await file.text()) === script, accepted).toBe(true);
+    }
   });
 
   it("refuses a call of another site", async () => {

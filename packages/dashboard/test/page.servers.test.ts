@@ -14,7 +14,14 @@ import { sampleData } from "@esim-webhooks/core/testing";
 import { type DashboardOptions, inboxDashboard } from "@esim-webhooks/dashboard";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import axe from "axe-core";
-import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from "playwright-core";
+import {
+  type Browser,
+  type BrowserContextOptions,
+  chromium,
+  type Locator,
+  type Page,
+  type Route,
+} from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { chromiumPath } from "../../../test/servers/chromium.ts";
 import { folderOfEachTest } from "../../store-sqlite/test/temporary-folder.ts";
@@ -58,8 +65,13 @@ interface Opened {
   readonly errors: readonly string[];
 }
 
-async function visit(address: string, options: BrowserContextOptions = {}): Promise<Opened> {
+async function visit(
+  address: string,
+  options: BrowserContextOptions = {},
+  prepare?: (page: Page) => Promise<unknown>,
+): Promise<Opened> {
   const page = await browser.newPage(options);
+  await prepare?.(page);
   page.setDefaultTimeout(120_000);
   onTestFinished(() => page.close());
   const errors: string[] = [];
@@ -147,10 +159,14 @@ async function putDead(
   }
 }
 
-async function work(inbox: TestInbox): Promise<void> {
-  const handlers: Handlers<EsimEvents> = { "*": () => {} };
+async function work(inbox: TestInbox, failing: readonly string[] = []): Promise<void> {
+  const handlers: Handlers<EsimEvents> = {
+    "*": ({ id }) => {
+      if (failing.includes(id)) throw new Error("CRM answered 422");
+    },
+  };
   const stop = new AbortController();
-  const running = createWorker(inbox, handlers, { pollMs: 20 }).run({ signal: stop.signal });
+  const running = createWorker(inbox, handlers, { pollMs: 20, maxAttempts: 1 }).run({ signal: stop.signal });
   onTestFinished(async () => {
     stop.abort();
     await running;
@@ -159,6 +175,23 @@ async function work(inbox: TestInbox): Promise<void> {
 
 const hashOf = (view: string, query: Readonly<Record<string, string>> = {}): string =>
   `#/${view}?${new URLSearchParams(query)}`;
+
+/** Holds the answers of a call until `release`. Then the call goes on, or is answered with `failure`. */
+async function hold(page: Page, name: string): Promise<(failure?: object) => Promise<void>> {
+  const held: Route[] = [];
+  let isReleased = false;
+  await page.route(`**/api/${name}`, async (route) => {
+    if (isReleased) await route.continue();
+    else held.push(route);
+  });
+  return async (failure) => {
+    await expect.poll(() => held.length).toBeGreaterThan(0);
+    isReleased = true;
+    const answer = (route: Route) =>
+      failure === undefined ? route.continue() : route.fulfill({ status: 503, json: failure });
+    await Promise.all(held.map(answer));
+  };
+}
 
 async function open(page: Page, hash: string): Promise<void> {
   await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
@@ -317,8 +350,6 @@ describe("what events, workers and operators have written", () => {
   });
 });
 
-const views = ["now", "events?state=dead", "types", "esim", "runs", "endpoints"];
-
 describe("a viewer", () => {
   it("finds no action in any view, and is refused one that is sent anyway", async () => {
     const inbox = opened();
@@ -424,11 +455,153 @@ describe("an operator", () => {
     await tabTo(page, "a", "Watch them");
     await page.keyboard.press("Enter");
     await link(page, "Ready 270").waitFor();
-    await work(inbox);
-    await link(page, "Done 270").waitFor();
-    await link(page, "Dead 0").waitFor();
-    expect((await inbox.gauges()).counts.dead).toBe(230);
+    const progress = page.getByRole("region", { name: "The last retry" });
+    await progress.getByText("0 of 270 done, 270 waiting").waitFor();
+    await inbox.put([entry({ id: "msg_other" })]); // of the same type, and not retried
+    await page.reload(); // such as after a new log-in
+    await work(inbox, ["msg_0", "msg_1", "msg_2"]);
+    await progress.getByText("267 of 270 done, 3 dead again", { exact: true }).waitFor();
+    await page.getByRole("status").filter({ hasText: "All have ended: 267 of 270 done" }).waitFor();
+    await link(page, "Done 268").waitFor();
+    expect(await progress.getByText("An estimate").count()).toBe(0);
+    await tabTo(page, "a", "Show the dead");
+    await page.keyboard.press("Enter");
+    await page.locator("td.col-error", { hasText: "CRM answered 422" }).nth(2).waitFor();
+    expect((await inbox.gauges()).counts.dead).toBe(233);
+    await button(page, "Dismiss").first().click();
+    await progress.waitFor({ state: "detached" });
     expect(errors).toEqual([]);
+  });
+
+  it("who retries sees how many have failed again, and that it is an estimate where another one has interfered", async () => {
+    const inbox = opened();
+    await putDead(inbox, [{ id: "msg_1" }, { id: "msg_2" }]);
+    const partly = {
+      ...inbox,
+      redrive: async (...args: Parameters<TestInbox["redrive"]>) => (await inbox.redrive(...args)) - 1,
+    };
+    const { page } = await visit(`${await serve(partly)}#/events?state=dead`);
+    await button(page, "Retry all…").click();
+    await button(page, "Retry 2").click();
+    const progress = page.getByRole("region", { name: "The last retry" });
+    await progress.getByText("0 of 2 done, 2 waiting").waitFor();
+    await progress.getByText("An estimate: another operator").waitFor();
+    const [taken] = await inbox.take({ limit: 1, leaseMs: 60_000 });
+    const { source = "", id = "", token = "" } = taken ?? {};
+    await inbox.settle([{ source, id, token, state: "ready", afterMs: 3_600_000, error: "no" }]);
+    await progress.getByText("1 of those that wait have failed again").waitFor();
+    await button(page, "Stop watching").click();
+    await progress.waitFor({ state: "detached" });
+  });
+
+  it("who closes a dialog while it works still sees that the action has failed", async () => {
+    const inbox = opened();
+    await putDead(inbox, [{ id: "msg_1" }]);
+    const { page } = await visit(`${await serve(inbox)}#/events?state=dead`);
+    const release = await hold(page, "retry");
+    await button(page, "Retry all…").click();
+    await button(page, "Retry 1").click();
+    await button(page, "Working…").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await release({ code: "inbox_unavailable", message: "The inbox does not answer. Check its database." });
+    await said(page, "The inbox does not answer. Check its database. (inbox_unavailable)");
+  });
+
+  it("sees whose pause it is before replacing it, and which pauses end with that of all types", async () => {
+    const inbox = opened();
+    await inbox.pause({ types: ["esim.faulted"], reason: "CRM is down", by: "olga" });
+    const { page } = await visit(`${await serve(inbox)}#/now`);
+    const dialog = page.getByRole("dialog");
+    await button(page, "Pause all…").click();
+    await dialog.getByLabel("Reason").waitFor();
+    await inbox.pause({ reason: "a migration", by: "olga" }); // while the dialog is open
+    await dialog.getByLabel("Reason").fill("a deploy");
+    await button(page, "Pause").click();
+    await dialog.getByText("All types have been paused by olga").waitFor();
+    expect((await inbox.paused()).map(({ by }) => by)).toEqual(["olga", "olga"]);
+    await button(page, "Cancel").click();
+    await button(page, "Pause all…").click();
+    await dialog.getByText("paused by olga").waitFor();
+    await dialog.getByLabel("Reason").fill("a deploy");
+    await button(page, "Replace").click();
+    await said(page, "Paused all events.");
+    expect((await inbox.paused()).map(({ type, by }) => [type, by])).toEqual([
+      [null, "ada"],
+      ["esim.faulted", "olga"],
+    ]);
+    await page.getByRole("main").getByText("a deploy").waitFor();
+    await button(page, "Resume…").first().click();
+    await page.getByRole("heading", { name: "End all 2 pauses?" }).waitFor();
+    await dialog.getByText("CRM is down").waitFor();
+    await dialog.getByText("a deploy").waitFor();
+    await button(page, "Resume").click();
+    await said(page, "Ended 2 pauses.");
+    expect(await inbox.paused()).toEqual([]);
+  });
+
+  it("sees the dead of yesterday by type behind thousands of newer events, and where there are more than it counts", async () => {
+    const inbox = opened();
+    const yesterday = new Date(Date.now() - 86_400_000);
+    await putDead(inbox, [
+      { id: "msg_1", receivedAt: yesterday },
+      { id: "msg_2", receivedAt: yesterday, type: "esim.enabled" },
+      { id: "msg_3", receivedAt: yesterday, type: "esim.enabled" },
+    ]);
+    for (let batch = 0; batch < 3; batch += 1)
+      await inbox.put(Array.from({ length: 400 }, (_, index) => entry({ id: `msg_new_${batch}_${index}` })));
+    const { page } = await visit(`${await serve(inbox)}#/types`);
+    const cells = (type: string) =>
+      page.locator(".types tr", { hasText: type }).locator("td.number:not(.wide)").allTextContents();
+    const row = (...counts: string[]) => [...counts, "Pause…"];
+    await page.locator(".types").waitFor();
+    expect(await cells("esim.faulted")).toEqual(row("1,200", "0", "0", "0", "1"));
+    expect(await cells("esim.enabled")).toEqual(row("0", "0", "0", "0", "2"));
+    expect(await page.getByText("A count with +").count()).toBe(0);
+    const counts = [{ type: "esim.faulted", count: 3, lastAt: null }];
+    await page.route("**/api/typeCounts", (route) => route.fulfill({ json: { counts, nextCursor: "next" } }));
+    await page.reload();
+    await page.getByText("A count with +").waitFor();
+    expect(await cells("esim.faulted")).toEqual(row("30+", "0", "30+", "0", "3"));
+    expect(await cells("esim.enabled")).toEqual(row("0+", "0", "0+", "0", "0"));
+  });
+
+  it("removes the filter by a cause, and keeps the others", async () => {
+    const inbox = opened();
+    await putDead(inbox, [{ id: "msg_1" }], "Error: CRM answered 503");
+    await putDead(inbox, [{ id: "msg_2" }], "Error: no such SIM");
+    const { page } = await visit(await serve(inbox));
+    await link(page, "Error: no such SIM").click();
+    const ids = page.locator("td.col-id");
+    await link(page, "Dead 1").waitFor();
+    expect(await ids.allTextContents()).toEqual(["msg_2"]);
+    await button(page, "Remove the cause").click();
+    await ids.nth(1).waitFor();
+    expect(new URL(page.url()).hash).toBe("#/events?state=dead");
+    expect(await button(page, "Remove the cause").count()).toBe(0);
+  });
+
+  it("sees the rows of the filter before dimmed until those of the new one are there, and no action on them", async () => {
+    const inbox = opened();
+    await putDead(inbox, [{ id: "msg_1" }, { id: "msg_2", type: "esim.enabled" }]);
+    const { page } = await visit(`${await serve(inbox)}#/events?state=dead`);
+    await page.locator("td.col-id").nth(1).waitFor();
+    const rows = page.locator(".main .rows");
+    expect(await rows.getAttribute("aria-busy")).toBe("false");
+    const release = await hold(page, "list");
+    await open(page, "#/events?state=dead&type=esim.enabled");
+    await page.locator(".rows[aria-busy=true]").waitFor();
+    const opacity = "Number(getComputedStyle(document.querySelector('.main .rows')).opacity)";
+    expect(await page.evaluate(opacity)).toBeLessThan(1);
+    expect(await page.locator("td.col-id").count()).toBe(2);
+    expect(await button(page, "Retry all…").isDisabled()).toBe(true);
+    await release();
+    await page.locator(".rows[aria-busy=false]").waitFor();
+    expect(await page.locator("td.col-id").allTextContents()).toEqual(["msg_2"]);
+    await expect.poll(() => button(page, "Retry all…").isEnabled()).toBe(true);
+    await inbox.redrive({ ids: ["msg_2"] }); // another operator
+    await page.getByText("no longer here").waitFor();
+    expect(await page.locator("td.col-id").allTextContents()).toEqual(["msg_2"]);
   });
 
   it("sees new events announced, and not put under the cursor, and none while updates are paused", async () => {
@@ -526,7 +699,7 @@ describe("the page", () => {
     const { page } = await visit(
       `${await serve({ ...inbox, capabilities: { ...inbox.capabilities, filters: ["state", "ids"] } })}#/events`,
     );
-    await page.getByText("cannot select events by type").waitFor();
+    await page.getByText("finds events only by their state or their whole id.").waitFor();
     for (const name of ["Type", "Received", "Error contains", "eSIM", "Source"])
       expect(await page.getByRole("search").getByLabel(name).isDisabled(), name).toBe(true);
     expect(await page.getByLabel("Id begins with").isEnabled()).toBe(true);
@@ -549,6 +722,72 @@ describe("the page", () => {
     isDown = false;
     await alert.waitFor({ state: "detached" });
     await page.getByText("The inbox is empty").waitFor();
+  });
+
+  it("asks again who looks until the server answers", async () => {
+    let failures = 2;
+    const { page } = await visit(await serve(opened()), {}, (page) =>
+      page.route("**/api/session", async (route) => {
+        failures -= 1;
+        await (failures >= 0 ? route.abort() : route.continue());
+      }),
+    );
+    await page.getByText("ada, operator").waitFor();
+    expect(failures).toBe(-1);
+  });
+
+  it("shows the error of a view that cannot be rendered, and the other views still work", async () => {
+    const { page, errors } = await visit(`${await serve(opened())}`);
+    await page.route("**/api/types", (route) => route.fulfill({ json: { types: "none" } }));
+    await link(page, "Types").click();
+    await page.getByRole("heading", { name: "This view failed" }).waitFor();
+    expect(await page.getByRole("alert").textContent()).toMatch(
+      /The page failed: TypeError.* Reload it\..*page_error/,
+    );
+    await link(page, "Events").click();
+    await page.getByText("The inbox is empty").waitFor();
+    expect(errors).toEqual([]);
+  });
+
+  it("shows deliveries that lack fields, and which events were missed, and reads them again when asked", async () => {
+    const inbox = opened();
+    await inbox.put([entry({ id: "msg_1", source: "partner-b" })]);
+    let reads = 0;
+    const lacking = {
+      eventId: null,
+      eventType: null,
+      status: null,
+      attemptNumber: null,
+      httpStatus: null,
+      nextRetryAt: null,
+      sentAt: null,
+    };
+    const client: DashboardOptions["client"] = {
+      webhooks: {
+        async *list() {
+          reads += 1;
+          yield { webhookEndpointReference: "WHE1", url: "no URL", active: false, eventTypes: [] };
+        },
+        async *deliveries() {
+          yield lacking;
+          yield { ...lacking, eventId: "msg_1", status: "delivered" };
+          yield { ...lacking, eventId: "msg_lost", status: "exhausted", attemptNumber: 10 };
+        },
+      },
+    };
+    const { page, errors } = await visit(`${await serve(inbox, { client })}#/endpoints`);
+    await page.getByText("1 event is not in the inbox").waitFor();
+    for (const text of ["no id", "no status", "no type", "not sent yet", "not active: nothing is delivered"])
+      await shown(page, text);
+    expect(await page.locator(".deliveries").first().locator("tbody tr").allTextContents()).toEqual([
+      expect.stringContaining("msg_lostnot in the inbox"),
+    ]);
+    expect(reads).toBe(1);
+    await button(page, "Refresh").click();
+    await expect.poll(() => reads).toBe(2);
+    await link(page, "msg_1").click();
+    await page.locator(".facts").getByText("partner-b").waitFor();
+    expect(errors).toEqual([]);
   });
 
   it("keeps the chosen theme, and its title is readable on any colour", async () => {
@@ -588,7 +827,19 @@ describe("the page", () => {
                 eventTypes: ["esim.faulted"],
               };
             },
-            async *deliveries() {},
+            async *deliveries() {
+              const { rows } = await inbox.list({ types: ["esim.faulted"] }, { limit: 30 });
+              for (const [index, { id, type }] of rows.entries())
+                yield {
+                  eventId: index % 5 === 0 ? `missed_${id}` : id,
+                  eventType: type,
+                  status: index % 5 === 0 ? "exhausted" : "delivered",
+                  attemptNumber: 1,
+                  httpStatus: index % 5 === 0 ? 503 : 202,
+                  nextRetryAt: null,
+                  sentAt: new Date().toISOString(),
+                };
+            },
           },
         },
       } as Partial<DashboardOptions>);
@@ -596,7 +847,12 @@ describe("the page", () => {
       const [dead] = (await inbox.list({ state: "dead", types: ["esim.faulted"] }, { limit: 1 })).rows;
       const event = await inbox.get({ source: dead?.source ?? "", id: dead?.id ?? "" });
       const marks: Readonly<Record<string, string>> = {
-        ...Object.fromEntries(views.map((view) => [`#/${view}`, "main h1, main table"])),
+        "#/now": ".causes li",
+        "#/events?state=dead": ".events td",
+        "#/types": ".types td",
+        "#/esim": ".find",
+        "#/runs": ".runs td",
+        "#/endpoints": ".deliveries td",
         [hashOf("event", { source: event?.source ?? "", id: event?.id ?? "" })]: ".steps",
         [hashOf("esim", { subject: event?.subject ?? "" })]: ".timeline",
         "#/events?state=dead&type=none": ".empty",
@@ -612,18 +868,23 @@ describe("the page", () => {
         expect(await page.evaluate("document.documentElement.scrollWidth"), what).toBe(width);
       };
       for (const [hash, mark] of Object.entries(marks)) {
-        const answered = page.waitForResponse(/\/api\/(?!session|now)|now/);
         await open(page, hash);
-        await answered;
         await page.locator(mark).last().waitFor();
+        await expect.poll(() => page.locator("[aria-busy=true]").count()).toBe(0);
         await check(hash);
       }
-      await open(page, "#/events?state=dead");
+      await open(page, "#/events?state=dead&type=package.ended");
+      await page.locator(".events td").first().waitFor();
+      await expect.poll(() => page.locator("[aria-busy=true]").count()).toBe(0);
       await page.locator(".menu > summary").first().click();
       await check("a menu");
+      await page.keyboard.press("Escape");
       await button(page, "Retry all…").click();
       await page.getByRole("dialog").waitFor();
       await check("a dialog");
+      await button(page, /^Retry \d+$/).click();
+      await page.getByRole("region", { name: "The last retry" }).waitFor();
+      await check("the progress of a retry");
       expect(errors).toEqual([]);
     },
   );

@@ -64,7 +64,7 @@ describe("dashboard", () => {
     expect(session["name"]).toMatch(/^\S+@\S+$/);
 
     const retried = await call(url, "retry", { filter: { state: "dead" }, most: 2 });
-    expect(await retried.json()).toEqual({ done: 2 });
+    expect(await retried.json()).toMatchObject({ done: 2 });
     running.child.kill("SIGTERM");
     const ended = await running.ended;
     expect(ended.code).toBe(0);
@@ -75,13 +75,12 @@ describe("dashboard", () => {
 
   it("prints its address as JSON, and shows a copy of an embedded inbox", async () => {
     const { running, url } = await opened(["--from", "own.db", "--json"]);
-    const now = (await (await call(url, "now")).json()) as { readonly counts: object };
-    expect(now.counts).toMatchObject({ dead: 2 });
+    expect(await (await call(url, "gauges")).json()).toMatchObject({ counts: { dead: 2 } });
     running.child.kill("SIGTERM");
     expect(jsonLines(await running.ended)[0]).toEqual({ url });
   });
 
-  it("shows the endpoints of the client, what no handler takes, and their deliveries without personal data", async () => {
+  it("shows the endpoints of the client, what no handler takes, what was missed, and their deliveries without personal data", async () => {
     const { api, sandbox, env } = await startService();
     const receiver = await startReceiver(200, "done");
     const eventTypes = ["esim.assigned", "esim.faulted"];
@@ -89,17 +88,25 @@ describe("dashboard", () => {
     const { iccid } = await sandbox.orderEsim();
     await sandbox.settled();
     const { url } = await opened([], env);
-    const [endpoint, ...others] = (await (await call(url, "endpoints")).json()) as Record<string, unknown>[];
-    expect(others).toEqual([]);
-    expect(endpoint).toMatchObject({
-      url: receiver,
-      isActive: true,
-      subscribed: eventTypes,
-      unhandled: ["esim.assigned"],
-      notSubscribed: [],
-      deliveries: [{ type: "esim.assigned", attempt: 1, httpStatus: 200, status: "delivered" }],
+    const answer: unknown = await (await call(url, "endpoints")).json();
+    // the receiver has acknowledged the event, but it is not that of the inbox
+    const delivery = { type: "esim.assigned", attempt: 1, httpStatus: 200, status: "delivered", event: null };
+    expect(answer).toMatchObject({
+      endpoints: [
+        {
+          url: receiver,
+          isActive: true,
+          subscribed: eventTypes,
+          unhandled: ["esim.assigned"],
+          notSubscribed: [],
+          compared: 1,
+          missedCount: 1,
+          missed: [delivery],
+          deliveries: [delivery],
+        },
+      ],
     });
-    expect(JSON.stringify(endpoint)).not.toMatch(new RegExp(`secret|${iccid}`));
+    expect(JSON.stringify(answer)).not.toMatch(new RegExp(`secret|${iccid}`));
   });
 
   it("answers 404 without the path that it has printed, and to the name of another host", async () => {

@@ -1,23 +1,49 @@
-import type { EndpointView } from "../../src/contract.ts";
-import { useCall } from "../live.ts";
-import { Code, Empty, EventLink, Heading, Panel, Stale, Time } from "../shown.tsx";
+import { useSignal } from "@preact/signals";
+import type { DeliveryView, EndpointView } from "../../src/contract.ts";
+import { sayFailure } from "../ask.tsx";
+import { call } from "../call.ts";
+import { actions, useCall } from "../live.ts";
+import { Code, Empty, EventLink, Heading, number, Panel, plural, Stale, Time } from "../shown.tsx";
 
 /** The partner API has a limit of calls: it is read rarely. */
 const everyMs = 60_000;
 
 export function EndpointsView() {
   const loaded = useCall("endpoints", {}, everyMs);
+  const isBusy = useSignal(false);
   const { data } = loaded;
+  async function refresh(): Promise<void> {
+    if (isBusy.value) return;
+    isBusy.value = true;
+    await call("endpoints", { refresh: true }).catch(sayFailure);
+    isBusy.value = false;
+    actions.value += 1; // what the server has just read is shown
+  }
   return (
     <>
-      <Heading>Endpoint</Heading>
+      <Heading
+        aside={
+          <>
+            {data !== undefined && (
+              <span class="quiet">
+                read <Time at={data.readAt} />
+              </span>
+            )}
+            <button type="button" class="button" aria-disabled={isBusy.value} onClick={refresh}>
+              {isBusy.value ? "Reading…" : "Refresh"}
+            </button>
+          </>
+        }
+      >
+        Endpoint
+      </Heading>
       <Stale of={loaded} />
-      {data?.length === 0 && (
+      {data?.endpoints.length === 0 && (
         <Empty title="No endpoint is registered">
           Nothing is delivered until one is: esim-webhooks endpoint ensure.
         </Empty>
       )}
-      {data?.map((endpoint) => (
+      {data?.endpoints.map((endpoint) => (
         <Endpoint key={endpoint.reference} endpoint={endpoint} />
       ))}
     </>
@@ -25,7 +51,7 @@ export function EndpointsView() {
 }
 
 function Endpoint({ endpoint }: { readonly endpoint: EndpointView }) {
-  const { unhandled, notSubscribed, deliveries } = endpoint;
+  const { unhandled, notSubscribed, deliveries, compared, missed, missedCount } = endpoint;
   return (
     <>
       <div class="event-line">
@@ -55,47 +81,82 @@ function Endpoint({ endpoint }: { readonly endpoint: EndpointView }) {
           />
         )}
       </div>
+      <Panel
+        title="Missed"
+        aside={<span class="quiet">of the newest {plural(compared, "delivery", "deliveries")}</span>}
+      >
+        {missedCount === 0 ? (
+          <p class="quiet">The inbox has each event that the service has delivered or will not send again.</p>
+        ) : (
+          <>
+            <p class="missed">
+              <strong>{plural(missedCount, "event")}</strong> {missedCount === 1 ? "is" : "are"} not in the
+              inbox, and the service will not send {missedCount === 1 ? "it" : "them"} again. To recover{" "}
+              {missedCount === 1 ? "it" : "them"}: <code>esim-webhooks reconcile</code>
+              {missed.length < missedCount && `. These are the newest ${number(missed.length)}`}.
+            </p>
+            <Deliveries deliveries={missed} />
+          </>
+        )}
+      </Panel>
       <Panel title="Last deliveries">
         {deliveries.length === 0 ? (
           <Empty title="Nothing was delivered yet" />
         ) : (
-          <table>
-            <thead>
-              <tr>
-                <th>Status</th>
-                <th>Type</th>
-                <th class="wide">Event</th>
-                <th class="number">HTTP</th>
-                <th class="number wide">Attempt</th>
-                <th class="number">Sent</th>
-              </tr>
-            </thead>
-            <tbody>
-              {deliveries.map((delivery) => (
-                <tr key={`${delivery.id} ${delivery.attempt}`}>
-                  <td>
-                    <span class={delivery.status === "delivered" ? "outcome" : "outcome incomplete"}>
-                      <i aria-hidden="true">{delivery.status === "delivered" ? "✓" : "!"}</i>
-                      {delivery.status}
-                    </span>
-                  </td>
-                  <td>
-                    <bdi>{delivery.type}</bdi>
-                  </td>
-                  <td class="wide">
-                    <EventLink event={{ source: "default", id: delivery.id }} />
-                  </td>
-                  <td class="number">{delivery.httpStatus ?? "–"}</td>
-                  <td class="number wide">{delivery.attempt}</td>
-                  <td class="number">
-                    <Time at={delivery.at} none="not sent yet" />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+          <Deliveries deliveries={deliveries} />
         )}
       </Panel>
+    </>
+  );
+}
+
+function Deliveries({ deliveries }: { readonly deliveries: readonly DeliveryView[] }) {
+  return (
+    <table class="deliveries">
+      <thead>
+        <tr>
+          <th>Status</th>
+          <th>Type</th>
+          <th class="wide">Event</th>
+          <th class="number wide">HTTP</th>
+          <th class="number wide">Attempt</th>
+          <th class="number">Sent</th>
+        </tr>
+      </thead>
+      <tbody>
+        {deliveries.map((delivery, index) => (
+          <tr key={`${delivery.id} ${index}`}>
+            <td>
+              <span class={delivery.status === "delivered" ? "outcome" : "outcome incomplete"}>
+                <i aria-hidden="true">{delivery.status === "delivered" ? "✓" : "!"}</i>
+                <bdi>{delivery.status ?? "no status"}</bdi>
+              </span>
+            </td>
+            <td>
+              <bdi>{delivery.type ?? "no type"}</bdi>
+            </td>
+            <td class="wide">
+              <DeliveredEvent delivery={delivery} />
+            </td>
+            <td class="number wide">{delivery.httpStatus ?? "–"}</td>
+            <td class="number wide">{delivery.attempt ?? "–"}</td>
+            <td class="number">
+              <Time at={delivery.at} none="not sent yet" />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function DeliveredEvent({ delivery: { id, event } }: { readonly delivery: DeliveryView }) {
+  if (event !== null) return <EventLink event={event} />;
+  if (id === null) return <span class="quiet">no id</span>;
+  return (
+    <>
+      <Code text={id} />
+      <span class="tag">not in the inbox</span>
     </>
   );
 }

@@ -1,7 +1,7 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import type { EventPage, EventRow, Filter, Session } from "../../src/contract.ts";
-import { askForAll, RetriedLast } from "../actions.tsx";
+import type { EventPage, EventRow, Filter, Gauges, Session } from "../../src/contract.ts";
+import { askForAll } from "../actions.tsx";
 import { sayFailure } from "../ask.tsx";
 import { call } from "../call.ts";
 import { closeMenu } from "../keyboard.ts";
@@ -10,6 +10,7 @@ import { eventAt, eventsAt, filterOf, go, states } from "../route.ts";
 import {
   Empty,
   exactTime,
+  gaugeOf,
   Heading,
   number,
   plural,
@@ -23,19 +24,19 @@ import {
   type ViewProps,
 } from "../shown.tsx";
 
-export function EventsView({ session, query }: ViewProps) {
+export function EventsView({ session, query, gauges }: ViewProps) {
   const filter = filterOf(query);
   const cursor = query.get("cursor") ?? undefined;
   const input = { filter, ...(cursor !== undefined && { cursor }) };
   const loaded = useCall("list", input, 5000);
   const isOfFilter = loaded.key === JSON.stringify(["list", input]);
   const { state: _, ...rest } = filter;
+  const isOnlyState = Object.keys(rest).length === 0;
   const countsKey = `counts ${JSON.stringify(rest)}`;
-  const counts = usePolled(countsKey, 5000, () =>
-    Object.keys(rest).length === 0 ? gaugeCounts() : filterCounts(rest),
-  );
-  const areCountsOfFilter = counts.key === countsKey;
-  const count = filter.state === undefined ? undefined : counts.data?.[filter.state];
+  const counted = usePolled<Counts>(countsKey, 5000, async () => (isOnlyState ? {} : filterCounts(rest)));
+  const ofFilter = counted.key === countsKey ? counted.data : undefined;
+  const counts = isOnlyState ? gauges.data && gaugeCounts(gauges.data) : ofFilter;
+  const count = filter.state === undefined ? undefined : counts?.[filter.state];
   const { rows, newCount, show } = useHeld(loaded);
   // only when the filter changes: what is being typed would be lost
   const filters = useMemo(() => <Filters filter={filter} session={session} />, [eventsAt(filter), session]);
@@ -45,15 +46,14 @@ export function EventsView({ session, query }: ViewProps) {
         aside={
           session.role === "operator" &&
           (filter.state === "dead" || filter.state === "unhandled") && (
-            <BulkActions filter={filter} canStart={isOfFilter && areCountsOfFilter && count !== "0"} />
+            <BulkActions filter={filter} canStart={isOfFilter && counts !== undefined && count !== "0"} />
           )
         }
       >
         Events
       </Heading>
-      <StateTabs filter={filter} counts={areCountsOfFilter ? counts.data : undefined} />
+      <StateTabs filter={filter} counts={counts} />
       {filters}
-      <RetriedLast />
       <Stale of={loaded} />
       {newCount > 0 && cursor === undefined && (
         <button type="button" class="new-events" onClick={show}>
@@ -142,17 +142,12 @@ function StateTabs({ filter, counts }: { readonly filter: Filter; readonly count
 
 type Counts = Readonly<Partial<Record<State, string>>>;
 
-async function gaugeCounts(): Promise<Counts> {
-  const { counts, capped } = await call("now", {});
-  const text = (...names: (keyof typeof counts)[]) =>
-    number(names.reduce((sum, name) => sum + counts[name], 0)) +
-    (names.some((name) => capped.includes(name)) ? "+" : "");
-  return {
-    ready: text("ready", "waiting", "paused"),
-    leased: text("leased"),
-    unhandled: text("unhandled"),
-    dead: text("dead"),
+function gaugeCounts(gauges: Gauges): Counts {
+  const text = (state: Exclude<State, "done">) => {
+    const { count, isMore } = gaugeOf(gauges, state);
+    return `${number(count)}${isMore ? "+" : ""}`;
   };
+  return { ready: text("ready"), leased: text("leased"), unhandled: text("unhandled"), dead: text("dead") };
 }
 
 /** One after the other: five counts of a large inbox are not asked for concurrently. */
@@ -452,7 +447,7 @@ function Paging(props: {
     <nav class="paging" aria-label="Pages">
       {isCut && (
         <span class="quiet">
-          Searched back to {exactTime(page.searchedTo ?? "").slice(0, 16)}, to answer quickly.
+          To stay fast, the search stopped at events received {exactTime(page.searchedTo ?? "").slice(0, 16)}.
         </span>
       )}
       {cursor !== undefined && (

@@ -1,10 +1,12 @@
 import type { ComponentChildren } from "preact";
-import type { Now, PauseView } from "../../src/contract.ts";
+import type { Gauges, Now, PauseView } from "../../src/contract.ts";
 import { askToPause, askToResume } from "../actions.tsx";
+import { sayFailure } from "../ask.tsx";
 import { useCall } from "../live.ts";
 import { filled, Minutes } from "../plot.tsx";
 import { eventsAt } from "../route.ts";
 import {
+  Bar,
   Code,
   duration,
   Empty,
@@ -18,8 +20,8 @@ import {
   type ViewProps,
 } from "../shown.tsx";
 
-export function NowView({ session }: ViewProps) {
-  const loaded = useCall("now", {}, 2000);
+export function NowView({ session, gauges }: ViewProps) {
+  const loaded = useCall("now", {}, 10_000);
   const { data } = loaded;
   const isOperator = session.role === "operator";
   return (
@@ -27,7 +29,7 @@ export function NowView({ session }: ViewProps) {
       <Heading
         aside={
           isOperator && (
-            <button type="button" class="button" onClick={() => askToPause(null)}>
+            <button type="button" class="button" onClick={() => askToPause(null).catch(sayFailure)}>
               Pause all…
             </button>
           )
@@ -35,18 +37,21 @@ export function NowView({ session }: ViewProps) {
       >
         Now
       </Heading>
-      <Stale of={loaded} />
+      <Stale of={gauges.failure === undefined ? loaded : gauges} />
+      {gauges.data !== undefined && <Figures gauges={gauges.data} minutes={data?.minutes ?? null} />}
       {data !== undefined && (
         <>
-          <Figures now={data} />
           <Panel title="Events by minute">
             {data.minutes === null ? (
               <Empty title="No minutes are counted">
                 To see what arrives and what is done, set the inbox's option <code>minuteCounts: true</code>.
-                The first minute follows within one.
+                The first figures appear within a minute.
               </Empty>
             ) : (
-              <Minutes minutes={data.minutes} now={Date.parse(data.at)} />
+              <Minutes
+                minutes={data.minutes}
+                now={Date.parse(gauges.data?.at ?? data.minutes.at(-1)?.at ?? "")}
+              />
             )}
           </Panel>
           <Causes now={data} />
@@ -64,10 +69,12 @@ export function NowView({ session }: ViewProps) {
 
 const recentMinutes = 5;
 
-function Figures({ now }: { readonly now: Now }) {
-  const { counts, capped, oldestDueMs, minutes } = now;
-  const count = (name: keyof Now["counts"]) => `${number(counts[name])}${capped.includes(name) ? "+" : ""}`;
-  const recent = minutes === null ? [] : filled(minutes, 1, Date.parse(now.at)).slice(-recentMinutes);
+function Figures(props: { readonly gauges: Gauges; readonly minutes: Now["minutes"] }) {
+  const { minutes } = props;
+  const { at, counts, capped, oldestDueMs, lastDeliveryAt } = props.gauges;
+  const count = (name: keyof Gauges["counts"]) =>
+    `${number(counts[name])}${capped.includes(name) ? "+" : ""}`;
+  const recent = minutes === null ? [] : filled(minutes, 1, Date.parse(at)).slice(-recentMinutes);
   const rate = (name: "stored" | "done") =>
     recent.length === 0
       ? "–"
@@ -113,7 +120,7 @@ function Figures({ now }: { readonly now: Now }) {
         {rate("done")}
       </Figure>
       <Figure name="Last delivery">
-        <Time at={now.lastDeliveryAt} none="none yet" />
+        <Time at={lastDeliveryAt} none="none yet" />
       </Figure>
     </dl>
   );
@@ -165,7 +172,7 @@ function Causes({ now }: { readonly now: Now }) {
           {deadCauses.map(({ error, count, types, newestAt }) => (
             <li key={error}>
               <span class="cause-count">{number(count)}</span>
-              <meter class="cause-bar" min={0} max={most} value={count} aria-label={`Events of ${most}`} />
+              <Bar parts={{ dead: count, rest: most - count }} />
               <a data-row class="cause-error" title={error} href={eventsAt({ state: "dead", cause: error })}>
                 <bdi>{error}</bdi>
               </a>
@@ -221,7 +228,7 @@ function Pauses({
                 </div>
               </div>
               {canResume && (
-                <button type="button" class="button small" onClick={() => askToResume(pause.type)}>
+                <button type="button" class="button small" onClick={() => askToResume(pause.type, pauses)}>
                   Resume…
                 </button>
               )}
@@ -262,7 +269,7 @@ function Slots({ running, of }: { readonly running: number | null; readonly of: 
   if (running === null || of === null) return <span class="quiet">slots not known</span>;
   return (
     <span class="slots" title={`${running} of ${of} slots have an event`}>
-      <meter min={0} max={of} value={running} aria-label="Slots with an event" />
+      <Bar parts={{ used: running, rest: of - running }} />
       {running}/{of} slots
     </span>
   );

@@ -1,0 +1,165 @@
+import { signal, useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { Failure, Filter, Outcome, Retried } from "../src/contract.ts";
+import { call, failureOf } from "./call.ts";
+import { isLive } from "./live.ts";
+import { eventsAt } from "./route.ts";
+import { Bar, number, Problem, Time } from "./shown.tsx";
+
+/** A retry whose events are watched until each has ended. */
+interface Watched {
+  readonly at: string;
+  /** Selects its events among others, in all states. */
+  readonly filter: Filter;
+  readonly isEstimate: boolean;
+  /** How many have ended, by how they ended. */
+  readonly ended: Readonly<Record<Ended, number>>;
+  /** The others. The server keeps nothing of them, so any process can answer. */
+  readonly left: readonly Left[];
+}
+
+interface Left {
+  readonly source: string;
+  readonly id: string;
+  readonly hasFailed: boolean;
+}
+
+const ends = ["done", "dead", "unhandled", "gone"] as const;
+type Ended = (typeof ends)[number];
+
+const item = `esim-webhooks-dashboard-retried ${location.pathname}`;
+const watched = signal<Watched | null>(kept());
+
+/** Kept with the tab, since a new log-in may need the page to be loaded again. Storage may be blocked. */
+function kept(): Watched | null {
+  try {
+    return JSON.parse(sessionStorage.getItem(item) ?? "null");
+  } catch {
+    return null;
+  }
+}
+
+function keep(next: Watched | null): void {
+  watched.value = next;
+  try {
+    if (next === null) sessionStorage.removeItem(item);
+    else sessionStorage.setItem(item, JSON.stringify(next));
+  } catch {}
+}
+
+/** Watches the events of a retry, in place of those of the one before. */
+export function watch({ done, events, filter }: Retried & { readonly filter: Filter }): void {
+  const left = events.flatMap(({ source, ids }) => ids.map((id) => ({ source, id, hasFailed: false })));
+  if (left.length === 0) return;
+  keep({
+    at: new Date().toISOString(),
+    filter,
+    isEstimate: left.length !== done,
+    ended: { done: 0, dead: 0, unhandled: 0, gone: 0 },
+    left,
+  });
+}
+
+const everyMs = 2000;
+const callsOfRound = 4;
+const mostIds = 500;
+/** A call may have 64 kB. */
+const mostCharacters = 16_000;
+
+/** Asks for some of those that have not ended, those that were asked for longest ago first. */
+async function look(): Promise<void> {
+  for (let calls = 0; calls < callsOfRound; calls += 1) {
+    const before = watched.peek();
+    if (before === null || before.left.length === 0) return;
+    const batch = batchOf(before.left);
+    const [{ source } = { source: "" }] = batch;
+    const outcomes = await call("progress", { source, ids: batch.map(({ id }) => id) });
+    if (watched.peek() !== before) return; // another retry, or dismissed
+    const ended = { ...before.ended };
+    const again: Left[] = [];
+    for (const [index, event] of batch.entries()) {
+      const outcome = outcomes[index] ?? "gone";
+      if (isEnd(outcome)) ended[outcome] += 1;
+      else again.push({ ...event, hasFailed: outcome === "failed" });
+    }
+    keep({ ...before, ended, left: [...before.left.slice(batch.length), ...again] });
+    if (batch.length === before.left.length) return; // all were asked
+  }
+}
+
+function isEnd(outcome: Outcome): outcome is Ended {
+  return (ends as readonly Outcome[]).includes(outcome);
+}
+
+/** The first events, all of one source. */
+function batchOf(left: readonly Left[]): readonly Left[] {
+  let characters = 0;
+  const end = left.findIndex(({ source, id }, index) => {
+    characters += id.length + 3;
+    return index > 0 && (index === mostIds || source !== left[0]?.source || characters > mostCharacters);
+  });
+  return end === -1 ? left : left.slice(0, end);
+}
+
+/** The progress of exactly the events of the last retry, on every view. */
+export function RetriedLast() {
+  const last = watched.value;
+  const failure = useSignal<Failure | null>(null);
+  const isWatching = isLive.value && last !== null && last.left.length > 0;
+  useEffect(() => {
+    if (!isWatching) return;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let hasEnded = false;
+    async function round(): Promise<void> {
+      failure.value = await look().then(() => null, failureOf);
+      if (!hasEnded) timer = setTimeout(round, everyMs);
+    }
+    void round();
+    return () => {
+      hasEnded = true;
+      clearTimeout(timer);
+    };
+  }, [isWatching, last?.at]);
+  if (last === null) return null;
+  const { ended, left, filter, isEstimate, at } = last;
+  const total = ends.reduce((sum, each) => sum + ended[each], left.length);
+  const failed = left.filter(({ hasFailed }) => hasFailed).length;
+  const parts = [
+    `${number(ended.done)} of ${number(total)} done`,
+    ...(ended.dead > 0 ? [`${number(ended.dead)} dead again`] : []),
+    ...(ended.unhandled > 0 ? [`${number(ended.unhandled)} unhandled`] : []),
+    ...(ended.gone > 0 ? [`${number(ended.gone)} no longer in the inbox`] : []),
+    ...(left.length > 0 ? [`${number(left.length)} waiting`] : []),
+  ];
+  const text = parts.join(", ");
+  return (
+    <section class="panel retried" aria-label="The last retry">
+      <div class="retried-line">
+        <strong>{text}</strong>
+        <span class="quiet">
+          retried <Time at={at} />
+        </span>
+        <span class="retried-links">
+          {ended.dead > 0 && <a href={eventsAt({ ...filter, state: "dead" })}>Show the dead</a>}
+          <a href={eventsAt(filter)}>Show all</a>
+          <button type="button" class="button small" onClick={() => keep(null)}>
+            {left.length > 0 ? "Stop watching" : "Dismiss"}
+          </button>
+        </span>
+      </div>
+      <Bar parts={{ ...ended, rest: left.length }} />
+      {failed > 0 && (
+        <p class="note">{number(failed)} of those that wait have failed again, and have another attempt.</p>
+      )}
+      {isEstimate && (
+        <p class="note">
+          An estimate: another operator or a worker changed some of these events at the same time.
+        </p>
+      )}
+      {failure.value !== null && <Problem failure={failure.value} />}
+      <p class="hidden" role="status">
+        {left.length === 0 && `All have ended: ${text}.`}
+      </p>
+    </section>
+  );
+}
