@@ -127,7 +127,7 @@ describe("instrument", () => {
     const handlers: Handlers<EsimEvents> = {
       "esim.faulted": ({ id }) => {
         if (id === "msg_dead") throw new RangeError("no stock");
-        if (id === "msg_later") return retryLater(86_400_000);
+        return id === "msg_later" ? retryLater(86_400_000) : undefined;
       },
     };
     const losing: typeof inbox = {
@@ -139,7 +139,9 @@ describe("instrument", () => {
     };
     const options = { maxAttempts: 2, backoff: () => 0, pollMs: 5, logger };
     await createWorker(losing, handlers, options).run({ signal: stop.signal });
-    expect(lines.map(({ id, attempt, outcome }) => [id, attempt, outcome])).toEqual(seen);
+    const outcomes = lines.map(({ id, attempt, outcome }) => [id, attempt, outcome]);
+    expect(outcomes).toContainEqual(["msg_later", 1, "waiting"]);
+    expect(JSON.parse(JSON.stringify(outcomes).replace("waiting", "retry"))).toEqual(seen);
     expect(seen).toHaveLength(5);
     expect(seen).toEqual(
       expect.arrayContaining([
@@ -234,6 +236,27 @@ describe("instrument", () => {
     expect(await otel.metric("esim_webhooks.inbox.wait")).toEqual({ "": 4 });
     expect(Object.keys(await otel.metric("esim_webhooks.last_delivery.time"))).toEqual([""]);
     expect(await otel.everything()).not.toContain(iccid);
+  });
+
+  it("gives a worker that has never taken anything the time since it is measured, so that it can be too long ago", async () => {
+    const worker = createWorker(memoryInbox(), { "*": () => {} });
+    const otel = instrumented({ worker });
+    const before = await otel.metric("esim_webhooks.worker.last_take.time");
+    expect(before).toEqual({ "": expect.closeTo(Date.now() / 1000, -2) });
+    expect(await otel.metric("esim_webhooks.worker.last_take.time")).toEqual(before);
+  });
+
+  it("knows without an inbox when this process has received its last delivery; forged and old ones do not count", async () => {
+    const otel = instrumented();
+    const receiver = createReceiver({ "*": () => {} }, { secret, store: memoryStore() });
+    const event = { type: "esim.faulted", data: sampleData("esim.faulted") };
+    await receiver.receive(signedRequest(event, { secret: newSecret() }));
+    await receiver.receive(signedRequest(event, { secret, at: new Date(Date.now() - 3_600_000) }));
+    expect(await otel.metric("esim_webhooks.last_delivery.time")).toEqual({});
+    await receiver.receive(delivery("msg_1"));
+    expect(await otel.metric("esim_webhooks.last_delivery.time")).toEqual({
+      "": expect.closeTo(Date.now() / 1000, -2),
+    });
   });
 
   it("makes no more spans and metrics once it is stopped, and leaves the receiver as it was", async () => {

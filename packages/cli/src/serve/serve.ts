@@ -57,9 +57,9 @@ export async function serve(this: CliContext, flags: ServeFlags): Promise<void> 
     // an inbox next to the store of inline handlers gets no deliveries
     const troubled = "inbox" in target ? watched : { ...watched, inbox: undefined };
     closing.push(logTroubles(troubled, logger, config.receiver?.toleranceSeconds));
+    closing.push(await serveMetrics(flags, watched, this.output, logger)); // if its port is taken, no delivery was accepted
     const listening = await listen(receive, { host, port, path, logger });
     this.output.note(`Listening at ${this.output.styleNote("bold", `${listening.url}${path}`)}`);
-    closing.push(await serveMetrics(flags, watched, this.output, logger));
     this.output.note(destination(target, setUp, queue !== undefined));
     if (waiting !== undefined) this.output.note(waiting);
 
