@@ -48,7 +48,7 @@ async function startOwnWorker(inbox: Awaited<ReturnType<typeof startExample>>["i
     graceMs: 10,
     logger,
   };
-  const worker = createWorker(inbox, handlers, options);
+  const worker = createWorker<EsimEvents>(inbox, handlers, options);
   const metrics = await metricsHandler({ inbox, worker });
   const server = createServer((request, response) => void metrics.node(request, response));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -317,7 +317,7 @@ describe("an event that is dead", () => {
     const event = { id: "msg_1", type: "esim.enabled", source: "default", err: error };
     expect(lines).toMatchObject([
       { ...event, attempt: 1, outcome: "retry", message: "webhook event" },
-      { ...event, attempt: 2, outcome: "dead", cause: "Error: no luck", remedy, message: "webhook event" },
+      { ...event, attempt: 2, outcome: "dead", reason: "failed", remedy, message: "webhook event" },
     ]);
   });
 

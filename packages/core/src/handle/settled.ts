@@ -50,7 +50,7 @@ export const settleNotice: Channel<unknown, SettleMessage> = createNotice("settl
 export interface SettledLine {
   /** The handler has asked for the retry, so nothing has failed. */
   readonly isWaiting?: boolean;
-  /** If the event is dead: why, in words. */
+  /** If the event is dead: why, in words. Left out where `err` says it. */
   readonly cause?: string | undefined;
   /** What was thrown. Default: the error of the message. */
   readonly err?: unknown;

@@ -23,7 +23,6 @@ import {
   type SettleMessage,
 } from "../handle/settled.ts";
 import type { Claim, DedupeStore } from "../store/dedupe-store.ts";
-import { errorText, readErrorText } from "../store/error-text.ts";
 import { callStore, type HeldClaim, keepLease, type StoreUnavailable, unavailable } from "./claim.ts";
 import { observedStore } from "./observed-store.ts";
 import { createPendingMarks } from "./pending-marks.ts";
@@ -283,10 +282,7 @@ function endOfUndone(
 
 /** What the log says of an event that is not done, besides its end. */
 function lineOf(outcome: EventOutcome): SettledLine {
-  if ("error" in outcome)
-    return { err: outcome.error, cause: readErrorText(errorText(outcome.error)).error ?? undefined };
-  if (outcome.code !== "retry_later") return {};
-  return { isWaiting: true, cause: "The handler asked for a retry after the last attempt." };
+  return "error" in outcome ? { err: outcome.error } : { isWaiting: outcome.code === "retry_later" };
 }
 
 /** That the handler ran too long, if that is why it failed. */
