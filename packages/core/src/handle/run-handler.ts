@@ -59,16 +59,23 @@ export function createRunHandler(dispatcher: Dispatcher, watch: LoopWatch, logge
       logger: logger.child === undefined ? logger : childOf(logger, { id, type, source }),
       tx,
     };
-    const onStart = () => {
-      lease.spanIds = traceIds();
-    };
     const outcome = dispatcher.dispatch(
       event,
       context,
-      logger === silentLogger ? facts : { ...facts, onStart },
+      logger === silentLogger ? facts : noting(lease, facts),
     );
     watch.expectedAt(calledAt, () => [type]); // warns if the call itself took long
     return outcome;
+  };
+}
+
+/** With a note on the lease of the span that its handler runs in. */
+function noting(lease: HandlerLease, facts: ContextFacts): ContextFacts {
+  return {
+    ...facts,
+    onStart: () => {
+      lease.spanIds = traceIds();
+    },
   };
 }
 
