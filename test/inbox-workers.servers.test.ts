@@ -42,9 +42,7 @@ describe("a worker that was frozen", () => {
       frozen.child.kill("SIGCONT");
       frozen.child.kill("SIGUSR2");
       await Promise.all(
-        [1, 2, 3].map((n) =>
-          frozen.line(new RegExp(`^The lease on an event was lost, and its result discarded. .*msg_${n}`)),
-        ),
+        [1, 2, 3].map((n) => frozen.line(new RegExp(`^webhook event .*msg_${n}.*"outcome":"lost"`))),
       );
       expect((await rows()).rows).toEqual(before.rows);
       if ("WAIT" in whileOtherWorks) other.child.kill("SIGUSR2");

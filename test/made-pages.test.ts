@@ -79,6 +79,7 @@ describe("docs/observing.md", () => {
   it("has lines of each package that logs, with their levels and fields", () => {
     expect(new Set(lines.map((line) => line.package))).toEqual(
       new Set([
+        "cli",
         "client",
         "core",
         "dashboard",
@@ -91,11 +92,15 @@ describe("docs/observing.md", () => {
       ]),
     );
     expect(lines).toContainEqual({
-      package: "core",
+      package: "queue-bullmq",
       level: "error",
-      message: "The handler failed.",
+      message: "The store did not answer.",
       fields: ["attempt", "err", "id", "source", "type"],
     });
+  });
+
+  it("says of every line what it is about", () => {
+    expect(lines.filter(({ message }) => /^[… ]*$/.test(message))).toEqual([]);
   });
 });
 

@@ -1,18 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createClient } from "@esim-webhooks/client";
-import type { KeyRecord } from "@esim-webhooks/core";
-import { stateKeySource } from "@esim-webhooks/core/key-state";
-import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
-import { startSandbox } from "@esim-webhooks/sandbox";
-import { postgresInbox, postgresState } from "@esim-webhooks/store-postgres";
-import { describe, expect, it, onTestFinished } from "vitest";
-import { type Run, root, runNode } from "./run.ts";
-import { startPostgres } from "./servers/index.ts";
-import { freePort } from "./servers/kept-server.ts";
-import { type Prometheus, privatePrometheus, promtool } from "./servers/prometheus.ts";
+import { sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { describe, expect, it } from "vitest";
+import { exampleFolder as folder, startExample, until, watchExample } from "./observed-example.ts";
+import { type Prometheus, promtool } from "./servers/prometheus.ts";
 
-const folder = join(root, "examples/observability");
 const read = (file: string) => readFile(join(folder, file), "utf8");
 
 /** The queries of the dashboard, as Grafana asks them when all namespaces are chosen. */
@@ -33,58 +25,12 @@ function selectorsIn(queries: string): ReadonlySet<string> {
 
 describe("examples/observability", () => {
   it("is scraped through a storm, an outage, a rotation and a dead letter: every query of its dashboard has data, and its alerts begin and end", async () => {
-    const database = await startPostgres();
-    onTestFinished(() => database.close());
-    const delivered = new Set<string>();
-    const sandbox = await startSandbox({
-      clock: "manual",
-      switches: { cacheErrors: "off" },
-      onAttempt: ({ eventId, status }) => status === "delivered" && delivered.add(eventId),
-    });
-    onTestFinished(() => sandbox.close());
-    const api = createClient({ baseUrl: sandbox.url, ...sandbox.credentials });
+    const { database, sandbox, delivered, inbox, url, metricsPorts, start, emit, rotate, endFirstKey } =
+      await startExample();
+    const [receiverMetrics, workerMetrics] = metricsPorts;
+    const [receiver, firstWorker] = await Promise.all([start("receiver"), start("worker")]);
+    const prometheus = await watchExample(metricsPorts, await read("rules.yml"));
 
-    const inbox = postgresInbox({ url: database.url });
-    const state = postgresState({ url: database.url });
-    onTestFinished(async () => {
-      await inbox.close();
-      await state.close();
-    });
-    const keys = stateKeySource(state);
-    const [port, receiverMetrics, workerMetrics] = [await freePort(), await freePort(), await freePort()];
-    const url = `http://127.0.0.1:${port}/webhooks`;
-    const environment = {
-      DATABASE_URL: database.url,
-      ESIM_API_URL: sandbox.url,
-      ESIM_CLIENT_ID: sandbox.credentials.clientId,
-      ESIM_CLIENT_SECRET: sandbox.credentials.clientSecret,
-      STORING_SINCE: new Date().toISOString(),
-      PORT: String(port),
-    };
-    const registered = await runNode(["examples/observability/register.ts", url], environment).ended;
-    const endpoint = registered.output.trim();
-    const start = async (name: "receiver" | "worker", metricsPort: number): Promise<Run> => {
-      const run = runNode([`examples/observability/${name}.ts`], {
-        ...environment,
-        ESIM_ENDPOINT: endpoint,
-        METRICS_PORT: String(metricsPort),
-      });
-      onTestFinished(async () => {
-        run.child.kill("SIGKILL");
-        await run.ended;
-      });
-      await run.line(/^(receiving|working)$/);
-      return run;
-    };
-    const [receiver, firstWorker] = await Promise.all([
-      start("receiver", receiverMetrics),
-      start("worker", workerMetrics),
-    ]);
-
-    const config = (await read("prometheus.yml"))
-      .replaceAll("15s", "1s")
-      .replace("127.0.0.1:9464", `127.0.0.1:${receiverMetrics}`)
-      .replace("127.0.0.1:9465", `127.0.0.1:${workerMetrics}`);
     const manifests = await read("kubernetes.yaml");
     const probes = (metricsPort: number) =>
       Promise.all(
@@ -98,15 +44,6 @@ describe("examples/observability", () => {
       [200, 200],
       [200, 200],
     ]);
-    const prometheus = await privatePrometheus(config, join(folder, "rules.yml"));
-    onTestFinished(() => prometheus.close());
-    let esims = 0;
-    /** Of an eSIM of its own, so that no event waits behind another one. */
-    const emit = (type: string, changes: object = {}) => {
-      esims += 1;
-      const data = { ...sampleData(type as "esim.enabled"), esimReference: `esim_${esims}`, ...changes };
-      return sandbox.emit({ type, data });
-    };
 
     // a storm
     await until(prometheus, "sum(up)", (count) => count === 2);
@@ -145,34 +82,18 @@ describe("examples/observability", () => {
     await emit("esim.lifecycle.activated");
     await sandbox.settled();
     await until(prometheus, "max(esim_webhooks_inbox_oldest_due_age)", (age) => age > 1);
-    const worker = await start("worker", workerMetrics);
+    const worker = await start("worker");
     await hasEnded(prometheus, "EsimWebhooksTargetDown");
     await until(prometheus, "max(esim_webhooks_inbox_oldest_due_age)", (age) => age === 0);
 
     // a rotation
-    const change = async (next: (record: KeyRecord) => KeyRecord) => {
-      const stored = await keys.read();
-      if (stored === undefined) throw new Error("There are no keys.");
-      await keys.write(next(stored.record), stored.version);
-    };
-    const { signingSecret } = await api.webhooks.rotateSecret(endpoint);
-    await change(({ keys }) => ({ keys: [...keys, signingSecret] }));
+    const signingSecret = await rotate();
     await emit("esim.enabled");
     await sandbox.settled();
     await until(prometheus, 'count(esim_webhooks_verify_total{outcome="verified"})', (count) => count === 2);
 
     // the old key ends, and is used once more
-    const endedAt = new Date(Date.now() - 1000).toISOString();
-    await change(({ keys }) => ({
-      keys: keys.map((key) =>
-        typeof key === "object" && key.endpoint === endpoint ? { ...key, notAfter: endedAt } : key,
-      ),
-    }));
-    const forged = { id: "msg_forged_later", type: "esim.enabled", data: {} };
-    await fetch(url, signedRequest(forged, { secret: newSecret() })); // an unknown signature makes the receiver load its keys again
-    sandbox.faults.add({ kind: "old_signature" });
-    await emit("esim.enabled");
-    await sandbox.settled();
+    await endFirstKey();
 
     // a clock that is slow, and a type that is paused
     const late = { id: "msg_late", type: "esim.enabled", data: sampleData("esim.enabled") };
@@ -217,18 +138,6 @@ describe("examples/observability", () => {
     }
   });
 });
-
-/** Waits until an expression has one value, which is as expected. */
-async function until(
-  prometheus: Prometheus,
-  expression: string,
-  isExpected: (value: number) => boolean,
-): Promise<void> {
-  const poll = expect.poll(async () => (await prometheus.query(expression))[0]?.values[0] ?? Number.NaN, {
-    message: expression,
-  });
-  await poll.toSatisfy(isExpected);
-}
 
 async function stateOf(prometheus: Prometheus, alert: string): Promise<string> {
   const alerts = (await prometheus.alerts()).filter(({ labels }) => labels["alertname"] === alert);

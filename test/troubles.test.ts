@@ -80,7 +80,7 @@ describe("watchTroubles", () => {
     expect(await later(2 * dayMs)).toEqual([]);
     await receive(receiver, 1);
     expect(await later(dayMs + minuteMs)).toEqual(["no_delivery"]);
-    await receive(receiver, 1, () => faulted(newSecret()));
+    await receive(receiver, 3, () => faulted(newSecret()));
     expect(await later(0)).toEqual(["no_delivery", "deliveries_refused"]);
     await receive(receiver, 100);
     expect(await later(0)).toEqual([]);
@@ -89,17 +89,26 @@ describe("watchTroubles", () => {
   it("logs that more than 5 % of the deliveries of ten minutes were answered 401, until ten minutes have fewer", async () => {
     const receiver = createReceiver({ "*": () => {} }, { secret });
     const { later, logged, lines } = watched({});
-    await receive(receiver, 19);
-    await receive(receiver, 1, () => faulted(newSecret()));
+    await receive(receiver, 57);
+    await receive(receiver, 3, () => faulted(newSecret()));
     expect(await later(0)).toEqual([]); // exactly 5 %
     await receive(receiver, 1, () => faulted(newSecret()));
     expect(await later(minuteMs)).toEqual(["deliveries_refused"]);
     expect(lines[0]?.text).toMatch(
-      /^Of the 21 deliveries of the last ten minutes, 2 were answered 401\. Give /,
+      /^Of the 61 deliveries of the last ten minutes, 4 were answered 401\. Give /,
     );
     expect(await later(8 * minuteMs)).toEqual(["deliveries_refused"]);
     expect(await later(minuteMs)).toEqual([]);
     expect(logged().map(([level]) => level)).toEqual(["warn", "info"]);
+  });
+
+  it("logs nothing of one or two wrong deliveries in a quiet hour", async () => {
+    const receiver = createReceiver({ "*": () => {} }, { secret });
+    const { later } = watched({});
+    await receive(receiver, 2, () => faulted(newSecret()));
+    expect(await later(0)).toEqual([]);
+    await receive(receiver, 1, () => faulted(newSecret()));
+    expect(await later(0)).toEqual(["deliveries_refused"]);
   });
 
   it("logs that a key still signs after its end, and that an hour has passed without that", async () => {
@@ -250,7 +259,7 @@ describe("watchTroubles", () => {
     const { later } = watched({
       inbox: { gauges: never, paused: never, runs: never, list: never, get: never },
     });
-    await receive(createReceiver({ "*": () => {} }, { secret }), 1, () => faulted(newSecret()));
+    await receive(createReceiver({ "*": () => {} }, { secret }), 3, () => faulted(newSecret()));
     const looked = later(0);
     await vi.advanceTimersByTimeAsync(10_000);
     expect(await looked).toEqual(["deliveries_refused"]);

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { cp, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { program } from "./binaries.ts";
 import { freePort, keepServer, serverFolder, type TestServer } from "./kept-server.ts";
@@ -27,12 +27,12 @@ export interface Prometheus extends TestServer {
   ruleErrors(): Promise<readonly string[]>;
 }
 
-/** A private Prometheus. `config` is its prometheus.yml; `rules` is the rules.yml that the config names. */
+/** A private Prometheus. `config` is its prometheus.yml; `rules` is the text of the rules.yml that the config names. */
 export async function privatePrometheus(config: string, rules: string): Promise<Prometheus> {
   const { path, way } = program("prometheus", "prometheus", "");
   const folder = await serverFolder("prometheus");
   await writeFile(join(folder, "prometheus.yml"), config, { mode: 0o644 });
-  await cp(rules, join(folder, "rules.yml")); // the server runs as another user, who may not see the original
+  await writeFile(join(folder, "rules.yml"), rules, { mode: 0o644 });
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const startedAt = Date.now() / 1000;

@@ -127,7 +127,7 @@ export function lanesUnderFire({ lanes, perLane, late }: Lanes): void {
     const stopping = new AbortController();
     const errors: unknown[] = [];
     const log = (fields: Record<string, unknown>, message: string) => {
-      if (message !== "The handler failed.") errors.push([message, fields["err"]]);
+      if (fields["outcome"] !== "retry") errors.push([message, fields["err"]]);
     };
     const logger = { debug: () => {}, info: () => {}, warn: log, error: log };
     const backoff = fullJitter({ baseMs: 5, capMs: 20 });

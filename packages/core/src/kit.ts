@@ -36,8 +36,8 @@ export { eventOf, idPattern, isStorableId, keyText, shownId } from "./event/even
 export type { ReadBody } from "./event/shown-event.ts";
 export { maskEvent, maskJson, maskLane, readBody } from "./event/shown-event.ts";
 export { HandlerTimeout } from "./handle/handler.ts";
-export type { SettleMessage } from "./handle/stages.ts";
-export { ageOf, settleNotice } from "./handle/stages.ts";
+export type { SettledLine, SettleMessage } from "./handle/settled.ts";
+export { ageOf, reportSettled } from "./handle/settled.ts";
 export type { TimeLimitOptions, TimeLimitSettings, TimeLimits } from "./handle/time-limits.ts";
 export { createTimeLimits, timeLimitShape } from "./handle/time-limits.ts";
 export { processorShape } from "./process/processor.ts";

@@ -2,15 +2,14 @@ import type { Channel } from "node:diagnostics_channel";
 import * as z from "zod/mini";
 import { type OptionsShape, parseOptions } from "./base/options.ts";
 import { listenTo, warnOnce } from "./base/trace.ts";
+import { type SettleMessage, settleNotice } from "./handle/settled.ts";
 import {
   type HandleMessage,
   handleStage,
   type ProcessMessage,
   processStage,
-  type SettleMessage,
   type SettlementsMessage,
   settlementsStage,
-  settleNotice,
   type TakeMessage,
   takeStage,
 } from "./handle/stages.ts";

@@ -71,6 +71,10 @@ const skewSeconds = expect.any(Number);
 const ref = { source: "default", id: "msg_1", type: "esim.faulted" };
 const key = expect.stringMatching(/^key:[0-9a-f]{8}$/);
 
+function skewsIn(seen: readonly (readonly [string, object])[]): readonly (number | undefined)[] {
+  return seen.map(([, message]) => (message as { skewSeconds?: number }).skewSeconds);
+}
+
 describe("a delivery that is observed", () => {
   it("is seen as it is verified, handled, settled and answered", async () => {
     const seen = watched();
@@ -132,16 +136,27 @@ describe("a delivery that is observed", () => {
           { secret: signedWith, at: new Date(seconds * 1000) },
         ),
       );
+    await sentAt(999_000); // refused for it
     await sentAt(1_000_100);
     await sentAt(999_990);
-    await sentAt(999_000); // refused for it
     await sentAt(1_000_000, newSecret());
-    expect(seen.map(([, message]) => (message as { skewSeconds?: number }).skewSeconds)).toEqual([
-      100,
-      -10,
-      -1000,
-      undefined,
-    ]);
+    expect(skewsIn(seen)).toEqual([-1000, 100, -10, undefined]);
+  });
+
+  it("shows no skew if its timestamp is out of tolerance and not the newest: it may be a capture that is replayed", async () => {
+    const seen = watched(["receive"]);
+    let now = 1_000_000_000;
+    const receiver = createReceiver({ "*": () => {} }, { secret, clock: { now: () => now } });
+    const event = { id: "msg_captured", type: "esim.faulted", data: sampleData("esim.faulted") };
+    const captured = signedRequest(event, { secret, at: new Date(now) });
+    await receiver.receive(captured);
+    now += 3_600_000;
+    await receiver.receive(captured);
+    await receiver.receive(captured);
+    await receiver.receive(signedRequest({ ...event, id: "msg_2" }, { secret, at: new Date(now) }));
+    now += 1_000_000; // this clock is set wrong
+    await receiver.receive(signedRequest({ ...event, id: "msg_3" }, { secret, at: new Date(now - 995_000) }));
+    expect(skewsIn(seen)).toEqual([0, undefined, undefined, 0, -995]);
   });
 
   it("is seen with the key that signed it after its end", async () => {
@@ -151,8 +166,11 @@ describe("a delivery that is observed", () => {
     const event = { type: "esim.faulted", data: sampleData("esim.faulted") };
     await receiver.receive(signedRequest(event, { secret: ended.secret }));
     await receiver.receive(signedRequest(event, { secret: newSecret() }));
+    const captured = signedRequest(event, { secret: ended.secret, at: new Date(Date.now() - 3_600_000) });
+    await receiver.receive(captured); // replayed: the key signs nothing any more
     expect(seen.map(([, { outcome, endedKey }]) => [outcome, endedKey])).toEqual([
       ["no_matching_key", expect.stringMatching(/^key:[0-9a-f]{8}$/)],
+      ["no_matching_key", undefined],
       ["no_matching_key", undefined],
     ]);
   });
@@ -703,12 +721,7 @@ describe("a worker that is observed", () => {
     ]);
     const { type: _, ...untyped } = dead;
     expect(await endings({ "*": () => {} }, changed({ type: null, body: Buffer.from("{}") }))).toEqual([
-      {
-        ...untyped,
-        attempt: 1,
-        reason: "invalid",
-        cause: expect.stringContaining("type: expected a string"),
-      },
+      { ...untyped, attempt: 1, reason: "invalid" },
     ]);
   });
 

@@ -1,6 +1,6 @@
 import type { InboxAdmin, Worker } from "@esim-webhooks/core";
 import { askInTime } from "@esim-webhooks/core/kit";
-import type { BatchObservableCallback, Meter } from "@opentelemetry/api";
+import type { BatchObservableCallback, Meter, ObservableCallback } from "@opentelemetry/api";
 import { firstValues, typeLabels } from "./labels.ts";
 
 export interface GaugeSources {
@@ -9,8 +9,13 @@ export interface GaugeSources {
   worker?: Pick<Worker, "slots" | "sinceLastTakeMs">;
 }
 
-/** When this process has last completed a pass of reconcile, by source, in ms since the Unix epoch. */
-export type LastPasses = ReadonlyMap<string, number>;
+/** What this process has seen, in ms since the Unix epoch. */
+export interface OwnTimes {
+  /** When it has last completed a pass of reconcile, by source. */
+  readonly passes: Map<string, number>;
+  /** When it last received a delivery. */
+  lastDelivery?: number;
+}
 
 const mostSources = 20;
 
@@ -21,7 +26,7 @@ const gaugesWithinMs = 2000;
 export function recordGauges(
   meter: Meter,
   { inbox, worker, catalog }: GaugeSources,
-  ownPasses: LastPasses,
+  own: OwnTimes,
 ): () => void {
   const stops: (() => void)[] = [];
   const ask =
@@ -51,7 +56,7 @@ export function recordGauges(
       const label = sourceOf(source);
       passes.set(label, Math.max(atMs, passes.get(label) ?? 0));
     };
-    for (const [source, atMs] of ownPasses) add(source, atMs);
+    for (const [source, atMs] of own.passes) add(source, atMs);
     for (const { kind, outcome, source, endedAt } of runs)
       if (kind === "reconcile" && outcome === "complete") add(source, endedAt.getTime());
     for (const [source, atMs] of passes) result.observe(lastPass, atMs / 1000, { source });
@@ -59,7 +64,17 @@ export function recordGauges(
   meter.addBatchObservableCallback(observePasses, [lastPass]);
   stops.push(() => meter.removeBatchObservableCallback(observePasses, [lastPass]));
 
-  if (ask !== undefined) {
+  const lastDelivery = meter.createObservableGauge("esim_webhooks.last_delivery.time", {
+    unit: "s",
+    description: "When the last delivery was received, in seconds since the Unix epoch",
+  });
+  if (ask === undefined) {
+    const observeOwn: ObservableCallback = (result) => {
+      if (own.lastDelivery !== undefined) result.observe(own.lastDelivery / 1000);
+    };
+    lastDelivery.addCallback(observeOwn);
+    stops.push(() => lastDelivery.removeCallback(observeOwn));
+  } else {
     const typeOf = typeLabels(catalog);
     const events = meter.createObservableGauge("esim_webhooks.inbox.events", {
       unit: "{event}",
@@ -68,10 +83,6 @@ export function recordGauges(
     const oldestDue = meter.createObservableGauge("esim_webhooks.inbox.oldest_due.age", {
       unit: "s",
       description: "For how long the oldest due event has waited; 0 if none is due",
-    });
-    const lastDelivery = meter.createObservableGauge("esim_webhooks.last_delivery.time", {
-      unit: "s",
-      description: "When the last delivery was received, in seconds since the Unix epoch",
     });
     const pausedSince = meter.createObservableGauge("esim_webhooks.inbox.paused.time", {
       unit: "s",
@@ -109,8 +120,9 @@ export function recordGauges(
     const lastTake = meter.createObservableGauge("esim_webhooks.worker.last_take.time", {
       unit: "s",
       description:
-        "When the inbox last answered a take, or on BullMQ when the last job began, in seconds since the Unix epoch",
+        "When the inbox last answered a take, or on BullMQ when the last job began, in seconds since the Unix epoch. Before the first: since when the worker is measured",
     });
+    const measuredSince = Date.now();
     const callback: BatchObservableCallback = (result) => {
       const { concurrency, running, abandoned } = worker.slots();
       // an abandoned handler holds no slot, but a worker with as many of them as slots takes nothing
@@ -119,7 +131,8 @@ export function recordGauges(
       result.observe(slots, free, { state: "free" });
       result.observe(abandonedHandlers, abandoned);
       const sinceMs = worker.sinceLastTakeMs();
-      if (sinceMs !== null) result.observe(lastTake, (Date.now() - sinceMs) / 1000);
+      // a worker whose first take never ends has one too, so that it can be old
+      result.observe(lastTake, (sinceMs === null ? measuredSince : Date.now() - sinceMs) / 1000);
     };
     const observables = [slots, abandonedHandlers, lastTake];
     meter.addBatchObservableCallback(callback, observables);

@@ -7,7 +7,7 @@ import {
   type TracerProvider,
   trace,
 } from "@opentelemetry/api";
-import { recordGauges } from "./gauges.ts";
+import { type OwnTimes, recordGauges } from "./gauges.ts";
 import { recordMetrics } from "./metrics.ts";
 import { traceRuns } from "./run-spans.ts";
 import { createTracer, tracedStages } from "./stage-spans.ts";
@@ -72,10 +72,10 @@ export function recordAllMetrics(
 ): () => void {
   const { destination = "esim-webhooks", catalog } = options;
   const meter = meterProvider.getMeter(scope, undefined, { schemaUrl });
-  const passes = new Map<string, number>();
+  const own: OwnTimes = { passes: new Map() };
   const stops = [
-    recordMetrics(meter, { destination, ...(catalog && { catalog }) }, passes),
-    recordGauges(meter, options, passes),
+    recordMetrics(meter, { destination, ...(catalog && { catalog }) }, own),
+    recordGauges(meter, options, own),
   ];
   return () => {
     for (const stop of stops) stop();

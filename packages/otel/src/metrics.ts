@@ -1,6 +1,7 @@
 import { type Observer, observe, type StageMessage } from "@esim-webhooks/core/observe";
 import type { Attributes, Histogram, Meter } from "@opentelemetry/api";
 import { createCounters } from "./counts.ts";
+import type { OwnTimes } from "./gauges.ts";
 import { errorTypes, firstValues, typeLabels } from "./labels.ts";
 import { onRuns } from "./run-spans.ts";
 
@@ -23,11 +24,11 @@ const ofClaim = { operation: "claim" };
 const ofExtend = { operation: "extend" };
 const ofComplete = { operation: "complete" };
 
-/** Records what `observe` shows, and sets when a pass has completed in `passes`, by source. Returns a function that stops it. */
+/** Records what `observe` shows, and notes the times in `own`. Returns a function that stops it. */
 export function recordMetrics(
   meter: Meter,
   { destination, catalog }: MetricOptions,
-  passes: Map<string, number>,
+  own: OwnTimes,
 ): () => void {
   const typeOf = typeLabels(catalog);
   const handlerError = errorTypes(mostErrorTypes);
@@ -135,6 +136,7 @@ export function recordMetrics(
       if (outcome === "conflict" || conflict) conflicts.add(1, { type: label });
       if (lagMs !== undefined) lag.record(Math.max(0, lagMs) / 1000);
       if (skewSeconds !== undefined) skew.record(skewSeconds);
+      if (key !== undefined && outcome !== "timestamp_out_of_tolerance") own.lastDelivery = Date.now(); // that may be a replay
     },
     verify({ outcome, key, endedKey }) {
       const known = key ?? endedKey;
@@ -180,7 +182,7 @@ export function recordMetrics(
       };
       for (const [kind, count] of Object.entries(counts))
         if (typeof count === "number") recovered.add(count, { kind });
-      if (message.outcome === "complete") passes.set(message.source, Date.now());
+      if (message.outcome === "complete") own.passes.set(message.source, Date.now());
     }),
     counters.stop,
   ];

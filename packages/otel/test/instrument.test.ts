@@ -6,20 +6,22 @@ import {
   type EsimEvents,
   type Handlers,
   memoryStore,
+  retryLater,
 } from "@esim-webhooks/core";
+import { observe } from "@esim-webhooks/core/observe";
 import { memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { instrument } from "@esim-webhooks/otel";
 import { SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { instrumented, named } from "./set-up.ts";
 
 const secret = newSecret();
 const iccid = "8932042000001234567";
 
-function delivery(id: string) {
-  const data = { ...sampleData("esim.faulted"), iccid };
-  return signedRequest({ id, type: "esim.faulted", data }, { secret });
+function delivery(id: string, type: "esim.faulted" | "esim.enabled" = "esim.faulted") {
+  const data = { ...sampleData(type), iccid };
+  return signedRequest({ id, type, data }, { secret });
 }
 
 describe("instrument", () => {
@@ -99,12 +101,60 @@ describe("instrument", () => {
         message: "webhook event",
         ...known,
         attempt: 1,
-        outcome: "processed",
+        outcome: "done",
         durationMs: expect.any(Number),
         waitMs: expect.any(Number),
         ...idsOf("process esim-webhooks"),
       },
     ]);
+  });
+
+  it("gives each settlement one log line with the ids of the span of its own attempt, also if the event dies or its lease was lost", async () => {
+    const inbox = memoryInbox();
+    const otel = instrumented({ inbox });
+    const seen: unknown[] = [];
+    onTestFinished(observe({ settle: ({ id, attempt, outcome }) => void seen.push([id, attempt, outcome]) }));
+    const lines: Record<string, unknown>[] = [];
+    const stop = new AbortController();
+    const write = (fields: Record<string, unknown>, message: string) => {
+      if (message === "webhook event") lines.push(fields);
+      if (lines.length === 5) stop.abort();
+    };
+    const logger = { debug: write, info: write, warn: write, error: write };
+    const receiver = createReceiver(inbox, { secret });
+    for (const id of ["msg_dead", "msg_lost", "msg_later"]) await receiver.receive(delivery(id));
+    await receiver.receive(delivery("msg_unhandled", "esim.enabled"));
+    const handlers: Handlers<EsimEvents> = {
+      "esim.faulted": ({ id }) => {
+        if (id === "msg_dead") throw new RangeError("no stock");
+        return id === "msg_later" ? retryLater(86_400_000) : undefined;
+      },
+    };
+    const losing: typeof inbox = {
+      ...inbox,
+      settle: async (settlements) => {
+        const results = await inbox.settle(settlements);
+        return results.map((result, index) => result && settlements[index]?.id !== "msg_lost");
+      },
+    };
+    const options = { maxAttempts: 2, backoff: () => 0, pollMs: 5, logger };
+    await createWorker(losing, handlers, options).run({ signal: stop.signal });
+    const outcomes = lines.map(({ id, attempt, outcome }) => [id, attempt, outcome]);
+    expect(outcomes).toContainEqual(["msg_later", 1, "waiting"]);
+    expect(JSON.parse(JSON.stringify(outcomes).replace("waiting", "retry"))).toEqual(seen);
+    expect(seen).toHaveLength(5);
+    expect(seen).toEqual(
+      expect.arrayContaining([
+        ["msg_dead", 1, "retry"],
+        ["msg_dead", 2, "dead"],
+        ["msg_lost", 1, "lost"],
+        ["msg_unhandled", 1, "unhandled"],
+      ]),
+    );
+    const spanIds = new Set(lines.map(({ span_id }) => span_id));
+    const ran = otel.spans().filter(({ name }) => name === "process esim-webhooks");
+    expect(spanIds).toEqual(new Set([undefined, ...ran.map((span) => span.spanContext().spanId)]));
+    expect(ran).toHaveLength(4);
   });
 
   it("marks the span of a handler that throws with the error's type, and never with its message", async () => {
@@ -186,6 +236,27 @@ describe("instrument", () => {
     expect(await otel.metric("esim_webhooks.inbox.wait")).toEqual({ "": 4 });
     expect(Object.keys(await otel.metric("esim_webhooks.last_delivery.time"))).toEqual([""]);
     expect(await otel.everything()).not.toContain(iccid);
+  });
+
+  it("gives a worker that has never taken anything the time since it is measured, so that it can be too long ago", async () => {
+    const worker = createWorker(memoryInbox(), { "*": () => {} });
+    const otel = instrumented({ worker });
+    const before = await otel.metric("esim_webhooks.worker.last_take.time");
+    expect(before).toEqual({ "": expect.closeTo(Date.now() / 1000, -2) });
+    expect(await otel.metric("esim_webhooks.worker.last_take.time")).toEqual(before);
+  });
+
+  it("knows without an inbox when this process has received its last delivery; forged and old ones do not count", async () => {
+    const otel = instrumented();
+    const receiver = createReceiver({ "*": () => {} }, { secret, store: memoryStore() });
+    const event = { type: "esim.faulted", data: sampleData("esim.faulted") };
+    await receiver.receive(signedRequest(event, { secret: newSecret() }));
+    await receiver.receive(signedRequest(event, { secret, at: new Date(Date.now() - 3_600_000) }));
+    expect(await otel.metric("esim_webhooks.last_delivery.time")).toEqual({});
+    await receiver.receive(delivery("msg_1"));
+    expect(await otel.metric("esim_webhooks.last_delivery.time")).toEqual({
+      "": expect.closeTo(Date.now() / 1000, -2),
+    });
   });
 
   it("makes no more spans and metrics once it is stopped, and leaves the receiver as it was", async () => {

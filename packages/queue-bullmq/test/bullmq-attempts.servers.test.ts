@@ -37,12 +37,8 @@ describe("what BullMQ keeps of an error", () => {
 
   it("has no secrets and no personal data, while logs and observers get the original", async () => {
     const errors: unknown[] = [];
-    const logger: Logger = {
-      debug() {},
-      info() {},
-      warn() {},
-      error: (fields) => void errors.push((fields as { err?: Error }).err),
-    };
+    const write: Logger["error"] = (fields) => void errors.push((fields as { err?: Error }).err);
+    const logger: Logger = { debug() {}, info() {}, warn: write, error: write };
     const thrown = new TypeError(message);
     const observed: unknown[] = [];
     onTestFinished(observe({ settle: ({ error }) => void observed.push(error) }));

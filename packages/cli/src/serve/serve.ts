@@ -13,7 +13,7 @@ import { leftBehindNote, waitingNote } from "../set-up/waiting.ts";
 import { exportTelemetry } from "../telemetry/export.ts";
 import { checkMetricsFlags, type MetricsFlags, serveMetrics } from "../telemetry/metrics-server.ts";
 import { logTroubles } from "../telemetry/watched.ts";
-import { startWorker, withHandlers } from "../work/start-worker.ts";
+import { withHandlers, workerOf } from "../work/worker-of.ts";
 import { checkReceiver, receiverOf } from "./receiver-of.ts";
 
 export interface ServeFlags extends SetUpFlags, MetricsFlags {
@@ -43,13 +43,13 @@ export async function serve(this: CliContext, flags: ServeFlags): Promise<void> 
   try {
     const receive = receiverOf(target, setUp, logger);
     const waiting = await waitingFor(target, queue, setUp);
-    const worker = queue && startWorker(queue.inbox, withHandlers(setUp), logger);
+    const worker = queue && workerOf(queue.inbox, withHandlers(setUp), logger);
     const stop = stopSignal(this.output);
     const watched = {
       receiver: receive,
       inbox: queue?.inbox ?? ("inbox" in target ? target.inbox : undefined),
       ...("store" in target && { store: target.store }),
-      worker: worker?.worker,
+      worker,
       catalog: setUp.catalog,
       signal: stop.signal,
     };
@@ -57,13 +57,13 @@ export async function serve(this: CliContext, flags: ServeFlags): Promise<void> 
     // an inbox next to the store of inline handlers gets no deliveries
     const troubled = "inbox" in target ? watched : { ...watched, inbox: undefined };
     closing.push(logTroubles(troubled, logger, config.receiver?.toleranceSeconds));
+    closing.push(await serveMetrics(flags, watched, this.output, logger)); // if its port is taken, no delivery was accepted
     const listening = await listen(receive, { host, port, path, logger });
     this.output.note(`Listening at ${this.output.styleNote("bold", `${listening.url}${path}`)}`);
-    closing.push(await serveMetrics(flags, watched, this.output, logger));
     this.output.note(destination(target, setUp, queue !== undefined));
     if (waiting !== undefined) this.output.note(waiting);
 
-    const working = worker?.run(stop.signal);
+    const working = worker?.run({ signal: stop.signal });
     await once(stop.signal, "abort");
     await Promise.all([listening.close(receive.close()), working]);
     stop.release();

@@ -8,7 +8,7 @@ import { waitingNote } from "../set-up/waiting.ts";
 import { exportTelemetry } from "../telemetry/export.ts";
 import { checkMetricsFlags, type MetricsFlags, serveMetrics } from "../telemetry/metrics-server.ts";
 import { logTroubles } from "../telemetry/watched.ts";
-import { startWorker, withHandlers } from "./start-worker.ts";
+import { withHandlers, workerOf } from "./worker-of.ts";
 
 export interface WorkFlags extends SetUpFlags, MetricsFlags {
   readonly concurrency?: number;
@@ -23,21 +23,16 @@ export async function work(this: CliContext, flags: WorkFlags): Promise<void> {
   const open = await openQueue(setUp);
   const closing: (() => Promise<void>)[] = [];
   try {
-    const worker = startWorker(open.inbox, setUp, logger, flags.concurrency);
+    const worker = workerOf(open.inbox, setUp, logger, flags.concurrency);
     const stop = stopSignal(this.output);
-    const watched = {
-      inbox: open.inbox,
-      worker: worker.worker,
-      catalog: setUp.catalog,
-      signal: stop.signal,
-    };
+    const watched = { inbox: open.inbox, worker, catalog: setUp.catalog, signal: stop.signal };
     closing.push(await exportTelemetry(this, watched));
     closing.push(logTroubles(watched, logger));
     closing.push(await serveMetrics(flags, watched, this.output, logger));
     this.output.note(`Processing events from ${open.where}. Press Ctrl-C to stop.`);
     const waiting = await waitingNote(open.inbox, open.where);
     if (waiting !== undefined) this.output.note(waiting);
-    await worker.run(stop.signal);
+    await worker.run({ signal: stop.signal });
     stop.release();
   } finally {
     for (const close of closing.reverse()) await close();

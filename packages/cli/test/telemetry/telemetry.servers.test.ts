@@ -2,6 +2,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { pathToFileURL } from "node:url";
 import { sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
@@ -54,6 +55,7 @@ describe("--metrics-port", () => {
     const cwd = folder({ "esim-webhooks.config.ts": config });
     const running = start(["serve", "--metrics-port", "0"], { cwd });
     const [url, metrics] = [await receiving(running), await metricsAt(running)];
+    await running.written(/Metrics at [\s\S]*Listening at/); // what watches it is there before the first delivery
     expect(metrics).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     expect(await probed(`${metrics}/livez`)).toEqual([200]);
     expect(await probed(`${metrics}/readyz`)).toEqual([200]);
@@ -157,6 +159,21 @@ describe("--metrics-port", () => {
   });
 });
 
+/** A collector of OpenTelemetry that keeps what it has received, by path. */
+async function startCollector() {
+  const bodies: { readonly path: string | undefined; readonly body: string }[] = [];
+  const server = createServer(async (request, response) => {
+    bodies.push({ path: request.url, body: await text(request) });
+    response.setHeader("content-type", "application/json").end("{}");
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    received: (path: string) => bodies.flatMap((each) => (each.path === path ? [each.body] : [])).join("\n"),
+  };
+}
+
 describe("the OTEL_ variables", () => {
   const env = { OTEL_TRACES_EXPORTER: "otlp" };
 
@@ -174,6 +191,34 @@ describe("the OTEL_ variables", () => {
     const { stderr } = await stopped(working);
     for (const name of ["receive", "process", "settle"])
       expect(stderr).toContain(`exported: ${name} esim-webhooks`);
+  });
+
+  it("send spans and metrics of serve and work to a collector with OpenTelemetry's own SDK, what is left at the end too", async () => {
+    const collector = await startCollector();
+    const cwd = folder({
+      "esim-webhooks.config.ts": `export default { handlers: { "esim.faulted": () => {} } };`,
+      "receiver.config.ts": "export default { port: 0 };",
+    });
+    const env = {
+      OTEL_SERVICE_NAME: "esim",
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
+    };
+    const serving = start(["serve", "--config", "receiver.config.ts"], { cwd, env });
+    expect((await deliver(await receiving(serving))).status).toBe(202);
+    expect((await stopped(serving)).stderr).not.toContain("Warning");
+    expect(collector.received("/v1/traces")).toContain('"name":"send esim-webhooks"');
+    expect(collector.received("/v1/metrics")).toContain('"name":"esim_webhooks.deliveries"');
+    const working = start(["work"], { cwd, env });
+    const [line] = await working.written(/^.*"outcome":"done".*$/m);
+    expect((await stopped(working)).stderr).not.toContain("Warning");
+    const traces = collector.received("/v1/traces");
+    for (const name of ["receive", "process", "settle"])
+      expect(traces).toContain(`"name":"${name} esim-webhooks"`);
+    expect(traces).toContain('"value":{"stringValue":"esim"}');
+    expect(collector.received("/v1/metrics")).toContain('"name":"esim_webhooks.settlements"');
+    const { trace_id, span_id } = JSON.parse(line) as Record<string, string>;
+    expect(traces).toContain(`"traceId":"${trace_id}","spanId":"${span_id}"`);
   });
 
   it("start no second SDK next to one that was imported, whose spans there are", async () => {

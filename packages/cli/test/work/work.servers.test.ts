@@ -63,7 +63,8 @@ describe("work", () => {
       msg_later: "dead",
       msg_invalid: "dead",
     });
-    expect(outcomes[0]).toMatchObject({ type: "esim.faulted", attempt: 1, source: "default" });
+    const first = { msg: "webhook event", type: "esim.faulted", attempt: 1, source: "default" };
+    expect(outcomes[0]).toMatchObject({ ...first, durationMs: expect.any(Number) });
     const dead = Object.fromEntries(outcomes.map(({ id, reason, cause }) => [id, { reason, cause }]));
     expect(dead).toMatchObject({
       msg_fails: { reason: "failed", cause: "Error: oh" },
@@ -101,7 +102,7 @@ describe("work", () => {
         id === "msg_later" ? retryLater(5000) : sql\`select 1\`.execute(tx) } };`;
     const running = start(["work"], { cwd: folder({ "esim-webhooks.config.ts": config }) });
     await running.written(/"id":"msg_tx".*"outcome":"done"/);
-    await running.written(/"id":"msg_later".*"outcome":"retry","afterMs":5000/);
+    await running.written(/"id":"msg_later".*"outcome":"waiting","afterMs":5000/);
     running.child.kill("SIGINT");
     expect((await running.ended).code).toBe(0);
   });

@@ -94,7 +94,10 @@ export const inboxWorkers: readonly InboxScenario[] = [
           .filter(({ level }) => level === "error")
           .sort((a, b) => (String(a["id"]) < String(b["id"]) ? -1 : 1));
         assert.deepEqual(
-          errors.map(({ err, ...line }) => ({ ...line, err: err instanceof Error ? err.message : err })),
+          errors.map(({ err, durationMs: _, waitMs: __, ...line }) => ({
+            ...line,
+            err: err instanceof Error ? err.message : err,
+          })),
           Object.entries(causes).map(([id, cause]) => ({
             level: "error",
             id,
@@ -104,6 +107,7 @@ export const inboxWorkers: readonly InboxScenario[] = [
             outcome: "dead",
             reason: id,
             cause: id === "invalid" ? "invalid: data.step: does not fit the schema" : cause, // a schema of the user's
+            remedy: "Fix the cause, then redrive it: esim-webhooks inbox retry.",
             err: id === "failed" ? "out of stock" : undefined,
           })),
         );

@@ -10,26 +10,30 @@ export interface AskOptions {
   late(): Error;
 }
 
+/** A call that has not ended by then is not waited for any more: its connection may be gone without a trace. */
+const hungMs = 60_000;
+
 /**
  * Returns a function that calls `ask` and settles as it does, within a time limit. While a call is pending, all callers wait for that
- * one: what hangs is asked once.
+ * one, for a minute: what hangs is asked once a minute.
  */
 export function askInTime<Answer>(
   ask: () => Awaitable<Answer>,
   { withinMs, keptMs = 0, late }: AskOptions,
 ): () => Promise<Answer> {
   let asked: Promise<Answer> | undefined;
-  let endedAt: number | undefined;
+  let usedUntil = 0;
 
   function current(): Promise<Answer> {
-    if (asked !== undefined && (endedAt === undefined || performance.now() - endedAt < keptMs)) return asked;
-    endedAt = undefined;
+    if (asked !== undefined && performance.now() < usedUntil) return asked;
+    usedUntil = performance.now() + hungMs;
+    const call = (async () => ask())();
     const end = () => {
-      endedAt = performance.now();
+      if (call === asked) usedUntil = performance.now() + keptMs;
     };
-    asked = (async () => ask())();
-    asked.then(end, end);
-    return asked;
+    asked = call;
+    call.then(end, end);
+    return call;
   }
 
   return async () => {

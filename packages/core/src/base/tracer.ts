@@ -111,8 +111,14 @@ export function setTraceSource(source: TraceSource | undefined): () => void {
 
 const traceparent = /^[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-[\da-f]{2}$/;
 
-/** For log lines: the ids of the current span, as logs of OpenTelemetry name them. Empty without a trace source. */
-export function traceIds(): { readonly trace_id?: string; readonly span_id?: string } {
+/** The ids of a span, as logs of OpenTelemetry name them. */
+export interface TraceIds {
+  readonly trace_id?: string;
+  readonly span_id?: string;
+}
+
+/** For log lines: the ids of the current span. Empty without a trace source. */
+export function traceIds(): TraceIds {
   const [, traceId, spanId] = traceparent.exec(currentTrace() ?? "") ?? [];
   return traceId === undefined || spanId === undefined ? {} : { trace_id: traceId, span_id: spanId };
 }

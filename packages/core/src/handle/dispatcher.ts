@@ -1,10 +1,9 @@
 import type { Awaitable } from "../base/awaitable.ts";
 import { WebhookError } from "../base/errors.ts";
-import { type Logger, silentLogger } from "../base/logger.ts";
+import type { Logger } from "../base/logger.ts";
 import { suggest } from "../base/options.ts";
 import { outcomeFields } from "../base/trace.ts";
-import { traceIds } from "../base/tracer.ts";
-import { andThen, tryThen } from "../base/waiting.ts";
+import { tryThen } from "../base/waiting.ts";
 import type { Catalog } from "../event/catalog.ts";
 import type { WebhookEvent } from "../event/event.ts";
 import type { DispatchOutcome } from "./event-outcome.ts";
@@ -30,17 +29,12 @@ export interface TakenFacts {
   readonly dueForMs?: number;
   /** The trace that it was stored with. */
   readonly trace?: string | null;
+  /** Called inside the handler's span, before the handler. */
+  readonly onStart?: () => void;
 }
 
-/**
- * Checks the handlers against the catalog. Throws `unknown_event_type`, suggesting the nearest name.
- * @param logger gets a line for each event that a handler has had. Behind a receiver, the line of the delivery says it
- */
-export function createDispatcher<Data>(
-  handlers: Handlers<Data, never>,
-  catalog: Catalog<Data>,
-  logger: Logger = silentLogger,
-): Dispatcher {
+/** Checks the handlers against the catalog. Throws `unknown_event_type`, suggesting the nearest name. */
+export function createDispatcher<Data>(handlers: Handlers<Data, never>, catalog: Catalog<Data>): Dispatcher {
   const given = readHandlers(handlers);
   const names = new Set([...catalog.types, ...catalog.types.flatMap(familiesOf), "*"]);
   for (const name of given.keys()) {
@@ -70,20 +64,8 @@ export function createDispatcher<Data>(
     context: HandlerContext,
     taken: TakenFacts | undefined,
   ): Awaitable<DispatchOutcome> {
-    const call = () => tryThen(() => handlerOf(event.type)?.(event, context), outcomeOf, failed);
-    if (logger === silentLogger) return call();
-    const startedAt = performance.now();
-    return andThen(call(), (outcome) => {
-      const { id, type } = event;
-      const { source, attempt } = context;
-      const durationMs = Math.round(performance.now() - startedAt);
-      const waitMs = taken?.dueForMs !== undefined && { waitMs: Math.round(taken.dueForMs) };
-      logger.info(
-        { source, id, type, attempt, outcome: outcome.code, durationMs, ...waitMs, ...traceIds() },
-        "webhook event",
-      );
-      return outcome;
-    });
+    taken?.onStart?.();
+    return tryThen(() => handlerOf(event.type)?.(event, context), outcomeOf, failed);
   }
 
   return {

@@ -1,7 +1,8 @@
 import type { Awaitable } from "../base/awaitable.ts";
 import { monotonicClock } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
-import { childOf, type Logger, throttledLog } from "../base/logger.ts";
+import { childOf, type Logger, silentLogger, throttledLog } from "../base/logger.ts";
+import { type TraceIds, traceIds } from "../base/tracer.ts";
 import type { WebhookEvent } from "../event/event.ts";
 import type { Transacted } from "../store/dedupe-store.ts";
 import type { Dispatcher, TakenFacts } from "./dispatcher.ts";
@@ -13,6 +14,8 @@ export interface HandlerLease {
   readonly signal: AbortSignal;
   /** No other process can have the event before this time of `performance.now()`. Later after each renewal; `lostLease` once it is lost. */
   readonly heldUntil: number;
+  /** The ids of the handler's span, for the log. */
+  spanIds?: TraceIds;
 }
 
 /** The `heldUntil` of a lease that is lost. */
@@ -56,9 +59,23 @@ export function createRunHandler(dispatcher: Dispatcher, watch: LoopWatch, logge
       logger: logger.child === undefined ? logger : childOf(logger, { id, type, source }),
       tx,
     };
-    const outcome = dispatcher.dispatch(event, context, facts);
+    const outcome = dispatcher.dispatch(
+      event,
+      context,
+      logger === silentLogger ? facts : noting(lease, facts),
+    );
     watch.expectedAt(calledAt, () => [type]); // warns if the call itself took long
     return outcome;
+  };
+}
+
+/** With a note on the lease of the span that its handler runs in. */
+function noting(lease: HandlerLease, facts: ContextFacts): ContextFacts {
+  return {
+    ...facts,
+    onStart: () => {
+      lease.spanIds = traceIds();
+    },
   };
 }
 

@@ -1,7 +1,5 @@
-import type { Channel } from "node:diagnostics_channel";
-import { createNotice, createStage, type Stage, type StageMessage } from "../base/trace.ts";
+import { createStage, type Stage, type StageMessage } from "../base/trace.ts";
 import type { EventKey } from "../event/event.ts";
-import type { FailureReason } from "../store/history.ts";
 import type { DispatchOutcome, EventOutcome } from "./event-outcome.ts";
 
 /** A worker's call of the inbox's `take`. On `tracing:esim-webhooks:take:*`. */
@@ -68,44 +66,3 @@ export interface HandleMessage extends EventKey, StageMessage {
 }
 
 export const handleStage: Stage<HandleMessage> = createStage("handle", "failed");
-
-/** The end of a lease or a claim on an event. On `esim-webhooks:settle`, once the store has answered or was given up. */
-export interface SettleMessage extends EventKey {
-  /** Absent when the body is not an envelope. */
-  readonly type?: string;
-  /** Who had the event: a worker, which took it from an inbox, or a processor, which handled it as it arrived. */
-  readonly by: "worker" | "processor";
-  /** The number of this try, from 1. */
-  readonly attempt: number;
-  /**
-   * - `done`: never to run again
-   * - `unhandled`: it has no handler, and the inbox keeps it
-   * - `retry`: a worker tries it again in `afterMs`; inline, the next delivery does
-   * - `dead`: not tried again until an operator redrives it
-   * - `given_back`: the worker stops, or the lease ended before the handler could start; the attempt does not count
-   * - `lost`: the lease ended before the result was stored, and the result is discarded
-   * - `store_unavailable`: the store could not store the result, and the lease ends by itself
-   */
-  readonly outcome: "done" | "unhandled" | "retry" | "dead" | "given_back" | "lost" | "store_unavailable";
-  /** How long a worker waits before the next try, in ms. */
-  readonly afterMs?: number;
-  /** Why the attempt failed. */
-  readonly reason?: FailureReason;
-  /** When the event was accepted. */
-  readonly receivedAt: Date;
-  /** From `receivedAt` to this end, in ms, by the clock of this machine. */
-  readonly ageMs: number;
-  /** For how long the event was due before the worker took it, in ms. Absent if a processor had it, and on BullMQ for a retry. */
-  readonly waitMs?: number;
-  /** From the take or the claim to this end, in ms. */
-  readonly durationMs: number;
-  /** Why the store could not store the result; if the event is dead, what was thrown at the last attempt. */
-  readonly error?: unknown;
-}
-
-/** For `ageMs`: 0 for an event that another machine's clock received in the future. */
-export function ageOf(receivedAt: Date): number {
-  return Math.max(0, Date.now() - receivedAt.getTime());
-}
-
-export const settleNotice: Channel<unknown, SettleMessage> = createNotice("settle");

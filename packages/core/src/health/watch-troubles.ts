@@ -118,6 +118,8 @@ export function watchTroubles(options: WatchTroublesOptions = {}): TroubleWatch 
 
 const windowMs = 10 * 60_000;
 const mostRefused = 0.05;
+/** One wrong request in a quiet hour is no trouble. */
+const leastRefused = 3;
 /** One such delivery an hour keeps the trouble present. */
 const endedKeyMs = 3_600_000;
 
@@ -140,7 +142,7 @@ function watchReceiving(clock: Clock, tolerance: Tolerance) {
     }
     minute.deliveries += 1;
     if (outcome === "no_matching_key") minute.refused += 1;
-    if (key !== undefined) lastMs = atMs;
+    if (key !== undefined && outcome !== "timestamp_out_of_tolerance") lastMs = atMs; // that may be a replay
     if (skewSeconds !== undefined && Math.abs(skewSeconds) < Math.abs(leastSkew ?? Number.POSITIVE_INFINITY))
       leastSkew = skewSeconds;
   }
@@ -149,7 +151,7 @@ function watchReceiving(clock: Clock, tolerance: Tolerance) {
     const recent = minutes.filter((minute) => atMs - minute.atMs < windowMs);
     const deliveries = recent.reduce((sum, minute) => sum + minute.deliveries, 0);
     const refusals = recent.reduce((sum, minute) => sum + minute.refused, 0);
-    if (refusals <= deliveries * mostRefused) return [];
+    if (refusals < leastRefused || refusals <= deliveries * mostRefused) return [];
     const problem = `Of the ${deliveries} deliveries of the last ten minutes, ${refusals} were answered 401.`;
     return [troubleOf("deliveries_refused", problem)];
   }

@@ -15,7 +15,13 @@ import {
   runInTransaction,
   watchLoop,
 } from "../handle/run-handler.ts";
-import { ageOf, type SettleMessage, settleNotice } from "../handle/stages.ts";
+import {
+  ageOf,
+  isSettlementSeen,
+  reportSettled,
+  type SettledLine,
+  type SettleMessage,
+} from "../handle/settled.ts";
 import type { Claim, DedupeStore } from "../store/dedupe-store.ts";
 import { callStore, type HeldClaim, keepLease, type StoreUnavailable, unavailable } from "./claim.ts";
 import { observedStore } from "./observed-store.ts";
@@ -42,8 +48,8 @@ export interface Provenance {
   fingerprint?: number;
   /**
    * Returns whether your queue will not try the event again after its handler threw (`failed`) or returned `retryLater`
-   * (`retry_later`). `observe` then reports `settle` as `dead`, not as `retry`. Called only while `settle` is observed and the
-   * claim was not lost. Default: false, also when it throws.
+   * (`retry_later`). `observe` then reports `settle` as `dead`, not as `retry`. Called only while `settle` is
+   * observed or there is a logger, and only if the claim was not lost. Default: false, also when it throws.
    */
   isLastAttempt?(outcome: UndoneOutcome): boolean;
   /** Passed to the handler; aborts when the handler should stop. Once it has aborted, no handler starts. */
@@ -54,13 +60,15 @@ interface ClaimedWorkSettings {
   readonly leaseMs: number;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Gets a line for each settlement. */
+  readonly eventLog: Logger;
 }
 
 /** Creates the function that claims an event, runs its handler, and completes or releases the claim. It never rejects. */
 export function createClaimedWork(
   store: DedupeStore,
   dispatcher: Dispatcher,
-  { leaseMs, clock, logger }: ClaimedWorkSettings,
+  { leaseMs, clock, logger, eventLog }: ClaimedWorkSettings,
 ): (event: WebhookEvent, provenance: Provenance) => Awaitable<EventOutcome> {
   const watch = watchLoop(logger, leaseMs);
   const runHandler = createRunHandler(dispatcher, watch, logger);
@@ -185,7 +193,7 @@ export function createClaimedWork(
     if ("answer" in completed) return reportLost(held);
     if (await createDeadline(leftMs).before(marked)) return reportDone(held, outcome);
     // the sender gets 503. If the claim was held, the mark is retried with a new claim, so that the sender's retry is a duplicate
-    publish(held, outcomeFields(completed));
+    report(held, outcomeFields(completed));
     return completed;
   }
 
@@ -195,9 +203,39 @@ export function createClaimedWork(
     return andThen(called, (released) => {
       if ("error" in released)
         logger.debug({ id: held.key.id }, "A claim could not be released; it ends with its lease.");
-      if (settleNotice.hasSubscribers) publish(held, endOfUndone(held, outcome, released));
+      if (isSettlementSeen(eventLog)) report(held, endOfUndone(held, outcome, released), lineOf(outcome));
       return outcome;
     });
+  }
+
+  function reportDone(held: HeldClaim, outcome: EventOutcome): EventOutcome {
+    report(held, { outcome: "done" });
+    return outcome;
+  }
+
+  function reportLost(held: HeldClaim): EventOutcome {
+    report(held, { outcome: "lost" });
+    return { code: "lease_lost" };
+  }
+
+  function report(held: HeldClaim, ending: Ending, line?: SettledLine): void {
+    if (!isSettlementSeen(eventLog)) return;
+    const { key, type, attempt, receivedAt, dueForMs, askedAt, spanIds } = held;
+    reportSettled(
+      eventLog,
+      {
+        ...key,
+        type,
+        by: "processor",
+        attempt,
+        ...ending,
+        durationMs: performance.now() - askedAt,
+        receivedAt,
+        ageMs: ageOf(receivedAt),
+        ...(dueForMs !== undefined && { waitMs: dueForMs }),
+      },
+      { ...line, spanIds },
+    );
   }
 
   return claimAndHandle;
@@ -221,16 +259,6 @@ function withoutTransaction(outcome: RunOutcome): Ran {
   return { outcome, transaction: "unused" };
 }
 
-function reportDone(held: HeldClaim, outcome: EventOutcome): EventOutcome {
-  publish(held, { outcome: "done" });
-  return outcome;
-}
-
-function reportLost(held: HeldClaim): EventOutcome {
-  publish(held, { outcome: "lost" });
-  return { code: "lease_lost" };
-}
-
 type Ending = Pick<SettleMessage, "outcome" | "reason" | "error">;
 
 /** How `observe` names the end of an event that is not done. */
@@ -252,6 +280,11 @@ function endOfUndone(
   return "error" in released ? outcomeFields(released) : { outcome: "retry" };
 }
 
+/** What the log says of an event that is not done, besides its end. */
+function lineOf(outcome: EventOutcome): SettledLine {
+  return "error" in outcome ? { err: outcome.error } : { isWaiting: outcome.code === "retry_later" };
+}
+
 /** That the handler ran too long, if that is why it failed. */
 function timedOut(outcome: EventOutcome): Pick<SettleMessage, "reason"> {
   return "error" in outcome && outcome.error instanceof HandlerTimeout ? { reason: "timed_out" } : {};
@@ -264,24 +297,4 @@ function wasLastAttempt({ isLastAttempt }: HeldClaim, outcome: UndoneOutcome): b
   } catch {
     return false;
   }
-}
-
-function publish(held: HeldClaim, ending: Ending): void {
-  if (!settleNotice.hasSubscribers) return;
-  const { key, type, attempt, receivedAt, dueForMs, askedAt } = held;
-  const { source, id } = key;
-  const durationMs = performance.now() - askedAt;
-  const ageMs = ageOf(receivedAt);
-  settleNotice.publish({
-    source,
-    id,
-    type,
-    by: "processor",
-    attempt,
-    ...ending,
-    durationMs,
-    receivedAt,
-    ageMs,
-    ...(dueForMs !== undefined && { waitMs: dueForMs }),
-  });
 }

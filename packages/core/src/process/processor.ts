@@ -103,7 +103,7 @@ export function checkAtStart(store: Pick<DedupeStore, "ready"> | undefined): voi
   store?.ready?.().catch(() => {});
 }
 
-/** The same, but its store is not opened before the first event. `logsEvents`: with a log line for each event that a handler has had. */
+/** The same, but its store is not opened before the first event. `logsEvents`: with a log line for each settlement. Behind a receiver, the line of the delivery says it. */
 export function createLateProcessor<Data, Tx>(
   handlers: NoInfer<Handlers<Data, Tx>>,
   options: ProcessorOptions<Data, Tx>,
@@ -118,8 +118,13 @@ export function createLateProcessor<Data, Tx>(
   const logger = safeLogger(settings.logger);
   const { leaseMs, clock, store = memoryStore({ logger }) } = settings;
   const catalog = settings.catalog as Catalog<Data>;
-  const dispatcher = createDispatcher<Data>(handlers, catalog, logsEvents ? logger : silentLogger);
-  const work = createClaimedWork(store, dispatcher, { leaseMs, clock, logger });
+  const dispatcher = createDispatcher<Data>(handlers, catalog);
+  const work = createClaimedWork(store, dispatcher, {
+    leaseMs,
+    clock,
+    logger,
+    eventLog: logsEvents ? logger : silentLogger,
+  });
   const warnUnhandled = createTypeWarning(
     logger,
     "Events of this type have no handler, so they have no effect. Add a handler, or unsubscribe from the type.",

@@ -84,10 +84,11 @@ export function receiverWith<Data, Tx>(
   const verify = verifyStage.around(
     verifier.verify,
     (signed) => ({ source, id: headerText(signed.id) }),
-    (found) => {
+    (found, { timestamp }, _body, atMs) => {
       if (found.ok) return { outcome: "verified", key: found.key };
       const { endedKey } = found as { readonly endedKey?: string };
-      return { outcome: found.code, ...(endedKey !== undefined && { endedKey }) };
+      const isOld = refuseBySkew(Number(timestamp), atMs, tolerance) !== undefined; // perhaps a capture that is replayed
+      return { outcome: found.code, ...(endedKey !== undefined && !isOld && { endedKey }) };
     },
   );
   const accept = acceptFor<Data, Tx>(target, { store, catalog, leaseMs, logger, clock });
@@ -98,6 +99,7 @@ export function receiverWith<Data, Tx>(
   const closeController = () => (controller ??= new AbortController());
   let controller: AbortController | undefined; // created late: workerd allows none while a module is loaded
   let inFlight = 0;
+  let newestSigned = 0;
   let onIdle = () => {};
   let closed: Promise<void> | undefined;
 
@@ -116,9 +118,14 @@ export function receiverWith<Data, Tx>(
       return andThen(verify(signed, body.bytes, receivedAt.getTime()), (proof) => {
         if ("key" in proof) seen.key = proof.key;
         if (!proof.ok) return refused(body, mayBeEncoded(proof, header) ? unsupportedEncoding : proof);
-        if (finerUnit(proof.timestamp) === undefined)
-          seen.skewSeconds = proof.timestamp - Math.floor(receivedAt.getTime() / 1000);
         const skewed = refuseBySkew(proof.timestamp, receivedAt.getTime(), tolerance);
+        // anybody can replay a capture: an old timestamp shows the clocks only if no other delivery had a newer one
+        if (
+          finerUnit(proof.timestamp) === undefined &&
+          (skewed === undefined || proof.timestamp > newestSigned)
+        )
+          seen.skewSeconds = proof.timestamp - Math.floor(receivedAt.getTime() / 1000);
+        newestSigned = Math.max(newestSigned, proof.timestamp);
         if (skewed !== undefined) return refused(body, skewed);
 
         seen.id = proof.id;

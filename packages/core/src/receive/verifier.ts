@@ -40,7 +40,10 @@ export interface VerifyMessage extends StageMessage {
   readonly id: string;
   /** The fingerprint of the key that matched. */
   readonly key?: string;
-  /** The fingerprint of the key that made the signature although its window has ended, so that the delivery is refused. */
+  /**
+   * The fingerprint of the key that made the signature although its window has ended, so that the delivery is refused. Absent if its
+   * timestamp is out of tolerance: anybody can replay an old delivery.
+   */
   readonly endedKey?: string;
   readonly outcome: "verified" | Refusal["code"] | Undecided["code"] | "internal_error";
 }

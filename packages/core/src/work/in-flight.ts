@@ -9,7 +9,7 @@ import { settlementsStage } from "../handle/stages.ts";
 import { readErrorText } from "../store/error-text.ts";
 import type { InboxQueue, Settlement, TakenEvent } from "../store/inbox-queue.ts";
 import { keepLeases, type WorkerLease } from "./leases.ts";
-import { type Ending, logDead, publishSettled, type RunResult } from "./run-event.ts";
+import { type Ending, type RunResult, reportEnd } from "./run-event.ts";
 
 export interface InFlightOptions {
   /** The id of the worker. */
@@ -108,18 +108,7 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
     const settled =
       result === "committed" || (result !== "lost" && (await settle(reported(result, lease), lease)));
     leases.drop(lease);
-    if (settled) {
-      publishSettled(lease, result);
-      if (typeof result === "object") logDead(logger, lease, result);
-      return;
-    }
-    if (!(await givenBack.get(lease))) publishSettled(lease, "lost");
-    if (typeof result === "object" && result.settlement.state === "untouched") return; // no handler ran
-    const { source, id } = lease.taken;
-    logger.warn(
-      { id, source, ...(typeof result === "object" && "error" in result && { err: result.error }) },
-      "The lease on an event was lost, and its result discarded.",
-    );
+    if (settled || !(await givenBack.get(lease))) reportEnd(logger, lease, result, !settled);
   }
 
   /** The settlement, with a report of the attempt if it has failed. An event whose attempts are used up had none. */
@@ -152,10 +141,10 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
     const settlement = untouched(lease);
     try {
       const isSettled = await settleOne(settlement);
-      if (isSettled) publishSettled(lease, { settlement });
+      if (isSettled) reportEnd(logger, lease, { settlement });
       return isSettled;
     } catch (error) {
-      publishSettled(lease, { error });
+      reportEnd(logger, lease, { error });
       return true;
     }
   }

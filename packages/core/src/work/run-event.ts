@@ -12,7 +12,7 @@ import {
   type Ran,
   runInTransaction,
 } from "../handle/run-handler.ts";
-import { ageOf, type SettleMessage, settleNotice } from "../handle/stages.ts";
+import { ageOf, isSettlementSeen, reportSettled, type SettleMessage } from "../handle/settled.ts";
 import type { TimeLimits } from "../handle/time-limits.ts";
 import { errorText, readErrorText } from "../store/error-text.ts";
 import type { FailureReason } from "../store/history.ts";
@@ -22,7 +22,7 @@ import type { WorkerLease } from "./leases.ts";
 /** The result of running a taken event: how to settle it, or that its transaction has settled it or lost its lease. */
 export type RunResult = Ending | "committed" | "lost";
 
-/** How to settle an event. After a failed attempt it has a reason; a dead one also has a cause for the log, and what its handler threw. */
+/** How to settle an event. After a failed attempt it has a reason, and what its handler threw; a dead one also has a cause for the log. */
 export interface Ending {
   readonly settlement: Settlement;
   readonly reason?: FailureReason;
@@ -80,7 +80,7 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
 
   return async (lease) => {
     const { taken } = lease;
-    const { source, id, token, type, attempt } = taken;
+    const { source, id, token, attempt } = taken;
     const key = { source, id, token };
     const dead = (reason: FailureReason, error: string): Ending => ({
       settlement: { ...key, state: "dead", error },
@@ -91,8 +91,11 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
       const reason = error instanceof HandlerTimeout ? "timed_out" : "failed";
       if (attempt >= maxAttempts) return { ...dead(reason, text), error };
       if (logger === silentLogger) warnOnce("handler_failed", `${message} ${howToSeeMore}`, error);
-      logger.error({ id, type, source, attempt, err: error }, message);
-      return { settlement: { ...key, state: "ready", afterMs: backoff(attempt), error: text }, reason };
+      return {
+        settlement: { ...key, state: "ready", afterMs: backoff(attempt), error: text },
+        reason,
+        error,
+      };
     };
     if (attempt > maxAttempts)
       return dead(
@@ -172,60 +175,64 @@ function describeIssues(issues: readonly Issue[]): string {
   return `invalid: ${[...texts, ...(left > 0 ? [`${left} more`] : [])].join("; ")}`;
 }
 
-/** Logs a dead event once: every way into that state comes through here. */
-export function logDead(
+/** Reports how a worker's lease ended; `error` when the inbox did not answer. A lost lease has the result that was discarded. */
+export function reportEnd(
   logger: Logger,
   lease: WorkerLease,
-  { settlement, reason, cause, error }: Ending,
+  ending: RunResult | { readonly error: unknown },
+  isLost = false,
 ): void {
-  if (settlement.state !== "dead") return;
-  if (logger === silentLogger)
+  const result = typeof ending === "object" && "settlement" in ending ? ending : undefined;
+  const isDead = result?.settlement.state === "dead" && !isLost;
+  if (isDead && logger === silentLogger)
     warnOnce(
       "event_dead",
-      `An event is dead and will not be tried again (${reason}). ${howToSeeMore}`,
-      error,
+      `An event is dead and will not be tried again (${result.reason}). ${howToSeeMore}`,
+      result.error,
     );
-  const { source, id, type, attempt } = lease.taken;
-  logger.error(
+  if (!isSettlementSeen(logger)) return;
+  const { taken, takenAt, spanIds } = lease;
+  const { source, id, type, attempt, receivedAt, dueForMs: waitMs } = taken;
+  reportSettled(
+    logger,
     {
-      id,
-      type,
       source,
+      id,
+      ...(type && { type }),
+      by: "worker",
       attempt,
-      outcome: "dead",
-      reason,
-      cause: cause ?? readErrorText(settlement.error).error,
-      ...(error !== undefined && { err: error }),
+      ...endingFields(isLost ? "lost" : ending),
+      durationMs: performance.now() - takenAt,
+      receivedAt,
+      ageMs: ageOf(receivedAt),
+      waitMs,
     },
-    "An event is dead and will not be tried again. Fix the cause, then redrive it: esim-webhooks inbox retry.",
+    {
+      isWaiting: result?.settlement.state === "waiting",
+      ...(isDead && { cause: result.cause ?? readErrorText(result.settlement.error).error ?? undefined }),
+      ...(result?.error !== undefined && { err: result.error }),
+      spanIds,
+    },
   );
 }
 
-/** Publishes how a worker's lease ended; `error` when the inbox did not answer. */
-export function publishSettled(lease: WorkerLease, ending: RunResult | { readonly error: unknown }): void {
-  if (!settleNotice.hasSubscribers) return;
-  const { taken, takenAt } = lease;
-  const { source, id, type, attempt, receivedAt, dueForMs: waitMs } = taken;
-  const durationMs = performance.now() - takenAt;
-  const about = { source, id, ...(type && { type }), by: "worker", attempt } as const;
-  const times = { durationMs, receivedAt, ageMs: ageOf(receivedAt), waitMs };
-  settleNotice.publish({ ...about, ...endingFields(ending), ...times });
-}
-
 function endingFields(
-  ending: Parameters<typeof publishSettled>[1],
+  ending: Parameters<typeof reportEnd>[2],
 ): Pick<SettleMessage, "outcome" | "afterMs" | "reason" | "error"> {
   if (ending === "committed") return { outcome: "done" };
   if (ending === "lost") return { outcome: "lost" };
   if (!("settlement" in ending)) return { outcome: "store_unavailable", ...ending };
-  const { settlement, ...dead } = ending;
+  const { settlement, reason, error } = ending;
+  const failure = reason !== undefined && { reason };
   switch (settlement.state) {
     case "ready":
     case "waiting":
-      return { outcome: "retry", ...dead, afterMs: settlement.afterMs };
+      return { outcome: "retry", ...failure, afterMs: settlement.afterMs };
     case "untouched":
       return { outcome: "given_back" };
+    case "dead":
+      return { outcome: "dead", ...failure, ...(error !== undefined && { error }) };
     default:
-      return { outcome: settlement.state, ...dead };
+      return { outcome: settlement.state };
   }
 }

@@ -64,7 +64,7 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
   const logUnavailable = throttledLog(logger.error, monotonicClock);
   const backoff = safeBackoff(settings.backoff, defaultBackoff, logger);
   const limits = createTimeLimits(settings, logger);
-  const dispatcher = createDispatcher<Data>(limits.around(handlers), catalog as Catalog<Data>, logger);
+  const dispatcher = createDispatcher<Data>(limits.around(handlers), catalog as Catalog<Data>);
   const watch = watchLoop(logger, leaseMs);
   const runEvent = createEventRunner({
     inbox,

@@ -278,10 +278,10 @@ describe("createWorker", () => {
         logger,
       },
     ).run({ signal: stop.signal });
-    const fields = { id: "a", type: "esim.enabled", source: "default", err: broken };
-    expect(logger.error.mock.calls.map(([line]) => line)).toEqual([
-      { ...fields, attempt: 1 },
-      { ...fields, attempt: 2, outcome: "dead", reason: "failed", cause: "Error: no such rule" },
+    const fields = { id: "a", type: "esim.enabled", source: "default", reason: "failed", err: broken };
+    expect([...logger.warn.mock.calls, ...logger.error.mock.calls].map(([line]) => line)).toMatchObject([
+      { ...fields, attempt: 1, outcome: "retry", afterMs: 0 },
+      { ...fields, attempt: 2, outcome: "dead", cause: "Error: no such rule" },
     ]);
     expect(await inbox.get(key("a"))).toMatchObject({ state: "dead", error: "Error: no such rule" });
   });
@@ -634,7 +634,10 @@ describe("createWorker", () => {
       ]);
       expect(started).toEqual([1, 2]);
       expect(event?.attempts).toBe(2);
-      expect(logger.error.mock.calls[0]?.[1]).toBe("The handler ran too long.");
+      expect(logger.warn.mock.calls.map(([{ outcome, reason }]) => [outcome, reason])).toContainEqual([
+        "retry",
+        "timed_out",
+      ]);
       expect(logger.warn.mock.calls.map(([, message]) => message)).toContain(
         "A handler that was abandoned has ended. Its result was discarded.",
       );

@@ -32,7 +32,7 @@ import { DelayedError, type JobProgress, RATE_LIMIT_ERROR, UnrecoverableError } 
 import * as z from "zod/mini";
 import { storableError } from "../redis/attempt-note.ts";
 import { isErased } from "../redis/erased-data.ts";
-import { createAttemptLog, publishSettled } from "./attempt-reports.ts";
+import { createAttemptReports } from "./attempt-reports.ts";
 import { endingOf, failureReasonOf, type JobOutcome, type JobResult } from "./ending.ts";
 import { lockStore } from "./lock-store.ts";
 import { dueForMs, forgetWait, noteWait, waitedMs } from "./waiting.ts";
@@ -130,8 +130,8 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
     logger,
   });
   const limited = limitPauses("retryLater", logger, () => 60_000);
-  const log = createAttemptLog(logger);
-  const loggedAsDead = new WeakSet<EventJob>();
+  const reports = createAttemptReports(logger);
+  const reportedAsDead = new WeakSet<EventJob>();
   let takenAt: number | undefined;
 
   /** A promise only if the handler or the store returned one. */
@@ -184,17 +184,20 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
       if (isRateLimit(error)) throw error; // BullMQ makes the job wait: nothing has failed
       const isDead = isFinal(error, job, signal);
       if (outcome.code !== "failed" && outcome.code !== "waited_too_long")
-        publishSettled(entry, {
-          attempt,
-          ...(isDead ? deadBefore(outcome) : { outcome: "retry" }),
-          durationMs: monotonicClock.now() - startedAt,
-          ...(waitMs !== undefined && { waitMs }),
-        });
+        reports.settled(
+          entry,
+          {
+            attempt,
+            ...(isDead ? deadBefore(outcome) : { outcome: "retry" }),
+            durationMs: monotonicClock.now() - startedAt,
+            ...(waitMs !== undefined && { waitMs }),
+          },
+          { ...(isDead && { cause: error.message }), ...("error" in outcome && { err: outcome.error }) },
+        );
       if (isDead) {
         await forgetWait(job);
-        loggedAsDead.add(job);
-        log.dead(entry, attempt, error, outcome);
-      } else log.ended(outcome, entry, attempt);
+        reportedAsDead.add(job);
+      }
       throw storableError(error, {
         reason: failureReasonOf(outcome),
         at: Date.now(),
@@ -202,7 +205,7 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
         stalled: job.stalledCounter,
       });
     }
-    log.ended(outcome, entry, attempt);
+    reports.ended(outcome, entry, attempt);
     if ("result" in ending) return ending.result;
     if (outcome.code === "retry_later") await noteWait(job);
     await job.moveToDelayed(Date.now() + limited(ending.retryAfterMs, attempt), token);
@@ -213,17 +216,15 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
     sinceLastTakeMs: () => (takenAt === undefined ? null : monotonicClock.now() - takenAt),
     abandoned: limits.abandoned,
     onFailed(job: EventJob | undefined, error: Error) {
-      if (job?.finishedOn === undefined || loggedAsDead.has(job)) return;
+      if (job?.finishedOn === undefined || reportedAsDead.has(job)) return;
       const entry = decoded(job);
       if (WebhookError.is(entry)) return;
       const { attemptsStarted: attempt, finishedOn, processedOn = finishedOn } = job;
-      log.dead(entry, attempt, error);
-      publishSettled(entry, {
-        attempt,
-        outcome: "dead",
-        reason: "attempts",
-        durationMs: finishedOn - processedOn,
-      });
+      reports.settled(
+        entry,
+        { attempt, outcome: "dead", reason: "attempts", durationMs: finishedOn - processedOn },
+        { cause: error.message },
+      );
     },
   });
 }

@@ -1,0 +1,175 @@
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { createWorker, type EsimEvents, type Handlers } from "@esim-webhooks/core";
+import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { reconcile } from "@esim-webhooks/endpoint";
+import { metricsHandler } from "@esim-webhooks/otel/prometheus";
+import { expect, it, onTestFinished } from "vitest";
+import { exampleFolder, startExample, until, watchExample } from "./observed-example.ts";
+
+const seconds: Readonly<Record<string, number>> = {
+  "1m": 1,
+  "2m": 2,
+  "5m": 3,
+  "10m": 6,
+  "1h": 10,
+  "1w": 600,
+  "60": 2,
+  "300": 2,
+  "900": 2,
+  "86400": 12, // an inbox notes the last delivery every 10 s
+};
+
+/** The rules with seconds in place of minutes, hours and days: in `for`, in windows, in offsets, and where an age is compared. */
+function hurried(rules: string): string {
+  return rules
+    .replaceAll(/(for: |\[|offset )(\d+[mhdw])\b/g, (_, before, time) => `${before}${seconds[time]}s`)
+    .replaceAll(/(>=? )(60|300|900|86400)$/gm, (_, before, limit) => `${before}${seconds[limit]}`);
+}
+
+/** A worker in this process, whose metrics are served: what its handlers do is up to the test. */
+async function startOwnWorker(inbox: Awaited<ReturnType<typeof startExample>>["inbox"]) {
+  const release: (() => void)[] = [];
+  const untilReleased = () => new Promise<void>((resolve) => release.push(resolve));
+  const handlers: Handlers<EsimEvents> = {
+    "esim.disabled": untilReleased,
+    "esim.deleted": (_event, { attempt }) => (attempt === 1 ? untilReleased() : undefined), // hangs once
+    "*": () => {},
+  };
+  const quiet = () => {};
+  const logger = { debug: quiet, info: quiet, warn: quiet, error: quiet };
+  const options = {
+    concurrency: 1,
+    pollMs: 100,
+    timeoutMs: 100_000,
+    timeouts: { "esim.deleted": 10 },
+    graceMs: 10,
+    logger,
+  };
+  const worker = createWorker<EsimEvents>(inbox, handlers, options);
+  const metrics = await metricsHandler({ inbox, worker });
+  const server = createServer((request, response) => void metrics.node(request, response));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const stop = new AbortController();
+  let running: Promise<void> | undefined;
+  onTestFinished(async () => {
+    for (const each of release) each();
+    stop.abort();
+    await running;
+    server.close();
+    await metrics.close();
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    run() {
+      running = worker.run({ signal: stop.signal });
+    },
+    /** Lets the handlers end that have begun. */
+    release() {
+      for (const each of release.splice(0)) each();
+    },
+    hasBegun: () => expect.poll(() => release.length).toBe(1),
+  };
+}
+
+it("each alert of examples/observability fires when its condition begins, and ends with it, as Prometheus sees the running example with minutes as seconds", async () => {
+  const rules = await readFile(join(exampleFolder, "rules.yml"), "utf8");
+  const alerts = Array.from(rules.matchAll(/- alert: (\w+)/g), ([, name = ""]) => name);
+  expect(alerts).toHaveLength(13);
+  expect(hurried(rules)).not.toContain("undefined");
+  const example = await startExample();
+  const { database, sandbox, api, endpoint, inbox, state, url, metricsPorts, start, emit } = example;
+  const own = await startOwnWorker(inbox);
+  await start("receiver");
+  const worker = await start("worker");
+  const prometheus = await watchExample([...metricsPorts, own.port], hurried(rules));
+  await until(prometheus, "sum(up)", (count) => count === 3);
+
+  const begun = new Map<string, number>();
+  /** Whether an alert has fired in each second, since `isQuiet` was called: `0011100`. */
+  async function historyOf(name: string): Promise<string> {
+    const firing = `count(ALERTS{alertname="${name}",alertstate="firing"}) or vector(0)`;
+    const [series] = await prometheus.queryAll(firing);
+    const states = (series?.values ?? []).map((count) => (count > 0 ? 1 : 0));
+    return states.slice(begun.get(name)).join("");
+  }
+  /** Begins the history of alerts that do not fire now. */
+  async function isQuiet(...names: string[]): Promise<void> {
+    for (const name of names) {
+      const { length, [length - 1]: last } = await historyOf(name);
+      expect(last, name).toBe("0");
+      begun.set(name, length);
+    }
+  }
+  const seen = new Set<string>();
+  const poll = (name: string) => expect.poll(() => historyOf(name), { message: name });
+  const fires = (...names: string[]) => Promise.all(names.map((name) => poll(name).toContain("1")));
+  const ends = (...names: string[]) =>
+    Promise.all(
+      names.map(async (name) => {
+        await poll(name).toContain("10");
+        seen.add(name);
+      }),
+    );
+
+  // what a delivery shows, and an event
+  await isQuiet("EsimWebhooksDeliveriesRefused", "EsimWebhooksDeadLetters", "EsimWebhooksOldKeyUsed");
+  await isQuiet("EsimWebhooksClockSkew", "EsimWebhooksTypePaused");
+  await inbox.pause({ types: ["esim.lifecycle.activated"], reason: "the CRM is down" });
+  await emit("esim.enabled", { iccid: 7 }); // does not fit its schema
+  for (let n = 0; n < 5; n += 1) {
+    const forged = { id: `msg_forged_${n}`, type: "esim.enabled", data: {} };
+    expect((await fetch(url, signedRequest(forged, { secret: newSecret() }))).status).toBe(401);
+  }
+  const secret = await example.rotate();
+  await example.endFirstKey();
+  const late = { id: "msg_late", type: "esim.enabled", data: sampleData("esim.enabled") };
+  const at = new Date(Date.now() - 200_000); // within the tolerance
+  expect((await fetch(url, signedRequest(late, { secret, at }))).status).toBe(202);
+  const counted = ["EsimWebhooksDeliveriesRefused", "EsimWebhooksDeadLetters", "EsimWebhooksOldKeyUsed"];
+  await fires(...counted, "EsimWebhooksClockSkew");
+
+  // a day of silence
+  await fires("EsimWebhooksTypePaused", "EsimWebhooksNoDelivery", "EsimWebhooksReconcileNotRun");
+  await inbox.resume({ types: ["esim.lifecycle.activated"] });
+  await emit("esim.enabled");
+  await sandbox.settled();
+  await reconcile(api, endpoint, inbox, { state, since: new Date(Date.now() - 60_000) });
+  await ends("EsimWebhooksTypePaused", "EsimWebhooksNoDelivery", "EsimWebhooksReconcileNotRun");
+  await ends("EsimWebhooksClockSkew", ...counted);
+
+  // a process is gone, and the one that is left takes nothing while its handler runs
+  const stalled = ["EsimWebhooksEventsWait", "EsimWebhooksBacklogGrows", "EsimWebhooksWorkerTakesNothing"];
+  await isQuiet(...stalled, "EsimWebhooksTargetDown", "EsimWebhooksAbandonedHandlers");
+  worker.child.kill("SIGKILL");
+  await worker.ended;
+  await emit("esim.disabled");
+  await sandbox.settled();
+  own.run();
+  await own.hasBegun();
+  await emit("esim.enabled");
+  await sandbox.settled();
+  await fires(...stalled, "EsimWebhooksTargetDown");
+  own.release();
+  await ends(...stalled);
+
+  // a handler hangs
+  await emit("esim.deleted");
+  await sandbox.settled();
+  await fires("EsimWebhooksAbandonedHandlers");
+  own.release();
+  await ends("EsimWebhooksAbandonedHandlers");
+  await start("worker");
+  await ends("EsimWebhooksTargetDown");
+
+  await isQuiet("EsimWebhooksInboxDown");
+  await database.stop();
+  await fires("EsimWebhooksInboxDown");
+  await database.start();
+  await ends("EsimWebhooksInboxDown");
+
+  expect([...seen].sort()).toEqual([...alerts].sort());
+  expect(await prometheus.ruleErrors()).toEqual([]);
+});
