@@ -31,7 +31,7 @@ export const defaultBounds: readonly Bounds[] = [
     actors: twoWorkers,
     maxAttempts: 1,
     disturbances: 2,
-    kinds: ["crash", "timeout", "pause", "redrive"],
+    kinds: ["crash"],
   },
   {
     name: "two lanes",
@@ -46,8 +46,8 @@ export const defaultBounds: readonly Bounds[] = [
     events: [event("A", pausable), event("B"), event("A")],
     actors: twoWorkers,
     maxAttempts: 1,
-    disturbances: 1,
-    kinds: ["crash"],
+    disturbances: 0,
+    kinds: [],
   },
   {
     ...all,
@@ -76,6 +76,13 @@ export const smallBounds: readonly Bounds[] = [
   { ...all, name: "one event", events: [event(null, pausable)], actors: twoWorkers, disturbances: 2 },
   {
     ...all,
+    name: "inline in two processes",
+    events: [event(null)],
+    actors: ["processor", "processor"],
+    disturbances: 1,
+  },
+  {
+    ...all,
     name: "an event without a handler",
     events: [event(null, { ...pausable, handled: false })],
     actors: twoWorkers,
@@ -94,6 +101,13 @@ export const smallBounds: readonly Bounds[] = [
     name: "inline and in the inbox",
     events: [event(null)],
     actors: ["worker", "processor"],
-    disturbances: 2,
+    disturbances: 1,
+  },
+  {
+    ...all,
+    name: "an event without a handler in the inbox, inline as well",
+    events: [event(null, { handled: false })],
+    actors: ["worker", "processor"],
+    disturbances: 1,
   },
 ];

@@ -1,6 +1,16 @@
 // A breadth-first search over every order of the steps that receivers, workers, operators, crashes and clocks can make with a few
 // events. The rules are those of the table; a rule that is removed must be missed by an invariant.
-import { type Check, type Guard, type Name, type Row, type Table, absent, changed, checks, table } from "./state-machine.ts";
+import {
+  absent,
+  type Check,
+  changed,
+  checks,
+  type Guard,
+  type Name,
+  type Row,
+  type Table,
+  table,
+} from "./state-machine.ts";
 
 /** An event of the search. */
 export interface EventPlan {
@@ -107,7 +117,16 @@ interface System {
   readonly left: number;
 }
 
-const endings: readonly Ending[] = ["done", "unhandled", "ready", "waiting", "put off", "untouched", "dead", "release"];
+const endings: readonly Ending[] = [
+  "done",
+  "unhandled",
+  "ready",
+  "waiting",
+  "put off",
+  "untouched",
+  "dead",
+  "release",
+];
 const phases = ["idle", "taken", "running", "ended"] as const;
 const rowStates = ["absent", "ready", "leased", "done", "unhandled", "dead"] as const;
 
@@ -140,10 +159,19 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
     fence: (_, __, isCurrent) => isCurrent,
     laneFree: ({ events }, index) =>
       plans[index]?.lane == null ||
-      !events.some((other, at) => at !== index && sameLane(at, index) && isInLane(other) && other.state === "leased"),
+      !events.some(
+        (other, at) => at !== index && sameLane(at, index) && isInLane(other) && other.state === "leased",
+      ),
     firstInLane: ({ events }, index) =>
       plans[index]?.lane == null ||
-      !events.some((other, at) => at < index && sameLane(at, index) && isInLane(other) && other.state === "ready"),
+      !events.some(
+        (other, at) => at < index && sameLane(at, index) && isInLane(other) && other.state === "ready",
+      ),
+    noneDeadBefore: ({ events }, index) =>
+      plans[index]?.lane == null ||
+      !events.some(
+        (other, at) => at < index && sameLane(at, index) && isInLane(other) && other.state === "dead",
+      ),
     notPaused: ({ isPaused }, index) => !(isPaused && plans[index]?.pausable),
     paused: ({ isPaused }, index) => isPaused && plans[index]?.pausable === true,
     newRun: ({ events }, index) => events[index]?.reruns === 0,
@@ -175,7 +203,13 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
   }
 
   /** Ends a lease as the rules allow, and keeps what its owner was told. */
-  function settle(system: System, index: number, ending: Ending, isCurrent: boolean, isInline: boolean): System | undefined {
+  function settle(
+    system: System,
+    index: number,
+    ending: Ending,
+    isCurrent: boolean,
+    isInline: boolean,
+  ): System | undefined {
     const before = at(system.events, index);
     for (const name of namesOf(ending, isInline)) {
       const next = make(system, name, index, isCurrent);
@@ -194,12 +228,19 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
     if (event.erased && !event.ended) throw new Broken(`${names[index]} was taken after it was erased`);
     if (name === "take") {
       if (event.erased) throw new Broken(`${names[index]} was taken after it was erased`);
-      if (system.isPaused && plans[index]?.pausable) throw new Broken(`${names[index]} was taken although its type is paused`);
+      if (system.isPaused && plans[index]?.pausable)
+        throw new Broken(`${names[index]} was taken although its type is paused`);
       checkOrder(system, index);
     }
     const isDone = name === "claim anew" ? false : event.isDone;
     const reset = withEvent(next, index, { ...at(next.events, index), isDone });
-    const taken = { ...at(reset.actors, actor), event: index, phase: "taken", isCurrent: true, believes: true } as const;
+    const taken = {
+      ...at(reset.actors, actor),
+      event: index,
+      phase: "taken",
+      isCurrent: true,
+      believes: true,
+    } as const;
     return withActor(reset, actor, taken);
   }
 
@@ -222,7 +263,10 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
         const stored = make(system, store, index);
         if (stored === undefined) continue;
         // From now on the event may be acknowledged. A receiver that is killed before has stored it all the same.
-        emit(`A receiver stores ${name}.`, withEvent(stored, index, { ...at(stored.events, index), acknowledged: true }));
+        emit(
+          `A receiver stores ${name}.`,
+          withEvent(stored, index, { ...at(stored.events, index), acknowledged: true }),
+        );
         if (hasProcessors) emit(`A receiver stores ${name}, and is killed before it answers.`, stored);
       }
       const isStored = event.state !== "absent" && !(event.state === "leased" && !event.body);
@@ -239,16 +283,23 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
       if (event.state === "done" || event.state === "unhandled") {
         if (system.actors.some((actor) => actor.event === index && actor.believes)) continue; // a retention is longer than a lease
         disturb(system, "purge", (next) =>
-          emit(`The end of the retention of ${names[index]} comes.`, withEvent(next, index, { ...event, ended: true })),
+          emit(
+            `The end of the retention of ${names[index]} comes.`,
+            withEvent(next, index, { ...event, ended: true }),
+          ),
         );
         continue;
       }
       const next = withEvent(system, index, { ...event, ended: true });
       const actors = next.actors.map((actor) =>
-        actor.event === index && actor.isCurrent && event.state === "leased" ? { ...actor, believes: false } : actor,
+        actor.event === index && actor.isCurrent && event.state === "leased"
+          ? { ...actor, believes: false }
+          : actor,
       );
       emit(
-        event.state === "ready" ? `${names[index]} becomes due.` : `The end of the lease on ${names[index]} comes.`,
+        event.state === "ready"
+          ? `${names[index]} becomes due.`
+          : `The end of the lease on ${names[index]} comes.`,
         { ...next, actors },
       );
     }
@@ -257,10 +308,18 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
   function operate(system: System, emit: Emit): void {
     for (const [index, event] of system.events.entries()) {
       const name = names[index];
-      attempt(emit, `The next take makes ${name} ready again: its lease has ended.`, system, "lease end", index);
+      attempt(
+        emit,
+        `The next take makes ${name} ready again: its lease has ended.`,
+        system,
+        "lease end",
+        index,
+      );
       attempt(emit, `The pause parks ${name}.`, system, "park", index);
       attempt(emit, `The end of the pause releases ${name}.`, system, "release", index);
-      disturb(system, "redrive", (next) => attempt(emit, `An operator redrives ${name}.`, next, "redrive", index));
+      disturb(system, "redrive", (next) =>
+        attempt(emit, `An operator redrives ${name}.`, next, "redrive", index),
+      );
       disturb(system, "rerun", (next) => {
         const rerun = make(next, "rerun", index);
         if (rerun === undefined) return;
@@ -275,28 +334,47 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
       if (bounds.kinds.includes("purge")) {
         const purged = make(system, "purge", index);
         const mayBe = (event.state === "done" || event.state === "unhandled") && event.ended;
-        if (purged !== undefined) emit(`The purge deletes ${name}.`, withEvent(purged, index, { ...at(purged.events, index), isGone: mayBe, isDone: event.isDone && !mayBe }));
+        if (purged !== undefined)
+          emit(
+            `The purge deletes ${name}.`,
+            withEvent(purged, index, {
+              ...at(purged.events, index),
+              isGone: mayBe,
+              isDone: event.isDone && !mayBe,
+            }),
+          );
       }
       disturb(system, "purge", (next) => {
         attempt(emit, `The purge removes the body of ${name}.`, next, "purge bodies", index);
         const deleted = make(next, "purgeDead", index);
         const mayBe = event.state === "dead";
-        if (deleted !== undefined) emit(`An operator deletes ${name}, which is dead.`, withEvent(deleted, index, { ...at(deleted.events, index), isGone: mayBe }));
+        if (deleted !== undefined)
+          emit(
+            `An operator deletes ${name}, which is dead.`,
+            withEvent(deleted, index, { ...at(deleted.events, index), isGone: mayBe }),
+          );
       });
     }
     if (system.isPaused) emit("An operator resumes.", { ...system, isPaused: false });
-    else disturb(system, "pause", (next) => emit("An operator pauses the type of event 1.", { ...next, isPaused: true }));
+    else
+      disturb(system, "pause", (next) =>
+        emit("An operator pauses the type of event 1.", { ...next, isPaused: true }),
+      );
   }
 
   function act(system: System, index: number, emit: Emit): void {
     const actor = at(system.actors, index);
     const name = actorNames[index];
     const isInline = bounds.actors[index] === "processor";
-    const put = (next: System, changes: Partial<Actor>) => withActor(next, index, { ...at(next.actors, index), ...changes });
+    const put = (next: System, changes: Partial<Actor>) =>
+      withActor(next, index, { ...at(next.actors, index), ...changes });
     const free = (next: System) => put(next, { ...idle, abandoned: at(next.actors, index).abandoned });
     for (const event of plans.keys())
       if (actor.abandoned & (1 << event))
-        emit(`The abandoned handler of ${names[event]} ends in ${name}.`, put(system, { abandoned: actor.abandoned & ~(1 << event) }));
+        emit(
+          `The abandoned handler of ${names[event]} ends in ${name}.`,
+          put(system, { abandoned: actor.abandoned & ~(1 << event) }),
+        );
     if (actor.phase === "idle") {
       for (const event of plans.keys()) {
         if (isInline && (at(system.events, event).isGone || at(system.events, event).acknowledged)) continue;
@@ -320,7 +398,10 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
           late: { event, ending: actor.ending, isCurrent: actor.isCurrent },
         });
       if (!isInline && actor.phase !== "ended")
-        emit(`${name} stops and gives ${about} back.`, free(settle(next, event, "untouched", actor.isCurrent, false) ?? next));
+        emit(
+          `${name} stops and gives ${about} back.`,
+          free(settle(next, event, "untouched", actor.isCurrent, false) ?? next),
+        );
     });
     switch (actor.phase) {
       case "taken": {
@@ -329,13 +410,21 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
           emit(`${name} finds that ${about} has had its attempts.`, end(system, "dead"));
         else if (!isInline && isAbandoned && checks.has("notAbandonedHere"))
           emit(`${name} puts ${about} off: its abandoned handler still runs.`, end(system, "put off"));
-        else if (!isInline && !plans[event]?.handled) emit(`${name} has no handler for ${about}.`, end(system, "unhandled"));
+        else if (!isInline && !plans[event]?.handled)
+          emit(`${name} has no handler for ${about}.`, end(system, "unhandled"));
         else if (!actor.believes && checks.has("inTime"))
-          emit(`${name} is too late to start the handler of ${about}.`, end(system, isInline ? "release" : "untouched"));
+          emit(
+            `${name} is too late to start the handler of ${about}.`,
+            end(system, isInline ? "release" : "untouched"),
+          );
         else {
-          if (isAbandoned) throw new Broken(`the handler of ${about} was started while an abandoned one runs in the same process`);
+          if (isAbandoned)
+            throw new Broken(
+              `the handler of ${about} was started while an abandoned one runs in the same process`,
+            );
           if (row.isDone) throw new Broken(`the handler of ${about} was started although the event is done`);
-          if (!isInline && row.attempts > maxAttempts) throw new Broken(`the handler of ${about} was started more often than maxAttempts`);
+          if (!isInline && row.attempts > maxAttempts)
+            throw new Broken(`the handler of ${about} was started more often than maxAttempts`);
           emit(`${name} starts the handler of ${about}.`, put(system, { phase: "running" }));
         }
         return;
@@ -360,13 +449,17 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
           free(committed ?? system),
         );
         const renewed = make(system, isInline ? "extend a claim" : "extend", event, actor.isCurrent);
-        if (renewed !== undefined && row.ended) emit(`A late renewal of ${about} by ${name} arrives.`, renewed);
+        if (renewed !== undefined && row.ended)
+          emit(`A late renewal of ${about} by ${name} arrives.`, renewed);
         return;
       }
       case "ended": {
         const settled = settle(system, event, actor.ending, actor.isCurrent, isInline);
         const step = `${name} settles ${about} as ${actor.ending}`;
-        if (settled === undefined) return emit(`${step}: refused, its lease is lost.`, free(system));
+        if (settled === undefined) {
+          emit(`${step}: refused, its lease is lost.`, free(system));
+          return;
+        }
         emit(`${step}.`, free(settled));
         if (actor.ending !== "done" || !isInline) emit(`${step}; the answer is lost.`, settled);
         return;
@@ -374,10 +467,16 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
     }
   }
 
-  function transacted(system: System, event: number, { isCurrent }: Actor, isInline: boolean): System | undefined {
+  function transacted(
+    system: System,
+    event: number,
+    { isCurrent }: Actor,
+    isInline: boolean,
+  ): System | undefined {
     const next = make(system, isInline ? "transact inline" : "transact", event, isCurrent);
     if (next === undefined) return undefined;
-    if (at(system.events, event).isDone) throw new Broken(`the effect of ${names[event]} was committed twice`);
+    if (at(system.events, event).isDone)
+      throw new Broken(`the effect of ${names[event]} was committed twice`);
     return withEvent(next, event, { ...at(next.events, event), isDone: true });
   }
 
@@ -409,15 +508,18 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
     const { events, actors } = system;
     for (const [index, event] of events.entries()) {
       const name = names[index];
-      if (event.acknowledged && event.state === "absent" && !event.isGone) throw new Broken(`${name} was acknowledged and is in no state`);
-      if (event.isDone && event.state !== "done") throw new Broken(`${name} was settled as done, and the result is lost`);
+      if (event.acknowledged && event.state === "absent" && !event.isGone)
+        throw new Broken(`${name} was acknowledged and is in no state`);
+      if (event.isDone && event.state !== "done")
+        throw new Broken(`${name} was settled as done, and the result is lost`);
       if (event.state === "ready" && !event.body) throw new Broken(`${name} is to run, and has no body`);
       let live = 0;
       for (const actor of actors) {
         if (actor.event !== index || !actor.believes) continue;
         live += 1;
         if (live > 1) throw new Broken(`two live leases for ${name}`);
-        if (!event.erased && (event.state !== "leased" || !actor.isCurrent)) throw new Broken(`the live lease on ${name} was ended by another`);
+        if (!event.erased && (event.state !== "leased" || !actor.isCurrent))
+          throw new Broken(`the live lease on ${name} was ended by another`);
       }
       if (plans[index]?.lane == null || event.state !== "leased" || !isInLane(event)) continue;
       for (let other = 0; other < index; other += 1)
@@ -432,7 +534,8 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
     const { events, actors } = system;
     if (!actors.some(({ phase }, index) => phase === "idle" && bounds.actors[index] === "worker")) return;
     for (const [index, { state, ended, parked, body }] of events.entries()) {
-      if (state !== "ready" || !ended || parked || !body || (system.isPaused && plans[index]?.pausable)) continue;
+      if (state !== "ready" || !ended || parked || !body || (system.isPaused && plans[index]?.pausable))
+        continue;
       const isHeld = events.some(
         (other, place) =>
           plans[index]?.lane != null &&
@@ -440,18 +543,27 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
           sameLane(place, index) &&
           (other.state === "leased" || (other.state === "ready" && place < index)),
       );
-      if (!isHeld && make(system, "take", index) === undefined) throw new Broken(`${names[index]} is due, and cannot be taken`);
+      if (!isHeld && make(system, "take", index) === undefined)
+        throw new Broken(`${names[index]} is due, and cannot be taken`);
     }
   }
 
   /** Throws `Broken` if nothing can happen any more, and an event is not settled. */
   function checkEnd({ events }: System): void {
     for (const [index, { state, isGone }] of events.entries())
-      if ((state === "ready" || state === "leased") && !isGone) throw new Broken(`${names[index]} waits indefinitely`);
+      if ((state === "ready" || state === "leased") && !isGone)
+        throw new Broken(`${names[index]} waits indefinitely`);
   }
 
   const first: System = {
-    events: plans.map(() => ({ ...absent, attempts: 0, acknowledged: false, isDone: false, isGone: false, reruns: 0 })),
+    events: plans.map(() => ({
+      ...absent,
+      attempts: 0,
+      acknowledged: false,
+      isDone: false,
+      isGone: false,
+      reruns: 0,
+    })),
     actors: bounds.actors.map(() => idle),
     late: undefined,
     isPaused: false,
@@ -578,7 +690,10 @@ function compile(table: Table): Record<Name, (row: Row) => boolean> {
   return Object.fromEntries(
     Object.entries(table).map(([name, { from }]) => {
       const required = marks.filter((mark) => from[mark] !== undefined);
-      return [name, (row: Row) => from.state.includes(row.state) && required.every((mark) => row[mark] === from[mark])];
+      return [
+        name,
+        (row: Row) => from.state.includes(row.state) && required.every((mark) => row[mark] === from[mark]),
+      ];
     }),
   ) as Record<Name, (row: Row) => boolean>;
 }
@@ -615,13 +730,18 @@ function encode({ events, actors, late, isPaused, left }: System): string {
   }
   for (const actor of actors) {
     text += String.fromCharCode(
-      (actor.event + 1) | (phases.indexOf(actor.phase) << 2) | (Number(actor.isCurrent) << 4) | (Number(actor.believes) << 5),
+      (actor.event + 1) |
+        (phases.indexOf(actor.phase) << 2) |
+        (Number(actor.isCurrent) << 4) |
+        (Number(actor.believes) << 5),
       endings.indexOf(actor.ending) | (actor.abandoned << 3),
     );
   }
   text += String.fromCharCode(
     Number(isPaused) |
-      (late === undefined ? 0 : 2 | ((late.event + 1) << 2) | (endings.indexOf(late.ending) << 4) | (Number(late.isCurrent) << 7)),
+      (late === undefined
+        ? 0
+        : 2 | ((late.event + 1) << 2) | (endings.indexOf(late.ending) << 4) | (Number(late.isCurrent) << 7)),
     left,
   );
   return text;

@@ -35,6 +35,7 @@ export const guards = {
   firstInLane: "no event before it in its lane is ready",
   notPaused: "its type is not paused",
   paused: "its type is paused",
+  noneDeadBefore: "with `laneHeldByDead`: no event before it in its lane is dead",
   newRun: "the run has not made it ready before",
 } as const;
 export type Guard = keyof typeof guards;
@@ -187,8 +188,7 @@ export const table = {
     from: { state: ["unhandled", "dead"], body: true },
     guards: [],
     to: { state: "same", body: false },
-    writes:
-      "removes the bodies that were settled longer ago than `bodyRetentionMs`, 90 days by default",
+    writes: "removes the bodies that were settled longer ago than `bodyRetentionMs`, 90 days by default",
   },
   park: {
     part: "inbox",
@@ -288,7 +288,8 @@ export const table = {
     from: { state: ["leased"], body: false },
     guards: [],
     to: { state: "same", body: true },
-    writes: "its body, in no lane, so that a worker handles it if that fails; answers `stored`, or `conflict` for another body",
+    writes:
+      "its body, in no lane, so that a worker handles it if that fails; answers `stored`, or `conflict` for another body",
   },
   "extend a claim": {
     part: "dedupe",
@@ -345,7 +346,8 @@ export const checks = {
   acknowledge: { stored: "a receiver acknowledges an event only when its row is committed with its body" },
   start: {
     inTime: "a handler starts only while its lease has not ended by the worker's own clock",
-    notAbandonedHere: "a handler does not start while an abandoned one of the same event runs in this process",
+    notAbandonedHere:
+      "a handler does not start while an abandoned one of the same event runs in this process",
     attemptsLeft: "a handler does not start after `maxAttempts` attempts",
   },
 } as const;
