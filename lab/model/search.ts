@@ -1,5 +1,6 @@
 // A breadth-first search over every order of the steps that receivers, workers, operators, crashes and clocks can make with a few
 // events. The rules are those of the table; a rule that is removed must be missed by an invariant.
+import { Broken, type Explored, explore, type Emit as Step } from "./explore.ts";
 import {
   absent,
   type Check,
@@ -57,21 +58,9 @@ export const rules: Rules = {
   checks: new Set([...Object.keys(checks.acknowledge), ...Object.keys(checks.start)] as Check[]),
 };
 
-export interface Result {
-  readonly states: number;
-  /** The most steps from the beginning to a state. */
-  readonly depth: number;
-  readonly seconds: number;
+export interface Result extends Explored {
   /** The transitions that were made at least once. */
   readonly used: ReadonlySet<Name>;
-  readonly counterexample?: Counterexample;
-}
-
-export interface Counterexample {
-  /** The invariant that does not hold. */
-  readonly broken: string;
-  /** A shortest way to it, a step each. */
-  readonly steps: readonly string[];
 }
 
 interface Event extends Row {
@@ -139,14 +128,10 @@ const idle: Actor = {
   abandoned: 0,
 };
 
-class Broken extends Error {}
-
-/** Called for each system that one step leads to. */
-type Emit = (step: string, next: System) => void;
+type Emit = Step<System>;
 
 /** Explores all states within the bounds, the nearest first, until an invariant does not hold. */
 export function search(bounds: Bounds, { table, checks }: Rules = rules): Result {
-  const startedAt = performance.now();
   const { events: plans, maxAttempts } = bounds;
   const hasWorkers = bounds.actors.includes("worker");
   const hasProcessors = bounds.actors.includes("processor");
@@ -225,9 +210,9 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
     const next = make(system, name, index);
     if (next === undefined) return undefined;
     const event = at(system.events, index);
-    if (event.erased && !event.ended) throw new Broken(`${names[index]} was taken after it was erased`);
+    if (event.erased && name !== "claim anew")
+      throw new Broken(`${names[index]} was taken after it was erased`);
     if (name === "take") {
-      if (event.erased) throw new Broken(`${names[index]} was taken after it was erased`);
       if (system.isPaused && plans[index]?.pausable)
         throw new Broken(`${names[index]} was taken although its type is paused`);
       checkOrder(system, index);
@@ -570,86 +555,15 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
     left: bounds.disturbances,
   };
   const isSymmetric = bounds.actors.length === 2 && bounds.actors[0] === bounds.actors[1];
-  const numbers = new Map<string, number>();
-  const keys: string[] = [];
-  const parents: number[] = [];
-  const depths: number[] = [];
-
-  function add(system: System, parent: number): void {
-    const key = isSymmetric ? canonical(system) : encode(system);
-    if (numbers.has(key)) return;
-    numbers.set(key, keys.length);
-    keys.push(key);
-    parents.push(parent);
-    depths.push(parent < 0 ? 0 : at(depths, parent) + 1);
-    check(system);
-  }
-
-  /** The steps from the beginning to a state, found again along the parents. */
-  function pathTo(number: number): { readonly steps: string[]; readonly system: System } {
-    const path: number[] = [];
-    for (let place = number; place >= 0; place = at(parents, place)) path.unshift(place);
-    let system = first;
-    const steps: string[] = [];
-    for (const place of path.slice(1)) {
-      let found: System | undefined;
-      let label = "";
-      const key = keys[place];
-      try {
-        successors(system, (step, next) => {
-          if (found !== undefined || (isSymmetric ? canonical(next) : encode(next)) !== key) return;
-          found = next;
-          label = step;
-        });
-      } catch (error) {
-        if (!(error instanceof Broken)) throw error;
-      }
-      steps.push(label);
-      system = found ?? system;
-    }
-    return { steps, system };
-  }
-
-  const result = () => ({
-    states: keys.length,
-    depth: depths.at(-1) ?? 0,
-    seconds: (performance.now() - startedAt) / 1000,
-    used,
+  const explored = explore<System>({
+    first,
+    successors,
+    check,
+    checkEnd: (system) => hasWorkers && checkEnd(system),
+    encode: isSymmetric ? canonical : encode,
+    decode: (text) => decode(text, plans.length, bounds.actors.length),
   });
-
-  let expanded = -1;
-  try {
-    add(first, -1);
-    for (expanded = 0; expanded < keys.length; expanded += 1) {
-      const system = decode(at(keys, expanded), plans.length, bounds.actors.length);
-      let isEnd = true;
-      successors(system, (_, next) => {
-        isEnd = false;
-        add(next, expanded);
-      });
-      if (isEnd && hasWorkers) checkEnd(system);
-    }
-    return result();
-  } catch (error) {
-    if (!(error instanceof Broken)) throw error;
-    const { steps, system } = pathTo(expanded);
-    return { ...result(), counterexample: { broken: error.message, steps: [...steps, ...lastStep(system)] } };
-  }
-
-  /** The step that leads from the last state to what is broken. */
-  function lastStep(system: System): string[] {
-    let last: string[] = [];
-    try {
-      successors(system, (step, next) => {
-        last = [step];
-        check(next);
-        last = [];
-      });
-    } catch (error) {
-      if (!(error instanceof Broken)) throw error;
-    }
-    return last;
-  }
+  return { ...explored, used };
 }
 
 const stores = ["put", "put over a claim"] as const;

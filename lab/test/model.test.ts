@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { smallBounds } from "../model/bounds.ts";
+import type { Counterexample } from "../model/explore.ts";
 import { mutations } from "../model/mutations.ts";
-import { type Counterexample, type Rules, rules, search } from "../model/search.ts";
+import { type Rules, rules, search } from "../model/search.ts";
 import { table } from "../model/state-machine.ts";
 
 /** The first counterexample within the small bounds. */
