@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { smallBounds } from "../model/bounds.ts";
 import type { Counterexample } from "../model/explore.ts";
 import { mutations } from "../model/mutations.ts";
+import { type RotationRule, rotationBounds, rotationRules, searchRotation } from "../model/rotation.ts";
 import { type Rules, rules, search } from "../model/search.ts";
 import { table } from "../model/state-machine.ts";
 
@@ -45,5 +46,22 @@ describe("the state machine", () => {
         "worker A settles event 1 as ready.",
       ],
     });
+  });
+});
+
+describe("a rotation", () => {
+  it("has each authentic delivery verified, held off, or reconciled, in every order of its steps, kills included", () => {
+    for (const bounds of rotationBounds) {
+      const { counterexample, states } = searchRotation(bounds);
+      expect(counterexample).toBeUndefined();
+      expect(states).toBeGreaterThan(5000);
+    }
+  });
+
+  it.each(Object.entries(rotationRules))("breaks a promise without the rule %s: %s", (rule) => {
+    const found = rotationBounds.map(
+      (bounds) => searchRotation(bounds, [rule as RotationRule]).counterexample,
+    );
+    expect(found.find((one) => one !== undefined)?.steps.length).toBeGreaterThan(3);
   });
 });
