@@ -21,6 +21,7 @@ import { eventsPage, readEvents } from "../scripts/docs/events-page.ts";
 import { logLinesPage, readLogLines } from "../scripts/docs/log-lines.ts";
 import { labelOf, optionsPage, readOptions } from "../scripts/docs/options-page.ts";
 import { type FunctionWithOptions, packageExports } from "../scripts/docs/read-types.ts";
+import { stateMachinePage } from "../scripts/docs/state-machine-page.ts";
 import { root } from "./run.ts";
 
 const events = readEvents();
@@ -97,6 +98,12 @@ describe("docs/observing.md", () => {
       fields: ["attempt", "err", "id", "source", "type"],
     });
   });
+});
+
+it("docs/state-machine.md has the diagram and the tables that npm run docs makes of the transitions", () => {
+  const page = readFileSync(join(root, "docs/state-machine.md"), "utf8");
+  expect(page, "run npm run docs").toBe(stateMachinePage(page));
+  expect(page).toContain("  ready --> leased: take\n");
 });
 
 describe("docs/options.md", () => {

@@ -30,13 +30,13 @@ export interface Change extends Partial<Omit<Row, "state">> {
 
 /** Conditions that depend on more than the row itself. */
 export const guards = {
-  fence: "the caller passes the fence of the row",
-  laneFree: "no other event of its lane is leased",
-  firstInLane: "no event before it in its lane is ready",
+  fence: "its fence is passed",
+  laneFree: "none of its lane is leased",
+  firstInLane: "none before it in its lane is ready",
+  noneDeadBefore: "none before it in its lane is dead", // with `laneHeldByDead`
   notPaused: "its type is not paused",
   paused: "its type is paused",
-  noneDeadBefore: "with `laneHeldByDead`: no event before it in its lane is dead",
-  newRun: "the run has not made it ready before",
+  newRun: "this run has not made it ready before",
 } as const;
 export type Guard = keyof typeof guards;
 
