@@ -55,7 +55,9 @@ function nodeOf(state: Row["state"]): string {
 /** Several settlements are named once: `settle ready, waiting`. */
 function labelOf(names: readonly string[]): string {
   const settlements = names.filter((name) => name.startsWith("settle ")).map((name) => name.slice(7));
-  const others = new Set(names.filter((name) => !name.startsWith("settle ")).map((name) => name.replace(/^erase done$/, "erase")));
+  const others = new Set(
+    names.filter((name) => !name.startsWith("settle ")).map((name) => name.replace(/^erase done$/, "erase")),
+  );
   const settled = settlements.length === 0 ? [] : [`settle ${settlements.join(" / ")}`];
   return [...settled, ...others].join(", ");
 }
@@ -67,7 +69,11 @@ function transitionTable(part: Transition["part"]): string {
       ([, { operation, who, from, to, guards: names, writes }]) =>
         `| ${operation} | ${who} | ${placeOf(from)} → ${targetOf(from, to)} | ${names.map((name) => guards[name]).join("; ")} | ${writes} |`,
     );
-  return ["| operation | who calls it | from → to | only if | what it writes |", "|---|---|---|---|---|", ...rows].join("\n");
+  return [
+    "| operation | who calls it | from → to | only if | what it writes |",
+    "|---|---|---|---|---|",
+    ...rows,
+  ].join("\n");
 }
 
 const ends = {
