@@ -1,12 +1,15 @@
 // What really happened to the rows of an engine, compared with the table: a change that no transition explains is a mistake, in the
 // engine or in the table. Triggers log each committed change of a row, of every process and program.
-import { type Change, type Name, type Pattern, type Row, table } from "./state-machine.ts";
+import type { DatabaseSync } from "node:sqlite";
+import { type Change, type Name, type Pattern, type Row, type Transition, table } from "./state-machine.ts";
 
 /** A row as a history has it. Whether its `ends_at` has passed is not known. */
-export interface Snapshot extends Omit<Row, "state" | "ended"> {
+export interface Snapshot extends Omit<Row, "state" | "ended" | "suspect"> {
   readonly state: Exclude<Row["state"], "absent">;
   readonly fence: string | null;
   readonly attempts: number;
+  /** Absent where an engine does not show it. */
+  readonly suspect?: boolean;
 }
 
 /** A change of a row. Null: there was none before, or there is none after it. */
@@ -55,7 +58,7 @@ export function checkHistory(history: readonly RowChange[]): CheckedHistory {
 
 /** The transition that a change is; undefined if there is none. */
 export function explain(before: Snapshot | null, after: Snapshot | null): Name | undefined {
-  for (const [name, { from, to }] of Object.entries(table) as [Name, { from: Pattern; to: Change }][])
+  for (const [name, { from, to }] of Object.entries(table) as [Name, Transition][])
     if (isFrom(before, from) && isTo(before, after, to)) return name;
   return undefined;
 }
@@ -76,7 +79,9 @@ function isTo(
 ): boolean {
   if (after === null) return state === "absent";
   if (after.state !== (state === "same" ? before?.state : state)) return false;
-  const isMarked = marks.every((mark) => after[mark] === (changes[mark] ?? before?.[mark] ?? false));
+  const isMarked = marks.every(
+    (mark) => after[mark] === undefined || after[mark] === (changes[mark] ?? before?.[mark] ?? false),
+  );
   const counted = { "+1": (before?.attempts ?? 0) + 1, "-1": (before?.attempts ?? 0) - 1, "0": 0 };
   const isCounted = after.attempts === (attempts === undefined ? (before?.attempts ?? 0) : counted[attempts]);
   const isFenced =
@@ -140,6 +145,18 @@ export function sqliteHistory(): string {
     ${trigger("delete", snapshot("old"), "null", "old")}`;
 }
 
+/** Reads what the triggers of `sqliteHistory` have logged. */
+export function sqliteHistoryIn(database: DatabaseSync): readonly RowChange[] {
+  const rows = database.prepare("select source, id, before, after from history order by number").all();
+  const snapshot = (text: unknown) => (text === null ? null : (JSON.parse(String(text)) as Snapshot));
+  return rows.map(({ source, id, before, after }) => ({
+    source: String(source),
+    id: String(id),
+    before: snapshot(before),
+    after: snapshot(after),
+  }));
+}
+
 /** An entry of the event stream of a BullMQ queue, which Redis writes together with the change that it is about. */
 export interface QueueEvent {
   readonly event: string;
@@ -160,8 +177,8 @@ const stateOfQueueEvent: Readonly<Record<string, Row["state"]>> = {
 /** Compares the events of BullMQ's jobs with the table, which has their states under other names. */
 export function checkQueueEvents(events: readonly QueueEvent[]): CheckedHistory {
   const known = new Map<string, Name>();
-  for (const [name, { from, to }] of Object.entries(table) as [Name, { from: Pattern; to: Change }][])
-    for (const state of from.state) {
+  for (const [name, { part, from, to }] of Object.entries(table) as [Name, Transition][])
+    for (const state of part === "inbox" ? from.state : []) {
       const step = `${state} → ${to.state === "same" ? state : to.state}`;
       if (!known.has(step)) known.set(step, name);
     }
