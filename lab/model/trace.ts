@@ -10,6 +10,8 @@ export interface Snapshot extends Omit<Row, "state" | "ended" | "suspect"> {
   readonly attempts: number;
   /** Absent where an engine does not show it. */
   readonly suspect?: boolean;
+  /** Absent where the order of the changes of two rows is not known. */
+  readonly lane?: string | null;
 }
 
 /** A change of a row. Null: there was none before, or there is none after it. */
@@ -34,6 +36,7 @@ export interface CheckedHistory {
 export function checkHistory(history: readonly RowChange[]): CheckedHistory {
   const rows = new Map<string, Snapshot | null>();
   const fences = new Map<string, string>();
+  const lanes = new Map<string, string>();
   const seen = new Map<Name, number>();
   const unknown: string[] = [];
   for (const { source, id, before, after } of history) {
@@ -45,6 +48,7 @@ export function checkHistory(history: readonly RowChange[]): CheckedHistory {
     const name = isSame(before, after) ? undefined : explain(before, after);
     if (name !== undefined) seen.set(name, (seen.get(name) ?? 0) + 1);
     else if (!isSame(before, after)) unknown.push(`${row} went from ${show(before)} to ${show(after)}`);
+    noteLane(lanes, row, before, after, unknown);
     const isNewLease =
       after?.state === "leased" && after.fence !== (before?.state === "leased" ? before.fence : undefined);
     if (!isNewLease) continue;
@@ -54,6 +58,21 @@ export function checkHistory(history: readonly RowChange[]): CheckedHistory {
     fences.set(`${after.fence}`, row);
   }
   return { seen, unknown };
+}
+
+/** Keeps which row of each lane is leased, and notes a second one. */
+function noteLane(
+  lanes: Map<string, string>,
+  row: string,
+  before: Snapshot | null,
+  after: Snapshot | null,
+  unknown: string[],
+): void {
+  if (before?.lane && lanes.get(before.lane) === row) lanes.delete(before.lane);
+  if (after?.state !== "leased" || !after.lane) return;
+  const other = lanes.get(after.lane);
+  if (other === undefined) lanes.set(after.lane, row);
+  else unknown.push(`${row} was leased while ${other} of the same lane was`);
 }
 
 /** The transition that a change is; undefined if there is none. */
@@ -131,7 +150,7 @@ export function postgresHistoryOf(schema: string): string {
 /** The same for a SQLite file, into the table `history`. */
 export function sqliteHistory(): string {
   const snapshot = (row: string) => `json_object(
-    'state', ${row}.state, 'fence', ${row}.fence, 'attempts', ${row}.attempts,
+    'state', ${row}.state, 'fence', ${row}.fence, 'attempts', ${row}.attempts, 'lane', ${row}.lane,
     'body', json(iif(${row}.body is null, 'false', 'true')), 'suspect', json(iif(${row}.suspect, 'true', 'false')),
     'erased', json(iif(${row}.erased_at is null, 'false', 'true')), 'parked', json(iif(${row}.parked_due is null, 'false', 'true')))`;
   const trigger = (operation: string, before: string, after: string, row: string) => `

@@ -5,7 +5,7 @@ import { memoryInbox } from "@esim-webhooks/core/testing";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { temporaryFolder } from "../../packages/store-sqlite/test/temporary-folder.ts";
-import { entry, key } from "../../test/inbox-entry.ts";
+import { entry, fixedTime, key } from "../../test/inbox-entry.ts";
 import {
   type CheckedHistory,
   checkHistory,
@@ -40,10 +40,11 @@ function watchedMemory(): Watched {
   async function snapshot(id: string): Promise<Snapshot | null> {
     const row = await real.get(key(id));
     if (row === undefined) return null;
-    const { state, attempts, body, erasedAt } = row;
+    const { state, attempts, body, erasedAt, lane } = row;
     return {
       state,
       attempts,
+      lane,
       body: body !== null,
       fence: fences.get(id) ?? null,
       parked: false,
@@ -116,7 +117,7 @@ async function useAtRandom({ inbox, endShortLeases }: Watched, calls: number, se
   const random = randomNumbers(seed);
   const one = <Item>(items: readonly Item[]): Item => items[Math.floor(random() * items.length)] as Item;
   const esimOf = (id: string) => `esim ${id < "c" ? "ab" : id[0]}`;
-  const stored = (id: string) => entry(id, { type: typeOf(id), esim: esimOf(id) });
+  const stored = (id: string) => entry(id, { ...fixedTime, type: typeOf(id), esim: esimOf(id) });
   const leases: InboxLease[] = [];
   const endings: readonly ((lease: InboxLease) => Settlement)[] = [
     (lease) => ({ ...lease, state: "done" }),
@@ -225,6 +226,16 @@ describe("a history", () => {
     ["the body of a ready event is removed", ready, { ...ready, body: false }],
   ] as const)("is refused if %s", (_, before, after) => {
     expect(checkHistory([{ ...key("a"), before, after }]).unknown).toHaveLength(1);
+  });
+
+  it("is refused if two events of one lane are leased", () => {
+    const take = (id: string, lane: string) => ({
+      ...key(id),
+      before: { ...ready, lane, fence: null, attempts: 0 },
+      after: { ...leased, lane, fence: id },
+    });
+    expect(checkHistory([take("a", "one"), take("b", "two")]).unknown).toEqual([]);
+    expect(checkHistory([take("a", "one"), take("b", "one")]).unknown).toHaveLength(1);
   });
 
   it("is refused if a fence is used twice, or if a change is missing", () => {

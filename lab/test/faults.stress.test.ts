@@ -1,0 +1,15 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { faults } from "../faults/faults.ts";
+import { createScratch, type Scratch } from "../faults/main.ts";
+
+let scratch: Scratch;
+beforeAll(() => {
+  scratch = createScratch();
+});
+afterAll(() => scratch.remove());
+
+it.each(faults)("the tests notice within five minutes that $name", async (fault) => {
+  const { by, seconds } = await scratch.try(fault);
+  expect(by.map((test, index) => test ?? `${fault.checks[index]} passes`)).toEqual(by);
+  expect(seconds).toBeLessThan(300);
+});
