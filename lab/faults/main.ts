@@ -28,6 +28,8 @@ export interface Caught {
 
 /** A copy of the sources that may be broken. Packages are installed where they are; those of this project are the copies. */
 export interface Scratch {
+  /** Runs a check of the sources as they are. Resolves to the first test that fails; undefined if none does. */
+  run(check: string): Promise<string | undefined>;
   /** Makes a fault, runs its checks, and takes the fault back. */
   try(fault: Fault): Promise<Caught>;
   remove(): void;
@@ -45,6 +47,7 @@ export function createScratch(): Scratch {
   for (const within of ["packages/sandbox/node_modules"])
     if (existsSync(join(root, within))) symlinkSync(join(root, within), join(folder, within));
   return {
+    run: (check) => firstFailure(folder, check),
     async try(fault) {
       const startedAt = performance.now();
       const path = join(folder, fault.file);
@@ -124,13 +127,24 @@ async function firstFailure(folder: string, check: string): Promise<string | und
   return results.find(({ status }) => status === "failed")?.fullName;
 }
 
+/** The checks of these faults, each once. */
+export function checksOf(faults: readonly Fault[]): readonly string[] {
+  return [...new Set(faults.flatMap(({ checks }) => checks))];
+}
+
 /** Makes each fault whose name has this part, and prints which test notices it. Returns whether every check notices its fault. */
 export async function runFaults(part = ""): Promise<boolean> {
   console.log("Faults in a copy of the sources, and the first test of each check that notices them:");
   const scratch = createScratch();
+  const tried = faults.filter(({ name }) => name.includes(part));
   let isComplete = true;
   try {
-    for (const fault of faults.filter(({ name }) => name.includes(part))) {
+    for (const check of checksOf(tried)) {
+      const failed = await scratch.run(check);
+      if (failed !== undefined) console.log(`  Without any fault, ${check} fails: ${failed}`);
+      isComplete &&= failed === undefined;
+    }
+    for (const fault of tried) {
       const { by, seconds } = await scratch.try(fault);
       console.log(`  ${fault.name} (${seconds.toFixed(0)} s)`);
       for (const [index, check] of fault.checks.entries()) {
