@@ -21,6 +21,7 @@ import { eventsPage, readEvents } from "../scripts/docs/events-page.ts";
 import { logLinesPage, readLogLines } from "../scripts/docs/log-lines.ts";
 import { labelOf, optionsPage, readOptions } from "../scripts/docs/options-page.ts";
 import { type FunctionWithOptions, packageExports } from "../scripts/docs/read-types.ts";
+import { reliabilityPage } from "../scripts/docs/reliability-page.ts";
 import { stateMachinePage } from "../scripts/docs/state-machine-page.ts";
 import { root } from "./run.ts";
 
@@ -98,6 +99,12 @@ describe("docs/observing.md", () => {
       fields: ["attempt", "err", "id", "source", "type"],
     });
   });
+});
+
+it("docs/reliability.md has the faults and the mistakes that npm run docs makes of the laboratory's data", () => {
+  const page = readFileSync(join(root, "docs/reliability.md"), "utf8");
+  expect(page, "run npm run docs").toBe(reliabilityPage(page));
+  expect(page).toContain("| a delivery is acknowledged before it is committed |");
 });
 
 it("docs/state-machine.md has the diagram and the tables that npm run docs makes of the transitions", () => {

@@ -73,11 +73,18 @@ export const faults: readonly Fault[] = [
     checks: ["packages/endpoint/test/rotate/rotate-secret.test.ts"],
   },
   {
-    name: "a reconciliation reads only what is listed after the last one",
+    name: "a frequent reconciliation reads only what is listed after the last one",
     file: "packages/endpoint/src/reconcile/depth.ts",
     before: "Math.max(mark, head) - Math.min(overlapMs, 10 * minuteMs)",
     after: "Math.max(mark, head)",
-    checks: ["packages/endpoint/test/reconcile"],
+    checks: ["packages/endpoint/test/reconcile/handlers.test.ts"],
+  },
+  {
+    name: "the hourly reconciliation reads only what is listed after the watermark",
+    file: "packages/endpoint/src/reconcile/depth.ts",
+    before: "mark - overlapMs - hourMs",
+    after: "mark",
+    checks: ["packages/endpoint/test/reconcile/watermark.test.ts"],
   },
   {
     name: "a lease that follows an ended one has the same fence (in memory)",

@@ -26,12 +26,15 @@ export function stateMachinePage(page: string): string {
     ].join("\n"),
     "dedupe transitions": transitionTable("dedupe"),
   };
-  return Object.entries(parts).reduce((text, [name, part]) => {
-    const [begin, end] = [`<!-- ${name}: npm run docs -->`, `<!-- end of ${name} -->`];
-    const [before = "", rest = ""] = text.split(begin);
-    const [, after = ""] = rest.split(end);
-    return `${before}${begin}\n\n${part}\n\n${end}${after}`;
-  }, page);
+  return Object.entries(parts).reduce((text, [name, part]) => between(text, name, part), page);
+}
+
+/** The page with this text between the two comments that name it. */
+export function between(page: string, name: string, text: string): string {
+  const [begin, end] = [`<!-- ${name}: npm run docs -->`, `<!-- end of ${name} -->`];
+  const [before = "", rest = ""] = page.split(begin);
+  const [, after = ""] = rest.split(end);
+  return `${before}${begin}\n\n${text}\n\n${end}${after}`;
 }
 
 /** The states and what moves an event between them, each arrow once. */
