@@ -52,7 +52,7 @@ export const faults: readonly Fault[] = [
     checks: [memorySuite],
   },
   {
-    name: "a processor goes on with a claim that is lost",
+    name: "a processor continues with a claim that is lost",
     file: "packages/core/src/process/claim.ts",
     before: "if (!(await store.extend(key, token, leaseMs))) lose();",
     after: "if (!(await store.extend(key, token, leaseMs))) return;",

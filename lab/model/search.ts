@@ -6,6 +6,7 @@ import {
   type Check,
   changed,
   checks,
+  crashPoints,
   type Guard,
   type Name,
   type Row,
@@ -66,7 +67,7 @@ export interface Result extends Explored {
 interface Event extends Row {
   readonly attempts: number;
   readonly acknowledged: boolean;
-  /** Whether a worker or processor was told that the event is done, and no operator has asked for it again. */
+  /** Whether a worker or processor got the answer that the event is done, and no operator has asked for it again. */
   readonly isDone: boolean;
   /** Its row was deleted, by a rule that may. */
   readonly isGone: boolean;
@@ -187,7 +188,7 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
     if (next !== undefined) emit(step, next);
   }
 
-  /** Ends a lease as the rules allow, and keeps what its owner was told. */
+  /** Ends a lease as the rules allow, and keeps what its owner was answered. */
   function settle(
     system: System,
     index: number,
@@ -210,14 +211,14 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
     const next = make(system, name, index);
     if (next === undefined) return undefined;
     const event = at(system.events, index);
-    if (event.erased && name !== "claim anew")
+    if (event.erased && name !== "claim expired")
       throw new Broken(`${names[index]} was taken after it was erased`);
     if (name === "take") {
       if (system.isPaused && plans[index]?.pausable)
         throw new Broken(`${names[index]} was taken although its type is paused`);
       checkOrder(system, index);
     }
-    const isDone = name === "claim anew" ? false : event.isDone;
+    const isDone = name === "claim expired" ? false : event.isDone;
     const reset = withEvent(next, index, { ...at(next.events, index), isDone });
     const taken = {
       ...at(reset.actors, actor),
@@ -370,25 +371,25 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
       }
       return;
     }
-    const { event } = actor;
+    const { event, phase } = actor;
     const about = names[event];
     const end = (next: System, ending: Ending) => put(next, { phase: "ended", ending, believes: false });
     const row = at(system.events, event);
     disturb(system, "crash", (next) => {
       const dead = put(next, idle);
-      emit(`${name} is killed (${actor.phase}).`, dead);
-      if (actor.phase === "ended" && system.late === undefined)
+      emit(`${name} is killed ${(isInline ? crashPoints.claimed : crashPoints[phase]).when}.`, dead);
+      if (phase === "ended" && system.late === undefined)
         emit(`${name} is killed, and its settlement of ${about} is under way.`, {
           ...dead,
           late: { event, ending: actor.ending, isCurrent: actor.isCurrent },
         });
-      if (!isInline && actor.phase !== "ended")
+      if (!isInline && phase !== "ended")
         emit(
           `${name} stops and gives ${about} back.`,
           free(settle(next, event, "untouched", actor.isCurrent, false) ?? next),
         );
     });
-    switch (actor.phase) {
+    switch (phase) {
       case "taken": {
         const isAbandoned = (actor.abandoned & (1 << event)) !== 0;
         if (!isInline && row.attempts > maxAttempts && checks.has("attemptsLeft"))
@@ -568,7 +569,7 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
 
 const stores = ["put", "put over a claim"] as const;
 const takes = ["take"] as const;
-const claims = ["claim", "claim again", "claim anew", "claim unhandled"] as const;
+const claims = ["claim", "claim again", "claim expired", "claim unhandled"] as const;
 
 function namesOf(ending: Ending, isInline: boolean): readonly Name[] {
   if (ending === "release") return ["release a claim", "release to workers"];

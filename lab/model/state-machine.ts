@@ -262,7 +262,7 @@ export const table = {
     to: { state: "leased", ended: false, fence: "new" },
     writes: "a new fence, and the end of the lease",
   },
-  "claim anew": {
+  "claim expired": {
     part: "dedupe",
     operation: "`claim` of an id whose retention has ended",
     who: inline,
@@ -356,32 +356,38 @@ export type Check = keyof typeof checks.acknowledge | keyof typeof checks.start;
 /** Where a process can be killed, what it leaves, and what puts it right. */
 export const crashPoints = {
   stored: {
-    where: "a receiver, after `put` was committed and before its answer",
+    who: "a receiver",
+    when: "after `put` was committed and before its answer",
     left: "a ready row, and a sender that has no answer",
     next: "the sender tries again; the answer is `duplicate`",
   },
   taken: {
-    where: "a worker, after `take` was committed, or before the handler starts",
+    who: "a worker",
+    when: "after `take` was committed, or before the handler starts",
     left: "a leased row that no process handles",
     next: "the lease ends; the event is a suspect",
   },
   running: {
-    where: "a worker, while the handler runs",
+    who: "a worker",
+    when: "while the handler runs",
     left: "the same, and what the handler has done outside of `context.tx`",
     next: "the lease ends, and the handler runs again",
   },
   ended: {
-    where: "a worker, after the handler has ended and before `settle` was committed",
+    who: "a worker",
+    when: "after the handler has ended and before `settle` was committed",
     left: "the same. The settlement may still arrive later",
     next: "the settlement is written if its fence is the row's; otherwise it changes nothing",
   },
   settled: {
-    where: "a worker, after `settle` was committed and before its answer",
+    who: "a worker",
+    when: "after `settle` was committed and before its answer",
     left: "a settled row",
     next: "nothing: the row is right",
   },
   claimed: {
-    where: "a receiver that handles events inline, at any time after `claim`",
+    who: "a receiver that handles events inline",
+    when: "at any time after `claim`",
     left: "a leased row without a body",
     next: "the lease ends; the sender's next delivery claims the id",
   },

@@ -22,7 +22,9 @@ export function stateMachinePage(page: string): string {
     "crash points": [
       "| a process is killed | it leaves | then |",
       "|---|---|---|",
-      ...Object.values(crashPoints).map(({ where, left, next }) => `| ${where} | ${left} | ${next} |`),
+      ...Object.values(crashPoints).map(
+        ({ who, when, left, next }) => `| ${who}, ${when} | ${left} | ${next} |`,
+      ),
     ].join("\n"),
     "dedupe transitions": transitionTable("dedupe"),
   };
