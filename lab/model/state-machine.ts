@@ -268,7 +268,15 @@ export const table = {
     who: inline,
     from: { state: ["done", "unhandled"], ended: true },
     guards: [],
-    to: { state: "leased", ended: false, body: false, fence: "new", suspect: false, erased: false },
+    to: {
+      state: "leased",
+      ended: false,
+      body: false,
+      fence: "new",
+      attempts: "0",
+      suspect: false,
+      erased: false,
+    },
     writes: "as for an absent id, since the row could have been purged",
   },
   "claim unhandled": {

@@ -1,6 +1,7 @@
 import type { DedupeStore, EsimEvents, Inbox, InboxLease, Settlement } from "@esim-webhooks/core";
 import { expect } from "vitest";
 import { entry, fixedTime, key } from "../../test/inbox-entry.ts";
+import type { Name } from "../model/state-machine.ts";
 import type { CheckedHistory } from "../model/trace.ts";
 
 const ids = ["a", "b", "c", "d", "e", "f"];
@@ -18,6 +19,8 @@ export interface Used {
   readonly store?: DedupeStore;
   /** Has all leases end that were taken for 1 ms. */
   endShortLeases(): Promise<void>;
+  /** Has all retentions end. */
+  endRetentions(): Promise<void>;
 }
 
 /** Numbers from 0 to 1, the same for the same seed. */
@@ -30,8 +33,8 @@ function randomNumbers(seed: number): () => number {
 }
 
 /** Makes random calls, as two workers, an import and an operator would, some with leases that were lost long ago. */
-export async function useAtRandom(
-  { inbox, store, endShortLeases }: Used,
+async function useAtRandom(
+  { inbox, store, endShortLeases, endRetentions }: Used,
   calls: number,
   seed: number,
 ): Promise<void> {
@@ -76,6 +79,7 @@ export async function useAtRandom(
     () => inbox.pause({ types: ["esim.enabled"], reason: "test" }),
     () => inbox.resume(),
     () => inbox.purge(),
+    () => (random() < 0.2 ? endRetentions() : Promise.resolve()),
     () => (random() < 0.2 ? inbox.purgeDead({}) : Promise.resolve()),
     () => (random() < 0.1 ? inbox.erase(esimOf(one(ids))) : Promise.resolve()),
   ];
@@ -111,12 +115,30 @@ const usual = [
   "settle ready",
   "settle dead",
   "redrive",
+  "purge",
   "rerun",
   "erase",
-];
+] as const satisfies readonly Name[];
 
-/** Expects that the table has all that happened, and that the usual transitions happened. */
-export function expectUsual({ seen, unknown }: CheckedHistory): void {
-  expect(unknown).toEqual([]);
-  expect(usual.filter((name) => ![...seen.keys()].includes(name as never))).toEqual([]);
+const mostSeeds = 20;
+
+/**
+ * Uses engines at random, each with another seed, until each of the usual transitions and of these has happened. Expects that the table
+ * has all that happened.
+ */
+export async function expectInTable(
+  open: () => Promise<Used & { changes(): Awaitable<CheckedHistory> }>,
+  others: readonly Name[],
+): Promise<void> {
+  const missing = new Set<Name>([...usual, ...others]);
+  for (let seed = 1; seed <= mostSeeds && (seed <= 2 || missing.size > 0); seed += 1) {
+    const used = await open();
+    await useAtRandom(used, 800, seed);
+    const { seen, unknown } = await used.changes();
+    expect(unknown, `seed ${seed}`).toEqual([]);
+    for (const name of seen.keys()) missing.delete(name);
+  }
+  expect([...missing]).toEqual([]);
 }
+
+type Awaitable<Value> = Value | Promise<Value>;
