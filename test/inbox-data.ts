@@ -3,6 +3,13 @@ import { type PostgresInbox, postgresInbox } from "@esim-webhooks/store-postgres
 import { Kysely, PostgresDialect, sql } from "kysely";
 import pg from "pg";
 import { onTestFinished } from "vitest";
+import {
+  type CheckedHistory,
+  checkHistory,
+  postgresHistory,
+  postgresHistoryOf,
+  type RowChange,
+} from "../lab/model/trace.ts";
 import type { Effects } from "./inbox-worker.ts";
 import { type Run, runNode } from "./run.ts";
 
@@ -14,6 +21,10 @@ export interface Data {
   /** How many effects there are, and of how many events. */
   effects(): Promise<{ effects: number; events: number }>;
   states(): Promise<Record<string, number>>;
+  /** Logs every change of an event from now on. Call it once the tables are there. */
+  watch(): Promise<void>;
+  /** Compares what was logged with docs/state-machine.md. */
+  changes(): Promise<CheckedHistory>;
 }
 
 /** A schema of the test's own, with a table of effects without any constraint that would help. */
@@ -43,6 +54,13 @@ export async function createData(
       const { rows } = await sql<{ state: string; count: number }>`
         select state, count(*)::int as count from ${sql.id(schema, "event")} group by state`.execute(db);
       return Object.fromEntries(rows.map(({ state, count }) => [state, count]));
+    },
+    async watch() {
+      await sql.raw(postgresHistory(schema)).execute(db);
+    },
+    async changes() {
+      const { rows } = await sql.raw<RowChange>(postgresHistoryOf(schema)).execute(db);
+      return checkHistory(rows);
     },
   };
 }

@@ -21,6 +21,8 @@ import { eventsPage, readEvents } from "../scripts/docs/events-page.ts";
 import { logLinesPage, readLogLines } from "../scripts/docs/log-lines.ts";
 import { labelOf, optionsPage, readOptions } from "../scripts/docs/options-page.ts";
 import { type FunctionWithOptions, packageExports } from "../scripts/docs/read-types.ts";
+import { reliabilityPage } from "../scripts/docs/reliability-page.ts";
+import { stateMachinePage } from "../scripts/docs/state-machine-page.ts";
 import { root } from "./run.ts";
 
 const events = readEvents();
@@ -102,6 +104,18 @@ describe("docs/observing.md", () => {
   it("says of every line what it is about", () => {
     expect(lines.filter(({ message }) => /^[… ]*$/.test(message))).toEqual([]);
   });
+});
+
+it("docs/reliability.md has the faults and the mistakes that npm run docs makes of the laboratory's data", () => {
+  const page = readFileSync(join(root, "docs/reliability.md"), "utf8");
+  expect(page, "run npm run docs").toBe(reliabilityPage(page));
+  expect(page).toContain("| a delivery is acknowledged before it is committed |");
+});
+
+it("docs/state-machine.md has the diagram and the tables that npm run docs makes of the transitions", () => {
+  const page = readFileSync(join(root, "docs/state-machine.md"), "utf8");
+  expect(page, "run npm run docs").toBe(stateMachinePage(page));
+  expect(page).toContain("  ready --> leased: take\n");
 });
 
 describe("docs/options.md", () => {

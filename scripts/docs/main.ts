@@ -1,4 +1,4 @@
-// npm run docs: writes the pages that are made from doc comments, and bundles the dashboard's page. Tests check that they are current.
+// npm run docs: writes the pages that are made from doc comments and from data, and bundles the dashboard's page. Tests check that they are current.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { dashboardAssets } from "./dashboard-page.ts";
@@ -6,10 +6,14 @@ import { eventsPage, readEvents } from "./events-page.ts";
 import { logLinesPage, readLogLines } from "./log-lines.ts";
 import { optionsPage, readOptions } from "./options-page.ts";
 import { root } from "./read-types.ts";
+import { reliabilityPage } from "./reliability-page.ts";
+import { stateMachinePage } from "./state-machine-page.ts";
 
 rewrite("docs/events.md", (page) => eventsPage(page, readEvents()));
 rewrite("docs/observing.md", (page) => logLinesPage(page, readLogLines()));
 rewrite("docs/options.md", (page) => optionsPage(page, readOptions()));
+rewrite("docs/reliability.md", reliabilityPage);
+rewrite("docs/state-machine.md", stateMachinePage);
 for (const [name, text] of await dashboardAssets())
   writeFileSync(join(root, "packages/dashboard/assets", name), text);
 

@@ -1,6 +1,8 @@
 import { bullmqInbox } from "@esim-webhooks/queue-bullmq";
 import { Queue } from "bullmq";
+import { Redis } from "ioredis";
 import { expect, it, onTestFinished } from "vitest";
+import { checkQueueEvents } from "../../lab/model/trace.ts";
 import { runNode } from "../run.ts";
 import { privateRedis } from "../servers/index.ts";
 import { startReceivers } from "./receivers.ts";
@@ -53,20 +55,36 @@ function startWorker(environment: Record<string, string>): WorkerProcess {
   return worker;
 }
 
+/** The history of the jobs of a queue, oldest first: Redis writes each entry together with the change that it is about. */
+async function queueEvents(url: string): Promise<{ event: string; jobId: string }[]> {
+  const client = new Redis(url);
+  const entries = await client.xrange("bull:events:events", "-", "+");
+  await client.quit();
+  const events = entries.map(([, fields]) => {
+    const fieldOf = (name: string) => String(fields[fields.indexOf(name) + 1]);
+    return { event: fieldOf("event"), jobId: fieldOf("jobId") };
+  });
+  return events.filter(({ jobId }) => !jobId.startsWith("probe-")); // an inbox that opens adds one and removes it
+}
+
 export function bullmqUnderFire({ events, waves, redisKilledIn, handlerMs }: Fire): void {
   const name = `BullMQ enqueues each of ${events.toLocaleString("en")} events once, delivered 1 to 4 times, and loses none while workers and Redis are killed`;
   it(name, async () => {
     const server = await privateRedis();
     onTestFinished(() => server.close());
-    const queue = new Queue("events", { connection: { url: server.url } });
-    queue.on("error", () => {});
-    onTestFinished(() => queue.close());
     const jobOptions = { removeOnComplete: false }; // so that all can be counted
     const inboxes = [1, 2].map(() => {
       const inbox = bullmqInbox({ connection: server.url, name: "events", timeoutMs: 1000, jobOptions });
       onTestFinished(() => inbox.close());
       return inbox;
     });
+    await Promise.all(inboxes.map((inbox) => inbox.ready()));
+    const queue = new Queue("events", {
+      connection: { url: server.url },
+      streams: { events: { maxLen: 100 * events } }, // of the whole queue: the last Queue that is created sets it
+    });
+    queue.on("error", () => {});
+    onTestFinished(() => queue.close());
     const { refused, stored, deliverAll } = await startReceivers(inboxes);
 
     const environment = {
@@ -110,6 +128,11 @@ export function bullmqUnderFire({ events, waves, redisKilledIn, handlerMs }: Fir
     expect(stored.length).toBe(new Set(stored).size); // what was acknowledged as stored was not stored again after the kill
     const jobs = await queue.getJobs(["completed"]);
     expect(jobs.map(({ data }) => data.id).sort()).toEqual(ids.sort()); // each id was enqueued once
+
+    const { seen, unknown } = checkQueueEvents(await queueEvents(server.url));
+    expect(unknown).toEqual([]);
+    expect(seen.get("put")).toBe(events);
+    expect(seen.get("settle done")).toBe(events);
 
     const handlerRuns = processes.flatMap((worker) =>
       worker.handlerRuns.map((run) => ({ ...run, isKilled: worker.isKilled })),

@@ -33,6 +33,7 @@ export function inboxUnderFire({ events, restartsAfter }: Fire): void {
     const options = { schema: data.schema, timeoutMs: 1000 };
     const inboxes = [1, 2].map(() => openInbox(server.url, options));
     await inboxes[0]?.migrate();
+    await data.watch();
     const { refused, deliverAll } = await startReceivers(inboxes);
     let isDelivered = false;
     const ids = Array.from({ length: events }, (_, n) => `msg_${n}`);
@@ -67,6 +68,11 @@ export function inboxUnderFire({ events, restartsAfter }: Fire): void {
     await delivered;
     await expect.poll(() => data.states()).toEqual({ done: events });
     expect(await data.effects()).toEqual({ effects: events, events });
+    const { seen, unknown } = await data.changes();
+    expect(unknown).toEqual([]);
+    expect(seen.get("put")).toBe(events);
+    expect((seen.get("settle done") ?? 0) + (seen.get("transact") ?? 0)).toBe(events);
+    expect(seen.get("lease end")).toBeGreaterThan(0);
     // 0 is a connection error, as when an idle connection is closed just then: the sender tries again after it, too
     expect([...refused.keys()].filter((status) => status !== 503 && status !== 0)).toEqual([]);
     for (const { child, ended } of workers) {
@@ -86,7 +92,7 @@ interface Lanes {
 export function lanesUnderFire({ lanes, perLane, late }: Lanes): void {
   const name = `lanes work ${lanes * perLane} events with 8 workers and handlers that fail: no overlap, in order, none stuck`;
   it(name, async () => {
-    const { schema, states, db } = await createData(postgresUrl);
+    const { schema, states, db, watch, changes } = await createData(postgresUrl);
     const openOne = () => {
       const pool = new pg.Pool({ connectionString: postgresUrl, max: 2 });
       onTestFinished(() => pool.end());
@@ -97,6 +103,7 @@ export function lanesUnderFire({ lanes, perLane, late }: Lanes): void {
     };
     const inboxes = Array.from({ length: 8 }, openOne);
     await inboxes[0]?.migrate();
+    await watch();
     const at = (n: number) => new Date(Date.UTC(2026, 0, 1) + n * 1000).toISOString();
     const events = Array.from({ length: lanes * perLane }, (_, n) =>
       entry(`msg_${n}`, { esim: `lane_${n % lanes}`, timestamp: at(n) }),
@@ -147,6 +154,7 @@ export function lanesUnderFire({ lanes, perLane, late }: Lanes): void {
       await inboxes[Math.floor(Math.random() * inboxes.length)]?.put([event]);
     });
     await expect.poll(() => states()).toEqual({ done: lanes * (perLane + late) });
+    expect((await changes()).unknown).toEqual([]);
     expect(overlaps).toEqual([]);
     expect(failures).toBeGreaterThan(0);
     expect(errors).toEqual([]);

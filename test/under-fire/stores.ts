@@ -4,9 +4,10 @@ import { type DedupeStore, type EsimEvents, type Handlers, nodeHandler } from "@
 import { newSecret } from "@esim-webhooks/core/testing";
 import { postgresStore } from "@esim-webhooks/store-postgres";
 import { redisStore } from "@esim-webhooks/store-redis";
-import { Kysely, PostgresDialect, type Transaction } from "kysely";
+import { Kysely, PostgresDialect, sql, type Transaction } from "kysely";
 import pg from "pg";
 import { describe, expect, it } from "vitest";
+import { checkHistory, postgresHistory, postgresHistoryOf } from "../../lab/model/trace.ts";
 import { listen } from "../listen.ts";
 import { type Sent, sendAsThePartnerApi } from "../sender.ts";
 import { startPostgres, startRedis, type TestServer } from "../servers/index.ts";
@@ -179,6 +180,7 @@ export function storesUnderFire(fire: Fire): void {
       const migrating = open();
       await migrating.migrate();
       await migrating.close();
+      await sql.raw(postgresHistory("esim_webhooks")).execute(db);
       await db.destroy();
       const handlers: Handlers<EsimEvents, Transaction<Shop>> = {
         "*": async ({ id }, { tx }) => {
@@ -195,7 +197,11 @@ export function storesUnderFire(fire: Fire): void {
         const { rows } = await client.query(
           "select count(*)::int as effects, count(distinct event)::int as events from effect",
         );
+        const history = await client.query(postgresHistoryOf("esim_webhooks"));
         await client.end();
+        const { seen, unknown } = checkHistory(history.rows);
+        expect(unknown).toEqual([]);
+        expect(seen.get("settle done")).toBe(fire.events);
         expect(rows).toEqual([{ effects: fire.events, events: fire.events }]);
       } finally {
         await Promise.all(receivers.map((receiver) => receiver.shutDown()));

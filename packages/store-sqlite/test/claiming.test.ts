@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { crc32 } from "node:zlib";
 import { type SqliteInbox, type SqliteStore, sqliteInbox, sqliteStore } from "@esim-webhooks/store-sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { entry, key } from "../../../test/inbox-entry.ts";
@@ -68,10 +69,23 @@ describe("what operators see of an event that is handled inline", () => {
     for (const id of ["msg_1", "msg_2"]) {
       await claimed(id);
       expect(await inbox.get(key(id))).toMatchObject({
-        ...{ state: "leased", subject: null, key: null, trace: null, error: null },
+        ...{ state: "leased", subject: null, key: null, trace: null, error: null, attempts: 0 },
         ...{ takenAt: null, settledAt: null, erasedAt: null, history: [] },
       });
     }
+  });
+
+  it("has its attempts counted from the first if workers get it after its retention has ended", async () => {
+    await unhandled("msg_1");
+    const shop = openShop(join(folder.path, "events.db"));
+    shop.run("update esim_webhooks_event set ends_at = 1000");
+    shop.close();
+    const again = entry("msg_1", { esim: "E2" });
+    const claim = await store.claim(key("msg_1"), 60_000, crc32(again.body));
+    expect(await inbox.put([again])).toEqual(["stored"]);
+    await store.release(key("msg_1"), claim.status === "claimed" ? claim.token : "");
+    const [taken] = await inbox.take({ limit: 1, leaseMs: 60_000 });
+    expect(taken?.attempt).toBe(1);
   });
 
   it("has nothing of an unhandled event whose retention has ended, if another body is claimed", async () => {

@@ -1,0 +1,148 @@
+// Deliberate faults, as changes of one place in the sources. Each must be noticed by every check that it names.
+
+/** A replacement of one piece of text, which must be there exactly once. */
+export interface Fault {
+  readonly name: string;
+  readonly file: string;
+  readonly before: string;
+  readonly after: string;
+  /** Test files of the project `unit`. */
+  readonly checks: readonly string[];
+}
+
+const random = "lab/test/trace.test.ts";
+const memorySuite = "packages/core/test/store/memory-inbox.suite.test.ts";
+
+export const faults: readonly Fault[] = [
+  {
+    name: "the fence is not checked at settle (SQLite)",
+    file: "packages/store-sqlite/src/sql/settle.ts",
+    before: "where id = ? and source = ? and fence = ? and state = 'leased'`",
+    after: "where id = ? and source = ? and coalesce(fence, ?) is not null`",
+    checks: [random],
+  },
+  {
+    name: "the fence is not checked at settle (in memory)",
+    file: "packages/core/src/store/memory-queue.ts",
+    before: 'if (row?.state !== "leased" || row.token !== held.token) return false;',
+    after: "if (row === undefined) return false;",
+    checks: [memorySuite, random],
+  },
+  {
+    name: "a delivery is acknowledged before it is committed",
+    file: "packages/core/src/receive/target.ts",
+    before:
+      "const [result] = await putEntries(inbox, [inboxEntry(parsed, { source, id, body, receivedAt, key })]);",
+    after:
+      'const [result]: PutResult[] = ["stored"]; void putEntries(inbox, [inboxEntry(parsed, { source, id, body, receivedAt, key })]).catch(() => {});',
+    checks: ["packages/core/test/receive/receiver.test.ts", "test/transports.test.ts"],
+  },
+  {
+    name: "a leased event does not hold its lane (SQLite)",
+    file: "packages/store-sqlite/src/sql/take.ts",
+    before: `where worked.lane = \${row}.lane and worked.lane is not null and worked.state = 'leased'`,
+    after: `where worked.lane = \${row}.lane and worked.lane is not null and worked.state = 'leased' and false`,
+    checks: [random],
+  },
+  {
+    name: "a leased event does not hold its lane (in memory)",
+    file: "packages/core/src/store/memory-queue.ts",
+    before: 'if (row.state === "leased") worked.add(row.lane);',
+    after: "",
+    checks: [memorySuite],
+  },
+  {
+    name: "a processor continues with a claim that is lost",
+    file: "packages/core/src/process/claim.ts",
+    before: "if (!(await store.extend(key, token, leaseMs))) lose();",
+    after: "if (!(await store.extend(key, token, leaseMs))) return;",
+    checks: ["packages/core/test/process"],
+  },
+  {
+    name: "a rotation ends the old key when it stores the new one",
+    file: "packages/endpoint/src/rotate/rotation-steps.ts",
+    before: "const endMs = nowMs + overlapMs;",
+    after: "const endMs = nowMs;",
+    checks: ["packages/endpoint/test/rotate/rotate-secret.test.ts"],
+  },
+  {
+    name: "a rotation calls the service before receivers hold off unknown signatures",
+    file: "packages/endpoint/src/rotate/rotation-steps.ts",
+    before: "return { nextStep, keys: holdingOff(nowMs), ...(whenWritten && { whenWritten }) };",
+    after: "return { nextStep, ...(whenWritten && { whenWritten }) };",
+    checks: ["packages/endpoint/test/rotate/rotate-secret.test.ts"],
+  },
+  {
+    name: "a frequent reconciliation reads only what is listed after the last one",
+    file: "packages/endpoint/src/reconcile/depth.ts",
+    before: "Math.max(mark, head) - Math.min(overlapMs, 10 * minuteMs)",
+    after: "Math.max(mark, head)",
+    checks: ["packages/endpoint/test/reconcile/handlers.test.ts"],
+  },
+  {
+    name: "the hourly reconciliation reads only what is listed after the watermark",
+    file: "packages/endpoint/src/reconcile/depth.ts",
+    before: "mark - overlapMs - hourMs",
+    after: "mark",
+    checks: ["packages/endpoint/test/reconcile/watermark.test.ts"],
+  },
+  {
+    name: "a lease that follows an ended one has the same fence (in memory)",
+    file: "packages/core/src/store/memory-queue.ts",
+    before: "const token = String(++lastToken);",
+    after: 'const token = row.token === "" ? String(++lastToken) : row.token;',
+    checks: [memorySuite, random],
+  },
+  {
+    name: "a lease that follows an ended one has the same fence (SQLite)",
+    file: "packages/store-sqlite/src/sql/take.ts",
+    before: `set state = 'leased', fence = \${newFence},`,
+    after: `set state = 'leased', fence = coalesce(fence, \${newFence}),`,
+    checks: [random],
+  },
+  {
+    name: "a redelivery makes a dead event ready (SQLite)",
+    file: "packages/store-sqlite/src/sql/put.ts",
+    before: '  if (!isConflict) return "duplicate";',
+    after:
+      "  if (!isConflict) tx.run(\"update esim_webhooks_event set state = 'ready', ends_at = ? where state = 'dead' and id = ?\", tx.nowMs, row.id);\n" +
+      '  if (!isConflict) return "duplicate";',
+    checks: [random],
+  },
+  {
+    name: "the purge removes bodies of events that are not settled (SQLite)",
+    file: "packages/store-sqlite/src/sql/forget.ts",
+    before: '  "settled_at is null and received_at <= $untilMs",\n] as const;',
+    after: '  "settled_at is null",\n] as const;',
+    checks: [random, "packages/store-sqlite/test/purging.test.ts"],
+  },
+  {
+    name: "a handler starts while its abandoned one runs",
+    file: "packages/core/src/work/run-event.ts",
+    before: "if (limits.isAbandoned(taken)) {",
+    after: "if (limits.isAbandoned(taken) && attempt < 0) {",
+    checks: [memorySuite],
+  },
+  {
+    name: "latestOnly runs an older event (SQLite)",
+    file: "packages/store-sqlite/src/latest-only.ts",
+    before: "subject in (?, ?) and occurred_at > ?",
+    after: "subject in (?, ?) and occurred_at < ?",
+    checks: ["packages/store-sqlite/test/worker.test.ts"],
+  },
+  {
+    name: "a paused event is taken (SQLite)",
+    file: "packages/store-sqlite/src/sql/pause.ts",
+    before:
+      "return { isAll: active.includes(allTypes), types: active.length === 0 ? null : JSON.stringify(active) };",
+    after: "return { isAll: active.includes(allTypes), types: null };",
+    checks: ["packages/store-sqlite/test/pausing.test.ts"],
+  },
+  {
+    name: "an import with force runs an erased event (SQLite)",
+    file: "packages/store-sqlite/src/sql/put.ts",
+    before: "and state = 'done' and erased_at is null",
+    after: "and state = 'done'",
+    checks: [random],
+  },
+];

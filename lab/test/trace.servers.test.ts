@@ -1,0 +1,35 @@
+import { postgresStore } from "@esim-webhooks/store-postgres";
+import { sql } from "kysely";
+import { expect, it, onTestFinished } from "vitest";
+import { createData, openInbox } from "../../test/inbox-data.ts";
+import { postgresUrl } from "../../test/servers/shared.ts";
+import { expectInTable, hourMs, laneOf } from "./random-use.ts";
+
+async function watchedPostgres() {
+  const { schema, db, watch, changes } = await createData(postgresUrl);
+  const inbox = openInbox(postgresUrl, { schema, lane: laneOf, retentionMs: hourMs });
+  await inbox.migrate();
+  const store = postgresStore({ url: postgresUrl, schema, retentionMs: hourMs });
+  onTestFinished(() => store.close());
+  await watch();
+  const event = sql.id(schema, "event");
+  return {
+    inbox,
+    store,
+    changes,
+    async endShortLeases() {
+      const isLive = sql`select 1 from ${event}
+        where state = 'leased' and ends_at > clock_timestamp() and ends_at < clock_timestamp() + interval '1 minute'`;
+      await expect.poll(async () => (await isLive.execute(db)).rows).toEqual([]);
+    },
+    async endRetentions() {
+      await sql`update ${event} set ends_at = 'epoch' where state in ('done', 'unhandled')`.execute(db);
+    },
+  };
+}
+
+it("what happens to the rows of a Postgres inbox that is used at random, inline as well, is in the table of the states", () =>
+  expectInTable(watchedPostgres, [
+    ...(["lease end", "claim", "claim again", "claim unhandled", "claim expired"] as const),
+    ...(["put over a claim", "release a claim", "park", "release"] as const),
+  ]));
