@@ -29,8 +29,13 @@ export interface NetworkOptions {
 }
 
 export interface Network {
-  /** Posts a delivery to one of the receivers. Calls back with its answer, or with an error of the connection; if all is lost, never. */
-  post(sent: Omit<Sent, "isCut">, onAnswer: (answer: Answer) => void, onError: (error: Error) => void): void;
+  /** Posts a delivery to one of the receivers, or to this one. Calls back with its answer, or with an error of the connection; if all is lost, never. */
+  post(
+    sent: Omit<Sent, "isCut">,
+    onAnswer: (answer: Answer) => void,
+    onError: (error: Error) => void,
+    receiver?: Process,
+  ): void;
   /** A `fetch` of a process. `serve` answers it, outside of all processes. */
   fetchOf(process: Process, serve: (request: Request) => Response | Promise<Response>): typeof fetch;
 }
@@ -40,11 +45,11 @@ export function createNetwork({ time, faults, random, receivers, receive, count 
   const reset = () => Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" });
 
   return {
-    post({ headers, body }, onAnswer, onError) {
+    post({ headers, body }, onAnswer, onError, receiver) {
       const { requestMs, answerMs, lost, isReset } = faults.fate();
       const fail = (afterMs: number, what: string) =>
         time.plan(time.world, afterMs, `the sender: ${what}`, () => onError(reset()));
-      const process = random.pick(receivers());
+      const process = receiver ?? random.pick(receivers());
       if (process === undefined) return void fail(1, "connection refused");
       if (lost === "before") {
         count("deliveries lost");

@@ -13,15 +13,19 @@ export interface Program {
 
 const packages = new URL("../../packages/", import.meta.url).href;
 const sources = new Map<string, string>();
+/** By the importing file and what it imports: to look for packages takes longer than all else. */
+const resolutions = new Map<string, { readonly url: string; readonly format?: string | null | undefined }>();
 
 /** A module that a process imports belongs to it, with all that it imports of the packages: their URLs end in its number. */
 export function installPrograms(): void {
   registerHooks({
     resolve(specifier, context, next) {
-      const resolved = next(specifier, context);
-      const query = context.parentURL?.split("?")[1];
-      const isOurs = query !== undefined && resolved.url.startsWith(packages) && !resolved.url.includes("?");
-      return isOurs ? { ...resolved, url: `${resolved.url}?${query}` } : resolved;
+      const [file = "", query] = context.parentURL?.split("?") ?? [];
+      if (query === undefined || !file.startsWith(packages)) return next(specifier, context);
+      const name = `${specifier} ${file}`;
+      const { url, format } = resolutions.get(name) ?? next(specifier, { ...context, parentURL: file });
+      resolutions.set(name, { url, format });
+      return { url: url.startsWith(packages) ? `${url}?${query}` : url, format, shortCircuit: true };
     },
     load(url, context, next) {
       const [file = "", query] = url.split("?");
