@@ -46,6 +46,7 @@ export function installThreads({ time, faults, random, hostOf, onCommitted }: Th
     #connection: Connection | undefined;
     #answer: (calls: readonly Call[]) => readonly Answer[] = () => [];
     #freeAt = 0;
+    #isHintPlanned = false;
 
     constructor(file: URL, { workerData }: { readonly workerData: ThreadData }) {
       super();
@@ -104,19 +105,27 @@ export function installThreads({ time, faults, random, hostOf, onCommitted }: Th
         return this.#reply({ kind: "answers", id, answers: packed.calls.map(() => ({ fault })) });
       }
       const calls = unpackCalls(packed);
+      const changes = this.#changes();
       const answers = time.as(this.#host, () => this.#answer(calls));
       if (this.#role === "writer") {
         onCommitted(this.#host, calls, answers);
-        for (const other of watching) if (other !== this) other.#changed();
+        if (this.#changes() !== changes) for (const other of watching) if (other !== this) other.#changed();
       }
       this.#reply({ kind: "answers", id, answers });
     }
 
+    #changes(): number | undefined {
+      return this.#connection?.get<{ count: number }>("select total_changes() as count")?.count;
+    }
+
+    /** Another process has changed the file. The watch notices that within 50 ms, and once for all changes. */
     #changed(): void {
-      if (random.chance(0.2)) return; // only a hint: it may be missed
-      time.plan(this.#host, random.between(0, 100), "hint of another process", () =>
-        this.emit("message", { kind: "changed" } satisfies Reply),
-      );
+      if (this.#isHintPlanned || random.chance(0.2)) return; // a hint may be missed
+      this.#isHintPlanned = true;
+      time.plan(this.#host, random.between(0, 100), "hint of another process", () => {
+        this.#isHintPlanned = false;
+        this.emit("message", { kind: "changed" } satisfies Reply);
+      });
     }
 
     #reply(message: Reply): void {
