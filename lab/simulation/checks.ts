@@ -235,6 +235,7 @@ export function createChecks(time: VirtualTime, ordered: boolean, clockOfStore: 
     unfinished: () => unfinished,
     missing: () => [...events.keys()].filter((id) => !rows.has(id)),
     end(states, effects, typesWithEffect) {
+      if (!counts.has("acknowledged")) broken("nothing was acknowledged: the simulation shows nothing");
       for (const { id, type } of events.values()) {
         const row = rowOf(id, "end");
         if (!isFinal(row)) broken(`${id} is still ${row.state} at the end`);

@@ -1,4 +1,6 @@
-import { Agent, type Dispatcher } from "undici";
+import { createRequire } from "node:module";
+import { Socket } from "node:net";
+import type { Dispatcher } from "undici";
 import type { Faults } from "./faults.ts";
 import type { Process } from "./process.ts";
 import type { Random } from "./random.ts";
@@ -109,8 +111,13 @@ export function createNetwork({ time, faults, random, receivers, receive, count 
   };
 }
 
-/** Lets the sandbox's sender, which uses undici, post by this network. */
+/** Lets the sandbox's sender, which uses undici, post by this network, and lets nothing use the real one. */
 export function installSender(network: Network): void {
+  Socket.prototype.connect = () => {
+    throw new Error("Something connects to the real network, which a seed does not decide.");
+  };
+  const ofSandbox = createRequire(new URL("../../packages/sandbox/package.json", import.meta.url));
+  const { Agent } = ofSandbox("undici") as typeof import("undici");
   Agent.prototype.dispatch = (options, handler) => {
     const { onRequestStart, onResponseStart, onResponseData, onResponseEnd, onResponseError } = handler;
     let isAborted = false;
