@@ -65,6 +65,8 @@ export interface Checks {
   idsIn(state: Row["state"]): readonly string[];
   /** How many events are in the inbox, and neither done, unhandled nor dead. */
   unfinished(): number;
+  /** Those, as text. */
+  describeUnfinished(): string;
   /** The ids of created events that the inbox does not have. */
   missing(): readonly string[];
   /** Compares the end with the tables of the inbox: the state of each event, and how many effects each has. */
@@ -233,6 +235,12 @@ export function createChecks(time: VirtualTime, ordered: boolean, clockOfStore: 
     },
     idsIn: (state) => [...rows.values()].filter((row) => row.state === state).map(({ id }) => id),
     unfinished: () => unfinished,
+    describeUnfinished: () =>
+      [...rows.values()]
+        .filter((row) => !isFinal(row))
+        .slice(0, 5)
+        .map(({ id, state, holder, attempts, lane }) => `${id} (lane ${lane}) is ${state}, attempt ${attempts} of ${holder?.name}`)
+        .join("; "),
     missing: () => [...events.keys()].filter((id) => !rows.has(id)),
     end(states, effects, typesWithEffect) {
       if (!counts.has("acknowledged")) broken("nothing was acknowledged: the simulation shows nothing");

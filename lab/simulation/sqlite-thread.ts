@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import { createRequire, syncBuiltinESMExports } from "node:module";
-import type { DatabaseSync } from "node:sqlite";
+import { DatabaseSync } from "node:sqlite";
 import type { Connection } from "../../packages/store-sqlite/src/database/connection.ts";
 import { faultOf } from "../../packages/store-sqlite/src/database/faults.ts";
 import { openReader, openWriter } from "../../packages/store-sqlite/src/database/open.ts";
@@ -153,18 +153,21 @@ export function installThreads({ time, faults, random, hostOf, onCommitted }: Th
   const require = createRequire(import.meta.url);
   const threads = require("node:worker_threads");
   threads.Worker = SimulatedThread;
-  const sqlite = require("node:sqlite") as { DatabaseSync: typeof DatabaseSync };
-  const Real = sqlite.DatabaseSync;
-  sqlite.DatabaseSync = class extends Real {
-    constructor(...options: ConstructorParameters<typeof Real>) {
-      super(...options);
+  syncBuiltinESMExports();
+
+  // on the prototype: the exports of node:sqlite cannot be replaced. Each connection begins with an exec
+  const { exec } = DatabaseSync.prototype;
+  const prepared = new WeakSet<DatabaseSync>();
+  DatabaseSync.prototype.exec = function (sql) {
+    if (!prepared.has(this)) {
+      prepared.add(this);
       this.function("unixepoch", { varargs: true }, () => Date.now() / 1000);
       this.function("randomblob", (size) =>
         Uint8Array.from({ length: Number(size) }, () => random.below(256)),
       );
     }
+    exec.call(this, sql);
   };
-  syncBuiltinESMExports();
 }
 
 type Read = (connection: Connection, input: unknown) => unknown;

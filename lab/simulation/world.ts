@@ -414,7 +414,7 @@ function createWorld(
     );
     const [missing] = checks.missing();
     if (missing !== undefined) throw new Error(`${missing} was created by the service, and is not in the inbox after reconcile.`);
-    await runFor(() => checks.unfinished() === 0, 30 * hourMs, () => `${checks.unfinished()} events are unfinished`);
+    await runFor(() => checks.unfinished() === 0, 3 * hourMs, checks.describeUnfinished);
 
     // secrets that have ended, once a delivery has let each receiver load its keys
     for (const receiver of receivers.keys()) {
