@@ -60,9 +60,9 @@ export function createFaults(random: Random): Faults {
   const every = (fromMs: number, toMs: number, likely = 0.65) =>
     random.chance(likely) ? random.between(fromMs, toMs) : Number.POSITIVE_INFINITY;
   const rates: FaultRates = {
-    lost: rate(0.1),
-    slow: rate(0.2),
-    slowDisk: rate(0.1),
+    lost: rate(0.15),
+    slow: rate(0.3),
+    slowDisk: rate(0.15),
     fullDisk: rate(0.03),
     handlerThrows: rate(0.3),
     handlerHangs: rate(0.05),
@@ -83,10 +83,10 @@ export function createFaults(random: Random): Faults {
   };
   let areOver = false;
   const strikes = (probability: number) => !areOver && random.chance(probability);
-  /** Mostly around a usual time; if it is slow, up to a hundred times as long, and now and then longer than any timeout. */
+  /** Around a usual time; if it is slow, up to a hundred times as long, or longer than most timeouts and leases. */
   function ms(usual: number, isSlow: boolean): number {
     if (!isSlow) return random.between(usual / 2, usual * 1.5);
-    return random.chance(0.2) ? random.between(1000, 40_000) : random.between(usual, usual * 100);
+    return random.chance(0.4) ? random.between(1000, 60_000) : random.between(usual, usual * 100);
   }
   return {
     rates,
