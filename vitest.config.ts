@@ -16,7 +16,7 @@ const noServers: Plugin = {
   },
 };
 
-const folders = ["packages/*/test/**", "test/**"];
+const folders = ["packages/*/test/**", "test/**", "lab/test/**"];
 const ending = (name: string) => folders.map((folder) => `${folder}/*${name}`);
 const inMemory = memoryFolder();
 /** Half of what those tests wait for is syncs. The stress tests sync to the disk. */

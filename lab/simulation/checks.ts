@@ -57,7 +57,11 @@ export interface Checks {
   forged(what: string, status: number): void;
   put(entries: readonly PutCommit[], results: readonly string[]): void;
   taken(holder: Owner, events: readonly TakeCommit[], leaseMs: number): void;
-  extended(leases: readonly Pick<TakeCommit, "id" | "token">[], results: readonly boolean[], leaseMs: number): void;
+  extended(
+    leases: readonly Pick<TakeCommit, "id" | "token">[],
+    results: readonly boolean[],
+    leaseMs: number,
+  ): void;
   settled(settlements: readonly SettleCommit[], results: readonly boolean[]): void;
   applied(lease: Pick<TakeCommit, "id" | "token">, isCommitted: boolean): void;
   redriven(id: string): void;
@@ -70,7 +74,11 @@ export interface Checks {
   /** The ids of created events that the inbox does not have. */
   missing(): readonly string[];
   /** Compares the end with the tables of the inbox: the state of each event, and how many effects each has. */
-  end(states: ReadonlyMap<string, string>, effects: ReadonlyMap<string, number>, typesWithEffect: ReadonlySet<string>): void;
+  end(
+    states: ReadonlyMap<string, string>,
+    effects: ReadonlyMap<string, number>,
+    typesWithEffect: ReadonlySet<string>,
+  ): void;
 }
 
 /** `clockOfStore`: the one by which the inbox measures leases. */
@@ -124,7 +132,8 @@ export function createChecks(time: VirtualTime, ordered: boolean, clockOfStore: 
       if (other === row) continue;
       if (other.state === "leased" && !mayHaveEnded(other))
         broken(`lane ${row.lane}: ${row.id} was taken while ${other.id} is leased`);
-      if (isAhead(other, row)) broken(`lane ${row.lane}: ${row.id} was taken before ${other.id}, which is ahead of it`);
+      if (isAhead(other, row))
+        broken(`lane ${row.lane}: ${row.id} was taken before ${other.id}, which is ahead of it`);
     }
   }
 
@@ -172,13 +181,16 @@ export function createChecks(time: VirtualTime, ordered: boolean, clockOfStore: 
         if (isFinal(row)) broken(`${id} was taken after it was ${row.state}`);
         if (row.state === "leased") {
           if (!mayHaveEnded(row))
-            broken(`${id} was taken by ${holder.name} while the lease of ${row.holder?.name} is live for ${Math.round(row.leaseEndsAt - time.now)} ms`);
+            broken(
+              `${id} was taken by ${holder.name} while the lease of ${row.holder?.name} is live for ${Math.round(row.leaseEndsAt - time.now)} ms`,
+            );
           count("leases ended");
         }
         if (tokens.has(token)) broken(`${id} was taken with the fence ${token}, which was used before`);
         tokens.add(token);
         row.attempts += 1;
-        if (row.attempts !== attempt) broken(`${id} was taken as attempt ${attempt}, and it is attempt ${row.attempts}`);
+        if (row.attempts !== attempt)
+          broken(`${id} was taken as attempt ${attempt}, and it is attempt ${row.attempts}`);
         row.state = "ready"; // for the check of its lane
         checkLane(row);
         row.state = "leased";
@@ -212,13 +224,15 @@ export function createChecks(time: VirtualTime, ordered: boolean, clockOfStore: 
     applied({ id, token }, isCommitted) {
       const row = rowOf(id, "applied");
       if (!isCommitted) return count("transactions rolled back");
-      if (!isHeld(row, token)) broken(`the writes of a late owner of ${id} were applied: it is ${row.state}, with another fence`);
+      if (!isHeld(row, token))
+        broken(`the writes of a late owner of ${id} were applied: it is ${row.state}, with another fence`);
       row.effects += 1;
       move(row, "done");
     },
     redriven(id) {
       const row = rowOf(id, "redriven");
-      if (row.state !== "dead" && row.state !== "unhandled") broken(`${id} was redriven while it was ${row.state}`);
+      if (row.state !== "dead" && row.state !== "unhandled")
+        broken(`${id} was redriven while it was ${row.state}`);
       row.attempts = 0;
       move(row, "ready");
       count("redriven");
@@ -226,12 +240,15 @@ export function createChecks(time: VirtualTime, ordered: boolean, clockOfStore: 
     runStarted(holder, { id, type, number }, attempt) {
       count("runs");
       const event = events.get(id);
-      if (event?.type !== type || event.number !== number) broken(`${id} was handled with the data of another event`);
+      if (event?.type !== type || event.number !== number)
+        broken(`${id} was handled with the data of another event`);
       const row = rowOf(id, "run");
       if (row.state === "done") broken(`${holder.name} started the handler of ${id} after it was done`);
       const isLive = row.state === "leased" && row.holder === holder && row.leaseEndsAt >= time.now;
       if (!isLive && !(clockOfStore.setAt >= row.leasedAt))
-        broken(`${holder.name} started attempt ${attempt} of ${id} without a live lease: it is ${row.state} of ${row.holder?.name}`);
+        broken(
+          `${holder.name} started attempt ${attempt} of ${id} without a live lease: it is ${row.state} of ${row.holder?.name}`,
+        );
     },
     idsIn: (state) => [...rows.values()].filter((row) => row.state === state).map(({ id }) => id),
     unfinished: () => unfinished,
@@ -239,7 +256,10 @@ export function createChecks(time: VirtualTime, ordered: boolean, clockOfStore: 
       [...rows.values()]
         .filter((row) => !isFinal(row))
         .slice(0, 5)
-        .map(({ id, state, holder, attempts, lane }) => `${id} (lane ${lane}) is ${state}, attempt ${attempts} of ${holder?.name}`)
+        .map(
+          ({ id, state, holder, attempts, lane }) =>
+            `${id} (lane ${lane}) is ${state}, attempt ${attempts} of ${holder?.name}`,
+        )
         .join("; "),
     missing: () => [...events.keys()].filter((id) => !rows.has(id)),
     end(states, effects, typesWithEffect) {
@@ -247,13 +267,15 @@ export function createChecks(time: VirtualTime, ordered: boolean, clockOfStore: 
       for (const { id, type } of events.values()) {
         const row = rowOf(id, "end");
         if (!isFinal(row)) broken(`${id} is still ${row.state} at the end`);
-        if (states.get(id) !== row.state) broken(`${id} is ${states.get(id)} in the inbox, and was settled as ${row.state}`);
+        if (states.get(id) !== row.state)
+          broken(`${id} is ${states.get(id)} in the inbox, and was settled as ${row.state}`);
         const expected = row.state === "done" && typesWithEffect.has(type) ? 1 : 0;
         const found = effects.get(id) ?? 0;
         if (found !== expected || row.effects !== expected)
           broken(`${id} is ${row.state} and took effect ${found} times instead of ${expected}`);
       }
-      if (states.size !== rows.size) broken(`the inbox has ${states.size} events, and has stored ${rows.size}`);
+      if (states.size !== rows.size)
+        broken(`the inbox has ${states.size} events, and has stored ${rows.size}`);
     },
   };
 }

@@ -13,7 +13,9 @@ import {
 } from "@esim-webhooks/core";
 import { memoryInbox } from "@esim-webhooks/core/testing";
 import type { SqliteTransaction } from "@esim-webhooks/store-sqlite";
-import type { Answer, Call } from "../../packages/store-sqlite/src/thread/protocol.ts";
+import type { Applied, ApplyInput } from "../../packages/store-sqlite/src/sql/handler-statements.ts";
+import type { PutRow } from "../../packages/store-sqlite/src/sql/put.ts";
+import type { Answer } from "../../packages/store-sqlite/src/thread/protocol.ts";
 import { memoryFolder } from "../../test/memory-folder.ts";
 import type { Checks, SettleCommit, TakeCommit } from "./checks.ts";
 import type { Faults } from "./faults.ts";
@@ -27,6 +29,8 @@ export interface Stores {
   readonly inbox: Inbox<SqliteTransaction>;
   readonly state: StateStore;
 }
+
+type Lease = Pick<TakeCommit, "id" | "token">;
 
 /** Where events are kept, with all that is durable. */
 export interface Engine {
@@ -82,7 +86,11 @@ export function serverEngine(
   let downUntil = 0;
 
   function unavailable(why: string): WebhookError {
-    return new WebhookError("store_unavailable", `The simulated server did not answer: ${why}.`, "Try again.");
+    return new WebhookError(
+      "store_unavailable",
+      `The simulated server did not answer: ${why}.`,
+      "Try again.",
+    );
   }
 
   /** Asks the server, and waits for its answer as long as a client does. */
@@ -111,11 +119,15 @@ export function serverEngine(
           settle();
         });
       };
-      time.plan(owner, requestMs, `${what} of ${process.name}`, () =>
-        void work().then(
-          (answer) => answered(() => resolve(answer)),
-          (error) => answered(() => reject(error)),
-        ),
+      time.plan(
+        owner,
+        requestMs,
+        `${what} of ${process.name}`,
+        () =>
+          void work().then(
+            (answer) => answered(() => resolve(answer)),
+            (error) => answered(() => reject(error)),
+          ),
       );
     });
   }
@@ -264,40 +276,44 @@ export function sqliteEngine({
     onCommitted(host, calls, answers) {
       for (const [index, call] of calls.entries()) {
         const answer = answers[index] as Answer;
-        if ("output" in answer) committed(processes.get((host as Process).number), call, answer.output);
+        if ("output" in answer)
+          reports[call.name]?.(host as Process, call.input as never, answer.output as never);
       }
     },
   });
 
-  function committed(process: Process, { name, input }: Call, output: unknown): void {
-    const given = input as Record<string, never>;
-    switch (name) {
-      case "put":
-        return checks.put(given["rows"] as never, output as never);
-      case "take": {
-        const taken = output as readonly TakeCommit[];
-        if (taken.length > 0) time.note(`  takes ${taken.map(({ id }) => id).join(" ")}`);
-        return checks.taken(process, taken, given["leaseMs"] as unknown as number);
-      }
-      case "renew":
-        return checks.extended(given["leases"] as never, output as never, given["leaseMs"] as never);
-      case "settle": {
-        const settlements = given["settlements"] as unknown as readonly SettleCommit[];
-        time.note(`  settles ${settlements.map(({ id, state }) => `${id} ${state}`).join(" ")}: ${output}`);
-        return checks.settled(settlements, output as readonly boolean[]);
-      }
-      case "apply": {
-        const { key, token } = given["mark"] as unknown as { key: { id: string }; token: string };
-        const { status } = output as { readonly status: string };
-        time.note(`  applies ${key.id}: ${status}`);
-        return checks.applied({ id: key.id, token }, status === "committed");
-      }
-      case "redrive": {
-        const { ids = [] } = given["filter"] as { readonly ids?: readonly string[] };
-        if (output === 1) for (const id of ids) checks.redriven(id);
-      }
-    }
-  }
+  /** What the checks learn of a call that is committed. They trust the names of its input, not its output. */
+  const reports: Readonly<Record<string, (process: Process, input: never, output: never) => void>> = {
+    put: (_, { rows }: { readonly rows: readonly PutRow[] }, results: readonly string[]) =>
+      checks.put(
+        rows.map(({ id, lane, occurredAt }) => ({ id, lane, occurredAt: occurredAt ?? 0 })),
+        results,
+      ),
+    take(process, { leaseMs }: { readonly leaseMs: number }, taken: readonly TakeCommit[]) {
+      if (taken.length > 0) time.note(`  takes ${taken.map(({ id }) => id).join(" ")}`);
+      checks.taken(process, taken, leaseMs);
+    },
+    renew: (
+      _,
+      { leases, leaseMs }: { readonly leases: readonly Lease[]; readonly leaseMs: number },
+      results: readonly boolean[],
+    ) => checks.extended(leases, results, leaseMs),
+    settle(
+      _,
+      { settlements }: { readonly settlements: readonly SettleCommit[] },
+      results: readonly boolean[],
+    ) {
+      time.note(`  settles ${settlements.map(({ id, state }) => `${id} ${state}`).join(" ")}: ${results}`);
+      checks.settled(settlements, results);
+    },
+    apply(_, { mark: { key, token } }: ApplyInput, { status }: Applied) {
+      time.note(`  applies ${key.id}: ${status}`);
+      checks.applied({ id: key.id, token }, status === "committed");
+    },
+    redrive(_, { filter }: { readonly filter: { readonly ids?: readonly string[] } }, redriven: number) {
+      if (redriven === 1) for (const id of filter.ids ?? []) checks.redriven(id);
+    },
+  };
 
   let isPrepared = false;
   return {

@@ -75,7 +75,9 @@ export function createNetwork({ time, faults, random, receivers, receive, count 
             count("answers to deliveries lost");
             return void (isReset && fail(answerMs, "connection reset"));
           }
-          time.plan(time.world, answerMs, `the sender: answer ${answer.status} to ${id}`, () => onAnswer(answer));
+          time.plan(time.world, answerMs, `the sender: answer ${answer.status} to ${id}`, () =>
+            onAnswer(answer),
+          );
         });
       });
     },

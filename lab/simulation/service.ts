@@ -76,7 +76,8 @@ export function startService(random: Random, { rates }: Faults): SimulatedServic
     baseUrl: `https://service.test${basePath}`,
     credentials,
     endpoint,
-    secret: () => db.get<{ signingSecret: string }>("select signingSecret from endpoints")?.signingSecret ?? "",
+    secret: () =>
+      db.get<{ signingSecret: string }>("select signingSecret from endpoints")?.signingSecret ?? "",
     serve: (request) => api.fetch(request),
     emit() {
       const type = random.pick(eventTypes);

@@ -6,7 +6,13 @@ import { faultOf } from "../../packages/store-sqlite/src/database/faults.ts";
 import { openReader, openWriter } from "../../packages/store-sqlite/src/database/open.ts";
 import * as reads from "../../packages/store-sqlite/src/sql/reads.ts";
 import { unpackCalls } from "../../packages/store-sqlite/src/thread/packed-rows.ts";
-import type { Answer, Call, Reply, Request, ThreadData } from "../../packages/store-sqlite/src/thread/protocol.ts";
+import type {
+  Answer,
+  Call,
+  Reply,
+  Request,
+  ThreadData,
+} from "../../packages/store-sqlite/src/thread/protocol.ts";
 import { createWriteCalls } from "../../packages/store-sqlite/src/thread/write-calls.ts";
 import type { Faults } from "./faults.ts";
 import { processNumberOf } from "./programs.ts";
@@ -100,9 +106,14 @@ export function installThreads({ time, faults, random, hostOf, onCommitted }: Th
       if (request.kind !== "calls") return;
       const { id, packed } = request;
       if (!this.#host.isStarting && faults.isDiskFull()) {
-        const fault = { code: "store_full", problem: "There is no room left.", remedy: "Free some." } as const;
+        const fault = {
+          code: "store_full",
+          problem: "There is no room left.",
+          remedy: "Free some.",
+        } as const;
         time.note(`  SQLite ${this.#role}: the disk is full`);
-        return this.#reply({ kind: "answers", id, answers: packed.calls.map(() => ({ fault })) });
+        this.#reply({ kind: "answers", id, answers: packed.calls.map(() => ({ fault })) });
+        return;
       }
       const calls = unpackCalls(packed);
       const changes = this.#changes();

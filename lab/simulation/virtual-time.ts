@@ -141,7 +141,7 @@ export function installVirtualTime(epochMs: number, random: Random): VirtualTime
       }
       now = step.at;
       steps += 1;
-      note(`${now.toFixed(3)} ${owner.name}: ${step.what}`);if(process.env["SHOW"])process.stderr.write(lines.at(-1)+"\n");
+      note(`${now.toFixed(3)} ${owner.name}: ${step.what}`);
       try {
         owners.run(owner, step.run);
       } catch (error) {
@@ -195,8 +195,10 @@ export function installVirtualTime(epochMs: number, random: Random): VirtualTime
   }
 
   type Callback = (...values: unknown[]) => void;
-  const timer = (repeats: boolean) => (callback: Callback, ms: unknown, ...values: unknown[]) =>
-    new Timer(() => callback(...values), Number(ms), repeats);
+  const timer =
+    (repeats: boolean) =>
+    (callback: Callback, ms: unknown, ...values: unknown[]) =>
+      new Timer(() => callback(...values), Number(ms), repeats);
   const clear = (given: unknown) => {
     if (given instanceof Timer) given.close();
   };
@@ -272,11 +274,11 @@ export function installVirtualTime(epochMs: number, random: Random): VirtualTime
   );
 
   const require = createRequire(import.meta.url);
-  const randomBytes = (size: number) => Buffer.from(Array.from({ length: size }, () => programRandom.below(256)));
+  const randomBytes = (size: number) =>
+    Buffer.from(Array.from({ length: size }, () => programRandom.below(256)));
   Object.assign(require("node:timers/promises"), {
     setTimeout: wait,
-    setImmediate: <Value>(value: Value) =>
-      new Promise((resolve) => void immediate(() => resolve(value))),
+    setImmediate: <Value>(value: Value) => new Promise((resolve) => void immediate(() => resolve(value))),
   });
   Object.assign(require("node:crypto"), {
     randomBytes,

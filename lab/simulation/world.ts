@@ -3,7 +3,7 @@ import type { HandlerContext, KeyStore, Receiver, WebhookEvent } from "@esim-web
 import { newSecret, signedRequest } from "@esim-webhooks/core/testing";
 import type { SqliteTransaction } from "@esim-webhooks/store-sqlite";
 import { type Checks, createChecks } from "./checks.ts";
-import { type Break, type Engine, serverEngine, sqliteEngine, type Stores } from "./engines.ts";
+import { type Break, type Engine, type Stores, serverEngine, sqliteEngine } from "./engines.ts";
 import { createFaults, type FaultRates } from "./faults.ts";
 import { createNetwork, installSender, type Sent } from "./network.ts";
 import { createProcesses, type Process, type Role } from "./process.ts";
@@ -46,7 +46,12 @@ const epochMs = Date.UTC(2026, 0, 5, 8);
  * Runs the service, receivers, workers, reconcilers and a rotator in this process, on virtual time, with the faults of the seed. Once
  * per process: it replaces the clock, the timers and the random numbers, and that cannot be undone.
  */
-export async function simulate({ seed, events, engine: wanted, broken }: SimulationOptions): Promise<SimulationReport> {
+export async function simulate({
+  seed,
+  events,
+  engine: wanted,
+  broken,
+}: SimulationOptions): Promise<SimulationReport> {
   const startedAt = realMs();
   const random = seededRandom(seed);
   const time = installVirtualTime(epochMs, random);
@@ -81,7 +86,8 @@ function createWorld(
   broken: Break | undefined,
 ) {
   const set = random.fork("settings");
-  const engineName = wanted ?? (broken === undefined ? set.pick(["server", "sqlite"] as const) : "server");
+  const ofSeed = set.pick(["server", "sqlite"] as const);
+  const engineName = wanted ?? (broken === undefined ? ofSeed : "server");
   const isOrdered = broken === "lane" || set.chance(0.75);
   const settings = {
     receivers: 1 + set.below(3),
@@ -108,9 +114,20 @@ function createWorld(
   const live = new Set<Process>();
   const receivers = new Map<Process, Receiver>();
   const retiredSecrets: string[] = [];
-  const lane = isOrdered ? (event: { data: { esimReference?: string } }) => event.data.esimReference : undefined;
-  const engineOptions = { time, faults, random: random.fork("engine"), processes, checks, lane, storeMachine };
-  const engine: Engine = engineName === "server" ? serverEngine(engineOptions, broken) : sqliteEngine(engineOptions);
+  const lane = isOrdered
+    ? (event: { data: { esimReference?: string } }) => event.data.esimReference
+    : undefined;
+  const engineOptions = {
+    time,
+    faults,
+    random: random.fork("engine"),
+    processes,
+    checks,
+    lane,
+    storeMachine,
+  };
+  const engine: Engine =
+    engineName === "server" ? serverEngine(engineOptions, broken) : sqliteEngine(engineOptions);
   const network = createNetwork({
     ...{ time, faults, random: random.fork("network"), count: checks.count },
     receivers: () => [...receivers.keys()].filter(({ isDead }) => !isDead),
@@ -153,7 +170,8 @@ function createWorld(
           .filter((type) => type !== unhandledType)
           .map((type) => [
             type,
-            (event: WebhookEvent, context: HandlerContext<SqliteTransaction>) => handle(process, event, context),
+            (event: WebhookEvent, context: HandlerContext<SqliteTransaction>) =>
+              handle(process, event, context),
           ]),
       );
       const worker = core.createWorker(stores.inbox, handlers as never, {
@@ -288,9 +306,14 @@ function createWorld(
       ended(process);
     });
     often(rates.killMs, "a process is killed", kill);
-    often(rates.stopMs, "a process is stopped", one("stops", (process) => process.stop()));
+    often(
+      rates.stopMs,
+      "a process is stopped",
+      one("stops", (process) => process.stop()),
+    );
     const freeze = one("freezes", (process) => {
-      process.frozenUntil = time.now + chaos.pick([100, settings.leaseMs, 3 * settings.leaseMs]) * chaos.between(0.5, 1.5);
+      process.frozenUntil =
+        time.now + chaos.pick([100, settings.leaseMs, 3 * settings.leaseMs]) * chaos.between(0.5, 1.5);
     });
     often(rates.freezeMs, "a process is frozen", freeze);
     const part = one("partitions", (process) => {
@@ -298,7 +321,9 @@ function createWorld(
     });
     if (engineName === "server") {
       often(rates.partitionMs, "a process loses its way to the store", part);
-      often(rates.outageMs, "the store is down", () => engine.outage(time.now + chaos.between(1000, minuteMs)));
+      often(rates.outageMs, "the store is down", () =>
+        engine.outage(time.now + chaos.between(1000, minuteMs)),
+      );
     }
     const setClock = one("clocks set", ({ machine }) => {
       const mostMs = chaos.pick([500, 20_000, 10 * minuteMs]);
@@ -330,9 +355,11 @@ function createWorld(
   /** What an operator cannot do now is left undone. */
   async function asOperator(work: (stores: Stores) => Promise<unknown>): Promise<void> {
     const { process, stores } = operator;
-    await time.as(process, () => work(stores)).catch((error: { code?: string }) => {
-      if (!["store_unavailable", "store_full", "invalid_option"].includes(error.code ?? "")) throw error;
-    });
+    await time
+      .as(process, () => work(stores))
+      .catch((error: { code?: string }) => {
+        if (!["store_unavailable", "store_full", "invalid_option"].includes(error.code ?? "")) throw error;
+      });
   }
 
   let forgeries = 0;
@@ -398,10 +425,15 @@ function createWorld(
     engine.outage(0);
     time.note("THE FAULTS STOP");
     for (const each of live) Object.assign(each, { frozenUntil: 0, partitionedUntil: 0 });
-    for (const { machine } of live) if (machine.offsetMs !== 0) Object.assign(machine, { offsetMs: 0, setAt: time.now });
+    for (const { machine } of live)
+      if (machine.offsetMs !== 0) Object.assign(machine, { offsetMs: 0, setAt: time.now });
     await during(retried(() => time.as(process, () => stores.inbox.resume())));
     if (settings.waitsForSender)
-      await runFor(() => !service.isSending(), 30 * hourMs, () => "The service is still sending");
+      await runFor(
+        () => !service.isSending(),
+        30 * hourMs,
+        () => "The service is still sending",
+      );
     else await time.run(() => false, time.now + 10 * minuteMs);
     await during(
       retried(() =>
@@ -413,7 +445,8 @@ function createWorld(
       ),
     );
     const [missing] = checks.missing();
-    if (missing !== undefined) throw new Error(`${missing} was created by the service, and is not in the inbox after reconcile.`);
+    if (missing !== undefined)
+      throw new Error(`${missing} was created by the service, and is not in the inbox after reconcile.`);
     await runFor(() => checks.unfinished() === 0, 3 * hourMs, checks.describeUnfinished);
 
     // secrets that have ended, once a delivery has let each receiver load its keys
@@ -427,7 +460,9 @@ function createWorld(
     const states = new Map<string, string>();
     for (let cursor: string | undefined; ; ) {
       const page = await during(
-        time.as(process, () => stores.inbox.list({}, { limit: 1000, ...(cursor !== undefined && { cursor }) })),
+        time.as(process, () =>
+          stores.inbox.list({}, { limit: 1000, ...(cursor !== undefined && { cursor }) }),
+        ),
       );
       for (const { id, state } of page.rows) states.set(id, state);
       if (page.nextCursor === null) break;
