@@ -46,7 +46,7 @@ if (values.seeds === undefined) {
   process.exit(report.failure === undefined ? 0 : 1);
 } else process.exit(await simulateMany(numberOf("seeds"), numberOf("seconds")));
 
-/** Two seeds at a time, until the seconds are over. Resolves to the exit code. */
+/** Two seeds at a time, until the seconds have passed. Resolves to the exit code. */
 async function simulateMany(seeds: number, seconds: number): Promise<number> {
   const endsAt = performance.now() + seconds * 1000;
   const totals = { seeds: 0, steps: 0, failed: 0 };

@@ -6,7 +6,7 @@ import type { Process } from "./process.ts";
 import type { Random } from "./random.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 
-/** A delivery on its way, and where its answer goes. */
+/** The request of a delivery. */
 export interface Sent {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;

@@ -17,7 +17,7 @@ export interface Process extends Owner {
   /** Aborts when it is asked to end, as on SIGTERM. */
   readonly stopping: AbortSignal;
   onKilled(listener: () => void): void;
-  /** Ends it without a word: nothing of it happens any more. */
+  /** Ends it immediately: no step of it happens any more. */
   kill(): void;
   stop(): void;
 }
@@ -28,7 +28,7 @@ export type Role = "receiver" | "worker" | "rotator" | "operator";
 export interface Processes {
   /** The process of a number. */
   get(number: number): Process;
-  /** Loads the packages anew, then calls `main`; it has started when that resolves. */
+  /** Loads a fresh copy of the packages, then calls `main`; it has started when that resolves. */
   start(role: Role, machine: Machine, main: (process: Process) => Promise<void>): Promise<Process>;
 }
 

@@ -40,7 +40,7 @@ export function installPrograms(): void {
   });
 }
 
-/** Loads the packages anew, for the process of this number. */
+/** Loads a fresh copy of the packages, for the process of this number. */
 export async function loadProgram(number: number): Promise<Program> {
   const load = (path: string) => import(`${packages}${path}?process=${number}`);
   return {

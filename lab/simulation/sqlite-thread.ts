@@ -21,7 +21,7 @@ import type { Owner, VirtualTime } from "./virtual-time.ts";
 
 /** The process to which a thread belongs. */
 export interface ThreadHost extends Owner {
-  /** Its own owner, since a thread goes on while the process's event loop is blocked. */
+  /** Its own owner, since a thread continues while the process's event loop is blocked. */
   readonly threads: Owner;
   /** While it starts, its threads answer immediately: its program also waits for the real disk, and so not in virtual time. */
   readonly isStarting: boolean;
