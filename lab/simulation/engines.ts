@@ -52,6 +52,8 @@ export interface EngineOptions {
   readonly checks: Checks;
   readonly lane: LaneOf | undefined;
   readonly storeMachine: Machine;
+  /** Called when the store has changed something for a process, which does not know yet. */
+  onCommitted(process: Process): void;
 }
 
 /** Rules that an engine can break on purpose, to show that the checks notice. */
@@ -74,7 +76,7 @@ const storeTimeoutMs = 5000;
  * late and in another order. What a message asks for is done when it arrives, also if no process waits for the answer any more.
  */
 export function serverEngine(
-  { time, faults, random, checks, lane, storeMachine }: EngineOptions,
+  { time, faults, random, checks, lane, storeMachine, onCommitted }: EngineOptions,
   broken: Break | undefined,
 ): Engine {
   const server = memoryInbox({ ...(lane && broken !== "lane" && { lane }) });
@@ -110,6 +112,7 @@ export function serverEngine(
         return void (isReset && !isUnreachable && reset(requestMs));
       }
       const answered = (settle: () => void) => {
+        onCommitted(process);
         if (lost === "after") {
           checks.count("store answers lost");
           return void (isReset && reset(answerMs));
@@ -267,6 +270,7 @@ export function sqliteEngine({
   checks,
   lane,
   storeMachine,
+  onCommitted,
 }: EngineOptions): Engine {
   const folder = mkdtempSync(join(memoryFolder() ?? tmpdir(), "simulation-"));
   const path = join(folder, "events.db");
@@ -279,6 +283,7 @@ export function sqliteEngine({
         if ("output" in answer)
           reports[call.name]?.(host as Process, call.input as never, answer.output as never);
       }
+      onCommitted(host as Process);
     },
   });
 

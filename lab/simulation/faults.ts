@@ -24,6 +24,8 @@ export interface FaultRates {
   readonly reorder: number;
   readonly callFails: number;
   readonly cutBody: number;
+  /** A process is killed when the store has done what it asked for, and before it learns of that. */
+  readonly killAtCommit: number;
   /** Mean times between two of them, in ms; infinite: never. */
   readonly killMs: number;
   readonly stopMs: number;
@@ -46,7 +48,7 @@ export interface Faults {
   /** How long a message takes between two threads. */
   threadMs(): number;
   isDiskFull(): boolean;
-  strikes(fault: "handlerThrows" | "handlerHangs" | "handlerWaits" | "cutBody"): boolean;
+  strikes(fault: "handlerThrows" | "handlerHangs" | "handlerWaits" | "cutBody" | "killAtCommit"): boolean;
 }
 
 const minuteMs = 60_000;
@@ -72,6 +74,7 @@ export function createFaults(random: Random): Faults {
     reorder: rate(0.2),
     callFails: rate(0.1),
     cutBody: rate(0.02),
+    killAtCommit: rate(0.004),
     killMs: every(3 * minuteMs, 30 * minuteMs, 0.85),
     stopMs: every(10 * minuteMs, 100 * minuteMs),
     freezeMs: every(minuteMs, 10 * minuteMs),

@@ -129,13 +129,14 @@ function createWorld(
     },
   };
   const engineOptions = {
-    time,
-    faults,
-    random: random.fork("engine"),
-    processes,
-    checks,
-    lane,
-    storeMachine,
+    ...{ time, faults, random: random.fork("engine"), processes, checks, lane, storeMachine },
+    onCommitted(process: Process) {
+      if (process.isStarting || process.role === "operator" || !faults.strikes("killAtCommit")) return;
+      checks.count("kills at a commit");
+      time.plan(time.world, 0, `${process.name} is killed at a commit`, () => {
+        if (!process.isDead) kill(process);
+      });
+    },
   };
   const engine: Engine =
     engineName === "server" ? serverEngine(engineOptions, broken) : sqliteEngine(engineOptions);
@@ -248,6 +249,11 @@ function createWorld(
     });
   }
 
+  function kill(process: Process): void {
+    process.kill();
+    ended(process);
+  }
+
   async function receive(process: Process, { headers, body, isCut }: Sent) {
     const receiver = receivers.get(process);
     const id = headers["webhook-id"] ?? "";
@@ -312,11 +318,7 @@ function createWorld(
       checks.count(what);
       happen(process);
     };
-    const kill = one("kills", (process) => {
-      process.kill();
-      ended(process);
-    });
-    often(rates.killMs, "a process is killed", kill);
+    often(rates.killMs, "a process is killed", one("kills", kill));
     often(
       rates.stopMs,
       "a process is stopped",
