@@ -92,7 +92,6 @@ export function createChecks(time: VirtualTime, ordered: boolean, clockOfStore: 
 
   function broken(promise: string): never {
     const error = new BrokenPromise(promise);
-    time.note(`BROKEN ${promise}`);
     time.fail(error);
     throw error;
   }

@@ -307,6 +307,7 @@ export function installVirtualTime(epochMs: number, random: Random): VirtualTime
       held = held === undefined ? work : Promise.all([held, work]);
     },
     fail(error) {
+      note(`FAILED ${error.message}`);
       failure ??= error;
     },
     lastLines: () => lines.slice(-keptLines),
