@@ -47,8 +47,8 @@ describe("README.md", () => {
 describe("docs", () => {
   it("names in its design pages only files that exist", () => {
     const files = new Set(
-      globSync("{packages/*/{src,test},test,scripts,bench/*,examples/*}/**/*.ts", { cwd: root }).map((file) =>
-        basename(file),
+      globSync("{packages/*/{src,test},test,lab,scripts,bench/*,examples/*}/**/*.ts", { cwd: root }).map(
+        (file) => basename(file),
       ),
     );
     const missing = globSync("docs/design{.md,/*.md}", { cwd: root }).flatMap((page) =>
