@@ -63,8 +63,7 @@ export function createVerifier(options: SecretOption, clock: Clock, logger: Logg
       if (ready === "too_many_waiting") return keysUnavailable(ready);
       const first = prove(signed, body, keyring, atMs);
       if (first.ok || first.code === "unusable_header") {
-        keyring.refreshIfOld();
-        return first;
+        return (await keyring.refreshIfOld()) ? prove(signed, body, keyring, atMs) : first;
       }
       const refreshed = await keyring.refresh();
       if (refreshed !== "loaded") return keysUnavailable(refreshed);

@@ -33,8 +33,11 @@ export interface LoadedKeyring extends Keyring {
    * Waits for a load that begins after this call, and so sees the newest keys. Concurrent calls share one load.
    */
   refresh(): Promise<Loading>;
-  /** Begins a load in the background when the last one is more than a minute old: keys may have been withdrawn. */
-  refreshIfOld(): void;
+  /**
+   * Keys may have been withdrawn. When the last load began more than a minute ago, begins one in the background. When it began more than two
+   * minutes ago, since no delivery came, resolves once it has ended: to true, as what has matched must be verified again.
+   */
+  refreshIfOld(): boolean | Promise<boolean>;
   /** Whether the source says that a rotation is under way. */
   rotatingAt(atMs: number): boolean;
 }
@@ -55,11 +58,13 @@ export function createLoadedKeyring(source: KeySource, clock: Clock, logger: Log
   let rotation = { reportedEndMs: 0, endMs: 0 };
   let waiting = 0;
   let pace = pause(reloadIntervalMs, undefined, { ref: false });
-  let begunAt = performance.now();
+  let lastBegunAt = performance.now(); // of the loads that have ended
   let current = load();
   let upcoming: Promise<Loading> | undefined;
+  let old: Promise<Loading> | undefined; // the load for keys that are old
 
   async function load(): Promise<Loading> {
+    const begunAt = performance.now();
     try {
       const deadline = createDeadline(loadTimeoutMs);
       const loaded = await deadline.before(source.load());
@@ -83,6 +88,8 @@ export function createLoadedKeyring(source: KeySource, clock: Clock, logger: Log
         `The key source could not be loaded; ${keys.length > 0 ? "the previous keys stay valid" : "there are no keys yet"}.`,
       );
       return "failed";
+    } finally {
+      lastBegunAt = begunAt;
     }
   }
 
@@ -91,7 +98,6 @@ export function createLoadedKeyring(source: KeySource, clock: Clock, logger: Log
     await Promise.all([current, pace]);
     upcoming = undefined;
     pace = pause(reloadIntervalMs, undefined, { ref: false });
-    begunAt = performance.now();
     current = load();
     return current;
   }
@@ -117,7 +123,12 @@ export function createLoadedKeyring(source: KeySource, clock: Clock, logger: Log
     ready: async () => (keys.length > 0 ? "loaded" : counted(() => current)),
     refresh: () => counted(next),
     refreshIfOld() {
-      if (performance.now() - begunAt > oldMs) void next();
+      const ageMs = performance.now() - lastBegunAt;
+      if (ageMs <= oldMs) return false;
+      old ??= next().finally(() => {
+        old = undefined;
+      });
+      return ageMs > 2 * oldMs && old.then(() => true);
     },
   };
 }

@@ -247,6 +247,41 @@ describe("a key that was withdrawn at the source", () => {
   });
 });
 
+describe("a receiver that got no delivery for two minutes", () => {
+  it("loads its keys before it accepts one, so that a key which was withdrawn meanwhile is refused", async () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    try {
+      const source = sourceOf([oldSecret]);
+      const { receive } = receiving(source);
+      expect(await receive(oldSecret)).toBe("processed");
+      source.now = [freshSecret];
+      vi.advanceTimersByTime(120_001);
+      const received = Array.from({ length: 5 }, () => receive(oldSecret));
+      expect(await Promise.all(received)).toEqual(Array(5).fill("no_matching_key"));
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it("accepts it with the keys that it has if the key source fails, and asks again a minute later", async () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    try {
+      const source = sourceOf([oldSecret]);
+      const { receive } = receiving(source);
+      expect(await receive(oldSecret)).toBe("processed");
+      source.now = new Error("the secret manager is down");
+      vi.advanceTimersByTime(120_001);
+      expect(await receive(oldSecret)).toBe("processed");
+      const { loads } = source;
+      expect(loads).toBe(2);
+      expect(await receive(oldSecret)).toBe("processed");
+      expect(source.loads).toBe(loads);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+});
+
 describe.concurrent("a key source that is slow at start", () => {
   it("has a bounded number of deliveries wait for it", async () => {
     const keys = Promise.withResolvers<string[]>();
