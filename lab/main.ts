@@ -1,10 +1,21 @@
-// npm run lab [-- model | faults [part of the name of a fault]]
+// npm run lab [-- model | simulation | faults [part of the name of a fault] | crashes]
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
 import { runFaults } from "./faults/main.ts";
 import { runModel } from "./model/main.ts";
 
 const parts = {
   model: runModel,
+  simulation: () =>
+    run(
+      ...process.execArgv,
+      "lab/simulation/main.ts",
+      ..."--seeds 200 --events 500 --seconds 900".split(" "),
+    ),
   faults: runFaults,
+  crashes: () =>
+    run("node_modules/vitest/vitest.mjs", "run", "--project", "stress", "test/crash.stress.test.ts"),
 } as const;
 
 const [wanted, ...given] = process.argv.slice(2);
@@ -17,3 +28,10 @@ if (wanted !== undefined && !(wanted in parts)) {
 const names = Object.keys(parts) as (keyof typeof parts)[];
 for (const name of wanted === undefined ? names : [wanted as keyof typeof parts])
   if (!(await parts[name](...given))) process.exitCode = 1;
+
+/** Runs another program of the laboratory. Resolves to whether it succeeded. */
+async function run(...args: readonly string[]): Promise<boolean> {
+  const child = spawn(process.execPath, args, { cwd: join(import.meta.dirname, ".."), stdio: "inherit" });
+  const [code] = await once(child, "exit");
+  return code === 0;
+}
