@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
 import {
   createWorker,
@@ -70,13 +71,13 @@ describe.each(worked)("on %s", (engine) => {
         const attempt = (attempts.get(id) ?? 0) + 1;
         attempts.set(id, attempt);
         await writeEffect(engine, at, tx, id);
-        if (id === "msg_0" || attempt > 3) return;
-        if (id === "msg_1") await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        if (attempt > 3) return;
+        if (id === "msg_1" && !signal.aborted) await once(signal, "abort");
         if (id === "msg_2")
           await hangs.promise; // certainly abandoned
         else await pause(timeoutMs - 5 + Math.random() * 10);
       },
-      { timeoutMs, graceMs: 3, backoff: () => 200 },
+      { timeoutMs, graceMs: 3, backoff: () => 200, maxAttempts: 1000 },
     );
     await inbox.put(ids.map((id) => entry(id)));
     await expect.poll(async () => (await states(inbox)).done).toBe(ids.length);
@@ -89,9 +90,8 @@ describe.each(worked)("on %s", (engine) => {
       const timedOut = own.filter(({ reason }) => reason === "timed_out").length;
       expect({ id, done, started: done + timedOut }).toEqual({ id, done: 1, started: attempts.get(id) });
       const { history } = (await inbox.get(key(id))) ?? {};
-      expect(history?.map(({ reason }) => reason)).toEqual(Array(timedOut).fill("timed_out"));
+      expect(history?.map(({ reason }) => reason)).toEqual(Array(Math.min(timedOut, 10)).fill("timed_out"));
     }
-    expect(attempts.get("msg_0")).toBe(1);
     for (const id of ["msg_1", "msg_2"]) expect(attempts.get(id)).toBeGreaterThan(1);
   });
 
@@ -173,14 +173,14 @@ it("on postgres, an erasure ends although a handler holds what latestOnly rememb
   const [holds, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const handler = latestOnly("postgres", at, async ({ id }, { tx }) => {
     await writeEffect("postgres", at, tx, id);
-    if (id === "msg_1") return;
+    if (id === "first") return;
     holds.resolve();
     await go.promise;
   });
   const { logged } = work(inbox, handler as never);
-  await inbox.put([entry("msg_1", { esim: erika })]);
+  await inbox.put([entry("first", { esim: erika })]);
   await expect.poll(() => states(inbox)).toMatchObject({ done: 1 });
-  await inbox.put([entry("msg_2", { esim: erika })]);
+  await inbox.put([entry("second", { esim: erika })]);
   await holds.promise;
   const erasing = eraseSubject(inbox, erika);
   await expect.poll(isWaiting).toBe(true);
@@ -188,6 +188,6 @@ it("on postgres, an erasure ends although a handler holds what latestOnly rememb
   expect((await erasing).events).toMatchObject({ done: 1, leased: 1 });
   await expect.poll(() => logged).toContainEqual(expect.stringMatching(/lease .* was lost/));
   expect(logged.filter((line) => /deadlock/i.test(line))).toEqual([]);
-  expect(await effects()).toEqual(["msg_1"]);
+  expect(await effects()).toEqual(["first"]);
   expect(await everything()).not.toContain(erika);
 });
