@@ -2,14 +2,14 @@ import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
 import { eraseSubject, type InboxEntry, retryLater } from "@esim-webhooks/core";
 import { type BullmqInbox, bullmqProcessor } from "@esim-webhooks/queue-bullmq";
-import { Queue } from "bullmq";
+import { Queue, QueueEvents } from "bullmq";
 import { beforeEach, expect, it, vi } from "vitest";
 import { fixedTime, key } from "../../../test/inbox-entry.ts";
 import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
 import { entryOf, openersOn } from "./set-up.ts";
 
 const redis = redisOfFile();
-const { openInbox, openQueue, openWorker } = openersOn(() => redis.server.url);
+const { opened, openInbox, openQueue, openWorker } = openersOn(() => redis.server.url);
 let inbox: BullmqInbox;
 let queue: Queue;
 beforeEach(() => {
@@ -199,6 +199,28 @@ it("erases at most as many as its limit in a call, in a queue of more than it re
   expect(first).toEqual({ ...none, ready: 70 });
   expect((await eraseSubject(inbox, "esim_1")).events).toEqual({ ...none, ready: 80 });
   expect(await inbox.stats()).toMatchObject({ states: { ready: 300, done: 150 } });
+});
+
+it("neither hides nor repeats an event of the queue for those who listen to it", async () => {
+  const listener = new QueueEvents("events", { connection: { url: redis.server.url } });
+  opened.push(listener);
+  listener.on("error", () => {});
+  const added: string[] = [];
+  listener.on("added", ({ jobId }) => added.push(jobId));
+  await listener.waitUntilReady();
+  for (let round = 0; round < 20; round += 1) {
+    const put = (name: string) =>
+      inbox.put(
+        Array.from({ length: 20 }, (_, n) => about(`esim_${n % 2}_${round}`, `${name}_${round}_${n}`)),
+      );
+    await put("before");
+    await Promise.all([inbox.erase(`esim_0_${round}`), put("meanwhile"), inbox.erase(`esim_1_${round}`)]);
+  }
+  await inbox.put([about("esim_2", "last")]);
+  const all = await queue.getJobs(["waiting", "completed"], 0, -1);
+  expect(all).toHaveLength(801);
+  await expect.poll(() => added.length).toBeGreaterThanOrEqual(801);
+  expect(added.toSorted()).toEqual(all.map(({ id }) => id).toSorted());
 });
 
 it("removes the job of an erased event if done jobs are not kept, and remembers its id", async () => {

@@ -40,6 +40,8 @@ export interface Backend extends Service {
   failing(fails: boolean): void;
   /** Makes the handlers hang, or not. */
   hanging(hangs: boolean): void;
+  /** Gives the workers that start from now on a time limit, of 60 ms. */
+  limit(): void;
 }
 
 export interface BackendOptions extends SandboxOptions {
@@ -59,7 +61,10 @@ const configs = {
     handlers,
     target: sqliteInbox({ path: ".esim-webhooks/events.db" }),
     state: sqliteState({ path: ".esim-webhooks/events.db" }),
-    worker: { maxAttempts: 1, pollMs: 50, shutdownMs: 200 },
+    worker: {
+      ...{ maxAttempts: 1, pollMs: 50, shutdownMs: 200 },
+      ...(existsSync(beside("limited")) && { timeoutMs: 60, graceMs: 60 }),
+    },
   }`,
 };
 
@@ -177,6 +182,7 @@ export async function startBackend({
     },
     failing: (fails) => mark("failing", fails),
     hanging: (hangs) => mark("hanging", hangs),
+    limit: () => mark("limited", true),
   };
   onTestFinished(async () => {
     await backend.down();

@@ -284,55 +284,81 @@ describe("docs/runbook.md: a handler failed for hours", () => {
 });
 
 describe("docs/runbook.md: a handler hangs", () => {
-  it("shows the event that hangs, and pauses its type until the workers run with the fix", async () => {
+  it("shows the event that hangs, pauses its type until the workers run with a time limit, and shows the attempt that ended at the limit", async () => {
     const section = "A handler hangs";
     const backend = await startBackend({ handlers: "worker" });
     const { cwd, env } = backend;
     backend.hanging(true);
     const [id = ""] = await backend.emit(1);
-    const hung = start(["work"], { cwd, env });
+    const place = { cwd, env: { ...env, ID: id } };
+    const hung = start(["work"], place);
     await expect.poll(() => backend.stored("leased")).toEqual([id]);
-    const [leased] = await follow(section, 1, backend);
+    const [leased] = await follow(section, 1, place);
     expect(leased?.stdout).toContain(id);
-    expect((await cli(["inbox", "show", id], { cwd, env })).stdout).toMatch(/^taken +\S+ \S+Z/m);
+    const [taken] = await follow(section, 2, place);
+    expect(taken?.stdout).toMatch(/^taken +\S+ \S+Z/m);
+    expect(taken?.stdout).not.toMatch(/timed out/);
 
-    expect(await follow(section, 2, backend)).toMatchObject([{ code: 0 }]);
+    expect(await follow(section, 3, place)).toMatchObject([{ code: 0 }]);
     hung.child.kill("SIGTERM");
     await hung.ended;
-    const restarted = start(["work"], { cwd, env });
+    backend.limit();
+    const restarted = start(["work"], place);
     await restarted.written(/Events are paused/);
     expect(await backend.stored("ready")).toEqual([id]);
-    restarted.child.kill("SIGTERM");
-    await restarted.ended;
     const inbox = sqliteInbox({ path: join(cwd, ".esim-webhooks/events.db") });
     expect(await inbox.get({ source: "default", id })).toMatchObject({ state: "ready", attempts: 0 });
     await inbox.close();
 
-    backend.hanging(false);
-    const [resumed] = await follow(section, 3, backend);
+    const [resumed] = await follow(section, 4, place);
     expect(resumed?.stdout).toMatch(/^Resumed: esim\.installed \(paused since .*: its handler hangs\)\n$/);
+    await expect.poll(() => backend.stored("dead")).toEqual([id]); // at its only attempt
+    const [shown] = await follow(section, 5, place);
+    expect(shown?.stdout).toMatch(/ timed out +after \S+ +in \S+$/m);
+    expect(backend.handled()).toEqual([]);
+
+    backend.hanging(false);
+    restarted.child.kill("SIGTERM");
+    await restarted.ended;
+    expect(await cli(["inbox", "retry", "--yes"], place)).toMatchObject({ code: 0 });
     await workUntil(backend, () => backend.handled().length === 1);
     expect(backend.handled()).toEqual([id]);
   });
 });
 
 describe("docs/runbook.md: a worker lives and takes nothing", () => {
-  it("shows the worker, its slots and its last take, and what is paused", async () => {
-    const section = "A worker lives and takes nothing";
+  const section = "A worker lives and takes nothing";
+
+  /** As if the events that wait had been due for an hour, and each worker had last taken one then. */
+  function letAnHourPass({ cwd }: Backend): void {
+    const database = new DatabaseSync(join(cwd, ".esim-webhooks/events.db"), { timeout: 5000 });
+    database.exec("update esim_webhooks_event set ends_at = ends_at - 3600000 where state = 'ready'");
+    database.exec("update esim_webhooks_worker set last_take_at = last_take_at - 3600000");
+    database.close();
+  }
+
+  it("shows that no worker runs", async () => {
+    const backend = await startBackend({ handlers: "worker" });
+    await backend.emit(2);
+    letAnHourPass(backend);
+    const [doctor, workers, paused] = await follow(section, 1, backend);
+    expect(doctor?.stdout).toMatch(/^✘ +waiting +2 events wait; the oldest has been due for 1h 00m\. /m);
+    expect(doctor?.stdout).toMatch(
+      /^! +workers +No worker has reported in the last 30 s, and events are due\./m,
+    );
+    expect(workers?.stderr).toMatch(/^No worker has reported to .* in the last 30 s\.$/m);
+    expect(paused?.stderr).toBe("Nothing is paused.\n");
+  });
+
+  it("shows that all slots of a worker are in use, its last take, and that nothing is paused", async () => {
     const backend = await startBackend({ handlers: "worker" });
     const { cwd, env } = backend;
     backend.hanging(true);
     await backend.emit(2);
     const hung = start(["work", "--concurrency", "1"], { cwd, env });
     await expect.poll(async () => (await backend.stored("leased")).length).toBe(1);
-    await expect
-      .poll(async () => (await cli(["inbox", "workers"], { cwd, env })).stdout, { timeout: 30_000 })
-      .toMatch(/1 of 1/);
-    const path = join(cwd, ".esim-webhooks/events.db");
-    const database = new DatabaseSync(path, { timeout: 5000 }); // as if the other event had been due for an hour
-    database.exec("update esim_webhooks_event set ends_at = ends_at - 3600000 where state = 'ready'");
-    database.exec("update esim_webhooks_worker set last_take_at = last_take_at - 3600000");
-    database.close();
+    await expect.poll(async () => (await cli(["inbox", "workers"], { cwd, env })).stdout).toMatch(/1 of 1/);
+    letAnHourPass(backend);
     const [doctor, workers, paused] = await follow(section, 1, backend);
     expect(doctor?.code).toBe(3);
     expect(doctor?.stdout).toMatch(/^✘ +waiting +2 events wait; the oldest has been due for 1h 00m\. /m);
@@ -343,6 +369,32 @@ describe("docs/runbook.md: a worker lives and takes nothing", () => {
     expect(paused).toMatchObject({ code: 0, stdout: "", stderr: "Nothing is paused.\n" });
     hung.child.kill("SIGTERM");
     await hung.ended;
+  });
+
+  it("shows what is paused and what waits, and the worker takes it once the pause is ended", async () => {
+    const backend = await startBackend({ handlers: "worker" });
+    const { cwd, env } = backend;
+    const reason = "CRM is down";
+    expect(await cli(["inbox", "pause", "--reason", reason], { cwd, env })).toMatchObject({ code: 0 });
+    const [id = ""] = await backend.emit(1);
+    const worker = start(["work"], { cwd, env });
+    await worker.written(/Events are paused/);
+    await expect.poll(async () => (await cli(["inbox", "workers"], { cwd, env })).stdout).toMatch(/0 of 20/);
+    const [doctor, workers, paused] = await follow(section, 1, backend);
+    expect(doctor?.stdout).toMatch(/^✔ ok +paused +all types since .*CRM is down/m);
+    expect(doctor?.stdout).toMatch(/^✔ ok +workers +1 worker is alive; 0 of 20 slots in use/m);
+    expect(workers?.stdout).toMatch(/0 of 20/);
+    expect(paused?.stdout).toMatch(/^all types .*CRM is down$/m);
+    const [listed, shown] = await follow(section, 3, { cwd, env: { ...env, ID: id } });
+    expect(listed?.stdout).toContain(id);
+    expect(shown?.stdout).toMatch(/^state +ready/m);
+    expect(backend.handled()).toEqual([]);
+
+    const [resumed] = await follow(section, 2, backend);
+    expect(resumed?.stdout).toMatch(/^Resumed: all types /);
+    await expect.poll(() => backend.handled()).toEqual([id]);
+    worker.child.kill("SIGTERM");
+    await worker.ended;
   });
 });
 

@@ -189,6 +189,9 @@ describe("inbox erase", () => {
     const { code, stdout, stderr } = await inbox("erase", "--esim", reference, "--yes");
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toMatch(/^Erased: the personal data of 2 events \(1 ready, 1 done\)\.\nNot reached\. /);
+    expect(stdout).toMatch(
+      /^ {2}Old versions .* in the database's own files.*: see docs\/personal-data\.md of/m,
+    );
     expect(stdout).toMatch(/^ {2}Backups and copies of the inbox\.$/m);
     expect(stdout).not.toContain(reference);
     expect((await inbox("show", "a1")).stdout).toMatch(/^erased +on \S+ \S+Z: its personal data is gone$/m);

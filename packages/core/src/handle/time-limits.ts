@@ -38,7 +38,11 @@ export interface TimeLimits {
   abandoned(): number;
 }
 
-/** The events whose handler was abandoned in this process, by any of its workers, and still runs. One may be in it twice: its lease was lost. */
+/**
+ * The events whose handler was abandoned in this process, by any of its workers, and still runs. One may be in it twice: its lease was lost.
+ * It does not say in which inbox: two inbox objects may open the same store. So in a process that works two stores, an abandoned
+ * handler also puts off an event of the other store that has the same source and id, until it ends.
+ */
 const abandonedHere = new Set<EventKey>();
 
 export function createTimeLimits(

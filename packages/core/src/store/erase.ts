@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { WebhookError } from "../base/errors.ts";
+import { pageOf } from "../base/pages.ts";
 import type { InboxAdmin, InboxState } from "./inbox-admin.ts";
 
 /** What `eraseSubject` has erased. */
@@ -14,6 +15,7 @@ export interface ErasedSubject {
 export const erasedError = "erased";
 
 const notReached: readonly string[] = [
+  `Old versions of the data in the database's own files, logs and replicas, until those are rewritten: see ${pageOf("docs/personal-data.md")}.`,
   "Backups and copies of the inbox.",
   "Events that were stored before the upgrade to this version, since they have no subject.",
   "The progress of latestOnly with a subject option of its own.",

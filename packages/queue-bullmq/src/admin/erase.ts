@@ -51,6 +51,15 @@ redis.call("ZADD", completed, now, id)
 redis.call("XADD", events, "MAXLEN", "~", limit, "*", "event", "completed", "jobId", id, "returnvalue", result)
 return state`;
 
+/**
+ * Redis marks a deleted entry of a stream as such, and keeps its bytes, also in its files, until all entries next to it are deleted. So the
+ * stream of events is written again, with the same ids: who reads it misses none.
+ */
+const rewriteLua = `
+local entries = redis.call("XRANGE", KEYS[1], "-", "+")
+redis.call("DEL", KEYS[1])
+for _, entry in ipairs(entries) do redis.call("XADD", KEYS[1], entry[1], unpack(entry[2])) end`;
+
 const sets = [
   "completed",
   "failed",
@@ -100,6 +109,7 @@ export function createErase(
   subjectOf: SubjectReader,
 ): (subject: string, limit: number, run: RunStep) => Promise<Readonly<Erased>> {
   const script = scripts.create("esimWebhooksErase", sets.length + 1 + otherKeys.length, lua);
+  const rewrite = scripts.create("esimWebhooksRewriteEvents", 1, rewriteLua);
 
   /** The job, if it is about the subject. */
   async function findAbout(subject: string, id: string): Promise<FoundJob | undefined> {
@@ -152,6 +162,7 @@ export function createErase(
       }
       if (read.size === before) break;
     }
+    await run(() => rewrite([`${keyStart}:events`], [])); // also if none is left: an earlier erasure may have been interrupted
     return erased;
   };
 }

@@ -1,0 +1,75 @@
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { eraseSubject, type InboxEntry } from "@esim-webhooks/core";
+import { bullmqProcessor } from "@esim-webhooks/queue-bullmq";
+import { expect, it } from "vitest";
+import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
+import { entryOf, openersOn } from "./set-up.ts";
+
+// without compression, which would hide texts from a search
+const redis = redisOfFile("--rdbcompression", "no", "--dbfilename", "snapshot.rdb");
+const { openInbox, openWorker } = openersOn(() => redis.server.url);
+
+/** Personal data that is in events. */
+const subject = "esim_of_erika_mustermann";
+const secret = "Erika Mustermann";
+const other = "esim_that_stays";
+
+/** A text, and what it looks like within base64, at each of the three places where it may begin. */
+function formsOf(text: string): string[] {
+  const inBase64 = ["", " ", "  "].map((start) => {
+    const whole = Buffer.from(start + text).toString("base64");
+    return whole.slice(Math.ceil((start.length * 8) / 6), Math.floor(((start + text).length * 8) / 6));
+  });
+  return [text, ...inBase64];
+}
+
+/** The files of the server that contain a text: parts of its append-only file, or the snapshot. */
+async function filesWith(text: string): Promise<string[]> {
+  const [, folder = ""] = (await redis.admin.config("GET", "dir")) as string[];
+  return readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => {
+    const path = join(folder, name);
+    const file = statSync(path, { throwIfNoEntry: false })?.isFile() ? readFileSync(path) : Buffer.alloc(0);
+    return formsOf(text).some((form) => file.includes(form));
+  });
+}
+
+function about(esimReference: string, id: string): InboxEntry {
+  const entry = entryOf(id, { trace: `trace of ${esimReference}` });
+  const body = JSON.parse(Buffer.from(entry.body).toString());
+  const data = { ...body.data, esimReference, holder: esimReference === subject ? secret : "stays" };
+  return { ...entry, body: Buffer.from(JSON.stringify({ ...body, data })) };
+}
+
+it("no file of Redis has the data of an erased eSIM once its append-only file and its snapshot were rewritten", async () => {
+  const inbox = openInbox({ jobOptions: { attempts: 1 } });
+  await inbox.put(["done", "dead"].map((id) => about(subject, id)));
+  const worker = openWorker(
+    bullmqProcessor({
+      "*": ({ id }) => {
+        if (id === "dead") throw new Error(`no such customer: ${secret}`);
+      },
+    }),
+  );
+  await expect.poll(() => inbox.stats()).toMatchObject({ states: { done: 1, dead: 1 } });
+  await worker.close();
+  await inbox.put([about(subject, "leased")]);
+  await openWorker(null).getNextJob("token");
+  await inbox.put([about(subject, "ready"), about(other, "other")]);
+  await openInbox({ jobOptions: { delay: 3_600_000 } }).put([about(subject, "delayed")]);
+  await redis.admin.save();
+  for (const text of [subject, secret])
+    expect(await filesWith(text)).toEqual(
+      expect.arrayContaining([expect.stringMatching(/aof/), "snapshot.rdb"]),
+    );
+
+  const { events } = await eraseSubject(inbox, subject);
+  expect(events).toMatchObject({ ready: 2, leased: 1, done: 1, dead: 1 });
+  await redis.admin.save();
+  for (const text of [subject, secret]) expect(await filesWith(text)).toEqual([expect.stringMatching(/aof/)]); // as docs/personal-data.md says
+  await redis.admin.bgrewriteaof();
+  for (const text of [subject, secret]) await expect.poll(() => filesWith(text)).toEqual([]);
+  expect(await filesWith(other)).toEqual(
+    expect.arrayContaining([expect.stringMatching(/aof/), "snapshot.rdb"]),
+  );
+});
