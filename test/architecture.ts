@@ -15,7 +15,7 @@ const packages: Readonly<Record<string, Package>> = {
   },
   conformance: {
     imports: ["@esim-webhooks/core", "@esim-webhooks/core/observe", "@esim-webhooks/core/testing"],
-    rooms: ["base", "receiver", "store", "state", "keys", "inbox"],
+    rooms: ["base", "receiver", "store", "state", "keys", "inbox", "crash"],
   },
   import: {
     imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "zod/mini"],
