@@ -31,7 +31,8 @@ function work(
 ): Working {
   const stopping = new AbortController();
   const logged: string[] = [];
-  const log = ({ err }: { readonly err?: unknown }, message = "") => void logged.push(`${message} ${err}`);
+  const log = (fields: { readonly err?: unknown; readonly outcome?: unknown }, message = "") =>
+    void logged.push(`${message} ${fields.outcome} ${fields.err}`);
   const logger: Logger = { debug() {}, info() {}, warn: log, error: log };
   const running = createWorker(
     inbox,
@@ -186,7 +187,7 @@ it("on postgres, an erasure ends although a handler holds what latestOnly rememb
   await expect.poll(isWaiting).toBe(true);
   go.resolve();
   expect((await erasing).events).toMatchObject({ done: 1, leased: 1 });
-  await expect.poll(() => logged).toContainEqual(expect.stringMatching(/lease .* was lost/));
+  await expect.poll(() => logged).toContainEqual(expect.stringMatching(/^webhook event lost/));
   expect(logged.filter((line) => /deadlock/i.test(line))).toEqual([]);
   expect(await effects()).toEqual(["first"]);
   expect(await everything()).not.toContain(erika);
