@@ -3,7 +3,7 @@ import { ask, type Said, say } from "./ask.tsx";
 import { call } from "./call.ts";
 import { Obstacles, obstacles, watch } from "./retried.tsx";
 import { esimAt, eventsAt, go } from "./route.ts";
-import { number, plural, Time } from "./shown.tsx";
+import { exactTime, number, plural, Time } from "./shown.tsx";
 
 function countText({ count, isMore }: Counted): string {
   return isMore ? `more than ${number(count)} events` : plural(count, "event");
@@ -53,7 +53,7 @@ function FilterShown({ filter }: { readonly filter: Filter }) {
         <div key={name}>
           <dt>{names[name]}</dt>
           <dd>
-            <bdi>{text}</bdi>
+            <bdi>{name === "since" || name === "until" ? exactTime(text).slice(0, 16) : text}</bdi>
           </dd>
         </div>
       ))}
@@ -245,9 +245,11 @@ export function askToResume(type: string | null, pauses: readonly PauseView[]): 
   });
 }
 
-export function askToErase(subject: string): void {
+export async function askToErase(subject: string): Promise<void> {
+  // an engine that cannot count by eSIM may still erase
+  const counted = await call("count", { filter: { subject } }).catch(() => undefined);
   ask({
-    title: "Erase the personal data of this eSIM?",
+    title: `Erase the personal data of ${counted === undefined ? "this eSIM" : countText(counted)}?`,
     confirm: "Erase",
     deletes: true,
     body: (
@@ -264,9 +266,10 @@ export function askToErase(subject: string): void {
     async act() {
       const { events, notReached } = await call("erase", { subject });
       const total = Object.values(events).reduce((sum, count) => sum + count, 0);
-      const rest = notReached.length > 0 ? ` Not reached: ${notReached.join("; ")}.` : "";
+      const rest = notReached.length > 0 ? " Not reached:" : "";
       return {
         text: `Erased the personal data of ${plural(total, "event")}.${rest}`,
+        list: notReached,
         isPartial: notReached.length > 0,
         link: { address: esimAt(subject), text: "Its events" },
       };
