@@ -808,6 +808,17 @@ describe("the page", () => {
     await page.getByText("The inbox is empty").waitFor();
   });
 
+  it("says at the top of Now that no worker reports, and no more once one does", async () => {
+    const inbox = opened();
+    const { page } = await visit(await serve(inbox));
+    const line = page.locator(".problem", { hasText: "No worker has reported in the last 30 s." });
+    await line.waitFor();
+    await report(inbox);
+    await page.reload();
+    await page.getByText("20/20 slots").waitFor();
+    expect(await line.count()).toBe(0);
+  });
+
   it("asks again who looks until the server answers", async () => {
     let failures = 2;
     const { page } = await visit(await serve(opened()), {}, (page) =>
