@@ -1,9 +1,9 @@
-import type { Counted, EventName, Filter, PauseView, Session } from "../src/contract.ts";
+import type { Counted, EventName, Filter, Now, PauseView, Session } from "../src/contract.ts";
 import { ask, type Said, say } from "./ask.tsx";
 import { call } from "./call.ts";
-import { watch } from "./retried.tsx";
+import { Obstacles, obstacles, watch } from "./retried.tsx";
 import { esimAt, eventsAt, go } from "./route.ts";
-import { number, plural, Time } from "./shown.tsx";
+import { exactTime, number, plural, Time } from "./shown.tsx";
 
 function countText({ count, isMore }: Counted): string {
   return isMore ? `more than ${number(count)} events` : plural(count, "event");
@@ -22,8 +22,7 @@ function saidOf(verb: string, done: number, of: number, state: string): Said {
 const mostInFull = 10_000;
 
 /** The types of a cause, so that its events are found when they have lost their error. */
-async function typesOf(cause: string): Promise<Pick<Filter, "types">> {
-  const { deadCauses } = await call("now", {});
+function typesOf({ deadCauses }: Now, cause: string | undefined): Pick<Filter, "types"> {
   const types = deadCauses.find(({ error }) => error === cause)?.types ?? [];
   const named = types.filter((type) => type !== null);
   return named.length > 0 && named.length === types.length ? { types: named } : {};
@@ -54,7 +53,7 @@ function FilterShown({ filter }: { readonly filter: Filter }) {
         <div key={name}>
           <dt>{names[name]}</dt>
           <dd>
-            <bdi>{text}</bdi>
+            <bdi>{name === "since" || name === "until" ? exactTime(text).slice(0, 16) : text}</bdi>
           </dd>
         </div>
       ))}
@@ -68,10 +67,6 @@ export async function askForAll(action: "retry" | "discard", filter: Filter): Pr
   const { state = "dead", error: _, cause: __, ...others } = filter; // no error: they lose it when they are done
   const most = Math.min(counted.count, mostInFull);
   const isRetry = action === "retry";
-  const watched =
-    isRetry && filter.cause !== undefined && filter.types === undefined
-      ? { ...others, ...(await typesOf(filter.cause)) }
-      : others;
   if (most === 0) {
     say({
       text: `No ${state} event matches any more: there is nothing to ${isRetry ? "retry" : "delete"}.`,
@@ -79,6 +74,9 @@ export async function askForAll(action: "retry" | "discard", filter: Filter): Pr
     });
     return;
   }
+  const now = isRetry ? await call("now", {}) : undefined;
+  const watched: Filter = now === undefined ? others : { ...typesOf(now, filter.cause), ...others };
+  const holding = now === undefined ? [] : obstacles(now, watched.types);
   ask({
     title: `${isRetry ? "Retry" : "Delete"} ${countText(counted)}?`,
     confirm: `${isRetry ? "Retry" : "Delete"} ${number(most)}`,
@@ -87,9 +85,10 @@ export async function askForAll(action: "retry" | "discard", filter: Filter): Pr
       <>
         <p>
           {isRetry
-            ? "Their handlers run again, as soon as a worker is free. The count of attempts starts again."
+            ? `Their handlers run again${whenOf(holding)}. The count of attempts starts again.`
             : "They are deleted with their bodies, and cannot be retried any more."}
         </p>
+        <Obstacles of={holding} />
         {counted.isMore && <p>It does {number(most)} of them. Do it again for the rest.</p>}
         <FilterShown filter={filter} />
       </>
@@ -104,22 +103,31 @@ export async function askForAll(action: "retry" | "discard", filter: Filter): Pr
   });
 }
 
-export function askForOne(
+/** When retried events are handled: not soon, where something holds them. */
+function whenOf(holding: readonly string[]): string {
+  return holding.length === 0 ? ", as soon as a worker is free" : ", but not yet";
+}
+
+export async function askForOne(
   action: "retry" | "discard",
-  { source, id }: EventName,
+  { source, id, type }: EventName & { readonly type: string | null },
   state: "dead" | "unhandled",
-): void {
+): Promise<void> {
   const isRetry = action === "retry";
+  const holding = isRetry ? obstacles(await call("now", {}), type === null ? [] : [type]) : [];
   ask({
     title: isRetry ? "Retry this event?" : "Delete this event?",
     confirm: isRetry ? "Retry" : "Delete",
     ...(!isRetry && { deletes: true }),
     body: (
-      <p>
-        {isRetry
-          ? "Its handler runs again, as soon as a worker is free. Attempts start at one."
-          : "It is deleted with its body, and cannot be retried any more."}
-      </p>
+      <>
+        <p>
+          {isRetry
+            ? `Its handler runs again${whenOf(holding)}. Attempts start at one.`
+            : "It is deleted with its body, and cannot be retried any more."}
+        </p>
+        <Obstacles of={holding} />
+      </>
     ),
     async act() {
       const { done } = await call(action, { filter: { state, source, id }, most: 1 });
@@ -237,9 +245,11 @@ export function askToResume(type: string | null, pauses: readonly PauseView[]): 
   });
 }
 
-export function askToErase(subject: string): void {
+export async function askToErase(subject: string): Promise<void> {
+  // an engine that cannot count by eSIM may still erase
+  const counted = await call("count", { filter: { subject } }).catch(() => undefined);
   ask({
-    title: "Erase the personal data of this eSIM?",
+    title: `Erase the personal data of ${counted === undefined ? "this eSIM" : countText(counted)}?`,
     confirm: "Erase",
     deletes: true,
     body: (
@@ -256,9 +266,10 @@ export function askToErase(subject: string): void {
     async act() {
       const { events, notReached } = await call("erase", { subject });
       const total = Object.values(events).reduce((sum, count) => sum + count, 0);
-      const rest = notReached.length > 0 ? ` Not reached: ${notReached.join("; ")}.` : "";
+      const rest = notReached.length > 0 ? " Not reached:" : "";
       return {
         text: `Erased the personal data of ${plural(total, "event")}.${rest}`,
+        list: notReached,
         isPartial: notReached.length > 0,
         link: { address: esimAt(subject), text: "Its events" },
       };

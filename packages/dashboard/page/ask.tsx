@@ -20,6 +20,7 @@ export interface Said {
   readonly text: string;
   /** Something of it was no longer possible. */
   readonly isPartial?: boolean;
+  readonly list?: readonly string[];
   readonly link?: { readonly address: string; readonly text: string };
 }
 
@@ -121,6 +122,13 @@ export function SaidLast() {
       {last !== null && (
         <div class={last.isPartial ? "said partial" : "said"}>
           <span>{last.text}</span>
+          {last.list !== undefined && last.list.length > 0 && (
+            <ul>
+              {last.list.map((each) => (
+                <li key={each}>{each}</li>
+              ))}
+            </ul>
+          )}
           {last.link !== undefined && <a href={last.link.address}>{last.link.text}</a>}
           <button
             type="button"

@@ -14,7 +14,7 @@ const lines: readonly {
   readonly width: number;
 }[] = [
   { name: "stored", label: "Stored", dash: [], width: 1.5 },
-  { name: "done", label: "Done", dash: [6, 3], width: 1.5 },
+  { name: "done", label: "Done or unhandled", dash: [6, 3], width: 1.5 },
   { name: "retried", label: "Retried", dash: [2, 3], width: 2 },
   { name: "dead", label: "Dead", dash: [], width: 2.5 },
 ];
@@ -35,19 +35,27 @@ export function filled(minutes: readonly MinuteView[], hours: number, now: numbe
 
 const spans = [1, 6, 24] as const;
 
+/** Of the labels below the plot, in seconds: whole minutes, since a label has no seconds. */
+const steps = [1, 2, 5, 10, 15, 30, 60, 120, 180, 240, 360, 720].map((minutes) => minutes * 60);
+
 export function Minutes({ minutes, now }: { readonly minutes: readonly MinuteView[]; readonly now: number }) {
-  const hours = useSignal<number>(6);
+  const chosenHours = useSignal<number>(6);
   const chosen = useSignal<number | null>(null);
   const place = useRef<HTMLDivElement>(null);
   const legend = useRef<HTMLDivElement>(null);
   const plot = useRef<Plot>(null);
-  const rows = filled(minutes, hours.value, now);
+  const longest = Math.ceil((now - Date.parse(minutes[0]?.at ?? "")) / 3_600_000);
+  const shownSpans = spans.filter((_, index) => index === 0 || longest > (spans[index - 1] ?? 0));
+  const hours = Math.min(chosenHours.value, shownSpans.at(-1) ?? 1);
+  const rows = filled(minutes, hours, now);
   const data = [
     rows.map(({ at }) => Date.parse(at) / 1000),
     ...lines.map(({ name }) => rows.map((row) => row[name])),
   ] as Plot.AlignedData;
-  const latest = useRef(data);
-  latest.current = data;
+  const end = Math.floor(now / minuteMs - 1) * 60; // the last full minute
+  const range: [number, number] = [end - (hours * 60 - 1) * 60, end];
+  const latest = useRef({ data, range });
+  latest.current = { data, range };
   const dark = isDark();
 
   useEffect(() => {
@@ -68,14 +76,18 @@ export function Minutes({ minutes, now }: { readonly minutes: readonly MinuteVie
       {
         width: target.clientWidth,
         height: 180,
-        padding: [8, 8, 0, 0],
+        padding: [8, 20, 0, 0],
         legend: { show: false },
         cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
-        scales: { y: { range: (_, __, most) => [0, Math.max(5, most * 1.1)] } },
+        scales: {
+          x: { range: () => latest.current.range },
+          y: { range: (_, __, most) => [0, Math.max(5, most * 1.1)] },
+        },
         axes: [
           {
             ...axis,
             size: 28,
+            incrs: steps,
             values: (_, seconds) =>
               seconds.map((at) => exactTime(new Date(at * 1000).toISOString()).slice(11, 16)),
           },
@@ -98,7 +110,7 @@ export function Minutes({ minutes, now }: { readonly minutes: readonly MinuteVie
           ],
         },
       },
-      latest.current,
+      latest.current.data,
       target,
     );
     plot.current = made;
@@ -109,12 +121,10 @@ export function Minutes({ minutes, now }: { readonly minutes: readonly MinuteVie
       made.destroy();
     };
   }, [dark]);
-  useEffect(() => plot.current?.setData(data), [rows.length, rows.at(-1)?.at, hours.value]);
+  useEffect(() => plot.current?.setData(data), [rows.length, rows.at(-1)?.at, hours]);
 
   const row = chosen.value === null ? undefined : rows[chosen.value];
   const total = (name: Line) => rows.reduce((sum, each) => sum + each[name], 0);
-  const longest = Math.ceil((now - Date.parse(minutes[0]?.at ?? "")) / 3_600_000);
-  const shownSpans = spans.filter((_, index) => index === 0 || longest > (spans[index - 1] ?? 0));
   return (
     <>
       <div class="plot-head">
@@ -133,20 +143,22 @@ export function Minutes({ minutes, now }: { readonly minutes: readonly MinuteVie
           <i class="plot-axis" />
           <i class="plot-grid" />
         </div>
-        <fieldset class="segments" aria-label="Time shown">
-          {shownSpans.map((span) => (
-            <button
-              key={span}
-              type="button"
-              aria-pressed={hours.value === span}
-              onClick={() => {
-                hours.value = span;
-              }}
-            >
-              {span} h
-            </button>
-          ))}
-        </fieldset>
+        {shownSpans.length > 1 && (
+          <fieldset class="segments" aria-label="Time shown">
+            {shownSpans.map((span) => (
+              <button
+                key={span}
+                type="button"
+                aria-pressed={hours === span}
+                onClick={() => {
+                  chosenHours.value = span;
+                }}
+              >
+                {span} h
+              </button>
+            ))}
+          </fieldset>
+        )}
       </div>
       <div
         class="plot"

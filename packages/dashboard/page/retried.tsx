@@ -1,13 +1,14 @@
 import { signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { Failure, Filter, Outcome, Retried } from "../src/contract.ts";
+import type { Failure, Filter, Now, Outcome, Retried } from "../src/contract.ts";
 import { call, failureOf } from "./call.ts";
-import { isLive } from "./live.ts";
+import { isLive, useCall } from "./live.ts";
 import { eventsAt } from "./route.ts";
-import { Bar, number, Problem, Time } from "./shown.tsx";
+import { Bar, number, Problem, sentence, Time } from "./shown.tsx";
 
 /** A retry whose events are watched until each has ended. */
 interface Watched {
+  /** When it was retried, which is also its key. */
   readonly at: string;
   /** Selects its events among others, in all states. */
   readonly filter: Filter;
@@ -28,36 +29,47 @@ const ends = ["done", "dead", "unhandled", "gone"] as const;
 type Ended = (typeof ends)[number];
 
 const item = `esim-webhooks-dashboard-retried ${location.pathname}`;
-const watched = signal<Watched | null>(kept());
+/** The newest first. */
+const watched = signal<readonly Watched[]>(kept());
 
 /** Kept with the tab, since a new log-in may need the page to be loaded again. Storage may be blocked. */
-function kept(): Watched | null {
+function kept(): readonly Watched[] {
   try {
-    return JSON.parse(sessionStorage.getItem(item) ?? "null");
+    const read: unknown = JSON.parse(sessionStorage.getItem(item) ?? "[]");
+    return Array.isArray(read) ? read : [];
   } catch {
-    return null;
+    return [];
   }
 }
 
-function keep(next: Watched | null): void {
+function keep(next: readonly Watched[]): void {
   watched.value = next;
   try {
-    if (next === null) sessionStorage.removeItem(item);
-    else sessionStorage.setItem(item, JSON.stringify(next));
+    sessionStorage.setItem(item, JSON.stringify(next));
   } catch {}
 }
 
-/** Watches the events of a retry, in place of those of the one before. */
+const names = ["The last retry", "The second to last retry", "The third to last retry"];
+
+/** Those that stay when one more is watched: the oldest that has ended makes room first, else the oldest. */
+function withRoom(retries: readonly Watched[]): readonly Watched[] {
+  if (retries.length < names.length) return retries;
+  const leaving = retries.findLast(({ left }) => left.length === 0) ?? retries.at(-1);
+  return retries.filter((retry) => retry !== leaving);
+}
+
+/** Watches the events of a retry, next to those of the retries before it. */
 export function watch({ done, events, filter }: Retried & { readonly filter: Filter }): void {
   const left = events.flatMap(({ source, ids }) => ids.map((id) => ({ source, id, hasFailed: false })));
   if (left.length === 0) return;
-  keep({
+  const retry: Watched = {
     at: new Date().toISOString(),
     filter,
     isEstimate: left.length !== done,
     ended: { done: 0, dead: 0, unhandled: 0, gone: 0 },
     left,
-  });
+  };
+  keep([retry, ...withRoom(watched.peek())]);
 }
 
 const everyMs = 2000;
@@ -67,14 +79,14 @@ const mostIds = 500;
 const mostCharacters = 16_000;
 
 /** Asks for some of those that have not ended, those that were asked for longest ago first. */
-async function look(): Promise<void> {
+async function look(at: string): Promise<void> {
   for (let calls = 0; calls < callsOfRound; calls += 1) {
-    const before = watched.peek();
-    if (before === null || before.left.length === 0) return;
+    const before = watched.peek().find((retry) => retry.at === at);
+    if (before === undefined || before.left.length === 0) return;
     const batch = batchOf(before.left);
     const [{ source } = { source: "" }] = batch;
     const outcomes = await call("progress", { source, ids: batch.map(({ id }) => id) });
-    if (watched.peek() !== before) return; // another retry, or dismissed
+    if (!watched.peek().includes(before)) return; // dismissed
     const ended = { ...before.ended };
     const again: Left[] = [];
     for (const [index, event] of batch.entries()) {
@@ -82,7 +94,8 @@ async function look(): Promise<void> {
       if (isEnd(outcome)) ended[outcome] += 1;
       else again.push({ ...event, hasFailed: outcome === "failed" });
     }
-    keep({ ...before, ended, left: [...before.left.slice(batch.length), ...again] });
+    const after = { ...before, ended, left: [...before.left.slice(batch.length), ...again] };
+    keep(watched.peek().map((retry) => (retry === before ? after : retry)));
     if (batch.length === before.left.length) return; // all were asked
   }
 }
@@ -101,17 +114,58 @@ function batchOf(left: readonly Left[]): readonly Left[] {
   return end === -1 ? left : left.slice(0, end);
 }
 
-/** The progress of exactly the events of the last retry, on every view. */
+/** What keeps events of these types, or of all types, from being handled, a sentence each. */
+export function obstacles({ pauses, workers }: Now, types: readonly string[] | undefined): string[] {
+  return [
+    ...pauses
+      .filter(({ type }) => type === null || types === undefined || types.includes(type))
+      .map(({ type, by, reason }) => {
+        const what = type === null ? "All types are" : `${type} is`;
+        return sentence(`${what} paused${by === null ? "" : ` by ${by}`}: ${reason}`);
+      }),
+    ...(workers.length === 0 ? ["No worker has reported in the last 30 s."] : []),
+  ];
+}
+
+export function Obstacles({ of }: { readonly of: readonly string[] }) {
+  return (
+    <>
+      {of.map((text) => (
+        <p key={text} class="note">
+          <bdi>{text}</bdi>
+        </p>
+      ))}
+    </>
+  );
+}
+
+/** The progress of exactly the events of the last retries, on every view. */
 export function RetriedLast() {
-  const last = watched.value;
+  return (
+    <>
+      {watched.value.map((retry, index) => (
+        <Progress key={retry.at} retry={retry} name={names[index] ?? ""} />
+      ))}
+    </>
+  );
+}
+
+/** Of what still waits. */
+function WhyTheyWait({ types }: { readonly types: readonly string[] | undefined }) {
+  const { data } = useCall("now", {}, 10_000);
+  return data === undefined ? null : <Obstacles of={obstacles(data, types)} />;
+}
+
+function Progress({ retry, name }: { readonly retry: Watched; readonly name: string }) {
+  const { ended, left, filter, isEstimate, at } = retry;
   const failure = useSignal<Failure | null>(null);
-  const isWatching = isLive.value && last !== null && last.left.length > 0;
+  const isWatching = isLive.value && left.length > 0;
   useEffect(() => {
     if (!isWatching) return;
     let timer: ReturnType<typeof setTimeout> | undefined;
     let hasEnded = false;
     async function round(): Promise<void> {
-      failure.value = await look().then(() => null, failureOf);
+      failure.value = await look(at).then(() => null, failureOf);
       if (!hasEnded) timer = setTimeout(round, everyMs);
     }
     void round();
@@ -119,9 +173,7 @@ export function RetriedLast() {
       hasEnded = true;
       clearTimeout(timer);
     };
-  }, [isWatching, last?.at]);
-  if (last === null) return null;
-  const { ended, left, filter, isEstimate, at } = last;
+  }, [isWatching]);
   const total = ends.reduce((sum, each) => sum + ended[each], left.length);
   const failed = left.filter(({ hasFailed }) => hasFailed).length;
   const parts = [
@@ -133,16 +185,25 @@ export function RetriedLast() {
   ];
   const text = parts.join(", ");
   return (
-    <section class="panel retried" aria-label="The last retry">
+    <section class="panel retried" aria-label={name}>
       <div class="retried-line">
         <strong>{text}</strong>
         <span class="quiet">
+          {filter.types !== undefined && (
+            <>
+              <bdi>{filter.types.join(", ")}</bdi>,{" "}
+            </>
+          )}
           retried <Time at={at} />
         </span>
         <span class="retried-links">
           {ended.dead > 0 && <a href={eventsAt({ ...filter, state: "dead" })}>Show the dead</a>}
           <a href={eventsAt(filter)}>Show all</a>
-          <button type="button" class="button small" onClick={() => keep(null)}>
+          <button
+            type="button"
+            class="button small"
+            onClick={() => keep(watched.peek().filter((each) => each.at !== at))}
+          >
             {left.length > 0 ? "Stop watching" : "Dismiss"}
           </button>
         </span>
@@ -151,6 +212,7 @@ export function RetriedLast() {
       {failed > 0 && (
         <p class="note">{number(failed)} of those that wait have failed again, and have another attempt.</p>
       )}
+      {left.length > 0 && <WhyTheyWait types={filter.types} />}
       {isEstimate && (
         <p class="note">
           An estimate: another operator or a worker changed some of these events at the same time.

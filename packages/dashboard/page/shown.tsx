@@ -15,6 +15,11 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${number(count)} ${count === 1 ? one : many}`;
 }
 
+/** A text that ends as a sentence does. */
+export function sentence(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}
+
 /** Of the browser's time zone, to the millisecond. */
 export function exactTime(iso: string): string {
   const at = new Date(iso);

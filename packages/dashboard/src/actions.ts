@@ -138,11 +138,11 @@ export async function pause(settings: Settings, input: Calls["pause"]["in"], by:
   return {};
 }
 
-function alreadyPaused({ type, by, since, reason }: Pause): WebhookError<FailureCode> {
+function alreadyPaused({ type, by, reason }: Pause): WebhookError<FailureCode> {
   const what = type === null ? "All types have" : `${type} has`;
   return refused(
     "already_paused",
-    `${what} been paused${by === null ? "" : ` by ${by}`} since ${since.toISOString()}: ${reason}.`,
+    `${what} been paused${by === null ? "" : ` by ${by}`}: ${reason}.`,
     "Cancel, and pause again to replace that pause: the dialog then shows it.",
   );
 }

@@ -494,6 +494,87 @@ describe("an operator", () => {
     await progress.waitFor({ state: "detached" });
   });
 
+  it("who retries while the type is paused and no worker reports reads both, before and after", async () => {
+    const inbox = opened();
+    await putDead(inbox, [{ id: "msg_1" }, { id: "msg_2", type: "esim.enabled" }]);
+    await inbox.pause({ types: ["esim.faulted"], reason: "INC-4711", by: "olga" });
+    const { page } = await visit((await serve(inbox)) + hashOf("event", { source: "default", id: "msg_1" }));
+    const dialog = page.getByRole("dialog");
+    const isPaused = "esim.faulted is paused by olga: INC-4711.";
+    const noWorker = "No worker has reported in the last 30 s.";
+    await button(page, "Retry…").click();
+    await dialog.getByText(isPaused).waitFor();
+    await dialog.getByText(noWorker).waitFor();
+    expect(await dialog.textContent()).not.toContain("as soon as");
+    await button(page, "Cancel").click();
+    await open(page, "#/events?state=dead&type=esim.faulted");
+    await button(page, "Retry all…").click();
+    await dialog.getByText(isPaused).waitFor();
+    await button(page, "Retry 1").click();
+    const progress = page.getByRole("region", { name: "The last retry" });
+    await progress.getByText(isPaused).waitFor();
+    await progress.getByText(noWorker).waitFor();
+    await report(inbox);
+    await open(page, "#/events?state=dead&type=esim.enabled");
+    await link(page, "Dead 1").waitFor();
+    await button(page, "Retry all…").click();
+    await dialog.getByText("as soon as a worker is free").waitFor();
+  });
+
+  it("who retries again still sees the progress of the retry before", async () => {
+    const inbox = opened();
+    await putDead(inbox, [{ id: "msg_1" }, { id: "msg_2", type: "esim.enabled" }]);
+    const { page } = await visit(await serve(inbox));
+    for (const type of ["esim.faulted", "esim.enabled"]) {
+      await open(page, `#/events?state=dead&type=${type}`);
+      await page.locator(".events tr", { hasText: type }).waitFor();
+      await button(page, "Retry all…").click();
+      await button(page, "Retry 1").click();
+      await said(page, "Retried 1 event.");
+    }
+    await page.reload();
+    const last = page.getByRole("region", { name: "The last retry" });
+    const before = page.getByRole("region", { name: "The second to last retry" });
+    await last.getByText("esim.enabled").waitFor();
+    await before.getByText("esim.faulted").waitFor();
+    await work(inbox, ["msg_1"]);
+    await last.getByText("1 of 1 done", { exact: true }).waitFor();
+    await before.getByText("0 of 1 done, 1 dead again", { exact: true }).waitFor();
+    await last.getByRole("button", { name: "Dismiss" }).click();
+    await before.waitFor({ state: "detached" });
+    await last.getByText("esim.faulted").waitFor();
+  });
+
+  it("opens an event by a click anywhere in its row", async () => {
+    const inbox = opened();
+    await putDead(inbox, [{ id: "msg_1" }]);
+    const { page } = await visit(`${await serve(inbox)}#/events`, { viewport: { width: 1280, height: 760 } });
+    await page.locator("td.col-attempts").waitFor();
+    const box = await page.locator("td.col-attempts").boundingBox();
+    await page.mouse.click((box?.x ?? 0) + 5, (box?.y ?? 0) + 5);
+    await page.getByText("Why it is dead").waitFor();
+  });
+
+  it("who opens a filter on a narrow screen moves nothing else, and reads whole names", async () => {
+    const { page } = await visit(`${await serve(opened())}#/events`, {
+      viewport: { width: 360, height: 760 },
+    });
+    await page.getByText("The inbox is empty").waitFor();
+    const below = () => page.getByText("The inbox is empty").boundingBox();
+    const before = await below();
+    for (const [index, name] of ["Type", "Received"].entries()) {
+      await page.locator(".menu > summary").nth(index).click();
+      const list = page.locator(".menu-list").nth(index);
+      const [shownList, filters] = [await list.boundingBox(), await page.locator(".filters").boundingBox()];
+      expect([shownList?.x, shownList?.width], name).toEqual([filters?.x, filters?.width]);
+      expect(await below(), name).toEqual(before);
+      const cut =
+        "[...document.querySelectorAll('[open] .menu-list')].filter((list) => list.scrollWidth > list.clientWidth)";
+      expect(await page.evaluate(`${cut}.length`), name).toBe(0);
+      await page.keyboard.press("Escape");
+    }
+  });
+
   it("who closes a dialog while it works still sees that the action has failed", async () => {
     const inbox = opened();
     await putDead(inbox, [{ id: "msg_1" }]);
@@ -687,8 +768,11 @@ describe("an operator", () => {
     const { page } = await visit((await serve(inbox)) + hashOf("esim", { subject: "esim-1" }));
     await link(page, "esim.faulted").waitFor();
     await button(page, "Erase…").click();
+    await page.getByRole("heading", { name: "Erase the personal data of 1 event?" }).waitFor();
     await button(page, "Erase").click();
-    await said(page, "Erased the personal data of 1 event.");
+    await said(page, "Erased the personal data of 1 event. Not reached:");
+    const items = await page.getByRole("status").getByRole("listitem").allTextContents();
+    expect(items).toContain("Backups and copies of the inbox.");
     expect((await inbox.get({ source: "default", id: "msg_1" }))?.body).toBeNull();
   });
 });
@@ -722,6 +806,17 @@ describe("the page", () => {
     isDown = false;
     await alert.waitFor({ state: "detached" });
     await page.getByText("The inbox is empty").waitFor();
+  });
+
+  it("says at the top of Now that no worker reports, and no more once one does", async () => {
+    const inbox = opened();
+    const { page } = await visit(await serve(inbox));
+    const line = page.locator(".problem", { hasText: "No worker has reported in the last 30 s." });
+    await line.waitFor();
+    await report(inbox);
+    await page.reload();
+    await page.getByText("20/20 slots").waitFor();
+    expect(await line.count()).toBe(0);
   });
 
   it("asks again who looks until the server answers", async () => {

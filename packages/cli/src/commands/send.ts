@@ -80,7 +80,7 @@ export const send: Command<CliContext> = command<SendFlags, [string]>({
       "esim-webhooks send esim.faulted",
       "esim-webhooks send esim.balance.updated --data amount=250 --data reason=top_up",
       "esim-webhooks send esim.enabled --fault tampered",
-      "esim-webhooks send package.created --body created.json --url https://example.com/webhooks",
+      "esim-webhooks send package.ended --body ended.json --url https://example.com/webhooks",
     ],
   ),
 });

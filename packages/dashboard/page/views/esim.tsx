@@ -1,4 +1,5 @@
 import { askToErase } from "../actions.tsx";
+import { sayFailure } from "../ask.tsx";
 import { useCall } from "../live.ts";
 import { esimAt, eventAt, go } from "../route.ts";
 import {
@@ -23,7 +24,7 @@ export function EsimView({ session, query }: ViewProps) {
         aside={
           session.role === "operator" &&
           subject && (
-            <button type="button" class="button" onClick={() => askToErase(subject)}>
+            <button type="button" class="button" onClick={() => askToErase(subject).catch(sayFailure)}>
               Erase…
             </button>
           )

@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import type { EventView as Event, EventName, Payload, Session } from "../../src/contract.ts";
 import { askForOne, askToReveal } from "../actions.tsx";
+import { sayFailure } from "../ask.tsx";
 import { JsonTree } from "../json.tsx";
 import { useCall } from "../live.ts";
 import { esimAt, eventAt, eventsAt } from "../route.ts";
@@ -19,6 +20,7 @@ import {
   type State,
   StateIcon,
   StateLabel,
+  sentence,
   Time,
   TypeName,
   type ViewProps,
@@ -42,14 +44,15 @@ export function EventView({ session, query }: ViewProps) {
 function Actions({ event }: { readonly event: Event }) {
   const { state } = event;
   if (state !== "dead" && state !== "unhandled") return null;
+  const start = (action: "retry" | "discard") => askForOne(action, event, state).catch(sayFailure);
   return (
     <>
       {state === "dead" && (
-        <button type="button" class="button" onClick={() => askForOne("discard", event, state)}>
+        <button type="button" class="button" onClick={() => start("discard")}>
           Delete…
         </button>
       )}
-      <button type="button" class="button primary" onClick={() => askForOne("retry", event, state)}>
+      <button type="button" class="button primary" onClick={() => start("retry")}>
         Retry…
       </button>
     </>
@@ -75,7 +78,7 @@ function Details({ event, session }: { readonly event: Event; readonly session: 
           <StateIcon state={event.state} />
           <span>
             <span class="hidden">Why does it wait? </span>
-            <bdi>{event.waits}</bdi>
+            <bdi>{sentence(event.waits)}</bdi>
             {event.heldBy !== null && (
               <>
                 {" "}

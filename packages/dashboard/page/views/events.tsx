@@ -218,16 +218,6 @@ function Filters({ filter, session }: { readonly filter: Filter; readonly sessio
         {text("error", "Error contains", "text")}
         {text("subject", "eSIM", "reference")}
         {text("source", "Source", "name")}
-        {filter.cause !== undefined && (
-          <span class="filter cause-chip">
-            <span>
-              Cause: <bdi>{filter.cause}</bdi>
-            </span>
-            <button type="button" class="button small" onClick={() => set({ cause: undefined })}>
-              Remove the cause
-            </button>
-          </span>
-        )}
         {isFiltered && (
           <a
             class="button small clear"
@@ -235,6 +225,16 @@ function Filters({ filter, session }: { readonly filter: Filter; readonly sessio
           >
             Clear
           </a>
+        )}
+        {filter.cause !== undefined && (
+          <div class="cause-chip">
+            <span>
+              Cause: <bdi>{filter.cause}</bdi>
+            </span>
+            <button type="button" class="button small" onClick={() => set({ cause: undefined })}>
+              Remove the cause
+            </button>
+          </div>
         )}
         {reasons.length > 0 && <p class="filters-missing">{reasons.join(" ")}</p>}
       </form>
@@ -378,13 +378,13 @@ function Rows({ rows, filter }: { readonly rows: readonly HeldRow[]; readonly fi
               {row.hasLeft ? <span class="quiet">no longer here</span> : <StateLabel state={row.state} />}
             </td>
             <td class="col-type">
-              <a data-row href={eventAt(row)}>
+              <a data-row href={eventAt(row)} title={hintOf(row)}>
                 <TypeName type={row.type} />
               </a>
               <bdi class="narrow code">{row.id}</bdi>
               {row.error !== null && <bdi class="narrow">{row.error}</bdi>}
             </td>
-            <td class="col-id code" title={row.id}>
+            <td class="col-id code">
               <bdi>{row.id}</bdi>
               {row.source !== "default" && (
                 <span class="tag" title={`Source: ${row.source}`}>
@@ -402,7 +402,7 @@ function Rows({ rows, filter }: { readonly rows: readonly HeldRow[]; readonly fi
                 </span>
               )}
             </td>
-            <td class="col-error" title={row.error ?? undefined}>
+            <td class="col-error">
               <bdi>{row.error}</bdi>
             </td>
             <td class="col-attempts number">{row.attempts}</td>
@@ -414,6 +414,11 @@ function Rows({ rows, filter }: { readonly rows: readonly HeldRow[]; readonly fi
       </tbody>
     </table>
   );
+}
+
+/** What a row may have no room for. Its link covers it, so this is the title of the link. */
+function hintOf({ id, receivedAt, error }: HeldRow): string {
+  return [id, receivedAt && `received ${exactTime(receivedAt)}`, error].filter(Boolean).join("\n");
 }
 
 function NoRows({ filter }: { readonly filter: Filter }) {

@@ -38,6 +38,12 @@ export function NowView({ session, gauges }: ViewProps) {
         Now
       </Heading>
       <Stale of={gauges.failure === undefined ? loaded : gauges} />
+      {data?.workers.length === 0 && (
+        <p class="problem">
+          <strong>No worker has reported in the last 30 s.</strong> Events are stored, but may not be handled.
+          Start a worker.
+        </p>
+      )}
       {gauges.data !== undefined && <Figures gauges={gauges.data} minutes={data?.minutes ?? null} />}
       {data !== undefined && (
         <>
@@ -116,7 +122,7 @@ function Figures(props: { readonly gauges: Gauges; readonly minutes: Now["minute
       <Figure name="Stored a minute" note="last 5 minutes">
         {rate("stored")}
       </Figure>
-      <Figure name="Done a minute" note="last 5 minutes">
+      <Figure name="Done a minute" note="or unhandled, last 5 minutes">
         {rate("done")}
       </Figure>
       <Figure name="Last delivery">
@@ -180,7 +186,7 @@ function Causes({ now }: { readonly now: Now }) {
                 {types.length === 1 ? <bdi>{types[0] ?? "no type"}</bdi> : plural(types.length, "type")}
               </span>
               <span class="cause-time">
-                <Time at={newestAt} />
+                newest received <Time at={newestAt} none="inline" />
               </span>
             </li>
           ))}
