@@ -47,7 +47,7 @@ export interface BullmqInboxOptions extends StoreOptions, Pick<InboxOptions, "su
    */
   waitAof?: boolean;
   /**
-   * Whether to count for each minute of the last day how many events were stored, done, retried and dead, for `minutes()` and the
+   * Whether to count for each minute of the last day how many events were stored, done or unhandled, retried and dead, for `minutes()` and the
    * dashboard's plots. What a `Worker` of your own does is not counted. Each process writes once in ten seconds. Default false.
    */
   minuteCounts?: boolean;

@@ -42,7 +42,7 @@ export interface InboxOptions {
    */
   bodyRetentionMs?: number;
   /**
-   * Whether to count for each minute of the last day how many events were stored, done, retried and dead, for `minutes()` and the
+   * Whether to count for each minute of the last day how many events were stored, done or unhandled, retried and dead, for `minutes()` and the
    * dashboard's plots. Each process writes one row every ten seconds. Default false.
    */
   minuteCounts?: boolean;
