@@ -12,6 +12,7 @@ import { type Kysely, type RawBuilder, sql } from "kysely";
 import { qualified, serverTime, type Tables } from "../database/tables.ts";
 import { type EventRow, eventColumns, inboxRow } from "./event-rows.ts";
 import { allOf, matching, statesOfSubjects } from "./filter.ts";
+import { planByIndexes } from "./steady-plan.ts";
 
 /** What `get` adds to the columns of a list. */
 interface More {
@@ -69,6 +70,7 @@ export async function count(
   most: number,
 ): Promise<number> {
   const states = filter.subject !== undefined && filter.state === undefined ? statesOfSubjects : [sql`true`];
+  if (filter.subject !== undefined) await planByIndexes(db);
   const parts = states.map(
     (state) => sql`(
     select count(*) from (

@@ -5,6 +5,7 @@ import type { OpenPostgres } from "../database/postgres-database.ts";
 import { inMs, qualified, serverTime, type Tables } from "../database/tables.ts";
 import { inKeyOrder, textArray } from "./batch.ts";
 import { isAbout, statesOfSubjects } from "./filter.ts";
+import { planByIndexes } from "./steady-plan.ts";
 
 /**
  * Erases the personal data of at most `limit` events of a subject, and of what `latestOnly` keeps of it. In two transactions: a handler that
@@ -31,6 +32,7 @@ async function eraseSome(
   limit: number,
   retentionMs: number,
 ): Promise<readonly InboxState[]> {
+  await planByIndexes(db);
   for (;;) {
     const keys = await find(db, tables, subject, limit);
     const states = await eraseEvents(db, tables, keys, subject, retentionMs);
