@@ -181,7 +181,7 @@ function Side(props: { readonly session: Session; readonly view: string; readonl
           }}
         >
           <i aria-hidden="true">{isPaused.value ? "▶" : "❚❚"}</i>
-          {isPaused.value ? "Resume updates" : "Pause updates"}
+          <span>{isPaused.value ? "Resume updates" : "Pause updates"}</span>
         </button>
         <label class="theme">
           <span>Theme</span>

@@ -203,7 +203,6 @@ function Filters({ filter, session }: { readonly filter: Filter; readonly sessio
   const reasons = [...new Set(Object.values(missing))];
   return (
     <search>
-      {" "}
       <form
         class="filters"
         aria-label="Filters"
@@ -250,7 +249,7 @@ interface MenuProps {
 function Types({ filter, session, set }: MenuProps & { readonly session: Session }) {
   const chosen = filter.types ?? [];
   const missing = session.missingFilters.types;
-  const offered = [...new Set([...session.types, ...chosen])];
+  const offered = [...new Set([...session.types, ...chosen])].sort();
   const [only] = chosen;
   const shown = only === undefined ? "any" : chosen.length === 1 ? only : `${chosen.length} types`;
   if (missing !== undefined) return <MissingMenu name="Type" reason={missing} />;
