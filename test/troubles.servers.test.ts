@@ -56,6 +56,7 @@ describe("watchTroubles", () => {
     expect(await later(0)).toEqual([]);
 
     await inbox.put([entry("msg_1"), entry("msg_2")]);
+    await deliveryIsNoted(inbox);
     const taken = await inbox.take({ limit: 2, leaseMs: 60_000 });
     const reasons = ["failed", "timed_out"] as const;
     const settlements = taken.map((one, index) => {
@@ -88,6 +89,7 @@ describe("watchTroubles", () => {
     keep({ close: () => queue.obliterate({ force: true }).then(() => queue.close()) });
     const { later, lines } = watched(inbox);
     await inbox.put([entry("msg_1")]);
+    await deliveryIsNoted(inbox);
     await inbox.pause({ reason: "maintenance" });
     await notePass(inbox, "run_1");
     expect(await later(0)).toEqual([]);
@@ -98,3 +100,8 @@ describe("watchTroubles", () => {
     expect(lines).toHaveLength(6);
   });
 });
+
+/** A put does not wait until the time of the last delivery is noted. */
+async function deliveryIsNoted(inbox: InboxAdmin): Promise<void> {
+  await expect.poll(async () => (await inbox.gauges()).lastReceivedAt).not.toBeNull();
+}
