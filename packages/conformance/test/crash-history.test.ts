@@ -28,7 +28,7 @@ describe("the history of a crash test is refused", () => {
     [
       "if an id had two leases at once",
       [leased(10, "a"), leased(500, "b")],
-      `${id} had two leases at once, a and b`,
+      `${id} had two leases at the same time, a and b`,
     ],
     [
       "if a done event was leased again",

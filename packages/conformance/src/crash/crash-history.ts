@@ -1,5 +1,5 @@
 /**
- * What the processes of a crash test have seen, each line written before the process went on. `at` and `since` are ms of the machine's
+ * What the processes of a crash test have seen, each line written before the next step of its process. `at` and `since` are ms of the machine's
  * monotonic clock: when a line was written, and when the call that it answers was made.
  */
 export type Line =
@@ -72,7 +72,7 @@ export function violations(lines: readonly Line[], { ordered }: { readonly order
     for (const [n, later] of own.entries())
       for (const earlier of own.slice(0, n))
         if (earlier.token !== later.token && isHeld(earlier, later.at))
-          found.push(`${id} had two leases at once, ${earlier.token} and ${later.token}`);
+          found.push(`${id} had two leases at the same time, ${earlier.token} and ${later.token}`);
 
   for (const { id, token, at, since, done, held } of ends) {
     if (!held) continue;

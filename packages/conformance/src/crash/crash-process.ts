@@ -1,5 +1,5 @@
-// The child process of `crashSuite`: `crash-process <module> <inbox|store> <run> <name> <work|drain>`. It writes a line before it goes on, so
-// that what it knew when it was killed is known.
+// The child process of `crashSuite`: `crash-process <module> <inbox|store> <run> <name> <work|drain>`. It writes a line before its next
+// step, so that what it knew when it was killed is known.
 import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
 import type { DedupeStore, InboxQueue, InboxWriter, TakenEvent } from "@esim-webhooks/core";
