@@ -1,15 +1,7 @@
-import type {
-  EventKey,
-  InboxFilter,
-  InboxPage,
-  InboxRow,
-  InboxState,
-  LaneHolder,
-  Replay,
-  StoredEvent,
-} from "@esim-webhooks/core";
+import type { EventKey, InboxFilter, InboxPage } from "@esim-webhooks/core";
 import type { Connection } from "../database/connection.ts";
-import { all, type Condition, dueAt, type Filter, matching, ofIds } from "./filter.ts";
+import { dateOf, type EventRow, eventColumns, inboxRow } from "./event-rows.ts";
+import { all, type Condition, type Filter, matching, ofIds } from "./filter.ts";
 
 /** The place in the list after which a page begins. */
 export interface Place extends EventKey {
@@ -246,91 +238,4 @@ function laterThan({ receivedAt, id, source }: Place): Condition {
         sql: "(received_at is null or (received_at, id, source) < (?, ?, ?))",
         parameters: [receivedAt, id, source],
       };
-}
-
-export interface GetInput extends EventKey {
-  readonly laneHeldByDead: boolean;
-}
-
-/** One event, with its body. */
-export function get(connection: Connection, { source, id, laneHeldByDead }: GetInput): StoredRow | undefined {
-  const row = connection.get<
-    EventRow & Omit<StoredRow, keyof InboxRow | "heldBy" | "takenAt" | "settledAt" | "erasedAt"> & Times
-  >(
-    `select ${eventColumns}, body, subject, key, trace, taken_at, settled_at, erased_at, history from esim_webhooks_event where id = ? and source = ?`,
-    id,
-    source,
-  );
-  if (row === undefined) return undefined;
-  const { body, subject, key, trace, taken_at, settled_at, erased_at, history, ...rest } = row;
-  const times = { takenAt: dateOf(taken_at), settledAt: dateOf(settled_at), erasedAt: dateOf(erased_at) };
-  const heldBy =
-    rest.state === "ready" && rest.lane !== null ? holderOf(connection, rest, laneHeldByDead) : null;
-  return { ...inboxRow(rest), body, subject, key, trace, heldBy, ...times, history };
-}
-
-/**
- * The leased event of the lane of a ready one, else the first one that is ready, else a dead one, if it is before this one. Each condition
- * is that of an index, word for word.
- */
-function holderOf(
-  connection: Connection,
-  { source, id, lane }: EventRow,
-  laneHeldByDead: boolean,
-): LaneHolder | null {
-  const isBefore =
-    "and (occurred_at, source, id) < (select occurred_at, source, id from esim_webhooks_event where source = $source and id = $id)";
-  const first = (condition: string) =>
-    connection.get<LaneHolder>(
-      `select source, id, state from esim_webhooks_event
-      where lane = $lane and lane is not null and ${condition} order by occurred_at, source, id limit 1`,
-      { lane, ...(condition.includes("$id") && { source, id }) },
-    );
-  return (
-    first("state = 'leased'") ??
-    first(`state in ('ready', 'leased') ${isBefore}`) ??
-    (laneHeldByDead ? first(`state = 'dead' ${isBefore}`) : undefined) ??
-    null
-  );
-}
-
-/** An event, except that `error` is the kept text, with the frames of its stack, and the history is JSON. */
-export type StoredRow = Omit<StoredEvent, "stack" | "history"> & { readonly history: string | null };
-
-interface Times {
-  readonly taken_at: number | null;
-  readonly settled_at: number | null;
-  readonly erased_at: number | null;
-}
-
-function dateOf(ms: number | null): Date | null {
-  return ms === null ? null : new Date(ms);
-}
-
-/** An event as it is in the table, without its body. */
-interface EventRow {
-  readonly source: string;
-  readonly id: string;
-  readonly state: InboxState;
-  readonly type: string | null;
-  readonly lane: string | null;
-  readonly received_at: number | null;
-  readonly attempts: number;
-  readonly ends_at: number | null;
-  readonly error: string | null;
-  readonly conflicts: number;
-  readonly replay: string | null;
-}
-
-/** The columns of an `EventRow`: SQL. */
-const eventColumns = `source, id, state, type, lane, received_at, attempts, ${dueAt} as ends_at, error, conflicts, replay`;
-
-/** As operators see it, except that `error` is the kept text, with the frames of its stack. */
-function inboxRow({ received_at, ends_at, replay, ...row }: EventRow): InboxRow {
-  return {
-    ...row,
-    receivedAt: dateOf(received_at),
-    endsAt: dateOf(ends_at),
-    replay: replay === null ? null : (JSON.parse(replay) as Replay),
-  };
 }

@@ -1,0 +1,34 @@
+import type { InboxRow, InboxState, Replay } from "@esim-webhooks/core";
+import { dueAt } from "./filter.ts";
+
+/** An event as it is in the table, without its body. */
+export interface EventRow {
+  readonly source: string;
+  readonly id: string;
+  readonly state: InboxState;
+  readonly type: string | null;
+  readonly lane: string | null;
+  readonly received_at: number | null;
+  readonly attempts: number;
+  readonly ends_at: number | null;
+  readonly error: string | null;
+  readonly conflicts: number;
+  readonly replay: string | null;
+}
+
+/** The columns of an `EventRow`: SQL. */
+export const eventColumns: string = `source, id, state, type, lane, received_at, attempts, ${dueAt} as ends_at, error, conflicts, replay`;
+
+/** As operators see it, except that `error` is the kept text, with the frames of its stack. */
+export function inboxRow({ received_at, ends_at, replay, ...row }: EventRow): InboxRow {
+  return {
+    ...row,
+    receivedAt: dateOf(received_at),
+    endsAt: dateOf(ends_at),
+    replay: replay === null ? null : (JSON.parse(replay) as Replay),
+  };
+}
+
+export function dateOf(ms: number | null): Date | null {
+  return ms === null ? null : new Date(ms);
+}
