@@ -1,4 +1,4 @@
-// npm run bench [-- verify | receive | observe | otel | http | redis | hostile | door | inbox | bullmq | embedded | dashboard | import | sandbox | cli | start]: measures esim-webhooks and its peers in the same run. It asserts nothing.
+// npm run bench [-- verify | receive | observe | otel | http | redis | hostile | door | inbox | bullmq | embedded | dashboard | operators | previous | import | sandbox | cli | start]: measures esim-webhooks and its peers in the same run. It asserts nothing.
 import { benchBullmq } from "./bullmq.ts";
 import { benchCli } from "./cli.ts";
 import { benchDashboard } from "./dashboard.ts";
@@ -8,7 +8,9 @@ import { benchForged, benchHttp, benchHttpRedis } from "./http.ts";
 import { benchImport } from "./import.ts";
 import { benchInbox } from "./inbox.ts";
 import { benchObserve } from "./observe.ts";
+import { benchOperators } from "./operators.ts";
 import { benchOtel } from "./otel.ts";
+import { benchPrevious } from "./previous.ts";
 import { benchReceive } from "./receive.ts";
 import { benchSandbox } from "./sandbox.ts";
 import { benchStart } from "./start.ts";
@@ -27,6 +29,8 @@ const benches: Readonly<Record<string, () => Promise<void>>> = {
   bullmq: benchBullmq,
   embedded: benchEmbedded,
   dashboard: benchDashboard,
+  operators: benchOperators,
+  previous: benchPrevious,
   import: benchImport,
   sandbox: benchSandbox,
   cli: benchCli,

@@ -34,7 +34,7 @@ try {
   const entry = join(folder, "index.ts");
   writeFileSync(
     entry,
-    `export { createWorker } from "@esim-webhooks/core";
+    `export { createReceiver, createWorker } from "@esim-webhooks/core";
 export { postgresInbox, postgresStore } from "@esim-webhooks/store-postgres";
 export { sqliteInbox, sqliteStore } from "@esim-webhooks/store-sqlite";`,
   );

@@ -4,8 +4,8 @@ import * as sqlite from "@esim-webhooks/store-sqlite";
 
 export type Version = "previous" | "present";
 
-/** What the tests use of a version. The types are those of this version, which the previous one has too. */
-export type Packages = Pick<typeof core, "createWorker"> &
+/** What tests and benches use of a version. The types are those of this version, which the previous one has too. */
+export type Packages = Pick<typeof core, "createReceiver" | "createWorker"> &
   Pick<typeof postgres, "postgresInbox"> &
   Pick<typeof sqlite, "sqliteInbox">;
 

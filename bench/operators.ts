@@ -1,0 +1,143 @@
+// npm run bench -- operators: what operators ask an inbox, and what a pause costs others, with a million events on SQLite and on Postgres.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import type { Inbox } from "@esim-webhooks/core";
+import { postgresInbox } from "@esim-webhooks/store-postgres";
+import { sqliteInbox } from "@esim-webhooks/store-sqlite";
+import pg from "pg";
+import { privatePostgres } from "../test/servers/index.ts";
+import { entriesOf } from "./inbox-entries.ts";
+import { median } from "./measure.ts";
+import { line, ms } from "./report.ts";
+
+const events = 1_000_000;
+const rounds = 15;
+const taken = 20;
+const pausedType = "esim.balance.updated";
+
+/** An inbox, and how events are put into its table past it. */
+interface Filled {
+  readonly inbox: Inbox;
+  /** A million rows of a state and type; the ready ones are due, before all others. */
+  fill(state: "done" | "ready", type: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function benchOperators(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), "esim-webhooks-bench-"));
+  const server = await privatePostgres();
+  try {
+    let opened = 0;
+    await benchEngine("SQLite", () => openSqlite(join(folder, `${opened++}.db`)));
+    await benchEngine("Postgres", () => openPostgres(server.url, `bench_${opened++}`));
+  } finally {
+    rmSync(folder, { recursive: true });
+    await server.close();
+  }
+}
+
+async function benchEngine(name: string, open: () => Promise<Filled>): Promise<void> {
+  console.log(
+    `\n${name}, ${events.toLocaleString("en")} events: fastest, median, slowest of ${rounds} calls`,
+  );
+  const done = await open();
+  await done.fill("done", "esim.enabled");
+  await measure("gauges, all done", () => done.inbox.gauges());
+  await measureList(done.inbox);
+  await done.close();
+
+  const ready = await open();
+  const before = await measureTakes("take of 20 others, before", ready.inbox);
+  await ready.fill("ready", pausedType);
+  await measure("gauges, all due", () => ready.inbox.gauges());
+  const pausing = performance.now();
+  await ready.inbox.pause({ types: [pausedType], reason: "bench" });
+  line("pause of all of them", `${((performance.now() - pausing) / 1000).toFixed(1)} s`);
+  await measure("gauges, all paused", () => ready.inbox.gauges());
+  const after = await measureTakes("take of 20 others, after", ready.inbox);
+  line("after / before", `${(after / before).toFixed(2)} x, of the medians`);
+  await ready.close();
+}
+
+async function measure(what: string, work: () => Promise<unknown>): Promise<number> {
+  const times: number[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    const start = performance.now();
+    await work();
+    times.push(performance.now() - start);
+  }
+  line(what, [Math.min(...times), median(times), Math.max(...times)].map(ms).join(", "));
+  return median(times);
+}
+
+/** Takes of due events of another type, each put before. Resolves to the median, in ms. */
+async function measureTakes(what: string, inbox: Inbox): Promise<number> {
+  const batches: Awaited<ReturnType<Inbox["take"]>>[] = [];
+  const entries = Array.from({ length: rounds }, () => entriesOf(taken, taken));
+  await inbox.put(entries.flat());
+  const result = await measure(what, async () => {
+    batches.push(await inbox.take({ limit: taken, leaseMs: 600_000 }));
+  });
+  if (batches.some((batch) => batch.length !== taken)) throw new Error("a take found less than there is");
+  await inbox.settle(batches.flat().map((lease) => ({ ...lease, state: "done" })));
+  return result;
+}
+
+/** All pages, as `inbox list --all` reads them. */
+async function measureList(inbox: Inbox): Promise<void> {
+  const start = performance.now();
+  let rows = 0;
+  let tenth: number | undefined;
+  for (let cursor: string | undefined; ; ) {
+    const page = await inbox.list({}, { limit: 1000, ...(cursor !== undefined && { cursor }) });
+    rows += page.rows.length;
+    if (rows >= events / 10) tenth ??= performance.now() - start;
+    if (page.nextCursor === null) break;
+    cursor = page.nextCursor;
+  }
+  if (rows !== events) throw new Error(`listed ${rows}`);
+  const seconds = (time = 0) => `${(time / 1000).toFixed(1)} s`;
+  line("list, all pages", `${seconds(performance.now() - start)}, the first tenth ${seconds(tenth)}`);
+}
+
+async function openSqlite(path: string): Promise<Filled> {
+  const inbox = sqliteInbox({ path });
+  await inbox.ready();
+  return {
+    inbox,
+    async fill(state, type) {
+      const database = new DatabaseSync(path, { timeout: 60_000 });
+      const isReady = state === "ready";
+      const endsAt = isReady ? `${Date.now()} - 3600000 + n` : `${Date.now() + 86_400_000} + n`;
+      database.exec(`with recursive number (n) as (select 1 union all select n + 1 from number where n < ${events})
+        insert into esim_webhooks_event (source, id, state, type, received_at, occurred_at, subject, attempts, ends_at, body)
+        select 'default', 'msg_' || (n * 2654435761 % 4294967296) || '_' || n, '${state}', '${type}', ${Date.now()} - ${events} + n, 0,
+          'esim_' || (n * 7919 % 50000), 1, ${endsAt}, ${isReady ? "cast('{}' as blob)" : "null"} from number`);
+      database.close();
+    },
+    close: () => inbox.close(),
+  };
+}
+
+async function openPostgres(url: string, schema: string): Promise<Filled> {
+  const inbox = postgresInbox({ url, schema });
+  await inbox.migrate();
+  return {
+    inbox,
+    async fill(state, type) {
+      const client = new pg.Client({ connectionString: url });
+      await client.connect();
+      const isReady = state === "ready";
+      const endsAt = isReady ? "now() - interval '1 hour'" : "now() + interval '1 day'";
+      await client.query(`insert into ${schema}.event (source, id, state, type, received_at, occurred_at, subject, attempts, ends_at, body)
+        select 'default', 'msg_' || (n * 2654435761 % 4294967296) || '_' || n, '${state}', '${type}', now() - (${events} - n) * interval '1 ms', now(),
+          'esim_' || (n * 7919 % 50000), 1, ${endsAt} + n * interval '1 ms', ${isReady ? "'{}'::bytea" : "null"} from generate_series(1::bigint, ${events}) as n`);
+      await client.query(`vacuum analyze ${schema}.event`);
+      await client.query("checkpoint");
+      await client.end();
+    },
+    close: () => inbox.close(),
+  };
+}

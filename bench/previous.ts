@@ -1,0 +1,178 @@
+// npm run bench -- previous: put, take, settle and receive(), compared with those of the version before.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import type { Inbox, InboxLease, InboxOptions } from "@esim-webhooks/core";
+import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import pg from "pg";
+import { privatePostgres } from "../test/servers/index.ts";
+import { type Packages, packagesOf, type Version } from "../test/upgrade/packages.ts";
+import { batchesOf, entriesOf } from "./inbox-entries.ts";
+import { median } from "./measure.ts";
+import { parentOf, withCpu } from "./process-cpu.ts";
+import { inTurns, line, micros, times } from "./report.ts";
+
+const rounds = 9;
+const events = 20_000;
+const esims = 4000;
+const batchSize = 500;
+const laneOf: InboxOptions = { lane: ({ data }) => data.esimReference };
+
+/** An inbox of a version, whose table is emptied before each round. */
+interface Place {
+  readonly inbox: Inbox;
+  empty(): Promise<void>;
+}
+
+/** CPU of one event, in µs: of this process and of the server together. */
+interface Costs {
+  readonly put: number;
+  readonly take: number;
+  readonly settle: number;
+}
+
+export async function benchPrevious(): Promise<void> {
+  const versions = { previous: await packagesOf("previous"), present: await packagesOf("present") };
+  await benchReceive(versions);
+  const folder = mkdtempSync(join(tmpdir(), "esim-webhooks-bench-"));
+  try {
+    await compare("SQLite", (version) => openSqlite(versions[version], join(folder, `${version}.db`)), 0);
+    await compare(
+      "SQLite in lanes",
+      (version) => openSqlite(versions[version], join(folder, `${version}-lanes.db`), laneOf),
+      0,
+    );
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+  const server = await privatePostgres({ fsync: "on" });
+  const pool = new pg.Pool({ connectionString: server.url });
+  pool.on("error", () => {});
+  try {
+    const { rows } = await pool.query("select pg_backend_pid() as pid");
+    const open = (version: Version, options: InboxOptions = {}) =>
+      openPostgres(
+        versions[version],
+        pool,
+        server.url,
+        `${version}_${Object.keys(options).join("")}`,
+        options,
+      );
+    await compare("Postgres", (version) => open(version), parentOf(rows[0].pid));
+    await compare("Postgres in lanes", (version) => open(version, laneOf), parentOf(rows[0].pid));
+  } finally {
+    await pool.end();
+    await server.close();
+  }
+}
+
+async function compare(
+  name: string,
+  open: (version: Version) => Promise<Place>,
+  server: number,
+): Promise<void> {
+  const [previous, present] = [await open("previous"), await open("present")];
+  const measured = { previous: () => measure(previous, server), present: () => measure(present, server) };
+  const costs = await inTurns<Version, Costs>(measured, rounds);
+  await Promise.all([previous.inbox.close(), present.inbox.close()]);
+  console.log(`\n${name}, ${batchSize} events at a time: CPU of an event, previous and present`);
+  const of = (what: string, figure: (cost: Costs) => number) => {
+    const [before, after] = [median(costs.previous.map(figure)), median(costs.present.map(figure))];
+    line(what, `${micros(before)}, ${micros(after)}, ${times(after / before)}`);
+  };
+  of("put", ({ put }) => put);
+  of("take", ({ take }) => take);
+  of("settle", ({ settle }) => settle);
+  of("the three", ({ put, take, settle }) => put + take + settle);
+}
+
+async function measure({ inbox, empty }: Place, server: number): Promise<Costs> {
+  await empty();
+  const batches = batchesOf(entriesOf(events, esims), batchSize);
+  const sum = async (work: () => Promise<void>) => {
+    const { ours, server: theirs } = (await withCpu(events, server, work)).cpu;
+    return ours + (server === 0 ? 0 : theirs);
+  };
+  const put = await sum(async () => {
+    for (const batch of batches) await inbox.put(batch);
+  });
+  let left = events;
+  let [take, settle] = [0, 0];
+  while (left > 0) {
+    const leases: InboxLease[] = [];
+    take += await sum(async () => {
+      for (;;) {
+        const batch = await inbox.take({ limit: batchSize, leaseMs: 600_000 });
+        if (batch.length === 0) return;
+        leases.push(...batch);
+      }
+    });
+    settle += await sum(async () => {
+      for (const batch of batchesOf(leases, batchSize))
+        await inbox.settle(batch.map((lease) => ({ ...lease, state: "done" as const })));
+    });
+    left -= leases.length;
+  }
+  return { put, take, settle };
+}
+
+async function openSqlite(
+  { sqliteInbox }: Packages,
+  path: string,
+  options: InboxOptions = {},
+): Promise<Place> {
+  const inbox = sqliteInbox({ path, ...options });
+  await inbox.ready();
+  return {
+    inbox,
+    async empty() {
+      const database = new DatabaseSync(path, { timeout: 60_000 });
+      database.exec("delete from esim_webhooks_event; vacuum; pragma wal_checkpoint(truncate)");
+      database.close();
+    },
+  };
+}
+
+async function openPostgres(
+  { postgresInbox }: Packages,
+  pool: pg.Pool,
+  url: string,
+  schema: string,
+  options: InboxOptions = {},
+): Promise<Place> {
+  const inbox = postgresInbox({ url, schema, ...options });
+  await inbox.migrate();
+  return {
+    inbox,
+    async empty() {
+      await pool.query(`truncate ${schema}.event`);
+      await pool.query("checkpoint");
+    },
+  };
+}
+
+/** In process, with the memory store: CPU of a delivery whose handler does nothing. */
+async function benchReceive(versions: Record<Version, Packages>): Promise<void> {
+  const secret = newSecret();
+  const measureVersion = async (version: Version) => {
+    const receiver = versions[version].createReceiver({ "*": () => {} }, { secret });
+    const deliveries = Array.from({ length: events }, () =>
+      signedRequest({ type: "esim.enabled", data: sampleData("esim.enabled") }, { secret }),
+    );
+    const { cpu } = await withCpu(events, process.pid, async () => {
+      for (const { headers, body } of deliveries) {
+        const { outcome } = await receiver.receive({ method: "POST", headers, body: Buffer.from(body) });
+        if (outcome.code !== "processed") throw new Error(`answered ${outcome.code}`);
+      }
+    });
+    return cpu.ours;
+  };
+  const { previous, present } = await inTurns(
+    { previous: () => measureVersion("previous"), present: () => measureVersion("present") },
+    rounds,
+  );
+  console.log("\nreceive() with the memory store: CPU of a delivery, previous and present");
+  const [before, after] = [median(previous), median(present)];
+  line("receive", `${micros(before)}, ${micros(after)}, ${times(after / before)}`);
+}
