@@ -1,13 +1,16 @@
-// npm run bench -- operators: what operators ask an inbox, and what a pause costs others, with a million events on SQLite and on Postgres.
+// npm run bench -- operators: what operators ask an inbox, and what a pause costs others, with a million events on SQLite, Postgres and BullMQ.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Inbox } from "@esim-webhooks/core";
+import { bullmqInbox } from "@esim-webhooks/queue-bullmq";
 import { postgresInbox } from "@esim-webhooks/store-postgres";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
+import { Queue } from "bullmq";
+import { Redis } from "ioredis";
 import pg from "pg";
-import { privatePostgres } from "../test/servers/index.ts";
+import { privatePostgres, privateRedis } from "../test/servers/index.ts";
 import { entriesOf } from "./inbox-entries.ts";
 import { median } from "./measure.ts";
 import { line, ms } from "./report.ts";
@@ -15,6 +18,7 @@ import { line, ms } from "./report.ts";
 const events = 1_000_000;
 const rounds = 15;
 const taken = 20;
+const batchSize = 1000;
 const pausedType = "esim.balance.updated";
 
 /** An inbox, and how events are put into its table past it. */
@@ -36,6 +40,44 @@ export async function benchOperators(): Promise<void> {
     rmSync(folder, { recursive: true });
     await server.close();
   }
+  await benchBullmqGauges();
+}
+
+/** A million jobs are waiting, and then all of them have ended. */
+async function benchBullmqGauges(): Promise<void> {
+  const server = await privateRedis();
+  const redis = new Redis(server.url);
+  const queue = new Queue("bench", { connection: { url: server.url } });
+  const inbox = bullmqInbox({ queue });
+  try {
+    title("BullMQ");
+    for (let put = 0; put < events; put += batchSize) await inbox.put(entriesOf(batchSize, batchSize));
+    await measure("gauges, all due", () => inbox.gauges());
+    await redis.eval(
+      `for begin = 0, ${events} - 1, 1000 do
+        local done = {}
+        for at, id in ipairs(redis.call("lrange", KEYS[1], begin, begin + 999)) do
+          done[2 * at - 1], done[2 * at] = begin + at, id
+        end
+        redis.call("zadd", KEYS[2], unpack(done))
+      end
+      return redis.call("del", KEYS[1])`,
+      2,
+      queue.toKey("wait"),
+      queue.toKey("completed"),
+    );
+    await measure("gauges, all done", () => inbox.gauges());
+  } finally {
+    await queue.close();
+    redis.disconnect();
+    await server.close();
+  }
+}
+
+function title(engine: string): void {
+  console.log(
+    `\n${engine}, ${events.toLocaleString("en")} events: fastest, median, slowest of ${rounds} calls`,
+  );
 }
 
 async function benchEngine(name: string, open: () => Promise<Filled>): Promise<void> {
