@@ -14,14 +14,15 @@ import { parentOf, withCpu } from "./process-cpu.ts";
 import { inTurns, line, micros, times } from "./report.ts";
 
 const rounds = 7;
-const events = 100_000; // fewer fit in a few pages
+const events = 40_000;
 const esims = 4000;
-const batchSize = 500;
 const laneOf: InboxOptions = { lane: ({ data }) => data.esimReference };
 
 /** An inbox of a version, whose table is emptied before each round. */
 interface Place {
   readonly inbox: Inbox;
+  /** How many events each call has. */
+  readonly batchSize: number;
   empty(): Promise<void>;
 }
 
@@ -76,7 +77,7 @@ async function compare(
   const measured = { previous: () => measure(previous, server), present: () => measure(present, server) };
   const costs = await inTurns<Version, Costs>(measured, rounds);
   await Promise.all([previous.inbox.close(), present.inbox.close()]);
-  console.log(`\n${name}, ${batchSize} events at a time: CPU of an event, previous and present`);
+  console.log(`\n${name}, ${present.batchSize} events at a time: CPU of an event, previous and present`);
   const of = (what: string, figure: (cost: Costs) => number) => {
     const [before, after] = [median(costs.previous.map(figure)), median(costs.present.map(figure))];
     line(what, `${micros(before)}, ${micros(after)}, ${times(after / before)}`);
@@ -87,7 +88,7 @@ async function compare(
   of("the three", ({ put, take, settle }) => put + take + settle);
 }
 
-async function measure({ inbox, empty }: Place, server: number): Promise<Costs> {
+async function measure({ inbox, batchSize, empty }: Place, server: number): Promise<Costs> {
   await empty();
   const batches = batchesOf(entriesOf(events, esims), batchSize);
   const sum = async (work: () => Promise<void>) => {
@@ -128,6 +129,7 @@ async function openSqlite(
   await inbox.ready();
   return {
     inbox,
+    batchSize: 20, // the default concurrency of a worker
     async empty() {
       const database = new DatabaseSync(path, { timeout: 60_000 });
       database.exec("delete from esim_webhooks_event; vacuum; pragma wal_checkpoint(truncate)");
@@ -147,6 +149,7 @@ async function openPostgres(
   await inbox.migrate();
   return {
     inbox,
+    batchSize: 500,
     async empty() {
       await pool.query(`truncate ${schema}.event`);
       await pool.query("checkpoint");
