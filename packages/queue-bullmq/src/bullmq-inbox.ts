@@ -229,6 +229,7 @@ export function bullmqInbox(
       roles: ["writer", "admin"],
       filters: ["state", "ids"],
       pauses: "all",
+      bodies: "with events",
       get durable() {
         return !allowEviction && server.isPersistent();
       },

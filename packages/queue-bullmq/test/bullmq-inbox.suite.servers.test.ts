@@ -16,6 +16,7 @@ inboxSuite(
       roles: ["writer", "admin"],
       filters: ["state", "ids"],
       pauses: "all",
+      bodies: "with events",
       durable: true,
       multiProcess: true,
       transactional: false,

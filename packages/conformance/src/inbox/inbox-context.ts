@@ -36,8 +36,8 @@ export interface OpenInboxOptions {
 /** Opens the inbox under test, on the same data each time, with the roles of its capabilities. The suite closes it. */
 export type OpenInbox<Roles = InboxRole> = (options: OpenInboxOptions) => Roles | Promise<Roles>;
 
-/** What a test needs of an inbox: a role, or an admin role that takes every filter and counts conflicts, or pauses single types. */
-export type InboxNeed = InboxRoleName | "filters" | "pauses";
+/** What a test needs of an inbox: a role, or an admin role that takes every filter and counts conflicts, pauses single types, or removes bodies before their events. */
+export type InboxNeed = InboxRoleName | "filters" | "pauses" | "bodyRetention";
 
 /** A sentence about an inbox, which names the test; what the test needs; and the test itself. */
 export type InboxScenario = readonly [

@@ -227,7 +227,7 @@ export const inboxErasing: readonly InboxScenario[] = [
   ],
   [
     "removes the body of a dead event after its time, and does not redrive it then",
-    ["writer", "queue", "admin", "filters"],
+    ["writer", "queue", "admin", "bodyRetention"],
     (open) =>
       withInbox(open, { bodyRetentionMs: 50 }, async (inbox) => {
         const events = newEvents();

@@ -83,6 +83,7 @@ export function inboxSuite(name: string, options: InboxSuiteOptions, runner?: Ru
     ...roles,
     ...(capabilities.filters === undefined ? (["filters"] as const) : []),
     ...(capabilities.pauses === undefined ? (["pauses"] as const) : []),
+    ...(capabilities.bodies === undefined ? (["bodyRetention"] as const) : []),
   ];
   const possible = <Scenario extends readonly [string, readonly InboxNeed[], unknown]>(
     all: readonly Scenario[],

@@ -14,6 +14,8 @@ export interface InboxCapabilities extends StoreCapabilities {
   readonly filters?: readonly ("state" | "ids")[];
   /** It pauses all types or none, since its engine can stop only a whole queue. Absent: it also pauses single types. */
   readonly pauses?: "all";
+  /** It keeps each body for as long as its event. Absent: it removes those of dead and unhandled events after `bodyRetentionMs`. */
+  readonly bodies?: "with events";
 }
 
 /** The members that every role of an inbox has. */
