@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { createWorker, type EsimEvents, type Handlers } from "@esim-webhooks/core";
+import { createReceiver, createWorker, type EsimEvents, type Handlers } from "@esim-webhooks/core";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { reconcile } from "@esim-webhooks/endpoint";
 import { metricsHandler } from "@esim-webhooks/otel/prometheus";
@@ -77,7 +77,7 @@ async function startOwnWorker(inbox: Awaited<ReturnType<typeof startExample>>["i
 it("each alert of examples/observability fires when its condition begins, and ends with it, as Prometheus sees the running example with minutes as seconds", async () => {
   const rules = await readFile(join(exampleFolder, "rules.yml"), "utf8");
   const alerts = Array.from(rules.matchAll(/- alert: (\w+)/g), ([, name = ""]) => name);
-  expect(alerts).toHaveLength(13);
+  expect(alerts).toHaveLength(14);
   expect(hurried(rules)).not.toContain("undefined");
   const example = await startExample();
   const { database, sandbox, api, endpoint, inbox, state, url, metricsPorts, start, emit } = example;
@@ -116,7 +116,7 @@ it("each alert of examples/observability fires when its condition begins, and en
 
   // what a delivery shows, and an event
   await isQuiet("EsimWebhooksDeliveriesRefused", "EsimWebhooksDeadLetters", "EsimWebhooksOldKeyUsed");
-  await isQuiet("EsimWebhooksClockSkew", "EsimWebhooksTypePaused");
+  await isQuiet("EsimWebhooksClockSkew", "EsimWebhooksTypePaused", "EsimWebhooksDeliveriesFailed");
   await inbox.pause({ types: ["esim.lifecycle.activated"], reason: "the CRM is down" });
   await emit("esim.enabled", { iccid: 7 }); // does not fit its schema
   for (let n = 0; n < 5; n += 1) {
@@ -128,6 +128,17 @@ it("each alert of examples/observability fires when its condition begins, and en
   const late = { id: "msg_late", type: "esim.enabled", data: sampleData("esim.enabled") };
   const at = new Date(Date.now() - 200_000); // within the tolerance
   expect((await fetch(url, signedRequest(late, { secret, at }))).status).toBe(202);
+  // handlers that run inline, in this process
+  const inlineSecret = newSecret();
+  const receiver = createReceiver(
+    { "*": () => Promise.reject(new Error("no luck")) },
+    { secret: inlineSecret },
+  );
+  for (let n = 0; n < 5; n += 1) {
+    const request = signedRequest({ ...late, id: `msg_inline_${n}` }, { secret: inlineSecret });
+    expect((await receiver.receive(request)).status).toBe(500);
+  }
+  await fires("EsimWebhooksDeliveriesFailed");
   const counted = ["EsimWebhooksDeliveriesRefused", "EsimWebhooksDeadLetters", "EsimWebhooksOldKeyUsed"];
   await fires(...counted, "EsimWebhooksClockSkew");
 
@@ -138,7 +149,7 @@ it("each alert of examples/observability fires when its condition begins, and en
   await sandbox.settled();
   await reconcile(api, endpoint, inbox, { state, since: new Date(Date.now() - 60_000) });
   await ends("EsimWebhooksTypePaused", "EsimWebhooksNoDelivery", "EsimWebhooksReconcileNotRun");
-  await ends("EsimWebhooksClockSkew", ...counted);
+  await ends("EsimWebhooksClockSkew", "EsimWebhooksDeliveriesFailed", ...counted);
 
   // a process is gone, and the one that is left takes nothing while its handler runs
   const stalled = ["EsimWebhooksEventsWait", "EsimWebhooksBacklogGrows", "EsimWebhooksWorkerTakesNothing"];
@@ -164,11 +175,14 @@ it("each alert of examples/observability fires when its condition begins, and en
   await start("worker");
   await ends("EsimWebhooksTargetDown");
 
-  await isQuiet("EsimWebhooksInboxDown");
+  // the inbox is down, and deliveries are answered 503
+  await isQuiet("EsimWebhooksInboxDown", "EsimWebhooksDeliveriesFailed");
   await database.stop();
-  await fires("EsimWebhooksInboxDown");
+  for (let n = 0; n < 5; n += 1) await emit("esim.enabled");
+  await sandbox.settled();
+  await fires("EsimWebhooksInboxDown", "EsimWebhooksDeliveriesFailed");
   await database.start();
-  await ends("EsimWebhooksInboxDown");
+  await ends("EsimWebhooksInboxDown", "EsimWebhooksDeliveriesFailed");
 
   expect([...seen].sort()).toEqual([...alerts].sort());
   expect(await prometheus.ruleErrors()).toEqual([]);

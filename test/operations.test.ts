@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import type { OutcomeCode } from "../packages/core/src/receive/outcome.ts";
+import { verdictOf } from "../packages/core/src/receive/reply.ts";
 import { root } from "./run.ts";
 
 const read = (file: string) => readFileSync(join(root, file), "utf8");
@@ -19,6 +21,27 @@ it("docs/operations.md has a row for each alert, with the entry of the runbook t
   );
   expect(Array.from(rows, ([, name, page]) => ({ name, page }))).toEqual(alerts);
   expect(alerts.length).toBeGreaterThan(9);
+});
+
+it("the rules and the dashboard count the deliveries that failed, and those that were refused, as the log does", () => {
+  const verdicts = Map.groupBy(
+    Array.from(
+      read("docs/status-contract.md").matchAll(/^\| `(\w+)` \| \d+/gm),
+      ([, code]) => code as OutcomeCode,
+    ),
+    verdictOf,
+  );
+  expect([...verdicts.keys()].sort()).toEqual(["accepted", "deferred", "failed", "refused"]);
+  expect(verdicts.get("deferred")).toEqual(["busy", "retry_later", "shutting_down"]);
+  for (const text of [rules, read("examples/observability/dashboard.json")]) {
+    const outcomes = (operator: string) =>
+      Array.from(
+        text.matchAll(new RegExp(`outcome${operator}\\\\?"(\\w+\\|[\\w|]+)\\\\?"`, "g")),
+        ([, codes = ""]) => codes.split("|").sort(),
+      );
+    expect(outcomes("=~")).toContainEqual(verdicts.get("failed")?.toSorted());
+    expect(outcomes("!~")).toEqual([verdicts.get("refused")?.toSorted()]);
+  }
 });
 
 it("the dashboard shows every metric that an alert looks at", () => {

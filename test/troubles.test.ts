@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { createReceiver, type Receiver } from "@esim-webhooks/core";
+import { createReceiver, memoryStore, type Receiver, retryLater } from "@esim-webhooks/core";
 import { findTroubles, troubleTable, watchTroubles } from "@esim-webhooks/core/health";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
@@ -100,6 +100,46 @@ describe("watchTroubles", () => {
     expect(await later(8 * minuteMs)).toEqual(["deliveries_refused"]);
     expect(await later(minuteMs)).toEqual([]);
     expect(logged().map(([level]) => level)).toEqual(["warn", "info"]);
+  });
+
+  it("logs that more than 5 % of the deliveries of ten minutes were answered 5xx, with their outcomes, however many forged ones arrive", async () => {
+    let isBroken = false;
+    const fails = createReceiver({ "*": () => isBroken && Promise.reject(new Error("no luck")) }, { secret });
+    const later = () => retryLater(1000);
+    const asks = createReceiver({ "*": later }, { secret });
+    const store = { ...memoryStore(), claim: () => Promise.reject(new Error("down")) };
+    const storeless = createReceiver({ "*": () => {} }, { secret, store });
+    const { later: look, logged, lines } = watched({});
+    await receive(fails, 37);
+    await receive(asks, 20);
+    await receive(fails, 500, () => faulted(newSecret()));
+    isBroken = true;
+    await receive(fails, 3);
+    expect(await look(0)).not.toContain("deliveries_failed"); // exactly 5 %
+    await receive(storeless, 1);
+    expect(await look(minuteMs)).toContain("deliveries_failed");
+    expect(lines.find(({ code }) => code === "deliveries_failed")?.text).toMatch(
+      /^Of the 61 deliveries of the last ten minutes that were not answered 4xx, 4 were answered 5xx: failed, store_unavailable\. Fix /,
+    );
+    expect(await look(8 * minuteMs)).toContain("deliveries_failed");
+    expect(await look(minuteMs)).toEqual([]);
+    expect(logged().filter(([, code]) => code === "deliveries_failed")).toEqual([
+      ["warn", "deliveries_failed", undefined],
+      ["info", "deliveries_failed", undefined],
+    ]);
+  });
+
+  it("logs nothing of two failed attempts in a quiet hour, or of answers that ask for an event again", async () => {
+    const { later } = watched({});
+    const throwing = createReceiver({ "*": () => Promise.reject(new Error("no luck")) }, { secret });
+    await receive(throwing, 2);
+    await receive(createReceiver({ "*": () => retryLater(1000) }, { secret }), 100);
+    const closed = createReceiver({ "*": () => {} }, { secret });
+    await closed.close();
+    await receive(closed, 100);
+    expect(await later(0)).toEqual([]);
+    await receive(throwing, 20);
+    expect(await later(0)).toEqual(["deliveries_failed"]);
   });
 
   it("logs nothing of one or two wrong deliveries in a quiet hour", async () => {

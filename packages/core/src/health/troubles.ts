@@ -7,6 +7,7 @@ import type { HealthFault } from "./health.ts";
 export type TroubleCode =
   | "no_delivery"
   | "deliveries_refused"
+  | "deliveries_failed"
   | "ended_key_used"
   | "clock_skew"
   | "backlog_grows"
@@ -27,6 +28,11 @@ export const troubleTable: Readonly<
     remedy:
       "Give the receiver the endpoint's signing secret. The service does not try again: then reconcile.",
     section: "A rotation went wrong",
+  },
+  deliveries_failed: {
+    remedy:
+      "Fix what the log names for these outcomes. The service tries each delivery again for 16 hours; reconcile recovers what it has given up.",
+    section: "Deliveries are answered 5xx",
   },
   ended_key_used: {
     remedy: "Extend the window of the key, or find out what still signs with it; then reconcile.",

@@ -12,8 +12,10 @@ import {
 } from "../base/options.ts";
 import { listenTo } from "../base/trace.ts";
 import { unref } from "../base/waiting.ts";
+import type { OutcomeCode } from "../receive/outcome.ts";
 import { type ReceiveMessage, receiveStage } from "../receive/receiver.ts";
 import { toleranceOption } from "../receive/receiver-options.ts";
+import { verdictOf } from "../receive/reply.ts";
 import { type VerifyMessage, verifyStage } from "../receive/verifier.ts";
 import {
   defaultToleranceSeconds,
@@ -117,15 +119,22 @@ export function watchTroubles(options: WatchTroublesOptions = {}): TroubleWatch 
 }
 
 const windowMs = 10 * 60_000;
-const mostRefused = 0.05;
+const mostShare = 0.05;
 /** One wrong request in a quiet hour is no trouble. */
-const leastRefused = 3;
+const fewest = 3;
+const isTrouble = (some: number, all: number) => some >= fewest && some > all * mostShare;
 /** One such delivery an hour keeps the trouble present. */
 const endedKeyMs = 3_600_000;
 
+/** Deliveries by verdict, those of `refused` that no key matched, and the outcomes of those that failed. */
+function beginMinute(atMs: number) {
+  const failures = new Set<OutcomeCode>();
+  return { atMs, accepted: 0, refused: 0, deferred: 0, failed: 0, unmatched: 0, failures };
+}
+
 /** What the receivers of this process answer. */
 function watchReceiving(clock: Clock, tolerance: Tolerance) {
-  const minutes: { readonly atMs: number; deliveries: number; refused: number }[] = [];
+  const minutes: ReturnType<typeof beginMinute>[] = [];
   const endedKeys = new Map<string, number>();
   let lastMs: number | null = null;
   /** The least since the last look: a delayed delivery looks older than the clocks differ. */
@@ -136,24 +145,37 @@ function watchReceiving(clock: Clock, tolerance: Tolerance) {
     const atMs = clock.now();
     let minute = minutes.at(-1);
     if (minute === undefined || atMs - minute.atMs >= everyMs) {
-      minute = { atMs, deliveries: 0, refused: 0 };
+      minute = beginMinute(atMs);
       minutes.push(minute);
       if (minutes.length > windowMs / everyMs) minutes.shift();
     }
-    minute.deliveries += 1;
-    if (outcome === "no_matching_key") minute.refused += 1;
+    const verdict = verdictOf(outcome);
+    minute[verdict] += 1;
+    if (outcome === "no_matching_key") minute.unmatched += 1;
+    if (verdict === "failed") minute.failures.add(outcome);
     if (key !== undefined && outcome !== "timestamp_out_of_tolerance") lastMs = atMs; // that may be a replay
     if (skewSeconds !== undefined && Math.abs(skewSeconds) < Math.abs(leastSkew ?? Number.POSITIVE_INFINITY))
       leastSkew = skewSeconds;
   }
 
-  function refused(atMs: number): readonly Trouble[] {
+  function answered(atMs: number): readonly Trouble[] {
     const recent = minutes.filter((minute) => atMs - minute.atMs < windowMs);
-    const deliveries = recent.reduce((sum, minute) => sum + minute.deliveries, 0);
-    const refusals = recent.reduce((sum, minute) => sum + minute.refused, 0);
-    if (refusals < leastRefused || refusals <= deliveries * mostRefused) return [];
-    const problem = `Of the ${deliveries} deliveries of the last ten minutes, ${refusals} were answered 401.`;
-    return [troubleOf("deliveries_refused", problem)];
+    const sum = (name: "accepted" | "refused" | "deferred" | "failed" | "unmatched") =>
+      recent.reduce((total, minute) => total + minute[name], 0);
+    const [failed, unmatched] = [sum("failed"), sum("unmatched")];
+    const admitted = sum("accepted") + sum("deferred") + failed; // forged ones hide no failure
+    const deliveries = admitted + sum("refused");
+    const troubles: Trouble[] = [];
+    if (isTrouble(unmatched, deliveries)) {
+      const problem = `Of the ${deliveries} deliveries of the last ten minutes, ${unmatched} were answered 401.`;
+      troubles.push(troubleOf("deliveries_refused", problem));
+    }
+    if (isTrouble(failed, admitted)) {
+      const outcomes = [...new Set(recent.flatMap(({ failures }) => [...failures]))].sort().join(", ");
+      const problem = `Of the ${admitted} deliveries of the last ten minutes that were not answered 4xx, ${failed} were answered 5xx: ${outcomes}.`;
+      troubles.push(troubleOf("deliveries_failed", problem));
+    }
+    return troubles;
   }
 
   function ended(atMs: number): readonly Trouble[] {
@@ -187,7 +209,7 @@ function watchReceiving(clock: Clock, tolerance: Tolerance) {
   ];
   return {
     lastAt: () => (lastMs === null ? null : new Date(lastMs)),
-    look: (atMs: number) => [...refused(atMs), ...ended(atMs), ...skewed()],
+    look: (atMs: number) => [...answered(atMs), ...ended(atMs), ...skewed()],
     stop() {
       for (const stop of stops) stop();
     },

@@ -92,6 +92,17 @@ export function replyTo(outcome: Outcome): Reply {
   return { ...reply, headers: { ...reply.headers, "retry-after": retryAfter } };
 }
 
+/**
+ * What an answer says about the delivery and the receiver. `refused`: 4xx. `deferred`: 503 as intended, since the event is being
+ * handled, its handler asked for it again, or the receiver closes. `failed`: every other 5xx.
+ */
+export function verdictOf(code: OutcomeCode): "accepted" | "refused" | "deferred" | "failed" {
+  const { status, log } = answers[code];
+  if (status < 400) return "accepted";
+  if (status < 500) return "refused";
+  return log === "info" ? "deferred" : "failed";
+}
+
 /** The log level of an outcome. */
 export function logLevelOf(outcome: Outcome): Answer["log"] {
   if ("conflict" in outcome) return "error"; // the same id with another body
