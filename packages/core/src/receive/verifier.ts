@@ -18,8 +18,11 @@ export interface SecretOption {
   secret?: Secret;
 }
 
-/** No key matches, but a newer one may. */
-export type Undecided = Extract<Outcome, { code: "rotating" | "keys_unavailable" | "missing_secret" }> & {
+/** No key matches, but a newer one may; or the endpoint has been removed. */
+export type Undecided = Extract<
+  Outcome,
+  { code: "rotating" | "keys_unavailable" | "missing_secret" | "unknown_endpoint" }
+> & {
   readonly ok: false;
 };
 
@@ -154,7 +157,8 @@ function keysUnavailable(loading: Exclude<Loading, "loaded">): Undecided {
   return { ok: false, code: "keys_unavailable", reason };
 }
 
-function isKeySource(secret: Secret | Keyring | undefined): secret is KeySource {
+/** Whether keys are loaded from it. */
+export function isKeySource(secret: Secret | Keyring | undefined): secret is KeySource {
   return (
     typeof secret === "object" && secret !== null && "load" in secret && typeof secret.load === "function"
   );

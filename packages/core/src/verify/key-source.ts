@@ -133,7 +133,8 @@ export function createLoadedKeyring(source: KeySource, clock: Clock, logger: Log
   };
 }
 
-function isList<T, U>(loaded: readonly T[] | U): loaded is readonly T[] {
+/** Whether a key source has loaded a list. */
+export function isList<T, U>(loaded: readonly T[] | U): loaded is readonly T[] {
   return Array.isArray(loaded);
 }
 
