@@ -3,7 +3,7 @@ import { type Clock, monotonicClock } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import { type Logger, silentLogger, throttledLog, warnOnce } from "../base/logger.ts";
 import { andThen, createDeadline } from "../base/waiting.ts";
-import { isList, type KeySource, type LoadedKeys } from "../verify/key-source.ts";
+import { isList, type KeySource, type LoadedKeys, type Waiters } from "../verify/key-source.ts";
 import { listSecrets, prepareKeys } from "../verify/keyring.ts";
 import type { Outcome } from "./outcome.ts";
 import { type EndpointLookup, longestSource } from "./receiver-options.ts";
@@ -41,6 +41,8 @@ const mostEndpoints = 10_000;
 const mostUnknownPaths = 1000;
 const unknownForMs = 10_000;
 const mostLookups = 100;
+/** Two endpoints under a flood of forged deliveries do not keep the others from their new keys. */
+const mostWaiters = 300;
 const lookupTimeoutMs = 5000;
 
 /** What a lookup has found, with the keys that its secret has now. */
@@ -65,6 +67,7 @@ export function createEndpoints(lookUp: EndpointLookup, settings: Settings): End
   const unknownSince = new Map<string, number>(); // the oldest first
   const underWay = new Map<string, Promise<KnownEndpoint | NoEndpoint>>();
   const slots = createSlots(mostLookups);
+  const waiters: Waiters = { count: 0, most: mostWaiters };
   const logFailure = failureLog(logger);
   const keyLog = logger === silentLogger ? logger.error : throttledLog(logger.error, monotonicClock);
 
@@ -122,7 +125,12 @@ export function createEndpoints(lookUp: EndpointLookup, settings: Settings): End
       },
     };
     const log = { ...logger, error: (fields: object, text: string) => keyLog({ source, ...fields }, text) };
-    const verifier = createVerifier({ secret: keySource }, clock, logger === silentLogger ? logger : log);
+    const verifier = createVerifier(
+      { secret: keySource },
+      clock,
+      logger === silentLogger ? logger : log,
+      waiters,
+    );
     const verify: Verifier["verify"] = (signed, body, atMs) =>
       andThen(verifier.verify(signed, body, atMs), (proof) => (ended ? { ok: false, ...ended } : proof));
     const keys = prepareKeys(first.keys.keys).map(({ fingerprint }) => fingerprint);

@@ -132,6 +132,24 @@ describe("the deliveries of one endpoint", () => {
   });
 });
 
+describe("forged deliveries to many endpoints", () => {
+  it("wait for new keys in a bounded number, 100 for an endpoint and 300 for all, while authentic ones are accepted", async () => {
+    const names = ["a", "b", "c", "d", "e"];
+    const { endpoints, secretOf } = table(...names);
+    const { receive } = receiving(endpoints);
+    for (const name of names) expect(await receive(`/${name}`, secretOf(name))).toBe("processed");
+    const forged = Array.from({ length: 1000 }, (_, index) =>
+      receive(`/${names[index % names.length]}`, newSecret()),
+    );
+    for (const name of names) expect(await receive(`/${name}`, secretOf(name))).toBe("processed");
+    const outcomes = await Promise.all(forged);
+    expect(outcomes.filter((outcome) => outcome === "no_matching_key")).toHaveLength(300);
+    expect(outcomes.filter((outcome) => outcome === "keys_unavailable")).toHaveLength(700);
+    const ofOne = await Promise.all(Array.from({ length: 150 }, () => receive("/a", newSecret())));
+    expect(ofOne.filter((outcome) => outcome === "no_matching_key")).toHaveLength(100);
+  });
+});
+
 describe("a lookup", () => {
   it("is one call for concurrent deliveries to the same path", async () => {
     const { endpoints, waiting } = held();
