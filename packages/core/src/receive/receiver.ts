@@ -15,7 +15,12 @@ import type { Delivery, Received, Receiver } from "./delivery.ts";
 import { createEndpoints, type Endpoints } from "./endpoints.ts";
 import type { Outcome, OutcomeCode } from "./outcome.ts";
 import { createOutcomeLog, type Seen } from "./outcome-log.ts";
-import { checkReplayWindow, type ReceiverOptions, readReceiverOptions } from "./receiver-options.ts";
+import {
+  checkReplayWindow,
+  type EndpointLookup,
+  type ReceiverOptions,
+  readReceiverOptions,
+} from "./receiver-options.ts";
 import { replyTo } from "./reply.ts";
 import { registerSource } from "./shared-source.ts";
 import { acceptFor, isInbox, type Target } from "./target.ts";
@@ -93,13 +98,12 @@ export function receiverWith<Data, Tx>(
         return { outcome: found.code, ...(endedKey !== undefined && !isOld && { endedKey }) };
       },
     );
+  const verifier = settings.endpoints ? undefined : makeVerifier(options, clock, logger);
   const accept = acceptFor<Data, Tx>(target, { store, catalog, leaseMs, logger, clock });
   const log = createOutcomeLog(logger);
   const idStore = isInbox(target) ? target : store; // remembers which ids were stored or done
   checkReplayWindow(tolerance, idStore);
-  const endpoints = settings.endpoints
-    ? createEndpoints(settings.endpoints, { clock, logger, idStore: idStore ?? {}, watch })
-    : oneEndpoint();
+  const endpoints = verifier ? endpointOf(verifier) : lookedUp(settings.endpoints as EndpointLookup);
   const closeController = () => (controller ??= new AbortController());
   let controller: AbortController | undefined; // created late: workerd allows none while a module is loaded
   let inFlight = 0;
@@ -107,8 +111,11 @@ export function receiverWith<Data, Tx>(
   let onIdle = () => {};
   let closed: Promise<void> | undefined;
 
-  function oneEndpoint(): Endpoints {
-    const verifier = makeVerifier(options, clock, logger);
+  function lookedUp(lookUp: EndpointLookup): Endpoints {
+    return createEndpoints(lookUp, { clock, logger, idStore: idStore ?? {}, watch });
+  }
+
+  function endpointOf(verifier: Verifier): Endpoints {
     const endpoint = { source, verify: watch(verifier.verify, source) };
     const leave = idStore && registerSource(idStore, source, knownKeys(options, clock.now()), logger);
     return { find: () => endpoint, ready: verifier.ready, close: () => leave?.() };
