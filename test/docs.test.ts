@@ -173,6 +173,7 @@ describe("docs", () => {
       key_not_yet_valid: true,
       no_matching_key: true,
       method_not_allowed: true,
+      unknown_endpoint: true,
       unsupported_encoding: true,
       too_large: true,
       overloaded: true,

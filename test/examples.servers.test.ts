@@ -223,6 +223,23 @@ describe("examples/adapters and examples/platforms", () => {
     },
   );
 
+  it("endpoints.ts takes the deliveries of each brand at its own path, and no others", async () => {
+    const secrets = { acme: newSecret(), globex: newSecret() };
+    const server = run(["examples/adapters/endpoints.ts"], { PORT: "0", SECRETS: JSON.stringify(secrets) });
+    const [, base = ""] = await server.line(/listening at (\S+)/);
+    const send = async (path: string, of: keyof typeof secrets) => {
+      const event = { type: "esim.faulted", data: sampleData("esim.faulted") } as const;
+      const response = await fetch(`${base}/webhooks/${path}`, signedRequest(event, { secret: secrets[of] }));
+      return response.status;
+    };
+    expect(await send("acme", "acme")).toBe(200);
+    await server.line(/^faulted: download_order_expired, of acme$/);
+    expect(await send("globex", "globex")).toBe(200);
+    await server.line(/^faulted: download_order_expired, of globex$/);
+    expect(await send("acme", "globex")).toBe(401);
+    expect(await send("toString", "acme")).toBe(404);
+  });
+
   it("next-route.ts exports a POST that takes a fetch request", async () => {
     vi.stubEnv("ESIM_WEBHOOK_SECRET", secret);
     const { POST } = await import("../examples/adapters/next-route.ts");

@@ -69,7 +69,7 @@ function behindHono(target: Target, options: ReceiverOptions, before: Middleware
       await before();
       await next();
     })
-    .all("/webhooks", (context) => handler(context.req.raw));
+    .all("/webhooks/*", (context) => handler(context.req.raw));
   return listen(getRequestListener(app.fetch), "/webhooks", handler.close);
 }
 

@@ -53,7 +53,7 @@ export {
 } from "./receive/node.ts";
 export type { Outcome, OutcomeCode, StoredOutcome } from "./receive/outcome.ts";
 export { createReceiver } from "./receive/receiver.ts";
-export type { ReceiverOptions } from "./receive/receiver-options.ts";
+export type { EndpointLookup, FoundEndpoint, ReceiverOptions } from "./receive/receiver-options.ts";
 export type { Reply } from "./receive/reply.ts";
 export type { Target } from "./receive/target.ts";
 export type { Secret } from "./receive/verifier.ts";

@@ -282,6 +282,7 @@ const everyOutcome: Readonly<Record<OutcomeCode, true>> = {
   key_not_yet_valid: true,
   no_matching_key: true,
   method_not_allowed: true,
+  unknown_endpoint: true,
   too_large: true,
   unsupported_encoding: true,
   overloaded: true,

@@ -12,7 +12,10 @@ import {
 } from "@esim-webhooks/core";
 
 export interface WebhookRouterOptions<Data = EsimEvents, Tx = unknown> extends ReceiverOptions<Data, Tx> {
-  /** The endpoint's path below the mount path, without patterns. Default `"/webhooks"`. */
+  /**
+   * The endpoint's path below the mount path, without patterns. With `endpoints`, the router answers all requests below it.
+   * Default `"/webhooks"`.
+   */
   path?: string;
 }
 
@@ -30,7 +33,8 @@ export interface WebhookRouter {
 
 /**
  * Mounts a receiver: `app.use(webhookRouter({ "esim.faulted": fn }))`, before any body parser. `path` is relative to
- * the mount path; `app.use("/webhooks", webhookRouter(handlers))` is the same endpoint. A signed delivery that it passes on and
+ * the mount path; `app.use("/webhooks", webhookRouter(handlers))` is the same endpoint. With `endpoints`, a request to
+ * `/webhooks/acme` is looked up as `/acme`. A signed delivery that it passes on and
  * that is answered 404 is a warning, once.
  * Throws `missing_secret`, `invalid_secret`, `unknown_event_type` or `invalid_option` when the set-up is wrong.
  */
@@ -50,12 +54,22 @@ export function webhookRouter<Data = EsimEvents, Tx = unknown>(
   const endpoint = normalise(path);
   // app.use("/webhooks", webhookRouter(handlers)) mounts it at its own path: the endpoint is there too
   const isMountedAtEndpoint = ({ baseUrl }: ExpressRequest) => normalise(baseUrl).endsWith(endpoint);
-  const isEndpoint = (request: ExpressRequest) =>
-    normalise(request.path) === endpoint || (request.path === "/" && isMountedAtEndpoint(request));
+  const isBelow = (path: string) => receiver.hasEndpoints && path.toLowerCase().startsWith(below);
+  const below = endpoint === "/" ? endpoint : `${endpoint}/`;
+  /** The path below the endpoint; undefined if the request is for others. */
+  const pathBelow = (request: ExpressRequest): string | undefined => {
+    const requested = request.path;
+    if (normalise(requested) === endpoint) return "/";
+    if (isBelow(requested)) return requested.slice(below.length - 1);
+    return isMountedAtEndpoint(request) && (requested === "/" || receiver.hasEndpoints)
+      ? requested
+      : undefined;
+  };
   const watchMiss = watchMisses(options.logger);
   const route: (...args: Parameters<WebhookRouter>) => void = (request, response, next) => {
     if (typeof request.path !== "string") return next(notExpress());
-    if (!isEndpoint(request)) {
+    const found = pathBelow(request);
+    if (found === undefined) {
       watchMiss(
         request,
         response,
@@ -63,7 +77,7 @@ export function webhookRouter<Data = EsimEvents, Tx = unknown>(
       );
       return next();
     }
-    receiveRequest(receiver, request)
+    receiveRequest(receiver, request, found)
       .then((reply) => writeReply(response, reply, receiver.closing))
       .catch(next);
   };

@@ -53,6 +53,31 @@ describe.each(versions)("webhookRouter on %s", (_, express) => {
     expect(runs).toHaveLength(3);
   });
 
+  it.each([
+    ["", {}, "/webhooks"],
+    ["", { path: "/in" }, "/in"],
+    ["", { path: "/" }, ""],
+    ["/hooks/:any", { path: "/webhooks" }, "/hooks/esim/webhooks"],
+    ["/webhooks", {}, "/webhooks"],
+    ["/Hooks/Webhooks", {}, "/hooks/webhooks"],
+    ["/hooks", { path: "/" }, "/hooks"],
+  ])("mounted at %j with %j, looks up what is below %s, as it was sent", async (mount, options, route) => {
+    const paths: string[] = [];
+    const endpoints = (path: string) => {
+      paths.push(path);
+      return { source: "acme", secret };
+    };
+    const router = webhookRouter({ "*": () => {} }, { ...options, endpoints });
+    const app = express().use(mount || "/", router);
+    await serving(app, async (url) => {
+      for (const path of ["/acme", "/Ac%6De/eu", ""]) {
+        expect((await fetch(`${url}${route}${path}`, request())).status).toBe(200);
+      }
+      if (route !== "") expect((await fetch(`${url}${route}x`, request())).status).toBe(404);
+    });
+    expect(paths).toEqual(["/acme", "/Ac%6De/eu", "/"]);
+  });
+
   it("accepts deliveries at its mount path when its path is /", async () => {
     const app = express().use("/hooks/esim", webhookRouter({ "*": () => {} }, { secret, path: "/" }));
     await serving(app, async (url) => {

@@ -35,7 +35,7 @@ export interface WebhookPluginOptions<Data = EsimEvents, Tx = unknown> extends R
   inbox?: Pick<InboxWriter, "put">;
   /** Gets the log lines, which have the shape of pino's. Default: `app.log`. */
   logger?: Logger;
-  /** The endpoint's path below the plugin's prefix. Default `"/webhooks"`. */
+  /** The endpoint's path below the plugin's prefix. With `endpoints`, all below it is the plugin's. Default `"/webhooks"`. */
   path?: string;
 }
 
@@ -88,10 +88,11 @@ async function plugin(app: FastifyInstance, options: WebhookPluginOptions): Prom
       ? createReceiver(targetOf(options), { ...rest, ...(logger && { logger }) }, ownOptions)
       : checkedReceiver(own, options);
 
+  const mount = `${app.prefix}${path}`;
   // answers before Fastify reads the body, so that no content-type parser runs
   const route: Pick<RouteOptions, "onRequest" | "handler"> = {
     onRequest(request, reply) {
-      receiveRequest(receiver, request.raw)
+      receiveRequest(receiver, request.raw, pathBelow(mount, request.raw.url))
         .then(({ status, headers, body }) => {
           discardRest(request.raw, receiver.closing);
           reply.code(status).headers(headers).send(body);
@@ -100,7 +101,9 @@ async function plugin(app: FastifyInstance, options: WebhookPluginOptions): Prom
     },
     handler: async () => {},
   };
-  const urls = spellingsOf(path, app);
+  const urls = receiver.hasEndpoints
+    ? [...spellingsOf(path, app), `${path.replace(/\/$/, "")}/*`]
+    : spellingsOf(path, app);
   for (const url of urls) {
     // the host may have routes of its own for other methods: it keeps them, and the rest is answered 405
     const free = app.supportedMethods.filter(
@@ -109,9 +112,9 @@ async function plugin(app: FastifyInstance, options: WebhookPluginOptions): Prom
     app.route({ ...route, method: ["POST", ...free.filter((method) => method !== "POST")], url });
   }
   const watchMiss = watchMisses(logger);
-  const endpoints = new Set(urls.map((url) => `${app.prefix}${url}`));
+  const ownUrls = new Set(urls.map((url) => `${app.prefix}${url}`));
   app.server.on("request", (request, response) => {
-    if (!endpoints.has(request.url ?? "")) watchMiss(request, response, `${app.prefix}${path}`);
+    if (!ownUrls.has(request.url ?? "")) watchMiss(request, response, mount);
   });
   app.addHook("preClose", () => receiver.close());
 }
@@ -121,6 +124,7 @@ async function plugin(app: FastifyInstance, options: WebhookPluginOptions): Prom
  * answers 401 loses events, so keep your own authentication away from it. Logs to `logger`, default `app.log`.
  * Other methods than POST are answered 405, unless the app had a route for them before. A signed delivery to another path
  * that is answered 404 is a warning, once.
+ * With `endpoints`, a request to `/webhooks/acme` is looked up as `/acme`.
  * On `app.close()`, deliveries in flight finish and later ones get 503.
  * Registering rejects with the errors of `createReceiver` when the set-up is wrong.
  */
@@ -141,6 +145,16 @@ function spellingsOf(path: string, { initialConfig }: FastifyInstance): readonly
   if (path === "/" || ignoreTrailingSlash || routerOptions?.ignoreTrailingSlash) return [path];
   const bare = path.replace(/\/$/, "");
   return [bare, `${bare}/`];
+}
+
+/** What a URL has below a mount, whose segments may be parameters: as it was sent, since those of Fastify are decoded. */
+function pathBelow(mount: string, url = ""): string {
+  const segments = mount.split("/").filter((segment) => segment !== "").length;
+  const [path = ""] = url.split("?", 1);
+  return `/${path
+    .split("/")
+    .slice(segments + 1)
+    .join("/")}`;
 }
 
 /** Fastify 5 has moved the option. */

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:net";
-import { type Logger, WebhookError } from "@esim-webhooks/core";
+import { createReceiver, type Logger, WebhookError } from "@esim-webhooks/core";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { webhookPlugin } from "@esim-webhooks/fastify";
 import formbody from "@fastify/formbody";
@@ -40,6 +40,36 @@ describe("webhookPlugin", () => {
     expect([answer.statusCode, answer.json()]).toEqual([200, { outcome: "processed" }]);
     expect((await server.inject({ method: "GET", url: "/webhooks" })).statusCode).toBe(405);
     expect((await server.inject({ method: "HEAD", url: "/webhooks" })).statusCode).toBe(405);
+  });
+
+  it.each([
+    [{}, "/webhooks"],
+    [{ path: "/in" }, "/in"],
+    [{ path: "/", prefix: "/hooks" }, "/hooks"],
+    [{ prefix: "/:any/v1" }, "/esim/v1/webhooks"],
+  ])("with %j, looks up what is below %s, as it was sent", async (options, route) => {
+    const paths: string[] = [];
+    const endpoints = (path: string) => {
+      paths.push(path);
+      return { source: "acme", secret };
+    };
+    const server = app();
+    server.get("/other", () => "of the app");
+    await server.register(webhookPlugin, { ...options, handlers, endpoints });
+    for (const path of ["/acme", "/Ac%6De/eu?x=/y", ""]) {
+      expect((await server.inject(delivery(`${route}${path}`))).statusCode).toBe(200);
+    }
+    expect(paths).toEqual(["/acme", "/Ac%6De/eu", "/"]);
+    expect((await server.inject(delivery(`${route}x`))).statusCode).toBe(404);
+    expect((await server.inject({ method: "GET", url: `${route}/acme` })).statusCode).toBe(405);
+    expect((await server.inject({ method: "GET", url: "/other" })).body).toBe("of the app");
+  });
+
+  it("serves a receiver with endpoints that was made before", async () => {
+    const receiver = createReceiver(handlers, { endpoints: () => ({ source: "acme", secret }) });
+    const server = app();
+    await server.register(webhookPlugin, { receiver });
+    expect((await server.inject(delivery("/webhooks/acme"))).statusCode).toBe(200);
   });
 
   it("leaves a long body of app.inject to its caller, who may send it again", async () => {

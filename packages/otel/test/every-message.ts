@@ -31,6 +31,7 @@ const outcomes: Readonly<Record<OutcomeCode, true>> = {
   malformed_header: true,
   no_matching_key: true,
   method_not_allowed: true,
+  unknown_endpoint: true,
   body_incomplete: true,
   too_large: true,
   overloaded: true,
@@ -47,6 +48,7 @@ const verifyOutcomes: Readonly<Record<VerifyMessage["outcome"], true>> = {
   rotating: true,
   keys_unavailable: true,
   missing_secret: true,
+  unknown_endpoint: true,
   internal_error: true,
 };
 /** Whether an end has a reason. */

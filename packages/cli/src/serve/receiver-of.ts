@@ -20,12 +20,11 @@ export type Receiving =
 /** The receiver of a set-up. Its errors name the config file, and its log where its options are in it. */
 export function receiverOf(target: Receiving, { config, ...setUp }: SetUp, logger: Logger): NodeHandler {
   const { catalog, source, file } = setUp;
-  const secret = requiredSecret({ config, ...setUp });
+  const { endpoints } = config;
   const options = {
     ...config.receiver,
-    secret,
+    ...(endpoints ? { endpoints } : { secret: requiredSecret({ config, ...setUp }), source }),
     ...(catalog && { catalog }),
-    source,
     logger: namingOptions(logger),
   };
   return naming(file, () =>

@@ -58,7 +58,8 @@ export async function serve(this: CliContext, flags: ServeFlags): Promise<void> 
     const troubled = "inbox" in target ? watched : { ...watched, inbox: undefined };
     closing.push(logTroubles(troubled, logger, config.receiver?.toleranceSeconds));
     closing.push(await serveMetrics(flags, watched, this.output, logger)); // if its port is taken, no delivery was accepted
-    const listening = await listen(receive, { host, port, path, logger });
+    const isPrefix = config.endpoints !== undefined;
+    const listening = await listen(receive, { host, port, path, isPrefix, logger });
     this.output.note(`Listening at ${this.output.styleNote("bold", `${listening.url}${path}`)}`);
     this.output.note(destination(target, setUp, queue !== undefined));
     if (waiting !== undefined) this.output.note(waiting);
@@ -101,17 +102,24 @@ export interface ListenerOptions {
   readonly host: string;
   readonly port: number;
   readonly path: string;
+  /** Whether the receiver has `endpoints`, and gets all requests below the path. */
+  readonly isPrefix: boolean;
   readonly logger: Logger;
 }
 
-/** Listens, and passes requests for `path` to the receiver. Throws `cannot_listen`. */
+/** Listens, and passes requests for `path` to the receiver, with what is below it as their URL. Throws `cannot_listen`. */
 export function listen(
   receive: NodeHandler,
-  { host, port, path, logger }: ListenerOptions,
+  { host, port, path, isPrefix, logger }: ListenerOptions,
 ): Promise<OpenServer> {
+  const mount = withoutSlash(path);
+  const below = mount === "/" ? mount : `${mount}/`;
   const answer: RequestListener = (request, response) => {
     const requested = requestedPath(request.url);
-    if (requested === withoutSlash(path)) return receive(request, response);
+    if (requested === mount || (isPrefix && requested.startsWith(below))) {
+      request.url = requested.slice(below.length - 1) || "/";
+      return receive(request, response);
+    }
     logger.warn(
       { outcome: "no_such_path", path: requested.slice(0, 100) },
       `Deliveries are accepted at ${path}.`,

@@ -2,7 +2,15 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import type { Catalog, DedupeStore, Handlers, Secret, StateStore, WebhookError } from "@esim-webhooks/core";
+import type {
+  Catalog,
+  DedupeStore,
+  EndpointLookup,
+  Handlers,
+  Secret,
+  StateStore,
+  WebhookError,
+} from "@esim-webhooks/core";
 import { type OptionsShape, parseOptions, withMethods } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import { ProgramError } from "../program/program-error.ts";
@@ -31,6 +39,9 @@ const shape: OptionsShape<Shape> = {
   store: z.optional(withMethods<DedupeStore>("claim", "extend", "complete", "release")),
   state: z.optional(withMethods<StateStore>("read", "write")),
   source: z.optional(z.string().check(z.minLength(1))),
+  endpoints: z.optional(
+    z.custom<EndpointLookup>((value) => typeof value === "function", "expected a function of the path"),
+  ),
   path: z.optional(z.string().check(z.startsWith("/", "expected a path that begins with /"))),
   port: z.optional(z.int().check(z.gte(0), z.lte(65_535))),
   host: z.optional(z.string().check(z.minLength(1))),
@@ -49,18 +60,35 @@ export async function loadConfig(named: string | undefined): Promise<LoadedConfi
   if (!existsSync(file)) {
     throw new ProgramError("invalid_config", `There is no config file ${file}.`, "Correct --config.");
   }
-  const exported = await importConfig(file);
+  const config = parseConfig(file, await importConfig(file));
+  refuseBoth(file, config);
+  return { file, config };
+}
+
+function parseConfig(file: string, exported: unknown): AnyConfig {
   try {
-    const config = parseOptions(file, shape, exported, "Correct it in that file.") as AnyConfig;
-    if (config.target === undefined || config.store === undefined) return { file, config };
+    return parseOptions(file, shape, exported, "Correct it in that file.") as AnyConfig;
   } catch (error) {
     const { problem, remedy } = error as WebhookError;
     throw new ProgramError("invalid_config", `${file}: ${problem}`, remedy);
   }
+}
+
+/** Throws `invalid_config` for options that exclude each other. */
+function refuseBoth(file: string, { target, store, endpoints, secret, source }: AnyConfig): void {
+  if (target !== undefined && store !== undefined) {
+    throw new ProgramError(
+      "invalid_config",
+      `${file} has both a store and a target: a target deduplicates by itself.`,
+      "Remove the store; or remove the target, to run the handlers inline.",
+    );
+  }
+  const other = secret !== undefined ? "secret" : source !== undefined ? "source" : undefined;
+  if (endpoints === undefined || other === undefined) return;
   throw new ProgramError(
     "invalid_config",
-    `${file} has both a store and a target: a target deduplicates by itself.`,
-    "Remove the store; or remove the target, to run the handlers inline.",
+    `${file} has both endpoints and a ${other}: each endpoint has its own.`,
+    `Remove the ${other}, and return { source, secret } from endpoints.`,
   );
 }
 

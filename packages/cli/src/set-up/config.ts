@@ -2,6 +2,7 @@ import type { ClientOptions } from "@esim-webhooks/client";
 import type {
   Catalog,
   DedupeStore,
+  EndpointLookup,
   EsimEvents,
   Handlers,
   Inbox,
@@ -43,14 +44,22 @@ export interface Config<Data = EsimEvents, Tx = unknown> {
   state?: StateStore;
   /** The name of this endpoint. Default `"default"`. */
   source?: string;
-  /** The path at which `serve` accepts deliveries. Default `"/webhooks"`. */
+  /**
+   * For several endpoints, in place of `secret` and `source`: `serve` finds the endpoint of a request by its path below `path`, or
+   * answers 404 if it returns null. As for receivers. `ESIM_WEBHOOK_SECRET` is then only for the other commands.
+   */
+  endpoints?: EndpointLookup;
+  /** The path at which `serve` accepts deliveries; with `endpoints`, all paths below it. Default `"/webhooks"`. */
   path?: string;
   /** The port on which `serve` listens; 0: any free port. Default 3000. */
   port?: number;
   /** The address on which `serve` listens. Default `"127.0.0.1"`. */
   host?: string;
   /** Options of the receiver of `serve`, as for `nodeHandler`. */
-  receiver?: Omit<ReceiverOptions<Data, Tx>, "secret" | "catalog" | "source" | "store" | "logger">;
+  receiver?: Omit<
+    ReceiverOptions<Data, Tx>,
+    "secret" | "catalog" | "source" | "endpoints" | "store" | "logger"
+  >;
   /** Options of the workers, as for `createWorker`. */
   worker?: Omit<WorkerOptions<Data>, "catalog" | "logger">;
   /** Options of the client of `api`, as for `createClient`. `ESIM_API_URL`, `ESIM_CLIENT_ID` and `ESIM_CLIENT_SECRET` take precedence. */

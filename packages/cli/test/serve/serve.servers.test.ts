@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { postgresInbox } from "@esim-webhooks/store-postgres";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import pg from "pg";
@@ -70,6 +70,34 @@ describe("serve", () => {
       msg_2: expect.stringMatching(/ and receiver\.toleranceSeconds is 7200$/),
       msg_3: expect.stringMatching(/^receiver\.maxBodyBytes is 2000, .*raise the option/),
     });
+  });
+
+  it("finds the endpoint of a delivery by its path, with the function of the config", async () => {
+    const config = `import { memoryStore } from "@esim-webhooks/core";
+      const secrets = { "/acme": "${secret}", "/globex": "${newSecret()}" };
+      export default { port: 0, path: "/in", ${quick}, handlers: { ${handlers} },
+        endpoints: async (path) => secrets[path] ? { source: path.slice(1), secret: secrets[path] } : null };`;
+    const running = start(["serve"], { cwd: folder({ "esim-webhooks.config.ts": config }) });
+    const url = await urlOf(running);
+    const statusAt = async (path: string) => (await fetch(`${url}${path}`, event("msg_1"))).status;
+    expect(await statusAt("/acme?a=b")).toBe(200);
+    expect(await statusAt("/globex")).toBe(401);
+    expect(await statusAt("/other")).toBe(404);
+    expect(await statusAt("")).toBe(404);
+    running.child.kill("SIGTERM");
+    expect(jsonLines(await running.ended)).toMatchObject([
+      { msg: "handled" },
+      { source: "acme", outcome: "processed" },
+      { source: "globex", outcome: "no_matching_key" },
+      { outcome: "unknown_endpoint" },
+    ]);
+  });
+
+  it.each(["secret: 'x'", "source: 'a'"])("refuses endpoints together with %s", async (option) => {
+    const config = `export default { endpoints: () => null, ${option} };`;
+    const { code, stderr } = await cli(["serve"], { cwd: folder({ "esim-webhooks.config.ts": config }) });
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/has both endpoints and a s\w+: each endpoint has its own\. Remove the/);
   });
 
   it("refuses a tolerance that the store of the config cannot remember, and names the file", async () => {

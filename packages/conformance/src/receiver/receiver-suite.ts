@@ -4,6 +4,7 @@ import { acceptedEvents } from "./accepted-events.ts";
 import { badBodies } from "./bad-bodies.ts";
 import { badConnections } from "./bad-connections.ts";
 import { badHeaders } from "./bad-headers.ts";
+import { manyEndpoints, unknownEndpoint } from "./many-endpoints.ts";
 import { retriedEvents } from "./retried-events.ts";
 import type { ScenarioByOutcome, StartServer, WithServer } from "./scenario.ts";
 import { unreadBodies } from "./unread-bodies.ts";
@@ -18,6 +19,7 @@ const statusContract: Omit<ScenarioByOutcome, Elsewhere> = {
   ...retriedEvents,
   ...unverifiedDeliveries,
   ...unreadBodies,
+  ...unknownEndpoint,
 };
 
 /**
@@ -37,6 +39,9 @@ export function receiverSuite(name: string, startServer: StartServer, runner?: R
   };
   describe(`${name}: the status contract`, () => {
     for (const [sentence, run] of Object.values(statusContract)) it(sentence, () => run(withServer));
+  });
+  describe(`${name}: many endpoints`, () => {
+    for (const [sentence, run] of manyEndpoints) it(sentence, () => run(withServer));
   });
   describe(`${name}: bad input`, () => {
     for (const [sentence, run] of [...badHeaders, ...badBodies, ...badConnections])

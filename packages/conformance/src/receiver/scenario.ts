@@ -21,7 +21,7 @@ import { type Answer, send, type WireRequest } from "./wire.ts";
 
 /** A server with the adapter under test. */
 export interface RunningServer {
-  /** The full URL of the endpoint. */
+  /** The full URL of the endpoint. Requests to paths below it go to the receiver too. */
   readonly url: string;
   /** Closes the receiver. The server keeps listening, and deliveries are answered 503. */
   shutDown(): Promise<void>;

@@ -6,6 +6,11 @@ import type { Reply } from "./reply.ts";
 export interface Delivery {
   readonly method: string;
   readonly headers: HeaderSource;
+  /**
+   * Where it arrived, for a receiver with `endpoints`: the path below the adapter's route, as it was sent, such as `/acme`. A query
+   * and a slash at its end are ignored.
+   */
+  readonly path?: string | undefined;
   /** The raw body, or a function that reads it. A string stands for its UTF-8 bytes. */
   readonly body: Uint8Array | string | ReadBody;
 }
@@ -43,6 +48,8 @@ export interface Received extends Reply {
 }
 
 export interface Receiver {
+  /** Whether it has `endpoints`: its adapter then passes it all requests below the route, each with its path. */
+  readonly hasEndpoints: boolean;
   /** Passes one delivery through the pipeline. Resolves to the answer and the outcome, and never rejects. */
   receive(delivery: Delivery): Promise<Received>;
   /**

@@ -34,6 +34,7 @@ export function webhookHandler<Data = EsimEvents, Tx = unknown>(
     const { status, headers, body } = await receiver.receive({
       method: request.method,
       headers: request.headers,
+      ...(receiver.hasEndpoints && { path: new URL(request.url).pathname }),
       body: () => streamOf(request),
     });
     return new Response(body, { status, headers });

@@ -9,7 +9,7 @@ import type { ReceiverOptions } from "./receiver-options.ts";
 import type { Reply } from "./reply.ts";
 import type { Target } from "./target.ts";
 
-/** A request listener for `http.createServer`. It does not look at the path. */
+/** A request listener for `http.createServer`. Only `endpoints` looks at the path. */
 export interface NodeHandler {
   (request: IncomingMessage, response: ServerResponse): void;
   /** Resolves while it can decide about deliveries, for `readinessHandler`. Rejects like `receiver.ready`. */
@@ -47,21 +47,24 @@ const notWritten =
 /**
  * Passes a Node.js request to a receiver, after a microtask in which Node.js reads what arrived in one packet with the
  * headers: a short body is there then, and needs no listeners, timer or promise.
+ * @param path below the adapter's route, for a receiver with `endpoints`. Default: that of the request
  */
 export async function receiveRequest(
   receiver: Pick<Receiver, "receive">,
   request: NodeRequest,
+  path?: string,
 ): Promise<Received> {
   await undefined;
-  return receiver.receive(nodeDelivery(request));
+  return receiver.receive(nodeDelivery(request, path));
 }
 
 /** A Node.js request as a delivery. Uses the raw bytes that a body parser has kept, never a parsed body. */
-export function nodeDelivery(request: NodeRequest): Delivery {
+export function nodeDelivery(request: NodeRequest, path: string | undefined = request.url): Delivery {
   let bytes: Uint8Array | undefined; // kept, for another receiver of the same delivery
   return {
     method: request.method ?? "",
     headers: request.headers,
+    path,
     body() {
       bytes ??= keptBody(request) ?? bodyAtHand(request);
       return bytes ?? streamOf(request);

@@ -8,6 +8,8 @@ import { logLevelOf, replyTo } from "./reply.ts";
 
 /** What is known about a delivery so far, for its log line. */
 export interface Seen {
+  /** Undefined until the endpoint is known. */
+  source?: string;
   id?: string;
   /** The fingerprint of the key that matched: the delivery is authentic. */
   key?: string;
@@ -46,7 +48,7 @@ const warned: ReadonlySet<OutcomeCode> = new Set<OutcomeCode>([
  * who has captured one, and of those that meet an unreachable store, at most one line a second for each outcome. `alike`
  * counts the rest. Without a logger, the first delivery that a mistake of the developer costs is a process warning.
  */
-export function createOutcomeLog(logger: Logger, source: string): OutcomeLog {
+export function createOutcomeLog(logger: Logger): OutcomeLog {
   const throttled = new Map<OutcomeCode, Logger["error"]>();
   const logHint = throttledLog(logger.error, monotonicClock);
 
@@ -71,7 +73,6 @@ export function createOutcomeLog(logger: Logger, source: string): OutcomeLog {
     const id = seen.id !== undefined && { id: shownId(seen.id) };
     const { occurred: _, skewSeconds: __, ...known } = seen;
     const fields = {
-      source,
       ...known,
       ...id,
       outcome: outcome.code,

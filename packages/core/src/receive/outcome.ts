@@ -14,6 +14,8 @@ export type Outcome =
   | StoredOutcome
   | Refusal
   | { readonly code: "method_not_allowed" }
+  /** The option `endpoints` knows none for the path. */
+  | { readonly code: "unknown_endpoint"; readonly reason: string }
   /** No key matches the bytes as they came, and they have a content-encoding: nothing unauthenticated is inflated. */
   | { readonly code: "unsupported_encoding"; readonly reason: string }
   /** The body is longer than `maxBodyBytes`, so it cannot be verified. */
@@ -27,7 +29,7 @@ export type Outcome =
   | { readonly code: "shutting_down" }
   /** No key matches, and the keyring says that a rotation is under way. */
   | { readonly code: "rotating" }
-  /** No key matches, and the newest keys could not be loaded. */
+  /** No key matches, and the newest keys could not be loaded; or the endpoint could not be looked up. */
   | { readonly code: "keys_unavailable"; readonly reason: string }
   /** A `webhookHandler` was made without a secret, and there still is none. */
   | { readonly code: "missing_secret" }

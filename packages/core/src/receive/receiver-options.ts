@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import type { Awaitable } from "../base/awaitable.ts";
 import { WebhookError } from "../base/errors.ts";
 import { durationMs, type OptionsShape, parseOptions, type SettingsOf } from "../base/options.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
@@ -14,11 +15,31 @@ import {
 } from "../verify/tolerance.ts";
 import type { Secret } from "./verifier.ts";
 
+/** An endpoint that `endpoints` has found. */
+export interface FoundEndpoint {
+  /** Its name, of at most 255 characters; ids are unique within it. */
+  readonly source: string;
+  /** Its signing secret, several while rotating, or a key source. */
+  readonly secret: Secret;
+}
+
+/**
+ * Finds the endpoint of a path, such as `/acme`: the part below the adapter's route, percent-encoded as it was sent, without a
+ * query. Any client can send any path of up to 1,024 characters.
+ */
+export type EndpointLookup = (path: string) => Awaitable<FoundEndpoint | null | undefined>;
+
 export interface ReceiverOptions<Data = EsimEvents, Tx = unknown> extends ProcessorOptions<Data, Tx> {
   /** The endpoint's signing secret, several while rotating, or a key source. Default: `ESIM_WEBHOOK_SECRET`. */
   secret?: Secret;
   /** The name of this endpoint, of at most 255 characters; ids are unique within it. Default `"default"`. */
   source?: string;
+  /**
+   * For several endpoints, in place of `secret` and `source`: finds the endpoint of a request's path, or null, which is answered 404.
+   * At most 10,000 found endpoints are cached, and asked for again as a key source is: when no key matches, and each minute in which
+   * deliveries arrive. A path without an endpoint is remembered for 10 s. When it throws, or takes more than 5 s, the answer is 503.
+   */
+  endpoints?: EndpointLookup;
   /**
    * How far a delivery's timestamp may be from now, in seconds: a number, or `{ past, future }`. Default 300. More needs a
    * durable store, or an inbox, that remembers done ids for `past` and `future` together.
@@ -40,7 +61,7 @@ export interface ReceiverOptions<Data = EsimEvents, Tx = unknown> extends Proces
   deadlineMs?: number;
 }
 
-const longestSource = 255; // every store can hold it together with the longest id
+export const longestSource = 255; // every store can hold it together with the longest id
 const unverifiedBytes = 64 * 1024 * 1024;
 
 /** The schema of the option `toleranceSeconds`. */
@@ -52,11 +73,14 @@ export const toleranceOption: z.ZodMiniType<ToleranceSeconds> = z.custom<Toleran
 const bytes = z.int().check(z.gte(1));
 
 export const receiverShape: OptionsShape<
-  SettingsOf<ReceiverOptions<unknown>, "secret" | "store" | "maxUnverifiedBytes">
+  SettingsOf<ReceiverOptions<unknown>, "secret" | "endpoints" | "store" | "maxUnverifiedBytes">
 > = {
   secret: z.optional(z.custom<Secret>()), // checked by the keyring
   ...processorShape,
   source: z._default(z.string().check(z.minLength(1), z.maxLength(longestSource)), "default"),
+  endpoints: z.optional(
+    z.custom<EndpointLookup>((given) => typeof given === "function", "expected a function of the path"),
+  ),
   toleranceSeconds: z._default(toleranceOption, defaultToleranceSeconds),
   maxBodyBytes: z._default(bytes, 1024 * 1024),
   maxUnverifiedBytes: z.optional(bytes),
@@ -64,7 +88,10 @@ export const receiverShape: OptionsShape<
   deadlineMs: z._default(durationMs(1).check(z.lte(29_999, "the sender gives up after 30,000 ms")), 25_000),
 };
 
-type ReceiverSettings = SettingsOf<Omit<ReceiverOptions<unknown>, "toleranceSeconds">, "secret" | "store"> & {
+type ReceiverSettings = SettingsOf<
+  Omit<ReceiverOptions<unknown>, "toleranceSeconds">,
+  "secret" | "endpoints" | "store"
+> & {
   readonly tolerance: Tolerance;
 };
 
@@ -85,9 +112,23 @@ export function readReceiverOptions(options: unknown, ownOptions: readonly strin
       { where: "webhook receiver" },
     );
   }
+  checkEndpoints(options as ReceiverOptions);
   const tolerance = toleranceOf(toleranceSeconds) as Tolerance; // checked by its schema
   const bodyTimeoutMs = Math.min(settings.bodyTimeoutMs, settings.deadlineMs);
   return { ...settings, tolerance, maxUnverifiedBytes, bodyTimeoutMs };
+}
+
+/** Throws `invalid_option` if there is one endpoint and also `endpoints`. */
+function checkEndpoints({ endpoints, secret, source }: ReceiverOptions): void {
+  if (endpoints === undefined) return;
+  const option = secret !== undefined ? "secret" : source !== undefined ? "source" : undefined;
+  if (option === undefined) return;
+  throw new WebhookError(
+    "invalid_option",
+    `there are "endpoints" and also a "${option}", and each endpoint has its own.`,
+    `Leave "${option}" out, and return { source, secret } from endpoints.`,
+    { where: "webhook receiver", option },
+  );
 }
 
 /**

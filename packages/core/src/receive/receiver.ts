@@ -12,20 +12,27 @@ import { type HeaderReader, headerReader, headerText, readSignedHeaders } from "
 import { finerUnit, refuseBySkew } from "../verify/tolerance.ts";
 import { createBodyIntake, freeRefused, type WholeBody } from "./body-intake.ts";
 import type { Delivery, Received, Receiver } from "./delivery.ts";
+import { createEndpoints, type Endpoints } from "./endpoints.ts";
 import type { Outcome, OutcomeCode } from "./outcome.ts";
 import { createOutcomeLog, type Seen } from "./outcome-log.ts";
-import { checkReplayWindow, type ReceiverOptions, readReceiverOptions } from "./receiver-options.ts";
+import {
+  checkReplayWindow,
+  type EndpointLookup,
+  type ReceiverOptions,
+  readReceiverOptions,
+} from "./receiver-options.ts";
 import { replyTo } from "./reply.ts";
 import { registerSource } from "./shared-source.ts";
 import { acceptFor, isInbox, type Target } from "./target.ts";
-import { createVerifier, knownKeys, verifyStage } from "./verifier.ts";
+import { createVerifier, knownKeys, type Verifier, verifyStage } from "./verifier.ts";
 
 /**
  * One delivery, from its arrival to its answer. On `tracing:esim-webhooks:receive:*`. At the deadline it ends with
  * `deadline_reached`; the end of a late handler is seen in `handle` and `settle`.
  */
 export interface ReceiveMessage extends StageMessage {
-  readonly source: string;
+  /** Absent until the endpoint is known: with `endpoints`, at the start, and if there is none. */
+  readonly source?: string;
   /** Read from the headers, in any form. Authentic only if there is a `key`. */
   readonly id?: string;
   /** The fingerprint of the key that matched. */
@@ -45,7 +52,7 @@ export interface ReceiveMessage extends StageMessage {
 
 export const receiveStage: Stage<
   ReceiveMessage,
-  "id" | "key" | "type" | "lagMs" | "skewSeconds" | "conflict"
+  "source" | "id" | "key" | "type" | "lagMs" | "skewSeconds" | "conflict"
 > = createStage("receive", "internal_error");
 
 /**
@@ -80,28 +87,39 @@ export function receiverWith<Data, Tx>(
   const logger = safeLogger(settings.logger);
   const catalog = settings.catalog as Catalog<Data>;
   const readBody = createBodyIntake(settings);
-  const verifier = makeVerifier(options, clock, logger);
-  const verify = verifyStage.around(
-    verifier.verify,
-    (signed) => ({ source, id: headerText(signed.id) }),
-    (found, { timestamp }, _body, atMs) => {
-      if (found.ok) return { outcome: "verified", key: found.key };
-      const { endedKey } = found as { readonly endedKey?: string };
-      const isOld = refuseBySkew(Number(timestamp), atMs, tolerance) !== undefined; // perhaps a capture that is replayed
-      return { outcome: found.code, ...(endedKey !== undefined && !isOld && { endedKey }) };
-    },
-  );
+  const watch = (verify: Verifier["verify"], source: string): Verifier["verify"] =>
+    verifyStage.around(
+      verify,
+      (signed) => ({ source, id: headerText(signed.id) }),
+      (found, { timestamp }, _body, atMs) => {
+        if (found.ok) return { outcome: "verified", key: found.key };
+        const { endedKey } = found as { readonly endedKey?: string };
+        const isOld = refuseBySkew(Number(timestamp), atMs, tolerance) !== undefined; // perhaps a capture that is replayed
+        return { outcome: found.code, ...(endedKey !== undefined && !isOld && { endedKey }) };
+      },
+    );
+  const verifier = settings.endpoints ? undefined : makeVerifier(options, clock, logger);
   const accept = acceptFor<Data, Tx>(target, { store, catalog, leaseMs, logger, clock });
-  const log = createOutcomeLog(logger, source);
+  const log = createOutcomeLog(logger);
   const idStore = isInbox(target) ? target : store; // remembers which ids were stored or done
   checkReplayWindow(tolerance, idStore);
-  const leaveSource = idStore && registerSource(idStore, source, knownKeys(options, clock.now()), logger);
+  const endpoints = verifier ? endpointOf(verifier) : lookedUp(settings.endpoints as EndpointLookup);
   const closeController = () => (controller ??= new AbortController());
   let controller: AbortController | undefined; // created late: workerd allows none while a module is loaded
   let inFlight = 0;
   let newestSigned = 0;
   let onIdle = () => {};
   let closed: Promise<void> | undefined;
+
+  function lookedUp(lookUp: EndpointLookup): Endpoints {
+    return createEndpoints(lookUp, { clock, logger, idStore: idStore ?? {}, watch });
+  }
+
+  function endpointOf(verifier: Verifier): Endpoints {
+    const endpoint = { source, verify: watch(verifier.verify, source) };
+    const leave = idStore && registerSource(idStore, source, knownKeys(options, clock.now()), logger);
+    return { find: () => endpoint, ready: verifier.ready, close: () => leave?.() };
+  }
 
   /** The pipeline: limit, verify, parse, accept. It waits for promises only, and most deliveries meet none. */
   function runPipeline(delivery: Delivery, seen: Seen, signal: AbortSignal): Awaitable<Outcome> {
@@ -113,26 +131,39 @@ export function receiverWith<Data, Tx>(
     if (!signed.ok) return signed;
     seen.id = headerText(signed.id);
 
-    return andThen(readBody(delivery.body, header), (body) => {
-      if ("code" in body) return body;
-      return andThen(verify(signed, body.bytes, receivedAt.getTime()), (proof) => {
-        if ("key" in proof) seen.key = proof.key;
-        if (!proof.ok) return refused(body, mayBeEncoded(proof, header) ? unsupportedEncoding : proof);
-        const skewed = refuseBySkew(proof.timestamp, receivedAt.getTime(), tolerance);
-        // anybody can replay a capture: an old timestamp shows the clocks only if no other delivery had a newer one
-        if (
-          finerUnit(proof.timestamp) === undefined &&
-          (skewed === undefined || proof.timestamp > newestSigned)
-        )
-          seen.skewSeconds = proof.timestamp - Math.floor(receivedAt.getTime() / 1000);
-        newestSigned = Math.max(newestSigned, proof.timestamp);
-        if (skewed !== undefined) return refused(body, skewed);
+    return andThen(endpoints.find(delivery.path), (endpoint) => {
+      if ("code" in endpoint) return endpoint;
+      const { source } = endpoint;
+      seen.source = source;
+      return andThen(readBody(delivery.body, header), (body) => {
+        if ("code" in body) return body;
+        return andThen(endpoint.verify(signed, body.bytes, receivedAt.getTime()), (proof) => {
+          if ("key" in proof) seen.key = proof.key;
+          if (!proof.ok) return refused(body, mayBeEncoded(proof, header) ? unsupportedEncoding : proof);
+          const skewed = refuseBySkew(proof.timestamp, receivedAt.getTime(), tolerance);
+          // anybody can replay a capture: an old timestamp shows the clocks only if no other delivery had a newer one
+          if (
+            finerUnit(proof.timestamp) === undefined &&
+            (skewed === undefined || proof.timestamp > newestSigned)
+          )
+            seen.skewSeconds = proof.timestamp - Math.floor(receivedAt.getTime() / 1000);
+          newestSigned = Math.max(newestSigned, proof.timestamp);
+          if (skewed !== undefined) return refused(body, skewed);
 
-        seen.id = proof.id;
-        const parsed = catalog.parse(proof.id, body.bytes);
-        if (parsed.type !== null) seen.type = parsed.type;
-        if (parsed.event !== null) seen.occurred = parsed.event.timestamp;
-        return accept({ parsed, id: proof.id, body: body.bytes, source, receivedAt, key: proof.key, signal });
+          seen.id = proof.id;
+          const parsed = catalog.parse(proof.id, body.bytes);
+          if (parsed.type !== null) seen.type = parsed.type;
+          if (parsed.event !== null) seen.occurred = parsed.event.timestamp;
+          return accept({
+            parsed,
+            id: proof.id,
+            body: body.bytes,
+            source,
+            receivedAt,
+            key: proof.key,
+            signal,
+          });
+        });
       });
     });
   }
@@ -162,7 +193,7 @@ export function receiverWith<Data, Tx>(
 
   const outcomeOf = receiveStage.around(
     runInTime,
-    () => ({ source }),
+    (_delivery, { source }) => (source === undefined ? {} : { source }),
     (outcome, _delivery, { occurred, ...seen }) => ({
       ...seen,
       ...(occurred !== undefined && { lagMs: Date.now() - dateTimeMs(occurred) }),
@@ -177,8 +208,9 @@ export function receiverWith<Data, Tx>(
   }
 
   return {
+    hasEndpoints: settings.endpoints !== undefined,
     async ready() {
-      if (closed === undefined) return verifier.ready();
+      if (closed === undefined) return endpoints.ready();
       throw new WebhookError(
         "shutting_down",
         "The receiver was closed, and answers 503.",
@@ -189,14 +221,14 @@ export function receiverWith<Data, Tx>(
       return closeController().signal;
     },
     receive(delivery) {
-      const seen: Seen = {};
+      const seen: Seen = settings.endpoints ? {} : { source };
       const startedAt = performance.now();
       const outcome = outcomeOf(delivery, seen, startedAt);
       if (!isPromise(outcome)) return Promise.resolve(answer(outcome, seen, startedAt));
       return outcome.then((known) => answer(known, seen, startedAt));
     },
     close() {
-      leaveSource?.();
+      endpoints.close();
       closed ??= new Promise((resolve) => {
         onIdle = () => setImmediate(resolve); // late work is logged first
         if (inFlight === 0) onIdle();

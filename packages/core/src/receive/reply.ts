@@ -58,6 +58,7 @@ const answers: Readonly<Record<OutcomeCode, Answer>> = {
   missing_header: { status: 400, log: "warn", title: "A signature header is missing" },
   malformed_header: { status: 400, log: "warn", title: "A signature header is malformed" },
   no_matching_key: { status: 401, log: "warn", title: "The signature matches no key" },
+  unknown_endpoint: { status: 404, log: "warn", title: "There is no such endpoint" },
   method_not_allowed: { status: 405, log: "info", title: "Only POST is allowed", headers: { allow: "POST" } },
   body_incomplete: { status: 408, log: "warn", title: "The body ended too early" },
   too_large: { status: 503, log: "error", title: "The body is too large" },

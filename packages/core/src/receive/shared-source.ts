@@ -27,5 +27,8 @@ export function registerSource(
     );
   }
   receivers.add(keys);
-  return () => void receivers.delete(keys);
+  return () => {
+    receivers.delete(keys);
+    if (receivers.size === 0) bySource.delete(source);
+  };
 }

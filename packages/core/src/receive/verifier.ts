@@ -4,7 +4,7 @@ import { WebhookError } from "../base/errors.ts";
 import { type Logger, warnOfSetup } from "../base/logger.ts";
 import { createStage, type Stage, type StageMessage } from "../base/trace.ts";
 import type { SignedHeaders } from "../verify/headers.ts";
-import { createLoadedKeyring, type KeySource, type Loading } from "../verify/key-source.ts";
+import { createLoadedKeyring, type KeySource, type Loading, type Waiters } from "../verify/key-source.ts";
 import { createKeyring, type Keyring, type Secrets, secretVariable } from "../verify/keyring.ts";
 import type { Refusal } from "../verify/refusal.ts";
 import { type Proof, prove } from "../verify/signature.ts";
@@ -18,8 +18,11 @@ export interface SecretOption {
   secret?: Secret;
 }
 
-/** No key matches, but a newer one may. */
-export type Undecided = Extract<Outcome, { code: "rotating" | "keys_unavailable" | "missing_secret" }> & {
+/** No key matches, but a newer one may; or the endpoint has been removed. */
+export type Undecided = Extract<
+  Outcome,
+  { code: "rotating" | "keys_unavailable" | "missing_secret" | "unknown_endpoint" }
+> & {
   readonly ok: false;
 };
 
@@ -50,13 +53,21 @@ export interface VerifyMessage extends StageMessage {
 
 export const verifyStage: Stage<VerifyMessage, "key" | "endedKey"> = createStage("verify", "internal_error");
 
-/** Throws `missing_secret` or `invalid_secret` when the secret is not a source and cannot be right. */
-export function createVerifier(options: SecretOption, clock: Clock, logger: Logger): Verifier {
+/**
+ * Throws `missing_secret` or `invalid_secret` when the secret is not a source and cannot be right.
+ * @param waiters for key sources that share a bound
+ */
+export function createVerifier(
+  options: SecretOption,
+  clock: Clock,
+  logger: Logger,
+  waiters?: Waiters,
+): Verifier {
   const keys = keysOf(options);
   if (!isKeySource(keys)) {
     return { verify: (signed, body, atMs) => prove(signed, body, keys, atMs), async ready() {} };
   }
-  const keyring = createLoadedKeyring(keys, clock, logger);
+  const keyring = createLoadedKeyring(keys, clock, logger, waiters);
   return {
     async verify(signed, body, atMs) {
       const ready = await keyring.ready();
@@ -154,7 +165,8 @@ function keysUnavailable(loading: Exclude<Loading, "loaded">): Undecided {
   return { ok: false, code: "keys_unavailable", reason };
 }
 
-function isKeySource(secret: Secret | Keyring | undefined): secret is KeySource {
+/** Whether keys are loaded from it. */
+export function isKeySource(secret: Secret | Keyring | undefined): secret is KeySource {
   return (
     typeof secret === "object" && secret !== null && "load" in secret && typeof secret.load === "function"
   );

@@ -45,6 +45,12 @@ export interface LoadedKeyring extends Keyring {
 /** How a load ended. The newest keys are known only after `loaded`. */
 export type Loading = "loaded" | "failed" | "too_many_waiting";
 
+/** The deliveries that wait for loads of several key sources. Each holds its body. */
+export interface Waiters {
+  count: number;
+  readonly most: number;
+}
+
 const reloadIntervalMs = 1000;
 const loadTimeoutMs = 5000;
 const maxWaiting = 100;
@@ -52,8 +58,16 @@ const oldMs = 60_000;
 /** The sender makes ten attempts, and each 503 uses one up: a longer window exhausts more deliveries than it saves. */
 const longestRotationMs = 15 * 60_000;
 
-/** Loads the keys immediately, and again for `refresh`, at most once a second. */
-export function createLoadedKeyring(source: KeySource, clock: Clock, logger: Logger): LoadedKeyring {
+/**
+ * Loads the keys immediately, and again for `refresh`, at most once a second.
+ * @param all those that wait for this source and others; at most 100 of them for this one
+ */
+export function createLoadedKeyring(
+  source: KeySource,
+  clock: Clock,
+  logger: Logger,
+  all: Waiters = { count: 0, most: maxWaiting },
+): LoadedKeyring {
   let keys: readonly SigningKey[] = [];
   let rotation = { reportedEndMs: 0, endMs: 0 };
   let waiting = 0;
@@ -103,12 +117,14 @@ export function createLoadedKeyring(source: KeySource, clock: Clock, logger: Log
   }
 
   async function counted(loading: () => Promise<Loading>): Promise<Loading> {
-    if (waiting >= maxWaiting) return "too_many_waiting";
+    if (waiting >= maxWaiting || all.count >= all.most) return "too_many_waiting";
     waiting += 1;
+    all.count += 1;
     try {
       return await loading();
     } finally {
       waiting -= 1;
+      all.count -= 1;
     }
   }
 
@@ -133,7 +149,8 @@ export function createLoadedKeyring(source: KeySource, clock: Clock, logger: Log
   };
 }
 
-function isList<T, U>(loaded: readonly T[] | U): loaded is readonly T[] {
+/** Whether a key source has loaded a list. */
+export function isList<T, U>(loaded: readonly T[] | U): loaded is readonly T[] {
   return Array.isArray(loaded);
 }
 

@@ -1,0 +1,290 @@
+import type { Awaitable } from "../base/awaitable.ts";
+import { type Clock, monotonicClock } from "../base/clock.ts";
+import { WebhookError } from "../base/errors.ts";
+import { type Logger, silentLogger, throttledLog, warnOnce } from "../base/logger.ts";
+import { andThen, createDeadline } from "../base/waiting.ts";
+import { isList, type KeySource, type LoadedKeys, type Waiters } from "../verify/key-source.ts";
+import { listSecrets, prepareKeys } from "../verify/keyring.ts";
+import type { Outcome } from "./outcome.ts";
+import { type EndpointLookup, longestSource } from "./receiver-options.ts";
+import { registerSource } from "./shared-source.ts";
+import { createVerifier, isKeySource, type Verifier } from "./verifier.ts";
+
+/** An endpoint whose deliveries can be verified. */
+export interface Endpoint {
+  readonly source: string;
+  readonly verify: Verifier["verify"];
+}
+
+/** Why there is no endpoint for a delivery. */
+type NoEndpoint = Extract<Outcome, { code: "unknown_endpoint" | "keys_unavailable" }>;
+
+/** The endpoints of a receiver. */
+export interface Endpoints {
+  /** The endpoint of a path: synchronously if it is known. */
+  find(path: string | undefined): Awaitable<Endpoint | NoEndpoint>;
+  ready(): Promise<void>;
+  close(): void;
+}
+
+interface Settings {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** What remembers the ids of all endpoints. */
+  readonly idStore: object;
+  /** Makes `verify` of an endpoint a stage that is watched. */
+  watch(verify: Verifier["verify"], source: string): Verifier["verify"];
+}
+
+const longestPath = 1024;
+const mostEndpoints = 10_000;
+const mostUnknownPaths = 1000;
+const unknownForMs = 10_000;
+const mostLookups = 100;
+/** Two endpoints under a flood of forged deliveries do not keep the others from their new keys. */
+const mostWaiters = 300;
+const lookupTimeoutMs = 5000;
+
+/** What a lookup has found, with the keys that its secret has now. */
+interface Found {
+  readonly source: string;
+  readonly keys: LoadedKeys;
+}
+
+/** An endpoint that is cached, or was. */
+interface KnownEndpoint extends Endpoint {
+  leave(): void;
+}
+
+/**
+ * The endpoints that `lookUp` finds. Any client can ask for any path, so the paths, what is remembered of them, and the lookups
+ * under way are all bounded. The lookup is also the key source of each endpoint that it has found: what it answers later is seen as the
+ * change of a key is.
+ */
+export function createEndpoints(lookUp: EndpointLookup, settings: Settings): Endpoints {
+  const { clock, logger, idStore, watch } = settings;
+  const known = new Map<string, KnownEndpoint>(); // the least recently used first
+  const unknownSince = new Map<string, number>(); // the oldest first
+  const underWay = new Map<string, Promise<KnownEndpoint | NoEndpoint>>();
+  const slots = createSlots(mostLookups);
+  const waiters: Waiters = { count: 0, most: mostWaiters };
+  const logFailure = failureLog(logger);
+  const keyLog = logger === silentLogger ? logger.error : throttledLog(logger.error, monotonicClock);
+
+  function isUnknown(path: string): boolean {
+    const sinceMs = clock.now() - (unknownSince.get(path) ?? Number.NEGATIVE_INFINITY);
+    return sinceMs >= 0 && sinceMs < unknownForMs; // a clock that was set back forgets
+  }
+
+  function rememberUnknown(path: string): void {
+    unknownSince.delete(path);
+    unknownSince.set(path, clock.now());
+    if (unknownSince.size > mostUnknownPaths) unknownSince.delete(firstKey(unknownSince));
+  }
+
+  async function lookUpNew(path: string): Promise<KnownEndpoint | NoEndpoint> {
+    try {
+      const found = await ask(lookUp, path);
+      if (found !== null) return await admit(path, found);
+      rememberUnknown(path);
+      return notFound;
+    } catch (err) {
+      logFailure(err);
+      return lookupFailed;
+    } finally {
+      underWay.delete(path);
+      slots.give();
+    }
+  }
+
+  async function admit(path: string, first: Found): Promise<KnownEndpoint> {
+    const { source } = first;
+    let latest = first.keys;
+    let isLoaded = false;
+    let ended: NoEndpoint | undefined; // why it is no endpoint any more
+    let queued: Promise<Found | null> | undefined;
+
+    /** Asks again, in a slot. Calls that wait for one share it. */
+    function askAgain(): Promise<Found | null> {
+      queued ??= slots.take().then(async () => {
+        queued = undefined;
+        return ask(lookUp, path).finally(slots.give);
+      });
+      return queued;
+    }
+
+    const keySource: KeySource = {
+      async load() {
+        if (isLoaded) {
+          const found = await askAgain();
+          if (found?.source === source) latest = found.keys;
+          else end(found === null ? notFound : sourceChanged);
+        }
+        isLoaded = true;
+        return latest;
+      },
+    };
+    const log = { ...logger, error: (fields: object, text: string) => keyLog({ source, ...fields }, text) };
+    const verifier = createVerifier(
+      { secret: keySource },
+      clock,
+      logger === silentLogger ? logger : log,
+      waiters,
+    );
+    const verify: Verifier["verify"] = (signed, body, atMs) =>
+      andThen(verifier.verify(signed, body, atMs), (proof) => (ended ? { ok: false, ...ended } : proof));
+    const keys = prepareKeys(first.keys.keys).map(({ fingerprint }) => fingerprint);
+    const endpoint: KnownEndpoint = {
+      source,
+      verify: watch(verify, source),
+      leave: registerSource(idStore, source, keys, logger),
+    };
+
+    function end(reason: NoEndpoint): void {
+      ended = reason;
+      if (reason === notFound) rememberUnknown(path);
+      if (known.get(path) === endpoint) forget(path, endpoint);
+    }
+
+    await verifier.ready();
+    known.set(path, endpoint);
+    if (known.size > mostEndpoints) forget(...firstEntry(known));
+    return endpoint;
+  }
+
+  function forget(path: string, endpoint: KnownEndpoint): void {
+    known.delete(path);
+    endpoint.leave();
+  }
+
+  return {
+    find(given) {
+      if (given === undefined) throw noPath();
+      const path = plainPath(given);
+      const endpoint = known.get(path);
+      if (endpoint !== undefined) {
+        known.delete(path);
+        known.set(path, endpoint);
+        return endpoint;
+      }
+      if (path.length > longestPath) return tooLong;
+      if (isUnknown(path)) return notFound;
+      const begun = underWay.get(path);
+      if (begun !== undefined) return begun;
+      if (!slots.tryTake()) return tooManyLookups;
+      const lookup = lookUpNew(path);
+      underWay.set(path, lookup);
+      return lookup;
+    },
+    // what a lookup answers depends on the path, which any client chooses, so it does not decide whether the process is ready
+    async ready() {},
+    close() {
+      for (const { leave } of known.values()) leave();
+    },
+  };
+}
+
+const notFound: NoEndpoint = { code: "unknown_endpoint", reason: "endpoints() found none for the path" };
+const tooLong: NoEndpoint = {
+  code: "unknown_endpoint",
+  reason: `the path has more than ${longestPath} characters, so it was not looked up`,
+};
+const lookupFailed: NoEndpoint = {
+  code: "keys_unavailable",
+  reason: "the endpoint could not be looked up; the line endpoint_lookup_failed has the error",
+};
+const tooManyLookups: NoEndpoint = {
+  code: "keys_unavailable",
+  reason: `${mostLookups} endpoints are being looked up already`,
+};
+const sourceChanged: NoEndpoint = {
+  code: "keys_unavailable",
+  reason: "the endpoint has another source now, under which the next attempt is accepted",
+};
+
+/** The path without its query, and without a slash at its end. */
+function plainPath(given: string): string {
+  const [path = ""] = given.split("?", 1);
+  return path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
+}
+
+/** Asks for the endpoint of a path. Resolves to null if there is none. Rejects if there is no right answer within 5 s. */
+async function ask(lookUp: EndpointLookup, path: string): Promise<Found | null> {
+  const found = await createDeadline(lookupTimeoutMs).before(foundBy(lookUp, path));
+  if (found !== undefined) return found;
+  throw new Error(`endpoints() and the key source that it returned took more than ${lookupTimeoutMs} ms.`);
+}
+
+async function foundBy(lookUp: EndpointLookup, path: string): Promise<Found | null> {
+  const answer = await lookUp(path);
+  if (answer === null || answer === undefined) return null;
+  const { source, secret } = answer;
+  if (typeof source !== "string" || source.length < 1 || source.length > longestSource)
+    throw wrongAnswer("source", `has no source of 1 to ${longestSource} characters`);
+  const loaded = isKeySource(secret) ? await secret.load() : { keys: secret };
+  const keys = isList(loaded) ? { keys: loaded } : loaded;
+  if (listSecrets(keys?.keys).length === 0) throw wrongAnswer("secret", "has no secret");
+  prepareKeys(keys.keys);
+  return { source, keys };
+}
+
+function wrongAnswer(option: string, problem: string): WebhookError {
+  return new WebhookError(
+    "invalid_option",
+    `What endpoints() returned ${problem}.`,
+    "Return { source, secret } for an endpoint, and null for a path without one. While its secret is not known yet, let it throw: deliveries are answered 503.",
+    { where: "webhook receiver", option },
+  );
+}
+
+function noPath(): WebhookError {
+  return new WebhookError(
+    "invalid_input",
+    "The receiver has { endpoints }, and the delivery has no path.",
+    "Pass the path below the route: receive({ method, headers, body, path }).",
+  );
+}
+
+/** Logs a failed lookup, at most one a second. Without a logger, the first one is a process warning. */
+function failureLog(logger: Logger): (err: unknown) => void {
+  const code = "endpoint_lookup_failed";
+  const text =
+    "The endpoint of a delivery could not be looked up, so the delivery was answered 503. Fix what endpoints() threw or returned.";
+  if (logger === silentLogger) return (err) => warnOnce(code, text, err);
+  const log = throttledLog(logger.error, monotonicClock);
+  return (err) => log({ err, code }, text);
+}
+
+/** A bounded number of slots. Who waits for one gets the next that is free, before any `tryTake`. */
+function createSlots(most: number) {
+  let free = most;
+  const waiting: (() => void)[] = [];
+  return {
+    tryTake(): boolean {
+      if (free === 0) return false;
+      free -= 1;
+      return true;
+    },
+    take(): Promise<void> {
+      return new Promise((resolve) => {
+        if (this.tryTake()) resolve();
+        else waiting.push(resolve);
+      });
+    },
+    give(): void {
+      const next = waiting.shift();
+      if (next === undefined) free += 1;
+      else next();
+    },
+  };
+}
+
+function firstKey<Key>(map: ReadonlyMap<Key, unknown>): Key {
+  const [first] = map.keys();
+  return first as Key;
+}
+
+function firstEntry<Key, Value>(map: ReadonlyMap<Key, Value>): [Key, Value] {
+  const [first] = map;
+  return first as [Key, Value];
+}
