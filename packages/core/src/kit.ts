@@ -50,7 +50,14 @@ export { erasedError, erasedSubject } from "./store/erase.ts";
 export type { ErrorGroup } from "./store/error-groups.ts";
 export { causeOf, groupByError } from "./store/error-groups.ts";
 export type { KeptError } from "./store/error-text.ts";
-export { frameStart, framesOf, readErrorText, stackText } from "./store/error-text.ts";
+export {
+  fittedError,
+  frameStart,
+  framesOf,
+  readErrorText,
+  stackText,
+  withCauses,
+} from "./store/error-text.ts";
 export { encodeAttempt, leaseEnded, readHistory } from "./store/history.ts";
 export type { InboxRoles } from "./store/inbox.ts";
 export { hasRole, inboxEntry, putEntries } from "./store/inbox.ts";

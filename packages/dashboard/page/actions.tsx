@@ -97,8 +97,7 @@ export async function askForAll(action: "retry" | "discard", filter: Filter): Pr
       if (!isRetry) return saidOf("Deleted", (await call("discard", { filter, most })).done, most, state);
       const { done, events } = await call("retry", { filter, most });
       watch({ done, events, filter: watched });
-      const link = { address: eventsAt(watched), text: "Watch them" };
-      return { ...saidOf("Retried", done, most, state), link };
+      return saidOf("Retried", done, most, state);
     },
   });
 }

@@ -60,9 +60,7 @@ function Dialog({ question }: { readonly question: Question }) {
   useEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();
-    return () => {
-      if (said.peek() === null && before instanceof HTMLElement) before.focus();
-    };
+    return () => focusAgain(before);
   }, []);
 
   async function confirm(event: SubmitEvent): Promise<void> {
@@ -112,13 +110,45 @@ function Dialog({ question }: { readonly question: Question }) {
   );
 }
 
-/** What was done last. It gets the focus, since the button that asked may be gone. */
+/** Focuses what had the focus before, or the heading if that is gone or can no longer be used. */
+function focusAgain(before: Element | null): void {
+  if (before instanceof HTMLElement && before !== document.body) before.focus();
+  if (document.activeElement === null || document.activeElement === document.body)
+    document.getElementById("title")?.focus();
+}
+
+const shownMs = 6000;
+
+/** What was done last. It goes after some seconds, unless the pointer or the focus is on it, or something was not done. */
 export function SaidLast() {
   const last = said.value;
-  const place = useRef<HTMLDivElement>(null);
-  useEffect(() => place.current?.querySelector<HTMLElement>("a, button")?.focus(), [last]);
+  const isHovered = useSignal(false);
+  const isFocused = useSignal(false);
+  const staysUp = last === null || last.isPartial === true || isHovered.value || isFocused.value;
+  useEffect(() => {
+    if (staysUp) return;
+    const timer = setTimeout(() => {
+      said.value = null;
+    }, shownMs);
+    return () => clearTimeout(timer);
+  }, [last, staysUp]);
   return (
-    <div role="status" class="said-place" ref={place}>
+    <div
+      role="status"
+      class="said-place"
+      onPointerEnter={() => {
+        isHovered.value = true;
+      }}
+      onPointerLeave={() => {
+        isHovered.value = false;
+      }}
+      onFocusIn={() => {
+        isFocused.value = true;
+      }}
+      onFocusOut={() => {
+        isFocused.value = false;
+      }}
+    >
       {last !== null && (
         <div class={last.isPartial ? "said partial" : "said"}>
           <span>{last.text}</span>
@@ -135,6 +165,7 @@ export function SaidLast() {
             class="button small"
             onClick={() => {
               said.value = null;
+              document.getElementById("title")?.focus();
             }}
           >
             Dismiss

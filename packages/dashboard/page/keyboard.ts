@@ -2,6 +2,14 @@ import { go } from "./route.ts";
 
 /** The row that was opened last, to come back to it. */
 let opened: string | undefined;
+let isComingBack = false;
+
+/** Whether Escape leads back to the list from which this row was opened. It is true once. */
+export function isCameFrom(row: string): boolean {
+  const isIt = isComingBack && row === opened;
+  if (isIt) isComingBack = false;
+  return isIt;
+}
 
 /** Keys of every view: j and k move over the rows, which Enter opens as links; / goes to the filter; Escape goes back. */
 export function listenToKeys(): void {
@@ -60,8 +68,9 @@ function leave(target: HTMLElement): boolean {
   if (menu !== null) closeMenu(menu);
   else if (target.matches("input, select")) target.blur();
   else if (location.hash.startsWith("#/event?")) {
-    if (opened === undefined) go("#/events");
-    else history.back();
+    isComingBack = opened !== undefined;
+    if (isComingBack) history.back();
+    else go("#/events");
   }
   return true;
 }

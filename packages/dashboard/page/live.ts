@@ -3,12 +3,13 @@ import { useEffect, useRef } from "preact/hooks";
 import type { CallName, Calls, Failure } from "../src/contract.ts";
 import { call, failureOf } from "./call.ts";
 
-export const isPaused = signal(false);
+/** Live updates are off, by the reader's choice: the page stays as it is. */
+export const isFrozen = signal(false);
 const isVisible = signal(!document.hidden);
 document.addEventListener("visibilitychange", () => {
   isVisible.value = !document.hidden;
 });
-export const isLive = computed(() => !isPaused.value && isVisible.value);
+export const isLive = computed(() => !isFrozen.value && isVisible.value);
 
 /** Goes up with each action of this page, so that what is shown is read again. */
 export const actions = signal(0);
@@ -29,7 +30,7 @@ export interface Loaded<Data> {
   readonly actions?: number;
 }
 
-/** Reads when the key changes, after each action, and every so often while the page is visible and not paused. */
+/** Reads when the key changes, after each action, and every so often while the page is visible and live. */
 export function usePolled<Data>(key: string, everyMs: number, read: () => Promise<Data>): Loaded<Data> {
   const loaded = useSignal<Loaded<Data>>({});
   const latest = useRef(read);

@@ -5,7 +5,7 @@ import type { Failure, Gauges, Session } from "../src/contract.ts";
 import { Asked, SaidLast } from "./ask.tsx";
 import { call, failureOf } from "./call.ts";
 import { listenToKeys } from "./keyboard.ts";
-import { isPaused, type Loaded, useCall } from "./live.ts";
+import { isFrozen, type Loaded, useCall } from "./live.ts";
 import { RetriedLast } from "./retried.tsx";
 import { route } from "./route.ts";
 import { Heading, number, Problem, type ViewProps } from "./shown.tsx";
@@ -175,13 +175,19 @@ function Side(props: { readonly session: Session; readonly view: string; readonl
         <button
           type="button"
           class="button small live"
-          aria-pressed={isPaused.value}
+          role="switch"
+          aria-checked={!isFrozen.value}
+          title={`${isFrozen.value ? "This page stays as it is." : "This page is read again every few seconds."} Workers go on either way.`}
           onClick={() => {
-            isPaused.value = !isPaused.value;
+            isFrozen.value = !isFrozen.value;
           }}
         >
-          <i aria-hidden="true">{isPaused.value ? "▶" : "❚❚"}</i>
-          <span>{isPaused.value ? "Resume updates" : "Pause updates"}</span>
+          <span>
+            Live<span class="wide"> updates</span>
+          </span>
+          <span class="live-state" aria-hidden="true">
+            {isFrozen.value ? "off" : "on"}
+          </span>
         </button>
         <label class="theme">
           <span>Theme</span>

@@ -1,5 +1,7 @@
 import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import type { EventName, EventRow, Failure, Gauges, Session } from "../src/contract.ts";
+import { isCameFrom } from "./keyboard.ts";
 import { clock, type Loaded } from "./live.ts";
 import { eventAt, eventsAt } from "./route.ts";
 
@@ -51,6 +53,25 @@ export function Time({ at, none = "–" }: { readonly at: string | null; readonl
   );
 }
 
+const instants = /(\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ)/;
+
+/** A text of the server, with its times in the browser's time zone. */
+export function LocalTimes({ text }: { readonly text: string }) {
+  return (
+    <>
+      {text.split(instants).map((part, index) =>
+        index % 2 === 0 ? (
+          part
+        ) : (
+          <time key={index} dateTime={part.replace(" ", "T")} title={part}>
+            {exactTime(part.replace(" ", "T")).slice(0, 19)}
+          </time>
+        ),
+      )}
+    </>
+  );
+}
+
 export const stateNames: Readonly<Record<State, string>> = {
   ready: "Ready",
   leased: "Leased",
@@ -68,9 +89,24 @@ export function gaugeOf({ counts, capped }: Gauges, state: Exclude<State, "done"
   };
 }
 
+/** A state, or a part of those that are ready. */
+export type Mark = State | "due" | "paused";
+
 /** Each with a form of its own, so that it is known without its colour. */
-const shapes: Readonly<Record<State, ComponentChildren>> = {
+const shapes: Readonly<Record<Mark, ComponentChildren>> = {
   ready: <circle cx="8" cy="8" r="5.5" fill="none" stroke-width="2" stroke-dasharray="3 2.2" />,
+  due: (
+    <>
+      <circle cx="8" cy="8" r="6" fill="none" stroke-width="1.75" />
+      <path d="M8 4.4V8l2.4 1.6" fill="none" stroke-width="1.75" />
+    </>
+  ),
+  paused: (
+    <>
+      <rect x="1.9" y="1.9" width="12.2" height="12.2" rx="2.5" fill="none" stroke-width="1.75" />
+      <path d="M6.1 5.2v5.6M9.9 5.2v5.6" stroke-width="1.75" />
+    </>
+  ),
   leased: (
     <>
       <circle cx="8" cy="8" r="5.75" fill="none" stroke-width="1.75" />
@@ -97,7 +133,7 @@ const shapes: Readonly<Record<State, ComponentChildren>> = {
   ),
 };
 
-export function StateIcon({ state }: { readonly state: State }) {
+export function StateIcon({ state }: { readonly state: Mark }) {
   return (
     <svg class={`icon state-${state}`} viewBox="0 0 16 16" aria-hidden="true" stroke="currentColor">
       {shapes[state]}
@@ -105,13 +141,18 @@ export function StateIcon({ state }: { readonly state: State }) {
   );
 }
 
-export function StateLabel({ state }: { readonly state: State }) {
+export function StateLabel({ of }: { readonly of: Pick<EventRow, "state" | "isPaused"> }) {
+  const mark = markOf(of);
   return (
-    <span class={`state state-${state}`}>
-      <StateIcon state={state} />
-      {stateNames[state]}
+    <span class={`state state-${mark}`}>
+      <StateIcon state={mark} />
+      {mark === "paused" ? "Paused" : stateNames[mark]}
     </span>
   );
+}
+
+export function markOf({ state, isPaused }: Pick<EventRow, "state" | "isPaused">): State | "paused" {
+  return isPaused ? "paused" : state;
 }
 
 /** Text of an event, such as an id: its characters do not change the order of those around it. */
@@ -133,6 +174,20 @@ export function EventLink({ event }: { readonly event: EventName }) {
       <bdi>{event.id}</bdi>
     </a>
   );
+}
+
+/** The link of a row. It gets the focus when Escape leads back from what it opened. */
+export function RowLink(props: {
+  readonly href: string;
+  readonly class?: string;
+  readonly title?: string | undefined;
+  readonly children: ComponentChildren;
+}) {
+  const link = useRef<HTMLAnchorElement>(null);
+  useEffect(() => {
+    if (isCameFrom(props.href)) link.current?.focus();
+  }, []);
+  return <a data-row ref={link} {...props} />;
 }
 
 export function RunName({ run }: { readonly run: string | null }) {

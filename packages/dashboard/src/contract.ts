@@ -159,11 +159,17 @@ export interface EventRow extends EventName {
   readonly state: InboxState;
   readonly type: string | null;
   readonly lane: string | null;
+  /** Its eSIM. */
+  readonly subject: string | null;
   readonly receivedAt: string | null;
   readonly attempts: number;
   readonly endsAt: string | null;
+  /** When it became done, unhandled or dead. */
+  readonly settledAt: string | null;
   readonly error: string | null;
   readonly conflicts: number;
+  /** It is ready, but its type is paused, or all types are. */
+  readonly isPaused: boolean;
   /** The import or pass that stored it. */
   readonly run: string | null;
 }
@@ -189,11 +195,9 @@ export interface Counted {
 export interface EventView extends EventRow {
   /** The cause of its error, for `Filter.cause`. */
   readonly cause: string | null;
-  readonly subject: string | null;
   readonly key: string | null;
   readonly trace: string | null;
   readonly takenAt: string | null;
-  readonly settledAt: string | null;
   readonly erasedAt: string | null;
   readonly history: readonly AttemptView[];
   readonly stack: string | null;

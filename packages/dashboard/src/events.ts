@@ -15,9 +15,9 @@ export async function list(
   { inbox }: Settings,
   { filter, cursor }: { readonly filter: Filter; readonly cursor?: string },
 ): Promise<EventPage> {
-  const page = await select(inbox, filter, pageRows, cursor);
+  const [page, pauses] = await Promise.all([select(inbox, filter, pageRows, cursor), inbox.paused()]);
   const { rows, nextCursor, searchedTo } = page;
-  return { rows: rows.map(eventRow), nextCursor, searchedTo: timeOf(searchedTo) };
+  return { rows: rows.map((row) => eventRow(row, pauses)), nextCursor, searchedTo: timeOf(searchedTo) };
 }
 
 const mostCounted = 10_000;
@@ -74,16 +74,14 @@ export async function event({ inbox }: Settings, name: EventName): Promise<Event
     inbox.workers(),
     neighboursOf(inbox, found),
   ]);
-  const { subject, key, trace, heldBy, takenAt, settledAt, erasedAt, history, stack } = found;
+  const { key, trace, heldBy, takenAt, erasedAt, history, stack } = found;
   return {
-    ...eventRow(found),
+    ...eventRow(found, pauses),
     cause: found.error && causeOf(found.error),
     lane: maskLane(found),
-    subject,
     key,
     trace,
     takenAt: timeOf(takenAt),
-    settledAt: timeOf(settledAt),
     erasedAt: timeOf(erasedAt),
     history: history.map(({ endedAt, error, ...attempt }) => ({
       ...attempt,

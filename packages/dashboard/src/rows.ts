@@ -7,19 +7,23 @@ export function timeOf(date: Date | null): string | null {
 }
 
 /** An event in a list. Masks its lane: without the body, nothing shows whether it is personal data. */
-export function eventRow(row: InboxRow): EventRow {
-  const { source, id, state, type, lane, receivedAt, attempts, endsAt, error, conflicts, replay } = row;
+export function eventRow(row: InboxRow, pauses: readonly Pause[]): EventRow {
+  const { source, id, state, type, lane, subject, attempts, error, conflicts, replay } = row;
+  const { receivedAt, endsAt, settledAt } = row;
   return {
     source,
     id,
     state,
     type,
     lane: lane && maskText(lane),
+    subject,
     receivedAt: timeOf(receivedAt),
     attempts,
     endsAt: timeOf(endsAt),
+    settledAt: timeOf(settledAt),
     error: error && maskText(error),
     conflicts,
+    isPaused: state === "ready" && pauses.some((pause) => pause.type === null || pause.type === type),
     run: replay?.run ?? null,
   };
 }

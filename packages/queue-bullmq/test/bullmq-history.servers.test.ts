@@ -39,7 +39,9 @@ describe("what an event keeps", () => {
     ]);
     expect(await inbox.get(keyOf("a"))).toMatchObject({ subject: "esim a", key: "key:1a2b3c4d", trace });
     expect(await inbox.get(keyOf("b"))).toMatchObject({ subject: null, key: null, trace: null });
-    expect((await inbox.list()).rows[0]).not.toHaveProperty("subject");
+    const { rows } = await inbox.list();
+    expect(rows.map(({ subject }) => subject).sort()).toEqual(["esim a", null]);
+    expect(rows[0]).not.toHaveProperty("key");
   });
 
   it("is when it was last taken, and when it was settled, until it is redriven", async () => {
@@ -68,6 +70,15 @@ it("shows an event that ends while it is read as it is then, with its error and 
   const event = await read.get(keyOf("a"));
   expect(event).toMatchObject({ state: "dead", error: "no", settledAt: expect.any(Date), attempts: 1 });
   expect(event?.history).toHaveLength(1);
+});
+
+it("keeps the causes of an error, masked", async () => {
+  await inbox.put([entryOf("a")]);
+  const thrown = new TypeError("fetch failed", { cause: new Error("no SIM 8932042000001234567") });
+  openWorker(bullmqProcessor({ "*": () => Promise.reject(thrown) }));
+  const { error, history } = await settled("a");
+  expect(error).toBe("fetch failed: caused by: Error: no SIM •••");
+  expect(history.map((attempt) => attempt.error)).toEqual([`TypeError: ${error}`]);
 });
 
 describe("gauges", () => {

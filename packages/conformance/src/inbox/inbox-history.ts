@@ -46,7 +46,7 @@ export const inboxHistory: readonly InboxScenario[] = [
     (open) =>
       withInbox(open, {}, async (inbox) => {
         const events = newEvents();
-        const entry = events.entry("a");
+        const entry = events.entry("a", { data: { esimReference: "esim_1" } });
         await stored(inbox, entry);
         const before = await inbox.get(entry);
         assert.deepEqual([before?.takenAt, before?.settledAt], [null, null]);
@@ -62,6 +62,11 @@ export const inboxHistory: readonly InboxScenario[] = [
         const after = await inbox.get(entry);
         assert.deepEqual(after?.takenAt, takenAt);
         assert.ok(after?.settledAt && after.settledAt >= takenAt);
+        const { rows } = await inbox.list({ source: events.source });
+        assert.deepEqual(
+          rows.map(({ settledAt, subject }) => ({ settledAt, subject })),
+          [{ settledAt: after.settledAt, subject: "esim_1" }],
+        );
       }),
   ],
   [

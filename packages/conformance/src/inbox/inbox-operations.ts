@@ -128,7 +128,7 @@ export const inboxOperations: readonly InboxScenario[] = [
         await stored(inbox, entry);
         const { rows } = await inbox.list({ source: events.source, ids: ["a"] });
         const { body, stack, ...row } = (await inbox.get(entry)) ?? ({} as Partial<StoredEvent>);
-        const { subject, key, trace, heldBy, takenAt, settledAt, erasedAt, history, ...listed } = row;
+        const { key, trace, heldBy, takenAt, erasedAt, history, ...listed } = row;
         assert.deepEqual(rows, [listed]);
         assert.deepEqual([stack, erasedAt, heldBy], [null, null, null]);
         assert.deepEqual(Buffer.from(body ?? []), Buffer.from(entry.body));

@@ -121,26 +121,26 @@ export const inboxWorkers: readonly InboxScenario[] = [
       }),
   ],
   [
-    "shows the stack of what a handler threw with the event only: lists and filters have its message",
+    "shows the stack of what a handler threw with the event only: lists and filters have its message and that of its cause",
     ["writer", "queue", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
         const { type, source, entry, queue, isIn } = await oneStored(inbox);
         const outOfStock = () => {
-          throw new Error("out of stock:\nnone left");
+          throw new Error("out of stock:\nnone left", { cause: new Error("connect ECONNREFUSED") });
         };
         const options = { catalog: stepCatalog(type), maxAttempts: 1 };
         await worked(queue, { [type]: outOfStock }, options, () => isIn("dead"));
 
         const { error, stack } = (await inbox.get(entry)) ?? {};
-        assert.equal(error, "Error: out of stock:\nnone left");
+        assert.equal(error, "Error: out of stock:\nnone left: caused by: Error: connect ECONNREFUSED");
         const frames = stack?.split("\n") ?? [];
         assert.match(frames[0] ?? "", /^at .*outOfStock.*:\d+:\d+/);
         assert.deepEqual(
           frames.filter((frame) => !frame.startsWith("at ")),
           [],
         );
-        const { rows } = await inbox.list({ source, error: "none left" });
+        const { rows } = await inbox.list({ source, error: "ECONNREFUSED" });
         assert.deepEqual(
           rows.map((row) => [row.error, "stack" in row]),
           [[error, false]],

@@ -2,15 +2,57 @@
 export const frameStart = "\n    at ";
 
 const mostFrames = 10;
+const mostCauses = 5;
+const causeStart = ": caused by: ";
+const unconvertible = "A value was thrown that cannot be converted to text."; // such as an object without a prototype
 
-/** What was thrown, as an inbox keeps it for operators: its name and message, then the first frames of its stack. */
+/** What was thrown, as an inbox keeps it for operators: its name and message, those of its causes, then the first frames of its stack. */
 export function errorText(thrown: unknown): string {
   try {
-    if (!(thrown instanceof Error)) return String(thrown);
-    return [`${thrown.name}: ${thrown.message}`, ...framesOf(thrown)].join(frameStart);
+    const text = withCauses(messageOf(thrown), thrown);
+    return thrown instanceof Error ? [text, ...framesOf(thrown)].join(frameStart) : text;
   } catch {
-    return "A value was thrown that cannot be converted to text."; // such as an object without a prototype
+    return unconvertible;
   }
+}
+
+/** The message of an error, and then its causes: `Error: CRM failed: caused by: TypeError: fetch failed`. None is repeated. */
+export function withCauses(message: string, thrown: unknown): string {
+  let text = message;
+  const seen = new Set([thrown]);
+  for (
+    let cause = causeBelow(thrown);
+    cause !== undefined && !seen.has(cause) && seen.size <= mostCauses;
+    cause = causeBelow(cause)
+  ) {
+    seen.add(cause);
+    const isRepeated = text.includes(cause instanceof Error ? String(cause.message) : messageOf(cause));
+    if (!isRepeated) text = text.replace(/\.$/, "") + causeStart + messageOf(cause);
+  }
+  return text;
+}
+
+/** Of several errors the first, such as those of a connection to each address of a host. */
+function causeBelow(thrown: unknown): unknown {
+  if (!(thrown instanceof Error)) return undefined;
+  return thrown.cause ?? (thrown instanceof AggregateError ? thrown.errors[0] : undefined);
+}
+
+function messageOf(thrown: unknown): string {
+  try {
+    return thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : String(thrown);
+  } catch {
+    return unconvertible;
+  }
+}
+
+/** The message of an error in at most that many characters: a long one leaves room for its causes. */
+export function fittedError(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const [message = "", ...causes] = text.split(causeStart);
+  const share = Math.floor(most / (causes.length + 1));
+  const rest = causes.map((cause) => (causeStart + cause).slice(0, share)).join("");
+  return message.slice(0, most - rest.length) + rest;
 }
 
 /** The frames alone: the text before them repeats the message. */

@@ -1,4 +1,5 @@
 import { maskPersonalData } from "../base/masking.ts";
+import { fittedError } from "./error-text.ts";
 
 /**
  * Why an attempt failed.
@@ -24,7 +25,7 @@ export interface AttemptReport {
   readonly reason: FailureReason;
   /** From the take to the end of the attempt, in ms. */
   readonly durationMs: number;
-  /** The name and message of what was thrown. */
+  /** The name and message of what was thrown, and of its causes. */
   readonly error: string;
   /** The id of the worker. */
   readonly worker: string;
@@ -38,7 +39,7 @@ export interface FailedAttempt {
   readonly reason: FailureReason | "lease_ended";
   /** From the take to the end of the attempt, in ms. Null for `lease_ended`, and where `endedAt` is null. */
   readonly durationMs: number | null;
-  /** The name and message of what was thrown, with secrets and personal data masked, 500 characters at most. */
+  /** The name and message of what was thrown, and of its causes, with secrets and personal data masked, 500 characters at most. */
   readonly error: string | null;
   /** The id of the worker, as in `workers()`. Null for `lease_ended`, and on BullMQ. */
   readonly worker: string | null;
@@ -53,9 +54,9 @@ const mostEntryBytes = 780; // so that a history, with its times, stays below 8 
 
 /** For authors of inboxes: a failed attempt as JSON text without its time, which the inbox adds as `at`, in ms since the Unix epoch. */
 export function encodeAttempt({ reason, durationMs, error, worker }: AttemptReport): string {
-  const text = maskPersonalData(error.slice(0, mostMaskedCharacters)).replaceAll("\0", "\uFFFD");
+  const text = maskPersonalData(fittedError(error, mostMaskedCharacters)).replaceAll("\0", "\uFFFD");
   for (let length = mostErrorCharacters; ; length = Math.floor(length * 0.8)) {
-    const shown = text.slice(0, length).toWellFormed();
+    const shown = fittedError(text, length).toWellFormed();
     const json = JSON.stringify({ reason, ms: Math.round(durationMs), error: shown, worker });
     if (Buffer.byteLength(json) <= mostEntryBytes || length === 0) return json;
   }

@@ -39,10 +39,14 @@ export interface InboxRow extends EventKey {
   readonly state: InboxState;
   readonly type: string | null;
   readonly lane: string | null;
+  /** What the event is about: its `esimReference`. Null: it has none, or its body is not an envelope. */
+  readonly subject: string | null;
   readonly receivedAt: Date | null;
   readonly attempts: number;
   /** Ready: when it is due. Leased: when the lease ends. Done or unhandled: when its retention ends. Dead: null. */
   readonly endsAt: Date | null;
+  /** When it became done, unhandled or dead. Null for ready and leased events. */
+  readonly settledAt: Date | null;
   /** Why its last attempt failed. */
   readonly error: string | null;
   /** How many deliveries of the same id had another body. */
@@ -58,8 +62,6 @@ export interface LaneHolder extends EventKey {
 
 /** An event with its body, and what is known about its attempts. */
 export interface StoredEvent extends InboxRow {
-  /** What the event is about: its `esimReference`. Null: it has none, or its body is not an envelope. */
-  readonly subject: string | null;
   /**
    * The fingerprint of the key that verified it, such as `key:1a2b3c4d`. Null: an import stored it, or an earlier version. Once the event
    * is done, Postgres removes `key` and `trace` with the body; SQLite keeps both.
@@ -74,8 +76,6 @@ export interface StoredEvent extends InboxRow {
   readonly heldBy: LaneHolder | null;
   /** When a worker first took it, since it was stored or run again. On BullMQ: when one last took it. */
   readonly takenAt: Date | null;
-  /** When it became done, unhandled or dead. Null for ready and leased events. */
-  readonly settledAt: Date | null;
   /** When its personal data was erased. Null: it was not. */
   readonly erasedAt: Date | null;
   /** Its last ten failed attempts, oldest first. */

@@ -590,7 +590,9 @@ describe("createWorker", () => {
       expect(settles).toMatchObject([
         { outcome: "dead", reason: "timed_out", error: { cause: { message: "connection closed" } } },
       ]);
-      expect(event?.error).toBe("TimeoutError: The handler did not end within 10 ms.");
+      expect(event?.error).toBe(
+        "TimeoutError: The handler did not end within 10 ms: caused by: Error: connection closed",
+      );
     });
 
     it("uses the limit of the type in place of the general one, and none where neither is set", async () => {

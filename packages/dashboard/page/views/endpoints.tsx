@@ -64,23 +64,6 @@ function Endpoint({ endpoint }: { readonly endpoint: EndpointView }) {
           {endpoint.isActive ? "active" : "not active: nothing is delivered"}
         </span>
       </div>
-      <div class="columns three">
-        <Types title="Subscribed" types={endpoint.subscribed} none="It is subscribed to no type." />
-        {unhandled !== null && (
-          <Types
-            title="Subscribed, without a handler"
-            types={unhandled}
-            none="Each subscribed type has a handler."
-          />
-        )}
-        {notSubscribed !== null && (
-          <Types
-            title="Handled, not subscribed"
-            types={notSubscribed}
-            none="Each handled type is subscribed."
-          />
-        )}
-      </div>
       <Panel
         title="Missed"
         aside={<span class="quiet">of the newest {plural(compared, "delivery", "deliveries")}</span>}
@@ -99,6 +82,23 @@ function Endpoint({ endpoint }: { readonly endpoint: EndpointView }) {
           </>
         )}
       </Panel>
+      <div class="columns three">
+        <Types title="Subscribed" types={endpoint.subscribed} none="It is subscribed to no type." />
+        {unhandled !== null && (
+          <Types
+            title="Subscribed, without a handler"
+            types={unhandled}
+            none="Each subscribed type has a handler."
+          />
+        )}
+        {notSubscribed !== null && (
+          <Types
+            title="Handled, not subscribed"
+            types={notSubscribed}
+            none="Each handled type is subscribed."
+          />
+        )}
+      </div>
       <Panel title="Last deliveries">
         {deliveries.length === 0 ? (
           <Empty title="Nothing was delivered yet" />

@@ -6,7 +6,9 @@ import {
   Empty,
   exactTime,
   Heading,
+  markOf,
   plural,
+  RowLink,
   Stale,
   StateIcon,
   stateNames,
@@ -95,18 +97,20 @@ function Timeline({ subject, cursor }: { readonly subject: string; readonly curs
           <h2 class="day-title">{day}</h2>
           <ol class="timeline">
             {events.map((row) => (
-              <li key={`${row.id} ${row.source}`}>
+              <li key={`${row.id} ${row.source}`} class={row.isPaused ? "is-paused" : undefined}>
                 <span class="timeline-time" title={row.receivedAt ?? undefined}>
                   {row.receivedAt === null ? "" : exactTime(row.receivedAt).slice(11, 19)}
                 </span>
                 <span class="step-mark">
-                  <StateIcon state={row.state} />
+                  <StateIcon state={markOf(row)} />
                 </span>
                 <div class="grow">
-                  <a data-row href={eventAt(row)}>
+                  <RowLink href={eventAt(row)}>
                     <TypeName type={row.type} />
-                  </a>{" "}
-                  <span class={`state-${row.state}`}>{stateNames[row.state].toLowerCase()}</span>
+                  </RowLink>{" "}
+                  <span class={`state-${markOf(row)}`}>
+                    {row.isPaused ? "paused" : stateNames[row.state].toLowerCase()}
+                  </span>
                   {row.error !== null && (
                     <div class="quiet cut" title={row.error}>
                       <bdi>{row.error}</bdi>

@@ -13,6 +13,9 @@ import {
   EventLink,
   exactTime,
   Heading,
+  LocalTimes,
+  type Mark,
+  markOf,
   number,
   Panel,
   RunName,
@@ -63,7 +66,7 @@ function Details({ event, session }: { readonly event: Event; readonly session: 
   return (
     <>
       <div class="event-line">
-        <StateLabel state={event.state} />
+        <StateLabel of={event} />
         <Code text={event.id} />
         <span class="quiet">
           received <Time at={event.receivedAt} none="inline" />
@@ -75,10 +78,12 @@ function Details({ event, session }: { readonly event: Event; readonly session: 
       </div>
       {event.waits !== null && (
         <p class="waits">
-          <StateIcon state={event.state} />
+          <StateIcon state={markOf(event)} />
           <span>
             <span class="hidden">Why does it wait? </span>
-            <bdi>{sentence(event.waits)}</bdi>
+            <bdi>
+              <LocalTimes text={sentence(event.waits)} />
+            </bdi>
             {event.heldBy !== null && (
               <>
                 {" "}
@@ -139,7 +144,7 @@ function ErrorPanel({ event }: { readonly event: Event }) {
 }
 
 interface Step {
-  readonly icon: State | null;
+  readonly icon: Mark | null;
   readonly title: string;
   readonly at: string | null;
   readonly note?: ComponentChildren;
@@ -186,10 +191,15 @@ function stepsOf(event: Event): Step[] {
       }),
     ),
     ...(event.erasedAt === null ? [] : [{ icon: null, title: "Erased", at: event.erasedAt }]),
-    { icon: state, title: stateTitles[state], at: state === "leased" ? event.takenAt : event.settledAt },
+    {
+      icon: markOf(event),
+      title: event.isPaused ? pausedTitle : stateTitles[state],
+      at: state === "leased" ? event.takenAt : event.settledAt,
+    },
   ];
 }
 
+const pausedTitle = "Paused: waits until it is resumed";
 const stateTitles: Readonly<Record<State, string>> = {
   ready: "Ready: waits for an attempt",
   leased: "Leased: a worker has it",

@@ -6,7 +6,7 @@ import { sayFailure } from "../ask.tsx";
 import { call } from "../call.ts";
 import { closeMenu } from "../keyboard.ts";
 import { type Loaded, useCall, usePolled } from "../live.ts";
-import { eventAt, eventsAt, filterOf, go, states } from "../route.ts";
+import { esimAt, eventAt, eventsAt, filterOf, go, states } from "../route.ts";
 import {
   Empty,
   exactTime,
@@ -14,6 +14,7 @@ import {
   Heading,
   number,
   plural,
+  RowLink,
   Stale,
   type State,
   StateIcon,
@@ -33,9 +34,11 @@ export function EventsView({ session, query, gauges }: ViewProps) {
   const { state: _, ...rest } = filter;
   const isOnlyState = Object.keys(rest).length === 0;
   const countsKey = `counts ${JSON.stringify(rest)}`;
-  const counted = usePolled<Counts>(countsKey, 5000, async () => (isOnlyState ? {} : filterCounts(rest)));
+  const counted = usePolled<Counts>(countsKey, isOnlyState ? 15_000 : 5000, () =>
+    filterCounts(rest, isOnlyState ? ["done"] : states),
+  );
   const ofFilter = counted.key === countsKey ? counted.data : undefined;
-  const counts = isOnlyState ? gauges.data && gaugeCounts(gauges.data) : ofFilter;
+  const counts = isOnlyState ? gauges.data && { ...ofFilter, ...gaugeCounts(gauges.data) } : ofFilter;
   const count = filter.state === undefined ? undefined : counts?.[filter.state];
   const { rows, newCount, show } = useHeld(loaded);
   // only when the filter changes: what is being typed would be lost
@@ -118,7 +121,7 @@ function updated(rows: readonly HeldRow[], { rows: latest, nextCursor }: EventPa
   });
 }
 
-/** The states with how many there are: of all events from the gauges, of a filter counted. */
+/** The states with how many there are: of all events from the gauges, except the done ones; of a filter counted. */
 function StateTabs({ filter, counts }: { readonly filter: Filter; readonly counts: Counts | undefined }) {
   const { state: _, ...rest } = filter;
   const tab = (state: State | undefined, name: string) => (
@@ -151,13 +154,11 @@ function gaugeCounts(gauges: Gauges): Counts {
 }
 
 /** One after the other: five counts of a large inbox are not asked for concurrently. */
-async function filterCounts(filter: Filter): Promise<Counts> {
+async function filterCounts(filter: Filter, of: readonly State[]): Promise<Counts> {
   const texts: Partial<Record<State, string>> = {};
-  for (const state of states) {
-    const { count, isMore, searchedTo } = await call("count", { filter: { ...filter, state } });
-    if (searchedTo !== null)
-      texts[state] = `${number(count)}+`; // older events may match, too
-    else texts[state] = isMore ? `more than ${number(count)}` : number(count);
+  for (const state of of) {
+    const { count, isMore } = await call("count", { filter: { ...filter, state } });
+    texts[state] = `${number(count)}${isMore ? "+" : ""}`;
   }
   return texts;
 }
@@ -358,6 +359,7 @@ function Received({ filter, missing, set }: MenuProps & { readonly missing: stri
 
 function Rows({ rows, filter }: { readonly rows: readonly HeldRow[]; readonly filter: Filter }) {
   if (rows.length === 0) return <NoRows filter={filter} />;
+  const hasDied = filter.state === "dead";
   return (
     <table class="events">
       <thead>
@@ -365,21 +367,23 @@ function Rows({ rows, filter }: { readonly rows: readonly HeldRow[]; readonly fi
           <th class="col-state">State</th>
           <th class="col-type">Type</th>
           <th class="col-id">Id</th>
+          <th class="col-esim">eSIM</th>
           <th class="col-error">Error</th>
           <th class="col-attempts number">Attempts</th>
           <th class="col-time number">Received</th>
+          {hasDied && <th class="col-time number wide">Died</th>}
         </tr>
       </thead>
       <tbody>
         {rows.map((row) => (
-          <tr key={nameOf(row)} class={row.hasLeft ? "has-left" : undefined}>
+          <tr key={nameOf(row)} class={row.hasLeft ? "has-left" : row.isPaused ? "is-paused" : undefined}>
             <td class="col-state">
-              {row.hasLeft ? <span class="quiet">no longer here</span> : <StateLabel state={row.state} />}
+              {row.hasLeft ? <span class="quiet">no longer here</span> : <StateLabel of={row} />}
             </td>
             <td class="col-type">
-              <a data-row href={eventAt(row)} title={hintOf(row)}>
+              <RowLink href={eventAt(row)} title={hintOf(row)}>
                 <TypeName type={row.type} />
-              </a>
+              </RowLink>
               <bdi class="narrow code">{row.id}</bdi>
               {row.error !== null && <bdi class="narrow">{row.error}</bdi>}
             </td>
@@ -401,6 +405,7 @@ function Rows({ rows, filter }: { readonly rows: readonly HeldRow[]; readonly fi
                 </span>
               )}
             </td>
+            <td class="col-esim">{row.subject !== null && <EsimLink subject={row.subject} />}</td>
             <td class="col-error">
               <bdi>{row.error}</bdi>
             </td>
@@ -408,10 +413,26 @@ function Rows({ rows, filter }: { readonly rows: readonly HeldRow[]; readonly fi
             <td class="col-time number">
               <Time at={row.receivedAt} none="inline" />
             </td>
+            {hasDied && (
+              <td class="col-time number wide">
+                <Time at={row.settledAt} />
+              </td>
+            )}
           </tr>
         ))}
       </tbody>
     </table>
+  );
+}
+
+const shownEnd = 8;
+
+/** By the end of its reference: the beginnings are alike. */
+function EsimLink({ subject }: { readonly subject: string }) {
+  return (
+    <a class="code" href={esimAt(subject)} title={subject} aria-label={`eSIM ${subject}`}>
+      <bdi>{subject.length > shownEnd + 1 ? `…${subject.slice(-shownEnd)}` : subject}</bdi>
+    </a>
   );
 }
 

@@ -105,7 +105,7 @@ function Figures(props: { readonly gauges: Gauges; readonly minutes: Now["minute
       <Figure
         name="Due"
         address={eventsAt({ state: "ready" })}
-        icon={<StateIcon state="ready" />}
+        icon={<StateIcon state="due" />}
         note={`${count("waiting")} due later, ${count("paused")} paused`}
       >
         {count("ready")}
@@ -214,7 +214,10 @@ function Pauses({
           {pauses.map((pause) => (
             <li key={pause.type}>
               <div class="grow">
-                <strong>{pause.type === null ? "All types" : <bdi>{pause.type}</bdi>}</strong>
+                <strong class="paused-name">
+                  <StateIcon state="paused" />
+                  {pause.type === null ? "All types" : <bdi>{pause.type}</bdi>}
+                </strong>
                 <div>
                   <bdi>{pause.reason}</bdi>
                 </div>

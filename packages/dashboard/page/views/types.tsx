@@ -1,4 +1,5 @@
-import type { Gauges, PauseView, TypeCounts, TypesView as Types } from "../../src/contract.ts";
+import { useSignal } from "@preact/signals";
+import type { Gauges, PauseView, Session, TypeCounts, TypesView as Types } from "../../src/contract.ts";
 import { askToPause, askToResume } from "../actions.tsx";
 import { sayFailure } from "../ask.tsx";
 import { call } from "../call.ts";
@@ -8,6 +9,7 @@ import {
   gaugeOf,
   Heading,
   number,
+  plural,
   Stale,
   type State,
   StateIcon,
@@ -31,9 +33,6 @@ export function TypesView({ session, gauges }: ViewProps) {
   );
   const { data } = loaded;
   const allPaused = data?.allPaused ?? null;
-  const pauses = [allPaused, ...(data?.types.map(({ pause }) => pause) ?? [])].filter(
-    (pause) => pause !== null,
-  );
   const canPause = session.role === "operator";
   const isCut = states.some((state) => counted.data?.more.has(state));
   return (
@@ -42,6 +41,7 @@ export function TypesView({ session, gauges }: ViewProps) {
       <Stale of={loaded.failure === undefined ? counted : loaded} />
       {allPaused !== null && (
         <p class="waits">
+          <StateIcon state="paused" />
           <span>
             All types are paused <Time at={allPaused.since} />: <bdi>{allPaused.reason}</bdi>
           </span>
@@ -55,87 +55,148 @@ export function TypesView({ session, gauges }: ViewProps) {
             </p>
           )}
           {canPause && session.pausesOnlyAll !== null && <p>{session.pausesOnlyAll}</p>}
-          <table class="types">
-            <thead>
-              <tr>
-                <th>Type</th>
-                {states.map((state) => (
-                  <th key={state} class="number">
-                    <StateIcon state={state} />
-                    <span class="wide">{stateNames[state]}</span>
-                    <span class="hidden narrow-name">{stateNames[state]}</span>
-                  </th>
-                ))}
-                <th class="number wide">Last</th>
-                {canPause && (
-                  <th>
-                    <span class="hidden">Actions</span>
-                  </th>
-                )}
-              </tr>
-            </thead>
-            <tbody>
-              {rowsOf(data, counted.data).map(({ type, pause, counts, lastAt }) => (
-                <tr key={type}>
-                  <td>
-                    {type === null ? (
-                      <TypeName type={null} />
-                    ) : (
-                      <a data-row href={typeAt(type)}>
-                        <TypeName type={type} />
-                      </a>
-                    )}
-                    {pause !== null && (
-                      <div class="note">
-                        paused <Time at={pause.since} />: <bdi>{pause.reason}</bdi>
-                      </div>
-                    )}
-                  </td>
-                  {states.map((state) => (
-                    <td key={state} class="number">
-                      <TypeCount
-                        type={type}
-                        state={state}
-                        count={counts[state] ?? 0}
-                        isMore={counted.data?.more.has(state) === true}
-                      />
-                    </td>
-                  ))}
-                  <td class="number wide">
-                    <Time at={lastAt} />
-                  </td>
-                  {canPause && (
-                    <td class="number">
-                      {type === null ? null : pause === null ? (
-                        <button
-                          type="button"
-                          class="button small"
-                          disabled={session.pausesOnlyAll !== null}
-                          title={session.pausesOnlyAll ?? undefined}
-                          aria-label={`Pause ${type}`}
-                          onClick={() => askToPause(type).catch(sayFailure)}
-                        >
-                          Pause…
-                        </button>
-                      ) : (
-                        <button
-                          type="button"
-                          class="button small"
-                          aria-label={`Resume ${type}`}
-                          onClick={() => askToResume(type, pauses)}
-                        >
-                          Resume…
-                        </button>
-                      )}
-                    </td>
-                  )}
-                </tr>
-              ))}
-            </tbody>
-          </table>
+          <TypesTable
+            rows={rowsOf(data, counted.data)}
+            more={counted.data.more}
+            allPaused={allPaused}
+            session={session}
+          />
         </>
       )}
     </>
+  );
+}
+
+function TypesTable(props: {
+  readonly rows: readonly Row[];
+  readonly more: Counted["more"];
+  readonly allPaused: PauseView | null;
+  readonly session: Session;
+}) {
+  const { rows, more, allPaused, session } = props;
+  const isOpen = useSignal(false);
+  const canPause = session.role === "operator";
+  const pauses = [allPaused, ...rows.map(({ pause }) => pause)].filter((pause) => pause !== null);
+  const busy = rows.filter(({ pause, counts }) => pause !== null || Object.keys(counts).length > 0);
+  const idleCount = busy.length === 0 ? 0 : rows.length - busy.length;
+  const shown = idleCount > 0 && !isOpen.value ? busy : rows;
+  return (
+    <>
+      <table class="types">
+        <thead>
+          <tr>
+            <th>Type</th>
+            {states.map((state) => (
+              <th key={state} class="number">
+                <StateIcon state={state} />
+                <span class="wide">{stateNames[state]}</span>
+                <span class="hidden narrow-name">{stateNames[state]}</span>
+              </th>
+            ))}
+            <th class="number wide">Last received</th>
+            {canPause && (
+              <th>
+                <span class="hidden">Actions</span>
+              </th>
+            )}
+          </tr>
+        </thead>
+        <tbody>
+          {shown.map((row) => (
+            <TypeRow
+              key={row.type}
+              row={row}
+              more={more}
+              session={session}
+              pauses={pauses}
+              isPaused={row.type !== null && (row.pause ?? allPaused) !== null}
+            />
+          ))}
+        </tbody>
+      </table>
+      {idleCount > 0 && (
+        <button
+          type="button"
+          class="button small fold"
+          aria-expanded={isOpen.value}
+          onClick={() => {
+            isOpen.value = !isOpen.value;
+          }}
+        >
+          {isOpen.value ? "Hide" : "Show"} {plural(idleCount, "type")} without{" "}
+          {more.size === 0 ? "events" : "counted events"}
+        </button>
+      )}
+    </>
+  );
+}
+
+function TypeRow(props: {
+  readonly row: Row;
+  readonly more: Counted["more"];
+  readonly session: Session;
+  readonly pauses: readonly PauseView[];
+  readonly isPaused: boolean;
+}) {
+  const { row, more, session, pauses, isPaused } = props;
+  const { type, pause, counts, lastAt } = row;
+  return (
+    <tr class={isPaused ? "is-paused" : undefined}>
+      <td>
+        {type === null ? (
+          <TypeName type={null} />
+        ) : (
+          <a data-row href={typeAt(type)}>
+            <TypeName type={type} />
+          </a>
+        )}
+        {isPaused && (
+          <div class="note paused-name">
+            <StateIcon state="paused" />
+            {pause === null ? (
+              "Paused, as all types are"
+            ) : (
+              <span>
+                Paused <Time at={pause.since} />: <bdi>{pause.reason}</bdi>
+              </span>
+            )}
+          </div>
+        )}
+      </td>
+      {states.map((state) => (
+        <td key={state} class="number">
+          <TypeCount type={type} state={state} count={counts[state] ?? 0} isMore={more.has(state)} />
+        </td>
+      ))}
+      <td class="number wide">
+        <Time at={lastAt} />
+      </td>
+      {session.role === "operator" && (
+        <td class="number">
+          {type === null ? null : pause === null ? (
+            <button
+              type="button"
+              class="button small"
+              disabled={session.pausesOnlyAll !== null}
+              title={session.pausesOnlyAll ?? undefined}
+              aria-label={`Pause ${type}`}
+              onClick={() => askToPause(type).catch(sayFailure)}
+            >
+              Pause…
+            </button>
+          ) : (
+            <button
+              type="button"
+              class="button small"
+              aria-label={`Resume ${type}`}
+              onClick={() => askToResume(type, pauses)}
+            >
+              Resume…
+            </button>
+          )}
+        </td>
+      )}
+    </tr>
   );
 }
 
@@ -175,7 +236,9 @@ interface Row {
   lastAt: string | null;
 }
 
-/** Those with the most events first. */
+/** What needs attention comes first: the most dead, then the most unhandled, then those that wait. */
+const byAttention = ["dead", "unhandled", "ready", "leased", "done"] as const;
+
 function rowsOf({ types }: Types, { found }: Counted): readonly Row[] {
   const rows = new Map<string | null, Row>();
   for (const [state, counts] of found)
@@ -187,8 +250,10 @@ function rowsOf({ types }: Types, { found }: Counted): readonly Row[] {
     }
   for (const { type, pause } of types)
     rows.set(type, { counts: {}, lastAt: null, ...rows.get(type), type, pause });
-  const total = ({ counts }: Row) => Object.values(counts).reduce((sum, count) => sum + count, 0);
-  return [...rows.values()].sort((a, b) => total(b) - total(a));
+  return [...rows.values()].sort((a, b) => {
+    const state = byAttention.find((each) => a.counts[each] !== b.counts[each]);
+    return state === undefined ? 0 : (b.counts[state] ?? 0) - (a.counts[state] ?? 0);
+  });
 }
 
 function TypeCount(props: {

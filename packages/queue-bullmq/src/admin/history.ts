@@ -1,5 +1,5 @@
 import type { FailedAttempt } from "@esim-webhooks/core";
-import { frameStart, framesOf, maskPersonalData, stackText } from "@esim-webhooks/core/kit";
+import { fittedError, frameStart, framesOf, maskPersonalData, stackText } from "@esim-webhooks/core/kit";
 import { readStack } from "../redis/attempt-note.ts";
 import type { BullmqJob } from "../redis/queue.ts";
 
@@ -39,7 +39,7 @@ export function historyOf({ stacktrace, stalledCounter }: BullmqJob): readonly F
       endedAt: note && new Date(note.at),
       reason: note?.reason ?? (stalledTooOften.test(stack) ? "attempts" : "failed"),
       durationMs: note && Math.round(note.ms),
-      error: maskPersonalData(stack.split(frameStart)[0] ?? "").slice(0, mostErrorCharacters) || null,
+      error: fittedError(maskPersonalData(stack.split(frameStart)[0] ?? ""), mostErrorCharacters) || null,
       worker: null,
     });
   }

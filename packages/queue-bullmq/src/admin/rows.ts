@@ -117,6 +117,10 @@ function dateOf(ms: number | undefined): Date | null {
 }
 
 export function withoutBody(event: StoredEvent): InboxRow {
-  const { source, id, state, type, lane, receivedAt, attempts, endsAt, error, conflicts, replay } = event;
-  return { source, id, state, type, lane, receivedAt, attempts, endsAt, error, conflicts, replay };
+  const { source, id, state, type, lane, subject, attempts, error, conflicts, replay } = event;
+  const { receivedAt, endsAt, settledAt } = event;
+  return {
+    ...{ source, id, state, type, lane, subject, attempts, error, conflicts, replay },
+    ...{ receivedAt, endsAt, settledAt },
+  };
 }

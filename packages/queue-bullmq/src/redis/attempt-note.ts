@@ -1,5 +1,5 @@
 import type { AttemptReport } from "@esim-webhooks/core";
-import { frameStart, framesOf, maskPersonalData } from "@esim-webhooks/core/kit";
+import { fittedError, frameStart, framesOf, maskPersonalData, withCauses } from "@esim-webhooks/core/kit";
 
 /** What the processor notes of a failed attempt at the end of the stack that BullMQ keeps of it. */
 export interface AttemptNote {
@@ -16,11 +16,11 @@ const noteStart = `${frameStart}esim-webhooks `;
 const mostCharacters = 2000;
 
 /**
- * The error as BullMQ may keep it: of the same class, with secrets and personal data masked in its message and stack, and with the note. Its
- * cause is the original.
+ * The error as BullMQ may keep it: of the same class, with its causes in its message, secrets and personal data masked in message and stack,
+ * and with the note. Its cause is the original.
  */
 export function storableError(error: Error, note: AttemptNote): Error {
-  const message = storable(String(error.message));
+  const message = storable(withCauses(String(error.message), error));
   const frames = framesOf(error).map((frame) => `${frameStart}${storable(frame)}`);
   const copy = Object.assign(Object.create(Object.getPrototypeOf(error)) as Error, error);
   const value = (text: string) => ({ value: text, writable: true, configurable: true });
@@ -32,7 +32,7 @@ export function storableError(error: Error, note: AttemptNote): Error {
 }
 
 function storable(text: string): string {
-  return maskPersonalData(text).slice(0, mostCharacters).toWellFormed();
+  return fittedError(maskPersonalData(text), mostCharacters).toWellFormed();
 }
 
 /** Splits a stack that BullMQ keeps. It has no note if only BullMQ knew that the attempt failed. */

@@ -98,14 +98,14 @@ export async function get(
   laneHeldByDead: boolean,
 ): Promise<StoredEvent | undefined> {
   const { rows } = await sql<EventRow & More>`
-    select ${eventColumns}, body, subject, key, trace, taken_at, settled_at, erased_at, history::text as history
+    select ${eventColumns}, body, key, trace, taken_at, erased_at, history::text as history
     from ${tables.event} where source = ${source} and id = ${id}`.execute(db);
   const [row] = rows;
   if (row === undefined) return undefined;
-  const { body, subject, key, trace, taken_at, settled_at, erased_at, history } = row;
+  const { body, key, trace, taken_at, erased_at, history } = row;
   return {
     ...inboxRow(row),
-    ...{ body, subject, key, trace, takenAt: taken_at, settledAt: settled_at, erasedAt: erased_at },
+    ...{ body, key, trace, takenAt: taken_at, erasedAt: erased_at },
     heldBy:
       row.state === "ready" && row.lane !== null ? await holderOf(db, tables, row, laneHeldByDead) : null,
     stack: readErrorText(row.error).stack,

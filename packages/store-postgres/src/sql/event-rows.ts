@@ -16,18 +16,35 @@ export interface EventRow {
   readonly error: string | null;
   readonly conflicts: number;
   readonly replay: string | null;
+  readonly subject: string | null;
+  readonly settled_at: Date | null;
 }
 
 /** The columns of an `EventRow`. `replay` is text, since a user's type parsers may change how jsonb is read. */
 export const eventColumns: RawBuilder<EventRow> = sql<EventRow>`source, id, state, type, lane, received_at, attempts,
-  ${endOrDue} as ends_at, error, conflicts, replay::text as replay`;
+  ${endOrDue} as ends_at, error, conflicts, replay::text as replay, subject, settled_at`;
 
 export function inboxRow(row: EventRow): InboxRow {
-  const { source, id, state, type, lane, received_at, attempts, ends_at, error, conflicts, replay } = row;
+  const {
+    source,
+    id,
+    state,
+    type,
+    lane,
+    received_at,
+    attempts,
+    ends_at,
+    error,
+    conflicts,
+    replay,
+    subject,
+    settled_at,
+  } = row;
   return {
-    ...{ source, id, state, type, lane, attempts, conflicts },
+    ...{ source, id, state, type, lane, subject, attempts, conflicts },
     receivedAt: received_at,
     endsAt: ends_at,
+    settledAt: settled_at,
     error: readErrorText(error).error,
     replay: replay === null ? null : (JSON.parse(replay) as Replay),
   };

@@ -14,17 +14,20 @@ export interface EventRow {
   readonly error: string | null;
   readonly conflicts: number;
   readonly replay: string | null;
+  readonly subject: string | null;
+  readonly settled_at: number | null;
 }
 
 /** The columns of an `EventRow`: SQL. */
-export const eventColumns: string = `source, id, state, type, lane, received_at, attempts, ${dueAt} as ends_at, error, conflicts, replay`;
+export const eventColumns: string = `source, id, state, type, lane, received_at, attempts, ${dueAt} as ends_at, error, conflicts, replay, subject, settled_at`;
 
 /** As operators see it, except that `error` is the kept text, with the frames of its stack. */
-export function inboxRow({ received_at, ends_at, replay, ...row }: EventRow): InboxRow {
+export function inboxRow({ received_at, ends_at, settled_at, replay, ...row }: EventRow): InboxRow {
   return {
     ...row,
     receivedAt: dateOf(received_at),
     endsAt: dateOf(ends_at),
+    settledAt: dateOf(settled_at),
     replay: replay === null ? null : (JSON.parse(replay) as Replay),
   };
 }

@@ -9,18 +9,18 @@ export interface GetInput extends EventKey {
 /** One event, with its body. */
 export function get(connection: Connection, { source, id, laneHeldByDead }: GetInput): StoredRow | undefined {
   const row = connection.get<
-    EventRow & Omit<StoredRow, keyof InboxRow | "heldBy" | "takenAt" | "settledAt" | "erasedAt"> & Times
+    EventRow & Omit<StoredRow, keyof InboxRow | "heldBy" | "takenAt" | "erasedAt"> & Times
   >(
-    `select ${eventColumns}, body, subject, key, trace, taken_at, settled_at, erased_at, history from esim_webhooks_event where id = ? and source = ?`,
+    `select ${eventColumns}, body, key, trace, taken_at, erased_at, history from esim_webhooks_event where id = ? and source = ?`,
     id,
     source,
   );
   if (row === undefined) return undefined;
-  const { body, subject, key, trace, taken_at, settled_at, erased_at, history, ...rest } = row;
-  const times = { takenAt: dateOf(taken_at), settledAt: dateOf(settled_at), erasedAt: dateOf(erased_at) };
+  const { body, key, trace, taken_at, erased_at, history, ...rest } = row;
+  const times = { takenAt: dateOf(taken_at), erasedAt: dateOf(erased_at) };
   const heldBy =
     rest.state === "ready" && rest.lane !== null ? holderOf(connection, rest, laneHeldByDead) : null;
-  return { ...inboxRow(rest), body, subject, key, trace, heldBy, ...times, history };
+  return { ...inboxRow(rest), body, key, trace, heldBy, ...times, history };
 }
 
 /**
@@ -53,6 +53,5 @@ export type StoredRow = Omit<StoredEvent, "stack" | "history"> & { readonly hist
 
 interface Times {
   readonly taken_at: number | null;
-  readonly settled_at: number | null;
   readonly erased_at: number | null;
 }
