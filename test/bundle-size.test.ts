@@ -22,7 +22,7 @@ async function bundleBytes(name: string, from: string, external: readonly string
 
 it.each([
   ["webhookHandler", "core", 32.6],
-  ["createWorker", "core", 22.3],
+  ["createWorker", "core", 22.6],
   ["verify", "core", 5.5],
   ["webhookRouter", "express", 33.5],
   ["redisStore", "store-redis", 16],
