@@ -1,5 +1,6 @@
 import type { TestProject } from "vitest/node";
 import { startPostgres, startRedis, type TestServer } from "./index.ts";
+import { sharedPostgres } from "./postgres.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -17,7 +18,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   if (TMPDIR !== undefined) process.env["TMPDIR"] = TMPDIR;
   const [redis, postgres] = await Promise.all([
     serverOf("Redis", "REDIS_URL", startRedis),
-    serverOf("Postgres", "DATABASE_URL", startPostgres),
+    serverOf("Postgres", "DATABASE_URL", () => startPostgres(sharedPostgres)),
   ]);
   project.provide("redisUrl", redis.url);
   project.provide("postgresUrl", postgres.url);

@@ -32,8 +32,8 @@ function redisContainer(): Promise<TestServer | undefined> {
   });
 }
 
-/** Starts a Postgres for one test, which may stop and kill it: in Docker, else from an installed program. */
-export async function startPostgres(): Promise<TestServer> {
+/** Starts a Postgres for one test, which may stop and kill it: in Docker, else from an installed program, by `startPrivate`. */
+export async function startPostgres(startPrivate = privatePostgres): Promise<TestServer> {
   const container = await startContainer({
     image: "postgres:17-alpine",
     port: 5432,
@@ -42,5 +42,5 @@ export async function startPostgres(): Promise<TestServer> {
     url: (port) => `postgres://postgres@127.0.0.1:${port}/postgres`,
     probe: probePostgres,
   });
-  return container ?? privatePostgres();
+  return container ?? startPrivate();
 }

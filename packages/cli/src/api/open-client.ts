@@ -5,6 +5,7 @@ import type { CliContext, CliProcess } from "../program/context.ts";
 import { explained, explainedCall } from "../program/explained.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { readSetUp, type SetUp } from "../set-up/set-up.ts";
+import { clientOptions, variables } from "./client-options.ts";
 
 /** Makes calls for a command. Their errors are explained in terms of the command line. */
 export async function withApi(
@@ -17,23 +18,6 @@ export async function withApi(
   await use(api, setUp).catch((error: unknown) => {
     throw explainedCall(error);
   });
-}
-
-const variables = {
-  baseUrl: "ESIM_API_URL",
-  clientId: "ESIM_CLIENT_ID",
-  clientSecret: "ESIM_CLIENT_SECRET",
-} as const;
-
-/** The options that the environment and the config have for the client. The environment takes precedence. */
-export function clientOptions({ config: { api = {} } }: SetUp, { env }: CliProcess): ClientOptions {
-  const given = (name: keyof typeof variables) => env[variables[name]]?.trim() || api[name];
-  return {
-    ...api,
-    baseUrl: given("baseUrl"),
-    clientId: given("clientId"),
-    clientSecret: given("clientSecret"),
-  };
 }
 
 /** Throws `missing_credentials` or `invalid_option`, with the variable or the file that has the mistake. */

@@ -3,7 +3,6 @@ import { mkdtemp, rmdir, statfs } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { type Catalog, createKeyring, createProcessor, createWorker, esimCatalog } from "@esim-webhooks/core";
 import { memoryInbox } from "@esim-webhooks/core/testing";
-import { changeText } from "../endpoint/change-text.ts";
 import { naming } from "../program/explained.ts";
 import { checkReceiver } from "../serve/receiver-of.ts";
 import { isKeyStore } from "../set-up/key-place.ts";
@@ -78,6 +77,7 @@ export async function checkChange({ secret }: SetUp): Promise<Check | undefined>
   const stored = await secret.read().catch(() => undefined); // the check of the secret says why
   const change = stored?.record.change;
   if (change === undefined) return undefined;
+  const { changeText } = await import("../endpoint/change-text.ts"); // loads what calls the API
   const { problem, remedy } = changeText(change);
   return failed("change", `${problem} ${remedy}`);
 }
