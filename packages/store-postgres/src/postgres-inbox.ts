@@ -47,8 +47,8 @@ import { put, rerun } from "./sql/put.ts";
 import { type PutRow, shortened, storableJson, storableLane } from "./sql/put-rows.ts";
 import { noteRun, runs } from "./sql/runs.ts";
 import { renew, settle } from "./sql/settle.ts";
-import { reap, take } from "./sql/take.ts";
-import { tryEvents } from "./sql/try-out.ts";
+import { createFairTake, reap, take } from "./sql/take.ts";
+import { sourceIndex, tryEvents, trySources } from "./sql/try-out.ts";
 import { report, workers } from "./sql/workers.ts";
 
 export interface PostgresInboxOptions<Database = unknown, Tx = Transaction<Database>>
@@ -95,7 +95,14 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
 ): PostgresInbox<Database, Tx> {
   const settings = parseOptions("postgresInbox", shape, options);
   warnOfShortRetention("postgresInbox", settings);
-  const database = openPostgres("postgresInbox", options, settings, tryEvents);
+  const isFair = settings.fairBy !== undefined;
+  const database = openPostgres(
+    "postgresInbox",
+    options,
+    settings,
+    isFair ? trySources : tryEvents,
+    isFair ? [sourceIndex] : [],
+  );
   const { db, pool, guard, run, tables, isDurable, place, migrate, now, close } = database;
   const { timeoutMs } = settings;
   const form = transactionForm("postgresInbox", options);
@@ -109,6 +116,7 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
     : undefined;
   const hints = createHints();
   const channel = channelOf(tables.schema);
+  const takeDue = isFair ? createFairTake() : take;
   let reapAt = 0;
 
   /** Wakes workers in this process and, with notify, in others. */
@@ -147,6 +155,7 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
       multiProcess: true,
       transactional: true,
       ordered: settings.lane !== undefined,
+      ...(isFair && { fairBy: "source" }),
       retentionMs: settings.retentionMs,
     },
     ready: guard.ready,
@@ -172,7 +181,7 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
           reapAt = performance.now() + reapEveryMs;
           await reap(connection, tables);
         }
-        return take(connection, tables, options, settings.laneHeldByDead);
+        return takeDue(connection, tables, options, settings.laneHeldByDead);
       }),
     extend: (leases, leaseMs) => run((connection) => renew(connection, tables, leases, leaseMs)),
     async settle(settlements) {

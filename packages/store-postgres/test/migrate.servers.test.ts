@@ -98,7 +98,7 @@ describe("migrate() of a schema in use", () => {
     const { rows } = await reader.query("select pg_backend_pid() as pid");
     const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool: openPool(1) }) });
     onTestFinished(() => db.destroy());
-    await expect(migrate(db, tablesIn("esim_webhooks"), silentLogger, 500)).rejects.toMatchObject({
+    await expect(migrate(db, tablesIn("esim_webhooks"), silentLogger, [], 500)).rejects.toMatchObject({
       code: "migration_blocked",
       message: expect.stringMatching(
         new RegExp(

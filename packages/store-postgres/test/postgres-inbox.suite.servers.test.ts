@@ -6,7 +6,7 @@ import { startPostgres, type TestServer } from "../../../test/servers/index.ts";
 let server: TestServer;
 beforeAll(async () => {
   server = await startPostgres();
-  const inbox = postgresInbox({ url: server.url });
+  const inbox = postgresInbox({ url: server.url, fairBy: "source" });
   await inbox.migrate();
   await inbox.close();
 });
@@ -21,6 +21,7 @@ inboxSuite(
       multiProcess: true,
       transactional: true,
       ordered: true,
+      fairBy: "source",
       retentionMs: 30 * 86_400_000,
     },
     open: (options) => postgresInbox({ url: server.url, timeoutMs: 30_000, ...options }),

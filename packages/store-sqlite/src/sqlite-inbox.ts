@@ -1,5 +1,14 @@
 import { setTimeout as wait } from "node:timers/promises";
-import type { EventKey, Inbox, InboxEntry, InboxLease, InboxOptions, Settlement } from "@esim-webhooks/core";
+import type {
+  EventKey,
+  Inbox,
+  InboxEntry,
+  InboxLease,
+  InboxOptions,
+  Settlement,
+  TakenEvent,
+  TakeOptions,
+} from "@esim-webhooks/core";
 import {
   checkEntry,
   checkRerun,
@@ -71,6 +80,18 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
     return { retentionMs: spreadRetention(retentionMs), keepBodies };
   }
 
+  let areSourcesIndexed = false;
+  let lastSource = "";
+
+  /** Takes for an inbox with `fairBy`. */
+  async function takeShares(options: TakeOptions): Promise<readonly TakenEvent[]> {
+    if (!areSourcesIndexed) await write("indexSources", undefined);
+    areSourcesIndexed = true;
+    const { taken, upto } = await write("takeShares", { ...options, laneHeldByDead, after: lastSource });
+    lastSource = upto;
+    return taken;
+  }
+
   /** A checked entry, as it crosses to the writer. */
   function putRow(entry: InboxEntry): PutRow {
     const { source, id, type, body, receivedAt, replay, key = null, trace = null } = entry;
@@ -115,6 +136,7 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
       multiProcess: true,
       transactional: true,
       ordered: settings.lane !== undefined,
+      ...(settings.fairBy !== undefined && { fairBy: settings.fairBy }),
       retentionMs,
       roles: ["writer", "queue", "admin", "rerun"],
     },
@@ -140,7 +162,10 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
       hintIf(changed.includes(true));
       return changed;
     },
-    take: (options) => write("take", { ...options, laneHeldByDead }),
+    take: (options) =>
+      settings.fairBy === undefined || options.suspects
+        ? write("take", { ...options, laneHeldByDead })
+        : takeShares(options),
     extend: (leases, leaseMs) => write("renew", { leases: leases.map(plainLease), leaseMs }),
     async settle(settlements) {
       const held = await write("settle", { settlements: settlements.map(plainSettlement), rules: rules() });

@@ -14,6 +14,7 @@ const capabilities = {
   multiProcess: true,
   transactional: true,
   ordered: true,
+  fairBy: "source",
   retentionMs: 30 * 24 * 3_600_000,
 } as const;
 

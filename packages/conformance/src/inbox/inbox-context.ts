@@ -27,6 +27,8 @@ export interface OpenInboxOptions {
   /** The lane of each event, for an inbox with lanes. */
   readonly lane?: (event: WebhookEvent) => string;
   readonly laneHeldByDead?: boolean;
+  /** Passed only if the capabilities have it. */
+  readonly fairBy?: "source";
   /** What an event is about, by its data. */
   readonly subject?: (data: Readonly<Record<string, unknown>>, type: string | null) => unknown;
   readonly bodyRetentionMs?: number;

@@ -208,8 +208,8 @@ export const inboxLanes: readonly InboxScenario[] = [
               working.add(name);
               await new Promise((resolve) => setImmediate(resolve));
               working.delete(name);
+              worked.push(taken.id); // first: the next of its lane may be worked before this settlement is answered
               await settle(inbox, taken, "done");
-              worked.push(taken.id);
             }
           }
         };

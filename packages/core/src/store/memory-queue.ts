@@ -24,8 +24,9 @@ export function createMemoryQueue(
   pauses: MemoryPauses,
   settings: MemoryQueueSettings,
 ): MemoryQueue {
-  const { clock, retentionMs, keepBodies, bodyRetentionMs, laneHeldByDead } = settings;
+  const { clock, retentionMs, keepBodies, bodyRetentionMs, laneHeldByDead, fairBy } = settings;
   let lastToken = 0;
+  let lastSource = ""; // of the last take in shares
 
   /** Leased, but the lease has ended → ready, so that all waiting rows have one state. */
   function reap(now: number): void {
@@ -81,6 +82,19 @@ export function createMemoryQueue(
       dueForMs: now - row.endsAt,
       trace,
     };
+  }
+
+  /** One row of each source after the other, beginning with the source after the last one. */
+  function inShares(due: readonly MemoryRow[], limit: number): readonly MemoryRow[] {
+    const bySource = Map.groupBy(due, ({ source }) => source);
+    const sources = [...bySource.keys()].sort();
+    const first = sources.findIndex((source) => source > lastSource);
+    const inOrder = first === -1 ? sources : [...sources.slice(first), ...sources.slice(0, first)];
+    lastSource = inOrder.slice(0, limit).at(-1) ?? lastSource;
+    const chosen: MemoryRow[] = [];
+    for (let place = 0; chosen.length < Math.min(limit, due.length); place += 1)
+      chosen.push(...inOrder.flatMap((source) => bySource.get(source)?.[place] ?? []));
+    return chosen.slice(0, limit);
   }
 
   /** Replaces a row with `change(row)` if the lease is still held. */
@@ -167,11 +181,11 @@ export function createMemoryQueue(
         !pauses.has(type) &&
         (only === undefined || (type !== null && only.includes(type))) &&
         (type === null || !except.includes(type));
-      return [...table.pending()]
+      const due = [...table.pending()]
         .filter((row) => row.state === "ready" && row.endsAt <= now && isWanted(row) && hasTurn(row))
-        .sort((a, b) => a.endsAt - b.endsAt)
-        .slice(0, limit)
-        .map((row) => lease(row, now, leaseMs));
+        .sort((a, b) => a.endsAt - b.endsAt);
+      const chosen = fairBy === undefined || suspects ? due.slice(0, limit) : inShares(due, limit);
+      return chosen.map((row) => lease(row, now, leaseMs));
     },
     extend(leases, leaseMs) {
       const endsAt = clock.now() + leaseMs;

@@ -1,14 +1,15 @@
 import { inboxSuite } from "@esim-webhooks/conformance";
-import type { Inbox, InboxRole, InboxRoleName } from "@esim-webhooks/core";
+import type { Inbox, InboxCapabilities, InboxRole, InboxRoleName } from "@esim-webhooks/core";
 import { memoryInbox } from "@esim-webhooks/core/testing";
 import { describe, it } from "vitest";
 
-const capabilities = {
+const capabilities: Omit<InboxCapabilities, "roles"> = {
   retentionMs: 30 * 86_400_000,
   durable: false,
   multiProcess: false,
   transactional: false,
   ordered: true,
+  fairBy: "source",
 };
 const everyRole = ["writer", "queue", "admin", "rerun"] as const;
 

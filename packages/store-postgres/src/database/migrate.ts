@@ -16,11 +16,13 @@ const pauseMs = 500;
  * Updates the schema, while receivers and workers use it. When several processes do it at the same time, each step is run once. Rejects
  * with `database_newer` or `schema_mismatch` for a schema that this version cannot work with, and with `migration_blocked` when
  * a transaction has kept the tables locked for `patienceMs`.
+ * @param more indexes that an option of the inbox needs
  */
 export async function migrate(
   db: Kysely<unknown>,
   tables: Tables,
   logger: Logger,
+  more: readonly string[] = [],
   patienceMs = 60_000,
 ): Promise<void> {
   await db.connection().execute(async (connection) => {
@@ -34,6 +36,7 @@ export async function migrate(
       for (const index of indexes) await buildIndex(connection, tables, logger, applied, index);
       await sql.raw(inSchema(tables.schema, recording(applied))).execute(connection);
     }
+    for (const index of more) await buildIndex(connection, tables, logger, migrations.length, index);
   });
 }
 

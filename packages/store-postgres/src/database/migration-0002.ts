@@ -1,5 +1,5 @@
 /** As for the first migration. */
-export const id = "e3b6c7bda9db71ec";
+export const id = "4534415a39819aba";
 
 export const oldest = 1;
 
@@ -432,6 +432,135 @@ begin
       and (taken.lane is null or not exists (
         select from esim_webhooks.event as worked
         where worked.lane = taken.lane and worked.lane is not null and worked.state = 'leased'
+      ))
+    returning taken.source, taken.id, taken.fence, taken.type, taken.body, taken.received_at, taken.attempts,
+      taken.waiting_since, taken.replay, taken.trace, taken.due_at;
+end
+$take$;
+
+-- Up to that many sources with due events of the wanted types, from the one after a source on, in a circle; and the source to continue
+-- after. It visits a bounded number of sources. Each visit is a search in event_by_source, the index of inboxes with fairBy.
+create function esim_webhooks.due_sources(
+  since text, most integer, moment timestamptz, only_types text[], except_types text[], out sources text[], out upto text
+)
+language plpgsql
+set enable_bitmapscan = off
+set enable_seqscan = off
+set enable_sort = off
+set jit = off
+as $sources$
+declare
+  visits integer := 100 + 4 * most;
+  is_second_round boolean := false;
+  following text;
+begin
+  if exists (select from esim_webhooks.pause) then
+    except_types := except_types || esim_webhooks.paused_types(moment);
+  end if;
+  sources := '{}';
+  upto := since;
+  while visits > 0 and cardinality(sources) < most loop
+    visits := visits - 1;
+    select source into following from esim_webhooks.event
+    where state = 'ready' and body is not null and source > upto
+    order by source limit 1;
+    if following is null then
+      exit when is_second_round;
+      is_second_round := true;
+      upto := '';
+      continue;
+    end if;
+    exit when is_second_round and following > since;
+    upto := following;
+    if exists (
+      select from esim_webhooks.event
+      where state = 'ready' and body is not null and source = following and ends_at <= moment and not suspect
+        and (only_types is null or type = any (only_types))
+        and (except_types is null or type is null or type <> all (except_types))
+      order by source, ends_at limit 1
+    ) then
+      sources := sources || following;
+    end if;
+  end loop;
+end
+$sources$;
+
+-- As lease_due, and it takes that many events of each of the sources: with fairBy, what one source has due does not keep the others
+-- waiting. What it misses, since the lanes of a source are blocked or another take has locked its rows, lease_due takes.
+create function esim_webhooks.lease_shares(
+  sources text[], share integer, lease interval, moment timestamptz, only_types text[], except_types text[], held_by_dead boolean
+) returns table (
+  source text, id text, fence bigint, type text, body bytea, received_at timestamptz, attempts integer,
+  waiting_since timestamptz, replay jsonb, trace text, due_at timestamptz
+)
+language plpgsql
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_bitmapscan = off
+set enable_seqscan = off
+set enable_sort = off
+set jit = off
+as $take$
+#variable_conflict use_column
+declare
+  reach constant integer := 100 + 4 * share;
+  places tid[];
+  paused text[];
+begin
+  if exists (select from esim_webhooks.pause) then
+    paused := esim_webhooks.obey_pauses(moment, share * cardinality(sources));
+    if '*' = any (paused) then
+      return;
+    end if;
+    except_types := except_types || paused;
+  end if;
+  with due as materialized (
+    select next.place from unnest(sources) as given (name) cross join lateral (
+      select near.place from (
+        select ctid as place, source, id, lane, occurred_at from esim_webhooks.event
+        where state = 'ready' and body is not null and source = given.name and ends_at <= moment and not suspect
+          and (only_types is null or type = any (only_types))
+          and (except_types is null or type is null or type <> all (except_types))
+        order by source, ends_at
+        limit reach
+      ) as near
+      where near.lane is null or not exists (
+        select from esim_webhooks.event as ahead
+        where ahead.lane = near.lane and ahead.lane is not null and ahead.state = 'ready'
+          and (ahead.occurred_at, ahead.source, ahead.id) < (near.occurred_at, near.source, near.id)
+        offset 0
+      ) and not exists (
+        select from esim_webhooks.event as worked
+        where worked.lane = near.lane and worked.lane is not null and worked.state = 'leased'
+        offset 0
+      ) and not (held_by_dead and exists (
+        select from esim_webhooks.event as died
+        where died.lane = near.lane and died.lane is not null and died.state = 'dead'
+          and (died.occurred_at, died.source, died.id) < (near.occurred_at, near.source, near.id)
+        offset 0
+      ))
+      limit share
+    ) as next
+  )
+  select array_agg(place) into places from due;
+  with own as materialized (
+    select ctid as place from esim_webhooks.event
+    where ctid = any (places)
+      and case state when 'ready' then ends_at <= moment and not suspect end
+      and (lane is null or pg_try_advisory_xact_lock(hashtextextended('esim_webhooks lane ' || lane, 0)))
+    for update skip locked
+  )
+  select array_agg(place) into places from own;
+  return query
+    update esim_webhooks.event as taken
+    set state = 'leased', fence = nextval('esim_webhooks.fence'), attempts = taken.attempts + 1, ends_at = moment + lease,
+      taken_at = coalesce(taken.taken_at, moment), due_at = taken.ends_at
+    where taken.ctid = any (places)
+      and case taken.state when 'ready' then taken.ends_at <= moment and not taken.suspect end
+      and (taken.lane is null or not exists (
+        select from esim_webhooks.event as worked
+        where worked.lane = taken.lane and worked.lane is not null and worked.state = 'leased'
+        offset 0
       ))
     returning taken.source, taken.id, taken.fence, taken.type, taken.body, taken.received_at, taken.attempts,
       taken.waiting_since, taken.replay, taken.trace, taken.due_at;

@@ -82,12 +82,16 @@ export interface OpenPostgres<Database>
   isDurable(): boolean;
 }
 
-/** Opens the tables in a Postgres. `name` is the public function, for messages. `tryOut` is part of the check of the server. */
+/**
+ * Opens the tables in a Postgres. `name` is the public function, for messages. `tryOut` is part of the check of the server. `indexes` are
+ * those that `migrate` builds besides the migrations.
+ */
 export function openPostgres<Database>(
   name: string,
   options: DatabaseOptions<Database>,
   settings: PostgresSettings,
   tryOut: Checked["tryOut"],
+  indexes: readonly string[] = [],
 ): OpenPostgres<Database> {
   const { logger, schema, timeoutMs } = settings;
   const { db, close, ...pool } = openPool(name, options, timeoutMs, logger);
@@ -117,7 +121,7 @@ export function openPostgres<Database>(
     vacuum: () => guard.runUnchecked(() => vacuum(ours, tables)),
     isDurable: () => durable,
     place: placeOf(options, schema),
-    migrate: () => guard.runUnchecked(() => migrate(ours, tables, logger)),
+    migrate: () => guard.runUnchecked(() => migrate(ours, tables, logger, indexes)),
     now: () => guard.runUnchecked(() => timeOf(ours)),
     close: () => guard.close(close),
   };

@@ -15,6 +15,8 @@ export interface Tables {
   readonly run: RawBuilder<unknown>;
   readonly leaseDue: RawBuilder<unknown>;
   readonly leaseSuspects: RawBuilder<unknown>;
+  readonly dueSources: RawBuilder<unknown>;
+  readonly leaseShares: RawBuilder<unknown>;
   readonly settle: RawBuilder<unknown>;
   readonly renew: RawBuilder<unknown>;
   readonly withAttempt: RawBuilder<unknown>;
@@ -64,6 +66,8 @@ export function tablesIn(schema: string): Tables {
     run: sql.id(schema, "run"),
     leaseDue: sql.id(schema, "lease_due"),
     leaseSuspects: sql.id(schema, "lease_suspects"),
+    dueSources: sql.id(schema, "due_sources"),
+    leaseShares: sql.id(schema, "lease_shares"),
     settle: sql.id(schema, "settle"),
     renew: sql.id(schema, "renew"),
     withAttempt: sql.id(schema, "with_attempt"),

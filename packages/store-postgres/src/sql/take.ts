@@ -1,6 +1,6 @@
 import type { TakenEvent, TakeOptions } from "@esim-webhooks/core";
 import { leaseEnded } from "@esim-webhooks/core/kit";
-import { type Kysely, sql } from "kysely";
+import { type Kysely, type RawBuilder, sql } from "kysely";
 import { serverTime, type Tables } from "../database/tables.ts";
 
 interface Row {
@@ -25,29 +25,57 @@ export async function take(
   laneHeldByDead: boolean,
 ): Promise<TakenEvent[]> {
   const { rows } = await sql<Row>`
-    select source, id, fence::text as token, type, body,
-      date_part('epoch', received_at) * 1000 as received_ms, attempts,
-      coalesce(date_part('epoch', ${serverTime} - waiting_since) * 1000, 0) as waited_ms, replay is not null as replayed, trace,
-      date_part('epoch', ${serverTime} - due_at) * 1000 as due_ms
-    from ${suspects ? tables.leaseSuspects : tables.leaseDue}(
-      ${limit}::int, ${leaseMs}::float8 * interval '1 millisecond', ${serverTime},
-      ${only ? [...only] : null}::text[], ${except?.length ? [...except] : null}::text[], ${laneHeldByDead}
+    ${leased} from ${suspects ? tables.leaseSuspects : tables.leaseDue}(
+      ${limit}::int, ${leaseMs}::float8 * interval '1 millisecond', ${serverTime}, ${wanted(only, except)}, ${laneHeldByDead}
     )`.execute(db);
-  return rows.map(
-    ({ source, id, token, type, body, received_ms, attempts, waited_ms, replayed, trace, due_ms }) => ({
-      source,
-      id,
-      token,
-      type,
-      body,
-      receivedAt: new Date(Math.round(received_ms)),
-      attempt: attempts,
-      waitedMs: Math.round(waited_ms),
-      replayed,
-      dueForMs: due_ms,
-      trace,
-    }),
-  );
+  return rows.map(takenEvent);
+}
+
+/** Returns a `take` that shares its places among sources. It continues with the sources after those of the last call. */
+export function createFairTake(): typeof take {
+  let last = "";
+  return async (db, tables, options, laneHeldByDead) => {
+    const { limit, leaseMs, only, except, suspects } = options;
+    if (suspects || limit < 1) return take(db, tables, options, laneHeldByDead);
+    const { rows } = await sql<{ sources: string[]; upto: string }>`
+      select * from ${tables.dueSources}(${last}, ${limit}::int, ${serverTime}, ${wanted(only, except)})`.execute(
+      db,
+    );
+    const { sources = [], upto = "" } = rows[0] ?? {};
+    last = upto;
+    if (sources.length < 2) return take(db, tables, options, laneHeldByDead);
+    const shared = await sql<Row>`
+      ${leased} from ${tables.leaseShares}(
+        ${sources}::text[], ${Math.floor(limit / sources.length)}::int, ${leaseMs}::float8 * interval '1 millisecond',
+        ${serverTime}, ${wanted(only, except)}, ${laneHeldByDead}
+      )`.execute(db);
+    const taken = shared.rows.map(takenEvent);
+    const left = limit - taken.length;
+    return left === 0
+      ? taken
+      : [...taken, ...(await take(db, tables, { ...options, limit: left }, laneHeldByDead))];
+  };
+}
+
+const leased = sql`
+  select source, id, fence::text as token, type, body,
+    date_part('epoch', received_at) * 1000 as received_ms, attempts,
+    coalesce(date_part('epoch', ${serverTime} - waiting_since) * 1000, 0) as waited_ms, replay is not null as replayed, trace,
+    date_part('epoch', ${serverTime} - due_at) * 1000 as due_ms`;
+
+/** The types that are asked for, as two arguments. */
+function wanted(only: TakeOptions["only"], except: TakeOptions["except"]): RawBuilder<unknown> {
+  return sql`${only ? [...only] : null}::text[], ${except?.length ? [...except] : null}::text[]`;
+}
+
+function takenEvent({ received_ms, attempts, waited_ms, due_ms, ...row }: Row): TakenEvent {
+  return {
+    ...row,
+    receivedAt: new Date(Math.round(received_ms)),
+    attempt: attempts,
+    waitedMs: Math.round(waited_ms),
+    dueForMs: due_ms,
+  };
 }
 
 /**

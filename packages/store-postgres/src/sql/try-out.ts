@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
+import { WebhookError } from "@esim-webhooks/core";
 import { type Kysely, sql } from "kysely";
-import { schemaMismatch } from "../database/errors.ts";
-import type { Tables } from "../database/tables.ts";
+import { type PostgresErrorCode, schemaMismatch } from "../database/errors.ts";
+import { qualified, type Tables } from "../database/tables.ts";
 import { claim, completeInTransaction, release } from "./claim.ts";
 import { keepClock } from "./forget.ts";
 import { addMinute } from "./minutes.ts";
@@ -22,6 +23,26 @@ export async function tryEvents(db: Kysely<unknown>, tables: Tables): Promise<vo
   await tryWork(db, tables);
   await tryNotes(db, tables);
   await keepClock(db, tables, { seenMs: 0, heldUntilMs: 0 }, undefined); // last, since purges of others wait for it
+}
+
+/** The index of inboxes with `fairBy`. No migration has it, since each event would be written into it. */
+export const sourceIndex =
+  "event_by_source on esim_webhooks.event (source, ends_at) where state = 'ready' and body is not null";
+
+/** As `tryEvents`, for an inbox with `fairBy`. Rejects with `migration_missing` without its index. */
+export async function trySources(db: Kysely<unknown>, tables: Tables): Promise<void> {
+  const { rows } = await sql`
+    select from pg_index where indexrelid = to_regclass(${qualified(tables, "event_by_source")}) and indisvalid`.execute(
+    db,
+  );
+  if (rows.length === 0)
+    throw new WebhookError<PostgresErrorCode>(
+      "migration_missing",
+      `The schema "${tables.schema}" has no index event_by_source, without which { fairBy: "source" } would read all waiting events at each take.`,
+      'Call migrate() of a postgresInbox with { fairBy: "source" } at deployment.',
+      { option: "fairBy" },
+    );
+  await tryEvents(db, tables);
 }
 
 /**

@@ -7,13 +7,13 @@ export interface TakeInput extends TakeOptions {
   readonly laneHeldByDead: boolean;
 }
 
-interface Due {
+export interface Due {
   readonly rowid: number;
   readonly endsAt: number;
 }
 
 /** A take, and the types that are paused, as JSON; null for none. */
-interface Taking extends TakeInput {
+export interface Taking extends TakeInput {
   readonly paused: string | null;
 }
 
@@ -22,17 +22,19 @@ export function take(tx: Transaction, input: TakeInput): TakenEvent[] {
   reap(tx);
   const { isAll, types: paused } = pausedForTake(tx);
   if (isAll) return [];
-  const taking = { ...input, paused };
-  const due = (
-    input.suspects ? dueSuspects(tx, taking) : [...dueOutOfLanes(tx, taking), ...dueInLanes(tx, taking)]
+  return lease(tx, longestDue(tx, { ...input, paused }), input.leaseMs);
+}
+
+export function longestDue(tx: Transaction, taking: Taking): Due[] {
+  return (
+    taking.suspects ? dueSuspects(tx, taking) : [...dueOutOfLanes(tx, taking), ...dueInLanes(tx, taking)]
   )
     .sort((a, b) => a.endsAt - b.endsAt)
-    .slice(0, input.limit);
-  return lease(tx, due, input.leaseMs);
+    .slice(0, taking.limit);
 }
 
 /** Ended leases → ready, as suspects, so that all events that wait are in one state. */
-function reap(tx: Transaction): void {
+export function reap(tx: Transaction): void {
   tx.run(
     `update esim_webhooks_event
     set state = 'ready', ends_at = min(ends_at, $now), term_ms = 0, suspect = 1, error = coalesce(error, $leaseEnded),
@@ -49,9 +51,20 @@ const asked = `($only is null or type in (select value from json_each($only)))
 const isPaused = "type in (select value from json_each($paused))";
 
 /** Those of them that are not paused: SQL. */
-const wanted = `${asked} and ($paused is null or type is null or not ${isPaused})`;
+export const wanted: string = `${asked} and ($paused is null or type is null or not ${isPaused})`;
 
-function parametersOf({ nowMs: now }: Transaction, { limit, only, except, paused }: Taking) {
+export type TakeParameters = {
+  readonly now: number;
+  readonly limit: number;
+  readonly only: string | null;
+  readonly except: string | null;
+  readonly paused: string | null;
+};
+
+export function parametersOf(
+  { nowMs: now }: Transaction,
+  { limit, only, except, paused }: Taking,
+): TakeParameters {
   const listOf = (types: readonly string[] | undefined) => (types ? JSON.stringify(types) : null);
   return { now, limit, only: listOf(only), except: listOf(except), paused };
 }
@@ -72,7 +85,7 @@ function dueOutOfLanes(tx: Transaction, input: Taking): Due[] {
 const parkings = 10;
 
 /** As `dueOutOfLanes`. Parks events of paused types that it meets, so that the next take need not read past them. */
-function dueAndParked(tx: Transaction, parameters: ReturnType<typeof parametersOf>): Due[] {
+function dueAndParked(tx: Transaction, parameters: TakeParameters): Due[] {
   const { limit } = parameters;
   const first = (most: number) =>
     tx.all<Due & { readonly isPaused: 0 | 1 | null }>(
@@ -106,7 +119,7 @@ function dueSuspects(tx: Transaction, input: Taking): Due[] {
 }
 
 /** Whether a row is the next one of its lane: SQL, each condition that of an index, word for word. */
-function isNextInLane(row: string, laneHeldByDead: boolean): string {
+export function isNextInLane(row: string, laneHeldByDead: boolean): string {
   const before = (other: string) =>
     `(${other}.occurred_at, ${other}.source, ${other}.id) < (${row}.occurred_at, ${row}.source, ${row}.id)`;
   return `not exists (
@@ -223,7 +236,7 @@ interface Leased {
 }
 
 /** One statement takes half the time of one for each row, and returns the rows in an order of its own. */
-function lease(tx: Transaction, due: readonly Due[], leaseMs: number): TakenEvent[] {
+export function lease(tx: Transaction, due: readonly Due[], leaseMs: number): TakenEvent[] {
   const leased = tx.all<Leased>(
     `update esim_webhooks_event
     set state = 'leased', fence = ${newFence}, attempts = attempts + 1, ends_at = ?, term_ms = ?,

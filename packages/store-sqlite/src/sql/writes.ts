@@ -11,3 +11,4 @@ export { purgeDead, redrive } from "./redrive.ts";
 export { renew, settle } from "./settle.ts";
 export { writeState } from "./state.ts";
 export { take } from "./take.ts";
+export { indexSources, takeShares } from "./take-shares.ts";
