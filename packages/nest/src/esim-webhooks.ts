@@ -18,8 +18,9 @@ import {
   writeReply,
 } from "@esim-webhooks/core";
 import { type HealthHandler, livenessHandler, readinessHandler } from "@esim-webhooks/core/health";
+import { Logger as NestLogger } from "@nestjs/common";
 import type { DiscoveryService, HttpAdapterHost } from "@nestjs/core";
-import { findHandlers } from "./find-handlers.ts";
+import { type FoundHandlers, findHandlers } from "./find-handlers.ts";
 import { nestLogger } from "./nest-logger.ts";
 
 /** The options of every receiver, and where events are received, stored and handled. */
@@ -53,6 +54,12 @@ export abstract class EsimWebhooks {
   abstract isLive(key?: string): Promise<EsimWebhooksHealth>;
 }
 
+type Middleware = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  next: (error?: unknown) => void,
+) => void;
+
 /** The middleware, receiver and worker of one module, and the hooks in which Nest starts and stops them. */
 export function createEsimWebhooks<Data, Tx>(
   options: EsimWebhooksOptions<Data, Tx>,
@@ -73,18 +80,19 @@ export function createEsimWebhooks<Data, Tx>(
   let readiness: HealthHandler;
   let liveness: ReturnType<typeof livenessHandler>;
 
-  function receive(request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void): void {
-    if (receiver === undefined || normalise(request.url?.split("?")[0] ?? "") !== endpoint) {
-      if (receiver !== undefined) watchMiss(request, response, String(path));
+  const receive: Middleware = (request, response, next) => {
+    if (receiver === undefined) return next();
+    if (normalise(request.url?.split("?")[0] ?? "") !== endpoint) {
+      watchMiss(request, response, String(path));
       return next();
     }
     const { closing } = receiver;
     receiveRequest(receiver, request)
       .then((reply) => writeReply(response, reply, closing))
       .catch(next);
-  }
+  };
   // as soon as there is an adapter, so that nothing is mounted before it: @nestjs/testing has one after its providers
-  if (path !== false) host.init$.subscribe(() => host.httpAdapter?.use(receive));
+  if (path !== false) host.init$.subscribe(() => void host.httpAdapter?.use(receive));
 
   const hooks = {
     onApplicationBootstrap() {
@@ -107,10 +115,7 @@ export function createEsimWebhooks<Data, Tx>(
         logger,
       });
       liveness = livenessHandler({ ...(worker && { worker }), ...(hasGauges(inbox) && { inbox }), logger });
-      logger.info(
-        { ...(receives && { path }), stores: inbox !== undefined, works: worker !== undefined, handlers: places },
-        "esim-webhooks has started.",
-      );
+      logStart(receives ? `POST ${path}` : "no endpoint", inbox, worker, places);
     },
     async onModuleDestroy() {
       stop.abort();
@@ -156,6 +161,19 @@ function missingInbox(): WebhookError {
     "Pass an inbox such as sqliteInbox(…) or postgresInbox(…), or leave the worker out: handlers then run inline.",
     { where: "EsimWebhooksModule", option: "inbox" },
   );
+}
+
+/** A line like those of Nest for routes: what is handled where. */
+function logStart(
+  endpoint: string,
+  inbox: object | undefined,
+  worker: Worker | undefined,
+  places: FoundHandlers["places"],
+): void {
+  const mode =
+    inbox === undefined ? "handlers run inline" : worker ? "a worker runs here" : "events are stored";
+  const lines = Object.entries(places).map(([name, place]) => `${name} → ${place}`);
+  new NestLogger("EsimWebhooksModule").log([`Webhooks: ${endpoint}, ${mode}`, ...lines].join("; "));
 }
 
 /** Ignores case and a trailing slash, as routes of Nest do. */

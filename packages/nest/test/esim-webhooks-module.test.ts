@@ -1,0 +1,3 @@
+import { moduleTests } from "./module-tests.ts";
+
+moduleTests("Nest 12");
