@@ -8,6 +8,7 @@ import {
   type InboxQueue,
   type InboxWriter,
   type Lifecycle,
+  type Logger,
   type Receiver,
   type ReceiverOptions,
   receiveRequest,
@@ -34,6 +35,8 @@ export interface EsimWebhooksOptions<Data = EsimEvents, Tx = unknown> extends Re
   inbox?: Pick<InboxWriter, "put"> & Partial<InboxQueue<Tx>> & Partial<Lifecycle>;
   /** Runs a worker in this process, which handles the events of `inbox`: `{}` for its defaults. Without it, this process only stores. */
   worker?: Omit<WorkerOptions<Data>, "catalog" | "logger">;
+  /** Gets the log lines. Default: the application's own logger. */
+  logger?: Logger;
 }
 
 /** In the form of Terminus: the names of the checks with `"up"` or the code of the fault. */

@@ -250,6 +250,30 @@ function platformTests(platform: Platform): void {
     expect(log).toEqual(["database connects", "database is ready", "handled", "database disconnects"]);
   });
 
+  it("closes in spite of a handler that never ends, whose delivery the sender sends again", async () => {
+    const metadata = { providers: [handlersClass({ "*": () => new Promise(() => {}) })] };
+    const { app, url } = await startNest(platform, { secret, deadlineMs: 50 }, metadata);
+    expect(await send(`${url}/webhooks`)).toEqual([503, "deadline_reached"]);
+    await app.close();
+  });
+
+  it("receives for several endpoints, each with its path, secret and source", async () => {
+    const sources: string[] = [];
+    const ofUs = newSecret();
+    const us = EsimWebhooksModule.forRoot({ path: "/us", secret: ofUs, source: "us" });
+    const handlers = handlersClass({ "*": (_: unknown, { source }: HandlerContext) => sources.push(source) });
+    const metadata = { imports: [us], providers: [handlers] };
+    const { url } = await start(platform, { path: "/eu", secret, source: "eu" }, metadata);
+    const request = signedRequest(
+      { type: "esim.faulted", data: sampleData("esim.faulted") },
+      { secret: ofUs },
+    );
+    expect(await send(`${url}/us`, request)).toEqual([200, "processed"]);
+    expect(await send(`${url}/eu`)).toEqual([200, "processed"]);
+    expect(await send(`${url}/us`)).toEqual([401, "no_matching_key"]);
+    expect(sources).toEqual(["us", "eu"]);
+  });
+
   it("stores in the inbox and answers 202; a worker in this process handles, and drains before any provider is destroyed", async () => {
     const log: string[] = [];
     const entered = Promise.withResolvers<void>();
