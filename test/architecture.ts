@@ -154,6 +154,16 @@ const packages: Readonly<Record<string, Package>> = {
   },
   express: { imports: ["@esim-webhooks/core"], rooms: [] },
   fastify: { imports: ["@esim-webhooks/core", "fastify", "fastify-plugin"], rooms: [] },
+  nest: {
+    imports: [
+      "@esim-webhooks/core",
+      "@esim-webhooks/core/health",
+      "@nestjs/common",
+      "@nestjs/core",
+      "reflect-metadata",
+    ],
+    rooms: [],
+  },
 };
 
 const importPattern =

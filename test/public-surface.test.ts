@@ -16,6 +16,7 @@ import * as endpoint from "@esim-webhooks/endpoint";
 import * as express from "@esim-webhooks/express";
 import * as fastify from "@esim-webhooks/fastify";
 import * as importing from "@esim-webhooks/import";
+import * as nest from "@esim-webhooks/nest";
 import * as otel from "@esim-webhooks/otel";
 import * as prometheus from "@esim-webhooks/otel/prometheus";
 import * as queueBullmq from "@esim-webhooks/queue-bullmq";
@@ -44,6 +45,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       endpoint,
       express,
       fastify,
+      nest,
       sandbox,
       storePostgres,
       storeRedis,
@@ -235,6 +237,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "watchTroubles",
     ],
     fastify: ["webhookPlugin"],
+    nest: ["EsimWebhooks", "EsimWebhooksModule", "OnEsimEvent", "eventDecorator"],
     storePostgres: [
       "latestOnly",
       "postgresCopyTarget",

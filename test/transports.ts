@@ -18,6 +18,7 @@ import express, { type RequestHandler } from "express";
 import express4 from "express4";
 import fastify from "fastify";
 import { Hono } from "hono";
+import { onNest, platforms } from "../packages/nest/test/nest-app.ts";
 import { listen } from "./listen.ts";
 
 /** Every adapter, in a server on a free port of the loopback interface. */
@@ -25,6 +26,8 @@ export const transports = {
   "Express 5": onExpress(express),
   "Express 4": onExpress(express4 as unknown as typeof express),
   Fastify: onFastify,
+  "Nest on Express": onNest(platforms[0]),
+  "Nest on Fastify": onNest(platforms[1]),
   "webhookHandler behind Hono": behindHono,
   nodeHandler: onNode,
   "webhookHandler behind a bare Request": behindBareRequest,

@@ -1,7 +1,8 @@
 import { type FunctionWithOptions, type Member, packageExports } from "./read-types.ts";
 
 const everyReceiver = "every receiver";
-const isAdapter = (label: string) => label === "`webhookRouter`" || label === "`webhookPlugin`";
+const nestModule = "`EsimWebhooksModule.forRoot`";
+const isAdapter = (label: string) => ["`webhookRouter`", "`webhookPlugin`", nestModule].includes(label);
 
 /** Packages whose options come first, and what is for authors of stores, which comes last. */
 const first = ["core", "express", "fastify", "store-sqlite", "store-redis", "store-postgres", "queue-bullmq"];
@@ -9,6 +10,7 @@ const last = ["@esim-webhooks/core/kit", "@esim-webhooks/conformance"];
 
 /** Options of methods: a label, and the exported interface. */
 const methods = [
+  [nestModule, "@esim-webhooks/nest", "EsimWebhooksOptions"],
   ["`processor.process`", "@esim-webhooks/core", "Provenance"],
   ["`bullmqInbox(…).createWorker`", "@esim-webhooks/queue-bullmq", "QueueWorkerOptions"],
   ["calls that change something", "@esim-webhooks/client", "ChangeOptions"],

@@ -1,0 +1,7 @@
+export type { NestErrorCode } from "./errors.ts";
+export type { EsimWebhooksHealth, EsimWebhooksOptions } from "./esim-webhooks.ts";
+export { EsimWebhooks } from "./esim-webhooks.ts";
+export type { EsimWebhooksAsyncOptions } from "./esim-webhooks-module.ts";
+export { EsimWebhooksModule } from "./esim-webhooks-module.ts";
+export type { EsimEvent, EsimEventDecorator, EsimEventName } from "./on-esim-event.ts";
+export { eventDecorator, OnEsimEvent } from "./on-esim-event.ts";

@@ -1,0 +1,66 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { beforeAll, expect, it, onTestFinished } from "vitest";
+import { type Run, root, runNode } from "../../../test/run.ts";
+
+const secret = newSecret();
+
+// Node.js cannot run decorators, so the example is compiled as a user's application is
+beforeAll(() => {
+  execFileSync(join(root, "node_modules/.bin/tsc"), ["-b", "examples/nest"], { cwd: root });
+});
+
+function run(program: string, environment: Record<string, string>): Run {
+  const file = `node_modules/.cache/examples-nest/${program}.js`;
+  const started = runNode([file], { ESIM_WEBHOOK_SECRET: secret, PORT: "0", NO_COLOR: "1", ...environment });
+  onTestFinished(async () => {
+    started.child.kill("SIGKILL");
+    await started.ended;
+  });
+  return started;
+}
+
+async function send(base: string, reason: string): Promise<unknown> {
+  const data = { ...sampleData("esim.faulted"), reason };
+  const response = await fetch(
+    new URL("/webhooks", base),
+    signedRequest({ type: "esim.faulted", data }, { secret }),
+  );
+  return [response.status, await response.json()];
+}
+
+it.each(["express", "fastify"])(
+  "main.ts on %s orders a replacement with an injected service, for a dead download order only, and stops on SIGTERM",
+  async (PLATFORM) => {
+    const server = run("main", { PLATFORM });
+    const [, base = ""] = await server.line(/listening at (\S+)/);
+    expect(await send(base, "download_order_expired")).toEqual([200, { outcome: "processed" }]);
+    await server.line(/^ordered a replacement of /);
+    await server.line(/LOG \[EsimWebhooks\] An eSIM has a fault\. \{.*"reason":"download_order_expired"/);
+    expect(await send(base, "profile_install_failed")).toEqual([200, { outcome: "discarded" }]);
+    server.child.kill("SIGTERM");
+    const { output } = await server.ended;
+    expect(output.match(/^ordered/gm)).toHaveLength(1);
+    expect(output).toContain(
+      "Webhooks: POST /webhooks, handlers run inline; esim.faulted → Faults.onFault (FaultsModule)",
+    );
+  },
+);
+
+it("receiver.ts stores what worker.ts handles in another process, and both stop on SIGTERM", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "esim-webhooks-nest-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const EVENTS = join(folder, "events.db");
+  const receiver = run("receiver", { EVENTS });
+  const [, base = ""] = await receiver.line(/listening at (\S+)/);
+  expect(await send(base, "download_order_expired")).toEqual([202, { outcome: "stored" }]);
+  const worker = run("worker", { EVENTS });
+  await worker.line(/^ordered a replacement of /);
+  for (const process of [worker, receiver]) {
+    process.child.kill("SIGTERM");
+    expect((await process.ended).output).not.toMatch(/error/i);
+  }
+});
