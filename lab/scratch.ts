@@ -20,7 +20,7 @@ export function copySources(): Copy {
   });
   for (const file of files.split("\0").filter((name) => name !== "" && existsSync(join(root, name))))
     cpSync(join(root, file), join(folder, file), { recursive: true });
-  linkEntries(join(root, "node_modules"), join(folder, "node_modules"), [ownScope, ".cache"]);
+  linkEntries(join(root, "node_modules"), join(folder, "node_modules"), [ownScope, ".cache", ".vite"]);
   for (const name of readdirSync(join(root, "packages"))) {
     linkIfThere(join(root, "packages", name, "node_modules"), join(folder, "packages", name, "node_modules"));
   }

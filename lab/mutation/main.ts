@@ -67,7 +67,11 @@ async function mutate(name: string): Promise<void> {
       "--mutate",
       mutated,
     ],
-    { cwd: copy.folder, stdio: ["ignore", "inherit", "inherit"] },
+    {
+      cwd: copy.folder,
+      env: { ...process.env, MUTATED_ROOM: roomOf(name) },
+      stdio: ["ignore", "inherit", "inherit"],
+    },
   );
   const [code] = await once(child, "close");
   if (code !== 0)

@@ -1,7 +1,7 @@
 import { monotonicClock } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import { type Logger, throttledLog } from "../base/logger.ts";
-import { createDeadline, unref } from "../base/waiting.ts";
+import { createDeadline, pause } from "../base/waiting.ts";
 import { type EventKey, keyText } from "../event/event.ts";
 import type { EventOutcome } from "../handle/event-outcome.ts";
 import { callStore, type HeldClaim } from "./claim.ts";
@@ -107,11 +107,6 @@ export function createPendingMarks(store: ClaimStore, logger: Logger, leaseMs: n
       return attempts.marked;
     },
   };
-}
-
-/** Does not keep the process alive. */
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => unref(setTimeout(resolve, ms)));
 }
 
 function startAttempts(): Attempts {
