@@ -9,9 +9,7 @@ import { copySources } from "../scratch.ts";
 const least: Readonly<Record<string, number>> = { verify: 90, process: 90, work: 85, receive: 85 };
 
 interface Report {
-  readonly files: Readonly<
-    Record<string, { readonly source: string; readonly mutants: readonly Mutant[] }>
-  >;
+  readonly files: Readonly<Record<string, { readonly source: string; readonly mutants: readonly Mutant[] }>>;
 }
 
 interface Mutant {

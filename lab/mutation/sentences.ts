@@ -14,7 +14,8 @@ export const strykerPlugins = [
     name: "sentences",
     value: {
       shouldIgnore({ node: { type, value, quasis = [] } }: NodePath): string | undefined {
-        const text = type === "StringLiteral" ? String(value) : quasis.map(({ value }) => value.raw).join("…");
+        const text =
+          type === "StringLiteral" ? String(value) : quasis.map(({ value }) => value.raw).join("…");
         return text.trim().split(" ").length > 2 ? "a sentence for people" : undefined;
       },
     },

@@ -1,29 +1,38 @@
-import { basename } from "node:path";
-import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { join } from "node:path";
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 import base from "../../vitest.config.ts";
 
 const { projects: _, maxWorkers: __, ...settings } = base.test ?? {};
 /** Set by main.ts. */
-const room = process.env["MUTATED_ROOM"] ?? "";
+const room = process.env["MUTATED_ROOM"] as keyof typeof tests;
+/** Which tests of core run for a room. */
+const tests = {
+  verify: ["verify", "receive/receiver.test.ts"],
+  process: ["process", "observe.test.ts"],
+  work: ["work", "store/memory-inbox*.test.ts", "observe.test.ts"],
+  receive: ["receive", "send", "observe.test.ts"],
+};
 
-/** The first test that fails ends a run, so the long ones are last, and those of the mutated room are first. */
+/** The first test that fails ends a run: those of the room itself are first, and the long ones last. */
 class LikelyFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId }: TestSpecification) => {
-      if (/suite|differential|transports|testing/.test(basename(moduleId))) return 2;
+      if (/suite|differential|observe|send/.test(moduleId)) return 2;
       return moduleId.includes(`/core/test/${room}/`) ? 0 : 1;
     };
     return files.toSorted((a, b) => rank(a) - rank(b));
   }
 }
 
-/** The tests that reach core's rooms in this process, without a server. */
+/** Neither processes nor servers: a run takes a second. */
 export default defineConfig({
   ...base,
   test: {
     ...settings,
-    include: ["packages/core/test/**/*.test.ts", ...(room === "receive" ? ["test/transports.test.ts"] : [])],
+    include: tests[room].map((place) =>
+      join("packages/core/test", place, place.endsWith(".ts") ? "" : "**/*.test.ts"),
+    ),
     exclude: ["**/node_modules/**", "**/*.{servers,stress}.test.ts"],
     isolate: false, // loading the sources again for each file would be most of the work
     testTimeout: 15_000,
