@@ -35,8 +35,8 @@ export default defineConfig({
     ),
     exclude: ["**/node_modules/**", "**/*.{servers,stress}.test.ts"],
     isolate: false, // loading the sources again for each file would be most of the work
-    testTimeout: 15_000,
-    expect: { poll: { timeout: 10_000, interval: 20 } },
+    testTimeout: 5_000, // a test that hangs fails before Stryker has to start another process
+    expect: { poll: { timeout: 4_000, interval: 20 } },
     sequence: { sequencer: LikelyFirst },
   },
 });

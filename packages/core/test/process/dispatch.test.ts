@@ -576,6 +576,51 @@ describe("dedupe around the handler", () => {
     await expect.poll(async () => (await other.process(faulted)).code).toBe("processed");
   });
 
+  it("keeps the claim of a handler that its caller stopped for ten more leases, and no longer", async () => {
+    useFakeTimers();
+    const leaseMs = 90;
+    const extend = vi.fn(() => true);
+    const store: DedupeStore = { ...memoryStore({ clock: stopped }), extend };
+    const processor = createProcessor({ "*": () => new Promise(() => {}) }, { store, leaseMs });
+    const stop = new AbortController();
+    void processor.process(faulted, { signal: stop.signal });
+    await vi.advanceTimersByTimeAsync(2 * leaseMs);
+    expect(extend).toHaveBeenCalledTimes(6);
+    stop.abort();
+    await vi.advanceTimersByTimeAsync(10 * leaseMs);
+    expect(extend).toHaveBeenCalledTimes(36);
+    await vi.advanceTimersByTimeAsync(10 * leaseMs);
+    expect(extend).toHaveBeenCalledTimes(36);
+  });
+
+  it("asks for one renewal of a claim at a time, however slow the store is", async () => {
+    useFakeTimers();
+    const answers = [Promise.withResolvers<boolean>(), Promise.withResolvers<boolean>()];
+    const extend = vi.fn(() => answers[extend.mock.calls.length - 1]?.promise ?? true);
+    const store: DedupeStore = { ...memoryStore({ clock: stopped }), extend };
+    const ended = Promise.withResolvers<void>();
+    const processor = createProcessor({ "*": () => ended.promise }, { store, leaseMs: 90 });
+    const processing = processor.process(faulted);
+    await vi.advanceTimersByTimeAsync(60);
+    expect(extend).toHaveBeenCalledTimes(1);
+    answers[0]?.resolve(true);
+    await vi.advanceTimersByTimeAsync(30);
+    expect(extend).toHaveBeenCalledTimes(2);
+    answers[1]?.resolve(true);
+    ended.resolve();
+    expect((await processing).code).toBe("processed");
+  });
+
+  it("renews no claim after its event has ended", async () => {
+    useFakeTimers();
+    const extend = vi.fn(() => true);
+    const store: DedupeStore = { ...memoryStore({ clock: stopped }), extend };
+    const processor = createProcessor({ "*": async () => {} }, { store, leaseMs: 90 });
+    expect((await processor.process(faulted)).code).toBe("processed");
+    await vi.advanceTimersByTimeAsync(900);
+    expect(extend).not.toHaveBeenCalled();
+  });
+
   it("leaves no listener on a signal that outlives the event, such as a worker's", async () => {
     const { signal } = new AbortController();
     const processor = createProcessor({ "*": () => {} });
