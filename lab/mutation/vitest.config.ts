@@ -9,7 +9,7 @@ const room = process.env["MUTATED_ROOM"] as keyof typeof tests;
 /** Which tests of core run for a room. */
 const tests = {
   verify: ["verify", "receive/receiver.test.ts"],
-  process: ["process", "observe.test.ts"],
+  process: ["process", "base/options.test.ts", "receive/receiver.test.ts", "observe.test.ts"],
   work: ["work", "store/memory-inbox*.test.ts", "observe.test.ts"],
   receive: ["receive", "send", "observe.test.ts"],
 };
