@@ -1,22 +1,9 @@
 // npm run lab -- faults
-import { execFileSync, spawn } from "node:child_process";
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { copySources } from "../scratch.ts";
 import { type Fault, faults } from "./faults.ts";
-
-const root = join(import.meta.dirname, "../..");
 
 /** What became of a fault. */
 export interface Caught {
@@ -26,7 +13,7 @@ export interface Caught {
   readonly seconds: number;
 }
 
-/** A copy of the sources that may be broken. Packages are installed where they are; those of this project are the copies. */
+/** A copy of the sources, in which faults are made. */
 export interface Scratch {
   /** Runs a check of the sources as they are. Resolves to the first test that fails; undefined if none does. */
   run(check: string): Promise<string | undefined>;
@@ -36,16 +23,7 @@ export interface Scratch {
 }
 
 export function createScratch(): Scratch {
-  const folder = mkdtempSync(join(tmpdir(), "esim-webhooks-faults-"));
-  const tracked = execFileSync("git", ["ls-files", "-co", "--exclude-standard"], {
-    cwd: root,
-    encoding: "utf8",
-  });
-  for (const file of tracked.split("\n").filter((name) => name !== "" && existsSync(join(root, name))))
-    cpSync(join(root, file), join(folder, file), { recursive: true });
-  linkPackages(join(root, "node_modules"), join(folder, "node_modules"));
-  for (const within of ["packages/sandbox/node_modules"])
-    if (existsSync(join(root, within))) symlinkSync(join(root, within), join(folder, within));
+  const { folder, remove } = copySources();
   return {
     run: (check) => firstFailure(folder, check),
     async try(fault) {
@@ -61,7 +39,7 @@ export function createScratch(): Scratch {
         writeFileSync(path, source);
       }
     },
-    remove: () => rmSync(folder, { recursive: true, force: true }),
+    remove,
   };
 }
 
@@ -72,15 +50,6 @@ export function withFault(source: string, { name, file, before, after }: Fault):
   throw new Error(
     `The fault "${name}" no longer applies: ${file} has its text ${places} times instead of once. Change its text in lab/faults/faults.ts so that it makes the same mistake in the present source.`,
   );
-}
-
-function linkPackages(from: string, to: string): void {
-  mkdirSync(to, { recursive: true });
-  for (const name of readdirSync(from)) {
-    if (name === "@esim-webhooks")
-      cpSync(join(from, name), join(to, name), { recursive: true, verbatimSymlinks: true });
-    else if (name !== ".cache") symlinkSync(realpathSync(join(from, name)), join(to, name));
-  }
 }
 
 /** The full name of the first test that fails; undefined if all pass. */

@@ -19,6 +19,7 @@ import {
   type WebhookEvent,
   type WorkerOptions,
 } from "@esim-webhooks/core";
+import { HandlerTimeout } from "@esim-webhooks/core/kit";
 import {
   type HandleMessage,
   type Observer,
@@ -405,6 +406,84 @@ describe("a claim that is observed", () => {
     expect(seen).toEqual([["settle", { ...ref, by: "processor", attempt: 1, outcome: "retry", ...times }]]);
   });
 
+  it("has how long its queue could have handed it out, as the run of its handler has, with its trace", async () => {
+    const seen = watched(["handle", "settle"]);
+    const processor = createProcessor(done);
+    await processor.process(event, { dueForMs: 40, trace: "00-of-the-put" });
+    await processor.process({ ...event, id: "msg_2" });
+    const stated = seen.map(([stage, { waitMs, trace }]) => [stage, waitMs, trace]);
+    expect(stated).toEqual([
+      ["handle", 40, "00-of-the-put"],
+      ["settle", 40, undefined],
+      ["handle", undefined, undefined],
+      ["settle", undefined, undefined],
+    ]);
+    for (const [, message] of seen.slice(2))
+      for (const name of ["waitMs", "trace"]) expect(Object.keys(message)).not.toContain(name);
+  });
+
+  it.each([
+    ["retried", false, { outcome: "retry", reason: "timed_out" }],
+    ["dead", true, { outcome: "dead", reason: "timed_out", error: expect.any(HandlerTimeout) }],
+  ])(
+    "is %s with the reason timed_out when its handler fails at a time limit",
+    async (_, isLast, expected) => {
+      const seen = watched(["settle"]);
+      const timesOut = () => Promise.reject(new HandlerTimeout("It took too long."));
+      await createProcessor({ "*": timesOut }).process(event, { isLastAttempt: () => isLast });
+      expect(seen).toEqual([["settle", { ...ref, by: "processor", attempt: 1, ...times, ...expected }]]);
+    },
+  );
+
+  it("is retried, whatever its queue says, when its caller stops before its handler starts", async () => {
+    const seen = watched(["settle"]);
+    const isLastAttempt = vi.fn(() => true);
+    const signal = AbortSignal.abort();
+    const outcome = await createProcessor(done).process(event, { signal, isLastAttempt });
+    expect(outcome).toEqual({ code: "deadline_reached" });
+    expect(seen).toEqual([["settle", { ...ref, by: "processor", attempt: 1, ...times, outcome: "retry" }]]);
+    expect(isLastAttempt).not.toHaveBeenCalled();
+  });
+
+  describe("by a logger", () => {
+    async function logged(handler: () => unknown, changes: Partial<DedupeStore> = {}) {
+      vi.useFakeTimers({ toFake: ["performance"] });
+      onTestFinished(() => void vi.useRealTimers());
+      vi.advanceTimersByTime(1000);
+      const lines: [level: string, fields: object, message: string][] = [];
+      const at = (level: string) => (fields: object, message: string) =>
+        void lines.push([level, fields, message]);
+      const logger = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+      const handlers = {
+        "*": () => {
+          vi.advanceTimersByTime(40);
+          return handler() as undefined;
+        },
+      };
+      const processor = createProcessor(handlers, { store: { ...memoryStore(), ...changes }, logger });
+      await processor.process(event);
+      return lines;
+    }
+    const line = { ...ref, attempt: 1, durationMs: 40 };
+
+    it.each<[string, () => unknown, string, object]>([
+      ["done", () => {}, "info", { outcome: "done" }],
+      ["failed, with what was thrown", fails, "warn", { outcome: "retry", err: new Error("no order") }],
+      ["waiting, which is no failure", () => retryLater(9), "info", { outcome: "waiting" }],
+    ])("has one line, which says that it is %s", async (_, handler, level, fields) => {
+      expect(await logged(handler)).toEqual([[level, { ...line, ...fields }, "webhook event"]]);
+    });
+
+    it("has a line about a claim that could not be released, with its id", async () => {
+      const release = () => Promise.reject(new Error("away"));
+      const [first, ...others] = await logged(fails, { release });
+      expect(first).toEqual(["debug", { id: event.id }, expect.stringContaining("could not be released")]);
+      expect(others).toEqual([
+        ["error", { ...line, outcome: "store_unavailable", err: new Error("no order") }, "webhook event"],
+      ]);
+    });
+  });
+
   it("does not ask whether the queue tries it again while nobody observes", async () => {
     const isLastAttempt = vi.fn(() => true);
     await createProcessor({ "*": fails }).process(event, { isLastAttempt });
@@ -617,6 +696,15 @@ describe("an event from a queue that is observed", () => {
     const seen = watched(["process"]);
     await createProcessor(handlers, { store: { ...memoryStore(), ...changes } }).process(given);
     expect(seen).toEqual([["process", { ...about, ...expected }]]);
+  });
+
+  it("has neither an id nor a type if it is no event at all", async () => {
+    const seen = watched(["process"]);
+    await createProcessor(done).process(null as never);
+    expect(Object.keys(seen[0]?.[1] ?? {})).toEqual(expect.not.arrayContaining(["id", "type"]));
+    expect(seen).toEqual([
+      ["process", { source: "default", attempt: 1, replayed: false, durationMs, outcome: "invalid" }],
+    ]);
   });
 });
 

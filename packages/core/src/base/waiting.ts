@@ -120,3 +120,8 @@ export function createWakeup(signal: AbortSignal): Wakeup {
 export function unref(timer: unknown): void {
   (timer as { unref?(): void }).unref?.();
 }
+
+/** Resolves after `ms`. Does not keep the process alive. */
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => unref(setTimeout(resolve, ms)));
+}

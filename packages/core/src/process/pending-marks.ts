@@ -1,7 +1,7 @@
 import { monotonicClock } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import { type Logger, throttledLog } from "../base/logger.ts";
-import { createDeadline, unref } from "../base/waiting.ts";
+import { createDeadline, pause } from "../base/waiting.ts";
 import { type EventKey, keyText } from "../event/event.ts";
 import type { EventOutcome } from "../handle/event-outcome.ts";
 import { callStore, type HeldClaim } from "./claim.ts";
@@ -25,7 +25,7 @@ export interface PendingMarks {
 /** An event, with its newest claim. */
 interface Entry extends Attempts {
   readonly held: HeldClaim;
-  /** Asks the store once. Resolves to whether the event is marked. */
+  /** Asks the store once. Resolves to whether the event is marked. Never rejects. */
   tryMark(): Promise<boolean>;
 }
 
@@ -75,8 +75,7 @@ export function createPendingMarks(store: ClaimStore, logger: Logger, leaseMs: n
 
   /** An event that is still not marked goes to the end. Never rejects. */
   async function askOne(entry: Entry): Promise<boolean> {
-    const tried = entry.tryMark().catch(() => false);
-    const isMarked = (await createDeadline(roundMs).before(tried)) ?? false; // a call that hangs holds up no other event
+    const isMarked = (await createDeadline(roundMs).before(entry.tryMark())) ?? false; // a call that hangs holds up no other event
     const name = keyText(entry.held.key);
     byKey.delete(name);
     if (isMarked || performance.now() >= entry.giveUpAt) entry.end(isMarked);
@@ -107,11 +106,6 @@ export function createPendingMarks(store: ClaimStore, logger: Logger, leaseMs: n
       return attempts.marked;
     },
   };
-}
-
-/** Does not keep the process alive. */
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => unref(setTimeout(resolve, ms)));
 }
 
 function startAttempts(): Attempts {

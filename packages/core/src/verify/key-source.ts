@@ -1,8 +1,7 @@
-import { setTimeout as pause } from "node:timers/promises";
 import { type Clock, dateTimeMs } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import { type Logger, warnOfSetup } from "../base/logger.ts";
-import { createDeadline } from "../base/waiting.ts";
+import { createDeadline, pause } from "../base/waiting.ts";
 import { type Keyring, keyringOf, prepareKeys, type Secrets } from "./keyring.ts";
 import type { Key, SigningKey } from "./signing-key.ts";
 
@@ -71,7 +70,7 @@ export function createLoadedKeyring(
   let keys: readonly SigningKey[] = [];
   let rotation = { reportedEndMs: 0, endMs: 0 };
   let waiting = 0;
-  let pace = pause(reloadIntervalMs, undefined, { ref: false });
+  let pace = pause(reloadIntervalMs);
   let lastBegunAt = performance.now(); // of the loads that have ended
   let current = load();
   let upcoming: Promise<Loading> | undefined;
@@ -111,7 +110,7 @@ export function createLoadedKeyring(
   async function loadNext(): Promise<Loading> {
     await Promise.all([current, pace]);
     upcoming = undefined;
-    pace = pause(reloadIntervalMs, undefined, { ref: false });
+    pace = pause(reloadIntervalMs);
     current = load();
     return current;
   }

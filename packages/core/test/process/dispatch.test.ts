@@ -96,7 +96,16 @@ describe("handlers at start-up", () => {
   ])("%s fail", (_, passed, message) => {
     const error = errorOf(() => createProcessor(...(passed as [never, never])));
     expect(error.code).toBe("invalid_option");
+    expect(error.message).toMatch(/^createProcessor: /);
     expect(error.message).toMatch(message);
+  });
+
+  it("asks a store whether it is ready when the process starts, and stays up if it is not", async () => {
+    const ready = vi.fn(() => Promise.reject(new Error("not connected")));
+    const processor = createProcessor({ "*": () => {} }, { store: { ...memoryStore(), ready } });
+    expect(ready).toHaveBeenCalledTimes(1);
+    await new Promise(setImmediate); // an unhandled rejection would fail the run
+    expect((await processor.process(faulted)).code).toBe("processed");
   });
 
   it("several unknown options fail, and the message lists the options once", () => {
@@ -227,6 +236,16 @@ describe("dispatch", () => {
     expect(await processor.process({ ...faulted, type: "esim.odd" })).toEqual({
       code: "failed",
       error: broken,
+    });
+  });
+
+  it("rejects for a schema that is asynchronous, which is a mistake of the catalog and of no event", async () => {
+    const catalog = defineCatalog({
+      "esim.odd": { "~standard": { version: 1, vendor: "async", validate: async () => ({ value: {} }) } },
+    });
+    const processor = createProcessor({ "*": () => {} }, { catalog });
+    await expect(processor.process({ ...faulted, type: "esim.odd" })).rejects.toMatchObject({
+      code: "async_schema",
     });
   });
 
@@ -383,6 +402,34 @@ describe("dedupe around the handler", () => {
     const processor = createProcessor({ "*": () => extended.promise }, { store: watched, leaseMs: 60 });
     const processing = processor.process(faulted);
     await vi.advanceTimersByTimeAsync(70);
+    expect((await processing).code).toBe("processed");
+  });
+
+  it("warns of a handler that blocks the event loop between two renewals, and of no other", async () => {
+    useFakeTimers();
+    let blockedMs = 0;
+    const now = performance.now.bind(performance);
+    vi.spyOn(performance, "now").mockImplementation(() => now() + blockedMs);
+    onTestFinished(() => void vi.restoreAllMocks());
+    const warn = vi.fn();
+    const ended = Promise.withResolvers<void>();
+    const processor = createProcessor(
+      { "*": () => ended.promise },
+      {
+        store: memoryStore({ clock: stopped }),
+        leaseMs: 90,
+        logger: { debug: () => {}, info: () => {}, warn, error: () => {} },
+      },
+    );
+    const processing = processor.process(faulted);
+    await vi.advanceTimersByTimeAsync(70);
+    expect(warn).not.toHaveBeenCalled();
+    blockedMs = 40;
+    await vi.advanceTimersByTimeAsync(20);
+    expect(warn.mock.calls).toEqual([
+      [{ types: [faulted.type], blockedMs: 40 }, expect.stringContaining("worker thread")],
+    ]);
+    ended.resolve();
     expect((await processing).code).toBe("processed");
   });
 
@@ -576,9 +623,54 @@ describe("dedupe around the handler", () => {
     await expect.poll(async () => (await other.process(faulted)).code).toBe("processed");
   });
 
+  it("keeps the claim of a handler that its caller stopped for ten more leases, and no longer", async () => {
+    useFakeTimers();
+    const leaseMs = 90;
+    const extend = vi.fn(() => true);
+    const store: DedupeStore = { ...memoryStore({ clock: stopped }), extend };
+    const processor = createProcessor({ "*": () => new Promise(() => {}) }, { store, leaseMs });
+    const stop = new AbortController();
+    void processor.process(faulted, { signal: stop.signal });
+    await vi.advanceTimersByTimeAsync(2 * leaseMs);
+    expect(extend).toHaveBeenCalledTimes(6);
+    stop.abort();
+    await vi.advanceTimersByTimeAsync(10 * leaseMs);
+    expect(extend).toHaveBeenCalledTimes(36);
+    await vi.advanceTimersByTimeAsync(10 * leaseMs);
+    expect(extend).toHaveBeenCalledTimes(36);
+  });
+
+  it("asks for one renewal of a claim at a time, however slow the store is", async () => {
+    useFakeTimers();
+    const answers = [Promise.withResolvers<boolean>(), Promise.withResolvers<boolean>()];
+    const extend = vi.fn(() => answers[extend.mock.calls.length - 1]?.promise ?? true);
+    const store: DedupeStore = { ...memoryStore({ clock: stopped }), extend };
+    const ended = Promise.withResolvers<void>();
+    const processor = createProcessor({ "*": () => ended.promise }, { store, leaseMs: 90 });
+    const processing = processor.process(faulted);
+    await vi.advanceTimersByTimeAsync(60);
+    expect(extend).toHaveBeenCalledTimes(1);
+    answers[0]?.resolve(true);
+    await vi.advanceTimersByTimeAsync(30);
+    expect(extend).toHaveBeenCalledTimes(2);
+    answers[1]?.resolve(true);
+    ended.resolve();
+    expect((await processing).code).toBe("processed");
+  });
+
+  it("renews no claim after its event has ended", async () => {
+    useFakeTimers();
+    const extend = vi.fn(() => true);
+    const store: DedupeStore = { ...memoryStore({ clock: stopped }), extend };
+    const processor = createProcessor({ "*": async () => {} }, { store, leaseMs: 90 });
+    expect((await processor.process(faulted)).code).toBe("processed");
+    await vi.advanceTimersByTimeAsync(900);
+    expect(extend).not.toHaveBeenCalled();
+  });
+
   it("leaves no listener on a signal that outlives the event, such as a worker's", async () => {
     const { signal } = new AbortController();
-    const processor = createProcessor({ "*": () => {} });
+    const processor = createProcessor({ "*": async () => {} });
     for (let i = 0; i < 20; i++) await processor.process({ ...faulted, id: `msg_${i}` }, { signal });
     expect(getEventListeners(signal, "abort")).toEqual([]);
   });
@@ -591,6 +683,7 @@ describe("dedupe around the handler", () => {
       },
     ],
     ["answers no promise", () => true],
+    ["answers nothing", () => undefined],
     ["rejects", () => Promise.reject(new Error("connection lost"))],
   ])(
     "takes a store whose every operation %s for unavailable or lost, and never for done",
@@ -609,6 +702,55 @@ describe("dedupe around the handler", () => {
       );
     },
   );
+
+  it("frees an event if its store fails in the transaction: the sender's retry runs it again", async () => {
+    const memory = memoryStore();
+    const error = new WebhookError("store_unavailable", "It is away.", "Wait.");
+    let isAway = true;
+    const transact: DedupeStore["transact"] = async (key, token, work) => {
+      if (isAway) throw error;
+      await work({});
+      await memory.complete(key, token);
+      return "committed";
+    };
+    let runs = 0;
+    const processor = createProcessor({ "*": () => void runs++ }, { store: { ...memory, transact } });
+    expect(await processor.process(faulted)).toEqual({ code: "store_unavailable", error });
+    isAway = false;
+    expect(await processor.process(faulted)).toEqual({ code: "processed" });
+    expect(await processor.process(faulted)).toEqual({ code: "duplicate" });
+    expect(runs).toBe(1);
+  });
+
+  it("does not report an event as done when its claim had ended before the store refused the mark", async () => {
+    useFakeTimers();
+    const error = new Error("connection lost");
+    const complete = () => {
+      throw error;
+    };
+    const processor = createProcessor(
+      { "*": () => void vi.advanceTimersByTime(90) }, // as if it had computed for the whole lease
+      { store: { ...memoryStore({ clock: stopped }), complete }, leaseMs: 90 },
+    );
+    const processing = processor.process(faulted);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await processing).toEqual({ code: "store_unavailable", error });
+    expect((await processor.process(faulted)).code).toBe("busy");
+  });
+
+  it("says of a busy event whether it waits in an inbox, where the sender need not send it again", async () => {
+    const outcomeOf = async (given: object) =>
+      createProcessor(
+        { "*": () => {} },
+        { store: { ...memoryStore(), claim: () => ({ status: "busy", retryAfterMs: 9, ...given }) } },
+      ).process(faulted);
+    expect(await outcomeOf({ inInbox: true })).toStrictEqual({
+      code: "busy",
+      retryAfterMs: 9,
+      inInbox: true,
+    });
+    expect(await outcomeOf({})).toStrictEqual({ code: "busy", retryAfterMs: 9 });
+  });
 
   it("answers store_unavailable when the done mark cannot be written, and failed when the handler failed", async () => {
     const down = () => Promise.reject(new Error("connection lost"));
@@ -770,7 +912,7 @@ describe("dedupe around the handler", () => {
       await expect.poll(() => processor.process(eventOf(9_999))).toEqual({ code: "duplicate" });
       expect(await processor.process(eventOf(10_000))).toMatchObject({
         code: "store_unavailable",
-        error: { message: expect.stringContaining("10000 events") },
+        error: { code: "store_unavailable", message: expect.stringContaining("10000 events") },
       });
       isAway = false;
       await all;

@@ -89,11 +89,13 @@ it("marks the other events while the store never answers for one of them", async
     return true;
   });
   const processor = createProcessor({ "*": () => {} }, { store, leaseMs });
-  for (const id of ids) void processor.process(eventOf(id));
+  const all = Promise.all(ids.map((id) => processor.process(eventOf(id))));
   await vi.advanceTimersByTimeAsync(1);
   recover();
   await vi.advanceTimersByTimeAsync(leaseMs);
   expect(marked.size).toBe(39);
+  const unmarked = (await all).flatMap(({ code }, n) => (code === "processed" ? [] : [[ids[n], code]]));
+  expect(unmarked).toEqual([["msg_3", "store_unavailable"]]);
 });
 
 it("goes on asking a store that answered a claim with nothing", async () => {
@@ -145,4 +147,74 @@ it("marks an event that two claims left unmarked, and answers both deliveries", 
   recover();
   expect(await both).toEqual([{ code: "processed" }, { code: "processed" }]);
   expect(claims).toBe(2);
+});
+
+it("asks a store that is down less and less often, down to once a second", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { store, refusals } = recovering(() => true);
+  const processor = createProcessor({ "*": () => {} }, { store, leaseMs: 60_000 });
+  void processor.process(eventOf("msg_1"));
+  const callsWithin = async (ms: number) => {
+    const before = refusals();
+    await vi.advanceTimersByTimeAsync(ms);
+    return refusals() - before;
+  };
+  expect(await callsWithin(1550)).toBe(5); // after 50, 100, 200, 400 and 800 ms
+  expect(await callsWithin(10_000)).toBe(10);
+});
+
+it("marks an event that the store refuses after all earlier ones were marked", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  let refused = "";
+  const memory = memoryStore({ clock: stopped });
+  const store: DedupeStore = {
+    ...memory,
+    complete(key, token) {
+      if (refused === key.id) return memory.complete(key, token);
+      refused = key.id;
+      return away();
+    },
+  };
+  const processor = createProcessor({ "*": () => {} }, { store });
+  for (const id of ["msg_1", "msg_2"]) {
+    const processing = processor.process(eventOf(id));
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(await processing).toEqual({ code: "processed" });
+    expect(memory.claim({ source: "default", id }, 1)).toEqual({ status: "done" });
+  }
+});
+
+it("remembers an event that is not marked for a day, and then lets its next delivery claim it", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  let laterMs = 0;
+  const now = performance.now.bind(performance);
+  vi.spyOn(performance, "now").mockImplementation(() => now() + laterMs);
+  onTestFinished(() => void vi.restoreAllMocks());
+  onTestFinished(() => void vi.useRealTimers());
+  const { store } = recovering(() => true, { extend: () => true });
+  let runs = 0;
+  const processor = createProcessor({ "*": () => void runs++ }, { store });
+  const first = processor.process(eventOf("msg_1"), { fingerprint: 7 });
+  await vi.advanceTimersByTimeAsync(30_000);
+  expect((await first).code).toBe("store_unavailable");
+  laterMs = 86_400_000 - 60_000;
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(await processor.process(eventOf("msg_1"))).toEqual({ code: "duplicate" });
+  laterMs = 86_400_000;
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect((await processor.process(eventOf("msg_1"))).code).toBe("busy"); // of the claim that was kept until now
+  expect(runs).toBe(1);
+});
+
+it("takes no delivery for another event because the first one was without a fingerprint", async () => {
+  const { store, recover } = recovering(() => true);
+  const processor = createProcessor({ "*": () => {} }, { store });
+  const first = processor.process(eventOf("msg_1"));
+  await expect
+    .poll(() => processor.process(eventOf("msg_1"), { fingerprint: 7 }))
+    .toEqual({ code: "duplicate" });
+  recover();
+  expect((await first).code).toBe("processed");
 });

@@ -1,6 +1,6 @@
 import { type Key, type KeySource, type LoadedKeys, type Secret, WebhookError } from "@esim-webhooks/core";
 import { newSecret } from "@esim-webhooks/core/testing";
-import { describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { receiving } from "./receiving.ts";
 
 const [oldSecret, freshSecret, strangeSecret] = [newSecret(), newSecret(), newSecret()];
@@ -87,6 +87,12 @@ describe.concurrent("keys with windows", () => {
 });
 
 describe.concurrent("a key source", () => {
+  beforeAll(() => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    vi.setTimerTickMode("nextTimerAsync");
+  });
+  afterAll(() => void vi.useRealTimers());
+
   it("is loaded at start, and a delivery that comes before the keys waits for them", async () => {
     const keys = Promise.withResolvers<string[]>();
     const { receive } = receiving({ load: () => keys.promise });

@@ -22,12 +22,21 @@ describe("a secret that cannot be right is an error at start-up that says which 
     ["a list holding an empty one", [""], /is empty\. Copy/],
     ["nothing after the prefix", "whsec_", /nothing after whsec_\. Copy/],
     ["quotes", `"whsec_${base64(32)}"`, /quotes around it\. Remove/],
+    ["a quote before it alone", `'whsec_${base64(32)}`, /quotes around it\. Remove/],
+    ["a quote after it alone", `whsec_${base64(32)}\``, /quotes around it\. Remove/],
     ["spaces in a list's secret", [`whsec_${base64(32)} `], /spaces in it\. Remove/],
     ["hex", bytes(32).toString("hex"), /looks like hex.*Write hex: before it.*utf8:.*base64:/],
     ["hex after the prefix", `whsec_${bytes(24).toString("hex")}`, /Write hex: in place of whsec_/],
     ["URL-safe base64", `whsec_${bytes(32).toString("base64url")}`, /URL-safe.*Write base64: in place of/],
     ["nothing after a form", "hex:", /nothing after hex:\. Copy/],
     ["half a byte of hex", `hex:${bytes(20).toString("hex")}a`, /not hex, or was cut short\. After hex:/],
+    ["no hex before hex", "hex:zz00ff00ff", /not hex, or was cut short\. After hex:/],
+    ["no hex after hex", "hex:00ff00ffzz", /not hex, or was cut short\. After hex:/],
+    ["hex in another form", "base64:hex:00ff00ff", /second prefix after base64:/],
+    ["another form in hex", "hex:utf8:00ff00ff", /second prefix after hex:/],
+    ["less hex than can be a key", bytes(15).toString("hex"), /not base64, or was cut short/],
+    ["the least hex that can be a key", bytes(16).toString("hex"), /looks like hex/],
+    ["URL-safe base64 with padding", `whsec_${bytes(31).toString("base64url")}-=`, /URL-safe/],
     ["no base64 after the form", "base64:a*b", /not base64, or was cut short/],
     ["two prefixes", `base64:whsec_${base64(32)}`, /second prefix after base64:/],
     ["a form that does not exist", `HEX:${bytes(32).toString("hex")}`, /There are hex:, base64: and utf8:/],
@@ -49,8 +58,11 @@ describe("a secret that cannot be right is an error at start-up that says which 
       `ESIM_WEBHOOK_SECRET=whsec_${base64(32)}`,
       /the name of a variable/,
     ],
+    ["a variable's name with hex", "SECRET=hex:00ff00ff", /the name of a variable/],
+    ["two secrets of which the second has a form", `utf8:one,hex:00ff`, /comma in it\. Separate/],
     ["the prefix twice", `whsec_whsec_${base64(32)}`, /prefix whsec_ twice\. Remove one/],
     ["a public key", `whpk_${base64(32)}`, /asymmetric.*whsec_/],
+    ["a private key", `whsk_${base64(32)}`, /asymmetric.*whsec_/],
     ["another prefix", `sk_live_${base64(32)}`, /a prefix other than whsec_/],
     ["an upper-case prefix", `WHSEC_${base64(32)}`, /a prefix other than whsec_/],
     ["a number", [42], /must be a string or a Uint8Array; this one is of type number/],
@@ -132,6 +144,18 @@ describe("a secret whose form is said", () => {
     for (const secrets of [secret, [newSecret(), secret], [{ secret }]]) {
       expect(verify({ headers, body }, secrets).ok).toBe(true);
     }
+  });
+
+  it.each([
+    ["24 bytes, the least", `whsec_${base64(24)}`, bytes(24)],
+    ["64 bytes, the most", `whsec_${base64(64)}`, bytes(64)],
+    ["base64 without whsec_", base64(32), bytes(32)],
+    ["text with a variable's sign in it", "utf8:pa$word", Buffer.from("pa$word")],
+    ["text with a quote in it", "utf8:it's-mine", Buffer.from("it's-mine")],
+    ["text with a comma in it", "utf8:one,two", Buffer.from("one,two")],
+  ])("may be %s", (_, secret, expected) => {
+    const { headers, body } = delivery(secret);
+    expect(verify({ headers, body }, expected).ok).toBe(true);
   });
 
   it("may come from the environment, several at once", () => {

@@ -147,7 +147,7 @@ describe("verify", () => {
     [{ at: new Date(Number.NaN) }, '"at" is not a valid Date. Pass'],
     [{ at: "2026-11-20T12:00:00Z" }, '"at" is not a valid Date. Pass'],
     [{ at: null }, '"at" is not a valid Date. Pass'],
-    ...[null, "300", 0, Number.NaN, Number.POSITIVE_INFINITY, { past: null }, { before: 5 }].map(
+    ...[null, true, "300", 0, Number.NaN, Number.POSITIVE_INFINITY, { past: null }, { before: 5 }].map(
       (toleranceSeconds): [object, string] => [{ toleranceSeconds }, '"toleranceSeconds": expected whole'],
     ),
   ])("checks its options: %j", (options, message) => {
@@ -175,6 +175,8 @@ describe("verify", () => {
     const code = "timestamp_out_of_tolerance";
     expect(verdictAt(601)).toMatchObject({ ok: false, code, skew: { direction: "past", seconds: 601 } });
     expect(verdictAt(-21)).toMatchObject({ ok: false, code, skew: { direction: "future", seconds: 21 } });
+    const at = new Date(signedAt + 1000);
+    expect(verify({ headers, body }, secret, { at, toleranceSeconds: 1 }).ok).toBe(true);
   });
 
   it("calls a forged delivery forged, however old it is", () => {
@@ -212,6 +214,99 @@ describe("verify", () => {
       code: "malformed_header",
       headers: ["webhook-signature"],
       reason: "webhook-signature has no v1 signature in it",
+    });
+  });
+
+  it("names a single header that is missing", () => {
+    const { "webhook-id": _, ...others } = headers;
+    expect(verify({ headers: others, body }, secret)).toMatchObject({
+      headers: ["webhook-id"],
+      reason: "webhook-id is missing or empty",
+    });
+    expect(verify({ headers: { ...headers, "webhook-signature": [] }, body }, secret)).toMatchObject({
+      headers: ["webhook-signature"],
+    });
+  });
+
+  const right = headers["webhook-signature"];
+  const wrong = sign({ id: "msg_1", body }, newSecret())["webhook-signature"];
+
+  it.each([
+    ["after one of another key", `${wrong} ${right}`],
+    ["before one of another key", `${right} ${wrong}`],
+    ["after one of another version", `v1a,${"A".repeat(86)}== ${right}`],
+    ["in a header that was repeated, and joined with commas", `${wrong},${right}`],
+    ["in a header that was repeated, and joined as fetch does", `${wrong}, ${right}`],
+    ["in a header that was repeated, as a list", [wrong, right]],
+  ])("finds the right signature %s", (_, signature) => {
+    expect(verify({ headers: { ...headers, "webhook-signature": signature }, body }, secret).ok).toBe(true);
+  });
+
+  it.each([
+    ["without its version", right.slice("v1,".length)],
+    ["of another version", right.replace("v1,", "v2,")],
+    ["with something before its version", `x${right}`],
+    ["with something after it", `${right}x`],
+    ["that is cut short", right.slice(0, -2)],
+    ["without its padding", right.slice(0, -1)],
+    ["after a space", right.replace(",", ", ")],
+  ])("takes no signature %s for one, though it begins or ends with the right one", (_, signature) => {
+    expect(verify({ headers: { ...headers, "webhook-signature": signature }, body }, secret)).toMatchObject({
+      code: "malformed_header",
+    });
+  });
+
+  it.each<[string, object, unknown]>([
+    ["a header that is a list with a number in it", { "webhook-id": ["msg_1", 2] }, "got a number"],
+    ["a header that is an object", { "webhook-id": {} }, "header value must be a string"],
+  ])("does not read %s", (_, changes, message) => {
+    const given = { ...headers, ...changes } as never;
+    expect(() => verify({ headers: given, body }, secret)).toThrow(message as string);
+  });
+
+  it("reads no header that an object has only by its prototype", () => {
+    const inherited = Object.create({ "webhook-id": headers["webhook-id"] });
+    Object.assign(inherited, { ...headers, "webhook-id": undefined });
+    delete inherited["webhook-id"];
+    expect(verify({ headers: inherited, body }, secret)).toMatchObject({ code: "missing_header" });
+  });
+
+  it.each([
+    ["webhook-timestamp", "msg_1", "x1795176000"],
+    ["webhook-timestamp", "msg_1", "1795176000x"],
+    ["webhook-timestamp", "msg_1", "1".repeat(17)],
+    ["webhook-timestamp", "msg_1", ""],
+    ["webhook-id", "", "1795176000"],
+    ["webhook-id", "m".repeat(1025), "1795176000"],
+  ])("refuses an authentic delivery whose %s is of no use, and says so: %j, %j", (header, id, timestamp) => {
+    const [key] = createKeyring(secret).keysAt(0);
+    const mac = key?.mac(`${id}.${timestamp}.`, Buffer.from(body));
+    const signed = { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": `v1,${mac}` };
+    expect(verify({ headers: signed, body }, secret)).toMatchObject({
+      ok: false,
+      code: "unusable_header",
+      headers: [header],
+      key: key?.fingerprint,
+      reason: expect.stringMatching(`^${header} is not .* and the delivery is authentic: report it`),
+    });
+  });
+
+  it.each([
+    [1e11 - 1, /^signed \d+ s after this machine's time, and toleranceSeconds is 300$/],
+    [1e11, "webhook-timestamp is in milliseconds, not in seconds"],
+    [1e14 - 1, "webhook-timestamp is in milliseconds, not in seconds"],
+    [1e14, "webhook-timestamp is in microseconds, not in seconds"],
+  ])("says of a timestamp that is too large what it may be: %d", (seconds, reason) => {
+    const [key] = createKeyring(secret).keysAt(0);
+    const mac = key?.mac(`msg_1.${seconds}.`, Buffer.from(body));
+    const signed = {
+      "webhook-id": "msg_1",
+      "webhook-timestamp": String(seconds),
+      "webhook-signature": `v1,${mac}`,
+    };
+    expect(verify({ headers: signed, body }, secret)).toMatchObject({
+      code: "timestamp_out_of_tolerance",
+      reason: expect.stringMatching(reason),
     });
   });
 
