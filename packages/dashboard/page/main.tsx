@@ -74,6 +74,7 @@ function Shell({ session }: { readonly session: Session }) {
   const isFirst = useSignal(true);
   useEffect(() => {
     document.title = [name, session.title, "Webhook inbox"].filter(Boolean).join(" · ");
+    document.querySelector(".views [aria-current]")?.scrollIntoView({ block: "nearest" });
     if (!isFirst.peek()) document.getElementById("title")?.focus();
     isFirst.value = false;
   }, [opened]);

@@ -134,6 +134,9 @@ function Deliveries({ deliveries }: { readonly deliveries: readonly DeliveryView
             </td>
             <td>
               <bdi>{delivery.type ?? "no type"}</bdi>
+              <div class="narrow">
+                <DeliveredEvent delivery={delivery} />
+              </div>
             </td>
             <td class="wide">
               <DeliveredEvent delivery={delivery} />

@@ -72,8 +72,8 @@ function Details({ event, session }: { readonly event: Event; readonly session: 
           received <Time at={event.receivedAt} none="inline" />
         </span>
         <nav class="event-near" aria-label="Events of the same eSIM">
-          <Near name="Before" event={event.before} />
-          <Near name="After" event={event.after} />
+          <Near name="Earlier" event={event.before} />
+          <Near name="Later" event={event.after} />
         </nav>
       </div>
       {event.waits !== null && (
@@ -108,9 +108,14 @@ function Details({ event, session }: { readonly event: Event; readonly session: 
 }
 
 function Near({ name, event }: { readonly name: string; readonly event: EventName | null }) {
-  if (event === null) return <span class="button small off">{name}: none</span>;
+  if (event === null)
+    return (
+      <span class="button small off" title={`No ${name.toLowerCase()} event of the same eSIM`}>
+        {name}
+      </span>
+    );
   return (
-    <a class="button small" href={eventAt(event)} title={`${name}, of the same eSIM: ${event.id}`}>
+    <a class="button small" href={eventAt(event)} title={`${name} event of the same eSIM: ${event.id}`}>
       {name}
     </a>
   );
