@@ -21,7 +21,7 @@ type Prepare = (page: Page) => Promise<unknown>;
 const views: readonly (readonly [name: string, address: string, prepare?: Prepare])[] = [
   ["now", "#/now"],
   ["events", "#/events?state=dead"],
-  ["event", "#/events?state=dead&type=esim.balance.updated", openSecond],
+  ["event", "#/events?state=dead&type=esim.balance.updated&error=fetch", openSecond],
   ["retry", "#/events?state=dead&type=esim.faulted", askToRetry],
   ["types", "#/types"],
   ["esim", "#/events?state=dead", openEsim],

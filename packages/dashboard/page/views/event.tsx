@@ -95,7 +95,7 @@ function Details({ event, session }: { readonly event: Event; readonly session: 
       )}
       <div class="event-columns">
         <div class="event-main">
-          {event.error !== null && <ErrorPanel event={event} />}
+          {event.error !== null && <ErrorPanel event={event} error={event.error} />}
           <Body key={`${event.source} ${event.id}`} event={event} session={session} />
         </div>
         <div class="event-side">
@@ -121,7 +121,11 @@ function Near({ name, event }: { readonly name: string; readonly event: EventNam
   );
 }
 
-function ErrorPanel({ event }: { readonly event: Event }) {
+function causesOnLines(error: string): string {
+  return error.replaceAll(": caused by: ", "\ncaused by: ");
+}
+
+function ErrorPanel({ event, error }: { readonly event: Event; readonly error: string }) {
   return (
     <Panel
       title={event.state === "dead" ? "Why it is dead" : "Last error"}
@@ -134,9 +138,9 @@ function ErrorPanel({ event }: { readonly event: Event }) {
       }
     >
       <p class="error-text">
-        <bdi>{event.error}</bdi>
+        <bdi>{causesOnLines(error)}</bdi>
       </p>
-      {event.stack !== null && event.stack !== event.error && (
+      {event.stack !== null && event.stack !== error && (
         <details class="stack">
           <summary>Stack</summary>
           <pre>
