@@ -760,13 +760,11 @@ describe("an operator", () => {
     const { page } = await visit(`${await serve(inbox)}#/types`);
     await page.clock.install();
     const message = page.getByRole("status").filter({ hasText: "Paused" });
-    const pauseType = async (type: string) => {
-      await button(page, `Pause ${type}`).click();
-      await page.getByLabel("Reason").fill("CRM is down");
-      await button(page, "Pause").click();
-      await said(page, `Paused ${type}.`);
-    };
-    await pauseType("esim.faulted");
+    await button(page, "Pause esim.faulted").click();
+    await page.getByLabel("Reason").fill("CRM is down");
+    await page.clock.pauseAt(Date.now() + 60_000);
+    await button(page, "Pause").click();
+    await said(page, "Paused esim.faulted.");
     await page.clock.runFor(5000);
     expect(await message.count()).toBe(1);
     await message.hover();
@@ -779,8 +777,10 @@ describe("an operator", () => {
     await page.locator("h1").focus();
     await page.clock.runFor(7000);
     await message.waitFor({ state: "detached" });
+    await page.clock.resume();
     await open(page, "#/events?state=dead");
     await button(page, "Delete all…").click();
+    await button(page, "Delete 2").waitFor();
     await inbox.redrive({ ids: ["msg_1"] }); // another operator
     await button(page, "Delete 2").click();
     await said(page, "Deleted 1 of 2 events.");

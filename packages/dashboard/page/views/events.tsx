@@ -388,7 +388,7 @@ function Rows({ rows, filter }: { readonly rows: readonly HeldRow[]; readonly fi
               {row.error !== null && <bdi class="narrow">{row.error}</bdi>}
             </td>
             <td class="col-id code">
-              <bdi>{row.id}</bdi>{" "}
+              <bdi>{row.id}</bdi>
               {row.source !== "default" && (
                 <span class="tag" title={`Source: ${row.source}`}>
                   <bdi>{row.source}</bdi>
