@@ -192,7 +192,7 @@ function stepsOf(event: Event): Step[] {
             )}
             {attempt.error !== null && (
               <div class="step-error">
-                <bdi>{attempt.error}</bdi>
+                <bdi>{causesOnLines(attempt.error)}</bdi>
               </div>
             )}
           </>
