@@ -22,7 +22,7 @@ async function bundleBytes(name: string, from: string, external: readonly string
 
 it.each([
   ["webhookHandler", "core", 30.8],
-  ["createWorker", "core", 22.3],
+  ["createWorker", "core", 22.5],
   ["verify", "core", 5.5],
   ["webhookRouter", "express", 31.6],
   ["redisStore", "store-redis", 16],
