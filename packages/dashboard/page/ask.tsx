@@ -126,6 +126,11 @@ export function SaidLast() {
   const isFocused = useSignal(false);
   const staysUp = last === null || last.isPartial === true || isHovered.value || isFocused.value;
   useEffect(() => {
+    if (last !== null) return;
+    isHovered.value = false; // what is removed under the pointer, or with the focus, may send no event
+    isFocused.value = false;
+  }, [last]);
+  useEffect(() => {
     if (staysUp) return;
     const timer = setTimeout(() => {
       said.value = null;

@@ -4,16 +4,15 @@ import { go } from "./route.ts";
 let opened: string | undefined;
 let isComingBack = false;
 
-/** Whether Escape leads back to the list from which this row was opened. It is true once. */
-export function isCameFrom(row: string): boolean {
-  const isIt = isComingBack && row === opened;
-  if (isIt) isComingBack = false;
-  return isIt;
+/** Whether Escape has just led back from what this row opened. */
+export function isBackFrom(row: string): boolean {
+  return isComingBack && row === opened;
 }
 
 /** Keys of every view: j and k move over the rows, which Enter opens as links; / goes to the filter; Escape goes back. */
 export function listenToKeys(): void {
   document.addEventListener("keydown", (event) => {
+    isComingBack = false;
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     const target = event.target as HTMLElement;
     if (target.matches("input:not([type=checkbox]), select") && event.key !== "Escape") return;
@@ -28,6 +27,7 @@ export function listenToKeys(): void {
     if (isKnown) event.preventDefault();
   });
   document.addEventListener("click", ({ target }) => {
+    isComingBack = false;
     const link = target instanceof Element ? target.closest("[data-row]") : null;
     if (link !== null) opened = link.getAttribute("href") ?? undefined;
     for (const menu of document.querySelectorAll<HTMLDetailsElement>("details.menu[open]"))

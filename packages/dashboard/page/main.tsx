@@ -77,6 +77,10 @@ function Shell({ session }: { readonly session: Session }) {
     if (!isFirst.peek()) document.getElementById("title")?.focus();
     isFirst.value = false;
   }, [opened]);
+  const hasGauges = gauges.data !== undefined; // they make the navigation wider
+  useEffect(() => {
+    document.querySelector(".views [aria-current]")?.scrollIntoView({ block: "nearest" });
+  }, [view, hasGauges]);
   return (
     <>
       <Side session={session} view={view} gauges={gauges} />
@@ -177,7 +181,7 @@ function Side(props: { readonly session: Session; readonly view: string; readonl
           class="button small live"
           role="switch"
           aria-checked={!isFrozen.value}
-          title={`${isFrozen.value ? "This page stays as it is." : "This page is read again every few seconds."} Workers go on either way.`}
+          title={`${isFrozen.value ? "This page stays as it is." : "This page is read again every few seconds."} Workers continue either way.`}
           onClick={() => {
             isFrozen.value = !isFrozen.value;
           }}

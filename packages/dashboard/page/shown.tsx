@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { EventName, EventRow, Failure, Gauges, Session } from "../src/contract.ts";
-import { isCameFrom } from "./keyboard.ts";
+import { isBackFrom } from "./keyboard.ts";
 import { clock, type Loaded } from "./live.ts";
 import { eventAt, eventsAt } from "./route.ts";
 
@@ -185,7 +185,7 @@ export function RowLink(props: {
 }) {
   const link = useRef<HTMLAnchorElement>(null);
   useEffect(() => {
-    if (isCameFrom(props.href)) link.current?.focus();
+    if (isBackFrom(props.href)) link.current?.focus();
   }, []);
   return <a data-row ref={link} {...props} />;
 }

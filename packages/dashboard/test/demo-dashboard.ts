@@ -11,12 +11,11 @@ import { fill, report } from "./filled-inbox.ts";
 
 const [port = "4400", role = "operator"] = process.argv.slice(2);
 const path = join(await mkdtemp(join(tmpdir(), "dashboard-")), "inbox.db");
-export const inbox = sqliteInbox({
-  path,
-  lane: ({ data }) => data.esimReference ?? null,
-  minuteCounts: true,
-});
-await fill(inbox, 4000);
+const lane = ({ data }: { readonly data: { readonly esimReference?: string } }) => data.esimReference ?? null;
+const filled = sqliteInbox({ path, lane }); // counts no minute: the events are those of months
+await fill(filled, 4000);
+await filled.close();
+export const inbox = sqliteInbox({ path, lane, minuteCounts: true });
 countMinutes();
 setInterval(() => void report(inbox), 10_000);
 

@@ -45,7 +45,7 @@ export function numberedEntry(number: number, total: number, stepMs = 60_000): I
 }
 
 const errors = [
-  "Error: connect ECONNREFUSED 10.0.4.17:5432",
+  "TypeError: fetch failed: caused by: Error: connect ECONNREFUSED 10.0.4.17:443",
   "TypeError: Cannot read properties of undefined (reading 'iccid')",
   'Error: CRM answered 422: {"code":"E1204","message":"unknown subscriber"}',
   "TimeoutError: the handler did not end within 25000 ms",

@@ -21,7 +21,7 @@ type Prepare = (page: Page) => Promise<unknown>;
 const views: readonly (readonly [name: string, address: string, prepare?: Prepare])[] = [
   ["now", "#/now"],
   ["events", "#/events?state=dead"],
-  ["event", "#/events?state=dead&type=esim.balance.updated", openSecond],
+  ["event", "#/events?state=dead&type=esim.balance.updated&error=fetch", openSecond],
   ["retry", "#/events?state=dead&type=esim.faulted", askToRetry],
   ["types", "#/types"],
   ["esim", "#/events?state=dead", openEsim],
@@ -58,7 +58,7 @@ async function retryAndWork(page: Page): Promise<void> {
   await page.getByText("Retry all…").and(page.locator(":enabled")).waitFor();
   await askToRetry(page);
   await page.getByRole("button", { name: /^Retry \d+$/ }).click();
-  await page.getByText("Watch them").click();
+  await page.getByText("Show all", { exact: true }).first().click();
   const taken = await inbox.take({ limit: 500, leaseMs: 1000 });
   await inbox.settle(
     taken

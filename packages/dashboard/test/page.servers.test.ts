@@ -452,7 +452,7 @@ describe("an operator", () => {
     await tabTo(page, "button", "Retry 270");
     await page.keyboard.press("Enter");
     await said(page, "Retried 270 events.");
-    await tabTo(page, "a", "Watch them");
+    await tabTo(page, "a", "Show all");
     await page.keyboard.press("Enter");
     await link(page, "Ready 270").waitFor();
     const progress = page.getByRole("region", { name: "The last retry" });
@@ -644,7 +644,166 @@ describe("an operator", () => {
     await page.reload();
     await page.getByText("A count with +").waitFor();
     expect(await cells("esim.faulted")).toEqual(row("30+", "0", "30+", "0", "3"));
+    await button(page, /^Show \d+ types without counted events$/).click();
     expect(await cells("esim.enabled")).toEqual(row("0+", "0", "0+", "0", "0"));
+  });
+
+  it("sees types in the order of what needs attention, and those without events folded", async () => {
+    const inbox = opened();
+    await inbox.put(
+      ["1", "2", "3"].map((id) => entry({ id, type: "esim.enabled", data: { esimReference: id } })),
+    );
+    const taken = await inbox.take(lease);
+    await inbox.settle(taken.map(({ source, id, token }) => ({ source, id, token, state: "done" })));
+    await putDead(inbox, [{ id: "msg_1", type: "esim.installed" }, { id: "msg_2" }, { id: "msg_3" }]);
+    await inbox.pause({ types: ["esim.assigned"], reason: "CRM is down" });
+    const { page } = await visit(`${await serve(inbox)}#/types`);
+    const types = page.locator(".types [data-row]");
+    await types.first().waitFor();
+    const busy = ["esim.faulted", "esim.installed", "esim.enabled", "esim.assigned"];
+    expect(await types.allTextContents()).toEqual(busy);
+    const fold = button(page, /types without events$/);
+    const [, idle] = (await fold.textContent())?.match(/^Show (\d+) types/) ?? [];
+    expect(Number(idle)).toBeGreaterThan(1);
+    await fold.click();
+    expect(await types.count()).toBe(busy.length + Number(idle));
+    await fold.click();
+    expect(await types.allTextContents()).toEqual(busy);
+  });
+
+  it("knows each state, what is due and what is paused by an icon of its own and a word, and paused rows are dimmed", async () => {
+    const inbox = opened();
+    await fill(inbox, 200);
+    const { page } = await visit(await serve(inbox));
+    const shapes = new Map<string, string>();
+    const read = async (places: Locator) => {
+      await places.first().waitFor();
+      for (const place of await places.all()) {
+        const name = (await place.textContent())?.match(/^\s*([A-Za-z]+)/)?.[1] ?? "";
+        const shape = await place.locator("svg.icon").innerHTML();
+        expect(shapes.get(name) ?? shape, name).toBe(shape);
+        shapes.set(name, shape);
+      }
+    };
+    await read(page.locator(".figure dt:has(svg)"));
+    await open(page, "#/events?type=esim.balance.updated");
+    await read(page.locator(".tabs a:has(svg)"));
+    await read(page.locator("td .state"));
+    expect([...shapes.keys()].sort()).toEqual(
+      ["Dead", "Done", "Due", "Leased", "Paused", "Ready", "Unhandled"].sort(),
+    );
+    expect(new Set(shapes.values()).size).toBe(shapes.size);
+    const styleOf = (state: string, selector: string, name: string) =>
+      page.evaluate(
+        `getComputedStyle(document.querySelector("tbody tr:has(.state-${state})${selector}")).${name}`,
+      );
+    expect(await styleOf("paused", "", "backgroundImage")).toContain("gradient");
+    expect(await styleOf("done", "", "backgroundImage")).toBe("none");
+    const [paused, done] = await Promise.all(
+      ["paused", "done"].map((state) => styleOf(state, " [data-row]", "color")),
+    );
+    expect(paused).not.toBe(done);
+  });
+
+  it("sees how many events are done next to those of the other states, and the eSIM and the end of a dead one", async () => {
+    const inbox = opened();
+    await inbox.put(["1", "2"].map((id) => entry({ id, data: { esimReference: id } })));
+    const taken = await inbox.take(lease);
+    await inbox.settle(taken.map(({ source, id, token }) => ({ source, id, token, state: "done" })));
+    const receivedAt = new Date(Date.now() - 2 * 86_400_000);
+    await putDead(inbox, [{ id: "msg_1", receivedAt, data: { esimReference: "730155284096610234" } }]);
+    const { page } = await visit(`${await serve(inbox)}#/events`, { viewport: { width: 1280, height: 760 } });
+    await link(page, "Done 2").waitFor();
+    await link(page, "Dead 1").click();
+    await page.getByRole("columnheader", { name: "Died" }).waitFor();
+    await page.locator(".rows[aria-busy=false]").waitFor();
+    expect(await page.locator("td.col-time").allTextContents()).toEqual([
+      "2 d ago",
+      expect.stringMatching(/^(now|\d+ s ago)$/),
+    ]);
+    await link(page, "…96610234").click();
+    await page.locator(".timeline li").waitFor();
+  });
+
+  it("finds the focus where it was after Escape: on what opened a dialog, and on the row that opened an event", async () => {
+    const inbox = opened();
+    await putDead(inbox, [{ id: "msg_1" }, { id: "msg_2" }]);
+    const { page } = await visit(`${await serve(inbox)}#/events?state=dead`);
+    const escapeFrom = async (name: string) => {
+      await button(page, name).click();
+      await page.getByRole("dialog").waitFor();
+      await page.keyboard.press("Escape");
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+      await page.locator("button:focus", { hasText: name }).waitFor();
+    };
+    await button(page, "Retry all…").and(page.locator(":enabled")).waitFor();
+    await escapeFrom("Retry all…");
+    await escapeFrom("Delete all…");
+    await page.keyboard.press("j");
+    await page.keyboard.press("j");
+    const row = await page.locator("[data-row]:focus").getAttribute("href");
+    await page.keyboard.press("Enter");
+    await shown(page, "Why it is dead");
+    for (const name of ["Reveal…", "Delete…", "Retry…"]) await escapeFrom(name);
+    await page.keyboard.press("Escape");
+    await focused(page, `[data-row][href="${row}"]`);
+    await open(page, "#/types");
+    await button(page, "Pause esim.faulted").click();
+    await page.getByLabel("Reason").fill("CRM is down");
+    await page.keyboard.press("Escape");
+    await focused(page, "[aria-label='Pause esim.faulted']");
+  });
+
+  it("reads what was done for some seconds, longer while the pointer or the focus is on it, and until dismissed if something was not done", async () => {
+    const inbox = opened();
+    await putDead(inbox, [{ id: "msg_1" }, { id: "msg_2" }]);
+    const { page } = await visit(`${await serve(inbox)}#/types`);
+    await page.clock.install();
+    const message = page.getByRole("status").filter({ hasText: "Paused" });
+    await button(page, "Pause esim.faulted").click();
+    await page.getByLabel("Reason").fill("CRM is down");
+    await page.clock.pauseAt(Date.now() + 60_000);
+    await button(page, "Pause").click();
+    await said(page, "Paused esim.faulted.");
+    await page.clock.runFor(5000);
+    expect(await message.count()).toBe(1);
+    await message.hover();
+    await page.clock.runFor(30_000);
+    expect(await message.count()).toBe(1);
+    await page.mouse.move(0, 0);
+    await button(page, "Dismiss").focus();
+    await page.clock.runFor(30_000);
+    expect(await message.count()).toBe(1);
+    await page.locator("h1").focus();
+    await page.clock.runFor(7000);
+    await message.waitFor({ state: "detached" });
+    await page.clock.resume();
+    await open(page, "#/events?state=dead");
+    await button(page, "Delete all…").click();
+    await button(page, "Delete 2").waitFor();
+    await inbox.redrive({ ids: ["msg_1"] }); // another operator
+    await button(page, "Delete 2").click();
+    await said(page, "Deleted 1 of 2 events.");
+    await page.clock.runFor(60_000);
+    await said(page, "Deleted 1 of 2 events.");
+    await button(page, "Dismiss").click();
+    await page.getByText("Deleted 1 of 2 events.").waitFor({ state: "detached" });
+  });
+
+  it("reads when the next attempt is due in the time zone of the browser", async () => {
+    const inbox = opened();
+    await inbox.put([entry({ id: "msg_1" })]);
+    const [taken] = await inbox.take({ limit: 1, leaseMs: 60_000 });
+    const { source = "", id = "", token = "" } = taken ?? {};
+    await inbox.settle([{ source, id, token, state: "ready", afterMs: 3_600_000, error: "no" }]);
+    const { endsAt } = (await inbox.get({ source, id })) ?? {};
+    const { page } = await visit((await serve(inbox)) + hashOf("event", { source, id }), {
+      timezoneId: "Asia/Tokyo",
+    });
+    const tokyo = new Date((endsAt?.getTime() ?? 0) + 9 * 3_600_000).toISOString();
+    const time = `${tokyo.slice(0, 10)} ${tokyo.slice(11, 19)}`;
+    await page.getByText(`the next one is due at ${time}, in `).waitFor();
+    expect(await page.locator(".waits time").getAttribute("title")).toMatch(/^\d{4}-\d\d-\d\d .*Z$/);
   });
 
   it("removes the filter by a cause, and keeps the others", async () => {
@@ -685,7 +844,7 @@ describe("an operator", () => {
     expect(await page.locator("td.col-id").allTextContents()).toEqual(["msg_2"]);
   });
 
-  it("sees new events announced, and not put under the cursor, and none while updates are paused", async () => {
+  it("sees new events announced, and not put under the cursor, and none while live updates are off", async () => {
     const inbox = opened();
     const at = Date.now() - 60_000;
     await inbox.put([entry({ id: "msg_1", receivedAt: new Date(at) })]);
@@ -698,14 +857,15 @@ describe("an operator", () => {
     await button(page, "Show 1 new event").click();
     await rows.nth(1).waitFor();
     expect(await rows.first().textContent()).toContain("msg_2");
-    await button(page, "Pause updates").click();
+    const live = page.getByRole("switch", { name: "Live updates" });
+    await live.click();
     let calls = 0;
     page.on("request", () => (calls += 1));
     await inbox.put([entry({ id: "msg_3" })]);
     await page.clock.install();
     await page.clock.runFor(60_000);
     expect(calls).toBe(0);
-    await button(page, "Resume updates").click();
+    await live.click();
     await button(page, "Show 1 new event").waitFor();
   });
 
@@ -833,7 +993,7 @@ describe("the page", () => {
 
   it("shows the error of a view that cannot be rendered, and the other views still work", async () => {
     const { page, errors } = await visit(`${await serve(opened())}`);
-    await page.route("**/api/types", (route) => route.fulfill({ json: { types: "none" } }));
+    await page.route("**/api/types", (route) => route.fulfill({ json: { types: null } }));
     await link(page, "Types").click();
     await page.getByRole("heading", { name: "This view failed" }).waitFor();
     expect(await page.getByRole("alert").textContent()).toMatch(
@@ -874,6 +1034,7 @@ describe("the page", () => {
     await page.getByText("1 event is not in the inbox").waitFor();
     for (const text of ["no id", "no status", "no type", "not sent yet", "not active: nothing is delivered"])
       await shown(page, text);
+    expect(await page.locator("h2").first().textContent()).toBe("Missed");
     expect(await page.locator(".deliveries").first().locator("tbody tr").allTextContents()).toEqual([
       expect.stringContaining("msg_lostnot in the inbox"),
     ]);
@@ -943,7 +1104,7 @@ describe("the page", () => {
       const event = await inbox.get({ source: dead?.source ?? "", id: dead?.id ?? "" });
       const marks: Readonly<Record<string, string>> = {
         "#/now": ".causes li",
-        "#/events?state=dead": ".events td",
+        "#/events?state=dead": ".events td.col-type",
         "#/types": ".types td",
         "#/esim": ".find",
         "#/runs": ".runs td",

@@ -132,8 +132,11 @@ function Deliveries({ deliveries }: { readonly deliveries: readonly DeliveryView
                 <bdi>{delivery.status ?? "no status"}</bdi>
               </span>
             </td>
-            <td>
+            <td class="delivery-type">
               <bdi>{delivery.type ?? "no type"}</bdi>
+              <div class="narrow">
+                <DeliveredEvent delivery={delivery} />
+              </div>
             </td>
             <td class="wide">
               <DeliveredEvent delivery={delivery} />

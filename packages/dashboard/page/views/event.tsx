@@ -72,8 +72,8 @@ function Details({ event, session }: { readonly event: Event; readonly session: 
           received <Time at={event.receivedAt} none="inline" />
         </span>
         <nav class="event-near" aria-label="Events of the same eSIM">
-          <Near name="Before" event={event.before} />
-          <Near name="After" event={event.after} />
+          <Near name="Earlier" event={event.before} />
+          <Near name="Later" event={event.after} />
         </nav>
       </div>
       {event.waits !== null && (
@@ -95,7 +95,7 @@ function Details({ event, session }: { readonly event: Event; readonly session: 
       )}
       <div class="event-columns">
         <div class="event-main">
-          {event.error !== null && <ErrorPanel event={event} />}
+          {event.error !== null && <ErrorPanel event={event} error={event.error} />}
           <Body key={`${event.source} ${event.id}`} event={event} session={session} />
         </div>
         <div class="event-side">
@@ -108,15 +108,24 @@ function Details({ event, session }: { readonly event: Event; readonly session: 
 }
 
 function Near({ name, event }: { readonly name: string; readonly event: EventName | null }) {
-  if (event === null) return <span class="button small off">{name}: none</span>;
+  if (event === null)
+    return (
+      <span class="button small off" title={`No ${name.toLowerCase()} event of the same eSIM`}>
+        {name}
+      </span>
+    );
   return (
-    <a class="button small" href={eventAt(event)} title={`${name}, of the same eSIM: ${event.id}`}>
+    <a class="button small" href={eventAt(event)} title={`${name} event of the same eSIM: ${event.id}`}>
       {name}
     </a>
   );
 }
 
-function ErrorPanel({ event }: { readonly event: Event }) {
+function causesOnLines(error: string): string {
+  return error.replaceAll(": caused by: ", "\ncaused by: ");
+}
+
+function ErrorPanel({ event, error }: { readonly event: Event; readonly error: string }) {
   return (
     <Panel
       title={event.state === "dead" ? "Why it is dead" : "Last error"}
@@ -129,9 +138,9 @@ function ErrorPanel({ event }: { readonly event: Event }) {
       }
     >
       <p class="error-text">
-        <bdi>{event.error}</bdi>
+        <bdi>{causesOnLines(error)}</bdi>
       </p>
-      {event.stack !== null && event.stack !== event.error && (
+      {event.stack !== null && event.stack !== error && (
         <details class="stack">
           <summary>Stack</summary>
           <pre>
@@ -183,7 +192,7 @@ function stepsOf(event: Event): Step[] {
             )}
             {attempt.error !== null && (
               <div class="step-error">
-                <bdi>{attempt.error}</bdi>
+                <bdi>{causesOnLines(attempt.error)}</bdi>
               </div>
             )}
           </>

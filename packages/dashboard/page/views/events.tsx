@@ -361,7 +361,7 @@ function Rows({ rows, filter }: { readonly rows: readonly HeldRow[]; readonly fi
   if (rows.length === 0) return <NoRows filter={filter} />;
   const hasDied = filter.state === "dead";
   return (
-    <table class="events">
+    <table class={hasDied ? "events of-dead" : "events"}>
       <thead>
         <tr>
           <th class="col-state">State</th>
@@ -415,7 +415,7 @@ function Rows({ rows, filter }: { readonly rows: readonly HeldRow[]; readonly fi
             </td>
             {hasDied && (
               <td class="col-time number wide">
-                <Time at={row.settledAt} />
+                <Time at={row.state === "dead" ? row.settledAt : null} />
               </td>
             )}
           </tr>
@@ -430,7 +430,7 @@ const shownEnd = 8;
 /** By the end of its reference: the beginnings are alike. */
 function EsimLink({ subject }: { readonly subject: string }) {
   return (
-    <a class="code" href={esimAt(subject)} title={subject} aria-label={`eSIM ${subject}`}>
+    <a class="code" href={esimAt(subject)} title={subject}>
       <bdi>{subject.length > shownEnd + 1 ? `…${subject.slice(-shownEnd)}` : subject}</bdi>
     </a>
   );

@@ -264,9 +264,10 @@ function TypeCount(props: {
 }) {
   const { type, state, count, isMore } = props;
   const text = `${number(count)}${isMore ? "+" : ""}`;
-  if (type === null || (count === 0 && !isMore)) return <span class="quiet">{text}</span>;
+  const look = count === 0 ? "quiet" : `state-${state}`;
+  if (type === null || (count === 0 && !isMore)) return <span class={look}>{text}</span>;
   return (
-    <a class={count === 0 ? "quiet" : `state-${state}`} href={typeAt(type, state)}>
+    <a class={look} href={typeAt(type, state)}>
       {text}
     </a>
   );
