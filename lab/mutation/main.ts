@@ -21,6 +21,8 @@ interface Mutant {
     | "CompileError"
     | "RuntimeError"
     | "Ignored";
+  /** The message of the test that failed. */
+  readonly statusReason?: string;
   readonly mutatorName: string;
   readonly replacement?: string;
   readonly location: { readonly start: Place; readonly end: Place };
@@ -98,6 +100,11 @@ function isNoticed({ status }: Mutant): boolean {
   return status === "Killed" || status === "Timeout";
 }
 
+/** Ended by a time limit: the mutant hangs, or the machine was busy. */
+function isSlow({ status, statusReason = "" }: Mutant): boolean {
+  return status === "Timeout" || (status === "Killed" && statusReason.includes("timed out in"));
+}
+
 function isUnnoticed({ status }: Mutant): boolean {
   return status === "Survived" || status === "NoCoverage";
 }
@@ -106,7 +113,11 @@ function scoreOf(mutants: readonly Mutant[]): { readonly percent: number; readon
   const noticed = mutants.filter(isNoticed).length;
   const all = noticed + mutants.filter(isUnnoticed).length;
   const percent = all === 0 ? 100 : (100 * noticed) / all;
-  return { percent, text: `${percent.toFixed(1)} % of ${all} mutants are noticed` };
+  const slow = mutants.filter(isSlow).length;
+  return {
+    percent,
+    text: `${percent.toFixed(1)} % of ${all} mutants are noticed, ${slow} of them by a time limit`,
+  };
 }
 
 /** Where a mutant is, what was there, and what is there instead. */

@@ -197,6 +197,33 @@ describe("fileKeySource", () => {
     expect(await receive(freshSecret)).toBe("processed");
   });
 
+  it("creates a file only where there is none, and leaves nothing else in its folder", async () => {
+    const keys = fileKeySource(path);
+    expect(await keys.write({ keys: [oldSecret] }, undefined)).toBe(true);
+    expect(await keys.write({ keys: [freshSecret] }, undefined)).toBe(false);
+    expect((await keys.read())?.record).toEqual({ keys: [oldSecret] });
+    expect(await readdir(folder)).toEqual(["secret"]);
+  });
+
+  it("lets one of ten writers of the same version write, and all read its record", async () => {
+    await rewrite(oldSecret);
+    const keys = fileKeySource(path);
+    const version = (await keys.read())?.version;
+    const secrets = Array.from({ length: 10 }, newSecret);
+    const written = await Promise.all(secrets.map((secret) => keys.write({ keys: [secret] }, version)));
+    expect(written.filter(Boolean)).toHaveLength(1);
+    expect((await keys.read())?.record).toEqual({ keys: [secrets[written.indexOf(true)]] });
+    expect(await readdir(folder)).toEqual(["secret"]);
+  });
+
+  it("writes no record that no receiver could load", async () => {
+    await rewrite(oldSecret);
+    const keys = fileKeySource(path);
+    const version = (await keys.read())?.version;
+    await expect(keys.write({ keys: ["whsec_"] }, version)).rejects.toMatchObject({ code: "invalid_secret" });
+    expect(await keys.read()).toEqual({ record: { keys: [oldSecret] }, version });
+  });
+
   it("does not write over a file that somebody has rewritten since it was read", async () => {
     await rewrite(oldSecret);
     const keys = fileKeySource(path);

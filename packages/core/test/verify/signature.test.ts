@@ -192,8 +192,15 @@ describe("verify", () => {
       code: "key_not_yet_valid",
       key: createKeyring(secret).keysAt(0)[0]?.fingerprint,
     });
-    expect(verdict({ notAfter: before })).toMatchObject({ code: "no_matching_key" });
-    expect(verdict({ secret: newSecret(), notBefore: after })).toMatchObject({ code: "no_matching_key" });
+    expect(verdict({ notAfter: before })).toMatchObject({
+      code: "no_matching_key",
+      endedKey: createKeyring(secret).keysAt(0)[0]?.fingerprint,
+    });
+    for (const window of [{ notBefore: after }, { notAfter: before }]) {
+      const forged = verdict({ secret: newSecret(), ...window });
+      expect(forged).toMatchObject({ code: "no_matching_key" });
+      expect(forged).not.toHaveProperty("endedKey");
+    }
     expect(verdict({ notBefore: at })).toMatchObject({ ok: true });
   });
 
