@@ -87,15 +87,14 @@ function dueSources(
 /** The longest due events of a source that are next in their lanes, if they are in some, among the first hundred or more. */
 function dueOf(tx: Transaction, taking: Taking, source: string, share: number): Due[] {
   return tx.all<Due>(
-    `with near as materialized (
+    `select rowid, ends_at as endsAt from (
       select rowid, ends_at, lane, occurred_at, source, id
       from esim_webhooks_event indexed by esim_webhooks_event_by_source
       where ${isDue}
       order by ends_at limit $reach
-    )
-    select rowid, ends_at as endsAt from near
+    ) as near
     where lane is null or ${isNextInLane("near", taking.laneHeldByDead)}
-    order by ends_at limit $limit`,
+    limit $limit`, // not ordered again: so it reads no further than it must
     { ...parametersOf(tx, taking), source, limit: share, reach: 100 + 4 * share },
   );
 }
