@@ -167,7 +167,13 @@ describe("docs/options.md", () => {
       "OpenStateOptions",
       "EventJobOptions",
     ];
-    const ofMethods = ["ChangeOptions", "ListOptions", "QueueWorkerOptions"];
+    const ofMethods = [
+      "ChangeOptions",
+      "EsimWebhooksAsyncOptions",
+      "EsimWebhooksOptions",
+      "ListOptions",
+      "QueueWorkerOptions",
+    ];
     const entries = globSync("packages/*/src/{index,testing}.ts", { cwd: root });
     const exported = entries.flatMap(
       (file) => readFileSync(join(root, file), "utf8").match(/\b\w+Options\b/g) ?? [],
