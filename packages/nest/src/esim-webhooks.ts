@@ -28,7 +28,8 @@ import { nestLogger } from "./nest-logger.ts";
 export interface EsimWebhooksOptions<Data = EsimEvents, Tx = unknown> extends ReceiverOptions<Data, Tx> {
   /**
    * The whole path of the endpoint, to which neither the global prefix nor versioning is added. `false` for a process that receives nothing,
-   * such as a worker with health checks. A process without HTTP never receives. Default `"/webhooks"`.
+   * such as a worker with health checks. A process without HTTP never receives. With `endpoints`, all requests below it are answered.
+   * Default `"/webhooks"`.
    */
   path?: string | false;
   /** Stores events, for a worker. Without it, the handlers run inline, before the sender is answered. */
@@ -85,12 +86,13 @@ export function createEsimWebhooks<Data, Tx>(
 
   const receive: Middleware = (request, response, next) => {
     if (receiver === undefined) return next();
-    if (normalise(request.url?.split("?")[0] ?? "") !== endpoint) {
+    const found = pathBelow(endpoint, request, receiver);
+    if (found === undefined) {
       watchMiss(request, response, String(path));
       return next();
     }
     const { closing } = receiver;
-    receiveRequest(receiver, request)
+    receiveRequest(receiver, request, found)
       .then((reply) => writeReply(response, reply, closing))
       .catch(next);
   };
@@ -177,6 +179,20 @@ function logStart(
     inbox === undefined ? "handlers run inline" : worker ? "a worker runs here" : "events are stored";
   const lines = Object.entries(places).map(([name, place]) => `${name} → ${place}`);
   new NestLogger("EsimWebhooksModule").log([`Webhooks: ${endpoint}, ${mode}`, ...lines].join("; "));
+}
+
+/** The path below the endpoint; undefined if the request is for others. */
+function pathBelow(
+  endpoint: string,
+  { url = "" }: IncomingMessage,
+  { hasEndpoints }: Receiver,
+): string | undefined {
+  const [requested = ""] = url.split("?", 1);
+  if (normalise(requested) === endpoint) return "/";
+  const below = endpoint === "/" ? endpoint : `${endpoint}/`;
+  return hasEndpoints && requested.toLowerCase().startsWith(below)
+    ? requested.slice(below.length - 1)
+    : undefined;
 }
 
 /** Ignores case and a trailing slash, as routes of Nest do. */
