@@ -100,20 +100,14 @@ async function measure({ inbox, batchSize, empty }: Place, server: number): Prom
   const put = await sum(async () => {
     for (const batch of batches) await inbox.put(batch);
   });
-  let left = events;
   let [take, settle] = [0, 0];
-  while (left > 0) {
-    const leases: InboxLease[] = [];
+  for (let left = events; left > 0; ) {
+    let leases: readonly InboxLease[] = [];
     take += await sum(async () => {
-      for (;;) {
-        const batch = await inbox.take({ limit: batchSize, leaseMs: 600_000 });
-        if (batch.length === 0) return;
-        leases.push(...batch);
-      }
+      leases = await inbox.take({ limit: batchSize, leaseMs: 600_000 });
     });
     settle += await sum(async () => {
-      for (const batch of batchesOf(leases, batchSize))
-        await inbox.settle(batch.map((lease) => ({ ...lease, state: "done" as const })));
+      await inbox.settle(leases.map((lease) => ({ ...lease, state: "done" })));
     });
     left -= leases.length;
   }
