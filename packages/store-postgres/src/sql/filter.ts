@@ -8,6 +8,7 @@ export function matching(filter: InboxFilter): RawBuilder<boolean> {
   const mayBeParked = state === undefined || state === "ready";
   return allOf(
     state && sql`state = ${state}`,
+    state === "ready" && sql`received_at is not null`, // as all of them; event_ready is used only where that is stated
     types && sql`type = any(${[...types]}::text[])`,
     source !== undefined && sql`source = ${source}`,
     ids && sql`id = any(${[...ids]}::text[])`,
@@ -36,7 +37,7 @@ export const statesOfSubjects: readonly RawBuilder<boolean>[] = [
   sql`state = 'done'`,
   sql`state = 'unhandled'`,
   sql`state = 'dead'`,
-  sql`state = 'ready'`,
+  sql`state = 'ready' and received_at is not null`,
   sql`state = 'leased' and body is not null and lane is null`,
   sql`lane is not null and state = 'leased'`,
 ];
