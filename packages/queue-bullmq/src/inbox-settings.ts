@@ -106,7 +106,7 @@ export function readInboxOptions(options: unknown): BullmqInboxSettings {
   if ("fairBy" in given) {
     throw new WebhookError(
       "invalid_option",
-      "bullmqInbox cannot share its places among sources: BullMQ gives out the jobs of a queue in their order.",
+      "it cannot share its places among sources: BullMQ gives out the jobs of a queue in their order.",
       "Use postgresInbox or sqliteInbox, which can, or a queue for each source.",
       { where: "bullmqInbox", option: "fairBy" },
     );
@@ -115,7 +115,7 @@ export function readInboxOptions(options: unknown): BullmqInboxSettings {
     if (option in given)
       throw new WebhookError(
         "invalid_option",
-        `bullmqInbox has no option ${option}: BullMQ keeps a body for as long as its job.`,
+        `there is no option "${option}": BullMQ keeps a body for as long as its job.`,
         "Remove it. removeOnComplete of jobOptions says how long done jobs are kept; dead ones are kept until they are deleted.",
         { where: "bullmqInbox", option },
       );

@@ -283,7 +283,7 @@ describe("the queue and its connection", () => {
   it("refuses to keep bodies for longer or shorter than their jobs", () => {
     for (const option of ["bodyRetentionMs", "keepBodies"])
       expect(() => bullmqInbox({ connection: redis.server.url, [option]: 1 } as object)).toThrow(
-        `has no option ${option}: BullMQ keeps a body for as long as its job`,
+        `there is no option "${option}": BullMQ keeps a body for as long as its job`,
       );
   });
 
