@@ -4,9 +4,10 @@ export { fullJitter } from "./base/backoff.ts";
 export type { Clock } from "./base/clock.ts";
 export type { CoreErrorCode } from "./base/errors.ts";
 export { type ErrorSubject, WebhookError } from "./base/errors.ts";
-export type { Logger } from "./base/logger.ts";
-export type { Catalog, DataOf, Issue, Parsed, Schemas } from "./event/catalog.ts";
+export type { Log, Logger } from "./base/logger.ts";
+export type { Catalog, DataOf, Issue, Parsed, Schemas, SchemasOf } from "./event/catalog.ts";
 export { createCatalog } from "./event/catalog.ts";
+export type { Extended } from "./event/esim-catalog.ts";
 export { defineCatalog, esimCatalog } from "./event/esim-catalog.ts";
 export type {
   EsimAssignedData,
@@ -24,9 +25,24 @@ export type {
   PackageEndedData,
   Untyped,
 } from "./event/esim-events.ts";
-export type { EventKey, EventOf, FamilyOf, UnknownEvent, UnknownType, WebhookEvent } from "./event/event.ts";
-export type { EventOutcome } from "./handle/event-outcome.ts";
-export type { Discard, Handler, HandlerContext, Handlers, RetryLater } from "./handle/handler.ts";
+export type {
+  DataByType,
+  EventKey,
+  EventOf,
+  FamilyOf,
+  UnknownEvent,
+  UnknownType,
+  WebhookEvent,
+} from "./event/event.ts";
+export type { EventOutcome, UndoneOutcome } from "./handle/event-outcome.ts";
+export type {
+  Discard,
+  FamilyMember,
+  Handler,
+  HandlerContext,
+  Handlers,
+  RetryLater,
+} from "./handle/handler.ts";
 export { discard, retryLater } from "./handle/handler.ts";
 export type { Provenance } from "./process/claimed-work.ts";
 export type { Processor, ProcessorOptions } from "./process/processor.ts";
@@ -100,7 +116,16 @@ export type { KeySource, LoadedKeys } from "./verify/key-source.ts";
 export type { KeyRecord, KeyStore, StoredKey, StoredKeys } from "./verify/key-store.ts";
 export type { Keyring, Secrets } from "./verify/keyring.ts";
 export { createKeyring } from "./verify/keyring.ts";
-export type { Refusal, SignatureHeaders, Skew } from "./verify/refusal.ts";
+export type {
+  EarlyKeyRefusal,
+  HeaderRefusal,
+  NoMatchingKey,
+  Refusal,
+  SignatureHeaders,
+  Skew,
+  SkewRefusal,
+  UnusableRefusal,
+} from "./verify/refusal.ts";
 export type { Proof, VerifyOptions } from "./verify/signature.ts";
 export { sign, verify } from "./verify/signature.ts";
 export type { Hmac, Key, SigningKey } from "./verify/signing-key.ts";

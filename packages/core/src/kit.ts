@@ -10,7 +10,7 @@ export { coalesce } from "./base/coalesce.ts";
 export { safeLogger, silentLogger, throttledLog, warnOfSetup } from "./base/logger.ts";
 export { makeFolder } from "./base/make-folder.ts";
 export { maskPersonalData } from "./base/masking.ts";
-export type { OptionsShape, SettingsOf } from "./base/options.ts";
+export type { Kind, OptionsShape, Places, SettingsOf } from "./base/options.ts";
 export {
   checkArguments,
   durationMs,
@@ -28,6 +28,7 @@ export { textHandler } from "./base/text-handler.ts";
 export { ago, instant, span } from "./base/time-text.ts";
 export type { ListenerWarning, ProgressNotice, Stage, StageMessage } from "./base/trace.ts";
 export { createNotice, createProgressNotice, createStage, listenTo } from "./base/trace.ts";
+export type { TraceIds } from "./base/tracer.ts";
 export { packageVersion } from "./base/version.ts";
 export type { Deadline } from "./base/waiting.ts";
 export { createDeadline } from "./base/waiting.ts";
@@ -40,9 +41,11 @@ export type { SettledLine, SettleMessage } from "./handle/settled.ts";
 export { ageOf, reportSettled } from "./handle/settled.ts";
 export type { TimeLimitOptions, TimeLimitSettings, TimeLimits } from "./handle/time-limits.ts";
 export { createTimeLimits, timeLimitShape } from "./handle/time-limits.ts";
+export type { ProcessorSettings } from "./process/processor.ts";
 export { processorShape } from "./process/processor.ts";
 export { toleranceOption } from "./receive/receiver-options.ts";
 export { isInbox } from "./receive/target.ts";
+export type { InboxChanges } from "./store/admin-notices.ts";
 export { publishChanges } from "./store/admin-notices.ts";
 export type { EncodedEntry } from "./store/entry-codec.ts";
 export { decodeEntry, encodeEntry } from "./store/entry-codec.ts";
@@ -97,7 +100,8 @@ export {
   storeShape,
   warnOfShortRetention,
 } from "./store/store-options.ts";
-export type { Circumstances } from "./store/why-it-waits.ts";
+export type { Circumstances, WaitingEvent } from "./store/why-it-waits.ts";
 export { whyItWaits } from "./store/why-it-waits.ts";
+export type { HeaderReader } from "./verify/headers.ts";
 export { headerReader, headerText } from "./verify/headers.ts";
 export { defaultToleranceSeconds } from "./verify/tolerance.ts";

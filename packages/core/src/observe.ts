@@ -20,6 +20,7 @@ import {
   completeStage,
   type ExtendMessage,
   extendStage,
+  type StoreCallMessage,
 } from "./process/observed-store.ts";
 import { type ReceiveMessage, receiveStage } from "./receive/receiver.ts";
 import { type VerifyMessage, verifyStage } from "./receive/verifier.ts";
@@ -41,6 +42,7 @@ export type {
   ReceiveMessage,
   SettleMessage,
   SettlementsMessage,
+  StoreCallMessage,
   TakeMessage,
   VerifyMessage,
 };

@@ -15,7 +15,7 @@ export interface Asked {
 export type Answer = (asked: Asked) => Promise<Response>;
 
 /** What Express adds to a request: the path before the mount, and perhaps a parsed body. */
-type NodeRequest = IncomingMessage & { readonly originalUrl?: string; readonly body?: unknown };
+export type NodeRequest = IncomingMessage & { readonly originalUrl?: string; readonly body?: unknown };
 
 /** `authorize` gets the same request as its second argument. It never rejects. */
 export type NodeMount = (request: NodeRequest, response: ServerResponse) => Promise<void>;
@@ -25,12 +25,12 @@ export interface FastifyApp {
   all(path: string, handler: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>): unknown;
 }
 
-interface FastifyRequest {
+export interface FastifyRequest {
   readonly raw: IncomingMessage;
   readonly body: unknown;
 }
 
-interface FastifyReply {
+export interface FastifyReply {
   code(status: number): FastifyReply;
   headers(values: Record<string, string>): FastifyReply;
   send(body: Uint8Array): unknown;

@@ -10,6 +10,7 @@ export {
 export type { EndpointError, EndpointErrorCode } from "./base/errors.ts";
 export { isSameUrl, listEndpoints } from "./base/list-endpoints.ts";
 export type { SecretForm } from "./base/options.ts";
+export type { WaitingClock } from "./base/waiting-clock.ts";
 export { explainChange } from "./change/change-under-way.ts";
 export type {
   ComparedTypes,

@@ -3,5 +3,5 @@ export type { EsimWebhooksHealth, EsimWebhooksOptions } from "./esim-webhooks.ts
 export { EsimWebhooks } from "./esim-webhooks.ts";
 export type { EsimWebhooksAsyncOptions } from "./esim-webhooks-module.ts";
 export { EsimWebhooksModule } from "./esim-webhooks-module.ts";
-export type { EsimEvent, EsimEventDecorator, EsimEventName } from "./on-esim-event.ts";
+export type { EsimEvent, EsimEventDecorator, EsimEventName, HandlerOf } from "./on-esim-event.ts";
 export { eventDecorator, OnEsimEvent } from "./on-esim-event.ts";

@@ -5,7 +5,7 @@ import type { NestErrorCode } from "./errors.ts";
 /** What a handler can be for: an event type of the catalog, one of its families (`"esim.lifecycle.*"`), or `"*"`. */
 export type EsimEventName<Data = EsimEvents> = keyof Handlers<Data> & string;
 
-type HandlerOf<Data, Name extends EsimEventName<Data>> = NonNullable<Handlers<Data, never>[Name]>;
+export type HandlerOf<Data, Name extends EsimEventName<Data>> = NonNullable<Handlers<Data, never>[Name]>;
 
 /**
  * The first parameter of a handler: `EsimEvent<"esim.faulted">`. For a catalog of your own:

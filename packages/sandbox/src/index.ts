@@ -1,7 +1,8 @@
 export type { Credentials, NewClient } from "./account/clients.ts";
 export type { NewVariant } from "./account/variants.ts";
 export type { Time } from "./base/clock.ts";
-export type { Fault, FaultSettings } from "./base/fault.ts";
+export type { CallFault, DeliveryFault, Fault, FaultSettings } from "./base/fault.ts";
+export type { Faults, FaultyAttempt } from "./base/faults.ts";
 export type { RefusalCode, SandboxErrorCode } from "./base/refused.ts";
 export { Refused } from "./base/refused.ts";
 export type { Switches, SwitchSettings } from "./base/switches.ts";
@@ -10,6 +11,7 @@ export type { EsimHandle } from "./control/esim-handle.ts";
 export type { ForClient, Handle } from "./control/handle.ts";
 export type { ShownEsim, ShownPackage } from "./control/shown-esim.ts";
 export type { BalanceUpdate } from "./esim/balance.ts";
+export type { ProfileState } from "./esim/states.ts";
 export type { EsimOrder } from "./lifecycle/order-esim.ts";
 export type { NewPortIn } from "./number/new-port-in.ts";
 export type { PortInReason } from "./number/port-in-steps.ts";

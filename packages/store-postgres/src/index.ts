@@ -3,6 +3,7 @@ export { postgresMigrations } from "./database/migrations.ts";
 export type { DatabaseOptions, Pool } from "./database/open-pool.ts";
 export type { PostgresOptions } from "./database/postgres-database.ts";
 export type { TransactionOptions } from "./database/transaction-form.ts";
+export type { LatestOnlyOptions } from "./latest-only.ts";
 export { latestOnly } from "./latest-only.ts";
 export { postgresCopyTarget } from "./postgres-copy-target.ts";
 export type { PostgresInbox, PostgresInboxOptions } from "./postgres-inbox.ts";

@@ -2,12 +2,10 @@ import { type Logger, WebhookError } from "@esim-webhooks/core";
 import { addressText, isServerUrl, monotonicClock, throttledLog } from "@esim-webhooks/core/kit";
 import { Redis } from "ioredis";
 
-type Argument = string | number;
-
 /** The part of an ioredis client that the store calls. Both `Redis` (also behind Sentinel) and `Cluster` have it. */
 export interface RedisClient {
-  evalsha(sha1: string, numberOfKeys: number, ...keysAndArguments: Argument[]): Promise<unknown>;
-  eval(script: string, numberOfKeys: number, ...keysAndArguments: Argument[]): Promise<unknown>;
+  evalsha(sha1: string, numberOfKeys: number, ...keysAndArguments: (string | number)[]): Promise<unknown>;
+  eval(script: string, numberOfKeys: number, ...keysAndArguments: (string | number)[]): Promise<unknown>;
   config(subcommand: "GET", parameter: string): Promise<unknown>;
   pipeline(): RedisPipeline;
   /** The servers of a cluster. Only `Cluster` has it. */
@@ -17,7 +15,7 @@ export interface RedisClient {
 }
 
 export interface RedisPipeline {
-  eval(script: string, numberOfKeys: number, ...keysAndArguments: Argument[]): RedisPipeline;
+  eval(script: string, numberOfKeys: number, ...keysAndArguments: (string | number)[]): RedisPipeline;
   wait(replicas: number, timeoutMs: number): RedisPipeline;
   exec(): Promise<[error: Error | null, result: unknown][] | null>;
 }

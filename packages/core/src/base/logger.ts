@@ -1,6 +1,6 @@
 import type { Clock } from "./clock.ts";
 
-type Log = (fields: Record<string, unknown>, message: string) => void;
+export type Log = (fields: Record<string, unknown>, message: string) => void;
 
 /** Where log lines go. pino and `console` have this shape. The default logger is silent. */
 export interface Logger {

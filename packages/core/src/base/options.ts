@@ -88,10 +88,10 @@ export function withMethods<T>(...methods: (keyof T & string)[]): z.ZodMiniCusto
 }
 
 /** What an argument can plainly be. */
-type Kind = "an inbox" | "a map of handlers" | "a dedupe store" | "a promise";
+export type Kind = "an inbox" | "a map of handlers" | "a dedupe store" | "a promise";
 
 /** Arguments by name: what was passed, and the kinds that are right there. */
-type Places = Readonly<Record<string, readonly [passed: unknown, ...right: Kind[]]>>;
+export type Places = Readonly<Record<string, readonly [passed: unknown, ...right: Kind[]]>>;
 
 /**
  * Throws `invalid_option` if an argument plainly belongs elsewhere, or was not awaited. Says nothing of other values.

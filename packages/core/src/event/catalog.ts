@@ -61,7 +61,7 @@ export function createCatalog<Data>(schemas: SchemasOf<Data>): Catalog<Data> {
   return catalogOf(schemas, new Set());
 }
 
-type SchemasOf<Data> = { readonly [Type in keyof Data]: StandardSchemaV1<unknown, Data[Type]> };
+export type SchemasOf<Data> = { readonly [Type in keyof Data]: StandardSchemaV1<unknown, Data[Type]> };
 
 /** As `createCatalog`. `fixed` has the schemas whose messages are fixed texts. */
 export function catalogOf<Data>(schemas: SchemasOf<Data>, fixed: ReadonlySet<unknown>): Catalog<Data> {

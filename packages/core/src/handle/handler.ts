@@ -34,7 +34,7 @@ export interface HandlerContext<Tx = unknown> {
  */
 export type Handler<Event, Tx = unknown> = (event: Event, context: HandlerContext<Tx>) => unknown;
 
-type FamilyMember<Types, Family> = Family extends `${infer Prefix}.*`
+export type FamilyMember<Types, Family> = Family extends `${infer Prefix}.*`
   ? Extract<Types, `${Prefix}.${string}`>
   : never;
 

@@ -15,8 +15,8 @@ import type { Worker } from "../work/worker.ts";
 import { watchStalls } from "./event-loop.ts";
 import { type Check, type HealthHandler, healthHandler } from "./health.ts";
 
-type WatchedWorker = Pick<Worker, "sinceLastTakeMs" | "isHealthy">;
-type WatchedInbox = Pick<InboxAdmin, "gauges">;
+export type WatchedWorker = Pick<Worker, "sinceLastTakeMs" | "isHealthy">;
+export type WatchedInbox = Pick<InboxAdmin, "gauges">;
 
 export interface LivenessOptions {
   /** The worker of this process. It is not live while its abandoned handlers fill its slots. */

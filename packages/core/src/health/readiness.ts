@@ -23,11 +23,11 @@ export interface ReadinessOptions {
    * What `webhookRouter`, `nodeHandler`, `webhookHandler` or `createReceiver` returned; several as a list. It is not ready until its keys
    * are loaded, nor once it closes.
    */
-  receiver?: Ready | readonly Ready[];
+  receiver?: Pick<Receiver, "ready"> | readonly Pick<Receiver, "ready">[];
   /** The inbox. It is not ready while it stores nothing, or its tables are of another version. */
-  inbox?: Store;
+  inbox?: Pick<Lifecycle, "ready">;
   /** The dedupe store of the handlers; the same is asked of it. */
-  store?: Store;
+  store?: Pick<Lifecycle, "ready">;
   /** Aborts when the process begins to stop, as that of `worker.run`. The process is not ready from then on. */
   signal?: AbortSignal;
   /** How long a check may take, in ms; then it has failed. Default 2,000. */

@@ -59,7 +59,7 @@ type Checked<Data> =
   | Parsed<Data>
   | { readonly kind: "threw"; readonly type: string; readonly error: unknown };
 
-type ProcessorSettings = SettingsOf<ProcessorOptions<unknown>, "store">;
+export type ProcessorSettings = SettingsOf<ProcessorOptions<unknown>, "store">;
 
 const storeMethods = withMethods<DedupeStore>("claim", "extend", "complete", "release");
 

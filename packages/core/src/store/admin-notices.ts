@@ -23,11 +23,11 @@ export type ChangeMessage =
 
 export const changeNotice: Channel<unknown, ChangeMessage> = createNotice("change");
 
-type Changes = Pick<InboxAdmin, "redrive" | "purgeDead" | "pause" | "resume" | "erase"> &
+export type InboxChanges = Pick<InboxAdmin, "redrive" | "purgeDead" | "pause" | "resume" | "erase"> &
   Pick<InboxQueue, "purge">;
 
 /** For authors of inboxes: the same operations, which publish for `observe` what they have changed. */
-export function publishChanges(inbox: Changes): Changes {
+export function publishChanges(inbox: InboxChanges): InboxChanges {
   const publish = (message: ChangeMessage) => {
     if (changeNotice.hasSubscribers) changeNotice.publish(message);
   };

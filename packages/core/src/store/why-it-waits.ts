@@ -12,10 +12,13 @@ export interface Circumstances {
   readonly workers: readonly WorkerPresence[];
 }
 
-type Waiting = Pick<StoredEvent, "state" | "type" | "attempts" | "endsAt" | "error" | "history" | "heldBy">;
+export type WaitingEvent = Pick<
+  StoredEvent,
+  "state" | "type" | "attempts" | "endsAt" | "error" | "history" | "heldBy"
+>;
 
 /** Why no handler has the event yet, in one sentence. Null: it waits for no worker. */
-export function whyItWaits(event: Waiting, circumstances: Circumstances): string | null {
+export function whyItWaits(event: WaitingEvent, circumstances: Circumstances): string | null {
   if (event.state === "leased") return leased(event, circumstances);
   if (event.state !== "ready") return null;
   const { now, pauses, workers } = circumstances;
@@ -30,7 +33,7 @@ export function whyItWaits(event: Waiting, circumstances: Circumstances): string
   return dueNow(event, workers, dueMs, now);
 }
 
-function leased({ attempts, endsAt }: Waiting, { now, workers }: Circumstances): string {
+function leased({ attempts, endsAt }: WaitingEvent, { now, workers }: Circumstances): string {
   const endMs = endsAt?.getTime() ?? Number.POSITIVE_INFINITY;
   if (endMs > now) {
     const until = Number.isFinite(endMs)
@@ -49,7 +52,7 @@ function paused({ type, reason, since, until, by }: Pause, now: number): string 
   return `${what} paused${who} since ${instant(since)}, ${end}: ${reason}`;
 }
 
-function dueLater({ attempts, error, history }: Waiting, dueMs: number, now: number): string {
+function dueLater({ attempts, error, history }: WaitingEvent, dueMs: number, now: number): string {
   const due = at(dueMs, now);
   if (error === null || history.at(-1)?.reason === "retry_later")
     return `Its handler asked for a later attempt, which is due at ${due}.`;
@@ -59,7 +62,7 @@ function dueLater({ attempts, error, history }: Waiting, dueMs: number, now: num
 const stuckAfterMs = 60_000; // a worker polls far more often, and reports every ten seconds
 
 function dueNow(
-  { history, error }: Waiting,
+  { history, error }: WaitingEvent,
   workers: readonly WorkerPresence[],
   dueMs: number,
   now: number,

@@ -44,8 +44,6 @@ export interface Explanation {
   readonly findings: readonly Finding[];
 }
 
-type Delivery = { headers: HeaderSource; body: Uint8Array | string };
-
 /**
  * Explains to developers why a delivery does not verify: which check failed, and the likely cause with its evidence.
  * Slower than `verify`. For logs and tools only: never put an explanation into an answer.
@@ -55,7 +53,7 @@ type Delivery = { headers: HeaderSource; body: Uint8Array | string };
  * @param options as for `verify`
  */
 export function explainVerification(
-  delivery: Delivery,
+  delivery: { headers: HeaderSource; body: Uint8Array | string },
   secrets: Secrets,
   options?: VerifyOptions,
 ): Explanation {

@@ -10,7 +10,7 @@ export interface CapturedRequest {
   /** The possible bodies, the likeliest first: text can be the body itself, or its base64. */
   readonly bodies: readonly [Uint8Array, ...Uint8Array[]];
   /** The likeliest body as JSON; empty when it is not a JSON object. */
-  readonly payload: Fields;
+  readonly payload: Readonly<Record<string, unknown>>;
   /** Whether the body was captured as parsed JSON, so that its bytes are a guess. */
   readonly isGuess: boolean;
   /** Null when it was not captured. */

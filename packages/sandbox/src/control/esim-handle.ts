@@ -8,8 +8,6 @@ import { type EsimOperationName, esimOperations } from "./esim-operations.ts";
 import { checked, packageEnd } from "./input.ts";
 import { type ShownEsim, showEsim } from "./shown-esim.ts";
 
-type Balance = Omit<BalanceUpdate, "updateType" | "amount">;
-
 /**
  * What becomes of one eSIM. Each operation resolves to the eSIM as it is afterwards; its events are then being sent. What
  * the eSIM's state does not allow rejects with `Refused`.
@@ -42,9 +40,9 @@ export interface EsimHandle {
   /** @param reason as in the event. Default "expired" */
   endPackage(packageReference: string, reason?: string): Promise<ShownEsim>;
   /** @param amount in minor units */
-  credit(amount: number, more?: Balance): Promise<ShownEsim>;
+  credit(amount: number, more?: Omit<BalanceUpdate, "updateType" | "amount">): Promise<ShownEsim>;
   /** @param amount in minor units */
-  debit(amount: number, more?: Balance): Promise<ShownEsim>;
+  debit(amount: number, more?: Omit<BalanceUpdate, "updateType" | "amount">): Promise<ShownEsim>;
 
   /** Of the eSIM's newest port-in request. A step does the ones before it that are still to be done. */
   readonly portIn: {

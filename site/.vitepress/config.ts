@@ -1,0 +1,67 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { defineConfig } from "vitepress";
+import { apiSidebar } from "../api.ts";
+import { drawDiagrams, githubSlug, repositoryPages } from "../markdown.ts";
+import { pages, root, sections } from "../pages.ts";
+
+const core = JSON.parse(readFileSync(join(root, "packages/core/package.json"), "utf8"));
+const repository: string = core.repository.url.replace(/^git\+|\.git$/g, "");
+const urlOf = (url: string) => `/${url}`;
+
+export default defineConfig({
+  title: "esim-webhooks",
+  description:
+    "Receive the webhooks of the eSIM partner API: no authentic event lost, none taking effect twice.",
+  lang: "en",
+  srcDir: "..",
+  srcExclude: ["!(site|docs|packages|bench)/**", "site/node_modules/**"],
+  rewrites: {
+    "site/index.md": "index.md",
+    "site/api/:path*": "api/:path*",
+    ...Object.fromEntries(pages.map(({ file, url }) => [file, `${url.replace(/\/$/, "/index")}.md`])),
+  },
+  cleanUrls: true,
+  vite: {
+    publicDir: join(import.meta.dirname, "../public"),
+    build: { chunkSizeWarningLimit: 4000 }, // the index of the search, and Mermaid, are loaded when they are used
+    esbuild: { tsconfigRaw: "{}" }, // the repository's own is for a newer compiler
+  },
+  markdown: {
+    anchor: { slugify: githubSlug },
+    config(md) {
+      repositoryPages(md, repository);
+      drawDiagrams(md);
+    },
+  },
+  transformPageData({ filePath, frontmatter }) {
+    const page = pages.find(({ file }) => file === filePath);
+    if (page === undefined) return;
+    frontmatter["description"] = page.lead;
+    return { description: `How to ${page.lead}` };
+  },
+  themeConfig: {
+    search: { provider: "local" },
+    outline: [2, 3],
+    nav: [
+      { text: "Start", link: "/start" },
+      { text: "Events", link: "/events" },
+      { text: "API", link: "/api/" },
+      { text: "Runbook", link: "/recover/" },
+      { text: "Design", link: "/design/" },
+    ],
+    sidebar: {
+      "/api/": apiSidebar(),
+      "/": [
+        ...sections.map(({ title, pages: own }) => ({
+          text: title,
+          collapsed: false,
+          items: own.map((page) => ({ text: page.title, link: urlOf(page.url) })),
+        })),
+        { text: "API", items: [{ text: "Every function and type", link: "/api/" }] },
+      ],
+    },
+    socialLinks: [{ icon: "github", link: repository }],
+    docFooter: { prev: "Before", next: "Next" },
+  },
+});

@@ -1,0 +1,80 @@
+// Writes the API reference, one page for each import path, from the doc comments of the packages.
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import * as typedoc from "typedoc";
+import { root } from "./pages.ts";
+
+const folder = join(import.meta.dirname, "api");
+
+/** From which types of the sandbox are inferred. */
+const sandboxSchemas = [
+  "callFaultSchema",
+  "deliveryFaultSchema",
+  "esimOrderSchema",
+  "faultSchema",
+  "newPortInSchema",
+  "switchesSchema",
+];
+
+/** Such as `@esim-webhooks/core/testing` → its source. */
+function importPaths(): ReadonlyMap<string, string> {
+  const found = readdirSync(join(root, "packages")).flatMap((name) => {
+    const { exports = {} } = JSON.parse(readFileSync(join(root, "packages", name, "package.json"), "utf8"));
+    return Object.entries(exports as Record<string, Record<string, string>>).flatMap(([path, target]) => {
+      const source = target["@esim-webhooks/source"];
+      if (source === undefined) return [];
+      return [[join("@esim-webhooks", name, path), join(root, "packages", name, source)] as const];
+    });
+  });
+  return new Map(found.sort());
+}
+
+/** The pages in the order of their names, for the sidebar. */
+export function apiSidebar(): { text: string; link: string }[] {
+  return [...importPaths().keys()].map((path) => ({ text: path, link: `/api/${path}` }));
+}
+
+/** Rejects if a public type refers to one that is not exported, or a doc comment links to nothing. */
+export async function writeApi(): Promise<void> {
+  const paths = importPaths();
+  const nameOf = new Map([...paths].map(([path, source]) => [source, path]));
+  const app = await typedoc.Application.bootstrapWithPlugins({
+    entryPoints: [...paths.values()],
+    tsconfig: join(import.meta.dirname, "tsconfig.json"),
+    plugin: ["typedoc-plugin-markdown"],
+    router: "module",
+    outputs: [{ name: "markdown", path: folder }],
+    readme: "none",
+    excludeInternal: true,
+    excludePrivate: true,
+    skipErrorChecking: true, // `npm run check` does it, with the compiler that the project uses
+    disableSources: true,
+    useCustomAnchors: true,
+    hidePageHeader: true,
+    hideBreadcrumbs: true,
+    entryFileName: "index",
+    parametersFormat: "table",
+    interfacePropertiesFormat: "table",
+    typeAliasPropertiesFormat: "table",
+    expandObjects: true,
+    logLevel: "Warn",
+    validation: { notExported: true, invalidLink: true, notDocumented: false, invalidPath: false },
+  } as never);
+  app.converter.on(typedoc.Converter.EVENT_RESOLVE_BEGIN, ({ project }: typedoc.Context) => {
+    for (const module of project.getChildrenByKind(typedoc.ReflectionKind.Module)) {
+      const source = project.getSymbolIdFromReflection(module)?.fileName ?? "";
+      module.name = nameOf.get(source) ?? module.name;
+    }
+  });
+  const project = await app.convert();
+  if (project === undefined) throw new Error("TypeDoc could not read the packages.");
+  for (const name of readdirSync(join(root, "packages"))) {
+    project.packageName = `@esim-webhooks/${name}`; // TypeDoc looks only for unexported types of this one
+    app.options.setValue("intentionallyNotExported", name === "sandbox" ? sandboxSchemas : []);
+    app.validate(project);
+  }
+  if (app.logger.hasWarnings() || app.logger.hasErrors())
+    throw new Error("The API reference has the faults above. Export the types, and correct the links.");
+  if (existsSync(folder)) rmSync(folder, { recursive: true });
+  await app.generateOutputs(project);
+}
