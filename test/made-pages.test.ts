@@ -17,6 +17,7 @@ import { replayShape } from "../packages/import/src/replay/replay-options.ts";
 import { postgresShape } from "../packages/store-postgres/src/database/postgres-database.ts";
 import { redisShape } from "../packages/store-redis/src/open-redis.ts";
 import { sqliteShape } from "../packages/store-sqlite/src/sqlite-options.ts";
+import { errorsPage, readErrorCodes, readErrors } from "../scripts/docs/errors-page.ts";
 import { eventsPage, readEvents } from "../scripts/docs/events-page.ts";
 import { logLinesPage, readLogLines } from "../scripts/docs/log-lines.ts";
 import { labelOf, optionsPage, readOptions } from "../scripts/docs/options-page.ts";
@@ -49,6 +50,23 @@ describe("docs/events.md", () => {
     const described = fields.map(({ name }) => name);
     if (type !== "package.ended")
       expect(described).toEqual(expect.arrayContaining(Object.keys(sampleData(type))));
+  });
+});
+
+describe("docs/errors.md", () => {
+  const [errors, codes] = [readErrors(), readErrorCodes()];
+
+  it("is what npm run docs makes of the sources", () => {
+    const page = readFileSync(join(root, "docs/errors.md"), "utf8");
+    expect(page, "run npm run docs").toBe(errorsPage(page, errors, codes));
+  });
+
+  it("says of every code what is wrong", () => {
+    const explained = new Set(errors.map(({ code }) => code));
+    expect([...codes].flatMap(([code, doc]) => (doc !== "" || explained.has(code) ? [] : [code]))).toEqual(
+      [],
+    );
+    expect(codes.size).toBeGreaterThan(60);
   });
 });
 

@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { dashboardAssets } from "./dashboard-page.ts";
+import { errorsPage, readErrorCodes, readErrors } from "./errors-page.ts";
 import { eventsPage, readEvents } from "./events-page.ts";
 import { logLinesPage, readLogLines } from "./log-lines.ts";
 import { optionsPage, readOptions } from "./options-page.ts";
@@ -9,6 +10,7 @@ import { root } from "./read-types.ts";
 import { reliabilityPage } from "./reliability-page.ts";
 import { stateMachinePage } from "./state-machine-page.ts";
 
+rewrite("docs/errors.md", (page) => errorsPage(page, readErrors(), readErrorCodes()));
 rewrite("docs/events.md", (page) => eventsPage(page, readEvents()));
 rewrite("docs/observing.md", (page) => logLinesPage(page, readLogLines()));
 rewrite("docs/options.md", (page) => optionsPage(page, readOptions()));

@@ -10,6 +10,7 @@ export type ProgramErrorCode =
   | "secret_not_kept"
   | "cannot_listen"
   | "interrupted"
+  /** What `send` was to deliver got no answer. The message says why. */
   | "no_answer"
   | "store_full";
 

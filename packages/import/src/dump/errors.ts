@@ -2,7 +2,9 @@ import { WebhookError } from "@esim-webhooks/core";
 
 /** The codes of the errors that an import throws, besides those of core; they are stable. */
 export type ImportErrorCode =
+  /** The dump cannot be read to its end: the message says where it is damaged. What came before that was read. Ask for the file again. */
   | "damaged_dump"
+  /** The file has none of the formats that can be read. The message says what it looks like. */
   | "unknown_dump"
   | "dump_too_large"
   | "unsigned_dump"

@@ -31,7 +31,12 @@ export function sandboxClosed(): Refused {
 }
 
 /** The codes of the errors that `startSandbox` throws. What the service refuses is a `Refused`. */
-export type SandboxErrorCode = "invalid_option" | "cannot_listen" | "unusable_data" | "unsupported_node";
+export type SandboxErrorCode =
+  | "invalid_option"
+  | "cannot_listen"
+  /** The folder of the sandbox holds state that this version cannot read. Name another folder, or remove it. */
+  | "unusable_data"
+  | "unsupported_node";
 
 /** What is wrong with a value, field by field: `"url": expected a URL; "eventTypes.0": expected a string`. */
 export function problemsOf(error: z.ZodError): string {
