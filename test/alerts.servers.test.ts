@@ -7,7 +7,7 @@ import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testin
 import { reconcile } from "@esim-webhooks/endpoint";
 import { metricsHandler } from "@esim-webhooks/otel/prometheus";
 import { expect, it, onTestFinished } from "vitest";
-import { exampleFolder, startExample, until, watchExample } from "./observed-example.ts";
+import { monitoringFolder, startExample, until, watchExample } from "./observed-example.ts";
 
 const seconds: Readonly<Record<string, number>> = {
   "1m": 1,
@@ -74,8 +74,8 @@ async function startOwnWorker(inbox: Awaited<ReturnType<typeof startExample>>["i
   };
 }
 
-it("each alert of examples/observability fires when its condition begins, and ends with it, as Prometheus sees the running example with minutes as seconds", async () => {
-  const rules = await readFile(join(exampleFolder, "rules.yml"), "utf8");
+it("each alert of packages/otel/monitoring fires when its condition begins, and ends with it, as Prometheus sees the running example with minutes as seconds", async () => {
+  const rules = await readFile(join(monitoringFolder, "rules.yml"), "utf8");
   const alerts = Array.from(rules.matchAll(/- alert: (\w+)/g), ([, name = ""]) => name);
   expect(alerts).toHaveLength(14);
   expect(hurried(rules)).not.toContain("undefined");

@@ -2,10 +2,10 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { describe, expect, it } from "vitest";
-import { exampleFolder as folder, startExample, until, watchExample } from "./observed-example.ts";
+import { exampleFolder, monitoringFolder, startExample, until, watchExample } from "./observed-example.ts";
 import { type Prometheus, promtool } from "./servers/prometheus.ts";
 
-const read = (file: string) => readFile(join(folder, file), "utf8");
+const read = (file: string) => readFile(join(monitoringFolder, file), "utf8");
 
 /** The queries of the dashboard, as Grafana asks them when all namespaces are chosen. */
 async function dashboardQueries(): Promise<readonly string[]> {
@@ -31,7 +31,7 @@ describe("examples/observability", () => {
     const [receiver, firstWorker] = await Promise.all([start("receiver"), start("worker")]);
     const prometheus = await watchExample(metricsPorts, await read("rules.yml"));
 
-    const manifests = await read("kubernetes.yaml");
+    const manifests = await readFile(join(exampleFolder, "kubernetes.yaml"), "utf8");
     const probes = (metricsPort: number) =>
       Promise.all(
         ["readinessProbe", "livenessProbe"].map(async (name) => {
@@ -154,13 +154,13 @@ const isPending = (prometheus: Prometheus, alert: string) =>
 const hasEnded = (prometheus: Prometheus, alert: string) =>
   expect.poll(() => stateOf(prometheus, alert), { message: alert }).toBe("ended");
 
-describe("the alert rules of examples/observability", () => {
+describe("the alert rules of packages/otel/monitoring", () => {
   it("are valid, and each of them fires and ends as its tests say", () => {
     for (const args of [
       ["check", "rules", "rules.yml"],
       ["test", "rules", "rules.test.yml"],
     ]) {
-      const { code, output } = promtool(folder, ...args);
+      const { code, output } = promtool(monitoringFolder, ...args);
       expect(code, output).toBe(0);
     }
   });

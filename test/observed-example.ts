@@ -14,6 +14,8 @@ import { freePort } from "./servers/kept-server.ts";
 import { type Prometheus, privatePrometheus } from "./servers/prometheus.ts";
 
 export const exampleFolder: string = join(root, "examples/observability");
+/** The rules of alerts and the dashboard for Grafana. */
+export const monitoringFolder: string = join(root, "packages/otel/monitoring");
 
 /** The example without its processes, which `start` starts. The sandbox's clock is manual. */
 export async function startExample() {
@@ -108,6 +110,7 @@ export async function watchExample(
   rules: string,
 ): Promise<Prometheus> {
   const config = (await readFile(join(exampleFolder, "prometheus.yml"), "utf8"))
+    .replace("../../packages/otel/monitoring/rules.yml", "rules.yml")
     .replaceAll("15s", "1s")
     .replace("127.0.0.1:9464", `127.0.0.1:${receiver}`)
     .replace("127.0.0.1:9465", `127.0.0.1:${worker}`);

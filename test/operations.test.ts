@@ -6,7 +6,7 @@ import { verdictOf } from "../packages/core/src/receive/reply.ts";
 import { root } from "./run.ts";
 
 const read = (file: string) => readFileSync(join(root, file), "utf8");
-const rules = read("examples/observability/rules.yml");
+const rules = read("packages/otel/monitoring/rules.yml");
 const alerts = rules
   .split(/^ +- alert: /m)
   .slice(1)
@@ -33,7 +33,7 @@ it("the rules and the dashboard count the deliveries that failed, and those that
   );
   expect([...verdicts.keys()].sort()).toEqual(["accepted", "deferred", "failed", "refused"]);
   expect(verdicts.get("deferred")).toEqual(["busy", "retry_later", "shutting_down"]);
-  for (const text of [rules, read("examples/observability/dashboard.json")]) {
+  for (const text of [rules, read("packages/otel/monitoring/dashboard.json")]) {
     const outcomes = (operator: string) =>
       Array.from(
         text.matchAll(new RegExp(`outcome${operator}\\\\?"(\\w+\\|[\\w|]+)\\\\?"`, "g")),
@@ -49,12 +49,12 @@ it("the dashboard shows every metric that an alert looks at", () => {
     text
       .replaceAll(/#.*|\b(?:by|on|ignoring) \([^)]*\)/g, "")
       .match(/\b(?:esim_webhooks|messaging)_\w+|\bup(?=\{)/g) ?? [];
-  const shown = metricsIn(read("examples/observability/dashboard.json"));
+  const shown = metricsIn(read("packages/otel/monitoring/dashboard.json"));
   expect(metricsIn(rules).filter((metric) => !shown.includes(metric))).toEqual([]);
 });
 
 it("every alert fires in a test of the rules, and has ended later in that test", () => {
-  const tests = read("examples/observability/rules.test.yml")
+  const tests = read("packages/otel/monitoring/rules.test.yml")
     .split(/^ {2}- name: /m)
     .slice(1);
   const ends = tests.flatMap((test) => {
