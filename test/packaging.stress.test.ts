@@ -77,6 +77,7 @@ describe("the packed packages, installed elsewhere", () => {
         ...(name === "dashboard" ? ["assets"] : []),
         ...(name === "cli" ? ["bin"] : []),
         "dist",
+        ...(name === "otel" ? ["monitoring"] : []),
         "package.json",
         ...served,
         "src",

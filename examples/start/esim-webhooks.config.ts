@@ -1,0 +1,19 @@
+import { defineConfig } from "@esim-webhooks/cli";
+import { discard } from "@esim-webhooks/core";
+import { fileKeySource } from "@esim-webhooks/core/key-file";
+import { sqliteInbox, sqliteState } from "@esim-webhooks/store-sqlite";
+
+const path = "events.db"; // for all processes of this machine
+
+export default defineConfig({
+  secret: fileKeySource("signing-keys.json"),
+  target: sqliteInbox({ path }),
+  state: sqliteState({ path }),
+  handlers: {
+    "esim.assigned": ({ timestamp }, { logger }) => logger.info({ timestamp }, "an eSIM is assigned"),
+    "esim.faulted": ({ data }, { logger }) => {
+      if (data.reason !== "download_order_expired") return discard("the device may still succeed");
+      return logger.warn({ reason: data.reason }, "order a replacement"); // in your own code, this is a call of the partner API
+    },
+  },
+});
