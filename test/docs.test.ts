@@ -27,8 +27,8 @@ function anchorsIn(page: string): string[] {
 describe("README.md", () => {
   const readme = read("README.md");
 
-  it("has at most 150 lines", () => {
-    expect(readme.split("\n").length).toBeLessThanOrEqual(151);
+  it("has at most 120 lines", () => {
+    expect(readme.split("\n").length).toBeLessThanOrEqual(121);
   });
 
   it("has no code but what is cut from examples", () => {

@@ -11,6 +11,7 @@ import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { Queue, Worker } from "bullmq";
 import pg from "pg";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { demoPicture } from "../scripts/docs/demo-picture.ts";
 import { installed } from "./installed.ts";
 import { type Run, root, runCommand, runNode } from "./run.ts";
 import { startPostgres, startProxy } from "./servers/index.ts";
@@ -51,6 +52,8 @@ describe("npm run demo", () => {
     const rows = Array.from(table.matchAll(/(\d+) +✓$/gm), ([, runs]) => Number(runs));
     expect(rows.reduce((sum, runs) => sum + runs, 0)).toBe(Number(handlerRuns));
     expect(code).toBe(0);
+    const picture = await readFile(join(root, "docs/images/demo.svg"), "utf8");
+    expect(picture, "run npm run docs").toBe(demoPicture(output));
   });
 });
 

@@ -1,7 +1,9 @@
 // npm run docs: writes the pages that are made from doc comments and from data, and bundles the dashboard's page. Tests check that they are current.
+import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { dashboardAssets } from "./dashboard-page.ts";
+import { demoPicture } from "./demo-picture.ts";
 import { errorsPage, readErrorCodes, readErrors } from "./errors-page.ts";
 import { eventsPage, readEvents } from "./events-page.ts";
 import { logLinesPage, readLogLines } from "./log-lines.ts";
@@ -18,6 +20,14 @@ rewrite("docs/reliability.md", reliabilityPage);
 rewrite("docs/state-machine.md", stateMachinePage);
 for (const [name, text] of await dashboardAssets())
   writeFileSync(join(root, "packages/dashboard/assets", name), text);
+
+const demo = [
+  "--disable-warning=ExperimentalWarning",
+  "--conditions=@esim-webhooks/source",
+  "examples/demo/main.ts",
+];
+const printed = execFileSync(process.execPath, demo, { cwd: root, encoding: "utf8" });
+writeFileSync(join(root, "docs/images/demo.svg"), demoPicture(printed));
 
 function rewrite(file: string, change: (page: string) => string): void {
   const path = join(root, file);
