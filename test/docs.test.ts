@@ -8,7 +8,7 @@ import { packedReadme } from "../scripts/packed-readme.ts";
 import { root } from "./run.ts";
 
 const read = (file: string) => readFileSync(join(root, file), "utf8");
-const pages = globSync("{*.md,docs/**/*.md,bench/*.md,packages/*/README.md}", { cwd: root });
+const pages = globSync("{*.md,docs/**/*.md,bench/*.md,site/*.md,packages/*/README.md}", { cwd: root });
 
 /** A link to a file, with a title. */
 const titledLink = /\]\(([^)\s]+) "([^"]+)"\)/g;
