@@ -7,7 +7,15 @@ import { root } from "./run.ts";
  * that asks for them installs them.
  */
 export function installed(
-  folder: "bench" | "examples/platforms" | "test/nest-11" | "test/next" | "test/runtimes" | "test/workerd",
+  folder:
+    | "bench"
+    | "examples/platforms"
+    | "test/nest-11"
+    | "test/next"
+    | "test/oldest-peers"
+    | "test/publishing"
+    | "test/runtimes"
+    | "test/workerd",
 ): string {
   const bootstrap = join(root, "scripts/bootstrap.mjs");
   execFileSync(process.execPath, [bootstrap, folder], { stdio: ["ignore", "inherit", "inherit"] });

@@ -1,6 +1,8 @@
-// npm run docs: writes the pages that are made from doc comments and from data, and bundles the dashboard's page. Tests check that they are current.
+// npm run docs: writes the pages that are made from doc comments and from data, and the package.json fields that all packages
+// share, and bundles the dashboard's page. Tests check that they are current.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { publishedManifest, readManifests } from "../release/manifest.ts";
 import { dashboardAssets } from "./dashboard-page.ts";
 import { eventsPage, readEvents } from "./events-page.ts";
 import { logLinesPage, readLogLines } from "./log-lines.ts";
@@ -14,6 +16,11 @@ rewrite("docs/observing.md", (page) => logLinesPage(page, readLogLines()));
 rewrite("docs/options.md", (page) => optionsPage(page, readOptions()));
 rewrite("docs/reliability.md", reliabilityPage);
 rewrite("docs/state-machine.md", stateMachinePage);
+for (const [folder, manifest] of readManifests())
+  rewrite(
+    join(folder, "package.json"),
+    () => `${JSON.stringify(publishedManifest(manifest, folder), null, 2)}\n`,
+  );
 for (const [name, text] of await dashboardAssets())
   writeFileSync(join(root, "packages/dashboard/assets", name), text);
 
