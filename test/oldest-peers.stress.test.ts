@@ -17,10 +17,11 @@ for (const name of ["Express 4", "Fastify"] as const) {
   receiverSuite(`the oldest ${name}`, transports[name], { describe: describe.concurrent, it });
 }
 describe("on the oldest Kysely", async () => {
-  await import("../packages/store-postgres/test/postgres-store.suite.servers.test.ts");
   await import("../packages/store-postgres/test/postgres-inbox.suite.servers.test.ts");
 });
-describe("on the oldest OpenTelemetry", () => import("../packages/otel/test/prometheus.test.ts"));
+describe("on the oldest OpenTelemetry", async () => {
+  await import("../packages/otel/test/prometheus.test.ts");
+});
 
 it("has run on the oldest versions", async () => {
   expect((await import("express4")).default).toBe((await load("express")).default);
