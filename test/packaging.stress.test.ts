@@ -57,7 +57,7 @@ function install(folder: string, node: string): void {
   const types = "@types/node@24";
   run(
     "npm",
-    ["install", "--engine-strict", "--no-audit", "--no-fund", types, ...tarballs(clone)],
+    ["install", "--engine-strict", "--prefer-offline", "--no-audit", "--no-fund", types, ...tarballs(clone)],
     folder,
     node,
   );
