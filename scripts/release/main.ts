@@ -8,6 +8,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
+import { readChangesets } from "./changesets.ts";
 import { type Manifest, owner, placeholderOwner, readManifests } from "./manifest.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -95,7 +96,7 @@ async function findFaults(): Promise<string[]> {
 function findStops(): string[] {
   const [version] = new Set(tarballs.map((tarball) => tarball.version));
   const { GITHUB_REF_TYPE: type, GITHUB_REF_NAME: tag } = process.env;
-  const changesets = globSync(".changeset/*.md", { cwd: root, exclude: ["**/README.md"] });
+  const changesets = readChangesets();
   return [
     ...(owner === placeholderOwner
       ? [
