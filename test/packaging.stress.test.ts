@@ -12,6 +12,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, delimiter, dirname, join } from "node:path";
+import { esimCatalog } from "@esim-webhooks/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readManifests } from "../scripts/release/manifest.ts";
 import { openTypeScript5 } from "./editors/typescript-5.ts";
@@ -180,6 +181,16 @@ describe("the packed packages, installed elsewhere", () => {
     expect(run(join(older, "node_modules/.bin/esim-webhooks"), ["--version"], older, oldestNode)).toBe(
       `${manifests[0]?.version}\n`,
     );
+  });
+
+  it("have an AsyncAPI document in which the parser of AsyncAPI finds nothing to say, with every event type", async () => {
+    const { Parser } = await import(join(installed("test/publishing"), "@asyncapi/parser/cjs/index.js"));
+    const file = join(project, "node_modules/@esim-webhooks/core/events/asyncapi.json");
+    const { document, diagnostics } = await new Parser().parse(readFileSync(file, "utf8"));
+    expect(diagnostics.map(({ message }: { message: string }) => message)).toEqual([]);
+    expect(document.allMessages().all()).toHaveLength(esimCatalog.types.length);
+    const broken = readFileSync(file, "utf8").replace('"action": "receive"', '"action": "take"');
+    expect((await new Parser().parse(broken)).document).toBeUndefined();
   });
 
   it("serve the dashboard's page", () => {

@@ -1,8 +1,9 @@
 // npm run docs: writes the pages that are made from doc comments and from data, and the package.json fields that all packages
 // share, and bundles the dashboard's page. Tests check that they are current.
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { publishedManifest, readManifests } from "../release/manifest.ts";
+import { eventFiles } from "./asyncapi.ts";
 import { dashboardAssets } from "./dashboard-page.ts";
 import { eventsPage, readEvents } from "./events-page.ts";
 import { logLinesPage, readLogLines } from "./log-lines.ts";
@@ -21,6 +22,8 @@ for (const [folder, manifest] of readManifests())
     join(folder, "package.json"),
     () => `${JSON.stringify(publishedManifest(manifest, folder), null, 2)}\n`,
   );
+mkdirSync(join(root, "packages/core/events"), { recursive: true });
+for (const [name, text] of eventFiles()) writeFileSync(join(root, "packages/core/events", name), text);
 for (const [name, text] of await dashboardAssets())
   writeFileSync(join(root, "packages/dashboard/assets", name), text);
 

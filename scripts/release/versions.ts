@@ -22,6 +22,7 @@ for (const file of ["packages/core/src/base/version.ts", "packages/store-sqlite/
   writeFileSync(path, readFileSync(path, "utf8").replace(/(packageVersion = )".*"/, `$1"${version}"`));
 }
 keepSurfaces();
+run("npm", "run", "docs");
 run("npm", "install", "--package-lock-only", "--no-audit", "--no-fund");
 console.log(
   `This is version ${version}. Add it to CHANGELOG.md, commit, and tag the commit: git tag v${version}`,
