@@ -6,6 +6,7 @@ import { publishedManifest, readManifests } from "../release/manifest.ts";
 import { eventFiles } from "./asyncapi.ts";
 import { dashboardAssets } from "./dashboard-page.ts";
 import { eventsPage, readEvents } from "./events-page.ts";
+import { llmsFullText, llmsText } from "./llms.ts";
 import { logLinesPage, readLogLines } from "./log-lines.ts";
 import { optionsPage, readOptions } from "./options-page.ts";
 import { root } from "./read-types.ts";
@@ -22,6 +23,8 @@ for (const [folder, manifest] of readManifests())
     join(folder, "package.json"),
     () => `${JSON.stringify(publishedManifest(manifest, folder), null, 2)}\n`,
   );
+writeFileSync(join(root, "llms.txt"), llmsText());
+writeFileSync(join(root, "llms-full.txt"), llmsFullText()); // only for the site: it is not committed
 mkdirSync(join(root, "packages/core/events"), { recursive: true });
 for (const [name, text] of eventFiles()) writeFileSync(join(root, "packages/core/events", name), text);
 for (const [name, text] of await dashboardAssets())
