@@ -34,6 +34,7 @@ export default defineConfig({
     testTimeout: 300_000,
     hookTimeout: 300_000,
     expect: { poll: { timeout: 120_000, interval: 20 } },
+    setupFiles: ["test/older-node.ts"],
     maxConcurrency: 20, // what runs concurrently waits: for a reload, a lease, a server
     projects: [
       {

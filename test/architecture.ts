@@ -128,6 +128,7 @@ const packages: Readonly<Record<string, Package>> = {
       "serve",
       "send",
       "verify",
+      "events",
       "sandbox",
       "api",
       "dashboard",

@@ -13,6 +13,8 @@ export function installed(
     | "site"
     | "test/nest-11"
     | "test/next"
+    | "test/oldest-peers"
+    | "test/publishing"
     | "test/runtimes"
     | "test/workerd",
 ): string {

@@ -1,7 +1,8 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { esimCatalog } from "@esim-webhooks/core";
+import { type EsimEvents, esimCatalog } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
+import { Ajv } from "ajv";
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { clientShape } from "../packages/client/src/client-options.ts";
@@ -18,6 +19,7 @@ import { postgresShape } from "../packages/store-postgres/src/database/postgres-
 import { redisShape } from "../packages/store-redis/src/open-redis.ts";
 import { sqliteShape } from "../packages/store-sqlite/src/sqlite-options.ts";
 import { errorsPage, readErrorCodes, readErrors } from "../scripts/docs/errors-page.ts";
+import { eventFiles } from "../scripts/docs/asyncapi.ts";
 import { eventsPage, readEvents } from "../scripts/docs/events-page.ts";
 import { logLinesPage, readLogLines } from "../scripts/docs/log-lines.ts";
 import { labelOf, optionsPage, readOptions } from "../scripts/docs/options-page.ts";
@@ -68,6 +70,54 @@ describe("docs/errors.md", () => {
     );
     expect(codes.size).toBeGreaterThan(60);
   });
+});
+
+describe("packages/core/events", () => {
+  const files = eventFiles();
+  const schemaOf = (type: string) => JSON.parse(files.get(`${type}.schema.json`) ?? "{}");
+
+  it("has the AsyncAPI document and the JSON Schemas that npm run docs makes of the catalog and the doc comments", () => {
+    const folder = join(root, "packages/core/events");
+    expect(globSync("*", { cwd: folder }).sort()).toEqual([...files.keys()].sort());
+    for (const [name, text] of files)
+      expect(readFileSync(join(folder, name), "utf8"), "run npm run docs").toBe(text);
+  });
+
+  it("has a message and a schema for each type of the catalog, with what events.md says of its fields", () => {
+    const { components, channels } = JSON.parse(files.get("asyncapi.json") ?? "{}");
+    expect(Object.keys(components.messages)).toEqual(esimCatalog.types);
+    expect(Object.keys(channels.endpoint.messages)).toEqual(esimCatalog.types);
+    for (const { type, doc, fields } of events) {
+      expect(components.messages[type].description).toBe(doc);
+      const { $schema, ...schema } = schemaOf(type);
+      expect(components.schemas[type]).toEqual(schema);
+      expect($schema).toContain("draft-07");
+      for (const field of fields) expect(schema.properties[field.name].description).toBe(field.doc);
+    }
+  });
+
+  const values = ["", "active", "suspended", "terminated", 0, 1.5, 206, null, true, [], {}, undefined];
+  it.each(events)(
+    "has a schema for $type that accepts what the catalog accepts, and nothing else",
+    ({ type }) => {
+      const accepts = new Ajv({ strict: false }).compile(schemaOf(type));
+      const isKnown = (data: unknown) =>
+        esimCatalog.check({ id: "1", type, timestamp: "2026-11-20T09:30:00Z", data }).kind === "known";
+      const sample: EsimEvents[keyof EsimEvents] = sampleData(type);
+      expect(accepts(sample)).toBe(true);
+      expect(accepts({ ...sample, added: { later: true } })).toBe(true);
+      let refused = 0;
+      for (const field of Object.keys(sample)) {
+        for (const value of values) {
+          const data = { ...sample, [field]: value };
+          const json = JSON.parse(JSON.stringify(data)); // as it is sent: without what is undefined
+          expect(accepts(json), `${field}: ${JSON.stringify(value)}`).toBe(isKnown(json));
+          refused += isKnown(json) ? 0 : 1;
+        }
+      }
+      if (type !== "package.ended") expect(refused).toBeGreaterThan(10);
+    },
+  );
 });
 
 it("docs/client.md marks the operations as experimental that editors mark with @experimental", () => {

@@ -11,32 +11,64 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, dirname, join } from "node:path";
+import { basename, delimiter, dirname, join } from "node:path";
+import { esimCatalog } from "@esim-webhooks/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readManifests } from "../scripts/release/manifest.ts";
 import { openTypeScript5 } from "./editors/typescript-5.ts";
 import { openTypeScript7 } from "./editors/typescript-7.ts";
+import { installed } from "./installed.ts";
 import { oldestNode, withoutOldestNode } from "./oldest-node.ts";
 import { root } from "./run.ts";
 
-const project = mkdtempSync(join(tmpdir(), "esim-webhooks-packed-"));
-const packages = globSync("packages/*/package.json", { cwd: root }).map((file) => join(root, dirname(file)));
-const readmes = packages.map((folder) => readFileSync(join(folder, "README.md"), "utf8"));
-const manifests = packages.map((folder) => JSON.parse(readFileSync(join(folder, "package.json"), "utf8")));
+const place = mkdtempSync(join(tmpdir(), "esim-webhooks-packed-"));
+const project = join(place, "project");
+const clone = join(place, "clone");
+const manifests = [...readManifests().values()];
+const names = manifests.map(({ name }) => basename(name));
 
-function run(command: string, args: readonly string[], cwd = project): string {
-  return execFileSync(command, args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+/** Runs a command with this Node.js. */
+function run(command: string, args: readonly string[], cwd = project, node = process.execPath): string {
+  const env = { ...process.env, PATH: dirname(node) + delimiter + process.env["PATH"] };
+  return execFileSync(command, args, { cwd, env, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
 }
 
-/** Puts a dependency of the workspace beside the packed packages, as npm would. */
-function link(name: string): void {
-  const target = join(project, "node_modules", name);
-  mkdirSync(dirname(target), { recursive: true });
-  symlinkSync(join(root, "node_modules", name), target);
+/** What a fresh clone has, and the dependencies that bootstrapping would install. Nothing is built. */
+function makeClone(folder: string): void {
+  const files = run("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard"], root)
+    .split("\0")
+    .slice(0, -1);
+  for (const file of files) cpSync(join(root, file), join(folder, file));
+  const modules = join(folder, "node_modules");
+  mkdirSync(join(modules, "@esim-webhooks"), { recursive: true });
+  for (const name of readdirSync(join(root, "node_modules")))
+    if (name !== "@esim-webhooks") symlinkSync(join(root, "node_modules", name), join(modules, name));
+  for (const name of names) symlinkSync(`../../packages/${name}`, join(modules, "@esim-webhooks", name));
 }
 
+/** The output of a dry run of the release. */
+const release = (folder: string): string => run("npm", ["run", "-s", "release", "--", "--dry-run"], folder);
+const tarballs = (folder: string): string[] =>
+  globSync("release/*.tgz", { cwd: folder }).map((file) => join(folder, file));
+
+/** Makes an empty project, and installs the tarballs and nothing else of this repository. */
+function install(folder: string, node: string): void {
+  mkdirSync(folder);
+  writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
+  const types = "@types/node@24";
+  run(
+    "npm",
+    ["install", "--engine-strict", "--prefer-offline", "--no-audit", "--no-fund", types, ...tarballs(clone)],
+    folder,
+    node,
+  );
+}
+
+let printed: string;
 beforeAll(() => {
-  run(join(root, "node_modules/.bin/tsc"), ["-b", ...packages], root);
-  writeFileSync(join(project, "package.json"), '{ "type": "module" }');
+  makeClone(clone);
+  printed = release(clone);
+  install(project, process.execPath);
   const compilerOptions = {
     strict: true,
     noEmit: true,
@@ -46,72 +78,120 @@ beforeAll(() => {
     exactOptionalPropertyTypes: true,
   };
   writeFileSync(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["user.ts"] }));
-  for (const [index, folder] of packages.entries()) {
-    run("npm", ["pack", "--silent", "--pack-destination", project], folder);
-    const name = manifests[index].name as string;
-    const target = join(project, "node_modules", name);
-    const tarball = globSync(`${name.replace("@", "").replace("/", "-")}-*.tgz`, { cwd: project })[0] ?? "";
-    run("tar", ["-xzf", tarball]);
-    cpSync(join(project, "package"), target, { recursive: true });
-    rmSync(join(project, "package"), { recursive: true });
-  }
-  const external = manifests.flatMap(({ dependencies = {}, peerDependencies = {} }) =>
-    Object.keys({ ...dependencies, ...peerDependencies }).filter(
-      (name) => !name.startsWith("@esim-webhooks/") && !name.startsWith("@types/"),
-    ),
-  );
-  for (const name of new Set([...external, "@types", "typescript", "undici-types"])) link(name);
 });
 
-afterAll(() => rmSync(project, { recursive: true, force: true }));
+afterAll(() => rmSync(place, { recursive: true, force: true }));
+
+describe("a dry run of the release, in a fresh clone", () => {
+  it("ends with the packages that could be published, and their digests", () => {
+    for (const { name, version } of manifests)
+      expect(printed).toMatch(
+        new RegExp(
+          `^${name}@${version}  release/.*\\.tgz  \\d+ kB\n  sha256:[0-9a-f]{64}\n  sha512-[A-Za-z0-9+/]{86}==$`,
+          "m",
+        ),
+      );
+    expect(printed).toMatch(new RegExp(`\n${manifests.length} packages could be published.*\n$`));
+    expect(run("sha256sum", ["--check", "--strict", "SHA256SUMS"], join(clone, "release"))).toContain(
+      "core-0.1.0.tgz: OK",
+    );
+  });
+
+  it("makes the same bytes in another clone", () => {
+    const other = join(place, "another clone");
+    makeClone(other);
+    expect(release(other)).toBe(printed);
+  });
+
+  it("makes tarballs of at most 500 kB", () => {
+    const sizes = [...printed.matchAll(/ (\d+) kB$/gm)].map(([, size]) => Number(size));
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(500);
+  });
+
+  it("makes packages whose types are right for every way to resolve an ES module", async () => {
+    const { checkPackage, createPackageFromTarballData } = await import(
+      join(installed("test/publishing"), "@arethetypeswrong/core/dist/index.js")
+    );
+    for (const tarball of tarballs(clone)) {
+      const { types, problems } = await checkPackage(createPackageFromTarballData(readFileSync(tarball)));
+      expect(types, tarball).toMatchObject({ kind: "included" });
+      const commonJs = ["node10", "node16-cjs"]; // the packages are ES modules only
+      expect(
+        problems.filter((it: { resolutionKind?: string }) => !commonJs.includes(it.resolutionKind ?? "")),
+        tarball,
+      ).toEqual([]);
+    }
+  });
+});
+
+/** Imports every entry of every package. */
+const imports = `for (const entry of ${JSON.stringify(
+  manifests.flatMap(({ name, exports }) =>
+    Object.keys(exports)
+      .filter((path) => !path.includes("*"))
+      .map((path) => join(name, path)),
+  ),
+)}) {
+  const names = Object.keys(await import(entry));
+  if (names.length === 0) throw new Error(entry + " exports nothing");
+}
+console.log("imported on " + process.versions.node);`;
 
 describe("the packed packages, installed elsewhere", () => {
-  it.each(manifests.map(({ name }) => basename(name)))(
-    "%s has a licence, types and nothing but what it needs",
-    (name) => {
-      const folder = join(project, "node_modules/@esim-webhooks", name);
-      const served = name === "sandbox" ? ["page"] : [];
-      expect(readdirSync(folder).sort()).toEqual([
-        "LICENSE",
-        "README.md",
-        ...(name === "dashboard" ? ["assets"] : []),
-        ...(name === "cli" ? ["bin"] : []),
-        "dist",
-        ...(name === "otel" ? ["monitoring"] : []),
-        "package.json",
-        ...served,
-        "src",
-      ]);
-      expect(globSync("dist/**/*.d.ts", { cwd: folder }).length).toBeGreaterThan(0);
-      expect(manifests.find((manifest) => manifest.name.endsWith(`/${name}`))).toMatchObject({
-        license: "MIT",
-        type: "module",
-      });
-    },
-  );
+  it.each(names)("%s has a licence, types and nothing but what it needs", (name) => {
+    const folder = join(project, "node_modules/@esim-webhooks", name);
+    const served = name === "sandbox" ? ["page"] : [];
+    expect(readdirSync(folder).sort()).toEqual([
+      "LICENSE",
+      "README.md",
+      ...(name === "dashboard" ? ["assets"] : []),
+      ...(name === "cli" ? ["bin"] : []),
+      "dist",
+      ...(name === "otel" ? ["monitoring"] : []),
+      "package.json",
+      ...served,
+      "src",
+    ]);
+    expect(globSync("dist/**/*.d.ts", { cwd: folder }).length).toBeGreaterThan(0);
+    expect(manifests.find((manifest) => manifest.name.endsWith(`/${name}`))).toMatchObject({
+      license: "MIT",
+      type: "module",
+    });
+  });
 
-  it("have READMEs without links that are dead elsewhere, and the working tree keeps its own", () => {
-    for (const [index, folder] of packages.entries()) {
-      const packed = join(project, "node_modules", manifests[index].name, "README.md");
-      expect(readFileSync(packed, "utf8")).not.toMatch(/\]\((?!https?:|#)/);
-      expect(readFileSync(join(folder, "README.md"), "utf8")).toBe(readmes[index]);
-      expect(readdirSync(folder)).not.toContain(".README.md.kept");
+  it("have READMEs without links that are dead elsewhere, and the clone keeps its own", () => {
+    for (const name of names) {
+      const readme = (folder: string) => readFileSync(join(folder, name, "README.md"), "utf8");
+      expect(readme(join(project, "node_modules/@esim-webhooks"))).not.toMatch(/\]\((?!https?:|#)/);
+      expect(readme(join(clone, "packages"))).toBe(readme(join(root, "packages")));
+      expect(readdirSync(join(clone, "packages", name))).not.toContain(".README.md.kept");
     }
   });
 
   it("import from every entry, as JavaScript", () => {
-    const entries = manifests.flatMap(({ name, exports }) =>
-      Object.keys(exports)
-        .filter((path) => !path.includes("*"))
-        .map((path) => join(name, path)),
+    writeFileSync(join(project, "imports.js"), imports);
+    expect(run(process.execPath, ["imports.js"])).toBe(`imported on ${process.versions.node}\n`);
+  });
+
+  it("install into an empty project on Node.js 22.18, import from every entry, and run as a command", (context) => {
+    context.skip(withoutOldestNode !== undefined, withoutOldestNode);
+    const older = join(place, "older");
+    install(older, oldestNode);
+    writeFileSync(join(older, "imports.js"), imports);
+    expect(run(oldestNode, ["imports.js"], older)).toBe("imported on 22.18.0\n");
+    expect(run(join(older, "node_modules/.bin/esim-webhooks"), ["--version"], older, oldestNode)).toBe(
+      `${manifests[0]?.version}\n`,
     );
-    const script = `for (const entry of ${JSON.stringify(entries)}) {
-      const names = Object.keys(await import(entry));
-      if (names.length === 0) throw new Error(entry + " exports nothing");
-    }
-    console.log("imported");`;
-    writeFileSync(join(project, "imports.mjs"), script);
-    expect(run(process.execPath, ["imports.mjs"])).toBe("imported\n");
+  });
+
+  it("have an AsyncAPI document in which the parser of AsyncAPI finds nothing to say, with every event type", async () => {
+    const { Parser } = await import(join(installed("test/publishing"), "@asyncapi/parser/cjs/index.js"));
+    const file = join(project, "node_modules/@esim-webhooks/core/events/asyncapi.json");
+    const { document, diagnostics } = await new Parser().parse(readFileSync(file, "utf8"));
+    expect(diagnostics.map(({ message }: { message: string }) => message)).toEqual([]);
+    expect(document.allMessages().all()).toHaveLength(esimCatalog.types.length);
+    const broken = readFileSync(file, "utf8").replace('"action": "receive"', '"action": "take"');
+    expect((await new Parser().parse(broken)).document).toBeUndefined();
   });
 
   it("serve the dashboard's page", () => {
@@ -138,8 +218,6 @@ describe("the packed packages, installed elsewhere", () => {
 
   it("run as a command, as npx does, from their own files alone", () => {
     const bin = join(project, "node_modules/.bin/esim-webhooks");
-    mkdirSync(dirname(bin), { recursive: true });
-    symlinkSync("../@esim-webhooks/cli/bin/esim-webhooks.js", bin);
     expect(run(bin, ["--version"])).toMatch(/^\d+\.\d+\.\d+\n$/);
     expect(run(bin, ["send", "--help"])).toContain("esim-webhooks send esim.faulted");
     writeFileSync(

@@ -1,11 +1,15 @@
-// npm run docs: writes the pages that are made from doc comments and from data, and bundles the dashboard's page. Tests check that they are current.
+// npm run docs: writes the pages that are made from doc comments and from data, and the package.json fields that all packages
+// share, and bundles the dashboard's page. Tests check that they are current.
 import { execFileSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { publishedManifest, readManifests } from "../release/manifest.ts";
+import { eventFiles } from "./asyncapi.ts";
 import { dashboardAssets } from "./dashboard-page.ts";
 import { demoPicture } from "./demo-picture.ts";
 import { errorsPage, readErrorCodes, readErrors } from "./errors-page.ts";
 import { eventsPage, readEvents } from "./events-page.ts";
+import { llmsFullText, llmsText } from "./llms.ts";
 import { logLinesPage, readLogLines } from "./log-lines.ts";
 import { optionsPage, readOptions } from "./options-page.ts";
 import { root } from "./read-types.ts";
@@ -18,6 +22,15 @@ rewrite("docs/observing.md", (page) => logLinesPage(page, readLogLines()));
 rewrite("docs/options.md", (page) => optionsPage(page, readOptions()));
 rewrite("docs/reliability.md", reliabilityPage);
 rewrite("docs/state-machine.md", stateMachinePage);
+for (const [folder, manifest] of readManifests())
+  rewrite(
+    join(folder, "package.json"),
+    () => `${JSON.stringify(publishedManifest(manifest, folder), null, 2)}\n`,
+  );
+writeFileSync(join(root, "llms.txt"), llmsText());
+writeFileSync(join(root, "llms-full.txt"), llmsFullText()); // only for the site: it is not committed
+mkdirSync(join(root, "packages/core/events"), { recursive: true });
+for (const [name, text] of eventFiles()) writeFileSync(join(root, "packages/core/events", name), text);
 for (const [name, text] of await dashboardAssets())
   writeFileSync(join(root, "packages/dashboard/assets", name), text);
 

@@ -33,6 +33,8 @@ export interface Exports {
   /** The members of an exported interface, inherited ones included. */
   membersOf(module: string, type: string): readonly Member[];
   functionsWithOptions(): readonly FunctionWithOptions[];
+  /** What each module exports, by its name: for a type that is a union of strings, those strings; else none. */
+  names(): ReadonlyMap<string, ReadonlyMap<string, readonly string[]>>;
 }
 
 let opened: Exports | undefined;
@@ -94,6 +96,13 @@ function open(): Exports {
     },
     functionsWithOptions: () =>
       [...entries.keys()].flatMap((module) => exportsOf(module).flatMap((it) => optionsOf(it, module))),
+    names: () =>
+      new Map(
+        [...entries.keys()].map((module) => [
+          module,
+          new Map(exportsOf(module).map((it) => [it.name, stringsOf(checker.getDeclaredTypeOfSymbol(it))])),
+        ]),
+      ),
   };
 }
 
@@ -108,6 +117,11 @@ function entryFiles(): ReadonlyMap<string, string> {
     }
   }
   return entries;
+}
+
+function stringsOf(type: ts.Type): readonly string[] {
+  const parts = type.isUnion() ? type.types : [type];
+  return parts.flatMap((part) => (part.isStringLiteral() ? [part.value] : []));
 }
 
 const anythingGoes = ts.TypeFlags.Unknown | ts.TypeFlags.NonPrimitive;

@@ -57,6 +57,10 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     usage: "<command>",
     load: async () => (await import("./commands/endpoint.ts")).endpoint,
   },
+  events: {
+    brief: "List the event types",
+    load: async () => (await import("./commands/events.ts")).events,
+  },
   listen: {
     brief: "Post real events to this machine",
     load: async () => (await import("./commands/listen.ts")).listen,

@@ -59,6 +59,7 @@ describe("the program", () => {
       "inbox",
       "dashboard",
       "api",
+      "events",
       "listen",
       "sandbox",
       "migrate",

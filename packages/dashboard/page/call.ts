@@ -1,7 +1,7 @@
 import type { CallName, Calls, Failure } from "../src/contract.ts";
 
 /** A call that failed, with both halves of what the server said. */
-export class Refused extends Error {
+class Refused extends Error {
   readonly failure: Failure;
 
   constructor(failure: Failure) {

@@ -51,7 +51,7 @@ const anObject = <Value>(expected: string): z.ZodMiniCustom<Value, Value> =>
 
 type DashboardSettings = Omit<Settings, "inbox"> & Pick<DashboardOptions, "authorize">;
 
-export const dashboardShape: OptionsShape<DashboardSettings> = {
+const dashboardShape: OptionsShape<DashboardSettings> = {
   authorize: z.custom<DashboardOptions["authorize"]>(
     (value) => typeof value === "function",
     "expected a function that gives { role, name }, or null",

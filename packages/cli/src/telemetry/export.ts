@@ -23,7 +23,7 @@ const endpoints = [
 ];
 
 /** The variable that asks for an export; undefined if none does. */
-export function askedBy(env: NodeJS.ProcessEnv): string | undefined {
+function askedBy(env: NodeJS.ProcessEnv): string | undefined {
   if (env["OTEL_SDK_DISABLED"]?.toLowerCase() === "true") return undefined;
   const isSet = (name: string) => ![undefined, "", "none"].includes(env[name]?.trim());
   return [...exporters, ...endpoints].find(isSet);

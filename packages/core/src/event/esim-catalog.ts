@@ -35,6 +35,7 @@ function dataOf<Shape extends z.core.$ZodShape>(shape: Shape): DataSchema<Shape>
   });
   const standard = (schema as z.core.$ZodObject<Shape, z.core.$loose>)["~standard"];
   return {
+    schema,
     "~standard": {
       ...standard,
       validate(data) {
@@ -47,10 +48,11 @@ function dataOf<Shape extends z.core.$ZodShape>(shape: Shape): DataSchema<Shape>
   };
 }
 
-type DataSchema<Shape extends z.core.$ZodShape> = StandardSchemaV1<
-  unknown,
-  z.output<z.core.$ZodObject<Shape, z.core.$loose>>
->;
+interface DataSchema<Shape extends z.core.$ZodShape>
+  extends StandardSchemaV1<unknown, z.output<z.core.$ZodObject<Shape, z.core.$loose>>> {
+  /** For the JSON Schemas in `events`, which scripts/docs makes of it. */
+  readonly schema: z.core.$ZodObject;
+}
 
 const esim = { profileReference: text, esimReference: text, iccid: optional };
 const device = { ...esim, eid: optional };
@@ -61,7 +63,12 @@ const lifecycle = <Status extends LifecycleStatus>(status: Status) =>
     previousLifecycleStatus: optional,
   });
 
-const schemas: { readonly [Type in keyof EsimEvents]: StandardSchemaV1<unknown, EsimEvents[Type]> } = {
+/** The schema of each type's data. */
+export const esimSchemas: {
+  readonly [Type in keyof EsimEvents]: StandardSchemaV1<unknown, EsimEvents[Type]> & {
+    readonly schema: z.core.$ZodObject;
+  };
+} = {
   "esim.assigned": dataOf({ ...esim, iccid: text }),
   "esim.downloaded": dataOf(device),
   "esim.installed": dataOf(device),
@@ -97,10 +104,10 @@ const schemas: { readonly [Type in keyof EsimEvents]: StandardSchemaV1<unknown, 
   "package.ended": dataOf({ reason: anything }),
 };
 
-const fixed: ReadonlySet<unknown> = new Set(Object.values(schemas));
+const fixed: ReadonlySet<unknown> = new Set(Object.values(esimSchemas));
 
 /** The twelve eSIM events of the partner API, and `package.ended`. */
-export const esimCatalog: Catalog<EsimEvents> = catalogOf<EsimEvents>(schemas, fixed);
+export const esimCatalog: Catalog<EsimEvents> = catalogOf<EsimEvents>(esimSchemas, fixed);
 
 /** The schema of the option `catalog`. */
 export const catalogOption: z.ZodMiniDefault<z.ZodMiniType<Catalog<unknown>>> = z._default(
@@ -121,5 +128,5 @@ export type Extended<Added extends Schemas> = Omit<EsimEvents, keyof Added> & {
  * A handler gets what the schema returns. Keep that JSON if events cross a queue.
  */
 export function defineCatalog<const Added extends Schemas>(added: Added): Catalog<Extended<Added>> {
-  return catalogOf<Extended<Added>>({ ...schemas, ...added } as never, fixed);
+  return catalogOf<Extended<Added>>({ ...esimSchemas, ...added } as never, fixed);
 }

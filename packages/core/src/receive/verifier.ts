@@ -135,7 +135,7 @@ export function createLateVerifier(options: SecretOption, clock: Clock, logger: 
 }
 
 /** The key source, or the keyring of the given keys. Throws as `createVerifier` does, and loads nothing. */
-export function keysOf(options: SecretOption): KeySource | Keyring {
+function keysOf(options: SecretOption): KeySource | Keyring {
   const { secret } = options;
   if (isKeySource(secret)) return secret;
   if (secret !== undefined || !("secret" in options)) return createKeyring(secret);

@@ -54,7 +54,7 @@ const longestHoldMs = 86_400_000;
  * To a process that has not looked before, a pause in which nothing ran looks like a jump. So it begins a hold, but does not
  * prolong one: else a store whose processes are all short would never be purged.
  */
-export function nextPurgeClock(
+function nextPurgeClock(
   nowMs: number,
   last: PurgeClock | undefined,
   expectedMs: number | undefined,

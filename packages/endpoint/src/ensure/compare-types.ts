@@ -78,11 +78,11 @@ export function wantedTypes(caller: string, { handlers, eventTypes, catalog }: W
 }
 
 /** Whether one of the names takes the event type. */
-export function isTaken(names: readonly string[], eventType: string): boolean {
+function isTaken(names: readonly string[], eventType: string): boolean {
   return names.some((name) => takes(name, eventType));
 }
 
-export function takes(name: string, eventType: string): boolean {
+function takes(name: string, eventType: string): boolean {
   return name.endsWith("*") ? eventType.startsWith(name.slice(0, -1)) : name === eventType;
 }
 

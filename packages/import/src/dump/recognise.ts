@@ -128,7 +128,7 @@ const examinedLines = 16;
  * @param head the first lines
  * @param isWhole whether these are all lines
  */
-export function jsonLayout(head: string, isWhole: boolean): JsonLayout {
+function jsonLayout(head: string, isWhole: boolean): JsonLayout {
   const all = head.split("\n");
   if (!isWhole) all.pop(); // it may be incomplete
   const lines = all.filter((line) => line.trim() !== "");

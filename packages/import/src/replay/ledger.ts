@@ -43,9 +43,9 @@ export interface Counter {
 }
 
 /** The key for records without a type. */
-export const noType = "(none)";
+const noType = "(none)";
 /** The key for types beyond the first 1,000, and for types that are not names. */
-export const otherTypes = "(other)";
+const otherTypes = "(other)";
 
 const maxTypes = 1000;
 // a type comes from the dump, and is printed on terminals and used as a key of JSON

@@ -66,7 +66,7 @@ const extendedCodes = {
 const aboutTheFile: ReadonlySet<number> = new Set(Object.values(resultCodes));
 
 /** The primary result code of an error of `node:sqlite`; undefined for every other error. */
-export function resultCodeOf(error: unknown): number | undefined {
+function resultCodeOf(error: unknown): number | undefined {
   const { code, errcode } = (error ?? {}) as { code?: unknown; errcode?: unknown };
   return code === "ERR_SQLITE_ERROR" && typeof errcode === "number" ? errcode & 0xff : undefined;
 }

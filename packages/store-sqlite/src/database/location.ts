@@ -85,7 +85,7 @@ export function networkTypeOf(type: number): string | undefined {
  * Refuses a folder on a network mount: locks there do not hold between machines, nor does a write-ahead log, whose index
  * is shared memory. Asks on Linux only: elsewhere the numbers mean something else.
  */
-export async function refuseNetworkMount(folder: string): Promise<void> {
+async function refuseNetworkMount(folder: string): Promise<void> {
   if (process.platform !== "linux") return;
   const { type } = await statfs(folder);
   const name = networkTypeOf(type);

@@ -1,0 +1,37 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { esimCatalog } from "@esim-webhooks/core";
+import { expect, it } from "vitest";
+import { root } from "../../../../test/run.ts";
+import { cli } from "../cli.ts";
+
+const file = (name: string) => readFileSync(join(root, "packages/core/events", name), "utf8");
+
+it("events lists every event type with when it is sent", async () => {
+  const { code, stdout } = await cli(["events"]);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^esim\.assigned +An order has its eSIM, and a device can download it\.$/m);
+  const listed = JSON.parse((await cli(["events", "--json"])).stdout);
+  expect(listed.map(({ type }: { type: string }) => type)).toEqual(esimCatalog.types);
+});
+
+it("events prints the AsyncAPI document, or the JSON Schema of a type, for other programs to read", async () => {
+  expect(await cli(["events", "--asyncapi"])).toMatchObject({ code: 0, stdout: file("asyncapi.json") });
+  expect(await cli(["events", "esim.faulted"])).toMatchObject({
+    code: 0,
+    stdout: file("esim.faulted.schema.json"),
+  });
+});
+
+it("events says what is wrong with a type that it does not know, and with one next to --asyncapi", async () => {
+  expect(await cli(["events", "esim.fautled"])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining(
+      'No documented event type is called "esim.fautled". Did you mean "esim.faulted"?',
+    ),
+  });
+  expect(await cli(["events", "esim.faulted", "--asyncapi"])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("Give --asyncapi without a type."),
+  });
+});

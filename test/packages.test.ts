@@ -1,0 +1,68 @@
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { owner, publishedManifest, readManifests } from "../scripts/release/manifest.ts";
+import { root } from "./run.ts";
+
+const read = (file: string): string => readFileSync(join(root, file), "utf8");
+const packages = [...readManifests()].map(([folder, manifest]) => ({ folder, ...manifest, manifest }));
+
+/** The versions of a package that the tests use, by the package.json files of the root, of the package and of `test`. */
+function testedVersions(name: string, folder: string): unknown[] {
+  return globSync(["package.json", `${folder}/package.json`, "test/*/package.json"], { cwd: root }).map(
+    (file) => {
+      const { dependencies, devDependencies } = JSON.parse(read(file));
+      return { ...dependencies, ...devDependencies }[name];
+    },
+  );
+}
+
+describe.each(packages)(
+  "$name",
+  ({ folder, name, manifest, version, dependencies = {}, peerDependencies = {} }) => {
+    it("says where its sources are, how it is published, and what it is found by", () => {
+      expect(manifest, "run npm run docs").toEqual(publishedManifest(manifest, folder));
+      expect(manifest).toMatchObject({
+        homepage: expect.stringContaining(`/${owner}/`),
+        bugs: expect.stringContaining(`/${owner}/`),
+        repository: { url: expect.stringContaining(`/${owner}/`), directory: folder },
+        publishConfig: { access: "public", provenance: true },
+        license: "MIT",
+        type: "module",
+        engines: { node: ">=22.18" },
+      });
+      expect(manifest.description).toMatch(/^\S.{20,}\.$/);
+      expect(manifest.keywords?.length).toBeGreaterThan(4);
+    });
+
+    it("has the licence, and a README that stands alone: what it is, how to install it, and how to use it", () => {
+      expect(read(`${folder}/LICENSE`)).toBe(read("LICENSE"));
+      const readme = read(`${folder}/README.md`);
+      expect(readme).toMatch(new RegExp(`^# ${name}\n\n[A-Z\`]`));
+      expect(readme).toMatch(new RegExp(`npm (?:i|install) (?:--save-dev )?.*${name}\\b`));
+      expect(readme).toMatch(/^```(?:ts|sh)\n(?!npm)/m);
+    });
+
+    it("depends on what its sources import, and on the packages of its own version", () => {
+      const listed = { ...dependencies, ...peerDependencies };
+      const sources = globSync(`${folder}/src/**/*.ts`, { cwd: root }).map(read);
+      const imported = sources.flatMap((source) =>
+        [...source.matchAll(/^(?:import|export)\b[^;]*? from "((?:@[\w-]+\/)?[\w-]+)[^"]*";$/gm)].map(
+          ([, it]) => it,
+        ),
+      );
+      const missing = imported.filter((it) => it !== undefined && !it.startsWith("node") && !(it in listed));
+      expect([...new Set(missing)]).toEqual([]);
+      for (const [dependency, range] of Object.entries(listed))
+        if (dependency.startsWith("@esim-webhooks/")) expect(range, dependency).toBe(version);
+    });
+
+    it("is tested with the oldest version of each of its peers", () => {
+      for (const [peer, range] of Object.entries(peerDependencies)) {
+        if (peer.startsWith("@esim-webhooks/")) continue; // of the same version
+        const oldest = range.split(" || ")[0]?.replace(/^(?:\^|>=)/, "");
+        expect(testedVersions(peer, folder), `${peer} ${range}`).toContain(oldest);
+      }
+    });
+  },
+);
