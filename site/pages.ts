@@ -138,7 +138,7 @@ export const sections: readonly Section[] = [
         "packages/queue-bullmq/README.md",
         "work/bullmq",
         "BullMQ",
-        "store events as jobs, and handle them in BullMQ's own workers.",
+        "store events as jobs, and handle them in the workers of BullMQ.",
       ),
       page(
         "docs/personal-data.md",
