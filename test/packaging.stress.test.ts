@@ -103,6 +103,30 @@ describe("a dry run of the release, in a fresh clone", () => {
     expect(release(other)).toBe(printed);
   });
 
+  it("is of the next version after npm run versions: everywhere, with nothing to announce, and no changeset left", () => {
+    const next = join(place, "next");
+    makeClone(next);
+    const read = (file: string) => readFileSync(join(next, file), "utf8");
+    const versions = ["node", "--conditions=@esim-webhooks/source", "scripts/release/versions.ts"];
+    expect(() => run("npx", versions, next)).toThrow("There is no changeset");
+    writeFileSync(
+      join(next, ".changeset/new.md"),
+      '---\n"@esim-webhooks/core": minor\n---\n\nSomething is new.\n',
+    );
+    expect(run("npx", versions, next)).toContain("This is version 0.2.0.");
+    for (const name of names) {
+      const { version, dependencies, peerDependencies } = JSON.parse(read(`packages/${name}/package.json`));
+      expect(version, name).toBe("0.2.0");
+      for (const [dependency, range] of Object.entries({ ...dependencies, ...peerDependencies }))
+        if (dependency.startsWith("@esim-webhooks/")) expect(range, dependency).toBe("0.2.0");
+    }
+    expect(read("packages/core/src/base/version.ts")).toContain('"0.2.0"');
+    expect(read("packages/store-sqlite/src/database/version.ts")).toContain('"0.2.0"');
+    expect(JSON.parse(read("packages/core/events/asyncapi.json")).info.version).toBe("0.2.0");
+    expect(read("packages/core/CHANGELOG.md")).toContain("Something is new.");
+    expect(readdirSync(join(next, ".changeset"))).toEqual(["config.json"]);
+  });
+
   it("makes tarballs of at most 500 kB", () => {
     const sizes = [...printed.matchAll(/ (\d+) kB$/gm)].map(([, size]) => Number(size));
     expect(Math.max(...sizes)).toBeLessThanOrEqual(500);
@@ -140,18 +164,15 @@ console.log("imported on " + process.versions.node);`;
 describe("the packed packages, installed elsewhere", () => {
   it.each(names)("%s has a licence, types and nothing but what it needs", (name) => {
     const folder = join(project, "node_modules/@esim-webhooks", name);
-    const served = name === "sandbox" ? ["page"] : [];
-    expect(readdirSync(folder).sort()).toEqual([
-      "LICENSE",
-      "README.md",
-      ...(name === "dashboard" ? ["assets"] : []),
-      ...(name === "cli" ? ["bin"] : []),
-      "dist",
-      ...(name === "otel" ? ["monitoring"] : []),
-      "package.json",
-      ...served,
-      "src",
-    ]);
+    const own: Readonly<Record<string, readonly string[]>> = {
+      cli: ["bin"],
+      core: ["events", "skills"],
+      dashboard: ["assets"],
+      otel: ["monitoring"],
+      sandbox: ["page"],
+    };
+    const files = ["LICENSE", "README.md", "dist", "package.json", "src", ...(own[name] ?? [])];
+    expect(readdirSync(folder).sort()).toEqual(files.sort());
     expect(globSync("dist/**/*.d.ts", { cwd: folder }).length).toBeGreaterThan(0);
     expect(manifests.find((manifest) => manifest.name.endsWith(`/${name}`))).toMatchObject({
       license: "MIT",
