@@ -35,6 +35,29 @@ describe("examples/cloudflare/worker.ts on miniflare", () => {
   });
 });
 
+describe("webhookHandler with durableObjectStore on miniflare", () => {
+  const late = "packages/cloudflare/test/late-worker.ts";
+
+  it("marks an event done although its handler ended after the answer, so that the sender's retry does not run it again", async () => {
+    const worker = await run(late);
+    const request = faulted();
+    expect(await deliver(worker, request)).toEqual([503, "deadline_reached"]);
+    await expect.poll(() => deliver(worker, request)).toEqual([200, "duplicate"]);
+    await worker.line(/^handled/);
+  });
+
+  it("still reads long bodies after a forged one, with whose request its timers ended", async () => {
+    const worker = await run(late);
+    const long = { note: "x".repeat(200_000) };
+    for (const _ of [1, 2, 3]) {
+      expect(await deliver(worker, faulted(long, newSecret()))).toEqual([401, "no_matching_key"]);
+    }
+    const request = faulted(long);
+    expect(await deliver(worker, request)).toEqual([503, "deadline_reached"]);
+    await worker.line(/^handled/);
+  });
+});
+
 describe("examples/cloudflare/queue.ts on miniflare", () => {
   it("answers 202 and handles each event once from the Queue, retries and redeliveries included", async () => {
     const worker = await run("examples/cloudflare/queue.ts");
