@@ -7,7 +7,14 @@ import { root } from "./run.ts";
  * that asks for them installs them.
  */
 export function installed(
-  folder: "bench" | "examples/platforms" | "test/nest-11" | "test/next" | "test/runtimes" | "test/workerd",
+  folder:
+    | "bench"
+    | "examples/platforms"
+    | "test/frameworks"
+    | "test/nest-11"
+    | "test/next"
+    | "test/runtimes"
+    | "test/workerd",
 ): string {
   const bootstrap = join(root, "scripts/bootstrap.mjs");
   execFileSync(process.execPath, [bootstrap, folder], { stdio: ["ignore", "inherit", "inherit"] });

@@ -24,9 +24,10 @@ export function runCommand(
   command: string,
   args: readonly string[],
   environment: Record<string, string> = {},
+  cwd: string = root,
 ): Run {
   const child = spawn(command, args, {
-    cwd: root,
+    cwd,
     env: { ...process.env, ...environment },
     stdio: ["ignore", "pipe", "pipe"],
   });
