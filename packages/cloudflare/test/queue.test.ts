@@ -29,7 +29,7 @@ function recordingQueue() {
 
 async function received(queue: QueueProducer, request: SignedRequest): Promise<[number, unknown]> {
   const receive = webhookHandler(queueInbox(queue), { secret });
-  const response = await receive(new Request("https://localhost/webhooks", { method: "POST", ...request }));
+  const response = await receive(new Request("https://localhost/webhooks", request));
   return [response.status, await response.json()];
 }
 
