@@ -37,8 +37,8 @@ export interface MessageBatch {
  * The consumer of the Queue of a `queueInbox`: `export default { queue: queueHandler(handlers, { store }) }`. It handles the messages of
  * a batch concurrently, and acknowledges or retries each by itself. A handler that throws is retried with full jitter, up to 1 s after the
  * first failure, doubling up to 15 minutes; `retryLater(ms)` is retried after that time, at most 12 hours. Every retry counts towards the
- * consumer's `max_retries`. An event that is invalid or has no handler is retried without a pause until the Queue makes it a dead letter,
- * or deletes it if there is no `dead_letter_queue`. Throws `unknown_event_type` and `invalid_option`. The function that it returns never rejects.
+ * consumer's `max_retries`. An event that is invalid is retried without a pause until the Queue makes it a dead letter, or deletes it
+ * if there is no `dead_letter_queue`. One without a handler is acknowledged, and its type is warned of. Throws `unknown_event_type` and `invalid_option`. The function that it returns never rejects.
  */
 export function queueHandler<Data = EsimEvents, Tx = unknown>(
   handlers: NoInfer<Handlers<Data, Tx>>,
@@ -68,7 +68,7 @@ export function queueHandler<Data = EsimEvents, Tx = unknown>(
       ...(trace !== undefined && { trace }),
       ...(!replay?.rebuilt && { fingerprint: crc32(body) }),
     });
-    if (logged.has(outcome.code)) {
+    if (isLogged(outcome, message.attempts)) {
       const err = "error" in outcome && { err: outcome.error };
       const issues = "issues" in outcome && { issues: outcome.issues.map(({ path }) => path) };
       logger.error({ ...fields, outcome: outcome.code, ...err, ...issues }, "A message was not handled.");
@@ -113,8 +113,8 @@ const endings: {
   duplicate: ack,
   conflict: ack,
   discarded: ack,
-  unknown_type: dead,
-  unhandled_type: dead,
+  unknown_type: ack,
+  unhandled_type: ack,
   invalid: dead,
   busy: later,
   retry_later: later,
@@ -124,11 +124,7 @@ const endings: {
   deadline_reached: pause,
 };
 
-/** Outcomes that the processor does not log, and that an operator must see. */
-const logged: ReadonlySet<EventOutcome["code"]> = new Set([
-  "conflict",
-  "unknown_type",
-  "unhandled_type",
-  "invalid",
-  "store_unavailable",
-]);
+/** Whether an operator must see an outcome that the processor does not log. All attempts of an invalid event fail alike. */
+function isLogged({ code }: EventOutcome, attempt: number): boolean {
+  return code === "conflict" || code === "store_unavailable" || (code === "invalid" && attempt === 1);
+}
