@@ -27,25 +27,37 @@ export async function bundleWorker(entry: string, plugins: Plugin[] = []): Promi
  * survive a SIGKILL.
  */
 export async function startWorkerd(script: string): Promise<TestServer> {
-  const { default: program } = createRequire(join(installed("test/workerd"), "_"))("workerd") as {
-    default: string;
-  };
   const folder = await serverFolder("workerd");
-  const port = await freePort();
-  await copyFile(program, join(folder, "workerd")); // its user may not read the repository
-  await writeFile(join(folder, "worker.js"), script);
-  await writeFile(join(folder, "config.capnp"), config(port));
-  await mkdir(join(folder, "objects"));
+  const { command, args, url } = await layOut(folder, script);
   const { uid, gid } = asNobody();
   if (uid !== undefined && gid !== undefined) await chown(join(folder, "objects"), uid, gid);
-  const url = `http://127.0.0.1:${port}`;
-  return keepServer(`workerd of ${program}`, folder, {
-    command: join(folder, "workerd"),
-    args: ["serve", join(folder, "config.capnp")],
+  return keepServer(`workerd of ${workerd()}`, folder, {
+    command,
+    args,
     url,
     stopSignal: "SIGTERM",
     probe: async () => void (await (await fetch(url)).arrayBuffer()),
   });
+}
+
+/** Writes the files of such a workerd into a folder. Returns how to start it. */
+export async function layOut(
+  folder: string,
+  script: string,
+): Promise<{ readonly command: string; readonly args: readonly string[]; readonly url: string }> {
+  const port = await freePort();
+  await copyFile(workerd(), join(folder, "workerd")); // its user may not read the repository
+  await writeFile(join(folder, "worker.js"), script);
+  await writeFile(join(folder, "config.capnp"), config(port));
+  await mkdir(join(folder, "objects"));
+  const args = ["serve", join(folder, "config.capnp")];
+  return { command: join(folder, "workerd"), args, url: `http://127.0.0.1:${port}` };
+}
+
+/** The program of the package. */
+function workerd(): string {
+  const require = createRequire(join(installed("test/workerd"), "_"));
+  return (require("workerd") as { readonly default: string }).default;
 }
 
 function config(port: number): string {
