@@ -92,7 +92,7 @@ export function queueHandler<Data = EsimEvents, Tx = unknown>(
   };
 }
 
-/** What becomes of a message: removed, or delivered again after so many ms. */
+/** What becomes of a message: removed, or delivered again after that many ms. */
 type Ending = "ack" | number;
 
 const backoff = fullJitter({ baseMs: 1000, capMs: 15 * 60_000 }); // as a worker's
