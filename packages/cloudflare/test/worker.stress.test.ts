@@ -18,8 +18,12 @@ function faulted(data: Record<string, unknown> = {}, signedWith = secret): Signe
   return signedRequest(event, { secret: signedWith });
 }
 
-async function deliver({ url }: RunningWorker, request: SignedRequest): Promise<unknown[]> {
-  const response = await fetch(new URL("/webhooks", url), request);
+async function deliver(
+  { url }: RunningWorker,
+  request: SignedRequest,
+  path = "/webhooks",
+): Promise<unknown[]> {
+  const response = await fetch(new URL(path, url), request);
   const { outcome, code } = (await response.json()) as { outcome?: string; code?: string };
   return [response.status, outcome ?? code];
 }
@@ -41,8 +45,8 @@ describe("webhookHandler with durableObjectStore on miniflare", () => {
   it("marks an event done although its handler ended after the answer, so that the sender's retry does not run it again", async () => {
     const worker = await run(late);
     const request = faulted();
-    expect(await deliver(worker, request)).toEqual([503, "deadline_reached"]);
-    await expect.poll(() => deliver(worker, request)).toEqual([200, "duplicate"]);
+    expect(await deliver(worker, request, "/late")).toEqual([503, "deadline_reached"]);
+    await expect.poll(() => deliver(worker, request, "/late")).toEqual([200, "duplicate"]);
     await worker.line(/^handled/);
   });
 
@@ -52,9 +56,7 @@ describe("webhookHandler with durableObjectStore on miniflare", () => {
     for (const _ of [1, 2, 3]) {
       expect(await deliver(worker, faulted(long, newSecret()))).toEqual([401, "no_matching_key"]);
     }
-    const request = faulted(long);
-    expect(await deliver(worker, request)).toEqual([503, "deadline_reached"]);
-    await worker.line(/^handled/);
+    expect(await deliver(worker, faulted(long))).toEqual([200, "processed"]);
   });
 });
 
