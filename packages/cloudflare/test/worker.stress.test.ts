@@ -60,6 +60,22 @@ describe("webhookHandler with durableObjectStore on miniflare", () => {
   });
 });
 
+describe("webhookHandler on miniflare, made where the module is loaded", () => {
+  it.each([
+    ["a key source", "/keys"],
+    ["endpoints", "/endpoints"],
+  ])(
+    "asks %s for newer keys as often as a forged delivery makes it, in whichever request",
+    async (_, path) => {
+      const worker = await run("packages/cloudflare/test/sources-worker.ts");
+      for (const _ of [1, 2]) {
+        expect(await deliver(worker, faulted({}, newSecret()), path)).toEqual([401, "no_matching_key"]);
+        expect(await deliver(worker, faulted(), path)).toEqual([200, "processed"]);
+      }
+    },
+  );
+});
+
 describe("examples/cloudflare/queue.ts on miniflare", () => {
   it("answers 202 and handles each event once from the Queue, retries and redeliveries included", async () => {
     const worker = await run("examples/cloudflare/queue.ts");

@@ -118,3 +118,13 @@ describe("webhookHandler on a platform that ends a request's work with its answe
     expect(await (await handler(again, undefined, null, context)).json()).toEqual({ outcome: "duplicate" });
   });
 });
+
+describe("webhookHandler with a key source", () => {
+  it("loads no keys before the first delivery: a build loads the module, too, and Cloudflare Workers allow no I/O there", async () => {
+    const load = vi.fn(async () => [secret]);
+    const handler = webhookHandler({ "*": () => {} }, { secret: { load } });
+    expect(load).not.toHaveBeenCalled();
+    expect((await handler(request())).status).toBe(200);
+    expect(load).toHaveBeenCalledTimes(1);
+  });
+});
