@@ -16,8 +16,8 @@ export interface LoadedKeys {
 }
 
 /**
- * Where keys come from when they change while the process runs: a secret manager, a file, a table. Loaded at start (by `webhookHandler`, for its first delivery),
- * and again when a signature matches no key, at most once a second.
+ * Where keys come from when they change while the process runs: a secret manager, a file, a table. Loaded at start (by
+ * `webhookHandler`: for the first delivery), and again when a signature matches no key, at most once a second.
  */
 export interface KeySource {
   /** Resolves to the current keys. When it rejects or has no keys, the previously loaded keys stay valid. */
