@@ -1,6 +1,7 @@
-// npm run bench [-- verify | receive | observe | otel | http | redis | hostile | door | inbox | bullmq | embedded | dashboard | operators | previous | import | sandbox | cli | start]: measures esim-webhooks and its peers in the same run. It asserts nothing.
+// npm run bench [-- verify | receive | observe | otel | http | redis | hostile | door | inbox | bullmq | embedded | dashboard | operators | previous | import | sandbox | cli | start | cloudflare]: measures esim-webhooks and its peers in the same run. It asserts nothing.
 import { benchBullmq } from "./bullmq.ts";
 import { benchCli } from "./cli.ts";
+import { benchCloudflare } from "./cloudflare.ts";
 import { benchDashboard } from "./dashboard.ts";
 import { benchDoor } from "./door.ts";
 import { benchEmbedded } from "./embedded.ts";
@@ -35,6 +36,7 @@ const benches: Readonly<Record<string, () => Promise<void>>> = {
   sandbox: benchSandbox,
   cli: benchCli,
   start: benchStart,
+  cloudflare: benchCloudflare,
 };
 const names = process.argv.slice(2);
 const unknown = names.filter((name) => !(name in benches));

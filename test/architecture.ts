@@ -153,6 +153,10 @@ const packages: Readonly<Record<string, Package>> = {
     imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "@esim-webhooks/core/masking", "zod/mini"],
     rooms: [],
   },
+  cloudflare: {
+    imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "zod/mini"],
+    rooms: [],
+  },
   express: { imports: ["@esim-webhooks/core"], rooms: [] },
   fastify: { imports: ["@esim-webhooks/core", "fastify", "fastify-plugin"], rooms: [] },
   nest: {

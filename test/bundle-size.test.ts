@@ -26,6 +26,7 @@ it.each([
   ["verify", "core", 5.5],
   ["webhookRouter", "express", 33.5],
   ["redisStore", "store-redis", 16],
+  ["durableObjectStore", "cloudflare", 10.5],
   ["createClient", "client", 23.5],
 ])("%s of %s is at most %s kB in a bundle, minified and gzipped", async (name, from, limitKilobytes) => {
   const bytes = await bundleBytes(name, from, ["ioredis"]);

@@ -200,6 +200,7 @@ describe("examples/adapters and examples/platforms", () => {
     ["platforms/nest-fastify", process.execPath, [], { RAW_BODY: "1" }],
     ["platforms/koa", process.execPath, [], {}],
     ["platforms/h3", process.execPath, [], {}],
+    ["platforms/hapi", process.execPath, [], {}],
   ])(
     "%s takes a delivery, refuses a forged one, and answers a redelivery without running it",
     async (name, command, flags, environment) => {

@@ -11,6 +11,7 @@ export function installed(
     | "bench"
     | "examples/platforms"
     | "site"
+    | "test/frameworks"
     | "test/nest-11"
     | "test/next"
     | "test/oldest-peers"

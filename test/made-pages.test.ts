@@ -151,6 +151,7 @@ describe("docs/observing.md", () => {
       new Set([
         "cli",
         "client",
+        "cloudflare",
         "core",
         "dashboard",
         "endpoint",

@@ -1,5 +1,6 @@
 import * as cli from "@esim-webhooks/cli";
 import * as client from "@esim-webhooks/client";
+import * as cloudflare from "@esim-webhooks/cloudflare";
 import * as conformance from "@esim-webhooks/conformance";
 import * as core from "@esim-webhooks/core";
 import * as explain from "@esim-webhooks/core/explain";
@@ -44,6 +45,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       client,
       endpoint,
       express,
+      cloudflare,
       fastify,
       nest,
       sandbox,
@@ -228,6 +230,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "observeCalls",
     ],
     express: ["webhookRouter"],
+    cloudflare: ["DedupeObject", "durableObjectStore", "queueHandler", "queueInbox"],
     health: [
       "findTroubles",
       "livenessHandler",

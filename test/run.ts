@@ -24,7 +24,7 @@ export function runCommand(
   command: string,
   args: readonly string[],
   environment: Record<string, string> = {},
-  cwd = root,
+  cwd: string = root,
 ): Run {
   const child = spawn(command, args, {
     cwd,

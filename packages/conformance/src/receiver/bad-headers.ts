@@ -23,6 +23,9 @@ const good = faulted({ at: now });
 const goodSignature = good.headers["webhook-signature"] as string;
 const wrongSignature = `v1,${Buffer.alloc(32, 7).toString("base64")}`;
 
+/** The bytes of a text in UTF-8, a character for each. */
+const inUtf8 = (text: string) => Buffer.from(text).toString("latin1");
+
 /** Timestamps that are not in Unix seconds, as digits. */
 const otherTimestamps: readonly string[] = [
   "",
@@ -79,18 +82,21 @@ export const badHeaders: readonly Scenario[] = [
       assertAnswer(answer, 200, "processed");
       assert.equal(events.at(-1)?.id, id);
     }
-    const inUtf8 = (text: string) => Buffer.from(text).toString("latin1");
-    for (const [id, sent, signed] of [
-      ["žluťoučký 🦓", inUtf8("žluťoučký 🦓"), inUtf8("žluťoučký 🦓")],
-      [
-        "sent in latin1, signed in UTF-8: é",
-        "sent in latin1, signed in UTF-8: é",
-        inUtf8("sent in latin1, signed in UTF-8: é"),
-      ],
-      ["both in latin1: é", "both in latin1: é", "both in latin1: é"],
-      ["é".repeat(512), inUtf8("é".repeat(512)), inUtf8("é".repeat(512))],
+    for (const [id, sent] of [
+      ["žluťoučký 🦓", inUtf8("žluťoučký 🦓")],
+      ["é".repeat(512), inUtf8("é".repeat(512))],
     ] as const) {
-      const { answer, events } = await exchangeOne(signedWith(sent, { signed }));
+      const { answer, events } = await exchangeOne(signedWith(sent));
+      assertAnswer(answer, 200, "processed");
+      assert.equal(events.at(-1)?.id, id);
+    }
+  }),
+  exchange("takes an id that is sent in latin1, signed in latin1 or in UTF-8", async (exchangeOne) => {
+    for (const [id, signed] of [
+      ["é", "é"],
+      ["è", inUtf8("è")],
+    ] as const) {
+      const { answer, events } = await exchangeOne(signedWith(id, { signed }));
       assertAnswer(answer, 200, "processed");
       assert.equal(events.at(-1)?.id, id);
     }
@@ -98,7 +104,7 @@ export const badHeaders: readonly Scenario[] = [
   exchange(
     "runs the handler once for an id that is sent in UTF-8 and then in latin1",
     async (exchangeOne) => {
-      const signed = Buffer.from("é").toString("latin1");
+      const signed = inUtf8("é");
       assertAnswer((await exchangeOne(signedWith(signed))).answer, 200, "processed");
       assertAnswer((await exchangeOne(signedWith("é", { signed }))).answer, 200, "duplicate");
     },

@@ -13,6 +13,11 @@ export interface Delivery {
   readonly path?: string | undefined;
   /** The raw body, or a function that reads it. A string stands for its UTF-8 bytes. */
   readonly body: Uint8Array | string | ReadBody;
+  /**
+   * For a platform that ends the work of a request once it is answered or its client has left. Called with the whole work, which may end
+   * after the answer: a handler that is late, and the end of its claim. It never rejects.
+   */
+  readonly waitUntil?: ((work: Promise<unknown>) => void) | undefined;
 }
 
 /** Reads a request's raw body: returns its bytes if all are there, or else its stream. A receiver calls it at most once. */

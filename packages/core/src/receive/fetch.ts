@@ -8,7 +8,11 @@ import { createLateVerifier } from "./verifier.ts";
 
 /** A handler of fetch requests, for Next.js, Hono, Bun, Deno and Cloudflare Workers. */
 export interface WebhookHandler {
-  (request: Request): Promise<Response>;
+  /**
+   * `platform`: the other arguments that the platform passes. If one of them has `waitUntil`, as on Cloudflare Workers and Netlify, the work
+   * of a delivery may end after its answer.
+   */
+  (request: Request, ...platform: readonly unknown[]): Promise<Response>;
   /**
    * Resolves while it can decide about deliveries, for `readinessHandler` and for a check at start-up. Rejects like `receiver.ready`: with
    * `missing_secret` while there is no secret.
@@ -22,24 +26,35 @@ export interface WebhookHandler {
  * Makes a receiver of fetch requests: `export const POST = webhookHandler(handlers)`.
  *
  * It can be made without a secret, because a framework's build loads the module where the server's secrets are not set.
- * Deliveries are then answered 503 until there is one, and the first logs what to set. For the same reason, its store is not opened before
- * the first delivery: call `store.ready()` at start-up to see a mistake in its set-up there. Throws like `createReceiver` otherwise.
+ * Deliveries are then answered 503 until there is one, and the first logs what to set. For the same reason, its store is not opened, and a key
+ * source not loaded, before the first delivery: call `store.ready()` and `handler.ready()` at start-up to see a mistake in the set-up there.
+ * Throws like `createReceiver` otherwise.
  */
 export function webhookHandler<Data = EsimEvents, Tx = unknown>(
   target: Target<Data, Tx>,
   options: ReceiverOptions<Data, Tx> = {},
 ): WebhookHandler {
   const receiver = receiverWith<Data, Tx>(createLateVerifier, target, options);
-  const handle = async (request: Request): Promise<Response> => {
+  const handle = async (request: Request, ...platform: readonly unknown[]): Promise<Response> => {
+    const context = platform.find(canWait);
     const { status, headers, body } = await receiver.receive({
       method: request.method,
       headers: request.headers,
       ...(receiver.hasEndpoints && { path: new URL(request.url).pathname }),
       body: () => streamOf(request),
+      waitUntil: context && ((work) => context.waitUntil(work)),
     });
     return new Response(body, { status, headers });
   };
   return Object.assign(handle, { ready: receiver.ready, close: receiver.close });
+}
+
+interface WaitingContext {
+  waitUntil(work: Promise<unknown>): void;
+}
+
+function canWait(given: unknown): given is WaitingContext {
+  return typeof (given as Partial<WaitingContext> | null | undefined)?.waitUntil === "function";
 }
 
 function streamOf(request: Request): BodyStream {

@@ -18,26 +18,35 @@ interface WaitingBody {
 const shortBytes = 32 * 1024; // hashed in 20 to 40 µs a key, no more than the rest of the request takes
 const tickBytes = 256 * 1024; // a quarter of the longest body that is accepted by default
 
+/** Cloudflare Workers drop the `setImmediate` of a request that has ended: a tick that is later than this may never come. */
+const lostMs = 50;
+
 export function createHashSchedule(): HashSchedule {
   const waiting: WaitingBody[] = []; // the shortest last
   let leftBytes = tickBytes; // of this tick
-  let isTickDue = false;
+  let dueSince: number | undefined; // when the next tick was asked for
+
+  function isLost(): boolean {
+    return dueSince !== undefined && performance.now() - dueSince >= lostMs;
+  }
 
   function awaitTick(): void {
-    if (isTickDue) return;
-    isTickDue = true;
-    setImmediate(() => {
-      isTickDue = false;
-      leftBytes = tickBytes;
-      for (let next = waiting.at(-1); next !== undefined; next = waiting.at(-1)) {
-        const isFirst = leftBytes === tickBytes;
-        if (!isFirst && next.bytes > leftBytes) break;
-        leftBytes -= next.bytes;
-        waiting.pop();
-        next.start();
-      }
-      if (leftBytes < tickBytes) awaitTick();
-    });
+    if (dueSince !== undefined && !isLost()) return;
+    dueSince = performance.now();
+    setImmediate(beginTick);
+  }
+
+  function beginTick(): void {
+    dueSince = undefined;
+    leftBytes = tickBytes;
+    for (let next = waiting.at(-1); next !== undefined; next = waiting.at(-1)) {
+      const isFirst = leftBytes === tickBytes;
+      if (!isFirst && next.bytes > leftBytes) break;
+      leftBytes -= next.bytes;
+      waiting.pop();
+      next.start();
+    }
+    if (leftBytes < tickBytes) awaitTick();
   }
 
   return {
@@ -49,11 +58,20 @@ export function createHashSchedule(): HashSchedule {
       return true;
     },
     wait(bytes, start) {
-      const body: WaitingBody = { bytes, start };
+      const rescue = setInterval(() => isLost() && beginTick(), lostMs); // of this request, which has not ended
+      const stop = () => clearInterval(rescue);
+      const body: WaitingBody = {
+        bytes,
+        start() {
+          stop();
+          start();
+        },
+      };
       const behind = waiting.findIndex((other) => other.bytes <= bytes); // the oldest of equals goes first
       waiting.splice(behind < 0 ? waiting.length : behind, 0, body);
       awaitTick();
       return () => {
+        stop();
         const index = waiting.lastIndexOf(body);
         if (index >= 0) waiting.splice(index, 1);
       };

@@ -174,6 +174,7 @@ export function receiverWith<Data, Tx>(
     inFlight += 1;
     const running = tryThen(() => runPipeline(delivery, seen, deadline.signal), ended, failed);
     if (!isPromise(running)) return running;
+    delivery.waitUntil?.(running);
     return deadline.before(running).then((outcome) => {
       if (outcome !== undefined) return outcome;
       void running.then((late) => log(late, { ...seen, late: true }, startedAt));

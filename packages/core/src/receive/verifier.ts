@@ -97,7 +97,7 @@ export function createVerifier(
 
 /**
  * Like `createVerifier`, but a missing secret is not thrown. Until there is one, no delivery can be decided, and the first one
- * logs what to set.
+ * logs what to set. A key source is loaded for the first delivery, or for `ready`.
  */
 export function createLateVerifier(options: SecretOption, clock: Clock, logger: Logger): Verifier {
   let isWarned = false;
@@ -127,7 +127,7 @@ export function createLateVerifier(options: SecretOption, clock: Clock, logger: 
     }
   }
 
-  current();
+  if (!isKeySource(options.secret)) current(); // a build loads the module, too, and Cloudflare Workers allow no I/O there
   return {
     verify: (...given) => current().verify(...given),
     ready: async () => current().ready(),

@@ -16,8 +16,8 @@ export interface LoadedKeys {
 }
 
 /**
- * Where keys come from when they change while the process runs: a secret manager, a file, a table. Loaded at start,
- * and again when a signature matches no key, at most once a second.
+ * Where keys come from when they change while the process runs: a secret manager, a file, a table. Loaded at start (by
+ * `webhookHandler`: for the first delivery), and again when a signature matches no key, at most once a second.
  */
 export interface KeySource {
   /** Resolves to the current keys. When it rejects or has no keys, the previously loaded keys stay valid. */
@@ -70,7 +70,7 @@ export function createLoadedKeyring(
   let keys: readonly SigningKey[] = [];
   let rotation = { reportedEndMs: 0, endMs: 0 };
   let waiting = 0;
-  let pace = pause(reloadIntervalMs);
+  let nextLoadAt = performance.now() + reloadIntervalMs;
   let lastBegunAt = performance.now(); // of the loads that have ended
   let current = load();
   let upcoming: Promise<Loading> | undefined;
@@ -108,9 +108,10 @@ export function createLoadedKeyring(
 
   // a load that is under way may have read the source before it changed, so wait for one that begins later
   async function loadNext(): Promise<Loading> {
-    await Promise.all([current, pace]);
+    // a timer of its own: on Cloudflare Workers, one that is shared ends with the request that has made it
+    await Promise.all([current, pause(Math.max(0, nextLoadAt - performance.now()))]);
     upcoming = undefined;
-    pace = pause(reloadIntervalMs);
+    nextLoadAt = performance.now() + reloadIntervalMs;
     current = load();
     return current;
   }

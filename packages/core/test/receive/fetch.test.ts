@@ -102,3 +102,29 @@ describe("webhookHandler without a secret, as in the build of a framework", () =
     );
   });
 });
+
+describe("webhookHandler on a platform that ends a request's work with its answer", () => {
+  it("passes the whole work, a late handler and its claim included, to waitUntil of whichever argument has it", async () => {
+    const finish = Promise.withResolvers<void>();
+    const handler = webhookHandler({ "*": () => finish.promise }, { secret, deadlineMs: 1 });
+    const works: Promise<unknown>[] = [];
+    const delivery = request();
+    const again = delivery.clone();
+    const context = { works, waitUntil: (work: Promise<unknown>) => void context.works.push(work) };
+    expect((await handler(delivery, { params: {} }, context)).status).toBe(503);
+    expect(works).toHaveLength(1);
+    finish.resolve();
+    await Promise.all(works);
+    expect(await (await handler(again, undefined, null, context)).json()).toEqual({ outcome: "duplicate" });
+  });
+});
+
+describe("webhookHandler with a key source", () => {
+  it("loads no keys before the first delivery: a build loads the module, too, and Cloudflare Workers allow no I/O there", async () => {
+    const load = vi.fn(async () => [secret]);
+    const handler = webhookHandler({ "*": () => {} }, { secret: { load } });
+    expect(load).not.toHaveBeenCalled();
+    expect((await handler(request())).status).toBe(200);
+    expect(load).toHaveBeenCalledTimes(1);
+  });
+});

@@ -1,0 +1,24 @@
+import { env } from "cloudflare:workers";
+import { durableObjectStore, queueHandler, queueInbox } from "@esim-webhooks/cloudflare";
+import { discard, type EsimEvents, type Handlers, retryLater, webhookHandler } from "@esim-webhooks/core";
+
+export { DedupeObject } from "@esim-webhooks/cloudflare";
+
+const handlers: Handlers<EsimEvents> = {
+  "esim.faulted": async ({ data }, { attempt }) => {
+    if (data.reason !== "download_order_expired") return discard("the device may still succeed");
+    if (attempt === 1) return retryLater(1000); // our own order call has not answered yet
+    return console.log(`reordering ${data.esimReference}`);
+  },
+};
+
+// answers 202 once the Queue has the event
+const receive = webhookHandler(queueInbox(env.EVENTS), { logger: console });
+
+export default {
+  fetch: (request, ...platform) =>
+    new URL(request.url).pathname === "/webhooks"
+      ? receive(request, ...platform)
+      : new Response("not found\n", { status: 404 }),
+  queue: queueHandler(handlers, { store: durableObjectStore(env.DEDUPE), logger: console }),
+} satisfies ExportedHandler;

@@ -1,0 +1,130 @@
+import { crc32 } from "node:zlib";
+import {
+  type Catalog,
+  createProcessor,
+  type DedupeStore,
+  type EsimEvents,
+  type EventOutcome,
+  esimCatalog,
+  fullJitter,
+  type Handlers,
+  type ProcessorOptions,
+  WebhookError,
+} from "@esim-webhooks/core";
+import { decodeEntry, limitPauses, safeLogger, silentLogger } from "@esim-webhooks/core/kit";
+
+export interface QueueHandlerOptions<Data = EsimEvents, Tx = unknown> extends ProcessorOptions<Data, Tx> {
+  /** Remembers done ids, such as `durableObjectStore(env.DEDUPE)`: a Queue delivers a message more than once, to any isolate. */
+  store: DedupeStore<Tx>;
+}
+
+/** The part of a message that `queueHandler` uses. */
+export interface QueueMessage {
+  readonly id: string;
+  readonly body: unknown;
+  /** Counts from 1. */
+  readonly attempts: number;
+  ack(): void;
+  retry(options: { readonly delaySeconds: number }): void;
+}
+
+/** The part of a batch that `queueHandler` uses. */
+export interface MessageBatch {
+  readonly messages: readonly QueueMessage[];
+}
+
+/**
+ * The consumer of the Queue of a `queueInbox`: `export default { queue: queueHandler(handlers, { store }) }`. It handles the messages of
+ * a batch concurrently, and acknowledges or retries each by itself. A handler that throws is retried with full jitter, up to 1 s after the
+ * first failure, doubling up to 15 minutes; `retryLater(ms)` is retried after that time, at most 12 hours. Every retry counts towards the
+ * consumer's `max_retries`. An event that is invalid is retried without a pause until the Queue makes it a dead letter, or deletes it
+ * if there is no `dead_letter_queue`. One without a handler is acknowledged, and its type is warned of. Throws `unknown_event_type` and `invalid_option`. The function that it returns never rejects.
+ */
+export function queueHandler<Data = EsimEvents, Tx = unknown>(
+  handlers: NoInfer<Handlers<Data, Tx>>,
+  options: QueueHandlerOptions<Data, Tx>,
+): (batch: MessageBatch) => Promise<void> {
+  if (options?.store === undefined) {
+    throw new WebhookError(
+      "invalid_option",
+      'there is no "store", and a Queue delivers a message more than once, to any isolate.',
+      "Pass { store: durableObjectStore(env.DEDUPE) }.",
+      { where: "queueHandler", option: "store" },
+    );
+  }
+  const processor = createProcessor<Data, Tx>(handlers, options);
+  const catalog = (options.catalog ?? esimCatalog) as Catalog<Data>;
+  const logger = safeLogger(options.logger ?? silentLogger);
+  const limited = limitPauses("retryLater", logger, () => 60_000);
+
+  async function endingOf(message: QueueMessage, fields: Record<string, unknown>): Promise<Ending> {
+    const { source, id, type, body, receivedAt, replay, trace } = decodeEntry(message.body);
+    Object.assign(fields, { source, id, type });
+    const outcome = await processor.accept(catalog.parse(id, body), {
+      source,
+      receivedAt,
+      attempt: message.attempts,
+      replayed: replay !== undefined,
+      ...(trace !== undefined && { trace }),
+      ...(!replay?.rebuilt && { fingerprint: crc32(body) }),
+    });
+    if (isLogged(outcome, message.attempts)) {
+      const err = "error" in outcome && { err: outcome.error };
+      const issues = "issues" in outcome && { issues: outcome.issues.map(({ path }) => path) };
+      logger.error({ ...fields, outcome: outcome.code, ...err, ...issues }, "A message was not handled.");
+    }
+    return endings[outcome.code](outcome as never, message.attempts);
+  }
+
+  async function handle(message: QueueMessage): Promise<void> {
+    const fields = { message: message.id, attempt: message.attempts };
+    const ending = await endingOf(message, fields).catch((err: unknown): Ending => {
+      logger.error({ ...fields, err }, "A message is not an event of queueInbox, or its schema threw.");
+      return backoff(message.attempts);
+    });
+    if (ending === "ack") return message.ack();
+    const delaySeconds = Math.ceil(limited(ending, message.attempts) / 1000);
+    message.retry({ delaySeconds: Math.min(delaySeconds, longestDelaySeconds) });
+  }
+
+  return async ({ messages }) => {
+    await Promise.all(messages.map(handle));
+  };
+}
+
+/** What becomes of a message: removed, or delivered again after that many ms. */
+type Ending = "ack" | number;
+
+const backoff = fullJitter({ baseMs: 1000, capMs: 15 * 60_000 }); // as a worker's
+const longestDelaySeconds = 43_200; // 12 hours, the limit of Cloudflare Queues
+
+const ack = (): Ending => "ack";
+const pause = (): Ending => 5000; // the store is unreachable, or another owner has the event
+const dead = (): Ending => 0; // only max_retries makes a message a dead letter
+const later = ({ retryAfterMs }: { readonly retryAfterMs: number }): Ending => retryAfterMs;
+
+const endings: {
+  readonly [Code in EventOutcome["code"]]: (
+    outcome: Extract<EventOutcome, { code: Code }>,
+    attempt: number,
+  ) => Ending;
+} = {
+  processed: ack,
+  duplicate: ack,
+  conflict: ack,
+  discarded: ack,
+  unknown_type: ack,
+  unhandled_type: ack,
+  invalid: dead,
+  busy: later,
+  retry_later: later,
+  failed: (_outcome, attempt) => backoff(attempt),
+  store_unavailable: pause,
+  lease_lost: pause,
+  deadline_reached: pause,
+};
+
+/** Whether an operator must see an outcome that the processor does not log. All attempts of an invalid event fail alike. */
+function isLogged({ code }: EventOutcome, attempt: number): boolean {
+  return code === "conflict" || code === "store_unavailable" || (code === "invalid" && attempt === 1);
+}
