@@ -59,6 +59,18 @@ export const sections: readonly Section[] = [
         "handle events in methods of your providers.",
       ),
       page(
+        "packages/cloudflare/README.md",
+        "receive/cloudflare",
+        "Cloudflare Workers",
+        "receive events on Workers, with a Durable Object as store and a Queue as inbox.",
+      ),
+      page(
+        "docs/platforms.md",
+        "receive/platforms",
+        "What was run where",
+        "see which framework was run in which version, and what to know on Vercel, Netlify, Azure Functions and Cloud Run.",
+      ),
+      page(
         "packages/core/README.md",
         "receive/core",
         "Node.js, fetch and other runtimes",
@@ -250,6 +262,12 @@ export const sections: readonly Section[] = [
         "look up every option of every function, with its default.",
       ),
       page("docs/errors.md", "errors", "Errors", "look up the code of any error, and fix what it is about."),
+      page(
+        "docs/compatibility.md",
+        "compatibility",
+        "Compatibility",
+        "say what stays the same across versions, for how long, and how you learn of a change.",
+      ),
       page(
         "docs/spec.md",
         "spec",
