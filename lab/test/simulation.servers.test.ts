@@ -29,7 +29,7 @@ describe("a simulation", () => {
     fence: /late owner/,
     acknowledge: /was acknowledged, and is not stored/,
     lane: /lane .* was taken/,
-    extend: /was taken by .* while the lease of .* is live/,
+    extend: /was taken by .* while the lease of .* is live|was refused, and its lease is held/,
     forget: /was acknowledged, and is not stored|alarm for events that were acknowledged/,
   };
 
