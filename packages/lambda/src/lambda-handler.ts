@@ -17,8 +17,8 @@ export interface HttpEvent {
   readonly httpMethod?: string;
   readonly path?: string;
   readonly rawPath?: string;
-  readonly headers?: Readonly<Record<string, string | undefined>> | null;
-  readonly multiValueHeaders?: Readonly<Record<string, readonly string[] | undefined>> | null;
+  readonly headers?: Readonly<Record<string, string | undefined>> | null | undefined;
+  readonly multiValueHeaders?: Readonly<Record<string, readonly string[] | undefined>> | null | undefined;
   readonly body?: string | null;
   readonly isBase64Encoded?: boolean;
   readonly requestContext: object;
