@@ -100,4 +100,6 @@ export {
 export type { Circumstances } from "./store/why-it-waits.ts";
 export { whyItWaits } from "./store/why-it-waits.ts";
 export { headerReader, headerText } from "./verify/headers.ts";
+export { keyRecordOf, loadedKeysOf, readKeyText } from "./verify/key-record.ts";
+export { keysIn } from "./verify/keyring.ts";
 export { defaultToleranceSeconds } from "./verify/tolerance.ts";

@@ -22,6 +22,29 @@ export function awsErrorName(error: unknown): string {
   return error instanceof Error ? error.name : "";
 }
 
+/** Sends a command. Undefined if AWS answers with one of the named errors. */
+export type AwsCall = <Output>(
+  command: object,
+  abortSignal: AbortSignal,
+  ...errors: readonly string[]
+) => Promise<Output | undefined>;
+
+/** Returns a function that sends a command, and resolves to undefined if AWS answers with one of the named errors. */
+export function callOf(client: AwsClient): AwsCall {
+  return async <Output>(
+    command: object,
+    abortSignal: AbortSignal,
+    ...errors: readonly string[]
+  ): Promise<Output | undefined> => {
+    try {
+      return (await client.send(command as never, { abortSignal })) as Output;
+    } catch (error) {
+      if (errors.includes(awsErrorName(error))) return undefined;
+      throw error;
+    }
+  };
+}
+
 /** The error to reject with where AWS refuses the caller; undefined for any other. */
 export function refusedBy(
   error: unknown,

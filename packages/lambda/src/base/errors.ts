@@ -5,4 +5,5 @@ export type LambdaErrorCode =
   | "missing_rights"
   | "unknown_event_source"
   | "unknown_queue"
-  | "unknown_table";
+  | "unknown_table"
+  | "wrong_table";
