@@ -25,6 +25,7 @@ it.each([
   ["createWorker", "core", 22.6],
   ["verify", "core", 5.5],
   ["webhookRouter", "express", 33.5],
+  ["lambdaHandler", "lambda", 33.5],
   ["redisStore", "store-redis", 16],
   ["createClient", "client", 23.5],
 ])("%s of %s is at most %s kB in a bundle, minified and gzipped", async (name, from, limitKilobytes) => {

@@ -16,6 +16,11 @@ import * as endpoint from "@esim-webhooks/endpoint";
 import * as express from "@esim-webhooks/express";
 import * as fastify from "@esim-webhooks/fastify";
 import * as importing from "@esim-webhooks/import";
+import * as lambda from "@esim-webhooks/lambda";
+import * as lambdaDynamo from "@esim-webhooks/lambda/dynamodb";
+import * as lambdaSecrets from "@esim-webhooks/lambda/secrets-manager";
+import * as lambdaSqs from "@esim-webhooks/lambda/sqs";
+import * as lambdaSsm from "@esim-webhooks/lambda/ssm";
 import * as nest from "@esim-webhooks/nest";
 import * as otel from "@esim-webhooks/otel";
 import * as prometheus from "@esim-webhooks/otel/prometheus";
@@ -46,6 +51,11 @@ it("exports what is meant to be public, and nothing by accident", () => {
       express,
       fastify,
       nest,
+      lambda,
+      lambdaDynamo,
+      lambdaSecrets,
+      lambdaSqs,
+      lambdaSsm,
       sandbox,
       storePostgres,
       storeRedis,
@@ -140,11 +150,14 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "isInbox",
       "isServerUrl",
       "isStorableId",
+      "keyRecordOf",
       "keyText",
+      "keysIn",
       "laneReader",
       "leaseEnded",
       "limitPauses",
       "listenTo",
+      "loadedKeysOf",
       "loggerOption",
       "makeFolder",
       "maskEvent",
@@ -167,6 +180,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "readCursor",
       "readErrorText",
       "readHistory",
+      "readKeyText",
       "readPauses",
       "refuseTypes",
       "reportSettled",
@@ -237,6 +251,11 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "watchTroubles",
     ],
     fastify: ["webhookPlugin"],
+    lambda: ["lambdaHandler", "sqsHandler"],
+    lambdaDynamo: ["dynamoStore"],
+    lambdaSecrets: ["secretsManagerKeys"],
+    lambdaSqs: ["sqsInbox"],
+    lambdaSsm: ["ssmKeys"],
     nest: ["EsimWebhooks", "EsimWebhooksModule", "OnEsimEvent", "eventDecorator"],
     storePostgres: [
       "latestOnly",

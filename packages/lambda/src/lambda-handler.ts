@@ -7,9 +7,8 @@ import {
   type ReceiverOptions,
   type Reply,
   type Target,
-  WebhookError,
 } from "@esim-webhooks/core";
-import type { LambdaErrorCode } from "./base/errors.ts";
+import { unknownEventSource } from "./base/errors.ts";
 import { type LambdaContext, remainingMs } from "./base/remaining-time.ts";
 
 /** What is used of an event of API Gateway (payload formats 1.0 and 2.0), a function URL or an Application Load Balancer. */
@@ -77,7 +76,13 @@ export function lambdaHandler<Data = EsimEvents, Tx = unknown>(
 function deliveryOf(event: HttpEvent): Delivery {
   const { http } = (event?.requestContext ?? {}) as RequestContext;
   const method = http?.method ?? event?.httpMethod;
-  if (typeof method !== "string") throw notHttp();
+  if (typeof method !== "string") {
+    throw unknownEventSource(
+      "lambdaHandler",
+      "The event is not an HTTP request of API Gateway, a function URL or a load balancer.",
+      "Connect lambdaHandler to one of those. For messages of a queue, use sqsHandler.",
+    );
+  }
   return {
     method,
     // API Gateway repeats them in `headers`, with only the last value of each
@@ -111,12 +116,3 @@ const lostBytes: BodyStream = (sink) => {
   );
   return () => {};
 };
-
-function notHttp(): WebhookError<LambdaErrorCode> {
-  return new WebhookError<LambdaErrorCode>(
-    "unknown_event_source",
-    "The event is not an HTTP request of API Gateway, a function URL or a load balancer.",
-    "Connect lambdaHandler to one of those. For messages of a queue, use sqsHandler.",
-    { where: "lambdaHandler" },
-  );
-}

@@ -2,73 +2,22 @@ import { crc32 } from "node:zlib";
 import {
   createProcessor,
   type EsimEvents,
-  type EventOutcome,
   esimCatalog,
   type Handlers,
   type ProcessorOptions,
   WebhookError,
 } from "@esim-webhooks/core";
 import { createDeadline, safeLogger, silentLogger, warnOfSetup } from "@esim-webhooks/core/kit";
-import type { LambdaErrorCode } from "./base/errors.ts";
+import { type LambdaErrorCode, unknownEventSource } from "./base/errors.ts";
 import { decodeMessage } from "./base/message.ts";
+import { isDone, shownOutcome, unsettledTexts } from "./base/message-outcome.ts";
 import { type LambdaContext, remainingMs } from "./base/remaining-time.ts";
+import { groupsOf, type SqsBatchResult, type SqsEvent, type SqsRecord } from "./base/sqs-event.ts";
 
-/** What is used of a message of SQS. */
-export interface SqsRecord {
-  readonly messageId: string;
-  readonly body: string;
-  readonly attributes: {
-    readonly ApproximateReceiveCount: string;
-    readonly MessageGroupId?: string | undefined;
-  };
-  readonly eventSourceARN: string;
-}
-
-/** A batch of messages of SQS. */
-export interface SqsEvent {
-  readonly Records: readonly SqsRecord[];
-}
-
-/** The messages that SQS keeps, and delivers again. */
-export interface SqsBatchResult {
-  batchItemFailures: { itemIdentifier: string }[];
-}
+const longestInvocationMs = 15 * 60_000;
 
 /** A Lambda function of SQS messages. */
 export type SqsHandler = (event: SqsEvent, context?: LambdaContext) => Promise<SqsBatchResult>;
-
-/** Whether SQS may delete the message. */
-const isDone: Readonly<Record<EventOutcome["code"], boolean>> = {
-  processed: true,
-  duplicate: true,
-  conflict: true,
-  discarded: true,
-  unknown_type: true,
-  unhandled_type: true,
-  invalid: false,
-  busy: false,
-  retry_later: false,
-  failed: false,
-  deadline_reached: false,
-  lease_lost: false,
-  store_unavailable: false,
-};
-
-/** What no line of the processor says, since no handler has run. */
-const unsettledTexts: Partial<Record<EventOutcome["code"], string>> = {
-  conflict: "The id of this event was done with another body, so nothing ran.",
-  invalid: "The event does not have the expected form, and stays in the queue.",
-  store_unavailable: "The store cannot answer, so the event stays in the queue.",
-};
-
-/** The fields of a log line. Not the values of issues, which are the event's own. */
-function shown(outcome: EventOutcome): Record<string, unknown> {
-  return {
-    outcome: outcome.code,
-    ...("error" in outcome && { err: outcome.error }),
-    ...("issues" in outcome && { issues: outcome.issues.map(({ path }) => path) }),
-  };
-}
 
 /**
  * Handles the messages of `sqsInbox`: `export const handler = sqsHandler(handlers, { store })`. The event source mapping needs
@@ -104,7 +53,7 @@ export function sqsHandler<Data = EsimEvents, Tx = unknown>(
     });
     const unsettled = unsettledTexts[outcome.code];
     if (unsettled !== undefined)
-      logger.error({ source, id, type: parsed.type, ...shown(outcome) }, unsettled);
+      logger.error({ source, id, type: parsed.type, ...shownOutcome(outcome) }, unsettled);
     return isDone[outcome.code];
   }
 
@@ -119,10 +68,15 @@ export function sqsHandler<Data = EsimEvents, Tx = unknown>(
   }
 
   return async (event, context) => {
-    if (!Array.isArray(event?.Records) || typeof event.Records[0]?.body !== "string") throw notSqs();
-    const limitMs = remainingMs(context) ?? Number.POSITIVE_INFINITY;
+    if (!Array.isArray(event?.Records) || typeof event.Records[0]?.body !== "string")
+      throw unknownEventSource(
+        "sqsHandler",
+        "The event is not a batch of SQS messages.",
+        "Connect sqsHandler to a queue of SQS. For HTTP requests, use lambdaHandler.",
+      );
+    const limitMs = remainingMs(context) ?? longestInvocationMs;
     const done = new Set<string>();
-    const { signal, before } = createDeadline(Math.min(limitMs, longestTimerMs));
+    const { signal, before } = createDeadline(limitMs);
     const work = async (records: readonly SqsRecord[]) => {
       for (const record of records) {
         if (signal.aborted || !(await handleSafely(record, signal))) return;
@@ -137,30 +91,11 @@ export function sqsHandler<Data = EsimEvents, Tx = unknown>(
   };
 }
 
-const longestTimerMs = 2 ** 31 - 1;
-
-/** The messages that wait for each other: those of a group of a FIFO queue. */
-function groupsOf(records: readonly SqsRecord[]): SqsRecord[][] {
-  const groups = Map.groupBy(records, ({ messageId, attributes, eventSourceARN }) =>
-    eventSourceARN.endsWith(".fifo") ? attributes.MessageGroupId : messageId,
-  );
-  return [...groups.values()];
-}
-
 function allFailed(count: number): WebhookError<LambdaErrorCode> {
   return new WebhookError<LambdaErrorCode>(
     "batch_failed",
     `None of the ${count} messages of a batch is done, so all stay in the queue.`,
     "The lines before this one in the log say why each has failed.",
-    { where: "sqsHandler" },
-  );
-}
-
-function notSqs(): WebhookError<LambdaErrorCode> {
-  return new WebhookError<LambdaErrorCode>(
-    "unknown_event_source",
-    "The event is not a batch of SQS messages.",
-    "Connect sqsHandler to a queue of SQS. For HTTP requests, use lambdaHandler.",
     { where: "sqsHandler" },
   );
 }

@@ -1,6 +1,5 @@
-import { createHash, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import {
-  type AttributeValue,
   DeleteItemCommand,
   DynamoDBClient,
   GetItemCommand,
@@ -22,8 +21,9 @@ import {
   withMethods,
 } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
-import { type AwsClient, awsErrorName, refusedBy } from "../base/aws.ts";
-import type { LambdaErrorCode } from "../base/errors.ts";
+import { type AwsClient, awsErrorName } from "../base/aws.ts";
+import { noDate, setupError } from "./errors.ts";
+import { expression, type Item, itemKey, number, untilValues } from "./items.ts";
 import { createServerClock } from "./server-clock.ts";
 
 export interface DynamoStoreOptions extends StoreOptions {
@@ -42,8 +42,6 @@ const shape: OptionsShape<SettingsOf<DynamoStoreOptions, "client">> = {
   client: z.optional(withMethods<AwsClient>("send")),
   timeoutMs: z._default(durationMs(1), 5000),
 };
-
-type Item = Record<string, AttributeValue>;
 
 /** A live claim of the owner of `:token`. */
 const isHeld = "#token = :token AND #done = :false AND #until > :now";
@@ -256,63 +254,4 @@ interface Observable {
 }
 interface Response {
   readonly response: { readonly headers?: Readonly<Record<string, string>> };
-}
-
-/** The names and values that the expressions use: DynamoDB refuses others. */
-function expression(values: Item, ConditionExpression: string, UpdateExpression?: string) {
-  const used = new Set(`${ConditionExpression} ${UpdateExpression}`.match(/[#:]\w+/g));
-  const names = [...used].filter((name) => name.startsWith("#"));
-  return {
-    ConditionExpression,
-    ...(UpdateExpression !== undefined && { UpdateExpression }),
-    ExpressionAttributeNames: Object.fromEntries(names.map((name) => [name, name.slice(1)])),
-    ExpressionAttributeValues: Object.fromEntries(Object.entries(values).filter(([name]) => used.has(name))),
-  };
-}
-
-const longestKeyBytes = 2048;
-
-/** The length keeps "a:b" + "c" from "a" + "b:c". A key that is too long for DynamoDB is a digest, which begins with no number. */
-function itemKey({ source, id }: EventKey): { id: AttributeValue.SMember } {
-  const text = `${source.length}:${source}:${id}`;
-  const isShort = Buffer.byteLength(text) <= longestKeyBytes;
-  return { id: { S: isShort ? text : `sha256:${createHash("sha256").update(text).digest("hex")}` } };
-}
-
-function number(value: number): AttributeValue.NMember {
-  return { N: String(value) };
-}
-
-/** DynamoDB deletes items some time after `ttl`, in s. Until then, `until` says that they have ended. */
-function untilValues(until: number): { ":until": AttributeValue; ":ttl": AttributeValue } {
-  return { ":until": number(until), ":ttl": number(Math.ceil(until / 1000)) };
-}
-
-function setupError(place: string, cause: unknown): WebhookError<LambdaErrorCode> | undefined {
-  if (awsErrorName(cause) === "ResourceNotFoundException") {
-    return new WebhookError<LambdaErrorCode>(
-      "unknown_table",
-      `There is no ${place}.`,
-      "Create it with the partition key id (S) and the time-to-live attribute ttl, in the region of the client; or correct the name.",
-      { cause },
-    );
-  }
-  if (awsErrorName(cause) === "ValidationException") {
-    return new WebhookError<LambdaErrorCode>(
-      "wrong_table",
-      `The ${place} does not have the expected key.`,
-      "Use a table whose only key is the partition key id, of the type S.",
-      { cause },
-    );
-  }
-  const actions = "dynamodb:GetItem, PutItem, UpdateItem and DeleteItem on the table";
-  return refusedBy(cause, `the ${place}`, actions);
-}
-
-function noDate(place: string): WebhookError {
-  return new WebhookError(
-    "store_unavailable",
-    `The responses of the ${place} have no Date header, so the store does not know the time.`,
-    "Let what is between the function and DynamoDB pass that header on.",
-  );
 }
