@@ -53,7 +53,7 @@ const rememberedMs = 3_600_000;
  * each operation is a conditional write, and a claim of an id that is busy or done also a consistent read.
  *
  * It guarantees what storeSuite tests: one of any number of concurrent claims wins, and a late owner changes nothing. Time is that of DynamoDB, by the
- * `Date` of its responses, so clocks of functions may be wrong; as that has whole seconds, a lease that nobody ended can last up to two
+ * `Date` of its responses, so clocks of functions may be wrong; as that has whole seconds, a lease that its owner has not ended can last up to two
  * seconds longer than `leaseMs`, and never shorter. Of a global table, only one region may be used: two regions grant the same claim.
  *
  * Throws `invalid_option`. Operations reject with `store_unavailable`; with `unknown_table`, `wrong_table` and `missing_rights` for a mistake

@@ -82,7 +82,7 @@ export function secretsManagerKeys(secretId: string, options: AwsKeysOptions = {
       const create = new CreateSecretCommand({ Name: secretId, ClientRequestToken: id, SecretString: text });
       return (await call(create, signal, "ResourceExistsException")) !== undefined;
     }
-    if (put.VersionStages?.includes(current)) return true; // the first version of a secret is current at once
+    if (put.VersionStages?.includes(current)) return true; // the first version of a secret is the current one immediately
     const move = new UpdateSecretVersionStageCommand({
       SecretId: secretId,
       VersionStage: current,
