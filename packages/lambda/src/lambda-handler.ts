@@ -1,4 +1,3 @@
-import { STATUS_CODES } from "node:http";
 import {
   type BodyStream,
   createReceiver,
@@ -23,17 +22,9 @@ export interface HttpEvent {
   readonly requestContext: object;
 }
 
-/** What shows where an event comes from: `http` is in format 2.0, `elb` in events of a load balancer. */
-interface RequestContext {
-  readonly http?: { readonly method: string };
-  readonly elb?: object;
-}
-
 /** The answer in the form that the source of the event takes. */
 export interface HttpResult {
   statusCode: number;
-  /** For a load balancer. */
-  statusDescription?: string;
   headers?: Record<string, string>;
   /** In place of `headers`, for a load balancer whose target group has multi-value headers. */
   multiValueHeaders?: Record<string, string[]>;
@@ -74,7 +65,8 @@ export function lambdaHandler<Data = EsimEvents, Tx = unknown>(
 }
 
 function deliveryOf(event: HttpEvent): Delivery {
-  const { http } = (event?.requestContext ?? {}) as RequestContext;
+  // only format 2.0 has it
+  const { http } = (event?.requestContext ?? {}) as { readonly http?: { readonly method: string } };
   const method = http?.method ?? event?.httpMethod;
   if (typeof method !== "string") {
     throw unknownEventSource(
@@ -93,11 +85,9 @@ function deliveryOf(event: HttpEvent): Delivery {
 }
 
 function resultOf(event: HttpEvent, { status, headers, body }: Reply): HttpResult {
-  const { elb } = event.requestContext as RequestContext;
   const lists = Object.entries(headers).map(([name, value]) => [name, [value]]);
   return {
     statusCode: status,
-    ...(elb !== undefined && { statusDescription: `${status} ${STATUS_CODES[status]}` }),
     ...(event.headers ? { headers: { ...headers } } : { multiValueHeaders: Object.fromEntries(lists) }),
     body,
     isBase64Encoded: false,

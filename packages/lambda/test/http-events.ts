@@ -75,8 +75,7 @@ const loadBalancer = (isMultiValue: boolean): EventSource => ({
       requestContext: { elb: { targetGroupArn: "arn:aws:elasticloadbalancing:…" } },
     };
   },
-  headers({ statusCode, statusDescription, headers, multiValueHeaders }) {
-    expect(statusDescription).toMatch(new RegExp(`^${statusCode} [A-Z]`));
+  headers({ headers, multiValueHeaders }) {
     return (isMultiValue ? multiValueHeaders : headers) ?? {};
   },
 });

@@ -2,6 +2,7 @@ import { receiverSuite } from "@esim-webhooks/conformance";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { type HttpEvent, lambdaHandler } from "@esim-webhooks/lambda";
 import type { ALBHandler, APIGatewayProxyHandler, LambdaFunctionURLHandler } from "aws-lambda";
+import { build } from "esbuild";
 import { describe, expect, expectTypeOf, it, onTestFinished, vi } from "vitest";
 import { onLambda, plainLoadBalancer, sources } from "./http-events.ts";
 
@@ -131,6 +132,23 @@ describe("lambdaHandler", () => {
     vi.stubEnv("ESIM_WEBHOOK_SECRET", undefined);
     expect(() => lambdaHandler({ "*": () => {} })).toThrow(/ESIM_WEBHOOK_SECRET/);
     vi.unstubAllEnvs();
+  });
+
+  it("loads neither node:http nor the SDK of AWS, which take longer at a cold start than all the rest", async () => {
+    const { outputFiles } = await build({
+      stdin: {
+        contents: 'export { lambdaHandler } from "@esim-webhooks/lambda";',
+        resolveDir: import.meta.dirname,
+      },
+      conditions: ["@esim-webhooks/source"],
+      bundle: true,
+      format: "esm",
+      platform: "node",
+      write: false,
+    });
+    const text = outputFiles[0]?.text ?? "";
+    expect(text).toContain("lambdaHandler");
+    expect(text).not.toMatch(/node:https?"|@aws-sdk|@smithy/);
   });
 
   it("has the types of the handlers in @types/aws-lambda", () => {
