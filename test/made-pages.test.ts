@@ -87,6 +87,7 @@ describe("docs/observing.md", () => {
         "dashboard",
         "endpoint",
         "import",
+        "lambda",
         "queue-bullmq",
         "store-postgres",
         "store-redis",

@@ -7,10 +7,10 @@ import {
   type ProcessorOptions,
   WebhookError,
 } from "@esim-webhooks/core";
-import { createDeadline, safeLogger, silentLogger, warnOfSetup } from "@esim-webhooks/core/kit";
+import { createDeadline, safeLogger, shownId, silentLogger, warnOfSetup } from "@esim-webhooks/core/kit";
 import { type LambdaErrorCode, unknownEventSource } from "./base/errors.ts";
 import { decodeMessage } from "./base/message.ts";
-import { isDone, shownOutcome, unsettledTexts } from "./base/message-outcome.ts";
+import { isDone, shownOutcome, unlogged } from "./base/message-outcome.ts";
 import { type LambdaContext, remainingMs } from "./base/remaining-time.ts";
 import { groupsOf, type SqsBatchResult, type SqsEvent, type SqsRecord } from "./base/sqs-event.ts";
 
@@ -51,9 +51,10 @@ export function sqsHandler<Data = EsimEvents, Tx = unknown>(
       ...(replay?.rebuilt !== true && { fingerprint: crc32(body) }),
       signal,
     });
-    const unsettled = unsettledTexts[outcome.code];
-    if (unsettled !== undefined)
-      logger.error({ source, id, type: parsed.type, ...shownOutcome(outcome) }, unsettled);
+    if (unlogged.has(outcome.code)) {
+      const fields = { source, id: shownId(id), type: parsed.type, ...shownOutcome(outcome) };
+      logger.error(fields, "No handler has run for a message of SQS. Its outcome says why.");
+    }
     return isDone[outcome.code];
   }
 

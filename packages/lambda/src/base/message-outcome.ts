@@ -17,12 +17,12 @@ export const isDone: Readonly<Record<EventOutcome["code"], boolean>> = {
   store_unavailable: false,
 };
 
-/** What no line of the processor says, since no handler has run. */
-export const unsettledTexts: Partial<Record<EventOutcome["code"], string>> = {
-  conflict: "The id of this event was done with another body, so nothing ran.",
-  invalid: "The event does not have the expected form, and stays in the queue.",
-  store_unavailable: "The store cannot answer, so the event stays in the queue.",
-};
+/** The outcomes of which the processor logs nothing, since no handler has run, and of which an operator must know. */
+export const unlogged: ReadonlySet<EventOutcome["code"]> = new Set<EventOutcome["code"]>([
+  "conflict",
+  "invalid",
+  "store_unavailable",
+]);
 
 /** The fields of a log line. Not the values of issues, which are the event's own. */
 export function shownOutcome(outcome: EventOutcome): Record<string, unknown> {
