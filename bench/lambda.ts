@@ -65,6 +65,7 @@ async function bundle(name: Name, folder: string): Promise<void> {
     entryPoints: [join(import.meta.dirname, `lambda/${name}.ts`)],
     outfile: join(folder, `${name}.mjs`),
     conditions: ["@esim-webhooks/source"],
+    mainFields: ["module", "main"], // the SDK's modules, which are smaller
     banner: {
       js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);',
     },
