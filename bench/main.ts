@@ -1,4 +1,4 @@
-// npm run bench [-- verify | receive | observe | otel | http | redis | hostile | door | inbox | bullmq | embedded | dashboard | operators | previous | import | sandbox | cli | start | cloudflare]: measures esim-webhooks and its peers in the same run. It asserts nothing.
+// npm run bench [-- verify | receive | observe | otel | http | redis | hostile | door | inbox | bullmq | embedded | dashboard | operators | previous | import | lambda | sandbox | cli | start | cloudflare]: measures esim-webhooks and its peers in the same run. It asserts nothing.
 import { benchBullmq } from "./bullmq.ts";
 import { benchCli } from "./cli.ts";
 import { benchCloudflare } from "./cloudflare.ts";
@@ -8,6 +8,7 @@ import { benchEmbedded } from "./embedded.ts";
 import { benchForged, benchHttp, benchHttpRedis } from "./http.ts";
 import { benchImport } from "./import.ts";
 import { benchInbox } from "./inbox.ts";
+import { benchLambda } from "./lambda.ts";
 import { benchObserve } from "./observe.ts";
 import { benchOperators } from "./operators.ts";
 import { benchOtel } from "./otel.ts";
@@ -33,6 +34,7 @@ const benches: Readonly<Record<string, () => Promise<void>>> = {
   operators: benchOperators,
   previous: benchPrevious,
   import: benchImport,
+  lambda: benchLambda,
   sandbox: benchSandbox,
   cli: benchCli,
   start: benchStart,

@@ -65,6 +65,12 @@ export const sections: readonly Section[] = [
         "receive events on Workers, with a Durable Object as store and a Queue as inbox.",
       ),
       page(
+        "packages/lambda/README.md",
+        "receive/lambda",
+        "AWS Lambda",
+        "receive events behind API Gateway, a function URL or a load balancer, with SQS as inbox and DynamoDB as store.",
+      ),
+      page(
         "docs/platforms.md",
         "receive/platforms",
         "What was run where",

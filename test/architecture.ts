@@ -169,6 +169,18 @@ const packages: Readonly<Record<string, Package>> = {
     ],
     rooms: [],
   },
+  lambda: {
+    imports: [
+      "@aws-sdk/client-dynamodb",
+      "@aws-sdk/client-secrets-manager",
+      "@aws-sdk/client-sqs",
+      "@aws-sdk/client-ssm",
+      "@esim-webhooks/core",
+      "@esim-webhooks/core/kit",
+      "zod/mini",
+    ],
+    rooms: ["base", "dynamo-store", "keys"],
+  },
 };
 
 const importPattern =

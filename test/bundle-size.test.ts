@@ -25,6 +25,7 @@ it.each([
   ["createWorker", "core", 22.6],
   ["verify", "core", 5.5],
   ["webhookRouter", "express", 33.5],
+  ["lambdaHandler", "lambda", 33.5],
   ["redisStore", "store-redis", 16],
   ["durableObjectStore", "cloudflare", 10.5],
   ["createClient", "client", 23.5],

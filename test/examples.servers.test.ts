@@ -3,14 +3,19 @@ import { copyFile, mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { ReceiveMessageCommand, SQSClient } from "@aws-sdk/client-sqs";
 import type { EsimEvents } from "@esim-webhooks/core";
 import { newSecret, type SignedRequest, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { secretsManagerKeys } from "@esim-webhooks/lambda/secrets-manager";
 import { startSandbox } from "@esim-webhooks/sandbox";
 import { redisStore } from "@esim-webhooks/store-redis";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { Queue, Worker } from "bullmq";
+import { startFauxqs } from "fauxqs";
 import pg from "pg";
-import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
+import { startAwsKeys } from "../packages/lambda/test/aws-keys-server.ts";
+import { startDynalite, table } from "../packages/lambda/test/dynalite.ts";
 import { demoPicture } from "../scripts/docs/demo-picture.ts";
 import { installed } from "./installed.ts";
 import { type Run, root, runCommand, runNode } from "./run.ts";
@@ -252,27 +257,88 @@ describe("examples/adapters and examples/platforms", () => {
     expect([response.status, await response.json()]).toEqual([200, { outcome: "processed" }]);
     vi.unstubAllEnvs();
   });
+});
 
-  it("lambda.ts takes an event of a function URL, whose body is text or base64, and refuses a forged one", async () => {
-    vi.stubEnv("ESIM_WEBHOOK_SECRET", secret);
-    const { handler } = await import("../examples/platforms/lambda.ts");
-    const invoke = async (body: string, isBase64Encoded: boolean) => {
-      const event = { headers, body, isBase64Encoded, requestContext: { http: { method: "POST" } } };
-      return handler(event as never, {} as never, () => {});
+describe("examples/platforms/lambda.ts and examples/lambda", () => {
+  const context = { getRemainingTimeInMillis: () => 30_000 };
+  const event = (isBase64Encoded: boolean) => {
+    const data = { ...sampleData("esim.faulted"), detail: "ü" };
+    const { headers, body } = signedRequest({ type: "esim.faulted", data }, { secret });
+    return {
+      headers: headers as Record<string, string>,
+      body: isBase64Encoded ? Buffer.from(body).toString("base64") : body,
+      isBase64Encoded,
+      requestContext: { http: { method: "POST" } },
     };
-    const { body, headers } = signedRequest(
-      { type: "esim.faulted", data: { ...sampleData("esim.faulted"), detail: "ü" } },
-      { secret },
-    );
-    expect(await invoke(body, false)).toEqual({
-      statusCode: 200,
-      headers: { "content-type": "application/json" },
-      body: '{"outcome":"processed"}',
+  };
+
+  beforeAll(async () => {
+    const [dynamo, sqs, keys] = await Promise.all([
+      startDynalite(),
+      startFauxqs({ port: 0, logger: false }),
+      startAwsKeys(),
+    ]);
+    sqs.createQueue("events");
+    for (const [name, value] of Object.entries({
+      AWS_REGION: "us-east-1",
+      AWS_ACCESS_KEY_ID: "test",
+      AWS_SECRET_ACCESS_KEY: "test",
+      AWS_ENDPOINT_URL_DYNAMODB: dynamo.url,
+      AWS_ENDPOINT_URL_SQS: sqs.address,
+      AWS_ENDPOINT_URL_SECRETS_MANAGER: keys.url,
+      ESIM_WEBHOOK_SECRET: secret,
+      SECRET_NAME: "webhook-secret",
+      QUEUE_URL: `${sqs.address}/000000000000/events`,
+      TABLE: table,
+    }))
+      vi.stubEnv(name, value);
+    return async () => {
+      vi.unstubAllEnvs();
+      await Promise.all([dynamo.close(), sqs.stop(), keys.close()]);
+    };
+  });
+
+  it("platforms/lambda.ts takes text and base64, runs no redelivery, and refuses a forged delivery", async () => {
+    const { handler } = await import("../examples/platforms/lambda.ts");
+    const first = event(false);
+    expect(await handler(first, context)).toMatchObject({ statusCode: 200, body: '{"outcome":"processed"}' });
+    const { body } = first;
+    const again = { ...first, isBase64Encoded: true, body: Buffer.from(body).toString("base64") };
+    expect(await handler(again, context)).toMatchObject({ body: '{"outcome":"duplicate"}' });
+    expect(await handler({ ...first, body: body.replace("esim", "ESIM") }, context)).toMatchObject({
+      statusCode: 401,
     });
-    const encoded = Buffer.from(body).toString("base64");
-    expect(await invoke(encoded, true)).toMatchObject({ body: '{"outcome":"duplicate"}' });
-    expect(await invoke(body.replace("esim", "ESIM"), false)).toMatchObject({ statusCode: 401 });
-    vi.unstubAllEnvs();
+  });
+
+  it("lambda/receiver.ts stores an event in the queue, and worker.ts handles it once", async () => {
+    expect(await secretsManagerKeys("webhook-secret").write({ keys: [secret] }, undefined)).toBe(true);
+    const { handler: receive } = await import("../examples/lambda/receiver.ts");
+    const { handler: work } = await import("../examples/lambda/worker.ts");
+    const delivered = event(true);
+    for (const _ of [1, 2]) {
+      expect(await receive(delivered, context)).toMatchObject({ statusCode: 202 });
+    }
+    const log = vi.spyOn(console, "log").mockReturnValue();
+    onTestFinished(() => void log.mockRestore());
+    const { Messages = [] } = await new SQSClient().send(
+      new ReceiveMessageCommand({
+        QueueUrl: process.env["QUEUE_URL"],
+        MaxNumberOfMessages: 10,
+        MessageSystemAttributeNames: ["All"],
+      }),
+    );
+    expect(Messages.length).toBe(2);
+    for (const { MessageId = "", Body = "" } of Messages) {
+      const attributes = { ApproximateReceiveCount: "1" };
+      const record = {
+        messageId: MessageId,
+        body: Body,
+        attributes,
+        eventSourceARN: "arn:aws:sqs:eu:1:events",
+      };
+      expect(await work({ Records: [record] }, context)).toEqual({ batchItemFailures: [] });
+    }
+    expect(log.mock.calls).toEqual([["faulted: download_order_expired"]]);
   });
 });
 

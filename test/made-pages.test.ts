@@ -156,6 +156,7 @@ describe("docs/observing.md", () => {
         "dashboard",
         "endpoint",
         "import",
+        "lambda",
         "queue-bullmq",
         "store-postgres",
         "store-redis",

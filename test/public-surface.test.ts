@@ -17,6 +17,11 @@ import * as endpoint from "@esim-webhooks/endpoint";
 import * as express from "@esim-webhooks/express";
 import * as fastify from "@esim-webhooks/fastify";
 import * as importing from "@esim-webhooks/import";
+import * as lambda from "@esim-webhooks/lambda";
+import * as lambdaDynamo from "@esim-webhooks/lambda/dynamodb";
+import * as lambdaSecrets from "@esim-webhooks/lambda/secrets-manager";
+import * as lambdaSqs from "@esim-webhooks/lambda/sqs";
+import * as lambdaSsm from "@esim-webhooks/lambda/ssm";
 import * as nest from "@esim-webhooks/nest";
 import * as otel from "@esim-webhooks/otel";
 import * as prometheus from "@esim-webhooks/otel/prometheus";
@@ -48,6 +53,11 @@ it("exports what is meant to be public, and nothing by accident", () => {
       cloudflare,
       fastify,
       nest,
+      lambda,
+      lambdaDynamo,
+      lambdaSecrets,
+      lambdaSqs,
+      lambdaSsm,
       sandbox,
       storePostgres,
       storeRedis,
@@ -142,11 +152,14 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "isInbox",
       "isServerUrl",
       "isStorableId",
+      "keyRecordOf",
       "keyText",
+      "keysIn",
       "laneReader",
       "leaseEnded",
       "limitPauses",
       "listenTo",
+      "loadedKeysOf",
       "loggerOption",
       "makeFolder",
       "maskEvent",
@@ -169,6 +182,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "readCursor",
       "readErrorText",
       "readHistory",
+      "readKeyText",
       "readPauses",
       "refuseTypes",
       "reportSettled",
@@ -240,6 +254,11 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "watchTroubles",
     ],
     fastify: ["webhookPlugin"],
+    lambda: ["lambdaHandler", "sqsHandler"],
+    lambdaDynamo: ["dynamoStore"],
+    lambdaSecrets: ["secretsManagerKeys"],
+    lambdaSqs: ["sqsInbox"],
+    lambdaSsm: ["ssmKeys"],
     nest: ["EsimWebhooks", "EsimWebhooksModule", "OnEsimEvent", "eventDecorator"],
     storePostgres: [
       "latestOnly",

@@ -7,6 +7,7 @@ export { inboxSuite } from "./inbox/inbox-suite.ts";
 export type { OpenedKeys, OpenKeys } from "./keys/key-context.ts";
 export type { KeySuiteOptions } from "./keys/key-suite.ts";
 export { keySuite } from "./keys/key-suite.ts";
+export type { ReceiverSuiteOptions } from "./receiver/receiver-suite.ts";
 export { receiverSuite } from "./receiver/receiver-suite.ts";
 export type { Middleware, RunningServer, StartServer } from "./receiver/scenario.ts";
 export type { OpenState, OpenStateOptions } from "./state/state-context.ts";

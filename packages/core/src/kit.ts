@@ -104,4 +104,6 @@ export type { Circumstances, WaitingEvent } from "./store/why-it-waits.ts";
 export { whyItWaits } from "./store/why-it-waits.ts";
 export type { HeaderReader } from "./verify/headers.ts";
 export { headerReader, headerText } from "./verify/headers.ts";
+export { keyRecordOf, loadedKeysOf, readKeyText } from "./verify/key-record.ts";
+export { keysIn } from "./verify/keyring.ts";
 export { defaultToleranceSeconds } from "./verify/tolerance.ts";

@@ -10,8 +10,8 @@ import {
 } from "./scenario.ts";
 import { answerOn, send, sendHalf } from "./wire.ts";
 
-/** Clients that leave half-way, and many at the same time. */
-export const badConnections: readonly Scenario[] = [
+/** Clients that leave half-way. */
+export const leavingClients: readonly Scenario[] = [
   [
     "gives up immediately when a client disconnects half-way, and keeps serving others",
     async (withServer) => {
@@ -65,6 +65,10 @@ export const badConnections: readonly Scenario[] = [
       }
     },
   ],
+];
+
+/** Many clients at the same time. */
+export const concurrentClients: readonly Scenario[] = [
   [
     "runs the handler once for 100 concurrent deliveries of one id, and answers the others 200 or 503",
     async (withServer) => {

@@ -2,7 +2,7 @@ import type { OutcomeCode } from "@esim-webhooks/core";
 import { type Runner, runnerOrGlobal } from "../base/runner.ts";
 import { acceptedEvents } from "./accepted-events.ts";
 import { badBodies } from "./bad-bodies.ts";
-import { badConnections } from "./bad-connections.ts";
+import { concurrentClients, leavingClients } from "./bad-connections.ts";
 import { badHeaders } from "./bad-headers.ts";
 import { manyEndpoints, unknownEndpoint } from "./many-endpoints.ts";
 import { retriedEvents } from "./retried-events.ts";
@@ -22,12 +22,22 @@ const statusContract: Omit<ScenarioByOutcome, Elsewhere> = {
   ...unknownEndpoint,
 };
 
+export interface ReceiverSuiteOptions {
+  /** `"whole"`: the platform passes a request on once it has its body, as API Gateway does, so no test sends a part of one. Default `"streamed"`. */
+  readonly bodies?: "streamed" | "whole";
+}
+
 /**
  * Tests an adapter over real HTTP: the whole status contract, and a list of bad input.
  * `receiverSuite("my adapter", startServer, { describe, it })`.
  * @param runner can be omitted if `describe` and `it` are global
  */
-export function receiverSuite(name: string, startServer: StartServer, runner?: Runner): void {
+export function receiverSuite(
+  name: string,
+  startServer: StartServer,
+  runner?: Runner,
+  { bodies = "streamed" }: ReceiverSuiteOptions = {},
+): void {
   const { describe, it } = runnerOrGlobal(runner);
   const withServer: WithServer = async (target, options, use, before = async () => {}) => {
     const server = await startServer(target, options, before);
@@ -37,14 +47,17 @@ export function receiverSuite(name: string, startServer: StartServer, runner?: R
       await server.close();
     }
   };
+  const { overloaded, body_incomplete, ...others } = statusContract;
+  const ofParts = bodies === "whole" ? [] : [overloaded, body_incomplete];
+  const connections = bodies === "whole" ? concurrentClients : [...leavingClients, ...concurrentClients];
   describe(`${name}: the status contract`, () => {
-    for (const [sentence, run] of Object.values(statusContract)) it(sentence, () => run(withServer));
+    for (const [sentence, run] of [...Object.values(others), ...ofParts]) it(sentence, () => run(withServer));
   });
   describe(`${name}: many endpoints`, () => {
     for (const [sentence, run] of manyEndpoints) it(sentence, () => run(withServer));
   });
   describe(`${name}: bad input`, () => {
-    for (const [sentence, run] of [...badHeaders, ...badBodies, ...badConnections])
+    for (const [sentence, run] of [...badHeaders, ...badBodies, ...connections])
       it(sentence, () => run(withServer));
   });
 }

@@ -83,7 +83,7 @@ export const storeStates: readonly StoreScenario[] = [
         assert.equal(await store.complete(key, late), false);
         assert.equal(await store.extend(key, late, longLeaseMs), false);
         assert.equal(await store.release(key, late), false);
-        await claimed(store, key);
+        await claimedInTime(store, key, longLeaseMs);
       }),
   ],
   [

@@ -11,6 +11,11 @@ export interface Delivery {
    * and a slash at its end are ignored.
    */
   readonly path?: string | undefined;
+  /**
+   * How long its platform still waits for the answer, in ms: `deadlineMs` is then at most that. With zero or less, nothing runs and the
+   * answer is 503. Default: as long as `deadlineMs`.
+   */
+  readonly remainingMs?: number | undefined;
   /** The raw body, or a function that reads it. A string stands for its UTF-8 bytes. */
   readonly body: Uint8Array | string | ReadBody;
   /**

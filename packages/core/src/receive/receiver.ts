@@ -170,7 +170,9 @@ export function receiverWith<Data, Tx>(
 
   /** The outcome of a delivery, or `deadline_reached`. Never rejects. An outcome that is late is logged when it is known. */
   function runInTime(delivery: Delivery, seen: Seen, startedAt: number): Awaitable<Outcome> {
-    const deadline = createDeadline(deadlineMs, startedAt);
+    const limitMs = Math.min(deadlineMs, delivery.remainingMs ?? deadlineMs);
+    if (!(limitMs > 0)) return { code: "deadline_reached" };
+    const deadline = createDeadline(limitMs, startedAt);
     inFlight += 1;
     const running = tryThen(() => runPipeline(delivery, seen, deadline.signal), ended, failed);
     if (!isPromise(running)) return running;

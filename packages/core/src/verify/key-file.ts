@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 import { errnoOf } from "../base/durable-file.ts";
 import { WebhookError } from "../base/errors.ts";
 import { type Logger, silentLogger, warnOfSetup } from "../base/logger.ts";
-import { keyRecordOf, loadedKeysOf, parseKeyJson } from "./key-record.ts";
-import type { KeyRecord, KeyStore } from "./key-store.ts";
-import { keysIn, listSecrets } from "./keyring.ts";
+import { keyRecordOf, loadedKeysOf, readKeyText } from "./key-record.ts";
+import type { KeyStore } from "./key-store.ts";
+import { keysIn } from "./keyring.ts";
 import {
   createFile,
   type FileVersion,
@@ -60,16 +60,16 @@ export function fileKeySource(
           `Other users can read the key file ${path}. Run chmod 600 on it.`,
         );
       }
-      return keysIn(place, () => loadedKeysOf(readKeys(file.text)));
+      return keysIn(place, () => loadedKeysOf(readKeyText(file.text, unique).record));
     },
     async read() {
       const found = await onDisk(path, async () => readSettled(await fileItself(path)));
       if (found === undefined) return undefined;
-      return { record: keysIn(place, () => readKeys(found.text)), version: found.version };
+      return { record: keysIn(place, () => readKeyText(found.text, unique).record), version: found.version };
     },
     async write(record, version) {
       keysIn(place, () => keyRecordOf(record));
-      const text = `${JSON.stringify({ ...record, version: randomUUID() }, null, 2)}\n`;
+      const text = `${JSON.stringify({ ...record, [unique]: randomUUID() }, null, 2)}\n`;
       return onDisk(path, async () => {
         const file = await fileItself(path);
         return version === undefined ? createFile(file, text) : replaceFile(file, version, text);
@@ -78,15 +78,8 @@ export function fileKeySource(
   };
 }
 
-/** The content of a key file. Throws `invalid_secret`, and quotes no secret. */
-function readKeys(content: string): KeyRecord {
-  const text = content.trim(); // trims a byte order mark, too
-  if (!/^[{[]/.test(text)) return keyRecordOf({ keys: listSecrets(text) });
-  const json = parseKeyJson(text);
-  if (typeof json !== "object" || json === null || !("version" in json)) return keyRecordOf(json);
-  const { version: _makesTheTextUnique, ...record } = json;
-  return keyRecordOf(record);
-}
+/** The field that makes the text of each record unique. */
+const unique = "version";
 
 /** Names the file that a receiver cannot read, and the remedy. */
 async function readable(path: string): Promise<FileVersion> {

@@ -3,7 +3,7 @@ import { WebhookError } from "../base/errors.ts";
 import { suggest } from "../base/options.ts";
 import { type LoadedKeys, rotationEndMs } from "./key-source.ts";
 import type { KeyRecord } from "./key-store.ts";
-import { prepareKeys } from "./keyring.ts";
+import { listSecrets, prepareKeys } from "./keyring.ts";
 
 const keyShape = {
   secret: z.string(),
@@ -34,6 +34,23 @@ export function keyRecordOf(json: unknown): KeyRecord {
   return record;
 }
 
+/**
+ * Reads the text of a key store: the JSON of a record, or secrets separated by spaces. `own` is a field that the store adds to the JSON, and
+ * that is not of the record. Throws `invalid_secret`, and quotes no secret.
+ */
+export function readKeyText(
+  content: string,
+  own?: string,
+): { readonly record: KeyRecord; readonly own?: unknown } {
+  const text = content.trim(); // trims a byte order mark, too
+  if (!/^[{[]/.test(text)) return { record: keyRecordOf({ keys: listSecrets(text) }) };
+  const json = parseKeyJson(text);
+  if (typeof json !== "object" || json === null || own === undefined || !(own in json))
+    return { record: keyRecordOf(json) };
+  const { [own]: value, ...record } = json as Record<string, unknown>;
+  return { record: keyRecordOf(record), own: value };
+}
+
 /** What a receiver loads of a record. Throws `invalid_secret` if there is no key in it. */
 export function loadedKeysOf({ keys, rotatingUntil }: KeyRecord): LoadedKeys {
   if (keys.length === 0) {
@@ -43,7 +60,7 @@ export function loadedKeysOf({ keys, rotatingUntil }: KeyRecord): LoadedKeys {
 }
 
 /** Text as JSON. Throws `invalid_secret` without message or cause of the parser: both may quote the text. */
-export function parseKeyJson(text: string): unknown {
+function parseKeyJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -165,6 +165,28 @@ describe("what is logged of a delivery", () => {
   });
 });
 
+describe("remainingMs of a delivery", () => {
+  it.each([0, -1, Number.NaN])("answers 503 and runs nothing with %d ms", async (remainingMs) => {
+    const run = vi.fn();
+    const receiver = createReceiver({ "*": run }, { secret });
+    expect(await receiver.receive({ ...delivery(), remainingMs })).toMatchObject({
+      status: 503,
+      outcome: { code: "deadline_reached" },
+    });
+    expect(run).not.toHaveBeenCalled();
+  });
+
+  it("is the deadline if it is less than deadlineMs, and no more than that", async () => {
+    const endless = { "*": () => new Promise<void>(() => {}) };
+    const soon = createReceiver(endless, { secret });
+    expect((await soon.receive({ ...delivery(), remainingMs: 5 })).outcome.code).toBe("deadline_reached");
+    const limited = createReceiver(endless, { secret, deadlineMs: 5 });
+    expect((await limited.receive({ ...delivery(), remainingMs: 900_000 })).outcome.code).toBe(
+      "deadline_reached",
+    );
+  });
+});
+
 describe("toleranceSeconds", () => {
   const now = Date.parse("2026-11-20T12:00:00Z");
   const capabilities = { durable: true, multiProcess: true, transactional: false, retentionMs: 60_000_000 };

@@ -1,0 +1,3 @@
+import { lambdaHandler } from "@esim-webhooks/lambda";
+
+export const handler = lambdaHandler({ "*": () => {} });

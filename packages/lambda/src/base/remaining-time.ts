@@ -1,0 +1,13 @@
+/** The part of Lambda's context that is used. */
+export interface LambdaContext {
+  getRemainingTimeInMillis(): number;
+}
+
+/** For the answer to leave the function, and for a handler that was aborted to clean up. */
+const marginMs = 500;
+
+/** How long an invocation may still work, in ms. Zero or less: there is no time left. Undefined outside Lambda, where nothing says. */
+export function remainingMs(context: LambdaContext | undefined): number | undefined {
+  const leftMs = context?.getRemainingTimeInMillis?.();
+  return leftMs === undefined ? undefined : leftMs - marginMs;
+}

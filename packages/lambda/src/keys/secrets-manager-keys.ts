@@ -1,0 +1,107 @@
+import { randomUUID } from "node:crypto";
+import {
+  CreateSecretCommand,
+  GetSecretValueCommand,
+  type GetSecretValueCommandInput,
+  type GetSecretValueCommandOutput,
+  PutSecretValueCommand,
+  type PutSecretValueCommandOutput,
+  SecretsManagerClient,
+  UpdateSecretVersionStageCommand,
+} from "@aws-sdk/client-secrets-manager";
+import { type KeyStore, WebhookError } from "@esim-webhooks/core";
+import { createStoreGuard, keysIn, parseOptions, readKeyText, silentLogger } from "@esim-webhooks/core/kit";
+import { type AwsClient, callOf, refusedBy } from "../base/aws.ts";
+import { type AwsKeysOptions, awsKeysShape, cachedKeys } from "./cached-keys.ts";
+
+export type { AwsClient } from "../base/aws.ts";
+export type { AwsKeysOptions } from "./cached-keys.ts";
+
+/** The label of a version that is written and not current yet: of all of them only the newest has it, so no label is left over. */
+const pendingLabel = "esim-webhooks-pending";
+const current = "AWSCURRENT";
+
+/**
+ * Keeps signing keys in a secret of AWS Secrets Manager, as JSON in the form of a key file; a plain `whsec_…` is read, too:
+ * `lambdaHandler(handlers, { secret: secretsManagerKeys("esim/webhook-secret") })`. `rotateSecret` and `ensureEndpoint` can change it.
+ *
+ * A write makes a version with a label of its own, and then moves AWSCURRENT to it from the version that was read: Secrets Manager
+ * refuses that move when another process was first. Receivers need `secretsmanager:GetSecretValue`; what writes needs `PutSecretValue`
+ * and `UpdateSecretVersionStage`, and `CreateSecret` if there is no secret yet.
+ *
+ * Throws `invalid_option`. Rejects with `missing_rights`, `store_unavailable`, `invalid_secret` and, for `load`, `missing_secret`.
+ * @param secretId the name of the secret, or its ARN
+ */
+export function secretsManagerKeys(secretId: string, options: AwsKeysOptions = {}): KeyStore {
+  const { client, cacheMs, timeoutMs } = parseOptions("secretsManagerKeys", awsKeysShape, options);
+  if (typeof secretId !== "string" || secretId === "") {
+    throw new WebhookError(
+      "invalid_option",
+      "there is no name of a secret.",
+      "Pass its name or ARN. If it comes from a variable, set that.",
+      { where: "secretsManagerKeys" },
+    );
+  }
+  const place = `The secret ${secretId} of Secrets Manager`;
+  const secrets: AwsClient = client ?? new SecretsManagerClient({});
+  const guard = createStoreGuard({
+    name: `secret ${secretId}`,
+    timeoutMs,
+    logger: silentLogger,
+    async check() {},
+    explain: (error) =>
+      refusedBy(
+        error,
+        `the secret ${secretId}`,
+        "secretsmanager:GetSecretValue, and to write PutSecretValue and UpdateSecretVersionStage",
+      ),
+  });
+
+  const call = callOf(secrets);
+
+  function get(signal: AbortSignal, version: Partial<GetSecretValueCommandInput> = {}) {
+    const command = new GetSecretValueCommand({ SecretId: secretId, ...version });
+    return call<GetSecretValueCommandOutput>(command, signal, "ResourceNotFoundException");
+  }
+
+  async function write(text: string, version: string | undefined, signal: AbortSignal): Promise<boolean> {
+    if ((await get(signal))?.VersionId !== version) return false;
+    const id = randomUUID(); // of the new version; an attempt that is repeated makes no other
+    const put = await call<PutSecretValueCommandOutput>(
+      new PutSecretValueCommand({
+        SecretId: secretId,
+        ClientRequestToken: id,
+        SecretString: text,
+        VersionStages: [pendingLabel],
+      }),
+      signal,
+      "ResourceNotFoundException",
+    );
+    if (put === undefined) {
+      if (version !== undefined) return false; // deleted meanwhile
+      const create = new CreateSecretCommand({ Name: secretId, ClientRequestToken: id, SecretString: text });
+      return (await call(create, signal, "ResourceExistsException")) !== undefined;
+    }
+    if (put.VersionStages?.includes(current)) return true; // the first version of a secret is the current one immediately
+    const move = new UpdateSecretVersionStageCommand({
+      SecretId: secretId,
+      VersionStage: current,
+      MoveToVersionId: id,
+      ...(version !== undefined && { RemoveFromVersionId: version }),
+    });
+    if (await call(move, signal, "InvalidParameterException", "InvalidRequestException")) return true;
+    // the first of two attempts may have moved it, and its answer was lost
+    const { VersionStages = [] } = (await get(signal, { VersionId: id })) ?? {};
+    return VersionStages.includes(current) || VersionStages.includes("AWSPREVIOUS");
+  }
+
+  return cachedKeys(place, cacheMs, {
+    async read() {
+      const found = await guard.run((signal) => get(signal));
+      if (found?.VersionId === undefined) return undefined;
+      const { record } = keysIn(place, () => readKeyText(found.SecretString ?? ""));
+      return { record, version: found.VersionId };
+    },
+    write: (record, version) => guard.run((signal) => write(JSON.stringify(record), version, signal)),
+  });
+}

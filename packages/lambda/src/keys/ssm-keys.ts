@@ -1,0 +1,179 @@
+import { randomUUID } from "node:crypto";
+import {
+  GetParameterCommand,
+  type GetParameterCommandOutput,
+  GetParameterHistoryCommand,
+  type GetParameterHistoryCommandOutput,
+  PutParameterCommand,
+  type PutParameterCommandOutput,
+  SSMClient,
+} from "@aws-sdk/client-ssm";
+import { type KeyRecord, type KeyStore, WebhookError } from "@esim-webhooks/core";
+import {
+  createStoreGuard,
+  keysIn,
+  type OptionsShape,
+  parseOptions,
+  readKeyText,
+  type SettingsOf,
+  silentLogger,
+} from "@esim-webhooks/core/kit";
+import * as z from "zod/mini";
+import { type AwsClient, callOf, refusedBy } from "../base/aws.ts";
+import { type AwsKeysOptions, awsKeysShape, cachedKeys } from "./cached-keys.ts";
+
+export type { AwsClient } from "../base/aws.ts";
+export type { AwsKeysOptions } from "./cached-keys.ts";
+
+export interface SsmKeysOptions extends AwsKeysOptions {
+  /** The KMS key with which `write` encrypts. Default: the account's own key for Parameter Store, also if the parameter had another one. */
+  keyId?: string;
+}
+
+const shape: OptionsShape<SettingsOf<SsmKeysOptions, "client" | "keyId">> = {
+  ...awsKeysShape,
+  keyId: z.optional(z.string()),
+};
+
+/** A version of the parameter. */
+interface Written {
+  readonly version: number;
+  readonly record: KeyRecord;
+  /** Absent in a value that another program has written. */
+  readonly write?: {
+    /** The version that it replaces. */
+    readonly replaced: number;
+    /** The last version when it was written, which may be one that is ignored. */
+    readonly last: number;
+    readonly id: string;
+  };
+}
+
+/**
+ * Keeps signing keys in a SecureString parameter of AWS Systems Manager, as JSON in the form of a key file; a plain `whsec_…` is read, too:
+ * `lambdaHandler(handlers, { secret: ssmKeys("/esim/webhook-secret") })`. `rotateSecret` and `ensureEndpoint` can change it.
+ *
+ * Parameter Store has no conditional write, but gives each write the next version. So each record says which version it replaces, and one
+ * whose version was replaced already is ignored: read the parameter with this store only. Receivers need `ssm:GetParameter`
+ * and `ssm:GetParameterHistory`; what writes needs also `ssm:PutParameter`. The limit is that of a parameter: 4 KB, some 20 keys.
+ *
+ * Throws `invalid_option`. Rejects with `missing_rights`, `store_unavailable`, `invalid_secret` and, for `load`, `missing_secret`.
+ * @param name the name of the parameter
+ */
+export function ssmKeys(name: string, options: SsmKeysOptions = {}): KeyStore {
+  const { client, cacheMs, timeoutMs, keyId } = parseOptions("ssmKeys", shape, options);
+  if (typeof name !== "string" || name === "") {
+    throw new WebhookError(
+      "invalid_option",
+      "there is no name of a parameter.",
+      "Pass its name. If it comes from a variable, set that.",
+      { where: "ssmKeys" },
+    );
+  }
+  const place = `The parameter ${name} of Systems Manager`;
+  const ssm: AwsClient = client ?? new SSMClient({});
+  const guard = createStoreGuard({
+    name: `parameter ${name}`,
+    timeoutMs,
+    logger: silentLogger,
+    async check() {},
+    explain: (error) =>
+      refusedBy(
+        error,
+        `the parameter ${name}`,
+        "ssm:GetParameter and ssm:GetParameterHistory, and to write ssm:PutParameter",
+      ),
+  });
+
+  const call = callOf(ssm);
+
+  function written({
+    Value = "",
+    Version = 0,
+  }: {
+    Value?: string | undefined;
+    Version?: number | undefined;
+  }): Written {
+    const { record, own } = keysIn(place, () => readKeyText(Value, "write"));
+    return {
+      version: Version,
+      record,
+      ...(own !== undefined && { write: own as NonNullable<Written["write"]> }),
+    };
+  }
+
+  /** The valid version, and the number of the last one. Almost always they are the same, and it says so itself. */
+  async function read(signal: AbortSignal): Promise<(Written & { readonly last: number }) | undefined> {
+    const command = new GetParameterCommand({ Name: name, WithDecryption: true });
+    const found = await call<GetParameterCommandOutput>(command, signal, "ParameterNotFound");
+    if (found?.Parameter === undefined) return undefined;
+    const last = written(found.Parameter);
+    const latest = followsLast(last) ? last : (await valid(signal)).at(-1);
+    if (latest === undefined) throw unclear(name);
+    return { ...latest, last: last.version };
+  }
+
+  /** The writes that took effect, of the versions that Parameter Store still has, which are 100 or fewer. */
+  async function valid(signal: AbortSignal): Promise<Written[]> {
+    const found: Written[] = [];
+    let NextToken: string | undefined;
+    do {
+      const command = new GetParameterHistoryCommand({
+        Name: name,
+        WithDecryption: true,
+        MaxResults: 50,
+        ...(NextToken !== undefined && { NextToken }),
+      });
+      const page = await call<GetParameterHistoryCommandOutput>(command, signal, "ParameterNotFound");
+      for (const one of page?.Parameters ?? []) {
+        const next = written(one);
+        if (followsLast(next) || next.write?.replaced === found.at(-1)?.version) found.push(next);
+      }
+      NextToken = page?.NextToken;
+    } while (NextToken !== undefined);
+    return found;
+  }
+
+  async function write(
+    record: KeyRecord,
+    version: string | undefined,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const now = await read(signal);
+    if (now?.version.toString() !== version) return false;
+    const own = { replaced: now?.version ?? 0, last: now?.last ?? 0, id: randomUUID() };
+    const command = new PutParameterCommand({
+      Name: name,
+      Value: JSON.stringify({ ...record, write: own }),
+      Type: "SecureString",
+      Overwrite: version !== undefined,
+      ...(keyId !== undefined && { KeyId: keyId }),
+    });
+    const refusals = ["ParameterAlreadyExists", "TooManyUpdates"];
+    const put = await call<PutParameterCommandOutput>(command, signal, ...refusals);
+    if (put?.Version === own.last + 1) return true;
+    // another write came between, or the first of two attempts of this one
+    return (await valid(signal)).some(({ write }) => write?.id === own.id);
+  }
+
+  return cachedKeys(place, cacheMs, {
+    async read() {
+      const found = await guard.run(read);
+      return found && { record: found.record, version: String(found.version) };
+    },
+    write: (record, version) => guard.run((signal) => write(record, version, signal)),
+  });
+}
+
+/** Whether no other write came between: the writer has seen all versions before it, and which of them was valid. */
+function followsLast({ version, write }: Written): boolean {
+  return write === undefined || write.last === version - 1;
+}
+
+function unclear(name: string): WebhookError {
+  return new WebhookError(
+    "store_unavailable",
+    `The history of the parameter ${name} does not show which of its versions is valid.`,
+    "Store the current secrets again, as plain text, separated by spaces.",
+  );
+}

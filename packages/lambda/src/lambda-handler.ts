@@ -1,0 +1,108 @@
+import {
+  type BodyStream,
+  createReceiver,
+  type Delivery,
+  type EsimEvents,
+  type ReceiverOptions,
+  type Reply,
+  type Target,
+} from "@esim-webhooks/core";
+import { unknownEventSource } from "./base/errors.ts";
+import { type LambdaContext, remainingMs } from "./base/remaining-time.ts";
+
+/** What is used of an event of API Gateway (payload formats 1.0 and 2.0), a function URL or an Application Load Balancer. */
+export interface HttpEvent {
+  readonly httpMethod?: string;
+  readonly path?: string;
+  readonly rawPath?: string;
+  readonly headers?: Readonly<Record<string, string | undefined>> | null | undefined;
+  readonly multiValueHeaders?: Readonly<Record<string, readonly string[] | undefined>> | null | undefined;
+  readonly body?: string | null;
+  readonly isBase64Encoded?: boolean;
+  readonly requestContext: object;
+}
+
+/** The answer in the form that the source of the event takes. */
+export interface HttpResult {
+  statusCode: number;
+  headers?: Record<string, string>;
+  /** In place of `headers`, for a load balancer whose target group has multi-value headers. */
+  multiValueHeaders?: Record<string, string[]>;
+  body: string;
+  isBase64Encoded: boolean;
+}
+
+/** A Lambda function of HTTP events. */
+export interface LambdaHandler {
+  (event: HttpEvent, context?: LambdaContext): Promise<HttpResult>;
+  /** Resolves while it can decide about deliveries. Rejects like `receiver.ready`. */
+  ready(): Promise<void>;
+  /** Answers 503 from now on. Resolves when all accepted deliveries have ended, late handlers included. */
+  close(): Promise<void>;
+}
+
+/**
+ * Makes a receiver for AWS Lambda: `export const handler = lambdaHandler(handlers, { store })`, behind API Gateway (REST and HTTP APIs), a
+ * function URL or an Application Load Balancer. The deadline is `deadlineMs`, or half a second before the function's own timeout if that is
+ * earlier; with less time left, nothing runs and the answer is 503. `endpoints` gets the event's whole path.
+ *
+ * Throws like `createReceiver`: the function then fails to start, which is answered 5xx. Rejects with `unknown_event_source` for an event
+ * that is not an HTTP request.
+ */
+export function lambdaHandler<Data = EsimEvents, Tx = unknown>(
+  target: Target<Data, Tx>,
+  options: ReceiverOptions<Data, Tx> = {},
+): LambdaHandler {
+  const receiver = createReceiver<Data, Tx>(target, options);
+  const handle = async (event: HttpEvent, context?: LambdaContext): Promise<HttpResult> => {
+    const delivery = { ...deliveryOf(event), remainingMs: remainingMs(context) };
+    const received = await receiver.receive(delivery);
+    if (received.outcome.code !== "no_matching_key" || !mayHaveLostBytes(event))
+      return resultOf(event, received);
+    return resultOf(event, await receiver.receive({ ...delivery, body: () => lostBytes }));
+  };
+  return Object.assign(handle, { ready: receiver.ready, close: receiver.close });
+}
+
+function deliveryOf(event: HttpEvent): Delivery {
+  // only format 2.0 has it
+  const { http } = (event?.requestContext ?? {}) as { readonly http?: { readonly method: string } };
+  const method = http?.method ?? event?.httpMethod;
+  if (typeof method !== "string") {
+    throw unknownEventSource(
+      "lambdaHandler",
+      "The event is not an HTTP request of API Gateway, a function URL or a load balancer.",
+      "Connect lambdaHandler to one of those. For messages of a queue, use sqsHandler.",
+    );
+  }
+  return {
+    method,
+    // API Gateway repeats them in `headers`, with only the last value of each
+    headers: event.multiValueHeaders ?? event.headers ?? {},
+    path: event.rawPath ?? event.path,
+    body: () => Buffer.from(event.body ?? "", event.isBase64Encoded ? "base64" : "utf8"),
+  };
+}
+
+function resultOf(event: HttpEvent, { status, headers, body }: Reply): HttpResult {
+  const lists = Object.entries(headers).map(([name, value]) => [name, [value]]);
+  return {
+    statusCode: status,
+    ...(event.headers ? { headers: { ...headers } } : { multiValueHeaders: Object.fromEntries(lists) }),
+    body,
+    isBase64Encoded: false,
+  };
+}
+
+/** Whether the body is text with the character that replaces bytes which are not UTF-8: its signature proves nothing then. */
+function mayHaveLostBytes({ body, isBase64Encoded }: HttpEvent): boolean {
+  return isBase64Encoded !== true && body?.includes("\ufffd") === true;
+}
+
+const lostBytes: BodyStream = (sink) => {
+  sink.consumed(
+    "The body arrived as text in which bytes may have been replaced, and the signature covers the raw bytes. " +
+      'Have API Gateway pass bodies as they are: set the binary media type "*/*" of the REST API.',
+  );
+  return () => {};
+};

@@ -1,0 +1,199 @@
+import { createHash } from "node:crypto";
+import {
+  GetQueueAttributesCommand,
+  SendMessageBatchCommand,
+  type SendMessageBatchCommandOutput,
+  type SendMessageBatchRequestEntry,
+  SQSClient,
+} from "@aws-sdk/client-sqs";
+import {
+  type InboxEntry,
+  type InboxWriter,
+  type LaneOf,
+  type Logger,
+  WebhookError,
+} from "@esim-webhooks/core";
+import {
+  coalesce,
+  createStoreGuard,
+  durationMs,
+  inboxShape,
+  laneReader,
+  loggerOption,
+  type OptionsShape,
+  parseOptions,
+  type SettingsOf,
+  silentLogger,
+  withMethods,
+} from "@esim-webhooks/core/kit";
+import * as z from "zod/mini";
+import { type AwsClient, awsErrorName, refusedBy } from "./base/aws.ts";
+import type { LambdaErrorCode } from "./base/errors.ts";
+import { encodeMessage } from "./base/message.ts";
+
+export interface SqsInboxOptions {
+  /** An `SQSClient`, which stays yours to destroy. Default: a new one, with the function's own region and role. */
+  client?: AwsClient;
+  /**
+   * The lane of an event, such as `(event) => event.data.esimReference`: events of a lane are handled one at a time, as they arrived.
+   * Needs a FIFO queue. Default: no lanes.
+   */
+  lane?: LaneOf;
+  /** How long one call of SQS may take, in ms. Default 5,000. */
+  timeoutMs?: number;
+  /** Gets the log lines: pino, `console`, or anything of their shape. Default: silent. */
+  logger?: Logger;
+}
+
+const shape: OptionsShape<SettingsOf<SqsInboxOptions, "client" | "lane">> = {
+  client: z.optional(withMethods<AwsClient>("send")),
+  lane: inboxShape.lane,
+  timeoutMs: z._default(durationMs(1), 5000),
+  logger: z._default(loggerOption, () => silentLogger),
+};
+
+/** Of one message, and of all messages of a batch together: bytes of UTF-8. */
+const mostBytes = 1024 * 1024;
+const mostMessages = 10;
+const fifoMemoryMs = 5 * 60_000;
+
+interface Outgoing {
+  readonly body: string;
+  readonly bytes: number;
+  readonly fifo: Pick<SendMessageBatchRequestEntry, "MessageGroupId" | "MessageDeduplicationId">;
+}
+
+/**
+ * An inbox that sends events to an SQS queue, for `sqsHandler`: `lambdaHandler(sqsInbox(queueUrl))`. Concurrent deliveries share
+ * batches, of ten messages and 1 MiB. Each is answered 202 once SQS has its own message, and 503 if SQS refused it. A body has room up to
+ * 780,000 bytes.
+ *
+ * It has the role of a writer only. A standard queue stores a redelivery again; a FIFO queue drops one of the same body for five minutes. The
+ * store of `sqsHandler` recognizes all of them.
+ *
+ * Throws `invalid_option`. `put` and `ready` reject with `store_unavailable`, `unknown_queue` and `missing_rights`, `put` also with
+ * `message_too_large`. `ready` needs `sqs:GetQueueAttributes`, `put` only `sqs:SendMessage`.
+ */
+export function sqsInbox(queueUrl: string, options: SqsInboxOptions = {}): InboxWriter {
+  const { client, lane, timeoutMs, logger } = parseOptions("sqsInbox", shape, options);
+  const isFifo = queueUrl?.endsWith(".fifo");
+  if (typeof queueUrl !== "string" || queueUrl === "")
+    throw wrong(
+      "there is no queue URL.",
+      "Pass the URL of the queue. If it comes from a variable, set that.",
+    );
+  if (lane !== undefined && !isFifo)
+    throw wrong(
+      "there is a lane, and a standard queue has no order.",
+      "Use a FIFO queue, or leave lane out.",
+    );
+  const place = `SQS queue ${queueUrl.split("/").at(-1)}`;
+  const sqs: AwsClient = client ?? new SQSClient({});
+  const laneOf = laneReader({ lane }, logger);
+  const guard = createStoreGuard({
+    name: place,
+    timeoutMs,
+    logger,
+    async check() {}, // it would need a right that sending does not
+    explain: (error) =>
+      /NonExistentQueue|QueueDoesNotExist/.test(awsErrorName(error))
+        ? unknownQueue(place, error)
+        : refusedBy(error, `the ${place}`, "sqs:SendMessage, and sqs:GetQueueAttributes for ready()"),
+  });
+  const call = <Output>(command: object): Promise<Output> =>
+    guard.run((abortSignal) => sqs.send(command as never, { abortSignal }) as Promise<Output>);
+
+  /** One to one: whether SQS has the message, or the reason that it gave. */
+  async function send(messages: readonly Outgoing[]): Promise<readonly ("stored" | WebhookError)[]> {
+    const Entries = messages.map(({ body, fifo }, index) => ({ Id: `${index}`, MessageBody: body, ...fifo }));
+    const command = new SendMessageBatchCommand({ QueueUrl: queueUrl, Entries });
+    const { Successful = [], Failed = [] } = await call<SendMessageBatchCommandOutput>(command);
+    return messages.map((_, index) => {
+      if (Successful.some(({ Id }) => Id === `${index}`)) return "stored";
+      return refused(place, Failed.find(({ Id }) => Id === `${index}`)?.Code ?? "no answer");
+    });
+  }
+
+  const enqueue = coalesce(send, {
+    maxItems: mostMessages,
+    maxFlushes: isFifo ? 1 : 8, // two calls may overtake each other
+    maxSize: mostBytes,
+    sizeOf: ({ bytes }) => bytes,
+  });
+
+  return {
+    capabilities: {
+      roles: ["writer"],
+      durable: true,
+      multiProcess: true,
+      transactional: false,
+      ordered: isFifo,
+      retentionMs: isFifo ? fifoMemoryMs : 0,
+    },
+    place,
+    ready: () => call(new GetQueueAttributesCommand({ QueueUrl: queueUrl, AttributeNames: ["QueueArn"] })),
+    async put(entries) {
+      const messages = entries.map((entry) => outgoing(entry, isFifo ? fifoOf(entry, laneOf(entry)) : {}));
+      return Promise.all(
+        messages.map(async (message) => {
+          const result = await enqueue(message);
+          if (result !== "stored") throw result;
+          return result;
+        }),
+      );
+    },
+    close: () =>
+      guard.close(async () => {
+        if (client === undefined) (sqs as SQSClient).destroy();
+      }),
+  };
+}
+
+/** A lane is a group. An event without one has a group of its own, so that it waits for no other. */
+function fifoOf({ source, id, body }: InboxEntry, lane: string | null): Outgoing["fifo"] {
+  const key = digest(String(source.length), source, id);
+  return {
+    MessageGroupId: lane === null ? key : digest("lane", lane),
+    // with its body, so that the same id with another one reaches the store that reports the conflict
+    MessageDeduplicationId: digest(key, body),
+  };
+}
+
+/** SQS takes 128 characters, not all of them, and logs them. */
+function digest(...parts: readonly (string | Uint8Array)[]): string {
+  const hash = createHash("sha256");
+  for (const part of parts) hash.update(part).update("\n");
+  return hash.digest("base64url");
+}
+
+function outgoing(entry: InboxEntry, fifo: Outgoing["fifo"]): Outgoing {
+  const body = encodeMessage(entry);
+  const bytes = Buffer.byteLength(body);
+  if (bytes <= mostBytes) return { body, bytes, fifo };
+  throw new WebhookError<LambdaErrorCode>(
+    "message_too_large",
+    `The message of a delivery would have ${bytes} bytes, and SQS takes at most ${mostBytes}.`,
+    "Store such events in an inbox without this limit, such as postgresInbox.",
+  );
+}
+
+function refused(place: string, code: string): WebhookError {
+  return new WebhookError(
+    "store_unavailable",
+    `The ${place} did not take a message (${code}).`,
+    "The sender tries again. If it persists, look the code up in the SQS API reference, under SendMessage.",
+  );
+}
+
+function unknownQueue(place: string, cause: unknown): WebhookError<LambdaErrorCode> {
+  return new WebhookError<LambdaErrorCode>(
+    "unknown_queue",
+    `There is no ${place}.`,
+    "Create it, or correct the URL. It must be in the region of the client.",
+    { cause },
+  );
+}
+
+function wrong(problem: string, remedy: string): WebhookError {
+  return new WebhookError("invalid_option", problem, remedy, { where: "sqsInbox" });
+}

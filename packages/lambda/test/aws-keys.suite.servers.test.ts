@@ -1,0 +1,24 @@
+import { keySuite } from "@esim-webhooks/conformance";
+import { afterAll, beforeAll, describe, it } from "vitest";
+import { type AwsKeysServer, startAwsKeys } from "./aws-keys-server.ts";
+import openSecrets from "./open-secrets-manager-keys.ts";
+import openParameters from "./open-ssm-keys.ts";
+
+let server: AwsKeysServer;
+beforeAll(async () => {
+  server = await startAwsKeys();
+  process.env["AWS_KEYS_URL"] = server.url;
+});
+afterAll(() => server.close());
+
+const execArgv = ["--conditions=@esim-webhooks/source"];
+keySuite(
+  "secretsManagerKeys",
+  { open: openSecrets, module: import.meta.resolve("./open-secrets-manager-keys.ts"), execArgv },
+  { describe, it },
+);
+keySuite(
+  "ssmKeys",
+  { open: openParameters, module: import.meta.resolve("./open-ssm-keys.ts"), execArgv },
+  { describe, it },
+);
