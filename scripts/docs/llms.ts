@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { otherPages, type Page, type Section, sections } from "../../site/pages.ts";
-import { root } from "./read-types.ts";
+import { otherPages, type Page, root, type Section, sections } from "../../site/pages.ts";
 
 const first: readonly Page[] = [
   {

@@ -5,6 +5,7 @@ export type LambdaErrorCode =
   | "batch_failed"
   | "message_too_large"
   | "missing_rights"
+  /** What Lambda has passed is not of the source that the handler is for. The message says what to connect. */
   | "unknown_event_source"
   | "unknown_queue"
   | "unknown_table"
