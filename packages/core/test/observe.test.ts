@@ -555,7 +555,9 @@ describe("the calls of a dedupe store that are observed", () => {
     ["lost", false],
   ])("say that a claim is %s while its handler runs", async (outcome, isHeld) => {
     const extended = Promise.withResolvers<void>();
-    stops.push(observe({ extend: () => extended.resolve() }));
+    const isOwn = (message: { id: string; outcome: string }) =>
+      message.id === about.id && message.outcome === outcome; // a claim of an earlier test may be renewed too
+    stops.push(observe({ extend: (message) => void (isOwn(message) && extended.resolve()) }));
     const handlers = { "*": () => extended.promise };
     const seen = await called(handlers, { extend: async () => isHeld }, { leaseMs: 30 });
     expect(seen).toContainEqual(["extend", { ...about, outcome }]);
