@@ -82,8 +82,8 @@ export function fileKeySource(
 function readKeys(content: string): KeyRecord {
   const text = content.trim(); // trims a byte order mark, too
   if (!/^[{[]/.test(text)) return keyRecordOf({ keys: listSecrets(text) });
-  const json = parseKeyJson(text);
-  if (typeof json !== "object" || json === null || !("version" in json)) return keyRecordOf(json);
+  const json = parseKeyJson(text) as object; // an array, or an object
+  if (!("version" in json)) return keyRecordOf(json);
   const { version: _makesTheTextUnique, ...record } = json;
   return keyRecordOf(record);
 }
