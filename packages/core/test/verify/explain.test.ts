@@ -83,6 +83,21 @@ describe("explainVerification", () => {
     }
   });
 
+  it.each([
+    ["", "hex_signature", /^The webhook-signature is in hex/],
+    ["v1,", "hex_signature", /^The webhook-signature is in hex/],
+    ["sha256=", "hex_signature", /^The webhook-signature is in hex/],
+    ["v1,00", "malformed_header", /^Webhook-signature has no v1 signature in it\. Check/],
+    ["sha256:", "malformed_header", /^Webhook-signature has no v1 signature in it\. Check/],
+  ])("says of a signature in hex after %j: %s", (prefix, code, message) => {
+    const hex = createHmac("sha256", bytes).update(body).digest("hex");
+    const signature = `${prefix}${hex}`;
+    const { findings } = explain({ headers: { ...headers, "webhook-signature": signature } });
+    expect(findings).toEqual([{ code, message: expect.stringMatching(message) }]);
+    const shorter = explain({ headers: { ...headers, "webhook-signature": signature.slice(0, -1) } });
+    expect(shorter.findings).toMatchObject([{ code: "malformed_header" }]);
+  });
+
   it("says which header of an authentic delivery cannot be used", () => {
     const signed = (timestamp: string) => {
       const mac = createHmac("sha256", bytes).update(`msg_1.${timestamp}.${body}`).digest("base64");
