@@ -118,6 +118,7 @@ it("retries an event during which the inbox failed, counts the attempt, and repo
       throw down;
     },
   });
+  await pass(5000);
   inFlight.start({ ...takenEvent("a"), attempt: 3 }, performance.now(), null);
   await inFlight.stop(leaseMs);
   const error = "The inbox did not answer while the event was handled.";
