@@ -1,12 +1,8 @@
-import type { RequestListener } from "node:http";
-import { Readable } from "node:stream";
 import type { Middleware, StartServer } from "@esim-webhooks/conformance";
 import {
-  discardRest,
   type EsimEvents,
   type Handlers,
   type InboxWriter,
-  nodeHandler,
   type ReceiverOptions,
   type Target,
   webhookHandler,
@@ -18,6 +14,7 @@ import express, { type RequestHandler } from "express";
 import express4 from "express4";
 import fastify from "fastify";
 import { Hono } from "hono";
+import { behindBareRequest, onNode } from "../packages/core/test/receive/transports.ts";
 import { onNest, platforms } from "../packages/nest/test/nest-app.ts";
 import { listen } from "./listen.ts";
 
@@ -74,40 +71,4 @@ function behindHono(target: Target, options: ReceiverOptions, before: Middleware
     })
     .all("/webhooks/*", (context) => handler(context.req.raw));
   return listen(getRequestListener(app.fetch), "/webhooks", handler.close);
-}
-
-function onNode(target: Target, options: ReceiverOptions, before: Middleware): ReturnType<StartServer> {
-  const handler = nodeHandler(target, options);
-  const listener: RequestListener = (request, response) =>
-    void before().then(() => handler(request, response));
-  return listen(listener, "/", handler.close);
-}
-
-function behindBareRequest(
-  target: Target,
-  options: ReceiverOptions,
-  before: Middleware,
-): ReturnType<StartServer> {
-  const handler = webhookHandler(target, options);
-  const closing = new AbortController();
-  return listen(
-    async (incoming, outgoing) => {
-      const hasBody = incoming.method !== "GET" && incoming.method !== "HEAD";
-      const request = new Request(`http://${incoming.headers.host}${incoming.url}`, {
-        method: incoming.method ?? "",
-        headers: new Headers(incoming.headers as Record<string, string>),
-        ...(hasBody && { body: Readable.toWeb(incoming) as ReadableStream, duplex: "half" }),
-      } as RequestInit);
-      await before();
-      const response = await handler(request);
-      outgoing.writeHead(response.status, Object.fromEntries(response.headers));
-      outgoing.end(Buffer.from(await response.arrayBuffer()));
-      discardRest(incoming, closing.signal); // a fetch handler has no connection to cut
-    },
-    "/",
-    () => {
-      closing.abort();
-      return handler.close();
-    },
-  );
 }

@@ -6,19 +6,25 @@ import base from "../../vitest.config.ts";
 const { projects: _, maxWorkers: __, ...settings } = base.test ?? {};
 /** Set by main.ts. */
 const room = process.env["MUTATED_ROOM"] as keyof typeof tests;
-/** Which tests of core run for a room. */
+const core = "packages/core/test";
+/** Which tests run for a room. */
 const tests = {
-  verify: ["verify", "receive/receiver.test.ts"],
-  process: ["process", "base/options.test.ts", "receive/receiver.test.ts", "observe.test.ts"],
-  work: ["work", "store/memory-inbox*.test.ts", "observe.test.ts"],
-  receive: ["receive", "send", "observe.test.ts"],
+  verify: [`${core}/verify`, `${core}/receive/receiver.test.ts`],
+  process: [
+    `${core}/process`,
+    `${core}/base/options.test.ts`,
+    `${core}/receive/receiver.test.ts`,
+    `${core}/observe.test.ts`,
+  ],
+  work: [`${core}/work`, `${core}/store/memory-inbox*.test.ts`, `${core}/observe.test.ts`],
+  receive: [`${core}/receive`, "lab/mutation", "packages/express/test", `${core}/observe.test.ts`],
 };
 
 /** The first test that fails ends a run: those of the room itself are first, and the long ones last. */
 class LikelyFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId }: TestSpecification) => {
-      if (/suite|differential|observe|send/.test(moduleId)) return 2;
+      if (/suite|differential|observe|transports|endpoints/.test(moduleId)) return 2;
       return moduleId.includes(`/core/test/${room}/`) ? 0 : 1;
     };
     return files.toSorted((a, b) => rank(a) - rank(b));
@@ -30,13 +36,11 @@ export default defineConfig({
   ...base,
   test: {
     ...settings,
-    include: tests[room].map((place) =>
-      join("packages/core/test", place, place.endsWith(".ts") ? "" : "**/*.test.ts"),
-    ),
+    include: tests[room].map((place) => join(place, place.endsWith(".ts") ? "" : "**/*.test.ts")),
     exclude: ["**/node_modules/**", "**/*.{servers,stress}.test.ts"],
     isolate: false, // loading the sources again for each file would be most of the work
-    testTimeout: 5_000, // a test that hangs fails before Stryker has to start another process
-    expect: { poll: { timeout: 4_000, interval: 20 } },
+    testTimeout: 15_000, // ends a test that hangs, before Stryker has to start another process; the slowest takes 3 s
+    expect: { poll: { timeout: 12_000, interval: 20 } },
     sequence: { sequencer: LikelyFirst },
   },
 });

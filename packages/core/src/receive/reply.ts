@@ -10,8 +10,8 @@ export interface Reply {
 interface Answer {
   readonly status: number;
   readonly log: "info" | "warn" | "error";
-  /** The text that the sender reads and keeps. Fixed, so that it reveals nothing. */
-  readonly title: string;
+  /** What the sender reads and keeps of a problem. Fixed, so that it reveals nothing. */
+  readonly title?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -23,14 +23,14 @@ const soon = { "retry-after": "5" };
  * other status to an authentic delivery throws the event away.
  */
 const answers: Readonly<Record<OutcomeCode, Answer>> = {
-  processed: { status: 200, log: "info", title: "Processed" },
-  duplicate: { status: 200, log: "info", title: "Duplicate" },
-  discarded: { status: 200, log: "info", title: "Discarded" },
-  unknown_type: { status: 200, log: "info", title: "Unknown event type" },
-  unhandled_type: { status: 200, log: "info", title: "Unhandled event type" },
-  stored: { status: 202, log: "info", title: "Stored" },
-  already_stored: { status: 202, log: "info", title: "Already stored" },
-  conflict: { status: 202, log: "error", title: "Another body has this id" },
+  processed: { status: 200, log: "info" },
+  duplicate: { status: 200, log: "info" },
+  discarded: { status: 200, log: "info" },
+  unknown_type: { status: 200, log: "info" },
+  unhandled_type: { status: 200, log: "info" },
+  stored: { status: 202, log: "info" },
+  already_stored: { status: 202, log: "info" },
+  conflict: { status: 202, log: "error" },
   busy: { status: 503, log: "info", title: "This event is being worked right now" },
   retry_later: { status: 503, log: "info", title: "Not ready for this event yet" },
   deadline_reached: { status: 503, log: "error", title: "No result in time" },
@@ -73,11 +73,13 @@ const answers: Readonly<Record<OutcomeCode, Answer>> = {
 const daySeconds = 24 * 60 * 60;
 
 /** The reply of each outcome code. */
-const replies = new Map(Object.entries(answers).map(([code, answer]) => [code, replyOf(code, answer)]));
+const replies = Object.fromEntries(
+  Object.entries(answers).map(([code, answer]) => [code, replyOf(code, answer)]),
+) as Record<OutcomeCode, Reply>;
 
 function replyOf(code: string, { status, title, headers = status === 503 ? soon : {} }: Answer): Reply {
   const [type, body] =
-    status < 300
+    title === undefined
       ? ["application/json", { outcome: code }]
       : ["application/problem+json", { type: `urn:esim-webhooks:${code}`, title, status, code }];
   return { status, headers: { "content-type": type, ...headers }, body: JSON.stringify(body) };
@@ -85,8 +87,7 @@ function replyOf(code: string, { status, title, headers = status === 503 ? soon 
 
 /** Outcome → status, headers and body. Bodies are JSON: `{"outcome"}`, or a problem (RFC 9457) with the code. */
 export function replyTo(outcome: Outcome): Reply {
-  const reply = replies.get(outcome.code);
-  if (reply === undefined) throw new TypeError(`There is no reply for the outcome ${String(outcome.code)}.`);
+  const reply = replies[outcome.code];
   if (!("retryAfterMs" in outcome)) return reply;
   const seconds = Math.ceil(outcome.retryAfterMs / 1000) || 1;
   const retryAfter = String(Math.min(Math.max(1, seconds), daySeconds));

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { type BodyBounds, createBodyIntake } from "../../src/receive/body-intake.ts";
 import type { BodySink } from "../../src/receive/delivery.ts";
+import { createHashSchedule } from "../../src/receive/hash-schedule.ts";
 import { headerReader } from "../../src/verify/headers.ts";
 
 const kib = 1024;
@@ -139,6 +140,28 @@ describe("long bodies", () => {
   });
 });
 
+describe("a body that waits to be hashed", () => {
+  it("and is withdrawn is not hashed, and the others do not wait for it", async () => {
+    const { tryAdmit, wait } = createHashSchedule();
+    const hashed: string[] = [];
+    const withdraw = wait(200 * kib, () => hashed.push("withdrawn"));
+    wait(200 * kib, () => hashed.push("older"));
+    wait(200 * kib, () => hashed.push("newer"));
+    withdraw();
+    withdraw(); // without effect
+    await settled();
+    expect(hashed).toEqual(["older"]);
+    await settled();
+    expect(hashed).toEqual(["older", "newer"]);
+    await settled();
+    expect([tryAdmit(256 * kib), tryAdmit(32 * kib + 1), tryAdmit(32 * kib)]).toEqual([true, false, true]);
+    wait(56 * kib, () => hashed.push("short"));
+    wait(200 * kib, () => hashed.push("with it"));
+    await settled();
+    expect(hashed.slice(2)).toEqual(["short", "with it"]); // 256 KiB together
+  });
+});
+
 describe("bodies of up to 32 KiB", () => {
   it("never wait for a tick, even when many arrive in one", () => {
     const intake = createBodyIntake({ ...bounds, maxUnverifiedBytes: 64 * 1024 * kib });
@@ -208,4 +231,24 @@ it("a body that was announced, and of which nothing came, is incomplete: its cli
   const empty = opened(intake, 0);
   empty.sink.end();
   expect(await empty.result).toHaveProperty("bytes.byteLength", 0);
+});
+
+it("a body of exactly maxBodyBytes is accepted, and one byte more is too large, announced or not", async () => {
+  const intake = createBodyIntake({ ...bounds, maxBodyBytes: 100 });
+  expect(intake(Buffer.alloc(100), noHeaders)).toHaveProperty("bytes.byteLength", 100);
+  expect(intake(Buffer.alloc(101), noHeaders)).toMatchObject({ code: "too_large" });
+  const whole = opened(intake, 100);
+  whole.sink.add(Buffer.alloc(100));
+  whole.sink.end();
+  expect(await whole.result).toHaveProperty("bytes.byteLength", 100);
+  expect(await opened(intake, 101).result).toMatchObject({
+    code: "too_large",
+    reason: expect.stringContaining("the body has 101 bytes"),
+  });
+  const unannounced = opened(intake, 100);
+  unannounced.sink.add(Buffer.alloc(101));
+  expect(await unannounced.result).toMatchObject({
+    code: "too_large",
+    reason: expect.stringContaining("the body has more bytes than that"),
+  });
 });

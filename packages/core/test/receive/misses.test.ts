@@ -1,18 +1,34 @@
 import { EventEmitter } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type Logger, watchMisses } from "@esim-webhooks/core";
+import { type Logger, type MissWatch, watchMisses } from "@esim-webhooks/core";
 import { expect, it, vi } from "vitest";
+
+const signed = { "webhook-id": "msg_1", "webhook-timestamp": "1", "webhook-signature": "v1,AA==" };
+
+/** Watches a request that is answered with a status; `response.emit("finish")` ends its answer. */
+function passOn(watch: MissWatch, headers: object, statusCode: number) {
+  const response = Object.assign(new EventEmitter(), { statusCode });
+  watch({ headers } as never as IncomingMessage, response as never as ServerResponse, "/webhooks");
+  return response;
+}
 
 it("warns once of signed deliveries that are under way together and are all answered 404", () => {
   const error = vi.fn();
   const logger: Logger = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error };
   const watch = watchMisses(logger);
-  const signed = { "webhook-id": "msg_1", "webhook-timestamp": "1", "webhook-signature": "v1,AA==" };
-  const responses = [404, 404, 404].map((statusCode) => Object.assign(new EventEmitter(), { statusCode }));
-  for (const response of responses) {
-    watch({ headers: signed } as never as IncomingMessage, response as never as ServerResponse, "/webhooks");
-  }
+  const responses = [404, 404, 404].map((status) => passOn(watch, signed, status));
   expect(error).not.toHaveBeenCalled();
   for (const response of responses) response.emit("finish");
   expect(error.mock.calls.map(([{ code }]) => code)).toEqual(["delivery_missed"]);
+  expect(passOn(watch, signed, 404).listenerCount("finish")).toBe(0); // it watches no more
+});
+
+it.each([
+  ["has only some of the signature headers", { ...signed, "webhook-signature": undefined }, 404],
+  ["is answered otherwise", signed, 200],
+])("does not warn of a request that %s", (_, headers, status) => {
+  const error = vi.fn();
+  const watch = watchMisses({ debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error });
+  passOn(watch, JSON.parse(JSON.stringify(headers)), status).emit("finish");
+  expect(error).not.toHaveBeenCalled();
 });

@@ -1,9 +1,10 @@
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { type AddressInfo, connect, type Socket } from "node:net";
+import { createServer, IncomingMessage, type ServerResponse } from "node:http";
+import { type AddressInfo, connect, Socket } from "node:net";
 import { createReceiver, nodeDelivery, nodeHandler, receiveRequest, writeReply } from "@esim-webhooks/core";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import type { BodyStream } from "../../src/receive/delivery.ts";
 
 const secret = newSecret();
 const closeAll: (() => unknown)[] = [];
@@ -112,6 +113,34 @@ describe("receiveRequest", () => {
     expect(handled).toEqual(["msg_a", "msg_b", "msg_c"]);
   });
 
+  it("does not listen to a request any more when its body is given up", () => {
+    const request = new IncomingMessage(new Socket());
+    const read = nodeDelivery(request).body as () => BodyStream;
+    const listeners = () => ["data", "end", "close", "error"].map((event) => request.listenerCount(event));
+    const before = listeners();
+    const sink = { add: vi.fn(), end: vi.fn(), abandon: vi.fn(), consumed: vi.fn() };
+    const stop = read()(sink);
+    expect(listeners()).toEqual(before.map((count) => count + 1));
+    request.emit("data", Buffer.from("{"));
+    stop();
+    expect(listeners()).toEqual(before);
+    expect(sink.add.mock.calls).toEqual([[Buffer.from("{")]]);
+  });
+
+  it.each([
+    ["error", "abandon"],
+    ["close", "abandon"],
+    ["end", "end"],
+  ] as const)("ends a body at the request's %s: %s", (event, end) => {
+    const request = new IncomingMessage(new Socket());
+    const sink = { add: vi.fn(), end: vi.fn(), abandon: vi.fn(), consumed: vi.fn() };
+    (nodeDelivery(request).body as () => BodyStream)()(sink);
+    request.emit(event);
+    expect([sink.end, sink.abandon, sink.consumed].map(({ mock }) => mock.calls.length)).toEqual(
+      end === "end" ? [1, 0, 0] : [0, 1, 0],
+    );
+  });
+
   it("has no getter of its own, which V8 would keep with the request until it collects the whole heap", async () => {
     const { socket, requests } = await connected();
     const { head, body } = delivery("msg_getter");
@@ -119,5 +148,27 @@ describe("receiveRequest", () => {
     expect(await statuses(socket, 1)).toEqual(["200"]);
     const own = Object.getOwnPropertyDescriptors(nodeDelivery(requests[0] as IncomingMessage));
     expect(Object.values(own).filter(({ get }) => get !== undefined)).toEqual([]);
+  });
+});
+
+describe("writeReply", () => {
+  const reply = { status: 405, headers: { allow: "POST" }, body: "{}" };
+  const closing = new AbortController().signal;
+
+  it("sends no body to a HEAD request, which a strict server would refuse to send", async () => {
+    const server = createServer({ rejectNonStandardBodyWrites: true }, (_, response) =>
+      writeReply(response, reply, closing),
+    );
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    closeAll.push(() => server.close());
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    const answer = await fetch(url, { method: "HEAD" });
+    expect([answer.status, answer.headers.get("content-length")]).toEqual([405, "2"]);
+  });
+
+  it.each([{ headersSent: true }, { destroyed: true }])("writes nothing where %j", (state) => {
+    const writeHead = vi.fn();
+    writeReply({ ...state, writeHead } as never as ServerResponse, reply, closing);
+    expect(writeHead).not.toHaveBeenCalled();
   });
 });

@@ -4,6 +4,7 @@ import {
   defineCatalog,
   esimCatalog,
   type HandlerContext,
+  type LoadedKeys,
   type Logger,
   memoryStore,
   type ReceiverOptions,
@@ -11,9 +12,13 @@ import {
   sign,
   type Target,
   WebhookError,
+  webhookHandler,
 } from "@esim-webhooks/core";
+import { observe, type ReceiveMessage } from "@esim-webhooks/core/observe";
 import { type Fault, memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { readReceiverOptions } from "../../src/receive/receiver-options.ts";
+import { createKeyring } from "../../src/verify/keyring.ts";
 
 const secret = newSecret();
 
@@ -643,8 +648,201 @@ describe("createReceiver", () => {
     [{ maxBodyByte: 5 }, 'no option "maxBodyByte". Did you mean "maxBodyBytes"?'],
     [{ logger: { info() {} } }, '"logger": expected an object with debug(), info(), warn(), error()'],
     [{ store: new Map() }, '"store": expected an object with claim()'],
+    [{ toleranceSeconds: 301 }, '"toleranceSeconds" is more than 300'],
+    [{ endpoints: () => null }, 'there are "endpoints" and also a "secret"'],
+    [
+      { toleranceSeconds: 301, store: { ...memoryStore(), capabilities: { durable: true, retentionMs: 1 } } },
+      '"toleranceSeconds" accepts a delivery for 602 s',
+    ],
   ])("says what is wrong with an option: %#", (options, message) => {
-    expect(() => createReceiver({ "*": () => {} }, { secret, ...options } as never)).toThrow(message);
+    const create = () => createReceiver({ "*": () => {} }, { secret, ...options } as never);
+    expect(create).toThrow(message);
+    expect(create).toThrow(expect.objectContaining({ code: "invalid_option", where: "webhook receiver" }));
+  });
+
+  it("gives unverified bodies 64 MiB, or as much as the longest has, and a body no more time than the answer", () => {
+    const mib = 1024 * 1024;
+    expect(readReceiverOptions({}, [])).toMatchObject({
+      source: "default",
+      maxBodyBytes: mib,
+      maxUnverifiedBytes: 64 * mib,
+      bodyTimeoutMs: 10_000,
+    });
+    const larger = { maxBodyBytes: 100 * mib, deadlineMs: 500 };
+    expect(readReceiverOptions(larger, [])).toMatchObject({
+      maxUnverifiedBytes: 100 * mib,
+      bodyTimeoutMs: 500,
+    });
+    const whole = { maxBodyBytes: 100, maxUnverifiedBytes: 100 };
+    expect(readReceiverOptions(whole, [])).toMatchObject(whole);
+  });
+
+  it("knows an adapter's own option, and does not read it", () => {
+    expect(() => readReceiverOptions({ path: /any/ }, ["path"])).not.toThrow();
+    expect(() => readReceiverOptions({ path: /any/ }, [])).toThrow('no option "path"');
+  });
+
+  it.each([
+    ["gzip", "503 unsupported_encoding"],
+    ["identity, gzip", "503 unsupported_encoding"],
+    ["identity", "401 no_matching_key"],
+    ["Identity", "401 no_matching_key"],
+    ["", "401 no_matching_key"],
+  ])(
+    "answers a body with the content-encoding %j, whose bytes no key signed, %s",
+    async (encoding, answer) => {
+      const { headers, ...rest } = delivery("wrong_key");
+      const encoded = { ...rest, headers: { ...headers, "content-encoding": encoding } };
+      const { reply } = await receive({ "*": () => {} }, encoded);
+      expect(`${reply.status} ${reply.outcome.code}`).toBe(answer);
+    },
+  );
+
+  it("accepts an encoded body whose bytes are signed", async () => {
+    const { headers, ...rest } = delivery();
+    const encoded = { ...rest, headers: { ...headers, "content-encoding": "gzip" } };
+    expect((await receive({ "*": () => {} }, encoded)).reply.status).toBe(200);
+  });
+
+  it("answers 503 to another body with an id that is being handled, and says so in the log and in its message", async () => {
+    const { logger, lines } = logged();
+    const messages: ReceiveMessage[] = [];
+    onTestFinished(observe({ receive: (message) => messages.push(message) }));
+    const finish = Promise.withResolvers<void>();
+    const receiver = createReceiver({ "*": () => finish.promise }, { secret, logger });
+    const [one, another] = ["lost", "stolen"].map((reason) => {
+      const data = { ...sampleData("esim.faulted"), reason };
+      return signedRequest({ id: "msg_same", type: "esim.faulted", data }, { secret });
+    }) as [Delivery, Delivery];
+    const [first, same, other] = [one, one, another].map(receiver.receive);
+    expect(await Promise.all([same, other])).toMatchObject([
+      { status: 503, outcome: { code: "busy" } },
+      { status: 503, outcome: { code: "busy" } },
+    ]);
+    finish.resolve();
+    expect((await first)?.status).toBe(200);
+    expect(messages.map(({ outcome, conflict }) => [outcome, conflict])).toEqual([
+      ["busy", undefined],
+      ["busy", true],
+      ["processed", undefined],
+    ]);
+    expect(lines.map(({ level, fields }) => [level, fields["conflict"]])).toEqual([
+      ["info", undefined],
+      ["error", true],
+      ["info", undefined],
+    ]);
+  });
+
+  it("measures from an event's own timestamp to its answer", async () => {
+    const messages: ReceiveMessage[] = [];
+    onTestFinished(observe({ receive: (message) => messages.push(message) }));
+    const at = new Date(Date.now() - 90_000);
+    const old = { type: "esim.faulted", data: sampleData("esim.faulted"), timestamp: at.toISOString() };
+    await receive({ "*": () => {} }, signedRequest(old, { secret }));
+    const { lagMs } = messages[0] as ReceiveMessage;
+    expect(lagMs).toBeGreaterThanOrEqual(90_000);
+    expect(lagMs).toBeLessThan(180_000);
+  });
+
+  it("is ready until it is closed", async () => {
+    const receiver = createReceiver({ "*": () => {} }, { secret });
+    await receiver.ready();
+    void receiver.close();
+    await expect(receiver.ready()).rejects.toMatchObject({ code: "shutting_down" });
+    expect(receiver.closing.aborted).toBe(true);
+  });
+
+  describe("with a key source", () => {
+    const newer = newSecret();
+    const signedWith = (secret: string, fault?: Fault) =>
+      signedRequest(
+        { type: "esim.faulted", data: sampleData("esim.faulted") },
+        { secret, ...(fault && { fault }) },
+      );
+
+    /** The codes of deliveries, one after the other, and how often the source was asked. Its last answer stays. */
+    async function received(loads: readonly (() => LoadedKeys)[], deliveries: readonly Delivery[]) {
+      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+      onTestFinished(() => void vi.useRealTimers());
+      let asked = 0;
+      const load = async () => (loads[Math.min(asked++, loads.length - 1)] as () => LoadedKeys)();
+      const { logger, lines } = logged();
+      const receiver = createReceiver({ "*": () => {} }, { secret: { load }, logger });
+      const codes: string[] = [];
+      for (const given of deliveries) {
+        const answer = receiver.receive(given);
+        await vi.advanceTimersByTimeAsync(1000); // a source is asked at most once a second
+        codes.push((await answer).outcome.code);
+      }
+      return { codes, asked, receiver, lines };
+    }
+    const fails = () => {
+      throw new Error("the secret manager is down");
+    };
+    const rotatingUntil = new Date(Date.now() + 60_000);
+
+    it("accepts the new key in the middle of a rotation, and holds off what no key matches only until the rotation's end", async () => {
+      const rotating = () => ({ keys: [secret, newer], rotatingUntil });
+      const { codes } = await received(
+        [() => ({ keys: [secret], rotatingUntil }), rotating, rotating, () => ({ keys: [newer] })],
+        [signedWith(newer), signedWith(newSecret()), signedWith(newSecret())],
+      );
+      expect(codes).toEqual(["processed", "rotating", "no_matching_key"]);
+    });
+
+    it("answers that a key is not valid yet also while a rotation is under way", async () => {
+      const later = { secret: newer, notBefore: new Date(Date.now() + 600_000) };
+      const { codes } = await received(
+        [() => ({ keys: [secret, later], rotatingUntil })],
+        [signedWith(newer)],
+      );
+      expect(codes).toEqual(["key_not_yet_valid"]);
+    });
+
+    it("answers 503 to all deliveries while there are no keys, and asks again for them", async () => {
+      const { codes, lines } = await received(
+        [fails, fails, () => ({ keys: [secret] })],
+        [signedWith(secret), signedWith(secret)],
+      );
+      expect(codes).toEqual(["keys_unavailable", "processed"]);
+      expect(lines.map(({ fields }) => fields["reason"])).toContain("the key source could not be loaded");
+    });
+
+    it("does not ask again for a delivery that is authentic and has an unusable id", async () => {
+      const id = "m".repeat(1025);
+      const [key] = createKeyring(secret).keysAt(0);
+      const headers = {
+        "webhook-id": id,
+        "webhook-timestamp": "1",
+        "webhook-signature": `v1,${key?.mac(`${id}.1.`, Buffer.from("{}"))}`,
+      };
+      const { codes, asked } = await received(
+        [() => ({ keys: [secret] })],
+        [{ method: "POST", headers, body: "{}" }],
+      );
+      expect([codes, asked]).toEqual([["unusable_header"], 1]);
+    });
+
+    it("is ready once it has keys, for which it asks again itself, and says that it has none until then", async () => {
+      const { receiver } = await received([fails, fails, () => ({ keys: [secret] })], []);
+      const first = expect(receiver.ready()).rejects.toMatchObject({ code: "keys_unavailable" });
+      await vi.advanceTimersByTimeAsync(1000);
+      await first;
+      const second = receiver.ready();
+      await vi.advanceTimersByTimeAsync(1000);
+      await second;
+    });
+
+    it("of webhookHandler asks it once, not for each delivery", async () => {
+      const load = vi.fn(async () => [secret]);
+      const handler = webhookHandler({ "*": () => {} }, { secret: { load } });
+      for (let n = 0; n < 3; n += 1) {
+        const { headers, body } = signedWith(secret);
+        const response = await handler(new Request("http://127.0.0.1/", { method: "POST", headers, body }));
+        expect(response.status).toBe(200);
+      }
+      expect(load).toHaveBeenCalledOnce();
+    });
   });
 
   it("says what is wrong when the options are null", () => {
@@ -697,6 +895,15 @@ describe("createReceiver", () => {
   it("refuses a store beside an inbox, which deduplicates by itself", () => {
     const create = () => createReceiver({ put: async () => [] }, { secret, store: memoryStore() });
     expect(create).toThrow(/Leave the store out/);
-    expect(create).toThrow(WebhookError);
+    expect(create).toThrow(expect.objectContaining({ code: "invalid_option" }));
+  });
+
+  it.each([
+    ["stored", 202, "stored"],
+    ["duplicate", 202, "already_stored"],
+    ["conflict", 202, "conflict"],
+  ] as const)("answers an event that the inbox calls %s with %d %s", async (result, status, code) => {
+    const { reply } = await receive({ put: async () => [result] }, delivery());
+    expect([reply.status, reply.outcome]).toEqual([status, { code }]);
   });
 });

@@ -61,6 +61,33 @@ describe("explainVerification", () => {
     ]);
   });
 
+  it.each([
+    ...["x-webhook-id", "X_Webhook_Id", "webhook_id", "webhooks-id", "svix-id", "x-svix-id"],
+    ...["http-webhook-id", "http_webhook_id", "x-http-webhook-id", "standard-webhook-id"],
+    ...["standard_webhook_id", "svix-webhook-id"],
+  ])("takes %s for a renamed webhook-id", (name) => {
+    const { "webhook-id": id, ...others } = headers;
+    expect(explain({ headers: { [name]: id, ...others } }).findings).toMatchObject([
+      { code: "renamed_header", message: expect.stringContaining(`"${name.toLowerCase()}"`) },
+    ]);
+  });
+
+  it.each([
+    ...["my-webhook-id", "webhook-id-of-old", "xwebhook-id", "httpwebhook-id", "webhookid"],
+    ...["x.webhook-id", "http.webhook-id", "webhook-svix-id", "x-webhook-signature"],
+  ])("does not take %s for a renamed webhook-id", (name) => {
+    const { "webhook-id": id, ...others } = headers;
+    expect(explain({ headers: { [name]: id, ...others } }).findings).toMatchObject([
+      { code: "missing_header" },
+    ]);
+  });
+
+  it("takes an empty header for a missing one, not for a renamed one", () => {
+    expect(explain({ headers: { ...headers, "webhook-signature": "" } }).findings).toMatchObject([
+      { code: "missing_header" },
+    ]);
+  });
+
   it("gives verify's verdict for a delivery that is stale and malformed too", () => {
     const both = { ...headers, "webhook-signature": "v1,x" };
     const late = new Date(at.getTime() + 7_200_000);
@@ -81,6 +108,21 @@ describe("explainVerification", () => {
         message: expect.stringMatching(/^Webhook-id is empty, or is there more than once\. Check/),
       });
     }
+  });
+
+  it.each([
+    ["", "hex_signature", /^The webhook-signature is in hex/],
+    ["v1,", "hex_signature", /^The webhook-signature is in hex/],
+    ["sha256=", "hex_signature", /^The webhook-signature is in hex/],
+    ["v1,00", "malformed_header", /^Webhook-signature has no v1 signature in it\. Check/],
+    ["sha256:", "malformed_header", /^Webhook-signature has no v1 signature in it\. Check/],
+  ])("says of a signature in hex after %j: %s", (prefix, code, message) => {
+    const hex = createHmac("sha256", bytes).update(body).digest("hex");
+    const signature = `${prefix}${hex}`;
+    const { findings } = explain({ headers: { ...headers, "webhook-signature": signature } });
+    expect(findings).toEqual([{ code, message: expect.stringMatching(message) }]);
+    const shorter = explain({ headers: { ...headers, "webhook-signature": signature.slice(0, -1) } });
+    expect(shorter.findings).toMatchObject([{ code: "malformed_header" }]);
   });
 
   it("says which header of an authentic delivery cannot be used", () => {
@@ -154,6 +196,11 @@ describe("explainVerification", () => {
       verdict: { code: "key_not_yet_valid" },
       findings: [{ code: "key_outside_window" }],
     });
+    const late = new Date(at.getTime() + 600_000);
+    expect(explain({ secrets: [early], at: late }).findings).toMatchObject([
+      { code: "key_outside_window" },
+      { code: "clock_skew", message: expect.stringContaining("The signature itself is right") },
+    ]);
   });
 
   it("says that another key of the keyring made the signature, one outside its window", () => {
@@ -190,6 +237,25 @@ describe("explainVerification", () => {
     const rewritten = how + (place === "" ? given : given.slice(place.length));
     expect(explain({ headers: signed, secrets: rewritten }).verdict.ok).toBe(true);
   });
+
+  it("reads a secret in an object otherwise, too, and its form is then the whole answer", () => {
+    const hex = bytes.toString("hex");
+    for (const given of [hex, { secret: hex }])
+      expect(explain({ secrets: [given] as never }).findings).toEqual([
+        { code: "secret_misread", message: expect.stringContaining("read as hex. Write hex: before it") },
+      ]);
+  });
+
+  it.each([`zz${"00".repeat(32)}`, `${"00".repeat(32)}zz`])(
+    "reads %s, which is not hex, not as hex",
+    (text) => {
+      const decoded = Buffer.from(text, "hex"); // stops at the first letter that is not hex
+      const signed = signedWithBytes(decoded.byteLength > 0 ? decoded : Buffer.alloc(32));
+      expect(explain({ headers: signed, secrets: `utf8:${text}` }).findings).toMatchObject([
+        { code: "wrong_secret_or_body" },
+      ]);
+    },
+  );
 
   it("explains a secret that cannot be right instead of throwing", () => {
     const { findings } = explain({ secrets: Buffer.alloc(32, 7).toString("hex") });

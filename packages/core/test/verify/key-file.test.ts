@@ -19,7 +19,7 @@ import { join } from "node:path";
 import type { Logger } from "@esim-webhooks/core";
 import { fileKeySource } from "@esim-webhooks/core/key-file";
 import { newSecret } from "@esim-webhooks/core/testing";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { receiving } from "./receiving.ts";
 
 const [oldSecret, freshSecret, strangeSecret] = [newSecret(), newSecret(), newSecret()];
@@ -38,11 +38,28 @@ describe("fileKeySource", () => {
     await rename(`${path}.new`, path);
   }
 
+  /** Replaces a function of node:fs/promises until the test ends, or until `restore`. */
+  function replaced<Name extends "rename" | "chmod" | "chown" | "open" | "rmdir" | "stat">(
+    name: Name,
+    replacement: (typeof promises)[Name],
+  ): { restore(): void } {
+    const spy = vi.spyOn(promises, name).mockImplementation(replacement as never);
+    syncBuiltinESMExports();
+    const restore = () => {
+      spy.mockRestore();
+      syncBuiltinESMExports();
+    };
+    onTestFinished(restore);
+    return { restore };
+  }
+  const systemError = (code: string) => Object.assign(new Error("of the system"), { code });
+
   it.each([undefined, ""])("refuses to be made without a path: %j", (none) => {
     expect(() => fileKeySource(none as never)).toThrow(
       expect.objectContaining({
         code: "invalid_option",
         message: expect.stringContaining("there is no path"),
+        where: "fileKeySource",
       }),
     );
   });
@@ -297,24 +314,115 @@ describe("fileKeySource", () => {
     await rewrite(oldSecret);
     const keys = fileKeySource(path);
     const version = (await keys.read())?.version;
-    const { rename: realRename } = promises;
-    promises.rename = async (from, to) => {
-      if (to === path) throw Object.assign(new Error("resource busy"), { code: "EBUSY" });
-      await realRename(from, to);
-    };
-    syncBuiltinESMExports();
-    try {
-      await expect(keys.write({ keys: [freshSecret] }, version)).rejects.toMatchObject({
-        code: "store_unavailable",
-        message: expect.stringMatching(/EBUSY: the file is a mount of its own.*Mount its folder instead/),
-      });
-      expect(await keys.read()).toEqual({ record: { keys: [oldSecret] }, version });
-      expect(await readdir(folder)).toEqual(["secret"]);
-    } finally {
-      promises.rename = realRename;
-      syncBuiltinESMExports();
-    }
+    const { rename } = promises;
+    const isMounted = replaced("rename", async (from, to) => {
+      if (to === path) throw systemError("EBUSY");
+      await rename(from, to);
+    });
+    await expect(keys.write({ keys: [freshSecret] }, version)).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringMatching(/EBUSY: the file is a mount of its own.*Mount its folder instead/),
+    });
+    expect(await keys.read()).toEqual({ record: { keys: [oldSecret] }, version });
+    expect(await readdir(folder)).toEqual(["secret"]);
+    isMounted.restore();
     expect(await keys.write({ keys: [freshSecret] }, version)).toBe(true);
+  });
+
+  it.each([
+    ["EACCES", "store_unavailable", "this user must own the file"],
+    ["ENOSPC", "store_full", "There is no room left for the key file"],
+    ["EDQUOT", "store_full", "or raise the quota"],
+  ])(
+    "leaves the file as it was, and nothing next to it, when a step fails with %s: %s",
+    async (errno, code, message) => {
+      await rewrite(oldSecret);
+      const keys = fileKeySource(path);
+      const before = await keys.read();
+      for (const step of ["chmod", "rename", "rmdir"] as const) {
+        const fails = replaced(step, () => Promise.reject(systemError(errno)));
+        const writes = keys.write({ keys: [freshSecret] }, before?.version);
+        const refused = { code, message: expect.stringContaining(message), cause: { code: errno } };
+        await expect(writes).rejects.toMatchObject(refused);
+        fails.restore();
+        if (step !== "rmdir") expect(await keys.read()).toEqual(before);
+        expect(await readdir(folder)).toEqual(["secret"]);
+      }
+    },
+  );
+
+  it("undoes its write when the file changes just before it is claimed", async () => {
+    await rewrite(oldSecret);
+    const keys = fileKeySource(path);
+    const { rename } = promises;
+    replaced("rename", async (from, to) => {
+      if (String(to).includes(".next-")) {
+        await writeFile(`${path}.new`, strangeSecret, { mode: 0o600 });
+        await rename(`${path}.new`, path);
+      }
+      await rename(from, to);
+    });
+    expect(await keys.write({ keys: [freshSecret] }, (await keys.read())?.version)).toBe(false);
+    expect((await keys.read())?.record).toEqual({ keys: [strangeSecret] });
+    expect(await readdir(folder)).toEqual(["secret"]);
+  });
+
+  it("has written, also if a reader does the last step first", async () => {
+    await rewrite(oldSecret);
+    const keys = fileKeySource(path);
+    const { rename } = promises;
+    let isFirst = true;
+    replaced("rename", async (from, to) => {
+      await rename(from, to);
+      if (!String(to).includes(".next-") || !isFirst) return;
+      isFirst = false;
+      expect((await fileKeySource(path).read())?.record).toEqual({ keys: [freshSecret] });
+    });
+    expect(await keys.write({ keys: [freshSecret] }, (await keys.read())?.version)).toBe(true);
+    expect((await keys.read())?.record).toEqual({ keys: [freshSecret] });
+    expect(await readdir(folder)).toEqual(["secret"]);
+  });
+
+  it.each([
+    ["user", { uid: 1, gid: 0 }],
+    ["group", { uid: 0, gid: 1 }],
+  ])("keeps the owner of a file of another %s", async (_, other) => {
+    await rewrite(oldSecret);
+    const keys = fileKeySource(path);
+    const version = (await keys.read())?.version;
+    const { uid, gid } = await stat(path);
+    const chown = vi.fn(async () => {});
+    replaced("chown", chown);
+    expect(await keys.write({ keys: [freshSecret] }, version)).toBe(true);
+    expect(chown).not.toHaveBeenCalled();
+    const { stat: realStat } = promises;
+    const asOther = async (draft: string) => {
+      const found = await realStat(draft);
+      return Object.assign(found, { uid: uid + other.uid, gid: gid + other.gid });
+    };
+    replaced("stat", asOther as never);
+    expect(await keys.write({ keys: [oldSecret] }, (await keys.read())?.version)).toBe(true);
+    expect(chown.mock.calls).toEqual([[expect.stringContaining(".draft-"), uid, gid]]);
+  });
+
+  it("says why a file cannot be loaded: it is not there, or this user may not read it", async () => {
+    await rewrite(oldSecret);
+    await expect(fileKeySource(join(path, "secret")).load()).rejects.toMatchObject({
+      code: "missing_secret",
+      message: expect.stringContaining("does not exist"),
+    });
+    replaced("open", () => Promise.reject(systemError("EACCES")));
+    await expect(fileKeySource(path).load()).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringContaining("cannot be read (EACCES)"),
+      cause: { code: "EACCES" },
+    });
+  });
+
+  it("reads a secret with a brace in it as a word, not as JSON", async () => {
+    const words = `utf8:${"{[a]}".repeat(6)}`;
+    await rewrite(words);
+    expect((await fileKeySource(path).read())?.record).toEqual({ keys: [words] });
   });
 
   it("removes what killed writers have left, once it is an hour old, and nothing else", async () => {

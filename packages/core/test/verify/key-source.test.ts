@@ -1,6 +1,8 @@
 import { type Key, type KeySource, type LoadedKeys, type Secret, WebhookError } from "@esim-webhooks/core";
 import { newSecret } from "@esim-webhooks/core/testing";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
+import { silentLogger } from "../../src/base/logger.ts";
+import { createLoadedKeyring } from "../../src/verify/key-source.ts";
 import { receiving } from "./receiving.ts";
 
 const [oldSecret, freshSecret, strangeSecret] = [newSecret(), newSecret(), newSecret()];
@@ -321,5 +323,70 @@ describe("a key source that never answers", () => {
     } finally {
       vi.useRealTimers();
     }
+  });
+});
+
+describe("deliveries that wait for a key source", () => {
+  /** A keyring whose source answers when a test says so. */
+  function waitingFor(all?: { count: number; readonly most: number }) {
+    const answer = Promise.withResolvers<string[]>();
+    const keyring = createLoadedKeyring({ load: () => answer.promise }, Date, silentLogger, all);
+    /** What became of so many that wait for its first load. */
+    const wait = (count: number) => {
+      const outcomes: string[] = [];
+      const waits = Array.from({ length: count }, async () => void outcomes.push(await keyring.ready()));
+      return { outcomes, all: Promise.all(waits) };
+    };
+    return { wait, answer: () => answer.resolve([oldSecret]) };
+  }
+
+  it("are at most a hundred; the others are answered, and all are free again once it has answered", async () => {
+    const { wait, answer } = waitingFor();
+    const first = wait(101);
+    await new Promise(setImmediate);
+    expect(first.outcomes).toEqual(["too_many_waiting"]);
+    answer();
+    await first.all;
+    expect(first.outcomes.slice(1)).toEqual(Array(100).fill("loaded"));
+  });
+
+  it("share a bound with those that wait for other sources, and leave it when their own source answers", async () => {
+    const all = { count: 0, most: 3 };
+    const [one, other] = [waitingFor(all), waitingFor(all)];
+    const ofOne = one.wait(2);
+    const ofOther = other.wait(2);
+    await new Promise(setImmediate);
+    expect([ofOne.outcomes, ofOther.outcomes, all.count]).toEqual([[], ["too_many_waiting"], 3]);
+    one.answer();
+    await ofOne.all;
+    expect([ofOne.outcomes, all.count]).toEqual([["loaded", "loaded"], 1]);
+    const later = other.wait(2);
+    other.answer();
+    await Promise.all([ofOther.all, later.all]);
+    expect(later.outcomes).toEqual(["loaded", "loaded"]);
+    expect(all.count).toBe(0);
+  });
+});
+
+describe("the age of keys", () => {
+  it("begins a load in the background after a minute, and is waited for after two, once for all", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const source = sourceOf([oldSecret]);
+    const keyring = createLoadedKeyring(source, Date, silentLogger);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect([keyring.refreshIfOld(), source.loads]).toEqual([false, 1]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect([keyring.refreshIfOld(), keyring.refreshIfOld()]).toEqual([false, false]);
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(source.loads).toBe(2);
+    await vi.advanceTimersByTimeAsync(119_000); // two minutes after that load began
+    expect(keyring.refreshIfOld()).toBe(false);
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(source.loads).toBe(3);
+    await vi.advanceTimersByTimeAsync(120_001);
+    const [first, second] = [keyring.refreshIfOld(), keyring.refreshIfOld()];
+    await vi.advanceTimersByTimeAsync(1000);
+    expect([await first, await second, source.loads]).toEqual([true, true, 4]);
   });
 });

@@ -20,6 +20,14 @@ function errorOf(secret: unknown): WebhookError<string> {
 describe("a secret that cannot be right is an error at start-up that says which mistake it is", () => {
   const mistakes: [string, unknown, RegExp][] = [
     ["a list holding an empty one", [""], /is empty\. Copy/],
+    ["a variable's sign in its middle", `whsec_${base64(24)}$abc`, /is not base64, or was cut short/],
+    ["an asymmetric key's prefix in its middle", `whsec_${"A".repeat(32)}whsk_`, /URL-safe base64/],
+    ["a prefix in its middle", `12345678901234567890123456789012abc_`, /URL-safe base64/],
+    ["a form after a digit", `9hex:${"00".repeat(32)}`, /is not base64, or was cut short/],
+    ["a second form in its middle", `base64:${"A".repeat(32)}hex:`, /is not base64, or was cut short/],
+    ["a sign before URL-safe base64", `whsec_%${"A-_A".repeat(8)}`, /is not base64, or was cut short/],
+    ["a sign after URL-safe base64", `whsec_${"A-_A".repeat(8)}%`, /is not base64, or was cut short/],
+    ["a comma in its middle", `whsec_${"A".repeat(32)},`, /a comma in it/],
     ["nothing after the prefix", "whsec_", /nothing after whsec_\. Copy/],
     ["quotes", `"whsec_${base64(32)}"`, /quotes around it\. Remove/],
     ["a quote before it alone", `'whsec_${base64(32)}`, /quotes around it\. Remove/],
@@ -156,6 +164,14 @@ describe("a secret whose form is said", () => {
   ])("may be %s", (_, secret, expected) => {
     const { headers, body } = delivery(secret);
     expect(verify({ headers, body }, expected).ok).toBe(true);
+  });
+
+  it.each([
+    ["begins", `${"00".repeat(16)}zzzz`],
+    ["ends", `zzzz${"00".repeat(16)}`],
+  ])("is base64 where only a part of it, with which it %s, looks like hex", (_, text) => {
+    const { headers, body } = delivery(Buffer.from(text, "base64"));
+    expect(verify({ headers, body }, `whsec_${text}`).ok).toBe(true);
   });
 
   it("may come from the environment, several at once", () => {

@@ -42,9 +42,9 @@ describe("sign", () => {
     ["no valid date", { id: "msg_1", timestamp: new Date(Number.NaN) }],
     ["a date before 1970", { id: "msg_1", timestamp: new Date(-5000) }],
   ])("refuses %s", (_, given) => {
-    expect(() => sign({ ...given, body: "{}" }, newSecret())).toThrow(
-      /cannot be signed with this id or timestamp\. An id has/,
-    );
+    const call = () => sign({ ...given, body: "{}" }, newSecret());
+    expect(call).toThrow(/cannot be signed with this id or timestamp\. An id has/);
+    expect(call).toThrow(expect.objectContaining({ code: "invalid_input" }));
   });
 });
 
@@ -134,6 +134,32 @@ describe("verify", () => {
     }
   });
 
+  it("says that there is no usable key now, if all begin later or have ended", () => {
+    const ended = { secret: newSecret(), notAfter: "2026-01-01T00:00:00Z" };
+    expect(verify({ headers, body }, [ended])).toMatchObject({
+      code: "no_matching_key",
+      reason: "there is no usable key now",
+    });
+  });
+
+  it("names by fingerprint the keys that ended before, and no others", () => {
+    const at = Date.parse("2026-11-20T12:00:00Z");
+    const windows = [
+      { secret: newSecret(), notAfter: new Date(at) },
+      { secret: newSecret(), notBefore: new Date(at), notAfter: new Date(at + 1) },
+      { secret: newSecret(), notBefore: new Date(at + 1) },
+    ];
+    const keyring = createKeyring(windows);
+    const [ended, valid, later] = windows.map(
+      ({ secret }) => createKeyring(secret).keysAt(at)[0]?.fingerprint,
+    );
+    const fingerprints = (keys: readonly { readonly fingerprint: string }[] | undefined) =>
+      keys?.map(({ fingerprint }) => fingerprint);
+    expect(fingerprints(keyring.keysBefore?.(at))).toEqual([ended]);
+    expect(fingerprints(keyring.keysAt(at))).toEqual([valid]);
+    expect(fingerprints(keyring.keysAfter(at))).toEqual([later]);
+  });
+
   it("refuses a key source, and says how to get its keys", () => {
     const source = { load: async () => [secret] };
     expect(() => verify({ headers, body }, source as never)).toThrow(
@@ -153,7 +179,7 @@ describe("verify", () => {
   ])("checks its options: %j", (options, message) => {
     const call = () => verify({ headers, body }, secret, options as never);
     expect(call).toThrow(message);
-    expect(call).toThrow(WebhookError);
+    expect(call).toThrow(expect.objectContaining({ code: "invalid_option", where: "verify" }));
   });
 
   it("takes options that are undefined, as where a variable is not set", () => {

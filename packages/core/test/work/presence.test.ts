@@ -1,6 +1,9 @@
+import { hostname } from "node:os";
+import type { WorkerReport } from "@esim-webhooks/core";
 import { memoryInbox } from "@esim-webhooks/core/testing";
 import { expect, it, vi } from "vitest";
 import { createIdentity, keepPresent } from "../../src/work/presence.ts";
+import { pass, stopTime } from "./stopped-time.ts";
 
 const report = () => ({ concurrency: 1, running: 0, sinceLastTakeMs: null });
 
@@ -60,4 +63,35 @@ it("asks an inbox without operators' role for no pauses", async () => {
     await vi.waitFor(async () => expect(await inbox.workers()).toHaveLength(1));
   });
   expect(paused).not.toHaveBeenCalled();
+});
+
+it("reports every ten seconds who the worker is and for how long it has run, until it stops", async () => {
+  stopTime();
+  await pass(5000);
+  const memory = memoryInbox();
+  const reports: WorkerReport[] = [];
+  const inbox = { ...memory, report: async (one: WorkerReport) => void reports.push(one) };
+  const stop = new AbortController();
+  const logger = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
+  const identity = createIdentity();
+  const running = keepPresent(inbox, identity, stop.signal, report, logger);
+  await pass(25_000);
+  stop.abort();
+  await running;
+  expect(reports).toEqual(
+    [0, 10_000, 20_000].map((startedMsAgo) => ({ ...identity, ...report(), startedMsAgo })),
+  );
+  const host = hostname().slice(0, 60);
+  expect(identity).toMatchObject({ host, pid: process.pid });
+  expect(identity.id).toMatch(/:\d+:[0-9a-f]{6}$/);
+  expect(identity.id.startsWith(`${host}:${process.pid}:`)).toBe(true);
+  expect(createIdentity().id).not.toBe(identity.id);
+});
+
+it("ends immediately for an inbox that neither keeps reports nor has the role of operators", async () => {
+  const { capabilities } = memoryInbox();
+  const inbox = { capabilities: { ...capabilities, roles: ["queue" as const] } };
+  const never = new AbortController().signal;
+  const logger = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
+  await keepPresent(inbox, createIdentity(), never, report, logger);
 });

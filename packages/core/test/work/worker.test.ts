@@ -5,6 +5,7 @@ import { runInNewContext } from "node:vm";
 import {
   createWorker,
   defineCatalog,
+  discard,
   type EsimEvents,
   type HandlerContext,
   type Handlers,
@@ -19,6 +20,8 @@ import {
 import { observe, type SettleMessage } from "@esim-webhooks/core/observe";
 import { memoryInbox, sampleData } from "@esim-webhooks/core/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { readWorkerOptions } from "../../src/work/worker-options.ts";
+import { pass, stopTime } from "./stopped-time.ts";
 
 function entry(id: string, type = "esim.enabled"): InboxEntry {
   const event = { id, type, timestamp: "2026-01-01T00:00:00Z", data: sampleData("esim.enabled") };
@@ -79,7 +82,25 @@ describe("createWorker", () => {
   ];
 
   it.each(mistakes)("says of a mistake in its arguments what to pass: %s", (_, create, message) => {
-    expect(create).toThrow(expect.objectContaining({ code: "invalid_option" }));
+    expect(create).toThrow(expect.objectContaining({ code: "invalid_option", where: "createWorker" }));
+    expect(create).toThrow(message);
+  });
+
+  it("has the defaults of its docstrings", () => {
+    expect(readWorkerOptions({})).toMatchObject({
+      ...{ concurrency: 20, typeLimits: {}, leaseMs: 30_000, maxAttempts: 20, maxWaitMs: 86_400_000 },
+      ...{ pollMs: 1000, shutdownMs: 20_000 },
+    });
+  });
+
+  it.each([
+    [{ backoff: 1000 }, "invalid_option", '"backoff": expected a function, such as fullJitter(…)'],
+    [{ concurrency: 0 }, "invalid_option", '"concurrency"'],
+    [{ typeLimits: { "esim.enabled": 0 } }, "invalid_option", '"typeLimits.esim.enabled"'],
+    [{ typeLimits: { "esim.enabeld": 1 } }, "unknown_event_type", 'typeLimits names "esim.enabeld"'],
+  ])("refuses a wrong option: %j", (options, code, message) => {
+    const create = () => createWorker(memoryInbox(), handlers, options as never);
+    expect(create).toThrow(expect.objectContaining({ code, where: "createWorker" }));
     expect(create).toThrow(message);
   });
 
@@ -450,9 +471,14 @@ describe("createWorker", () => {
     };
     const outcomes: string[] = [];
     const unwatch = observe({ settle: ({ id, outcome }) => void (id === "late" && outcomes.push(outcome)) });
-    await createWorker(inbox, handlers, { leaseMs, pollMs: 5 }).run({ signal: stop.signal });
+    const logger = keptLog();
+    await createWorker(inbox, handlers, { leaseMs, pollMs: 5, logger }).run({ signal: stop.signal });
     unwatch();
     expect(attempts).toEqual([1]);
+    expect(logger.warn.mock.calls).toContainEqual([
+      { id: "late", type: "esim.enabled", source: "default" },
+      expect.stringContaining("ended before its handler could start"),
+    ]);
     expect(outcomes).toEqual(["given_back", "done"]);
   });
 
@@ -505,6 +531,337 @@ describe("createWorker", () => {
         expect.objectContaining({ code: "event_dead", detail: expect.stringContaining("out of stock") }),
       ],
     ]);
+  });
+
+  describe("on a clock that stands still", () => {
+    /** Runs a worker until the test ends. */
+    function running(
+      inbox: Inbox,
+      handlers: Handlers<EsimEvents>,
+      options: WorkerOptions = {},
+      create = createWorker,
+    ) {
+      const stop = new AbortController();
+      const worker = create(inbox, handlers, { shutdownMs: 0, ...options });
+      const run = worker.run({ signal: stop.signal });
+      onTestFinished(async () => {
+        stop.abort();
+        await pass(1);
+        await run;
+      });
+      return worker;
+    }
+
+    /** An inbox, and the options and the time of each of its takes. */
+    function watchedInbox(changes: Partial<Inbox> = {}) {
+      const memory = memoryInbox();
+      const takes: { readonly at: number; readonly options: TakeOptions }[] = [];
+      const inbox: Inbox = {
+        ...memory,
+        take(options) {
+          takes.push({ at: performance.now(), options });
+          return memory.take(options);
+        },
+        ...changes,
+      };
+      const times = (suspects: boolean) =>
+        takes.filter(({ options }) => (options.suspects ?? false) === suspects).map(({ at }) => at);
+      return { inbox, takes, times };
+    }
+
+    const gaps = (times: readonly number[]) =>
+      times.slice(1).map((at, index) => at - (times[index] as number));
+
+    /** The package, loaded again, where each random number is just below 1: the longest pauses. */
+    async function withLongestPauses() {
+      vi.spyOn(Math, "random").mockReturnValue(0.999_999);
+      onTestFinished(() => void vi.restoreAllMocks());
+      vi.resetModules();
+      const { createWorker } = await import("@esim-webhooks/core");
+      const { defaultBackoff } = await import("../../src/work/worker-options.ts");
+      return { createWorker, defaultBackoff };
+    }
+
+    it("runs no more handlers of a type than its limit, and leaves the other places to other types", async () => {
+      stopTime();
+      const { inbox, takes } = watchedInbox();
+      await inbox.put([0, 1, 2, 3, 4, 5].map((n) => entry(`limited_${n}`)));
+      await inbox.put([0, 1, 2, 3, 4, 5].map((n) => entry(`other_${n}`, "esim.disabled")));
+      const open: { readonly type: string; end(): void }[] = [];
+      const handler = ({ type }: { type: string }) =>
+        new Promise<void>((resolve) => open.push({ type, end: resolve }));
+      const worker = running(inbox, { "*": handler }, { concurrency: 4, typeLimits: { "esim.enabled": 2 } });
+      const types = () => open.map(({ type }) => type).sort();
+      const half = ["esim.disabled", "esim.disabled", "esim.enabled", "esim.enabled"];
+      await pass(1);
+      expect(types()).toEqual(half);
+      expect(worker.slots()).toEqual({ concurrency: 4, running: 4, abandoned: 0 });
+      const leaseMs = 30_000;
+      expect(takes.slice(1, 3).map(({ options }) => options)).toEqual([
+        { limit: 2, leaseMs, only: ["esim.enabled"] },
+        { limit: 2, leaseMs, except: ["esim.enabled"] },
+      ]);
+      for (let rounds = 0; rounds < 2; rounds += 1) {
+        for (const { end } of open.splice(0)) end();
+        await pass(1);
+        expect(types()).toEqual(half); // without waiting for a poll
+      }
+      for (const { end } of open.splice(0)) end();
+      await pass(1);
+      expect(await inbox.count({ state: "done" })).toBe(12);
+      expect(worker.slots().running).toBe(0);
+    });
+
+    it("starts the next event of a limited type when one ends, although it has other places", async () => {
+      stopTime();
+      const { inbox } = watchedInbox();
+      await inbox.put(many(3));
+      const started: string[] = [];
+      const handler = ({ id }: { id: string }) => void started.push(id);
+      running(inbox, { "*": handler }, { concurrency: 10, typeLimits: { "esim.enabled": 1 } });
+      await pass(1);
+      expect(started).toEqual(["msg_0", "msg_1", "msg_2"]);
+    });
+
+    it("says how long ago the inbox answered a take", async () => {
+      stopTime();
+      await pass(10_000);
+      const { inbox } = watchedInbox();
+      await inbox.put([entry("a")]);
+      const worker = running(inbox, { "*": () => new Promise(() => {}) }, { concurrency: 1 });
+      expect(worker.sinceLastTakeMs()).toBe(null);
+      await pass(700);
+      expect(worker.sinceLastTakeMs()).toBe(700);
+    });
+
+    it.each([
+      [0, 500],
+      [0.5, 1000],
+      [0.999, 1499],
+    ])("asks an empty inbox again after pollMs, plus or minus up to a half: %d", async (random, pauseMs) => {
+      stopTime();
+      vi.spyOn(Math, "random").mockReturnValue(random);
+      onTestFinished(() => void vi.restoreAllMocks());
+      const { inbox, times } = watchedInbox();
+      running(inbox, { "*": () => {} }, { pollMs: 1000 });
+      await pass(10_000);
+      const pauses = gaps(times(false));
+      expect(pauses.length).toBeGreaterThan(5);
+      for (const ms of pauses) expect(Math.abs(ms - pauseMs)).toBeLessThanOrEqual(100);
+      for (const ms of gaps(times(true))) expect(ms).toBeGreaterThanOrEqual(1000);
+    });
+
+    it("asks an inbox that does not answer again after 0.2 s, 0.4 s and so on, at most 10 s, and then works on", async () => {
+      const { createWorker } = await withLongestPauses();
+      stopTime();
+      const memory = memoryInbox();
+      await memory.put([entry("a")]);
+      const logger = keptLog();
+      const asked: number[] = [];
+      const down = new Error("connection lost");
+      const take: Inbox["take"] = async (options) => {
+        asked.push(performance.now());
+        if (asked.length <= 8) throw down;
+        return memory.take(options);
+      };
+      running({ ...memory, take }, { "*": () => {} }, { logger }, createWorker);
+      await pass(60_000);
+      expect(gaps(asked).slice(0, 8)).toEqual([200, 400, 800, 1600, 3200, 6400, 10_000, 10_000]);
+      expect(logger.error.mock.calls[0]).toEqual([{ err: down }, "The inbox did not answer."]);
+      expect(await memory.get(key("a"))).toMatchObject({ state: "done" });
+    });
+
+    it("settles again after 0.2 s, 0.4 s and so on, at most 5 s, when the inbox does not answer", async () => {
+      const { createWorker } = await withLongestPauses();
+      stopTime();
+      const memory = memoryInbox();
+      await memory.put([entry("a")]);
+      const settled: number[] = [];
+      const settle: Inbox["settle"] = async (settlements) => {
+        settled.push(performance.now());
+        if (settled.length <= 7) throw new Error("connection lost");
+        return memory.settle(settlements);
+      };
+      running({ ...memory, settle }, { "*": () => {} }, {}, createWorker);
+      await pass(30_000);
+      expect(gaps(settled)).toEqual([200, 400, 800, 1600, 3200, 5000, 5000]);
+      expect(await memory.get(key("a"))).toMatchObject({ state: "done" });
+    });
+
+    it("waits for up to 1 s after the first failure of an event, doubling up to 15 minutes", async () => {
+      const { defaultBackoff } = await withLongestPauses();
+      expect([1, 2, 3, 10, 11, 20].map(defaultBackoff)).toEqual([999, 1999, 3999, 511_999, 899_999, 899_999]);
+    });
+
+    it("purges while an inbox does not answer that, and logs it", async () => {
+      stopTime();
+      const down = new Error("connection lost");
+      const purge = vi.fn(() => Promise.reject(down));
+      const { inbox } = watchedInbox({ purge });
+      await inbox.put([entry("a")]);
+      const logger = keptLog();
+      running(inbox, { "*": () => {} }, { logger });
+      await pass(1000);
+      expect(logger.error.mock.calls[0]).toEqual([{ err: down }, "The inbox did not answer."]);
+      expect(await inbox.get(key("a"))).toMatchObject({ state: "done" });
+    });
+
+    it("handles a suspect alone, says so, and keeps the limit of its type while it runs longer than a lease", async () => {
+      stopTime();
+      const leaseMs = 5000;
+      const { inbox } = watchedInbox();
+      await inbox.put([entry("suspect")]);
+      await inbox.take({ limit: 1, leaseMs }); // by a worker whose process ends
+      await pass(leaseMs);
+      await inbox.put([entry("other", "esim.disabled"), entry("same")]);
+      const started: string[] = [];
+      const logger = keptLog();
+      const handler = ({ id }: { id: string }) => {
+        started.push(id);
+        return id === "suspect" ? new Promise(() => {}) : undefined;
+      };
+      running(inbox, { "*": handler }, { leaseMs, logger, typeLimits: { "esim.enabled": 1 } });
+      await pass(leaseMs - 100);
+      expect(started).toEqual(["suspect"]);
+      expect(logger.warn.mock.calls[0]).toEqual([
+        { id: "suspect", type: "esim.enabled", source: "default", attempt: 2 },
+        expect.stringContaining("An event is handled alone"),
+      ]);
+      await pass(leaseMs);
+      expect(started).toEqual(["suspect", "other"]);
+    });
+
+    it("leaves other events as much time between two suspects as the first one took", async () => {
+      stopTime();
+      const memory = memoryInbox();
+      await memory.put(many(3));
+      await memory.take({ limit: 3, leaseMs: 1000 }); // by a worker whose process ends
+      await pass(1000);
+      const started: number[] = [];
+      const handler = async ({ type }: { type: string }) => {
+        if (type === "esim.disabled") return new Promise((resolve) => setTimeout(resolve, 100));
+        started.push(performance.now());
+        return new Promise((resolve) => setTimeout(resolve, 2000));
+      };
+      await memory.put(Array.from({ length: 500 }, (_, n) => entry(`other_${n}`, "esim.disabled")));
+      running(memory, { "*": handler }, { concurrency: 2, pollMs: 100 });
+      await pass(10_000);
+      const [first = 0, second = 0] = gaps(started);
+      expect([first, second].map((ms) => ms >= 4000 && ms < 4400)).toEqual([true, true]);
+    });
+
+    it("reports how long each attempt took, and how each batch of results was stored", async () => {
+      stopTime();
+      await pass(5000);
+      const { inbox } = watchedInbox();
+      await inbox.put([entry("a")]);
+      const ends: SettleMessage[] = [];
+      const batches: unknown[] = [];
+      onTestFinished(
+        observe({
+          settle: (end) => ends.push(end),
+          settlements: ({ settlements, outcome }) => batches.push([settlements, outcome]),
+        }),
+      );
+      running(inbox, { "*": () => new Promise((resolve) => setTimeout(resolve, 300)) });
+      await pass(1000);
+      expect(ends).toMatchObject([{ id: "a", type: "esim.enabled", outcome: "done", durationMs: 300 }]);
+      expect(batches).toEqual([[1, "settled"]]);
+    });
+
+    it("counts, of the events without a handler, those that have one now, and asks for no statistics if there are none", async () => {
+      stopTime();
+      const memory = memoryInbox();
+      const of = (state: string, type: string | null, count: number) => ({ state, type, count });
+      const types = [
+        of("unhandled", "esim.enabled", 2),
+        of("unhandled", "esim.faulted", 4),
+        of("unhandled", null, 8),
+        of("dead", "esim.enabled", 16),
+      ];
+      const stats = vi.fn(async () => ({ ...(await memory.stats()), types }) as never);
+      const gaugesWith = (unhandled: number) => async () => {
+        const gauges = await memory.gauges();
+        return { ...gauges, counts: { ...gauges.counts, unhandled } };
+      };
+      const logger = keptLog();
+      const options = { logger };
+      running({ ...memory, stats, gauges: gaugesWith(0) }, { "*": () => {} }, options);
+      await pass(1);
+      expect(stats).not.toHaveBeenCalled();
+      running({ ...memory, stats, gauges: gaugesWith(14) }, { "esim.assigned": () => {} }, options);
+      await pass(1);
+      expect([stats.mock.calls.length, logger.info.mock.calls]).toEqual([1, []]);
+      running({ ...memory, stats, gauges: gaugesWith(14) }, { "esim.enabled": () => {} }, options);
+      await pass(1);
+      expect(logger.info.mock.calls).toEqual([[{ events: 2 }, expect.stringContaining("inbox retry")]]);
+    });
+
+    it("logs why a handler discarded an event, and nothing of the kind for others", async () => {
+      stopTime();
+      const { inbox } = watchedInbox();
+      await inbox.put([entry("a"), entry("b", "esim.disabled")]);
+      const logger = keptLog();
+      const handlers: Handlers<EsimEvents> = {
+        "esim.enabled": () => discard("no such order"),
+        "esim.disabled": () => {},
+      };
+      running(inbox, handlers, { logger });
+      await pass(1);
+      const discarded = logger.info.mock.calls.filter(([, text]) =>
+        text.startsWith("An event was discarded"),
+      );
+      const about = { id: "a", type: "esim.enabled", source: "default" };
+      expect(discarded.map(([fields]) => fields)).toEqual([{ ...about, reason: "no such order" }]);
+      expect(await inbox.count({ state: "done" })).toBe(2);
+    });
+
+    it("keeps with an event that its handler has asked for a retry", async () => {
+      stopTime();
+      const { inbox } = watchedInbox();
+      await inbox.put([entry("a")]);
+      running(inbox, { "*": () => retryLater(60_000) });
+      await pass(1);
+      expect(await inbox.get(key("a"))).toMatchObject({ state: "ready", error: "retryLater" });
+    });
+
+    it.each([
+      [20, /^invalid: (?:data\.field_\d+: wrong; ){19}data\.field_19: wrong$/],
+      [23, /^invalid: (?:data\.field_\d+: wrong; ){20}3 more$/],
+    ])("names the first 20 of %i fields that do not fit their schema", async (count, error) => {
+      stopTime();
+      const { inbox } = watchedInbox();
+      await inbox.put([entry("a")]);
+      const issues = Array.from({ length: count }, (_, n) => ({ path: [`field_${n}`], message: "wrong" }));
+      const schema = {
+        "~standard": { version: 1 as const, vendor: "own", validate: () => ({ issues }) },
+      };
+      running(inbox, { "*": () => {} }, { catalog: defineCatalog({ "esim.enabled": schema }) as never });
+      await pass(1);
+      const stored = await inbox.get(key("a"));
+      expect([stored?.state, stored?.error]).toEqual(["dead", expect.stringMatching(error)]);
+    });
+
+    it.each([
+      ["rolled_back", () => {}, "lost"],
+      ["committed", () => {}, "done"],
+      ["rolled_back", () => retryLater(60_000), "retry"],
+      ["unused", () => {}, "done"],
+    ] as const)("with a transaction that is %s: the event is %s", async (transaction, handler, outcome) => {
+      stopTime();
+      const { inbox } = watchedInbox({
+        transact: async (_, work) => {
+          await work({});
+          return transaction;
+        },
+      });
+      await inbox.put([entry("a")]);
+      const ends: string[] = [];
+      onTestFinished(observe({ settle: (end) => ends.push(end.outcome) }));
+      running(inbox, { "*": handler });
+      await pass(1);
+      expect(ends).toEqual([outcome]);
+    });
   });
 
   describe("with a time limit", () => {
