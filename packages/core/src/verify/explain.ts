@@ -132,7 +132,7 @@ const hexFinding: Finding = {
 
 function headerFindings(headers: HeaderSource, refusal: HeaderRefusal): Finding[] {
   if (refusal.code !== "missing_header") {
-    if (hexSignature.test(headerReader(headers)("webhook-signature") as string)) return [hexFinding];
+    if (hexSignature.test(headerReader(headers)("webhook-signature") ?? "")) return [hexFinding];
     return [malformed(`${refusal.reason}. ${checkProxies}`)];
   }
   const names = headerNames(headers);
@@ -214,11 +214,7 @@ function* misreadings(secrets: Secrets): Generator<[string, string, SigningKey]>
   for (const given of listSecrets(secrets)) {
     const secret: unknown = typeof given === "string" ? given : (given as Partial<Key> | null)?.secret;
     if (typeof secret !== "string") continue;
-    const [, form, bare] = /(whsec_|hex:|base64:|utf8:|)(.*)/s.exec(secret) as unknown as [
-      string,
-      string,
-      string,
-    ];
+    const [, form, bare = ""] = /^(whsec_|hex:|base64:|utf8:|)(.*)$/s.exec(secret) ?? [];
     const instead = form === "" ? "before it" : `in place of ${form}`;
     yield ["text", "utf8: before it", keyOfBytes(Buffer.from(secret))];
     yield ["text without its prefix", `utf8: ${instead}`, keyOfBytes(Buffer.from(bare))];

@@ -16,13 +16,13 @@ export const behindBareRequest: StartServer = (target, options, before) => {
   const closing = new AbortController();
   return listen(
     async (incoming, outgoing) => {
-      await before();
       const hasBody = incoming.method !== "GET" && incoming.method !== "HEAD";
       const request = new Request(`http://${incoming.headers.host}${incoming.url}`, {
         method: incoming.method ?? "",
         headers: new Headers(incoming.headers as Record<string, string>),
         ...(hasBody && { body: Readable.toWeb(incoming) as ReadableStream, duplex: "half" }),
       } as RequestInit);
+      await before();
       const response = await handler(request);
       outgoing.writeHead(response.status, Object.fromEntries(response.headers));
       outgoing.end(Buffer.from(await response.arrayBuffer()));
