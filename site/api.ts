@@ -29,9 +29,21 @@ function importPaths(): ReadonlyMap<string, string> {
   return new Map(found.sort());
 }
 
+/** Where the page of an import path is: a folder if others begin with it, since hosts prefer a folder to a page of its name. */
+export function apiUrl(path: string): string {
+  const isFolder = [...importPaths().keys()].some((other) => other.startsWith(`${path}/`));
+  return path === "index" ? "/api/" : `/api/${path}${isFolder ? "/" : ""}`;
+}
+
 /** The pages in the order of their names, for the sidebar. */
 export function apiSidebar(): { text: string; link: string }[] {
-  return [...importPaths().keys()].map((path) => ({ text: path, link: `/api/${path}` }));
+  return [...importPaths().keys()].map((path) => ({ text: path, link: apiUrl(path) }));
+}
+
+/** The files of the reference whose pages are folders. */
+export function apiRewrites(): Record<string, string> {
+  const folders = apiSidebar().filter(({ link }) => link.endsWith("/"));
+  return Object.fromEntries(folders.map(({ text }) => [`site/api/${text}.md`, `api/${text}/index.md`]));
 }
 
 /** Rejects if a public type refers to one that is not exported, or a doc comment links to nothing. */

@@ -1,5 +1,6 @@
 import { join, posix } from "node:path";
 import type MarkdownIt from "markdown-it";
+import { apiUrl } from "./api.ts";
 import { type Page, pages, root } from "./pages.ts";
 
 const pageOf: ReadonlyMap<string, Page> = new Map(pages.map((page) => [page.file, page]));
@@ -12,7 +13,8 @@ export function siteLink(fromFile: string, href: string, repository: string): st
   const anchor = hash === undefined ? "" : `#${hash}`;
   const page = pageOf.get(file);
   if (page !== undefined) return `/${page.url}${anchor}`;
-  if (file.startsWith("site/")) return href; // of the landing page and the API reference
+  if (file.startsWith("site/api/"))
+    return `${apiUrl(file.slice("site/api/".length).replace(/\.md$/, ""))}${anchor}`;
   return `${repository}/blob/main/${file}${anchor}`;
 }
 

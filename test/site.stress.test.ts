@@ -16,8 +16,12 @@ it("the site is built from the pages of the repository: every link leads to a pa
     expect(read(url), url).toContain(`<p class="lead">With this page, you can ${lead}</p>`);
   for (const file of globSync("packages/*/package.json", { cwd: root })) {
     const { name, exports } = JSON.parse(readFileSync(join(root, file), "utf8"));
-    for (const path of Object.keys(exports).filter((it) => !it.includes("*")))
-      expect(read(join("api", name, path))).toContain("<h1");
+    for (const path of Object.keys(exports).filter((it) => !it.includes("*"))) {
+      const page = join("api", name, path);
+      expect(read(page === `api/${name}` && Object.keys(exports).length > 1 ? `${page}/` : page)).toContain(
+        "<h1",
+      );
+    }
   }
   expect(read("api/@esim-webhooks/express")).toContain("webhookRouter");
 });

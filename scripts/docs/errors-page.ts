@@ -117,7 +117,9 @@ function sentence(doc: string): string {
 
 /** Text of a message that is not Markdown, in a cell of a table. */
 function cell(text: string): string {
-  return text.replace(/[|\\`*_<>[\]{}]/g, (sign) => (sign === "<" ? "&lt;" : `\\${sign}`));
+  return text
+    .replace(/…+\.?(?=…|$)|…{2,}/g, "…")
+    .replace(/[|\\`*_<>[\]{}]/g, (sign) => (sign === "<" ? "&lt;" : `\\${sign}`));
 }
 
 function sources(): readonly { readonly of: string; readonly source: ts.SourceFile }[] {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { defineConfig } from "vitepress";
-import { apiSidebar } from "../api.ts";
+import { apiRewrites, apiSidebar } from "../api.ts";
 import { drawDiagrams, githubSlug, repositoryPages } from "../markdown.ts";
 import { pages, root, sections } from "../pages.ts";
 
@@ -18,6 +18,7 @@ export default defineConfig({
   srcExclude: ["!(site|docs|packages|bench)/**", "site/node_modules/**"],
   rewrites: {
     "site/index.md": "index.md",
+    ...apiRewrites(),
     "site/api/:path*": "api/:path*",
     ...Object.fromEntries(pages.map(({ file, url }) => [file, `${url.replace(/\/$/, "/index")}.md`])),
   },

@@ -62,6 +62,11 @@ export async function serve(this: CliContext, flags: ServeFlags): Promise<void> 
     const listening = await listen(receive, { host, port, path, isPrefix, logger });
     this.output.note(`Listening at ${this.output.styleNote("bold", `${listening.url}${path}`)}`);
     this.output.note(destination(target, setUp, queue !== undefined));
+    if (setUp.secretFrom !== setUp.file && setUp.config.secret !== undefined) {
+      this.output.note(
+        "ESIM_WEBHOOK_SECRET takes precedence over the secret of the config, so new keys in a key source are not seen. Unset it to use the config's.",
+      );
+    }
     if (waiting !== undefined) this.output.note(waiting);
 
     const working = worker?.run({ signal: stop.signal });
