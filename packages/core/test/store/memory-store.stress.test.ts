@@ -3,7 +3,7 @@ import { runInNewContext } from "node:vm";
 import { memoryStore } from "@esim-webhooks/core";
 import { expect, it } from "vitest";
 
-it("keeps a million done ids in at most 100 bytes each beyond the id", () => {
+it("keeps a million done ids in at most 100 bytes each beyond the id", async () => {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;
   const usedBytes = () => {
@@ -20,7 +20,9 @@ it("keeps a million done ids in at most 100 bytes each beyond the id", () => {
     const claim = store.claim(key, 30_000, 2 ** 32 - 1 - index);
     store.complete(key, "token" in claim ? claim.token : "");
   }
-  expect((usedBytes() - before) / ids - idOf(0).length).toBeLessThanOrEqual(100);
+  // threads of the engine free array buffers after the collection
+  const bytesOfEach = () => (usedBytes() - before) / ids - idOf(0).length;
+  await expect.poll(bytesOfEach, { timeout: 30_000, interval: 200 }).toBeLessThanOrEqual(100);
   expect(store.claim({ source: "default", id: idOf(0) }, 30_000)).toEqual({ status: "done" });
 });
 
