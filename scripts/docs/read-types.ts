@@ -88,7 +88,7 @@ function open(): Exports {
     });
   }
 
-  return {
+  const read: Exports = {
     membersOf(module, type) {
       const found = exportsOf(module).find(({ name }) => name === type);
       if (found === undefined) throw new Error(`${module} exports no type ${type}.`);
@@ -104,6 +104,10 @@ function open(): Exports {
         ]),
       ),
   };
+  // the compiler lists the strings of a union in the order in which it has first met them, so all of them are met here
+  for (const { members } of read.membersOf("@esim-webhooks/core", "EsimEvents")) members();
+  read.functionsWithOptions();
+  return read;
 }
 
 /** The source file of each import path of each package. */
