@@ -18,8 +18,11 @@ interface WaitingBody {
 const shortBytes = 32 * 1024; // hashed in 20 to 40 µs a key, no more than the rest of the request takes
 const tickBytes = 256 * 1024; // a quarter of the longest body that is accepted by default
 
-/** Cloudflare Workers drop the `setImmediate` of a request that has ended: a tick that is later than this may never come. */
-const lostMs = 50;
+/**
+ * Cloudflare Workers drop the `setImmediate` of a request that has ended: a tick that is later than this may never come. Longer than an
+ * event loop that runs is blocked, so that it never has two ticks for one.
+ */
+const lostMs = 1_000;
 
 export function createHashSchedule(): HashSchedule {
   const waiting: WaitingBody[] = []; // the shortest last
