@@ -6,15 +6,18 @@ import { root } from "./pages.ts";
 
 const folder = join(import.meta.dirname, "api");
 
-/** From which types of the sandbox are inferred. */
-const sandboxSchemas = [
-  "callFaultSchema",
-  "deliveryFaultSchema",
-  "esimOrderSchema",
-  "faultSchema",
-  "newPortInSchema",
-  "switchesSchema",
-];
+/** The constants from which public types are inferred, by package. */
+const inferredFrom: Readonly<Record<string, string[]>> = {
+  core: ["faults"],
+  sandbox: [
+    "callFaultSchema",
+    "deliveryFaultSchema",
+    "esimOrderSchema",
+    "faultSchema",
+    "newPortInSchema",
+    "switchesSchema",
+  ],
+};
 
 /** Such as `@esim-webhooks/core/testing` → its source. */
 function importPaths(): ReadonlyMap<string, string> {
@@ -82,7 +85,7 @@ export async function writeApi(): Promise<void> {
   if (project === undefined) throw new Error("TypeDoc could not read the packages.");
   for (const name of readdirSync(join(root, "packages"))) {
     project.packageName = `@esim-webhooks/${name}`; // TypeDoc looks only for unexported types of this one
-    app.options.setValue("intentionallyNotExported", name === "sandbox" ? sandboxSchemas : []);
+    app.options.setValue("intentionallyNotExported", inferredFrom[name] ?? []);
     app.validate(project);
   }
   if (app.logger.hasWarnings() || app.logger.hasErrors())

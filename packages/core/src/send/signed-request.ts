@@ -3,6 +3,17 @@ import { WebhookError } from "../base/errors.ts";
 import { suggest } from "../base/options.ts";
 import { sign } from "../verify/signature.ts";
 
+const faults = [
+  "tampered",
+  "stale",
+  "future",
+  "wrong_key",
+  "rotated",
+  "duplicate",
+  "unknown_type",
+  "invalid",
+] as const;
+
 /**
  * What can be wrong with a delivery, or special about it:
  * - `tampered`: a byte of the body was changed after signing: 401
@@ -14,26 +25,7 @@ import { sign } from "../verify/signature.ts";
  * - `unknown_type`: has an event type that no catalog has: acknowledged; only the handler of a family or of `"*"` runs
  * - `invalid`: has no `data`, which every event must have: 500
  */
-export type Fault =
-  | "tampered"
-  | "stale"
-  | "future"
-  | "wrong_key"
-  | "rotated"
-  | "duplicate"
-  | "unknown_type"
-  | "invalid";
-
-const faults: readonly Fault[] = [
-  "tampered",
-  "stale",
-  "future",
-  "wrong_key",
-  "rotated",
-  "duplicate",
-  "unknown_type",
-  "invalid",
-];
+export type Fault = (typeof faults)[number];
 
 /** A signed delivery, in the form that `fetch(url, request)` takes. */
 export interface SignedRequest {
