@@ -1,4 +1,7 @@
-/** Runs the functions alternately, so that other load on the machine affects all of them alike. The first run warms up. */
+/**
+ * Runs the functions alternately, so that other load on the machine affects all of them alike. Every second round has them in reverse order:
+ * what one leaves to the next, such as a server's pages to write, else always counts against the same one. The first run warms up.
+ */
 export async function inTurns<Name extends string, Figure>(
   measured: Readonly<Record<Name, () => Promise<Figure>>>,
   times: number,
@@ -8,6 +11,7 @@ export async function inTurns<Name extends string, Figure>(
   for (const name of names) await measured[name]();
   for (let round = 0; round < times; round++) {
     for (const name of names) figures[name].push(await measured[name]());
+    names.reverse();
   }
   return figures;
 }
