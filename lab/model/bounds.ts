@@ -1,4 +1,4 @@
-// What is explored: by default in less than a minute on a slow processor, and in a unit test in less than three seconds.
+// What is explored: by default in some four minutes on a slow processor, and in a unit test in less than three seconds.
 import { type Bounds, disturbances, type EventPlan } from "./search.ts";
 
 function event(lane: string | null, plan: Partial<EventPlan> = {}): EventPlan {
@@ -48,6 +48,14 @@ export const defaultBounds: readonly Bounds[] = [
     maxAttempts: 1,
     disturbances: 0,
     kinds: [],
+  },
+  {
+    name: "three events of one lane, and a crash",
+    events: [event("A"), event("A"), event("A")],
+    actors: twoWorkers,
+    maxAttempts: 1,
+    disturbances: 1,
+    kinds: ["crash"],
   },
   {
     ...all,

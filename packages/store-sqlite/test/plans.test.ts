@@ -154,6 +154,12 @@ describe("no operation that many events make reads the whole table", () => {
     expect(plans).not.toMatch(/INDEX esim_webhooks_event_due/);
   });
 
+  it("a take from lanes reads due events one by one, and stops at the last one that it takes", () => {
+    const plans = plansOf((tx) => writes.take(tx, { limit: 10, leaseMs: 1000, laneHeldByDead: false }));
+    expect(plans).toContain("CO-ROUTINE near");
+    expect(plans.join("\n")).not.toMatch(/MATERIALIZE near|USE TEMP B-TREE/);
+  });
+
   it("a take goes to the due events by their indexes, and asks lanes by theirs", () => {
     const deep = { limit: 10, leaseMs: 1000, laneHeldByDead: true };
     const rows = Array.from({ length: 1100 }, (_, n) => ({ ...row, id: `held_${n}`, occurredAt: n }));

@@ -154,17 +154,16 @@ function dueInLanes(tx: Transaction, input: Taking): Due[] {
   }
 }
 
-/** Those of the first `reach` due rows that are next in their lanes. */
+/** Those of the first `reach` due rows that are next in their lanes. It reads the subquery row by row, and no further than to the last one found. */
 function nearInLanes(tx: Transaction, input: Taking, reach: number): Due[] {
   return tx.all<Due>(
-    `with near as materialized (
+    `select rowid, ends_at as endsAt from (
       select rowid, ends_at, lane, occurred_at, source, id, type, suspect from esim_webhooks_event
       where state = 'ready' and lane is not null and ends_at <= $now
       order by ends_at limit $reach
-    )
-    select rowid, ends_at as endsAt from near
+    ) as near
     where suspect = 0 and ${wanted} and ${isNextInLane("near", input.laneHeldByDead)}
-    order by ends_at limit $limit`,
+    limit $limit`,
     { ...parametersOf(tx, input), reach },
   );
 }
