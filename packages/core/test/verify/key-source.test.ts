@@ -350,6 +350,17 @@ describe("deliveries that wait for a key source", () => {
     expect(first.outcomes.slice(1)).toEqual(Array(100).fill("loaded"));
   });
 
+  it("are at most a hundred of one source, where more may wait for all sources together", async () => {
+    const all = { count: 0, most: 1000 };
+    const { wait, answer } = waitingFor(all);
+    const waits = wait(101);
+    await new Promise(setImmediate);
+    expect([waits.outcomes, all.count]).toEqual([["too_many_waiting"], 100]);
+    answer();
+    await waits.all;
+    expect(all.count).toBe(0);
+  });
+
   it("share a bound with those that wait for other sources, and leave it when their own source answers", async () => {
     const all = { count: 0, most: 3 };
     const [one, other] = [waitingFor(all), waitingFor(all)];
