@@ -310,6 +310,30 @@ describe("examples/platforms/lambda.ts and examples/lambda", () => {
     });
   });
 
+  it("lambda/serve.ts gives the function a URL, at which an event of the sandbox runs once, and again not at all", async () => {
+    const environment = { TABLE: "tried-out" }; // the others are stubbed
+    expect(await run(["examples/lambda/table.ts"], environment).ended).toEqual({ code: 0, output: "" });
+    const [sandbox, port] = [await startSandbox(), await freePort()];
+    onTestFinished(() => sandbox.close());
+    const url = `http://127.0.0.1:${port}/`;
+    const body = JSON.stringify({ url, eventTypes: ["esim.faulted"] });
+    const created = await fetch(`${sandbox.controlUrl}/endpoints`, { method: "POST", body });
+    const { data } = (await created.json()) as { data: { signingSecret: string } };
+    const server = run(["examples/lambda/serve.ts", "examples/platforms/lambda.ts", String(port)], {
+      ...environment,
+      ESIM_WEBHOOK_SECRET: data.signingSecret,
+    });
+    await server.line(/^examples\/platforms\/lambda\.ts has the URL/);
+    const esim = await sandbox.orderEsim();
+    await sandbox.faults.add({ kind: "duplicate" });
+    await esim.fault("download_failed");
+    await server.line(/^faulted: download_failed$/);
+    const forged = signedRequest({ type: "esim.faulted", data: sampleData("esim.faulted") }, { secret });
+    expect((await fetch(url, forged)).status).toBe(401);
+    server.child.kill();
+    expect((await server.ended).output.match(/^faulted/gm)).toHaveLength(1);
+  });
+
   it("lambda/receiver.ts stores an event in the queue, and worker.ts handles it once", async () => {
     expect(await secretsManagerKeys("webhook-secret").write({ keys: [secret] }, undefined)).toBe(true);
     const { handler: receive } = await import("../examples/lambda/receiver.ts");

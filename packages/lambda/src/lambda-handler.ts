@@ -80,8 +80,14 @@ function deliveryOf(event: HttpEvent): Delivery {
     // API Gateway repeats them in `headers`, with only the last value of each
     headers: event.multiValueHeaders ?? event.headers ?? {},
     path: event.rawPath ?? event.path,
-    body: () => Buffer.from(event.body ?? "", event.isBase64Encoded ? "base64" : "utf8"),
+    body: bodyOf(event),
   };
+}
+
+/** A body parser in front, such as middy's, leaves an object, which the receiver refuses. */
+function bodyOf({ body, isBase64Encoded }: HttpEvent): Delivery["body"] {
+  const text = body ?? "";
+  return typeof text === "string" ? () => Buffer.from(text, isBase64Encoded ? "base64" : "utf8") : text;
 }
 
 function resultOf(event: HttpEvent, { status, headers, body }: Reply): HttpResult {
@@ -96,7 +102,7 @@ function resultOf(event: HttpEvent, { status, headers, body }: Reply): HttpResul
 
 /** Whether the body is text with the character that replaces bytes which are not UTF-8: its signature proves nothing then. */
 function mayHaveLostBytes({ body, isBase64Encoded }: HttpEvent): boolean {
-  return isBase64Encoded !== true && body?.includes("\ufffd") === true;
+  return isBase64Encoded !== true && typeof body === "string" && body.includes("\ufffd");
 }
 
 const lostBytes: BodyStream = (sink) => {

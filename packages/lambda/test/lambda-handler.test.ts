@@ -46,6 +46,20 @@ describe("lambdaHandler", () => {
     },
   );
 
+  it("answers 500 and says why where a body parser in front has read the body, and runs nothing", async () => {
+    const [run, error] = [vi.fn(), vi.fn()];
+    const logger = { debug() {}, info() {}, warn() {}, error };
+    const handler = lambdaHandler({ "*": run }, { secret, logger });
+    const event = delivered();
+    const parsed = { ...event, body: JSON.parse(event.body as string) as string };
+    expect(await handler(parsed)).toMatchObject({
+      statusCode: 500,
+      body: expect.stringContaining("body_consumed"),
+    });
+    expect(JSON.stringify(error.mock.calls)).toContain("Pass the raw bytes as received");
+    expect(run).not.toHaveBeenCalled();
+  });
+
   it("aborts the handler half a second before the function's own timeout, and answers 503", async () => {
     const aborted = Promise.withResolvers<unknown>();
     const handler = lambdaHandler(
