@@ -19,6 +19,35 @@ const inferredFrom: Readonly<Record<string, string[]>> = {
   ],
 };
 
+/** What an import path has. That of a package itself is described in its package.json. */
+const subpaths: Readonly<Record<string, string>> = {
+  "@esim-webhooks/core/explain": "Says why a signature does not match.",
+  "@esim-webhooks/core/health":
+    "Health, silence and trouble: probes for an orchestrator, and log lines for people.",
+  "@esim-webhooks/core/key-file": "Signing keys in a file, which a rotation changes while receivers run.",
+  "@esim-webhooks/core/key-state": "Signing keys in the state of a store, for several machines.",
+  "@esim-webhooks/core/kit":
+    "What the packages of this project share: for authors of adapters, stores and inboxes. It may change in a minor version.",
+  "@esim-webhooks/core/masking": "Removes personal data and secrets from texts and records.",
+  "@esim-webhooks/core/observe": "Reports what happens to each delivery and event, without payloads.",
+  "@esim-webhooks/core/state":
+    "Small durable states, such as how far reconcile has come, in files or in memory.",
+  "@esim-webhooks/core/testing": "Makes signed deliveries and sample events, for tests of your handlers.",
+  "@esim-webhooks/lambda/dynamodb": "A dedupe store in a table of DynamoDB.",
+  "@esim-webhooks/lambda/secrets-manager": "Signing keys in AWS Secrets Manager.",
+  "@esim-webhooks/lambda/sqs": "An inbox in a queue of Amazon SQS.",
+  "@esim-webhooks/lambda/ssm": "Signing keys in the Parameter Store of AWS Systems Manager.",
+  "@esim-webhooks/otel/prometheus": "Metrics at an HTTP endpoint, as Prometheus reads them.",
+};
+
+function descriptionOf(path: string): string {
+  const [scope = "", name = "", ...subpath] = path.split("/");
+  if (subpath.length > 0 && subpaths[path] === undefined)
+    throw new Error(`Say in site/api.ts what ${path} has.`);
+  const { description } = JSON.parse(readFileSync(join(root, "packages", name, "package.json"), "utf8"));
+  return subpaths[join(scope, name, ...subpath)] ?? description;
+}
+
 /** Such as `@esim-webhooks/core/testing` → its source. */
 function importPaths(): ReadonlyMap<string, string> {
   const found = readdirSync(join(root, "packages")).flatMap((name) => {
@@ -71,6 +100,7 @@ export async function writeApi(): Promise<void> {
     parametersFormat: "table",
     interfacePropertiesFormat: "table",
     typeAliasPropertiesFormat: "table",
+    indexFormat: "table", // with the first sentence of each
     expandObjects: true,
     logLevel: "Warn",
     validation: { notExported: true, invalidLink: true, notDocumented: false, invalidPath: false },
@@ -79,6 +109,7 @@ export async function writeApi(): Promise<void> {
     for (const module of project.getChildrenByKind(typedoc.ReflectionKind.Module)) {
       const source = project.getSymbolIdFromReflection(module)?.fileName ?? "";
       module.name = nameOf.get(source) ?? module.name;
+      module.comment = new typedoc.Comment([{ kind: "text", text: descriptionOf(module.name) }]);
     }
   });
   const project = await app.convert();

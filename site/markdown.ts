@@ -13,6 +13,7 @@ export function siteLink(fromFile: string, href: string, repository: string): st
   const anchor = hash === undefined ? "" : `#${hash}`;
   const page = pageOf.get(file);
   if (page !== undefined) return `/${page.url}${anchor}`;
+  if (file === "README.md" && hash === undefined) return "/";
   if (file.startsWith("site/api/"))
     return `${apiUrl(file.slice("site/api/".length).replace(/\.md$/, ""))}${anchor}`;
   return `${repository}/blob/main/${file}${anchor}`;

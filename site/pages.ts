@@ -283,6 +283,17 @@ export const sections: readonly Section[] = [
     ],
   },
   {
+    title: "Other packages",
+    pages: ["client", "conformance", "dashboard", "endpoint", "import", "otel", "sandbox"].map((name) =>
+      page(
+        `packages/${name}/README.md`,
+        `packages/${name}`,
+        `@esim-webhooks/${name}`,
+        "install the package and make a first call.",
+      ),
+    ),
+  },
+  {
     title: "Why and how",
     pages: [
       page(
@@ -313,25 +324,9 @@ export const sections: readonly Section[] = [
   },
 ];
 
-/** Pages that others link to, and that are in no sidebar. */
-export const otherPages: readonly Page[] = [
-  ...["client", "conformance", "dashboard", "endpoint", "import", "otel", "sandbox"].map((name) =>
-    page(
-      `packages/${name}/README.md`,
-      `packages/${name}`,
-      `@esim-webhooks/${name}`,
-      "install the package and make a first call.",
-    ),
-  ),
-];
-
 const designPages = readdirSync(join(root, "docs/design")).map((name) => {
   const room = name.replace(".md", "");
   return page(`docs/design/${name}`, `design/${room}`, room, `read why ${room} is built as it is.`);
 });
 
-export const pages: readonly Page[] = [
-  ...sections.flatMap((section) => section.pages),
-  ...otherPages,
-  ...designPages,
-];
+export const pages: readonly Page[] = [...sections.flatMap((section) => section.pages), ...designPages];

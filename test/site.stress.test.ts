@@ -24,4 +24,6 @@ it("the site is built from the pages of the repository: every link leads to a pa
     }
   }
   expect(read("api/@esim-webhooks/express")).toContain("webhookRouter");
+  for (const page of ["api/", "api/@esim-webhooks/core/explain"])
+    expect(read(page)).toContain("Says why a signature does not match.");
 });

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { otherPages, type Page, root, type Section, sections } from "../../site/pages.ts";
+import { type Page, root, type Section, sections } from "../../site/pages.ts";
 
 const first: readonly Page[] = [
   {
@@ -24,7 +24,6 @@ const parts: readonly Section[] = [
     title,
     pages: pages.filter(({ file }) => file !== "bench/README.md"),
   })),
-  { title: "Packages", pages: otherPages },
 ];
 
 /** llms.txt: every page by task, with what it is for. */

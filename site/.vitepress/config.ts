@@ -7,6 +7,9 @@ import { pages, root, sections } from "../pages.ts";
 
 const core = JSON.parse(readFileSync(join(root, "packages/core/package.json"), "utf8"));
 const repository: string = core.repository.url.replace(/^git\+|\.git$/g, "");
+/** An envelope that is sealed. */
+const icon =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect x="2" y="6" width="28" height="20" rx="4" fill="#2457d6"/><path d="m6 11 10 7 10-7" fill="none" stroke="#fff" stroke-width="2.5" stroke-linecap="round" stroke-linejoin="round"/></svg>';
 const urlOf = (url: string) => `/${url}`;
 
 export default defineConfig({
@@ -14,6 +17,7 @@ export default defineConfig({
   description:
     "Receive the webhooks of the eSIM partner API: no authentic event lost, none taking effect twice.",
   lang: "en",
+  head: [["link", { rel: "icon", href: `data:image/svg+xml,${encodeURIComponent(icon)}` }]],
   srcDir: "..",
   srcExclude: ["!(site|docs|packages|bench)/**", "site/node_modules/**"],
   rewrites: {
