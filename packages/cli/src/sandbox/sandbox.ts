@@ -96,8 +96,8 @@ function firstCommands(controlUrl: string, environment: NodeJS.ProcessEnv): read
       serve,
       "",
       `${what} for the`,
-      "event types of your handlers, and writes its secret where your config reads it. It needs no ESIM_WEBHOOK_SECRET, which would",
-      `take precedence. ${receives}`,
+      "event types of your handlers, and writes its secret where your config reads it. ESIM_WEBHOOK_SECRET is left out, because it would",
+      `take precedence over that. ${receives}`,
     ];
   }
   return [
@@ -108,7 +108,7 @@ function firstCommands(controlUrl: string, environment: NodeJS.ProcessEnv): read
     "",
     `${what} for every`,
     'event, and writes its secret to signing-keys.json, for your config: secret: fileKeySource("signing-keys.json"). The third one',
-    `sets ESIM_WEBHOOK_SECRET, which is for receivers without a config, and takes precedence over one. ${receives}`,
+    `sets ESIM_WEBHOOK_SECRET for a receiver without a config; it would take precedence over one. ${receives}`,
   ];
 }
 
