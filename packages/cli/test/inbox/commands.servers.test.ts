@@ -170,7 +170,7 @@ describe("inbox list", () => {
 });
 
 describe("inbox errors", () => {
-  it("groups dead events by their error, whatever ids and numbers it contains", async () => {
+  it("groups dead events by their error, with any ids and numbers in it", async () => {
     await operated.inbox.put(
       ["evt_1", "evt_2", "evt_3"].map((id) => entry(id, "esim.faulted", new Date(Date.now() - hourMs))),
     );
@@ -472,7 +472,7 @@ describe("the inbox commands", () => {
 });
 
 describe("inbox commands with --from", () => {
-  it("use the inbox of one's own program, whatever the file is called and the config says", async () => {
+  it("use the inbox of one's own program, with any name of the file and any config", async () => {
     const { cwd } = operated.at;
     const path = join(cwd, "hooks.db");
     const own = sqliteInbox({ path });
