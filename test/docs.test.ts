@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import { pageOf } from "../packages/core/src/base/pages.ts";
 import { replyTo } from "../packages/core/src/receive/reply.ts";
 import { packedReadme } from "../scripts/packed-readme.ts";
+import { anchorsIn } from "./anchors.ts";
 import { root } from "./run.ts";
 
 const read = (file: string) => readFileSync(join(root, file), "utf8");
@@ -12,17 +13,6 @@ const pages = globSync("{*.md,docs/**/*.md,bench/*.md,site/*.md,packages/*/READM
 
 /** A link to a file, with a title. */
 const titledLink = /\]\(([^)\s]+) "([^"]+)"\)/g;
-
-/** The anchors of a page's headings, as GitHub makes them. */
-function anchorsIn(page: string): string[] {
-  const headings = page.replaceAll(/```[\s\S]*?```/g, "").matchAll(/^#+ (.*)$/gm);
-  return Array.from(headings, ([, text = ""]) =>
-    text
-      .toLowerCase()
-      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
-      .replaceAll(" ", "-"),
-  );
-}
 
 describe("README.md", () => {
   const readme = read("README.md");

@@ -863,7 +863,7 @@ describe("examples/inbox", () => {
     await Promise.all([receiver, ...workers].map(endsBySigterm));
   });
 
-  it("keeps the newest state of an eSIM, whatever the order in which its events come", async () => {
+  it("keeps the newest state of an eSIM, with its events in any order", async () => {
     const { receiver, startWorker, query, allDone } = await start();
     const worker = await startWorker();
     for (const [type, timestamp] of [

@@ -70,6 +70,25 @@ describe("docs/errors.md", () => {
     );
     expect(codes.size).toBeGreaterThan(60);
   });
+
+  it("says of every code what to do, by the remedy of an error or after its first sentence", () => {
+    const remedied = new Set(errors.filter(({ remedy }) => /[a-z]/i.test(remedy)).map(({ code }) => code));
+    const hasMore = (doc: string) => /\. [A-Z]/.test(doc);
+    expect([...codes].flatMap(([code, doc]) => (hasMore(doc) || remedied.has(code) ? [] : [code]))).toEqual(
+      [],
+    );
+  });
+
+  it("has what a function passes on to an error, where that function is called", () => {
+    const of = (code: string) => errors.filter((error) => error.code === code);
+    expect(of("unknown_event_source").map(({ problem }) => problem)).toEqual([
+      expect.stringMatching(/^The event is not an HTTP request of API Gateway/),
+      "The event is not a batch of SQS messages.",
+    ]);
+    expect(of("receivers_not_ready").map(({ remedy }) => remedy)).toContain(
+      "Set both (NTP), and rotate again.",
+    );
+  });
 });
 
 describe("packages/core/events", () => {

@@ -3,6 +3,8 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import type { OutcomeCode } from "../packages/core/src/receive/outcome.ts";
 import { verdictOf } from "../packages/core/src/receive/reply.ts";
+import { linkedRules, pageUrl } from "../scripts/release/manifest.ts";
+import { anchorsIn } from "./anchors.ts";
 import { root } from "./run.ts";
 
 const read = (file: string) => readFileSync(join(root, file), "utf8");
@@ -12,14 +14,23 @@ const alerts = rules
   .slice(1)
   .map((text) => ({
     name: /^\w+/.exec(text)?.[0] ?? "",
-    page: /^ +runbook: docs\/(\S+)$/m.exec(text)?.[1] ?? "no page",
+    url: /^ +runbook_url: (\S+)$/m.exec(text)?.[1] ?? "no page",
   }));
+
+it("every alert links to an entry of the runbook, by a URL of the repository or of its pages", () => {
+  expect(rules, "run npm run docs").toBe(linkedRules(rules));
+  const linked = new Set(
+    anchorsIn(read("docs/runbook.md")).map((anchor) => `${pageUrl("docs/runbook.md")}#${anchor}`),
+  );
+  expect(alerts.filter(({ url }) => !linked.has(url))).toEqual([]);
+  expect(URL.canParse(pageUrl("docs/runbook.md"))).toBe(true);
+});
 
 it("docs/operations.md has a row for each alert, with the entry of the runbook that the alert names", () => {
   const rows = read("docs/operations.md").matchAll(
     /^\| `(EsimWebhooks\w+)` \|.*\]\((runbook\.md#[\w-]+)\)/gm,
   );
-  expect(Array.from(rows, ([, name, page]) => ({ name, page }))).toEqual(alerts);
+  expect(Array.from(rows, ([, name, page]) => ({ name, url: pageUrl(`docs/${page}`) }))).toEqual(alerts);
   expect(alerts.length).toBeGreaterThan(9);
 });
 

@@ -14,19 +14,26 @@ export interface ErrorDoc {
 
 const classes: ReadonlySet<string> = new Set(["WebhookError", "ApiError", "ProgramError"]);
 
-/** The errors of all packages, read from their sources: calls of the classes above, and tables of `{ code, problem, remedy }`. */
+/**
+ * The errors of all packages, read from their sources: calls of the classes above, and tables of `{ code, problem, remedy }`. What a
+ * function passes on to a class is read where the package calls the function.
+ */
 export function readErrors(): readonly ErrorDoc[] {
   const found = new Map<string, ErrorDoc>();
-  for (const { of, source } of sources()) {
+  const all = sources();
+  const callsOf = Map.groupBy(all.flatMap(callsIn), ({ function: name }) => name);
+  for (const { of, source } of all) {
     const texts = textReader(source);
     const add = (
       codes: ts.Node | undefined,
       problems: ts.Node | undefined,
       remedies: ts.Node | undefined,
+      passed: Passed = new Map(),
     ) => {
-      for (const code of texts(codes)) {
-        for (const [index, problem] of texts(problems).entries()) {
-          const remedy = texts(remedies)[index] ?? texts(remedies)[0] ?? "";
+      for (const code of texts(codes, passed)) {
+        const remediesOf = texts(remedies, passed);
+        for (const [index, problem] of texts(problems, passed).entries()) {
+          const remedy = remediesOf[index] ?? remediesOf[0] ?? "";
           const doc = { code, package: of, problem: problem.trim(), remedy: remedy.trim() };
           if (/[a-z]{3}/.test(problem)) found.set(Object.values(doc).join("|"), doc);
         }
@@ -35,7 +42,13 @@ export function readErrors(): readonly ErrorDoc[] {
     const visit = (node: ts.Node): void => {
       if (ts.isNewExpression(node) && classes.has(node.expression.getText(source))) {
         const [code, problem, remedy] = node.arguments ?? [];
-        add(code, problem, remedy);
+        const maker = makerAround(node);
+        const calls = maker === undefined ? [] : (callsOf.get(nameOf(of, maker)) ?? []);
+        const own = calls.filter(
+          (call) => call.declaredIn === source || (call.declaredIn === undefined && isExported(maker)),
+        );
+        if (own.length === 0) add(code, problem, remedy);
+        for (const { passedTo } of own) add(code, problem, remedy, passedTo(maker?.parameters));
       } else if (ts.isObjectLiteralExpression(node)) {
         add(propertyOf(node, "code"), propertyOf(node, "problem"), propertyOf(node, "remedy"));
       }
@@ -44,6 +57,60 @@ export function readErrors(): readonly ErrorDoc[] {
     visit(source);
   }
   return [...found.values()].sort((one, other) => one.code.localeCompare(other.code));
+}
+
+/** The texts that a call passes for the parameters of a function, by name. */
+type Passed = ReadonlyMap<string, readonly string[]>;
+
+type Parameters = ts.FunctionDeclaration["parameters"];
+
+interface Call {
+  /** As `nameOf` has it. */
+  readonly function: string;
+  /** Undefined: the function is imported. */
+  readonly declaredIn: ts.SourceFile | undefined;
+  passedTo(parameters: Parameters | undefined): Passed;
+}
+
+function nameOf(of: string, { name }: { readonly name?: ts.Identifier | undefined }): string {
+  return `${of}: ${name?.text}`;
+}
+
+function isExported(maker: ts.FunctionDeclaration | undefined): boolean {
+  return maker?.modifiers?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword) ?? false;
+}
+
+function callsIn({ of, source }: Source): readonly Call[] {
+  const texts = textReader(source);
+  const declared = new Set(source.statements.filter(ts.isFunctionDeclaration).map(({ name }) => name?.text));
+  const calls: Call[] = [];
+  const visit = (node: ts.Node): void => {
+    if (ts.isCallExpression(node) && ts.isIdentifier(node.expression)) {
+      const passedTo = (parameters: Parameters = ts.factory.createNodeArray()) =>
+        new Map(parameters.map(({ name }, index) => [name.getText(), texts(node.arguments[index])]));
+      const { expression: name } = node;
+      const declaredIn = declared.has(name.text) ? source : undefined;
+      calls.push({ function: nameOf(of, { name }), declaredIn, passedTo });
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+  return calls;
+}
+
+/** The function that makes an error of what it gets: one of its parameters is in the error's texts. */
+function makerAround(error: ts.NewExpression): ts.FunctionDeclaration | undefined {
+  let node: ts.Node = error;
+  while (!ts.isFunctionDeclaration(node)) {
+    if (ts.isFunctionLike(node) || ts.isSourceFile(node)) return undefined;
+    node = node.parent;
+  }
+  const names = node.parameters.map(({ name }) => name.getText());
+  const isPassed = (text: ts.Node): boolean =>
+    ts.isIdentifier(text)
+      ? names.includes(text.text)
+      : ts.isTemplateExpression(text) && text.templateSpans.some(({ expression }) => isPassed(expression));
+  return error.arguments?.slice(0, 3).some(isPassed) ? node : undefined;
 }
 
 /** The members of every type whose name ends with `ErrorCode`, and what its doc comment, or theirs, says of them. */
@@ -63,10 +130,11 @@ export function readErrorCodes(): ReadonlyMap<string, string> {
   return codes;
 }
 
-/** What a list in the doc comment of a type has after the code: "- `conflict` (409), `key_reused` (422): …". */
+/** What a list in the doc comment of a type has after the code: "- `unreachable`, `connection_lost`: …". */
 function docLineOf(source: ts.SourceFile, node: ts.Node, code: string): string {
   const line = docOf(source, node)
-    .split("\n")
+    .split(/\n(?=- )/)
+    .map((text) => text.replaceAll(/\s+/g, " "))
     .find((text) => text.startsWith("- ") && text.split(": ", 1)[0]?.includes(`\`${code}\``));
   return line === undefined ? "" : line.slice(line.indexOf(": ") + 2);
 }
@@ -98,7 +166,7 @@ export function errorsPage(
   const parts = [...codes].sort().map(([code, doc]) => {
     const rows = (byCode.get(code) ?? []).map(
       ({ package: of, problem, remedy }) =>
-        `| ${cell(problem)} | ${cell(remedy || "The message says.")} | ${of} |`,
+        `| ${cell(problem)} | ${cell(/[a-z]/i.test(remedy) ? remedy : "The message says.")} | ${of} |`,
     );
     const table = rows.length > 0 ? [tableHead, ...rows].join("\n") : "";
     return [`## \`${code}\``, sentence(doc), table].filter((text) => text !== "").join("\n\n");
@@ -118,11 +186,18 @@ function sentence(doc: string): string {
 /** Text of a message that is not Markdown, in a cell of a table. */
 function cell(text: string): string {
   return text
-    .replace(/…+\.?(?=…|$)|…{2,}/g, "…")
+    .replace(/…(?:\.?…)+/g, "…")
+    .replace(/…\.$/, "…")
     .replace(/[|\\`*_<>[\]{}]/g, (sign) => (sign === "<" ? "&lt;" : `\\${sign}`));
 }
 
-function sources(): readonly { readonly of: string; readonly source: ts.SourceFile }[] {
+interface Source {
+  /** The package. */
+  readonly of: string;
+  readonly source: ts.SourceFile;
+}
+
+function sources(): readonly Source[] {
   const files = globSync("packages/*/src/**/*.ts", { cwd: root }).sort();
   return files.map((file) => ({
     of: file.split("/")[1] ?? "",
@@ -131,7 +206,9 @@ function sources(): readonly { readonly of: string; readonly source: ts.SourceFi
 }
 
 /** What an expression can be as text, with `…` where it has to be computed. Names of constants in the file are followed. */
-function textReader(source: ts.SourceFile): (node: ts.Node | undefined) => readonly string[] {
+function textReader(
+  source: ts.SourceFile,
+): (node: ts.Node | undefined, passed?: Passed) => readonly string[] {
   const constants = new Map<string, ts.Expression>();
   const collect = (node: ts.Node): void => {
     if (ts.isVariableDeclaration(node) && ts.isIdentifier(node.name) && node.initializer !== undefined)
@@ -140,19 +217,30 @@ function textReader(source: ts.SourceFile): (node: ts.Node | undefined) => reado
   };
   collect(source);
 
-  const read = (node: ts.Node | undefined): readonly string[] => {
+  const read = (node: ts.Node | undefined, passed: Passed = new Map()): readonly string[] => {
     if (node === undefined) return [];
     if (ts.isStringLiteralLike(node)) return [node.text];
-    if (ts.isParenthesizedExpression(node) || ts.isAsExpression(node)) return read(node.expression);
-    if (ts.isConditionalExpression(node)) return [...read(node.whenTrue), ...read(node.whenFalse)];
+    if (ts.isParenthesizedExpression(node) || ts.isAsExpression(node)) return read(node.expression, passed);
+    if (ts.isConditionalExpression(node))
+      return [...read(node.whenTrue, passed), ...read(node.whenFalse, passed)];
     if (ts.isTemplateExpression(node))
-      return [node.head.text + node.templateSpans.map(({ literal }) => `…${literal.text}`).join("")];
+      return node.templateSpans.reduce<readonly string[]>(
+        (texts, { expression, literal }) => {
+          const filled = passed.get(expression.getText()) ?? [];
+          return texts.flatMap((text) =>
+            (filled.length > 0 ? filled : ["…"]).map((fill) => text + fill + literal.text),
+          );
+        },
+        [node.head.text],
+      );
     if (ts.isBinaryExpression(node)) {
-      const [left = "…"] = read(node.left);
+      const [left = "…"] = read(node.left, passed);
       return node.operatorToken.kind === ts.SyntaxKind.PlusToken
-        ? [left + (read(node.right)[0] ?? "…")]
+        ? [left + (read(node.right, passed)[0] ?? "…")]
         : [left];
     }
+    const given = ts.isIdentifier(node) ? passed.get(node.text) : undefined;
+    if (given !== undefined) return given;
     const constant = ts.isIdentifier(node) ? constants.get(node.text) : undefined;
     return constant === undefined || constant === node ? [] : read(constant);
   };

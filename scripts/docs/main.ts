@@ -3,7 +3,7 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { publishedManifest, readManifests } from "../release/manifest.ts";
+import { linkedRules, publishedManifest, readManifests } from "../release/manifest.ts";
 import { eventFiles } from "./asyncapi.ts";
 import { dashboardAssets } from "./dashboard-page.ts";
 import { demoPicture } from "./demo-picture.ts";
@@ -22,6 +22,7 @@ rewrite("docs/observing.md", (page) => logLinesPage(page, readLogLines()));
 rewrite("docs/options.md", (page) => optionsPage(page, readOptions()));
 rewrite("docs/reliability.md", reliabilityPage);
 rewrite("docs/state-machine.md", stateMachinePage);
+rewrite("packages/otel/monitoring/rules.yml", linkedRules);
 for (const [folder, manifest] of readManifests())
   rewrite(
     join(folder, "package.json"),

@@ -1,5 +1,6 @@
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { pageOf, pagesUrl } from "../../packages/core/src/base/pages.ts";
 
 /** The account that owns the repository. This is the one line to change; then run `npm run docs`. */
 export const owner = "your-organization";
@@ -9,6 +10,16 @@ export const placeholderOwner = "your-organization";
 
 const root = join(import.meta.dirname, "../..");
 const repository = `https://github.com/${owner}/esim-webhooks`;
+
+/** The URL of a page of the repository, such as `docs/runbook.md`, for files that are packed. */
+export function pageUrl(path: string): string {
+  return pageOf(path, pagesUrl ?? `${repository}/blob/main/`);
+}
+
+/** The alert rules, whose links lead to the pages of now. */
+export function linkedRules(rules: string): string {
+  return rules.replaceAll(/(?<=runbook_url: )\S*(?=#)/g, pageUrl("docs/runbook.md"));
+}
 
 export interface Manifest {
   readonly name: string;

@@ -270,7 +270,7 @@ describe("what the API leaves open", () => {
   );
 });
 
-describe("one effect, whatever happens to the answer", () => {
+describe("one effect, even if the answer is lost", () => {
   /** How many orders took effect, by the deliveries of their events. */
   async function ordersAfter(
     fault: Parameters<Sandbox["faults"]["add"]>[0],

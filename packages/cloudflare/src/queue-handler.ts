@@ -1,4 +1,3 @@
-import { crc32 } from "node:zlib";
 import {
   type Catalog,
   createProcessor,
@@ -11,7 +10,14 @@ import {
   type ProcessorOptions,
   WebhookError,
 } from "@esim-webhooks/core";
-import { decodeEntry, limitPauses, safeLogger, silentLogger } from "@esim-webhooks/core/kit";
+import {
+  decodeEntry,
+  limitPauses,
+  provenanceOf,
+  safeLogger,
+  silentLogger,
+  unloggedOutcome,
+} from "@esim-webhooks/core/kit";
 
 export interface QueueHandlerOptions<Data = EsimEvents, Tx = unknown> extends ProcessorOptions<Data, Tx> {
   /** Remembers done ids, such as `durableObjectStore(env.DEDUPE)`: a Queue delivers a message more than once, to any isolate. */
@@ -58,22 +64,15 @@ export function queueHandler<Data = EsimEvents, Tx = unknown>(
   const limited = limitPauses("retryLater", logger, () => 60_000);
 
   async function endingOf(message: QueueMessage, fields: Record<string, unknown>): Promise<Ending> {
-    const { source, id, type, body, receivedAt, replay, trace } = decodeEntry(message.body);
+    const { attempts: attempt } = message;
+    const entry = decodeEntry(message.body);
+    const { source, id, type, body } = entry;
     Object.assign(fields, { source, id, type });
-    const outcome = await processor.accept(catalog.parse(id, body), {
-      source,
-      receivedAt,
-      attempt: message.attempts,
-      replayed: replay !== undefined,
-      ...(trace !== undefined && { trace }),
-      ...(!replay?.rebuilt && { fingerprint: crc32(body) }),
-    });
-    if (isLogged(outcome, message.attempts)) {
-      const err = "error" in outcome && { err: outcome.error };
-      const issues = "issues" in outcome && { issues: outcome.issues.map(({ path }) => path) };
-      logger.error({ ...fields, outcome: outcome.code, ...err, ...issues }, "A message was not handled.");
-    }
-    return endings[outcome.code](outcome as never, message.attempts);
+    const outcome = await processor.accept(catalog.parse(id, body), { ...provenanceOf(entry), attempt });
+    const isRepeated = outcome.code === "invalid" && attempt > 1; // all attempts of an invalid event fail alike
+    const toLog = isRepeated ? undefined : unloggedOutcome(outcome);
+    if (toLog !== undefined) logger.error({ ...fields, ...toLog }, "A message was not handled.");
+    return endings[outcome.code](outcome as never, attempt);
   }
 
   async function handle(message: QueueMessage): Promise<void> {
@@ -123,8 +122,3 @@ const endings: {
   lease_lost: pause,
   deadline_reached: pause,
 };
-
-/** Whether an operator must see an outcome that the processor does not log. All attempts of an invalid event fail alike. */
-function isLogged({ code }: EventOutcome, attempt: number): boolean {
-  return code === "conflict" || code === "store_unavailable" || (code === "invalid" && attempt === 1);
-}

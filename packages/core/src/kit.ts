@@ -43,6 +43,8 @@ export type { TimeLimitOptions, TimeLimitSettings, TimeLimits } from "./handle/t
 export { createTimeLimits, timeLimitShape } from "./handle/time-limits.ts";
 export type { ProcessorSettings } from "./process/processor.ts";
 export { processorShape } from "./process/processor.ts";
+export type { OutcomeFields } from "./process/queued.ts";
+export { provenanceOf, unloggedOutcome } from "./process/queued.ts";
 export { toleranceOption } from "./receive/receiver-options.ts";
 export { isInbox } from "./receive/target.ts";
 export type { InboxChanges } from "./store/admin-notices.ts";

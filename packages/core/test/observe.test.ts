@@ -435,7 +435,7 @@ describe("a claim that is observed", () => {
     },
   );
 
-  it("is retried, whatever its queue says, when its caller stops before its handler starts", async () => {
+  it("is retried, even if its queue says otherwise, when its caller stops before its handler starts", async () => {
     const seen = watched(["settle"]);
     const isLastAttempt = vi.fn(() => true);
     const signal = AbortSignal.abort();

@@ -83,7 +83,7 @@ describe("the paths of the dashboard", () => {
     }
   });
 
-  it("give the files of the page uncompressed in a Response, whatever the browser accepts", async () => {
+  it("give the files of the page uncompressed in a Response, for any Accept-Encoding of the browser", async () => {
     const accepting = { headers: { "accept-encoding": "gzip, br" } };
     const file = await dashboard(new Request(new URL("assets/dashboard.js", base), accepting));
     expect(file.headers.get("content-encoding")).toBeNull();

@@ -57,7 +57,7 @@ export interface ServedListing {
 /**
  * The real client on a listing that a test makes, newest first: for what the sandbox cannot show, or not that much of.
  * @param deliveries called for each page with the number of deliveries before it, so they may change between two
- * @param longestPage how many deliveries a page has at most, whatever the client asks for
+ * @param longestPage how many deliveries a page has at most, even if the client asks for more
  */
 export function servedListing(
   deliveries: (from: number) => ArrayLike<WebhookDelivery>,

@@ -27,7 +27,7 @@ import {
   withMethods,
 } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
-import { type AwsClient, awsErrorName, refusedBy } from "./base/aws.ts";
+import { type AwsClient, awsErrorName, checkName, refusedBy } from "./base/aws.ts";
 import type { LambdaErrorCode } from "./base/errors.ts";
 import { encodeMessage } from "./base/message.ts";
 
@@ -76,16 +76,14 @@ interface Outgoing {
  */
 export function sqsInbox(queueUrl: string, options: SqsInboxOptions = {}): InboxWriter {
   const { client, lane, timeoutMs, logger } = parseOptions("sqsInbox", shape, options);
-  const isFifo = queueUrl?.endsWith(".fifo");
-  if (typeof queueUrl !== "string" || queueUrl === "")
-    throw wrong(
-      "there is no queue URL.",
-      "Pass the URL of the queue. If it comes from a variable, set that.",
-    );
+  checkName(queueUrl, "sqsInbox", "queue URL", "Pass the URL of the queue.");
+  const isFifo = queueUrl.endsWith(".fifo");
   if (lane !== undefined && !isFifo)
-    throw wrong(
+    throw new WebhookError(
+      "invalid_option",
       "there is a lane, and a standard queue has no order.",
       "Use a FIFO queue, or leave lane out.",
+      { where: "sqsInbox" },
     );
   const place = `SQS queue ${queueUrl.split("/").at(-1)}`;
   const sqs: AwsClient = client ?? new SQSClient({});
@@ -192,8 +190,4 @@ function unknownQueue(place: string, cause: unknown): WebhookError<LambdaErrorCo
     "Create it, or correct the URL. It must be in the region of the client.",
     { cause },
   );
-}
-
-function wrong(problem: string, remedy: string): WebhookError {
-  return new WebhookError("invalid_option", problem, remedy, { where: "sqsInbox" });
 }

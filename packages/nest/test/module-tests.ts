@@ -186,7 +186,7 @@ function platformTests(platform: Platform): void {
     expect(warnings).toHaveLength(1);
   });
 
-  it("waits at its whole path whatever the prefix, the version and the middleware of the application, and warns of a missed delivery", async () => {
+  it("waits at its whole path with any prefix, version and middleware of the application, and warns of a missed delivery", async () => {
     const ran: string[] = [];
     const middleware = (_request: unknown, _response: unknown, next: () => void) => {
       ran.push("middleware");

@@ -110,7 +110,7 @@ it("keeps the run of an import, without what its record says", async () => {
   expect((await inbox.get(key("a")))?.replay).not.toHaveProperty("delivery");
 });
 
-it("discards the result of a handler that runs meanwhile, whatever it does", async () => {
+it("discards the result of a handler that runs meanwhile, for each of its outcomes", async () => {
   const go = Promise.withResolvers<void>();
   const outcomes = [() => undefined, () => retryLater(1), () => Promise.reject(new Error("no"))];
   const started: string[] = [];

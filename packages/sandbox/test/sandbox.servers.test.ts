@@ -99,7 +99,7 @@ describe("startSandbox", () => {
     expect(await state.json()).toMatchObject({ data: { switches: { rateLimit } } });
   });
 
-  it("has the real time in the Date header of its answers, whatever the time of its clock", async () => {
+  it("has the real time in the Date header of its answers, at any time of its clock", async () => {
     await using sandbox = await startSandbox({ clock: "manual" });
     await sandbox.advance("30d");
     for (const url of [`${sandbox.url}/management/client`, sandbox.controlUrl]) {

@@ -109,7 +109,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   }),
 );
 
-it("whatever has happened before, no file, no backup and no line of log has anything of an erased eSIM", async () => {
+it("after any history, no file, no backup and no line of log has anything of an erased eSIM", async () => {
   let run = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {

@@ -6,11 +6,11 @@ import { memoryInbox } from "@esim-webhooks/core/testing";
 import { naming } from "../program/explained.ts";
 import { checkReceiver } from "../serve/receiver-of.ts";
 import { isKeyStore } from "../set-up/key-place.ts";
-import { knownSecrets, requiredSecret } from "../set-up/known-secrets.ts";
+import { hiddenSecretNote, knownSecrets, requiredSecret } from "../set-up/known-secrets.ts";
 import { openModeOf } from "../set-up/place.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import { bytes } from "../terminal/quantities.ts";
-import { type Check, failed, passed } from "./check.ts";
+import { type Check, failed, passed, warned } from "./check.ts";
 
 const oldestNode: readonly [number, number] = [22, 18];
 
@@ -27,14 +27,17 @@ export function checkConfig({ file }: SetUp): Check {
   return passed("config", file ?? "none: using the environment and defaults");
 }
 
-/** Shows keys by their fingerprints. */
+/** Shows keys by their fingerprints. Warns where they hide those of the config. */
 export async function checkSecret(setUp: SetUp): Promise<Check> {
   if (setUp.config.endpoints !== undefined)
     return passed("secret", "each endpoint has its own, which endpoints() finds");
   const keys = await currentKeys(setUp);
   if (keys.length === 0)
     return failed("secret", "No key is valid now. Correct notBefore and notAfter of the keys.");
-  return passed("secret", keys.join(", "));
+  const hidden = hiddenSecretNote(setUp);
+  return hidden === undefined
+    ? passed("secret", keys.join(", "))
+    : warned("secret", `${keys.join(", ")}. ${hidden}`);
 }
 
 /** The fingerprints of the keys that are valid now. Throws `missing_secret` or `invalid_secret`. */

@@ -1,16 +1,17 @@
-import type { InboxState } from "@esim-webhooks/core";
-import { hasRole } from "@esim-webhooks/core/kit";
+import type { EventKey, InboxFilter, InboxState } from "@esim-webhooks/core";
+import { hasRole, whyItWaits } from "@esim-webhooks/core/kit";
 import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
+import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { flagsOf, shellWord } from "../program/shell.ts";
 import { missingRole } from "../set-up/open-target.ts";
 import { confirm } from "../terminal/confirm.ts";
 import { count, counted, countedSoFar, mostCounted } from "../terminal/quantities.ts";
 import { sentenceStart } from "../terminal/text.ts";
-import { filterOf } from "./filter.ts";
+import { filterOf, listPages } from "./filter.ts";
 import type { ActionFlags, DeadFlags, PurgeFlags, RetryFlags } from "./flags.ts";
-import { withInbox } from "./with-inbox.ts";
+import { type InboxAccess, withInbox } from "./with-inbox.ts";
 
 export async function retry(this: CliContext, flags: RetryFlags): Promise<void> {
   checkConfirmable(this, "retry", flags);
@@ -24,10 +25,53 @@ export async function retry(this: CliContext, flags: RetryFlags): Promise<void> 
       verb: "retry",
       report: (events) => `Made ready again: ${events}.`,
       next: `To see what becomes of them: esim-webhooks inbox ${watching(flags)}`,
+      others: await othersNamed(access, filter, retryRemedies),
       count: (most) => inbox.count(filter, most),
       act: (limit) => inbox.redrive(filter, limit),
     });
   });
+}
+
+/** What to do about a named event that is in this state, and not in the one that `retry` changes. Others wait: `whyItWaits` has the words. */
+const retryRemedies: Remedies = {
+  done: "To run it again, import a dump that has it with esim-webhooks import --force.",
+  unhandled: "To retry it, add --status unhandled.",
+  dead: "To retry it, leave out --status unhandled.",
+};
+
+/** The same of `discard`. */
+const discardRemedies: Remedies = {
+  done: "Only dead events are discarded; esim-webhooks inbox purge deletes it after its retention.",
+  unhandled: "Only dead events are discarded; esim-webhooks inbox purge deletes it after its retention.",
+};
+
+type Remedies = { readonly [State in InboxState]?: string };
+
+/** An event that was named with --id and is in another state. */
+interface OtherNamed extends EventKey {
+  readonly state: InboxState;
+  /** What to know or to do about it. */
+  readonly message: string;
+}
+
+async function othersNamed(
+  { inbox }: InboxAccess,
+  { source, ids, state }: InboxFilter,
+  remedies: Remedies,
+): Promise<readonly OtherNamed[]> {
+  if (ids === undefined) return [];
+  const [pauses, workers] = await Promise.all([inbox.paused(), inbox.workers()]);
+  const others: OtherNamed[] = [];
+  for await (const { rows } of listPages(inbox, { ...(source !== undefined && { source }), ids })) {
+    for (const row of rows.filter((each) => each.state !== state)) {
+      const event = await inbox.get(row);
+      if (event === undefined) continue; // it was deleted since
+      const waits = whyItWaits(event, { now: Date.now(), pauses, workers });
+      const message = waits ?? remedies[event.state] ?? "";
+      others.push({ source: row.source, id: row.id, state: event.state, message });
+    }
+  }
+  return others;
 }
 
 /** The command that shows the same events in any state, so not by their error; without a filter, the one that counts all. */
@@ -55,6 +99,7 @@ export async function discard(this: CliContext, flags: DeadFlags): Promise<void>
       noun: "dead event",
       verb: "permanently delete",
       report: (events) => `Deleted: ${events}.`,
+      others: await othersNamed(access, { ...filter, state: "dead" }, discardRemedies),
       count: (most) => inbox.count({ ...filter, state: "dead" }, most),
       act: (limit) => inbox.purgeDead(filter, limit),
     });
@@ -92,6 +137,8 @@ export interface Action {
   report(events: string): string;
   /** A sentence for the operator after events were changed: what to do next. */
   readonly next?: string;
+  /** The events that were named and cannot be changed. */
+  readonly others?: readonly OtherNamed[];
   /** Counts the events that it would change without a limit. Need not count further than `most`. */
   count(most: number): Promise<number>;
   /** Changes at most `limit` events. Resolves to how many it changed. */
@@ -120,12 +167,23 @@ export function checkConfirmable(
 export async function perform(context: CliContext, flags: ActionFlags, action: Action): Promise<void> {
   const { limit, dryRun = false, yes = false, json = false } = flags;
   const { output } = context;
+  const { others = [] } = action;
   const found = await action.count(mostCounted + 1);
   const isMore = found > mostCounted && limit > mostCounted;
   const events = isMore ? mostCounted : Math.min(limit, found);
   const named = (amount: number) => counted(amount, action.noun, action.nouns);
   const report = (amount: number, text: string, more = {}) =>
-    json ? output.json({ action: action.name, dryRun, events: amount, ...more }) : output.data(text);
+    json
+      ? output.json({
+          action: action.name,
+          dryRun,
+          events: amount,
+          ...more,
+          ...(others.length > 0 && { others }),
+        })
+      : output.data(text);
+  if (!json)
+    for (const { id, state, message } of others) output.note(printable(`${id} is ${state}. ${message}`));
 
   const planned = isMore ? countedSoFar(found, action.noun, action.nouns) : named(events);
   const plan = `${action.verb} ${planned}${isMore ? `, at most ${count(limit)} (--limit)` : limitNote(found, limit)}`;

@@ -106,7 +106,7 @@ const wordings: Readonly<Record<string, Wording>> = {
   receivers_not_ready: ({ option = "" }) =>
     option in flags
       ? {
-          remedy: `Have all receivers read this key store (in a container, mount the folder of a key file, never the file), and rotate again. If something else answers 401 there, add ${flags[option]}.`,
+          remedy: `Have all receivers read this key store (in a container, mount the folder of a key file, never the file), and unset ESIM_WEBHOOK_SECRET for them, which takes precedence over a config. Then rotate again. If something else answers 401 there, add ${flags[option]}.`,
         }
       : undefined,
   source_unknown: otherSource,

@@ -10,7 +10,7 @@ export type ProgramErrorCode =
   | "secret_not_kept"
   | "cannot_listen"
   | "interrupted"
-  /** What `send` was to deliver got no answer. The message says why. */
+  /** What `send` was to deliver got no complete answer in time. Start a receiver at that URL, or name another one; the message says which. */
   | "no_answer"
   | "store_full";
 

@@ -13,6 +13,7 @@ import { printable } from "../program/printable.ts";
 import { typedCommand } from "../program/shell.ts";
 import { stopSignal } from "../program/stopping.ts";
 import { codeOf } from "../send/post.ts";
+import { configFiles } from "../set-up/config-file.ts";
 import { openModeOf } from "../set-up/place.ts";
 import type { SandboxFlags } from "./flags.ts";
 
@@ -71,18 +72,44 @@ export function welcome(
     "",
     "Try next, in another terminal:",
     "",
-    `  curl -sfo /dev/null ${controlUrl}/endpoints -d '{"url":"http://127.0.0.1:3000/webhooks"}'`,
-    `  eval "$(curl -s ${controlUrl}/environment)"`,
-    `  ${typedCommand("serve", environment)}`,
-    "",
-    "The first one registers your receiver for every event. The second one sets its ESIM_WEBHOOK_SECRET, and ESIM_API_URL,",
-    "ESIM_CLIENT_ID and ESIM_CLIENT_SECRET for what calls the API. The third one receives; your own application does too.",
+    ...firstCommands(controlUrl, environment),
     `A receiver that registers itself needs none of them: ${sameSandbox(controlUrl)}npm start in a clone of esim-webhooks. Then order an eSIM:`,
     "",
     `  curl ${controlUrl}/esims -d '{}'`,
     "",
     "Each attempt to deliver an event is printed below.",
   ].join("\n");
+}
+
+/** The commands of docs/start.md for a folder with a config. Without one, the flags say what it would, and the variable has the secret. */
+function firstCommands(controlUrl: string, environment: NodeJS.ProcessEnv): readonly string[] {
+  const variables = `curl -s ${controlUrl}/environment`;
+  const ensure = `  ${typedCommand("endpoint ensure", environment)} http://127.0.0.1:3000/webhooks`;
+  const serve = `  ${typedCommand("serve", environment)}`;
+  const what =
+    "The first one sets ESIM_API_URL, ESIM_CLIENT_ID and ESIM_CLIENT_SECRET. The second one registers your receiver";
+  const receives = "The last one receives; your own application does too.";
+  if (configFiles().length > 0) {
+    return [
+      `  eval "$(${variables} | grep -v WEBHOOK_SECRET)"`,
+      ensure,
+      serve,
+      "",
+      `${what} for the`,
+      "event types of your handlers, and writes its secret where your config reads it. ESIM_WEBHOOK_SECRET is left out, because it would",
+      `take precedence over that. ${receives}`,
+    ];
+  }
+  return [
+    `  eval "$(${variables})"`,
+    `${ensure} --types '*' --key-file signing-keys.json`,
+    `  eval "$(${variables})"`,
+    serve,
+    "",
+    `${what} for every`,
+    'event, and writes its secret to signing-keys.json, for your config: secret: fileKeySource("signing-keys.json"). The third one',
+    `sets ESIM_WEBHOOK_SECRET for a receiver without a config; it would take precedence over one. ${receives}`,
+  ];
 }
 
 /** The variable by which `npm start` finds the sandbox, unless it is where `npm start` looks for it. */

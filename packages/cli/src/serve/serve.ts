@@ -7,6 +7,7 @@ import { commandLogger, dataLines } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
 import { type OpenServer, openServer, requestedPath, withoutSlash } from "../program/http-server.ts";
 import { stopSignal } from "../program/stopping.ts";
+import { hiddenSecretNote } from "../set-up/known-secrets.ts";
 import { type OpenInbox, type OpenTarget, openQueueOf, openTarget } from "../set-up/open-target.ts";
 import { portOf, readSetUp, type SetUp } from "../set-up/set-up.ts";
 import { leftBehindNote, waitingNote } from "../set-up/waiting.ts";
@@ -62,11 +63,8 @@ export async function serve(this: CliContext, flags: ServeFlags): Promise<void> 
     const listening = await listen(receive, { host, port, path, isPrefix, logger });
     this.output.note(`Listening at ${this.output.styleNote("bold", `${listening.url}${path}`)}`);
     this.output.note(destination(target, setUp, queue !== undefined));
-    if (setUp.secretFrom !== setUp.file && setUp.config.secret !== undefined) {
-      this.output.note(
-        "ESIM_WEBHOOK_SECRET takes precedence over the secret of the config, so new keys in a key source are not seen. Unset it to use the config's.",
-      );
-    }
+    const hidden = hiddenSecretNote(setUp);
+    if (hidden !== undefined) this.output.note(hidden);
     if (waiting !== undefined) this.output.note(waiting);
 
     const working = worker?.run({ signal: stop.signal });

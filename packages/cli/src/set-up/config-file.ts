@@ -92,8 +92,13 @@ function refuseBoth(file: string, { target, store, endpoints, secret, source }: 
   );
 }
 
+/** The config files in the working directory: a command uses the only one. */
+export function configFiles(): readonly string[] {
+  return names.map((name) => resolve(name)).filter(existsSync);
+}
+
 function findConfig(): string | undefined {
-  const [first, second] = names.map((name) => resolve(name)).filter(existsSync);
+  const [first, second] = configFiles();
   if (second === undefined) return first;
   throw new ProgramError(
     "invalid_config",

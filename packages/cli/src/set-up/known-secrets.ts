@@ -17,6 +17,13 @@ export function givenSecret({ secret, file }: SetUp, which = "the endpoint's sig
   );
 }
 
+/** What to know where ESIM_WEBHOOK_SECRET hides the secret of the config; undefined where it does not. */
+export function hiddenSecretNote({ secretFrom, file, config }: SetUp): string | undefined {
+  return secretFrom === file || config.secret === undefined
+    ? undefined
+    : "ESIM_WEBHOOK_SECRET takes precedence over the secret of the config, so new keys in a key source are not seen. Unset it to use the config's.";
+}
+
 /** The secret, checked. Throws `missing_secret`, and `invalid_secret` with the variable or the file that holds it. */
 export function requiredSecret(setUp: SetUp, which?: string): Secret {
   const secret = givenSecret(setUp, which);

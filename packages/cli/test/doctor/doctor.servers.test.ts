@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { InboxGauges, Pause } from "@esim-webhooks/core";
+import { newSecret } from "@esim-webhooks/core/testing";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
@@ -17,6 +18,7 @@ import { entry, storeAt } from "../operated-inbox.ts";
 interface Check {
   readonly name: string;
   readonly ok: boolean;
+  readonly warning?: true;
   readonly message: string;
   readonly code?: string;
 }
@@ -77,6 +79,30 @@ describe("doctor", () => {
     const wrong = await cli(["doctor"], { env: { ESIM_WEBHOOK_SECRET: "whsec_short" } });
     expect(wrong.code).toBe(3);
     expect(wrong.stdout).toMatch(/^✘ {5}secret {4}ESIM_WEBHOOK_SECRET: A signing secret /m);
+  });
+
+  it("warns, as serve does, where ESIM_WEBHOOK_SECRET hides the secret of the config, and says what to do", async () => {
+    const cwd = folder({ "esim-webhooks.config.mjs": `export default { secret: "${newSecret()}" };` });
+    const warning =
+      "ESIM_WEBHOOK_SECRET takes precedence over the secret of the config, so new keys in a key source are not seen. Unset it to use the config's.";
+    const hidden = await examine({ cwd });
+    expect(hidden.code).toBe(0);
+    expect(hidden.of["secret"]).toMatchObject({
+      ok: true,
+      warning: true,
+      message: expect.stringMatching(/^key:[0-9a-f]{8}\. /),
+    });
+    expect(hidden.of["secret"]?.message).toContain(warning);
+    const serving = start(["serve", "--port", "0"], { cwd });
+    await serving.written(/^ESIM_WEBHOOK_SECRET takes precedence .*$/m);
+    serving.child.kill("SIGTERM");
+    expect((await serving.ended).stderr).toContain(warning);
+    const unset = await examine({ cwd, env: { ESIM_WEBHOOK_SECRET: "" } });
+    expect(unset.of["secret"]).toEqual({
+      name: "secret",
+      ok: true,
+      message: expect.stringMatching(/^key:[0-9a-f]{8}$/),
+    });
   });
 
   it("reports missing migrations, and a correct clock, without changing anything", async () => {

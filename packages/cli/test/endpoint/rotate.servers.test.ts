@@ -103,7 +103,7 @@ describe("rotate", () => {
     const refused = await rotate(...unread);
     expect(refused).toMatchObject({ code: 3, stdout: "" });
     expect(refused.stderr).toMatch(
-      /^Error \(receivers_not_ready\): 5 of 5 deliveries with an unknown signature were answered 401: .* The secret was not replaced\. Have all receivers read this key store .*--no-check/m,
+      /^Error \(receivers_not_ready\): 5 of 5 deliveries with an unknown signature were answered 401: .* The secret was not replaced\. Have all receivers read this key store .* unset ESIM_WEBHOOK_SECRET .*--no-check/m,
     );
     const before = await keys.read();
     const { code, stdout } = await rotate("--no-check", ...unread);

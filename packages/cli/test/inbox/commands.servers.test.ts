@@ -170,7 +170,7 @@ describe("inbox list", () => {
 });
 
 describe("inbox errors", () => {
-  it("groups dead events by their error, whatever ids and numbers it contains", async () => {
+  it("groups dead events by their error, with any ids and numbers in it", async () => {
     await operated.inbox.put(
       ["evt_1", "evt_2", "evt_3"].map((id) => entry(id, "esim.faulted", new Date(Date.now() - hourMs))),
     );
@@ -311,9 +311,58 @@ describe("inbox retry", () => {
     expect((await inbox("retry", "--status", "done", "--yes")).code).toBe(2);
   });
 
-  it("has nothing to do when no dead event matches", async () => {
-    const { code, stdout } = await inbox("retry", "--id", "evt_done", "--yes");
-    expect({ code, stdout }).toEqual({ code: 0, stdout: "Nothing to do: 0 dead events.\n" });
+  describe("of a named event that is not dead", () => {
+    beforeEach(async () => {
+      const { inbox: store } = operated;
+      await store.put(["evt_late", "evt_new", "evt_busy"].map((id) => entry(id, "esim.enabled")));
+      for (const lease of await store.take({ limit: 10, leaseMs: hourMs })) {
+        const { id } = lease;
+        if (id === "evt_late")
+          await store.settle([{ ...lease, state: "ready", afterMs: hourMs, error: "CRM is down" }]);
+        if (id === "evt_new") await store.settle([{ ...lease, state: "unhandled" }]);
+        if (id === "evt_ready") await store.settle([{ ...lease, state: "untouched" }]);
+      }
+    });
+
+    it.each([
+      [
+        "evt_done",
+        /^evt_done is done\. To run it again, import a dump that has it with esim-webhooks import --force\.$/,
+      ],
+      ["evt_new", /^evt_new is unhandled\. To retry it, add --status unhandled\.$/],
+      ["evt_late", /^evt_late is ready\. Attempt 1 failed, and the next one is due at \S+ \S+Z, in .*\.$/],
+      [
+        "evt_ready",
+        /^evt_ready is ready\. It is due, but no worker has reported in the last 30 s: start one\.$/,
+      ],
+      ["evt_busy", /^evt_busy is leased\. A worker is handling it, attempt 1; it may keep it until .*\.$/],
+    ])("has nothing to do for %s, and says its state and what comes next", async (id, said) => {
+      const { code, stdout, stderr } = await inbox("retry", "--id", id, "--yes");
+      expect({ code, stdout }).toEqual({ code: 0, stdout: "Nothing to do: 0 dead events.\n" });
+      expect(stderr.trimEnd()).toMatch(said);
+    });
+
+    it("retries the others that were named, and says the same as JSON", async () => {
+      const both = ["--id", "evt_dead", "--id", "evt_done"];
+      const json = JSON.parse((await inbox("retry", ...both, "--dry-run", "--json")).stdout);
+      expect(json).toMatchObject({
+        events: 1,
+        others: [{ source: "default", id: "evt_done", state: "done" }],
+      });
+      const { stdout, stderr } = await inbox("retry", ...both, "--yes");
+      expect(stdout).toBe("Made ready again: 1 dead event.\n");
+      expect(stderr).toMatch(/^evt_done is done\. /m);
+      const again = await inbox("retry", "--id", "evt_old", "--status", "unhandled", "--yes");
+      expect(again.stderr).toBe("evt_old is dead. To retry it, leave out --status unhandled.\n");
+    });
+
+    it("is the same for discard", async () => {
+      const { stdout, stderr } = await inbox("discard", "--id", "evt_done", "--yes");
+      expect(stdout).toBe("Nothing to do: 0 dead events.\n");
+      expect(stderr).toMatch(
+        /^evt_done is done\. Only dead events are discarded; esim-webhooks inbox purge /,
+      );
+    });
   });
 
   it.each([
@@ -423,7 +472,7 @@ describe("the inbox commands", () => {
 });
 
 describe("inbox commands with --from", () => {
-  it("use the inbox of one's own program, whatever the file is called and the config says", async () => {
+  it("use the inbox of one's own program, with any name of the file and any config", async () => {
     const { cwd } = operated.at;
     const path = join(cwd, "hooks.db");
     const own = sqliteInbox({ path });

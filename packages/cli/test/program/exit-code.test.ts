@@ -117,7 +117,7 @@ describe("exit codes", () => {
     expect(exitCodeOfError(Object.assign(new Error("x"), { code: "invalid_option" }))).toBe(1);
   });
 
-  it("is never negative, whatever code the parser returns", () => {
+  it("is never negative, for any code that the parser returns", () => {
     expect(
       Object.fromEntries(Object.entries(ExitCode).map(([name, code]) => [name, exitCodeOfParser(code)])),
     ).toEqual({

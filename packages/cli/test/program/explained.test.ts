@@ -21,7 +21,12 @@ describe("an error of a library", () => {
     ["invalid_secret", { command: "endpoint ensure" }, { option: "secretForm" }, /--secret-form: hex/],
     ["invalid_secret", { command: "rotate" }, { option: "secretForm" }, /Rotate again .* --secret-form/],
     ["not_settled", { command: "endpoint ensure" }, { option: "acceptLoss" }, /--since.*--accept-loss/],
-    ["receivers_not_ready", { command: "rotate" }, { option: "checkReceivers" }, /add --no-check\.$/],
+    [
+      "receivers_not_ready",
+      { command: "rotate" },
+      { option: "checkReceivers" },
+      /unset ESIM_WEBHOOK_SECRET .*add --no-check\.$/,
+    ],
     ["endpoint_cap", { command: "endpoint ensure" }, {}, /esim-webhooks api endpoints list/],
     ["endpoint_unknown", { command: "endpoint ensure" }, {}, /esim-webhooks endpoint ensure <url>/],
     ["no_watermark", { command: "reconcile" }, { option: "since" }, /Add --since with the time/],

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdirSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -8,7 +8,8 @@ import { promisify } from "node:util";
 import { startSandbox } from "@esim-webhooks/sandbox";
 import { describe, expect, it } from "vitest";
 import { root, runCommand } from "../../../../test/run.ts";
-import { cli, folder, jsonLines, type Running, start, startInTerminal } from "../cli.ts";
+import { freePort } from "../../../../test/servers/kept-server.ts";
+import { cli, folder, jsonLines, type Running, start, startInTerminal, startLine } from "../cli.ts";
 
 const shell = (command: string) => promisify(execFile)("sh", ["-c", command]);
 
@@ -38,6 +39,26 @@ async function stopped({ child, ended }: Running) {
   return ended;
 }
 
+/** The commands of the banner, up to `serve`, and the one that orders an eSIM. */
+async function printedCommands(running: Running) {
+  await running.written(/is printed below/);
+  const [, block = ""] = await running.written(/in another terminal:\n\n((?: {2}.*\n)+)/);
+  const [, order = ""] = await running.written(/^ +(curl \S+\/esims .*)$/m);
+  return {
+    commands: block
+      .trimEnd()
+      .split("\n")
+      .map((line) => line.trim()),
+    order,
+  };
+}
+
+/** The commands with another port for the receiver, as 3000 may be in use here. The last one gets the signals. */
+function atPort(commands: readonly string[], port: number): string {
+  const lines = commands.map((line) => line.replace("127.0.0.1:3000", `127.0.0.1:${port}`));
+  return [...lines.slice(0, -1), `PORT=${port} exec ${lines.at(-1)}`].join("\n");
+}
+
 describe("sandbox", () => {
   it("keeps its contract with a script that uses nothing of ours", async () => {
     const main = join(root, "packages/cli/src/main.ts");
@@ -64,38 +85,63 @@ describe("sandbox", () => {
     ]);
   });
 
-  it("prints commands to try next, which work as they are, each attempt to deliver, and no secret", async () => {
-    const receiver = createServer(
-      (request, response) => void request.resume().on("end", () => response.end()),
-    );
-    await once(receiver.listen(0, "127.0.0.1"), "listening");
-    const running = start(["sandbox", "--port", "0"]);
-    await running.written(/is printed below/);
-    const [, register = ""] = await running.written(/^ +(curl .*\/endpoints .*)$/m);
-    const [, order = ""] = await running.written(/^ +(curl \S+\/esims .*)$/m);
-    const [, variables = ""] = await running.written(/^ +(eval .*)$/m);
-    const { port } = receiver.address() as AddressInfo;
-    const registered = await shell(register.replace("127.0.0.1:3000", `127.0.0.1:${port}`));
-    expect(registered.stdout).toBe("");
-    const set = await shell(`${variables}; echo "$ESIM_WEBHOOK_SECRET $ESIM_CLIENT_SECRET"`);
-    const secrets = set.stdout.trim().split(" ");
-    expect(secrets).toEqual([expect.stringMatching(/^whsec_/), expect.stringMatching(/^sandbox_/)]);
-    const delivered = once(receiver, "request");
+  it("prints commands to try next, which work as they are without a config, each attempt to deliver, and no secret", async () => {
+    const cwd = folder();
+    const running = start(["sandbox", "--port", "0"], { cwd });
+    const { commands, order } = await printedCommands(running);
+    expect(commands.map((line) => line.replace(/http[^\s)]+/, "…"))).toEqual([
+      'eval "$(curl -s …)"',
+      "esim-webhooks endpoint ensure … --types '*' --key-file signing-keys.json",
+      'eval "$(curl -s …)"',
+      "esim-webhooks serve",
+    ]);
+    const receiver = await freePort();
+    const serving = startLine(atPort(commands, receiver), { cwd });
+    await serving.written(/Listening at/);
     const ordered = JSON.parse((await shell(order)).stdout) as { data: { esimReference: string } };
-    await delivered;
+    await serving.written(/"outcome":"stored"/);
     await running.written(
       new RegExp(
-        `✔ 200 +esim\\.assigned  msg_\\w+  eSIM ${ordered.data.esimReference}  \\d+ ms  to http://127`,
+        `✔ 202 stored +esim\\.assigned  msg_\\w+  eSIM ${ordered.data.esimReference}  \\d+ ms  to http://127`,
       ),
     );
-    receiver.close();
-    receiver.closeAllConnections();
-    await once(receiver, "close");
+    const [environment = ""] = /http\S+\/environment/.exec(commands.join()) ?? [];
+    const variables = await (await fetch(environment)).text();
+    const secrets = Array.from(variables.matchAll(/SECRET='(.*)'/g), ([, secret = ""]) => secret);
+    serving.child.kill("SIGTERM");
+    await serving.ended;
     await shell(order);
     await running.written(/! no answer +esim\.assigned .* again in 30s\n +connect ECONNREFUSED 127\.0\.0\.1/);
     const { code, stdout } = await stopped(running);
     expect(code).toBe(0);
+    expect(secrets).toEqual([expect.stringMatching(/^sandbox_/), expect.stringMatching(/^whsec_/)]);
     expect(secrets.filter((secret) => stdout.includes(secret))).toEqual([]);
+  });
+
+  it("prints the commands of docs/start.md where there is a config with handlers and a key file, and they work as they are", async () => {
+    const config = `
+      import { fileKeySource } from "@esim-webhooks/core/key-file";
+      export default {
+        secret: fileKeySource("signing-keys.json"),
+        handlers: { "esim.assigned": (event, { logger }) => logger.info({}, "an eSIM is assigned") },
+      };`;
+    const cwd = folder({ "esim-webhooks.config.mjs": config });
+    const running = start(["sandbox", "--port", "0"], { cwd });
+    const { commands, order } = await printedCommands(running);
+    const page = readFileSync(join(root, "docs/start.md"), "utf8");
+    for (const command of commands) {
+      const onPage = command
+        .replace(/^esim-webhooks/, "npx esim-webhooks")
+        .replace(/127\.0\.0\.1:(?!3000)\d+/, "127.0.0.1:4011");
+      expect(page).toContain(onPage);
+    }
+    const serving = startLine(`unset ESIM_WEBHOOK_SECRET\n${atPort(commands, await freePort())}`, { cwd });
+    await serving.written(/Listening at/);
+    await shell(order);
+    await serving.written(/an eSIM is assigned/);
+    serving.child.kill("SIGTERM");
+    expect((await serving.ended).stderr).not.toContain("takes precedence");
+    await stopped(running);
   });
 
   it("shows the delivery that was sent last so that verify reads it, and finds out why it is refused", async () => {

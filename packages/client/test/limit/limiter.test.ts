@@ -52,7 +52,7 @@ describe("the rate", () => {
     expect(clock.now() - startedAt).toBeLessThan(110_000);
   });
 
-  it("is kept whatever time calls take to arrive and to be answered, and whoever gives up", async () => {
+  it("is kept for any time that calls take to arrive and to be answered, and when callers give up", async () => {
     const way = fc.record({
       toMs: fc.integer({ min: 0, max: 1900 }),
       backMs: fc.integer({ min: 0, max: 5000 }),

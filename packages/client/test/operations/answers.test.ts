@@ -78,7 +78,7 @@ describe("an answer with a signing secret", () => {
   const create = (api: ApiClient) => api.webhooks.create({ url: "https://shop.example", eventTypes: [] });
   const odd = { url: 5, eventTypes: "all", active: "yes", createdAt: null };
 
-  it("has the secret, whatever is missing or odd besides: that is null", async () => {
+  it("has the secret, even if other fields are missing or odd: those are null", async () => {
     const rotated = await answered({ signingSecret, ...odd }, rotate);
     const created = await answered({ signingSecret, ...odd, webhookEndpointReference: "abc" }, create);
     for (const made of [rotated, created]) {

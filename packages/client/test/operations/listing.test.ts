@@ -105,7 +105,7 @@ describe("a list", () => {
     expect(pagination.nextCursor).toBeNull();
   });
 
-  it("of deliveries is read whatever an odd record has, also without an id or a status", async () => {
+  it("of deliveries is read although a record is odd, without an id or a status", async () => {
     const odd = {
       eventType: 7,
       eventId: "1",

@@ -144,7 +144,7 @@ export const inboxErasing: readonly InboxScenario[] = [
       }),
   ],
   [
-    "finds and erases the events of what the option subject returns, whatever their schema, and of nothing else",
+    "finds and erases the events of what the option subject returns, with any schema, and of nothing else",
     ["writer", "admin"],
     (open) =>
       withInbox(open, { subject: ({ account }, type) => type && account }, async (inbox) => {

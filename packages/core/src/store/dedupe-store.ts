@@ -48,7 +48,7 @@ export interface StoreCapabilities {
  *
  * Operations may return a value or a promise, and may throw or reject. When the store cannot answer, they fail with a
  * `WebhookError` of code `store_unavailable` (or `store_full`); they never guess. They settle within a bounded time,
- * whatever the server does. In a transactional store, `Tx` is the transaction that handlers get as `context.tx`.
+ * whether or not the server answers. In a transactional store, `Tx` is the transaction that handlers get as `context.tx`.
  */
 export interface DedupeStore<Tx = unknown> extends Lifecycle {
   readonly capabilities: StoreCapabilities;

@@ -164,7 +164,7 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
 }
 
 const howToSeeMore =
-  "Pass { logger } to createWorker: without one, this is the only warning, whatever happens to other events.";
+  "Pass { logger } to createWorker: without one, this is the only warning, also for other events.";
 
 const mostIssues = 20;
 

@@ -12,7 +12,7 @@ function patterned(length: number): Uint8Array {
 }
 
 describe("byteBuffer", () => {
-  it("has the bytes of all chunks in their order, whatever their lengths, and can go on after bytes()", () => {
+  it("has the bytes of all chunks in their order, for any lengths, and can go on after bytes()", () => {
     fc.assert(
       fc.property(chunks, chunks, (first, second) => {
         const buffer = byteBuffer(Number.POSITIVE_INFINITY);

@@ -245,7 +245,7 @@ describe("the envelope", () => {
     });
   });
 
-  it("takes the id from the webhook-id, whatever the body says", () => {
+  it("takes the id from the webhook-id, even if the body has another", () => {
     expect(parse({ ...valid, id: "another" })).toMatchObject({
       event: { id: "msg_1", extra: { id: "another" } },
     });

@@ -48,7 +48,7 @@ describe("the budget of unverified bodies", () => {
     expect([small.outcome, large[1]?.outcome]).toEqual(["reading", "overloaded"]);
   });
 
-  it("is for what has come, whatever is announced", async () => {
+  it("is for what has come, not for what is announced", async () => {
     const intake = createBodyIntake(bounds);
     const bodies = Array.from({ length: 1000 }, () => opened(intake, 1024 * kib));
     for (const { sink } of bodies) sink.add(Buffer.alloc(1000));

@@ -120,7 +120,7 @@ describe("bytes that somebody else may hold are never emptied", () => {
     expect(lengths).toEqual([5 * 1024, 5 * 1024]);
   });
 
-  it("bytes that an inbox has stored are whole, whatever receiver gets them later", async () => {
+  it("bytes that an inbox has stored are whole, also when another receiver gets them later", async () => {
     for (const pauseAt of [undefined, 6_000]) {
       const given = signed(20_000);
       const stored: (Uint8Array | undefined)[] = [];

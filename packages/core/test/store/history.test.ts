@@ -3,7 +3,7 @@ import { encodeAttempt, readHistory, withAttempt } from "../../src/store/history
 
 const report = { reason: "failed", durationMs: 123_456, worker: `${"h".repeat(60)}:4194304:abcdef` } as const;
 
-it("stays below 8 KiB with its times, whatever the errors are", () => {
+it("stays below 8 KiB with its times, with any errors", () => {
   for (const character of ["x", "é", "\u{1F4F6}", "\ud800", '"', "\0"]) {
     let history: string | null = null;
     for (let n = 0; n < 12; n += 1)

@@ -117,7 +117,7 @@ describe("reconcile", () => {
     expect((await reconcile(api, endpoint, inbox, options)).ledger).toMatchObject({ duplicate: 1 });
   });
 
-  it("takes a delivery for one, whatever other fields the service adds to it", async () => {
+  it("takes a delivery for one, with any other fields that the service adds to it", async () => {
     const added = {
       headers: { "webhook-id": "other" },
       body: "{}",

@@ -839,7 +839,7 @@ describe.concurrent("receivers that are not ready", () => {
     ).rejects.toMatchObject({
       code: "receivers_not_ready",
       message: expect.stringMatching(
-        /^5 of 5 deliveries .* answered 401.* mount the folder .*use checkReceivers: false/,
+        /^5 of 5 deliveries .* answered 401.* read this key store, not ESIM_WEBHOOK_SECRET .* mount the folder .*use checkReceivers: false/,
       ),
     });
     expect(await recordOf(unread)).toEqual(record);

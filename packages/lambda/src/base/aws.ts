@@ -45,6 +45,20 @@ export function callOf(client: AwsClient): AwsCall {
   };
 }
 
+/**
+ * Throws `invalid_option` where a name is missing, as it is when it comes from an unset variable.
+ * @param where the function that was called
+ */
+export function checkName(name: unknown, where: string, what: string, remedy: string): void {
+  if (typeof name === "string" && name !== "") return;
+  throw new WebhookError(
+    "invalid_option",
+    `there is no ${what}.`,
+    `${remedy} If it comes from a variable, set that.`,
+    { where },
+  );
+}
+
 /** The error to reject with where AWS refuses the caller; undefined for any other. */
 export function refusedBy(
   error: unknown,

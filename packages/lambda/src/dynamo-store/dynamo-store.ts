@@ -7,7 +7,7 @@ import {
   PutItemCommand,
   UpdateItemCommand,
 } from "@aws-sdk/client-dynamodb";
-import { type Claim, type DedupeStore, type EventKey, WebhookError } from "@esim-webhooks/core";
+import type { Claim, DedupeStore, EventKey } from "@esim-webhooks/core";
 import {
   createStoreGuard,
   durationMs,
@@ -21,7 +21,7 @@ import {
   withMethods,
 } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
-import { type AwsClient, awsErrorName } from "../base/aws.ts";
+import { type AwsClient, awsErrorName, checkName } from "../base/aws.ts";
 import { noDate, setupError } from "./errors.ts";
 import { expression, type Item, itemKey, number, untilValues } from "./items.ts";
 import { createServerClock } from "./server-clock.ts";
@@ -62,14 +62,7 @@ const rememberedMs = 3_600_000;
 export function dynamoStore(table: string, options: DynamoStoreOptions = {}): DynamoStore {
   const settings = parseOptions("dynamoStore", shape, options);
   const { client, retentionMs, timeoutMs, logger } = settings;
-  if (typeof table !== "string" || table === "") {
-    throw new WebhookError(
-      "invalid_option",
-      "there is no table name.",
-      "Pass the name of the table. If it comes from a variable, set that.",
-      { where: "dynamoStore" },
-    );
-  }
+  checkName(table, "dynamoStore", "table name", "Pass the name of the table.");
   warnOfShortRetention("dynamoStore", settings);
   const place = `DynamoDB table ${table}`;
   const dynamo: AwsClient = client ?? new DynamoDBClient({});

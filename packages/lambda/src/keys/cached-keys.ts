@@ -6,16 +6,20 @@ import {
   WebhookError,
 } from "@esim-webhooks/core";
 import {
+  createStoreGuard,
   durationMs,
   keyRecordOf,
   keysIn,
   loadedKeysOf,
   type OptionsShape,
   type SettingsOf,
+  type StoreGuard,
+  silentLogger,
   withMethods,
 } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import type { AwsClient } from "../base/aws.ts";
+import type { LambdaErrorCode } from "../base/errors.ts";
 
 /** The options of every key store of AWS. */
 export interface AwsKeysOptions {
@@ -35,6 +39,15 @@ export const awsKeysShape: OptionsShape<SettingsOf<AwsKeysOptions, "client">> = 
   cacheMs: z._default(durationMs(0).check(z.lte(60_000, "expected at most 60000 ms")), 5000),
   timeoutMs: z._default(durationMs(1), 4000), // a receiver waits 5 s for its keys
 };
+
+/** Bounds what a key store does at AWS. `explain` returns the error for a mistake in the set-up. */
+export function keysGuard(
+  name: string,
+  timeoutMs: number,
+  explain: (error: unknown) => WebhookError<LambdaErrorCode> | undefined,
+): StoreGuard {
+  return createStoreGuard({ name, timeoutMs, logger: silentLogger, async check() {}, explain });
+}
 
 /** What a key store does at AWS. */
 interface Access {

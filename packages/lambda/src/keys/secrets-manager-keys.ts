@@ -9,10 +9,10 @@ import {
   SecretsManagerClient,
   UpdateSecretVersionStageCommand,
 } from "@aws-sdk/client-secrets-manager";
-import { type KeyStore, WebhookError } from "@esim-webhooks/core";
-import { createStoreGuard, keysIn, parseOptions, readKeyText, silentLogger } from "@esim-webhooks/core/kit";
-import { type AwsClient, callOf, refusedBy } from "../base/aws.ts";
-import { type AwsKeysOptions, awsKeysShape, cachedKeys } from "./cached-keys.ts";
+import type { KeyStore } from "@esim-webhooks/core";
+import { keysIn, parseOptions, readKeyText } from "@esim-webhooks/core/kit";
+import { type AwsClient, callOf, checkName, refusedBy } from "../base/aws.ts";
+import { type AwsKeysOptions, awsKeysShape, cachedKeys, keysGuard } from "./cached-keys.ts";
 
 export type { AwsClient } from "../base/aws.ts";
 export type { AwsKeysOptions } from "./cached-keys.ts";
@@ -34,28 +34,16 @@ const current = "AWSCURRENT";
  */
 export function secretsManagerKeys(secretId: string, options: AwsKeysOptions = {}): KeyStore {
   const { client, cacheMs, timeoutMs } = parseOptions("secretsManagerKeys", awsKeysShape, options);
-  if (typeof secretId !== "string" || secretId === "") {
-    throw new WebhookError(
-      "invalid_option",
-      "there is no name of a secret.",
-      "Pass its name or ARN. If it comes from a variable, set that.",
-      { where: "secretsManagerKeys" },
-    );
-  }
+  checkName(secretId, "secretsManagerKeys", "name of a secret", "Pass its name or ARN.");
   const place = `The secret ${secretId} of Secrets Manager`;
   const secrets: AwsClient = client ?? new SecretsManagerClient({});
-  const guard = createStoreGuard({
-    name: `secret ${secretId}`,
-    timeoutMs,
-    logger: silentLogger,
-    async check() {},
-    explain: (error) =>
-      refusedBy(
-        error,
-        `the secret ${secretId}`,
-        "secretsmanager:GetSecretValue, and to write PutSecretValue and UpdateSecretVersionStage",
-      ),
-  });
+  const guard = keysGuard(`secret ${secretId}`, timeoutMs, (error) =>
+    refusedBy(
+      error,
+      `the secret ${secretId}`,
+      "secretsmanager:GetSecretValue, and to write PutSecretValue and UpdateSecretVersionStage",
+    ),
+  );
 
   const call = callOf(secrets);
 

@@ -10,17 +10,15 @@ import {
 } from "@aws-sdk/client-ssm";
 import { type KeyRecord, type KeyStore, WebhookError } from "@esim-webhooks/core";
 import {
-  createStoreGuard,
   keysIn,
   type OptionsShape,
   parseOptions,
   readKeyText,
   type SettingsOf,
-  silentLogger,
 } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
-import { type AwsClient, callOf, refusedBy } from "../base/aws.ts";
-import { type AwsKeysOptions, awsKeysShape, cachedKeys } from "./cached-keys.ts";
+import { type AwsClient, callOf, checkName, refusedBy } from "../base/aws.ts";
+import { type AwsKeysOptions, awsKeysShape, cachedKeys, keysGuard } from "./cached-keys.ts";
 
 export type { AwsClient } from "../base/aws.ts";
 export type { AwsKeysOptions } from "./cached-keys.ts";
@@ -62,28 +60,16 @@ interface Written {
  */
 export function ssmKeys(name: string, options: SsmKeysOptions = {}): KeyStore {
   const { client, cacheMs, timeoutMs, keyId } = parseOptions("ssmKeys", shape, options);
-  if (typeof name !== "string" || name === "") {
-    throw new WebhookError(
-      "invalid_option",
-      "there is no name of a parameter.",
-      "Pass its name. If it comes from a variable, set that.",
-      { where: "ssmKeys" },
-    );
-  }
+  checkName(name, "ssmKeys", "name of a parameter", "Pass its name.");
   const place = `The parameter ${name} of Systems Manager`;
   const ssm: AwsClient = client ?? new SSMClient({});
-  const guard = createStoreGuard({
-    name: `parameter ${name}`,
-    timeoutMs,
-    logger: silentLogger,
-    async check() {},
-    explain: (error) =>
-      refusedBy(
-        error,
-        `the parameter ${name}`,
-        "ssm:GetParameter and ssm:GetParameterHistory, and to write ssm:PutParameter",
-      ),
-  });
+  const guard = keysGuard(`parameter ${name}`, timeoutMs, (error) =>
+    refusedBy(
+      error,
+      `the parameter ${name}`,
+      "ssm:GetParameter and ssm:GetParameterHistory, and to write ssm:PutParameter",
+    ),
+  );
 
   const call = callOf(ssm);
 

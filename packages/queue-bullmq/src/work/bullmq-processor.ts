@@ -1,4 +1,3 @@
-import { crc32 } from "node:zlib";
 import {
   type Awaitable,
   type Catalog,
@@ -22,6 +21,7 @@ import {
   type OptionsShape,
   parseOptions,
   processorShape,
+  provenanceOf,
   type SettleMessage,
   safeLogger,
   type TimeLimitOptions,
@@ -136,7 +136,7 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
 
   /** A promise only if the handler or the store returned one. */
   function outcomeOf(
-    { source, id, body, receivedAt, replay, trace }: InboxEntry,
+    entry: InboxEntry,
     job: EventJob,
     signal: AbortSignal | undefined,
     mayWait: boolean,
@@ -144,20 +144,16 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
     const waitMs = dueForMs(job);
     let parsed: Parsed<Data>;
     try {
-      parsed = catalog.parse(id, body);
+      parsed = catalog.parse(entry.id, entry.body);
     } catch (error) {
       return { code: "schema_threw", error };
     }
     return processor.accept(parsed, {
-      source,
-      receivedAt,
+      ...provenanceOf(entry),
       attempt: job.attemptsStarted,
-      replayed: replay !== undefined,
       ...(waitMs !== undefined && { dueForMs: waitMs }),
-      ...(trace !== undefined && { trace }),
       isLastAttempt: (outcome) =>
         outcome.code === "failed" ? isFinal(outcome.error, job, signal) : !mayWait,
-      ...(settings.store && !replay?.rebuilt && { fingerprint: crc32(body) }),
       ...(signal && { signal }),
     });
   }

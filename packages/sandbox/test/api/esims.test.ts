@@ -86,7 +86,7 @@ describe("POST /esims", () => {
     expect(service.db.all("select * from esims")).toEqual([]);
   });
 
-  test("answers 409 with a problem for an externalProfileId that is taken, whatever other errors look like", async () => {
+  test("answers 409 with a problem for an externalProfileId that is taken, however other errors look", async () => {
     const { call } = givenApi({ unstatedErrorBody: "empty" });
     const { profileReference } = await dataOf(call("POST /esims", { externalProfileId: "user-1" }));
     const answer = await call("POST /esims", { externalProfileId: "user-1" });
@@ -194,7 +194,7 @@ describe("POST …/port-ins", () => {
     [{ msisdn: portIn.msisdn }, "details"],
     [{ ...portIn, details: { ...portIn.details, donorName: "KPN" } }, "donorName"],
     [{ ...portIn, details: { donorContractType: "flatrate" } }, "donorContractType"],
-  ])("answers 400 with a problem to %j, whatever other errors look like", async (body, wrong) => {
+  ])("answers 400 with a problem to %j, however other errors look", async (body, wrong) => {
     const { call, at } = await ordered(givenApi({ unstatedErrorBody: "html" }));
     expect(await problem(await call(`POST ${at}/port-ins`, body))).toEqual([
       400,

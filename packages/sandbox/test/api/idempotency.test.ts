@@ -226,7 +226,7 @@ describe("the fingerprint of a body", () => {
     ],
     ["whitespace", '{"a":1}', '{ "a" :\n1 }'],
     ["escapes", '{"a":"é"}', '{"a":"\\u00e9"}'],
-  ])("is the same whatever %s", (_, one, other) => {
+  ])("is the same with any %s", (_, one, other) => {
     expect(fingerprintOf(one)).toBe(fingerprintOf(other));
   });
 

@@ -43,7 +43,7 @@ describe("createFaults", () => {
     expect(faults.onDelivery(first)).toMatchObject({ kind: "new_field" });
   });
 
-  test("with a probability, a seed strikes the same attempts again, in whatever order they come", () => {
+  test("with a probability, a seed strikes the same attempts again, in any order", () => {
     const sequences = Array.from({ length: 400 }, (_, index) => index + 1);
     const struck = (seed: number, order: number[]) => {
       const faults = createFaults(seededRandom(seed));

@@ -273,7 +273,7 @@ test("on a running clock, attempts are made when they are due, by themselves", a
   expect((times[9] ?? 0) - (times[8] ?? 0)).toBeGreaterThanOrEqual(8 * hourMs);
 });
 
-test("an answer that does not come in time is not waited for, whatever the speed of the clock", async () => {
+test("an answer that does not come in time is not waited for, at any speed of the clock", async () => {
   const service = { ...testService({ answerLimitMs: 30_000 }), clock: runningClock(1000) };
   await using endpoint = await startEndpoint((n, _got, response) => {
     if (n > 1) return 200;
