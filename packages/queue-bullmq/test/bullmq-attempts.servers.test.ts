@@ -31,6 +31,20 @@ async function dead(id: string): Promise<StoredEvent | undefined> {
   return inbox.get(key(id));
 }
 
+it("does not start an event again in the same process while its abandoned handler runs, and does once that has ended", async () => {
+  const hangs = Promise.withResolvers<void>();
+  let starts = 0;
+  const handlers: Handlers<EsimEvents> = { "*": () => (++starts === 1 ? hangs.promise : undefined) };
+  work(handlers, { timeoutMs: 50, graceMs: 0, leaseMs: 1000 }, { concurrency: 2 });
+  await inbox.put([entryOf("msg_1")]);
+  const takes = async () => (await queue.getJobs())[0]?.attemptsStarted ?? 0;
+  await expect.poll(takes).toBeGreaterThanOrEqual(3); // it was put off at least once since the attempt that timed out
+  expect(starts).toBe(1);
+  hangs.resolve();
+  await expect.poll(async () => (await inbox.get(key("msg_1")))?.state).toBe("done");
+  expect(starts).toBe(2);
+});
+
 describe("what BullMQ keeps of an error", () => {
   const secrets = ["8932042000001234567", "hunter2"];
   const message = "no SIM 8932042000001234567 at postgres://me:hunter2@db";
