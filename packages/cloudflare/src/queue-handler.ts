@@ -1,17 +1,19 @@
-import { crc32 } from "node:zlib";
 import {
-  type Catalog,
-  createProcessor,
   type DedupeStore,
   type EsimEvents,
   type EventOutcome,
-  esimCatalog,
   fullJitter,
   type Handlers,
   type ProcessorOptions,
   WebhookError,
 } from "@esim-webhooks/core";
-import { decodeEntry, limitPauses, safeLogger, silentLogger } from "@esim-webhooks/core/kit";
+import {
+  createEntryProcessor,
+  decodeEntry,
+  limitPauses,
+  safeLogger,
+  silentLogger,
+} from "@esim-webhooks/core/kit";
 
 export interface QueueHandlerOptions<Data = EsimEvents, Tx = unknown> extends ProcessorOptions<Data, Tx> {
   /** Remembers done ids, such as `durableObjectStore(env.DEDUPE)`: a Queue delivers a message more than once, to any isolate. */
@@ -52,27 +54,17 @@ export function queueHandler<Data = EsimEvents, Tx = unknown>(
       { where: "queueHandler", option: "store" },
     );
   }
-  const processor = createProcessor<Data, Tx>(handlers, options);
-  const catalog = (options.catalog ?? esimCatalog) as Catalog<Data>;
+  const process = createEntryProcessor<Data, Tx>(handlers, options);
   const logger = safeLogger(options.logger ?? silentLogger);
   const limited = limitPauses("retryLater", logger, () => 60_000);
 
   async function endingOf(message: QueueMessage, fields: Record<string, unknown>): Promise<Ending> {
-    const { source, id, type, body, receivedAt, replay, trace } = decodeEntry(message.body);
-    Object.assign(fields, { source, id, type });
-    const outcome = await processor.accept(catalog.parse(id, body), {
-      source,
-      receivedAt,
-      attempt: message.attempts,
-      replayed: replay !== undefined,
-      ...(trace !== undefined && { trace }),
-      ...(!replay?.rebuilt && { fingerprint: crc32(body) }),
-    });
-    if (isLogged(outcome, message.attempts)) {
-      const err = "error" in outcome && { err: outcome.error };
-      const issues = "issues" in outcome && { issues: outcome.issues.map(({ path }) => path) };
-      logger.error({ ...fields, outcome: outcome.code, ...err, ...issues }, "A message was not handled.");
-    }
+    const entry = decodeEntry(message.body);
+    Object.assign(fields, { source: entry.source, id: entry.id, type: entry.type });
+    const { outcome, isUnlogged, ...processed } = await process(entry, { attempt: message.attempts });
+    // all attempts of an invalid event fail alike
+    if (isUnlogged && (outcome.code !== "invalid" || message.attempts === 1))
+      logger.error({ ...fields, ...processed.fields }, "A message was not handled.");
     return endings[outcome.code](outcome as never, message.attempts);
   }
 
@@ -123,8 +115,3 @@ const endings: {
   lease_lost: pause,
   deadline_reached: pause,
 };
-
-/** Whether an operator must see an outcome that the processor does not log. All attempts of an invalid event fail alike. */
-function isLogged({ code }: EventOutcome, attempt: number): boolean {
-  return code === "conflict" || code === "store_unavailable" || (code === "invalid" && attempt === 1);
-}

@@ -1,16 +1,14 @@
-import { crc32 } from "node:zlib";
+import { type EsimEvents, type Handlers, type ProcessorOptions, WebhookError } from "@esim-webhooks/core";
 import {
-  createProcessor,
-  type EsimEvents,
-  esimCatalog,
-  type Handlers,
-  type ProcessorOptions,
-  WebhookError,
-} from "@esim-webhooks/core";
-import { createDeadline, safeLogger, shownId, silentLogger, warnOfSetup } from "@esim-webhooks/core/kit";
+  createDeadline,
+  createEntryProcessor,
+  safeLogger,
+  silentLogger,
+  warnOfSetup,
+} from "@esim-webhooks/core/kit";
 import { type LambdaErrorCode, unknownEventSource } from "./base/errors.ts";
 import { decodeMessage } from "./base/message.ts";
-import { isDone, shownOutcome, unlogged } from "./base/message-outcome.ts";
+import { isDone } from "./base/message-outcome.ts";
 import { type LambdaContext, remainingMs } from "./base/remaining-time.ts";
 import { groupsOf, type SqsBatchResult, type SqsEvent, type SqsRecord } from "./base/sqs-event.ts";
 
@@ -35,26 +33,13 @@ export function sqsHandler<Data = EsimEvents, Tx = unknown>(
   handlers: NoInfer<Handlers<Data, Tx>>,
   options: ProcessorOptions<Data, Tx> = {},
 ): SqsHandler {
-  const processor = createProcessor<Data, Tx>(handlers, options);
-  const catalog = options.catalog ?? esimCatalog;
+  const process = createEntryProcessor<Data, Tx>(handlers, options);
   const logger = safeLogger(options.logger ?? silentLogger);
 
   async function handle({ body: text, attributes }: SqsRecord, signal: AbortSignal): Promise<boolean> {
-    const { source, id, body, receivedAt, replay, trace } = decodeMessage(text);
-    const parsed = catalog.parse(id, body) as Parameters<typeof processor.accept>[0];
-    const outcome = await processor.accept(parsed, {
-      source,
-      receivedAt,
-      attempt: Number(attributes.ApproximateReceiveCount),
-      replayed: replay !== undefined,
-      ...(trace !== undefined && { trace }),
-      ...(replay?.rebuilt !== true && { fingerprint: crc32(body) }),
-      signal,
-    });
-    if (unlogged.has(outcome.code)) {
-      const fields = { source, id: shownId(id), type: parsed.type, ...shownOutcome(outcome) };
-      logger.error(fields, "No handler has run for a message of SQS. Its outcome says why.");
-    }
+    const attempt = Number(attributes.ApproximateReceiveCount);
+    const { outcome, fields, isUnlogged } = await process(decodeMessage(text), { attempt, signal });
+    if (isUnlogged) logger.error(fields, "No handler has run for a message of SQS. Its outcome says why.");
     return isDone[outcome.code];
   }
 

@@ -1,0 +1,65 @@
+import { crc32 } from "node:zlib";
+import type { Catalog } from "../event/catalog.ts";
+import { esimCatalog } from "../event/esim-catalog.ts";
+import { shownId } from "../event/event.ts";
+import type { EventOutcome } from "../handle/event-outcome.ts";
+import type { Handlers } from "../handle/handler.ts";
+import type { InboxEntry } from "../store/inbox-entry.ts";
+import { createProcessor, type ProcessorOptions } from "./processor.ts";
+
+/** A delivery of a queue's message. */
+export interface EntryAttempt {
+  /** Counts from 1. */
+  readonly attempt: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface ProcessedEntry {
+  readonly outcome: EventOutcome;
+  /** The outcome as fields of a log line. Without the values of issues, which are the event's own. */
+  readonly fields: Readonly<Record<string, unknown>>;
+  /** Whether an operator must see the outcome, and the processor has logged nothing, since no handler has run. */
+  readonly isUnlogged: boolean;
+}
+
+/**
+ * Handles the entries that a queue of a platform delivers: parses the body with the catalog of the process that handles it, and passes the
+ * event to a processor. Rejects if a schema throws. Throws like `createProcessor`.
+ */
+export function createEntryProcessor<Data, Tx>(
+  handlers: NoInfer<Handlers<Data, Tx>>,
+  options: ProcessorOptions<Data, Tx>,
+): (entry: InboxEntry, attempt: EntryAttempt) => Promise<ProcessedEntry> {
+  const processor = createProcessor<Data, Tx>(handlers, options);
+  const catalog = (options.catalog ?? esimCatalog) as Catalog<Data>;
+  return async ({ source, id, body, receivedAt, replay, trace }, attempt) => {
+    const parsed = catalog.parse(id, body);
+    const outcome = await processor.accept(parsed, {
+      ...attempt,
+      source,
+      receivedAt,
+      replayed: replay !== undefined,
+      ...(trace !== undefined && { trace }),
+      ...(!replay?.rebuilt && { fingerprint: crc32(body) }), // a rebuilt body is not the one that was sent
+    });
+    return {
+      outcome,
+      fields: { source, id: shownId(id), type: parsed.type, ...fieldsOf(outcome) },
+      isUnlogged: unlogged.has(outcome.code),
+    };
+  };
+}
+
+const unlogged: ReadonlySet<EventOutcome["code"]> = new Set<EventOutcome["code"]>([
+  "conflict",
+  "invalid",
+  "store_unavailable",
+]);
+
+function fieldsOf(outcome: EventOutcome): Record<string, unknown> {
+  return {
+    outcome: outcome.code,
+    ...("error" in outcome && { err: outcome.error }),
+    ...("issues" in outcome && { issues: outcome.issues.map(({ path }) => path) }),
+  };
+}
