@@ -61,10 +61,9 @@ export function queueHandler<Data = EsimEvents, Tx = unknown>(
   async function endingOf(message: QueueMessage, fields: Record<string, unknown>): Promise<Ending> {
     const entry = decodeEntry(message.body);
     Object.assign(fields, { source: entry.source, id: entry.id, type: entry.type });
-    const { outcome, isUnlogged, ...processed } = await process(entry, { attempt: message.attempts });
+    const { outcome, report } = await process(entry, { attempt: message.attempts });
     // all attempts of an invalid event fail alike
-    if (isUnlogged && (outcome.code !== "invalid" || message.attempts === 1))
-      logger.error({ ...fields, ...processed.fields }, "A message was not handled.");
+    if (outcome.code !== "invalid" || message.attempts === 1) report(fields);
     return endings[outcome.code](outcome as never, message.attempts);
   }
 

@@ -38,8 +38,8 @@ export function sqsHandler<Data = EsimEvents, Tx = unknown>(
 
   async function handle({ body: text, attributes }: SqsRecord, signal: AbortSignal): Promise<boolean> {
     const attempt = Number(attributes.ApproximateReceiveCount);
-    const { outcome, fields, isUnlogged } = await process(decodeMessage(text), { attempt, signal });
-    if (isUnlogged) logger.error(fields, "No handler has run for a message of SQS. Its outcome says why.");
+    const { outcome, report } = await process(decodeMessage(text), { attempt, signal });
+    report();
     return isDone[outcome.code];
   }
 

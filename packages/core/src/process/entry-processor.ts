@@ -1,4 +1,5 @@
 import { crc32 } from "node:zlib";
+import { safeLogger, silentLogger } from "../base/logger.ts";
 import type { Catalog } from "../event/catalog.ts";
 import { esimCatalog } from "../event/esim-catalog.ts";
 import { shownId } from "../event/event.ts";
@@ -16,10 +17,11 @@ export interface EntryAttempt {
 
 export interface ProcessedEntry {
   readonly outcome: EventOutcome;
-  /** The outcome as fields of a log line. Without the values of issues, which are the event's own. */
-  readonly fields: Readonly<Record<string, unknown>>;
-  /** Whether an operator must see the outcome, and the processor has logged nothing, since no handler has run. */
-  readonly isUnlogged: boolean;
+  /**
+   * Logs an outcome of which an operator must know and the processor has logged nothing, since no handler has run. The line has also these
+   * fields; not the values of issues, which are the event's own.
+   */
+  report(fields?: Readonly<Record<string, unknown>>): void;
 }
 
 /**
@@ -31,6 +33,7 @@ export function createEntryProcessor<Data, Tx>(
   options: ProcessorOptions<Data, Tx>,
 ): (entry: InboxEntry, attempt: EntryAttempt) => Promise<ProcessedEntry> {
   const processor = createProcessor<Data, Tx>(handlers, options);
+  const logger = safeLogger(options.logger ?? silentLogger);
   const catalog = (options.catalog ?? esimCatalog) as Catalog<Data>;
   return async ({ source, id, body, receivedAt, replay, trace }, attempt) => {
     const parsed = catalog.parse(id, body);
@@ -42,11 +45,16 @@ export function createEntryProcessor<Data, Tx>(
       ...(trace !== undefined && { trace }),
       ...(!replay?.rebuilt && { fingerprint: crc32(body) }), // a rebuilt body is not the one that was sent
     });
-    return {
-      outcome,
-      fields: { source, id: shownId(id), type: parsed.type, ...fieldsOf(outcome) },
-      isUnlogged: unlogged.has(outcome.code),
+    const report: ProcessedEntry["report"] = (fields) => {
+      if (!unlogged.has(outcome.code)) return;
+      const err = "error" in outcome && { err: outcome.error };
+      const issues = "issues" in outcome && { issues: outcome.issues.map(({ path }) => path) };
+      logger.error(
+        { ...fields, source, id: shownId(id), type: parsed.type, outcome: outcome.code, ...err, ...issues },
+        "A message of a queue was not handled. Its outcome says why.",
+      );
     };
+    return { outcome, report };
   };
 }
 
@@ -55,11 +63,3 @@ const unlogged: ReadonlySet<EventOutcome["code"]> = new Set<EventOutcome["code"]
   "invalid",
   "store_unavailable",
 ]);
-
-function fieldsOf(outcome: EventOutcome): Record<string, unknown> {
-  return {
-    outcome: outcome.code,
-    ...("error" in outcome && { err: outcome.error }),
-    ...("issues" in outcome && { issues: outcome.issues.map(({ path }) => path) }),
-  };
-}
