@@ -54,14 +54,14 @@ export function queueHandler<Data = EsimEvents, Tx = unknown>(
       { where: "queueHandler", option: "store" },
     );
   }
-  const process = createEntryProcessor<Data, Tx>(handlers, options);
+  const processEntry = createEntryProcessor<Data, Tx>(handlers, options);
   const logger = safeLogger(options.logger ?? silentLogger);
   const limited = limitPauses("retryLater", logger, () => 60_000);
 
   async function endingOf(message: QueueMessage, fields: Record<string, unknown>): Promise<Ending> {
     const entry = decodeEntry(message.body);
     Object.assign(fields, { source: entry.source, id: entry.id, type: entry.type });
-    const { outcome, report } = await process(entry, { attempt: message.attempts });
+    const { outcome, report } = await processEntry(entry, { attempt: message.attempts });
     // all attempts of an invalid event fail alike
     if (outcome.code !== "invalid" || message.attempts === 1) report(fields);
     return endings[outcome.code](outcome as never, message.attempts);

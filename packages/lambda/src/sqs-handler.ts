@@ -33,12 +33,12 @@ export function sqsHandler<Data = EsimEvents, Tx = unknown>(
   handlers: NoInfer<Handlers<Data, Tx>>,
   options: ProcessorOptions<Data, Tx> = {},
 ): SqsHandler {
-  const process = createEntryProcessor<Data, Tx>(handlers, options);
+  const processEntry = createEntryProcessor<Data, Tx>(handlers, options);
   const logger = safeLogger(options.logger ?? silentLogger);
 
   async function handle({ body: text, attributes }: SqsRecord, signal: AbortSignal): Promise<boolean> {
     const attempt = Number(attributes.ApproximateReceiveCount);
-    const { outcome, report } = await process(decodeMessage(text), { attempt, signal });
+    const { outcome, report } = await processEntry(decodeMessage(text), { attempt, signal });
     report();
     return isDone[outcome.code];
   }
