@@ -157,12 +157,16 @@ const packages: Readonly<Record<string, Package>> = {
     imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "zod/mini"],
     rooms: [],
   },
-  express: { imports: ["@esim-webhooks/core"], rooms: [] },
-  fastify: { imports: ["@esim-webhooks/core", "fastify", "fastify-plugin"], rooms: [] },
+  express: { imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit"], rooms: [] },
+  fastify: {
+    imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "fastify", "fastify-plugin"],
+    rooms: [],
+  },
   nest: {
     imports: [
       "@esim-webhooks/core",
       "@esim-webhooks/core/health",
+      "@esim-webhooks/core/kit",
       "@nestjs/common",
       "@nestjs/core",
       "reflect-metadata",

@@ -1,22 +1,18 @@
 import {
-  type Catalog,
-  createProcessor,
   type DedupeStore,
   type EsimEvents,
   type EventOutcome,
-  esimCatalog,
   fullJitter,
   type Handlers,
   type ProcessorOptions,
   WebhookError,
 } from "@esim-webhooks/core";
 import {
+  createEntryProcessor,
   decodeEntry,
   limitPauses,
-  provenanceOf,
   safeLogger,
   silentLogger,
-  unloggedOutcome,
 } from "@esim-webhooks/core/kit";
 
 export interface QueueHandlerOptions<Data = EsimEvents, Tx = unknown> extends ProcessorOptions<Data, Tx> {
@@ -58,21 +54,17 @@ export function queueHandler<Data = EsimEvents, Tx = unknown>(
       { where: "queueHandler", option: "store" },
     );
   }
-  const processor = createProcessor<Data, Tx>(handlers, options);
-  const catalog = (options.catalog ?? esimCatalog) as Catalog<Data>;
+  const processEntry = createEntryProcessor<Data, Tx>(handlers, options);
   const logger = safeLogger(options.logger ?? silentLogger);
   const limited = limitPauses("retryLater", logger, () => 60_000);
 
   async function endingOf(message: QueueMessage, fields: Record<string, unknown>): Promise<Ending> {
-    const { attempts: attempt } = message;
     const entry = decodeEntry(message.body);
-    const { source, id, type, body } = entry;
-    Object.assign(fields, { source, id, type });
-    const outcome = await processor.accept(catalog.parse(id, body), { ...provenanceOf(entry), attempt });
-    const isRepeated = outcome.code === "invalid" && attempt > 1; // all attempts of an invalid event fail alike
-    const toLog = isRepeated ? undefined : unloggedOutcome(outcome);
-    if (toLog !== undefined) logger.error({ ...fields, ...toLog }, "A message was not handled.");
-    return endings[outcome.code](outcome as never, attempt);
+    Object.assign(fields, { source: entry.source, id: entry.id, type: entry.type });
+    const { outcome, report } = await processEntry(entry, { attempt: message.attempts });
+    // all attempts of an invalid event fail alike
+    if (outcome.code !== "invalid" || message.attempts === 1) report(fields);
+    return endings[outcome.code](outcome as never, message.attempts);
   }
 
   async function handle(message: QueueMessage): Promise<void> {

@@ -4,12 +4,10 @@ import {
   type EsimEvents,
   type NodeRequest,
   type ReceiverOptions,
-  receiveRequest,
   type Target,
   WebhookError,
-  watchMisses,
-  writeReply,
 } from "@esim-webhooks/core";
+import { createRoute, isPlainPath, type MountedPath } from "@esim-webhooks/core/kit";
 
 export interface WebhookRouterOptions<Data = EsimEvents, Tx = unknown> extends ReceiverOptions<Data, Tx> {
   /**
@@ -20,7 +18,7 @@ export interface WebhookRouterOptions<Data = EsimEvents, Tx = unknown> extends R
 }
 
 /** The part of Express' request that the router uses; the same in versions 4 and 5. */
-export type ExpressRequest = NodeRequest & { readonly path: string; readonly baseUrl: string };
+export type ExpressRequest = NodeRequest & MountedPath;
 
 /** Express middleware that accepts deliveries on its path, and passes on all other requests. */
 export interface WebhookRouter {
@@ -43,7 +41,7 @@ export function webhookRouter<Data = EsimEvents, Tx = unknown>(
   options: WebhookRouterOptions<Data, Tx> = {},
 ): WebhookRouter {
   const { path = "/webhooks" } = options ?? {}; // createReceiver refuses null
-  if (typeof path !== "string" || !/^\/[\w\-./~%@]*$/.test(path)) {
+  if (!isPlainPath(path)) {
     throw new WebhookError(
       "invalid_option",
       "The path of webhookRouter is not a plain path.",
@@ -51,35 +49,10 @@ export function webhookRouter<Data = EsimEvents, Tx = unknown>(
     );
   }
   const receiver = createReceiver<Data, Tx>(target, options, ["path"]);
-  const endpoint = normalise(path);
-  // app.use("/webhooks", webhookRouter(handlers)) mounts it at its own path: the endpoint is there too
-  const isMountedAtEndpoint = ({ baseUrl }: ExpressRequest) => normalise(baseUrl).endsWith(endpoint);
-  const isBelow = (path: string) => receiver.hasEndpoints && path.toLowerCase().startsWith(below);
-  const below = endpoint === "/" ? endpoint : `${endpoint}/`;
-  /** The path below the endpoint; undefined if the request is for others. */
-  const pathBelow = (request: ExpressRequest): string | undefined => {
-    const requested = request.path;
-    if (normalise(requested) === endpoint) return "/";
-    if (isBelow(requested)) return requested.slice(below.length - 1);
-    return isMountedAtEndpoint(request) && (requested === "/" || receiver.hasEndpoints)
-      ? requested
-      : undefined;
-  };
-  const watchMiss = watchMisses(options.logger);
+  const serve = createRoute(receiver, path, options.logger);
   const route: (...args: Parameters<WebhookRouter>) => void = (request, response, next) => {
     if (typeof request.path !== "string") return next(notExpress());
-    const found = pathBelow(request);
-    if (found === undefined) {
-      watchMiss(
-        request,
-        response,
-        isMountedAtEndpoint(request) ? request.baseUrl : `${request.baseUrl}${path}`,
-      );
-      return next();
-    }
-    receiveRequest(receiver, request, found)
-      .then((reply) => writeReply(response, reply, receiver.closing))
-      .catch(next);
+    serve(request, response, next, request);
   };
   return Object.assign(route, { ready: receiver.ready, close: receiver.close });
 }
@@ -90,9 +63,4 @@ function notExpress(): WebhookError {
     "webhookRouter is for Express.",
     "On Fastify, register webhookPlugin.",
   );
-}
-
-/** Ignores case and a trailing slash, as Express' own routes do. */
-function normalise(path: string): string {
-  return path.toLowerCase().replace(/(?<=.)\/$/, "");
 }

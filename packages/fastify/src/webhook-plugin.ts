@@ -12,6 +12,7 @@ import {
   WebhookError,
   watchMisses,
 } from "@esim-webhooks/core";
+import { isInbox } from "@esim-webhooks/core/kit";
 import type {
   FastifyBaseLogger,
   FastifyInstance,
@@ -191,7 +192,7 @@ function checkedReceiver(receiver: Receiver, options: WebhookPluginOptions): Rec
 }
 
 function checkedHandlers<Given extends object>(handlers: Given): Given {
-  if (!hasPut(handlers)) return handlers;
+  if (!isInbox(handlers)) return handlers;
   throw new WebhookError(
     "invalid_option",
     'webhookPlugin: "handlers" is an inbox.',
@@ -200,14 +201,10 @@ function checkedHandlers<Given extends object>(handlers: Given): Given {
 }
 
 function checkedInbox<Given extends object>(inbox: Given): Given {
-  if (hasPut(inbox) || inbox instanceof Promise) return inbox; // createReceiver refuses a promise
+  if (isInbox(inbox) || inbox instanceof Promise) return inbox; // createReceiver refuses a promise
   throw new WebhookError(
     "invalid_option",
     'webhookPlugin: "inbox" has no put(), so it is not an inbox.',
     "Pass { inbox } such as sqliteInbox(…) or postgresInbox(…), or { handlers }.",
   );
-}
-
-function hasPut(given: { readonly put?: unknown } | null): boolean {
-  return typeof given?.put === "function";
 }

@@ -1,23 +1,14 @@
-import {
-  createProcessor,
-  type EsimEvents,
-  type EventOutcome,
-  esimCatalog,
-  type Handlers,
-  type ProcessorOptions,
-  WebhookError,
-} from "@esim-webhooks/core";
+import { type EsimEvents, type Handlers, type ProcessorOptions, WebhookError } from "@esim-webhooks/core";
 import {
   createDeadline,
-  provenanceOf,
+  createEntryProcessor,
   safeLogger,
-  shownId,
   silentLogger,
-  unloggedOutcome,
   warnOfSetup,
 } from "@esim-webhooks/core/kit";
 import { type LambdaErrorCode, unknownEventSource } from "./base/errors.ts";
 import { decodeMessage } from "./base/message.ts";
+import { isDone } from "./base/message-outcome.ts";
 import { type LambdaContext, remainingMs } from "./base/remaining-time.ts";
 import { groupsOf, type SqsBatchResult, type SqsEvent, type SqsRecord } from "./base/sqs-event.ts";
 
@@ -42,21 +33,13 @@ export function sqsHandler<Data = EsimEvents, Tx = unknown>(
   handlers: NoInfer<Handlers<Data, Tx>>,
   options: ProcessorOptions<Data, Tx> = {},
 ): SqsHandler {
-  const processor = createProcessor<Data, Tx>(handlers, options);
-  const catalog = options.catalog ?? esimCatalog;
+  const processEntry = createEntryProcessor<Data, Tx>(handlers, options);
   const logger = safeLogger(options.logger ?? silentLogger);
 
   async function handle({ body: text, attributes }: SqsRecord, signal: AbortSignal): Promise<boolean> {
-    const entry = decodeMessage(text);
-    const { source, id, body } = entry;
-    const parsed = catalog.parse(id, body) as Parameters<typeof processor.accept>[0];
     const attempt = Number(attributes.ApproximateReceiveCount);
-    const outcome = await processor.accept(parsed, { ...provenanceOf(entry), attempt, signal });
-    const toLog = unloggedOutcome(outcome);
-    if (toLog !== undefined) {
-      const fields = { source, id: shownId(id), type: parsed.type, ...toLog };
-      logger.error(fields, "No handler has run for a message of SQS. Its outcome says why.");
-    }
+    const { outcome, report } = await processEntry(decodeMessage(text), { attempt, signal });
+    report();
     return isDone[outcome.code];
   }
 
@@ -93,23 +76,6 @@ export function sqsHandler<Data = EsimEvents, Tx = unknown>(
     return { batchItemFailures: failed.map(({ messageId }) => ({ itemIdentifier: messageId })) };
   };
 }
-
-/** Whether SQS may delete the message. */
-const isDone: Readonly<Record<EventOutcome["code"], boolean>> = {
-  processed: true,
-  duplicate: true,
-  conflict: true,
-  discarded: true,
-  unknown_type: true,
-  unhandled_type: true,
-  invalid: false,
-  busy: false,
-  retry_later: false,
-  failed: false,
-  deadline_reached: false,
-  lease_lost: false,
-  store_unavailable: false,
-};
 
 function allFailed(count: number): WebhookError<LambdaErrorCode> {
   return new WebhookError<LambdaErrorCode>(

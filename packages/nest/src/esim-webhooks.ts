@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
 import {
   createReceiver,
@@ -11,14 +10,12 @@ import {
   type Logger,
   type Receiver,
   type ReceiverOptions,
-  receiveRequest,
   WebhookError,
   type Worker,
   type WorkerOptions,
-  watchMisses,
-  writeReply,
 } from "@esim-webhooks/core";
 import { type HealthHandler, livenessHandler, readinessHandler } from "@esim-webhooks/core/health";
+import { createRoute, isPlainPath, type Route } from "@esim-webhooks/core/kit";
 import { Logger as NestLogger } from "@nestjs/common";
 import type { DiscoveryService, HttpAdapterHost } from "@nestjs/core";
 import { type FoundHandlers, findHandlers } from "./find-handlers.ts";
@@ -58,12 +55,6 @@ export abstract class EsimWebhooks {
   abstract isLive(key?: string): Promise<EsimWebhooksHealth>;
 }
 
-type Middleware = (
-  request: IncomingMessage,
-  response: ServerResponse,
-  next: (error?: unknown) => void,
-) => void;
-
 /** The middleware, receiver and worker of one module, and the hooks in which Nest starts and stops them. */
 export function createEsimWebhooks<Data, Tx>(
   options: EsimWebhooksOptions<Data, Tx>,
@@ -76,28 +67,17 @@ export function createEsimWebhooks<Data, Tx>(
   if (workerOptions !== undefined && inbox === undefined) throw missingInbox();
   const logger = options.logger ?? nestLogger();
   const stop = new AbortController();
-  const endpoint = normalise(path || "");
-  const watchMiss = watchMisses(logger);
   let receiver: Receiver | undefined;
+  let route: Route | undefined;
   let worker: Worker | undefined;
   let running: Promise<void> | undefined;
   let readiness: HealthHandler;
   let liveness: ReturnType<typeof livenessHandler>;
 
-  const receive: Middleware = (request, response, next) => {
-    if (receiver === undefined) return next();
-    const found = pathBelow(endpoint, request, receiver);
-    if (found === undefined) {
-      watchMiss(request, response, String(path));
-      return next();
-    }
-    const { closing } = receiver;
-    receiveRequest(receiver, request, found)
-      .then((reply) => writeReply(response, reply, closing))
-      .catch(next);
-  };
+  const serve: Route = (request, response, next) =>
+    route === undefined ? next() : route(request, response, next);
   // as soon as there is an adapter, so that nothing is mounted before it: @nestjs/testing has one after its providers
-  if (path !== false) host.init$.subscribe(() => void host.httpAdapter?.use(receive));
+  if (path !== false) host.init$.subscribe(() => void host.httpAdapter?.use(serve));
 
   const hooks = {
     onApplicationBootstrap() {
@@ -105,7 +85,10 @@ export function createEsimWebhooks<Data, Tx>(
       const needsHandlers = workerOptions !== undefined || (inbox === undefined && receives);
       const { handlers, places } = needsHandlers ? findHandlers(discovery) : { handlers: {}, places: {} };
       const target = inbox ?? handlers;
-      if (receives) receiver = createReceiver<Data, Tx>(target as never, { ...others, logger }, ownOptions);
+      if (receives) {
+        receiver = createReceiver<Data, Tx>(target as never, { ...others, logger }, ownOptions);
+        route = createRoute(receiver, path, logger);
+      }
       if (workerOptions !== undefined) {
         const { catalog } = others;
         const settings = { ...workerOptions, ...(catalog && { catalog }), logger };
@@ -150,7 +133,7 @@ export function createEsimWebhooks<Data, Tx>(
 const ownOptions = ["path", "inbox", "worker"];
 
 function checkPath(path: unknown): void {
-  if (path === false || (typeof path === "string" && /^\/[\w\-./~%@]*$/.test(path))) return;
+  if (path === false || isPlainPath(path)) return;
   throw new WebhookError(
     "invalid_option",
     "the path is not a plain path.",
@@ -179,25 +162,6 @@ function logStart(
     inbox === undefined ? "handlers run inline" : worker ? "a worker runs here" : "events are stored";
   const lines = Object.entries(places).map(([name, place]) => `${name} → ${place}`);
   new NestLogger("EsimWebhooksModule").log([`Webhooks: ${endpoint}, ${mode}`, ...lines].join("; "));
-}
-
-/** The path below the endpoint; undefined if the request is for others. */
-function pathBelow(
-  endpoint: string,
-  { url = "" }: IncomingMessage,
-  { hasEndpoints }: Receiver,
-): string | undefined {
-  const [requested = ""] = url.split("?", 1);
-  if (normalise(requested) === endpoint) return "/";
-  const below = endpoint === "/" ? endpoint : `${endpoint}/`;
-  return hasEndpoints && requested.toLowerCase().startsWith(below)
-    ? requested.slice(below.length - 1)
-    : undefined;
-}
-
-/** Ignores case and a trailing slash, as routes of Nest do. */
-function normalise(path: string): string {
-  return path.toLowerCase().replace(/(?<=.)\/$/, "");
 }
 
 async function healthOf(key: string, handler: HealthHandler): Promise<EsimWebhooksHealth> {

@@ -1,0 +1,71 @@
+import { crc32 } from "node:zlib";
+import { safeLogger, silentLogger } from "../base/logger.ts";
+import type { Catalog } from "../event/catalog.ts";
+import { esimCatalog } from "../event/esim-catalog.ts";
+import { shownId } from "../event/event.ts";
+import type { EventOutcome } from "../handle/event-outcome.ts";
+import type { Handlers } from "../handle/handler.ts";
+import type { InboxEntry } from "../store/inbox-entry.ts";
+import type { Provenance } from "./claimed-work.ts";
+import { createProcessor, type ProcessorOptions } from "./processor.ts";
+
+/** A delivery of a queue's message. */
+export interface EntryAttempt {
+  /** Counts from 1. */
+  readonly attempt: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface ProcessedEntry {
+  readonly outcome: EventOutcome;
+  /**
+   * Logs an outcome of which an operator must know and the processor has logged nothing, since no handler has run. The line has also these
+   * fields; not the values of issues, which are the event's own.
+   */
+  report(fields?: Readonly<Record<string, unknown>>): void;
+}
+
+/**
+ * Handles the entries that a queue of a platform delivers: parses the body with the catalog of the process that handles it, and passes the
+ * event to a processor. Rejects if a schema throws. Throws like `createProcessor`.
+ */
+export function createEntryProcessor<Data, Tx>(
+  handlers: NoInfer<Handlers<Data, Tx>>,
+  options: ProcessorOptions<Data, Tx>,
+): (entry: InboxEntry, attempt: EntryAttempt) => Promise<ProcessedEntry> {
+  const processor = createProcessor<Data, Tx>(handlers, options);
+  const logger = safeLogger(options.logger ?? silentLogger);
+  const catalog = (options.catalog ?? esimCatalog) as Catalog<Data>;
+  return async (entry, attempt) => {
+    const { source, id, body } = entry;
+    const parsed = catalog.parse(id, body);
+    const outcome = await processor.accept(parsed, { ...provenanceOf(entry), ...attempt });
+    const report: ProcessedEntry["report"] = (fields) => {
+      if (!unlogged.has(outcome.code)) return;
+      const err = "error" in outcome && { err: outcome.error };
+      const issues = "issues" in outcome && { issues: outcome.issues.map(({ path }) => path) };
+      logger.error(
+        { ...fields, source, id: shownId(id), type: parsed.type, outcome: outcome.code, ...err, ...issues },
+        "A message of a queue was not handled. Its outcome says why.",
+      );
+    };
+    return { outcome, report };
+  };
+}
+
+/** Where an entry came from, as far as it says. A rebuilt body has no fingerprint: it is not the one that was sent. */
+export function provenanceOf({ source, receivedAt, body, replay, trace }: InboxEntry): Provenance {
+  return {
+    source,
+    receivedAt,
+    replayed: replay !== undefined,
+    ...(trace !== undefined && { trace }),
+    ...(!replay?.rebuilt && { fingerprint: crc32(body) }),
+  };
+}
+
+const unlogged: ReadonlySet<EventOutcome["code"]> = new Set<EventOutcome["code"]>([
+  "conflict",
+  "invalid",
+  "store_unavailable",
+]);

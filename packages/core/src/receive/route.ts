@@ -1,0 +1,61 @@
+import type { ServerResponse } from "node:http";
+import type { Logger } from "../base/logger.ts";
+import type { Receiver } from "./delivery.ts";
+import { type NodeRequest, receiveRequest, watchMisses, writeReply } from "./node.ts";
+
+/** Where a host has mounted an adapter, and the rest of the request's path: named as Express names them. */
+export interface MountedPath {
+  readonly baseUrl: string;
+  readonly path: string;
+}
+
+/** Middleware that answers the requests of one receiver, and passes on all others. Default of `mounted`: the request's whole path. */
+export type Route = (
+  request: NodeRequest,
+  response: ServerResponse,
+  next: (error?: unknown) => void,
+  mounted?: MountedPath,
+) => void;
+
+/** Whether a path has no pattern, so that it can be compared with those of requests. */
+export function isPlainPath(path: unknown): path is string {
+  return typeof path === "string" && /^\/[\w\-./~%@]*$/.test(path);
+}
+
+/**
+ * Serves a receiver at `path` below the place where a host mounts it, or at that place if it ends with `path`. Ignores case and a trailing
+ * slash. A receiver with `endpoints` gets all requests below. A signed delivery that is passed on and answered 404 is a warning, once.
+ */
+export function createRoute(receiver: Receiver, path: string, logger?: Logger): Route {
+  const { closing, hasEndpoints } = receiver;
+  const endpoint = normalise(path);
+  const below = endpoint === "/" ? endpoint : `${endpoint}/`;
+  const watchMiss = watchMisses(logger);
+  const isEndpoint = (baseUrl: string) => normalise(baseUrl).endsWith(endpoint);
+  /** The path below the endpoint; undefined if the request is for others. */
+  const pathBelow = ({ baseUrl, path: requested }: MountedPath): string | undefined => {
+    if (normalise(requested) === endpoint) return "/";
+    if (hasEndpoints && requested.toLowerCase().startsWith(below)) return requested.slice(below.length - 1);
+    return isEndpoint(baseUrl) && (requested === "/" || hasEndpoints) ? requested : undefined;
+  };
+  return (request, response, next, mounted = { baseUrl: "", path: pathOf(request) }) => {
+    const found = pathBelow(mounted);
+    if (found === undefined) {
+      const { baseUrl } = mounted;
+      watchMiss(request, response, isEndpoint(baseUrl) ? baseUrl : `${baseUrl}${path}`);
+      return next();
+    }
+    receiveRequest(receiver, request, found)
+      .then((reply) => writeReply(response, reply, closing))
+      .catch(next);
+  };
+}
+
+function pathOf({ url = "" }: NodeRequest): string {
+  return url.split("?", 1)[0] as string;
+}
+
+/** Ignores case and a trailing slash, as the routes of Express and Nest do. */
+function normalise(path: string): string {
+  return path.toLowerCase().replace(/(?<=.)\/$/, "");
+}

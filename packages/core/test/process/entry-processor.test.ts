@@ -1,0 +1,48 @@
+import { memoryStore } from "@esim-webhooks/core";
+import { createEntryProcessor } from "@esim-webhooks/core/kit";
+import { sampleData } from "@esim-webhooks/core/testing";
+import { expect, it } from "vitest";
+
+const receivedAt = new Date("2026-01-01T00:00:00Z");
+
+function entry(data: object, type = "esim.faulted") {
+  const body = Buffer.from(JSON.stringify({ type, timestamp: receivedAt.toISOString(), data }));
+  return { source: "eu", id: "msg_1", type, body, receivedAt, event: null };
+}
+
+function processing() {
+  const lines: Record<string, unknown>[] = [];
+  const nothing = () => {};
+  const error = (fields: Record<string, unknown>) => void lines.push(fields);
+  const logger = { debug: nothing, info: nothing, warn: nothing, error };
+  const seen: unknown[] = [];
+  const process = createEntryProcessor(
+    { "*": ({ id }, { source, attempt }) => void seen.push([id, source, attempt]) },
+    { store: memoryStore(), logger },
+  );
+  return { process, lines, seen };
+}
+
+it("passes the handler the event of the body, with its source and its attempt", async () => {
+  const { process, lines, seen } = processing();
+  const { outcome, report } = await process(entry(sampleData("esim.faulted")) as never, { attempt: 3 });
+  report();
+  expect([outcome.code, seen, lines]).toEqual(["processed", [["msg_1", "eu", 3]], []]);
+});
+
+it("reports an event that no handler could get, without its values", async () => {
+  const { process, lines, seen } = processing();
+  const { outcome, report } = await process(entry({ esimReference: 12_345_678 }) as never, { attempt: 1 });
+  expect([outcome.code, seen, lines]).toEqual(["invalid", [], []]);
+  report({ message: "message-1" });
+  expect(lines).toMatchObject([{ message: "message-1", source: "eu", id: "msg_1", outcome: "invalid" }]);
+  expect(JSON.stringify(lines)).not.toContain("12345678");
+});
+
+it("reports another body with an id that is done", async () => {
+  const { process, lines } = processing();
+  await process(entry(sampleData("esim.faulted")) as never, { attempt: 1 });
+  const other = entry({ ...sampleData("esim.faulted"), note: "other" });
+  (await process(other as never, { attempt: 1 })).report();
+  expect(lines).toMatchObject([{ outcome: "conflict" }]);
+});

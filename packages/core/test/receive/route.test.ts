@@ -1,0 +1,72 @@
+import { EventEmitter, once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createReceiver } from "@esim-webhooks/core";
+import { createRoute, isPlainPath, type MountedPath } from "@esim-webhooks/core/kit";
+import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { expect, it, onTestFinished } from "vitest";
+
+const secret = newSecret();
+
+/** Sends a delivery to a host that answers 404 to what the route passes on. */
+async function deliver(
+  url: string,
+  { mounted, endpoints = false }: { mounted?: MountedPath; endpoints?: boolean } = {},
+) {
+  const lookedUp: unknown[] = [];
+  const lookup = {
+    endpoints: (path: string) => {
+      lookedUp.push(path);
+      return { secret, source: "acme" };
+    },
+  };
+  const lines: Record<string, unknown>[] = [];
+  const nothing = () => {};
+  const error = (fields: Record<string, unknown>) => void lines.push(fields);
+  const logger = { debug: nothing, info: nothing, warn: nothing, error };
+  const receiver = createReceiver({ "*": () => {} }, endpoints ? lookup : { secret });
+  const route = createRoute(receiver, "/webhooks", logger);
+  const finished = new EventEmitter();
+  const server = createServer((request, response) => {
+    response.once("finish", () => finished.emit("finish"));
+    route(request, response, () => response.writeHead(404).end(), mounted);
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const request = signedRequest({ type: "esim.faulted", data: sampleData("esim.faulted") }, { secret });
+  const { port } = server.address() as AddressInfo;
+  const answered = once(finished, "finish");
+  const { status } = await fetch(`http://127.0.0.1:${port}${url}`, request);
+  await answered;
+  return { status, lookedUp, codes: lines.map(({ code }) => code) };
+}
+
+it.each(["/webhooks", "/Webhooks/", "/webhooks?from=partner"])("receives at %s", async (url) => {
+  expect(await deliver(url)).toMatchObject({ status: 200, codes: [] });
+});
+
+it.each(["/", "/webhooks/acme", "/webhooks-old", "/api/webhooks"])(
+  "passes %s on, and says that a delivery was missed",
+  async (url) => {
+    expect(await deliver(url)).toMatchObject({ status: 404, codes: ["delivery_missed"] });
+  },
+);
+
+it("receives at the place where the host mounts it, if that is its own path", async () => {
+  const mounted = { baseUrl: "/api/webhooks", path: "/" };
+  expect(await deliver("/any", { mounted })).toMatchObject({ status: 200 });
+  expect(await deliver("/any", { mounted: { baseUrl: "/api", path: "/" } })).toMatchObject({ status: 404 });
+});
+
+it("looks up an endpoint by the path below, as it was sent", async () => {
+  const { status, lookedUp } = await deliver("/Webhooks/Acme%20Ltd?x=1", { endpoints: true });
+  expect([status, lookedUp]).toEqual([200, ["/Acme%20Ltd"]]);
+  expect(await deliver("/other/acme", { endpoints: true })).toMatchObject({ status: 404, lookedUp: [] });
+});
+
+it.each(["webhooks", "/a/:id", "/a/*", "", undefined, 3])("finds that %j is not a plain path", (path) => {
+  expect(isPlainPath(path)).toBe(false);
+});
