@@ -134,6 +134,14 @@ export const mutations: readonly Mutation[] = [
     breaks: "event 2 was taken before event 1",
   },
   {
+    mistake: "a late renewal leases an event that is ready again",
+    rules: altered(["extend"], () => ({
+      from: { state: ["leased", "ready"], body: true },
+      to: { state: "leased", ended: false },
+    })),
+    breaks: "event 1 and event 2 are leased, and are in one lane",
+  },
+  {
     mistake: "a dead event holds its lane",
     rules: altered(["take"], ({ guards }) => ({ guards: [...guards, "noneDeadBefore"] })),
     breaks: "event 2 is due, and cannot be taken",
@@ -162,6 +170,11 @@ export const mutations: readonly Mutation[] = [
     mistake: "an id is claimed while another claim of it lasts",
     rules: any("claim again", "ended"),
     breaks: "two live leases for event 1",
+  },
+  {
+    mistake: "a done id is claimed again",
+    rules: altered(["claim again"], () => ({ from: { state: ["leased", "done"], ended: true } })),
+    breaks: "event 1 was settled as done, and the result is lost",
   },
   {
     mistake: "the release of a claim deletes a body that was stored meanwhile",
