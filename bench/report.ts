@@ -1,6 +1,7 @@
 /**
- * Runs the functions alternately, so that other load on the machine affects all of them alike. Every second round has them in reverse order:
- * what one leaves to the next, such as a server's pages to write, else always counts against the same one. The first run warms up.
+ * Runs the functions alternately, so that other load on the machine affects all of them alike. Every second round runs them in
+ * reverse order. Otherwise what one leaves behind, such as pages that a server must still write, would always count against the same one. The
+ * first run warms up.
  */
 export async function inTurns<Name extends string, Figure>(
   measured: Readonly<Record<Name, () => Promise<Figure>>>,

@@ -26,8 +26,7 @@ const subpaths: Readonly<Record<string, string>> = {
     "Health, silence and trouble: probes for an orchestrator, and log lines for people.",
   "@esim-webhooks/core/key-file": "Signing keys in a file, which a rotation changes while receivers run.",
   "@esim-webhooks/core/key-state": "Signing keys in the state of a store, for several machines.",
-  "@esim-webhooks/core/kit":
-    "What the packages of this project share: for authors of adapters, stores and inboxes. It may change in a minor version.",
+  "@esim-webhooks/core/kit": "What the packages of this repository share. It may change in any version.",
   "@esim-webhooks/core/masking": "Removes personal data and secrets from texts and records.",
   "@esim-webhooks/core/observe": "Reports what happens to each delivery and event, without payloads.",
   "@esim-webhooks/core/state":
@@ -41,11 +40,12 @@ const subpaths: Readonly<Record<string, string>> = {
 };
 
 function descriptionOf(path: string): string {
-  const [scope = "", name = "", ...subpath] = path.split("/");
-  if (subpath.length > 0 && subpaths[path] === undefined)
-    throw new Error(`Say in site/api.ts what ${path} has.`);
-  const { description } = JSON.parse(readFileSync(join(root, "packages", name, "package.json"), "utf8"));
-  return subpaths[join(scope, name, ...subpath)] ?? description;
+  const [, name = "", subpath] = path.split("/");
+  if (subpath === undefined)
+    return JSON.parse(readFileSync(join(root, "packages", name, "package.json"), "utf8")).description;
+  const description = subpaths[path];
+  if (description === undefined) throw new Error(`Say in site/api.ts what ${path} has.`);
+  return description;
 }
 
 /** Such as `@esim-webhooks/core/testing` → its source. */

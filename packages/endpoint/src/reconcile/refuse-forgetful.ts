@@ -52,6 +52,6 @@ function refuseShortRetention({ capabilities }: Keeper, what: string): void {
   throw new WebhookError(
     "invalid_option",
     `${what} forgets done ids after ${Math.floor(retentionMs / 1000)} s, but the service lists events for 7 days: reconcile would run done events again.`,
-    "Set its retentionMs to 8 days or more (default 30 days). Of a queue that remembers no ids, such as sqsInbox, pass the handlers and the store of its worker instead.",
+    "Set its retentionMs to 8 days or more (default 30 days). For a queue that remembers no ids, such as sqsInbox, pass the handlers and the store of its worker instead.",
   );
 }
