@@ -26,6 +26,8 @@ interface Filled {
   readonly inbox: Inbox;
   /** A million rows of a state and type; the ready ones are due, before all others. */
   fill(state: "done" | "ready", type: string): Promise<void>;
+  /** A million rows that are due, before all others, in that many lanes: the first one of each lane is of the paused type. */
+  fillLanes(lanes: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -90,17 +92,37 @@ async function benchEngine(name: string, open: () => Promise<Filled>): Promise<v
   await measureList(done.inbox);
   await done.close();
 
-  const ready = await open();
-  const before = await measureTakes("take of 20 others, before", ready.inbox);
-  await ready.fill("ready", pausedType);
-  await measure("gauges, all due", () => ready.inbox.gauges());
-  const pausing = performance.now();
-  await ready.inbox.pause({ types: [pausedType], reason: "bench" });
-  line("pause of all of them", `${((performance.now() - pausing) / 1000).toFixed(1)} s`);
-  await measure("gauges, all paused", () => ready.inbox.gauges());
-  const after = await measureTakes("take of 20 others, after", ready.inbox);
+  await benchPause("all of a paused type", open, (inbox) => inbox.fill("ready", pausedType));
+  for (const lanes of [10_000, 50_000])
+    await benchPause(`in ${lanes.toLocaleString("en")} lanes, behind one of a paused type`, open, (inbox) =>
+      inbox.fillLanes(lanes),
+    );
+}
+
+/** Takes of other types, before a million events are due and after they are paused. */
+async function benchPause(
+  what: string,
+  open: () => Promise<Filled>,
+  fill: (filled: Filled) => Promise<void>,
+): Promise<void> {
+  console.log(`  a million events that are due, ${what}:`);
+  const filled = await open();
+  const { inbox } = filled;
+  const before = await measureTakes("take of 20 others, before", inbox);
+  await fill(filled);
+  await measure("gauges, all due", () => inbox.gauges());
+  await lasts("pause", () => inbox.pause({ types: [pausedType], reason: "bench" }));
+  await measure("gauges, all paused", () => inbox.gauges());
+  const after = await measureTakes("take of 20 others, after", inbox);
   line("after / before", `${(after / before).toFixed(2)} x, of the medians`);
-  await ready.close();
+  await lasts("resume", () => inbox.resume());
+  await filled.close();
+}
+
+async function lasts(what: string, work: () => Promise<unknown>): Promise<void> {
+  const start = performance.now();
+  await work();
+  line(what, `${((performance.now() - start) / 1000).toFixed(1)} s`);
 }
 
 async function measure(what: string, work: () => Promise<unknown>): Promise<number> {
@@ -159,6 +181,15 @@ async function openSqlite(path: string): Promise<Filled> {
           'esim_' || (n * 7919 % 50000), 1, ${endsAt}, ${isReady ? "cast('{}' as blob)" : "null"} from number`);
       database.close();
     },
+    async fillLanes(lanes) {
+      const database = new DatabaseSync(path, { timeout: 60_000 });
+      database.exec(`with recursive number (n) as (select 0 union all select n + 1 from number where n < ${events - 1})
+        insert into esim_webhooks_event (source, id, state, type, received_at, occurred_at, subject, lane, attempts, ends_at, body)
+        select 'default', 'msg_' || (n * 2654435761 % 4294967296) || '_' || n, 'ready', iif(n < ${lanes}, '${pausedType}', 'esim.enabled'),
+          ${Date.now()} - ${events} + n, n, 'esim_' || (n % ${lanes}), 'esim_' || (n % ${lanes}), 0, ${Date.now()} - 3600000 + n, cast('{}' as blob)
+        from number`);
+      database.close();
+    },
     close: () => inbox.close(),
   };
 }
@@ -166,6 +197,12 @@ async function openSqlite(path: string): Promise<Filled> {
 async function openPostgres(url: string, schema: string): Promise<Filled> {
   const inbox = postgresInbox({ url, schema });
   await inbox.migrate();
+  async function settleDown(client: pg.Client): Promise<void> {
+    await client.query(`vacuum analyze ${schema}.event`);
+    await client.query("checkpoint");
+    await client.end();
+  }
+
   return {
     inbox,
     async fill(state, type) {
@@ -176,9 +213,16 @@ async function openPostgres(url: string, schema: string): Promise<Filled> {
       await client.query(`insert into ${schema}.event (source, id, state, type, received_at, occurred_at, subject, attempts, ends_at, body)
         select 'default', 'msg_' || (n * 2654435761 % 4294967296) || '_' || n, '${state}', '${type}', now() - (${events} - n) * interval '1 ms', now(),
           'esim_' || (n * 7919 % 50000), 1, ${endsAt} + n * interval '1 ms', ${isReady ? "'{}'::bytea" : "null"} from generate_series(1::bigint, ${events}) as n`);
-      await client.query(`vacuum analyze ${schema}.event`);
-      await client.query("checkpoint");
-      await client.end();
+      await settleDown(client);
+    },
+    async fillLanes(lanes) {
+      const client = new pg.Client({ connectionString: url });
+      await client.connect();
+      await client.query(`insert into ${schema}.event (source, id, state, type, received_at, occurred_at, subject, lane, attempts, ends_at, body)
+        select 'default', 'msg_' || (n * 2654435761 % 4294967296) || '_' || n, 'ready', case when n < ${lanes} then '${pausedType}' else 'esim.enabled' end,
+          now() - (${events} - n) * interval '1 ms', now() + n * interval '1 us', 'esim_' || (n % ${lanes}), 'esim_' || (n % ${lanes}), 0,
+          now() - interval '1 hour' + n * interval '1 ms', '{}'::bytea from generate_series(0::bigint, ${events - 1}) as n`);
+      await settleDown(client);
     },
     close: () => inbox.close(),
   };

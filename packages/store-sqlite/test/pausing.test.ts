@@ -1,9 +1,10 @@
 import { join } from "node:path";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
-import { beforeEach, expect, it, onTestFinished } from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import type { Connection } from "../src/database/connection.ts";
 import { openWriter } from "../src/database/open.ts";
 import { inTransaction, type Transaction } from "../src/database/transaction.ts";
+import { erase } from "../src/sql/erase.ts";
 import { gauges } from "../src/sql/gauges.ts";
 import { type ParkPlace, park, pause, paused, release, resume } from "../src/sql/pause.ts";
 import { take } from "../src/sql/take.ts";
@@ -101,6 +102,89 @@ it("takes an event behind many that no worker asks for, while a type is paused",
   store("b", 1, { dueAt: 3000 });
   pauseType("a");
   expect(takenTypes(5, ["b"])).toEqual(["b"]);
+});
+
+/** Lanes `lane-1` to `lane-<lanes>`, each with one event of type a and then some of type b. */
+function storeLanes(lanes: number, behind: number): void {
+  connection.run(
+    `with recursive lane (l) as (select 1 union all select l + 1 from lane where l < ?),
+      place (n) as (select 0 union all select n + 1 from place where n < ?)
+    insert into esim_webhooks_event (source, id, state, ends_at, type, received_at, occurred_at, lane, subject, body)
+    select 'default', l || '-' || n, 'ready', 1000 + n, iif(n = 0, 'a', 'b'), 0, n, 'lane-' || l, 'esim-' || iif(n = 0, l, 0), x'7b7d'
+    from lane, place`,
+    ...[lanes, behind],
+  );
+}
+
+describe("events that wait in their lanes behind one of a paused type", () => {
+  const due = () =>
+    connection.all("select 1 from esim_webhooks_event where state = 'ready' and ends_at <= 1e12");
+
+  it("are parked with it, so that a take does not read past them", () => {
+    storeLanes(500, 3);
+    store("b", 1, { lane: "other", dueAt: 2000 });
+    pauseType("a");
+    parkAll();
+    expect([parked(), due().length]).toEqual([2000, 1]);
+    expect(takenTypes()).toEqual(["b"]);
+  });
+
+  it("are parked by the takes that meet them, if they come later or the pause was interrupted", () => {
+    storeLanes(1500, 3);
+    store("b", 5, { dueAt: 2000, lane: "other" });
+    pauseType("a");
+    expect(takenTypes(1)).toEqual(["b"]);
+    expect(parked()).toBeGreaterThan(4000);
+    expect(takenTypes()).toEqual([]); // the others of that lane wait for the one that is leased
+    expect(due().length).toBeLessThan(1100); // few enough to read them in each take
+  });
+
+  it("are released with it, before the pause is forgotten, and taken in their order", () => {
+    storeLanes(3, 2);
+    pauseType("a");
+    parkAll();
+    write((tx) => resume(tx, { types: ["a"] }));
+    expect(write((tx) => release(tx, { limit: 4 }))).toBe(4);
+    expect(connection.all("select 1 from esim_webhooks_pause")).toHaveLength(1);
+    expect(takenTypes()).toEqual(["a", "a", "a"]);
+    expect([parked(), connection.all("select 1 from esim_webhooks_pause")]).toEqual([0, []]);
+  });
+
+  it("are released, in its lane alone, when it is erased", () => {
+    storeLanes(2, 3);
+    store("a", 1, { lane: "lane-1" }); // another one of the type stays parked
+    pauseType("a");
+    parkAll();
+    write((tx) => erase(tx, { subject: "esim-1", replacement: "erased", limit: 10, retentionMs: 1000 }));
+    expect([parked(), due().length]).toEqual([5, 3]);
+    expect(takenTypes()).toEqual(["b"]);
+  });
+
+  it("stay parked once by one pause, and then by the other, if their lane has events of two paused types", () => {
+    storeLanes(1, 2);
+    store("c", 1, { lane: "lane-1" });
+    connection.run("update esim_webhooks_event set occurred_at = -1 where type = 'c'");
+    pauseType("a");
+    pauseType("c");
+    parkAll();
+    const by = () =>
+      connection
+        .all<{ by: string }>("select parked_by as by from esim_webhooks_event order by occurred_at")
+        .map(({ by }) => by);
+    expect(by()).toEqual(["c", "a", "c", "c"]);
+    write((tx) => resume(tx, { types: ["a"] }));
+    for (const _ of "12") {
+      expect(takenTypes()).toEqual([]);
+      expect(connection.all("select type from esim_webhooks_pause")).toEqual([{ type: "c" }]);
+    }
+    write((tx) => resume(tx, { types: ["c"] }));
+    const taken = [];
+    for (let left = 4; left > 0; left -= 1) {
+      taken.push(...takenTypes());
+      connection.run("update esim_webhooks_event set state = 'dead' where state = 'leased'");
+    }
+    expect(taken).toEqual(["c", "a", "b", "b"]);
+  });
 });
 
 it("releases 1,000 events in each take once a pause has ended by itself, and then forgets the pause", () => {

@@ -223,6 +223,6 @@ describe("no operation that many events make reads the whole table", () => {
       writes.resume(tx, { types: undefined });
       writes.releaseParked(tx, { limit: 10 });
     });
-    expect(plans.join("\n")).toMatch(/INDEX esim_webhooks_event_parked \(type=\?\)/);
+    expect(plans.join("\n")).toMatch(/INDEX esim_webhooks_event_parked \(parked_by=\?\)/);
   });
 });

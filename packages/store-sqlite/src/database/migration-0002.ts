@@ -1,5 +1,5 @@
 /** As for the first migration. */
-export const id = "27bea3962f1cd84b";
+export const id = "d0a9d759549dee56";
 
 export const oldest = 1;
 
@@ -20,8 +20,11 @@ alter table esim_webhooks_event add column settled_at integer;
 alter table esim_webhooks_event add column erased_at integer;
 -- JSON: the last ten failed attempts
 alter table esim_webhooks_event add column history text;
--- when it was due, while it is parked: due, of a paused type, and with an ends_at that never comes, so that no take reads past it
+-- when it was due, while it is parked: due, of a paused type or behind such an event in its lane, and with an ends_at that never comes, so
+-- that no take reads past it
 alter table esim_webhooks_event add column parked_due integer;
+-- the paused type that has parked it: its own, or that of the first event of its lane
+alter table esim_webhooks_event add column parked_by text;
 
 -- one row for each worker that has reported in the last 30 seconds
 create table esim_webhooks_worker (

@@ -1,5 +1,5 @@
 /** As for the first migration. */
-export const id = "5520a1cf21c486b7";
+export const id = "bbcd7a74381777b1";
 
 export const oldest = 1;
 
@@ -8,7 +8,7 @@ export const indexes: readonly string[] = [
   "esim_webhooks_event_received on esim_webhooks_event (received_at, subject) where received_at is not null",
   // ids that were handled inline
   "esim_webhooks_event_inline on esim_webhooks_event (id, source) where received_at is null",
-  "esim_webhooks_event_parked on esim_webhooks_event (type) where parked_due is not null",
+  "esim_webhooks_event_parked on esim_webhooks_event (parked_by) where parked_due is not null",
   "esim_webhooks_event_kept_body on esim_webhooks_event (settled_at) where state in ('dead', 'unhandled') and body is not null",
 ];
 

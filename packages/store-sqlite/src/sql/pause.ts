@@ -1,4 +1,5 @@
-// Pauses. Due events of a paused type are parked: they get an `ends_at` that never comes, so that no take reads past them.
+// Pauses. Due events of a paused type, and those that wait behind them in their lanes, are parked: they get an `ends_at` that never comes,
+// so that no take reads past them.
 import type { Pause } from "@esim-webhooks/core";
 import type { NewPause } from "@esim-webhooks/core/kit";
 import type { Connection } from "../database/connection.ts";
@@ -9,6 +10,8 @@ const allTypes = "*";
 
 /** Whether a pause has not ended at the time `$now`: SQL. */
 const isActive = "(until is null or until > $now)";
+
+const pausedTypes = `select type from esim_webhooks_pause where ${isActive}`;
 
 /** Adds pauses, in place of those of the same types. */
 export function pause(tx: Transaction, { pauses }: { readonly pauses: readonly NewPause[] }): void {
@@ -87,12 +90,45 @@ export function pausedForTake(tx: Transaction): PausedNow {
 /** How many events a take parks or releases at most, apart from those that it would take. */
 export const mostParked = 1000;
 
-/** Parks ready rows that are due: as long as they are, no index of due events has them among those. */
+/** Parks due rows of paused types: as long as they are, no index of due events has them among those. */
 export function parkRows(tx: Transaction, rowids: readonly number[]): void {
   tx.run(
-    `update esim_webhooks_event set parked_due = ends_at, ends_at = ${never}, term_ms = ${never}
+    `update esim_webhooks_event set parked_due = ends_at, parked_by = type, ends_at = ${never}, term_ms = ${never}
     where rowid in (select value from json_each(?))`,
     JSON.stringify(rowids),
+  );
+}
+
+/**
+ * Parks those of some due rows, all in lanes, whose lanes begin with an event that a pause has parked. They cannot run before it, and are
+ * released with what the pause has parked; `releaseLanes` does so when that event is erased. Returns how many.
+ */
+export function parkBehindParked(tx: Transaction, rowids: readonly number[]): number {
+  return tx.run(
+    `update esim_webhooks_event as event
+    set parked_due = ends_at, parked_by = found.first_parked_by, ends_at = ${never}, term_ms = ${never}
+    from (
+      select rowid as place, (
+        select parked_by from esim_webhooks_event as first
+        where first.lane = waiting.lane and first.lane is not null and first.state in ('ready', 'leased')
+        order by occurred_at, source, id limit 1
+      ) as first_parked_by
+      from esim_webhooks_event as waiting
+      where rowid in (select value from json_each($rowids)) and suspect = 0 and parked_by is null
+    ) as found
+    where event.rowid = found.place and found.first_parked_by in (${pausedTypes})`,
+    { now: tx.nowMs, rowids: JSON.stringify(rowids) },
+  );
+}
+
+const unparked = "ends_at = parked_due, term_ms = 0, parked_due = null, parked_by = null";
+
+/** Releases all events of these lanes that are parked behind others. */
+export function releaseLanes(tx: Transaction, lanes: readonly string[]): void {
+  tx.run(
+    `update esim_webhooks_event set ${unparked}
+    where lane in (select value from json_each(?)) and lane is not null and state in ('ready', 'leased') and parked_by is not type`,
+    JSON.stringify(lanes),
   );
 }
 
@@ -119,7 +155,7 @@ export function park(
   const { inLanes, ...place } = after;
   const rows = tx.all<DueRow>(
     `select ends_at as endsAt, term_ms as termMs, rowid,
-      suspect = 0 and type in (select type from esim_webhooks_pause where ${isActive}) as isPaused
+      suspect = 0 and type in (${pausedTypes}) as isPaused
     from esim_webhooks_event
     where state = 'ready' and lane is ${inLanes ? "not null" : "null"} and ends_at <= $now
       and (ends_at, term_ms, rowid) > ($endsAt, $termMs, $rowid)
@@ -131,6 +167,11 @@ export function park(
     parkRows(
       tx,
       isPaused.map(({ rowid }) => rowid),
+    );
+  if (inLanes)
+    parkBehindParked(
+      tx,
+      rows.map(({ rowid }) => rowid),
     );
   const last = rows.at(-1);
   if (last !== undefined && rows.length === lookedAt)
@@ -146,8 +187,8 @@ export function release(tx: Transaction, { limit }: { readonly limit: number }):
   });
   for (const { type } of ended) {
     released += tx.run(
-      `update esim_webhooks_event set ends_at = parked_due, term_ms = 0, parked_due = null where rowid in (
-        select rowid from esim_webhooks_event where parked_due is not null and type = ? limit ?
+      `update esim_webhooks_event set ${unparked} where rowid in (
+        select rowid from esim_webhooks_event where parked_due is not null and parked_by = ? limit ?
       )`,
       ...[type, limit - released],
     );

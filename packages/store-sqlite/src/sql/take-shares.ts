@@ -1,17 +1,16 @@
 import type { TakenEvent } from "@esim-webhooks/core";
 import type { Transaction } from "../database/transaction.ts";
-import { pausedForTake } from "./pause.ts";
 import {
   type Due,
   isNextInLane,
-  lease,
   longestDue,
   parametersOf,
-  reap,
   type TakeInput,
   type Taking,
   wanted,
-} from "./take.ts";
+} from "./due.ts";
+import { pausedForTake } from "./pause.ts";
+import { lease, reap } from "./take.ts";
 
 export interface ShareInput extends TakeInput {
   /** The source at which the last take ended. */
