@@ -159,7 +159,11 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
         (other, at) => at < index && sameLane(at, index) && isInLane(other) && other.state === "dead",
       ),
     notPaused: ({ isPaused }, index) => !(isPaused && plans[index]?.pausable),
-    paused: ({ isPaused }, index) => isPaused && plans[index]?.pausable === true,
+    paused: ({ isPaused, events }, index) =>
+      isPaused &&
+      (plans[index]?.pausable === true ||
+        (plans[index]?.lane != null &&
+          events.some((other, at) => at < index && sameLane(at, index) && other.parked))),
     newRun: ({ events }, index) => events[index]?.reruns === 0,
   };
 

@@ -35,7 +35,7 @@ export const guards = {
   firstInLane: "none before it in its lane is ready",
   noneDeadBefore: "none before it in its lane is dead", // with `laneHeldByDead`
   notPaused: "its type is not paused",
-  paused: "its type is paused",
+  paused: "its type is paused, or an event before it in its lane is parked",
   newRun: "this run has not made it ready before",
 } as const;
 export type Guard = keyof typeof guards;
@@ -202,7 +202,7 @@ export const table = {
   release: {
     part: "inbox",
     operation: "`resume`, or the pause ends",
-    who: "an operator; it and the next `take` release the events",
+    who: "an operator; it and the next `take` release the events; an erasure releases those behind",
     from: { state: ["ready"], parked: true },
     guards: ["notPaused"],
     to: { state: "same", ended: true, parked: false },

@@ -1,5 +1,6 @@
+import type { PostgresInbox } from "@esim-webhooks/store-postgres";
 import { sql } from "kysely";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { entry, key } from "../../../test/inbox-entry.ts";
 import { inboxesOfEachTest } from "./inboxes.ts";
 
@@ -135,4 +136,106 @@ it("pauses and resumes although parking and releasing fail, and logs that", asyn
   expect(logged).toHaveLength(2);
   await rename("broken", "(timestamptz, integer)", "release_parked");
   expect(await inbox.take(take)).toHaveLength(2);
+});
+
+describe("events that wait in their lanes behind one of a paused type", () => {
+  const other = "esim.enabled";
+
+  /** Lanes, each with one event of the paused type, about an eSIM of its own, and then that many of another type. */
+  async function insertLanes(lanes: number, behind: number, round = 0): Promise<void> {
+    const { event, shop } = given();
+    await sql`
+      insert into ${event} (source, id, state, ends_at, type, body, received_at, occurred_at, lane, subject)
+      select 'default', concat_ws('_', ${round}::int, lane, n), 'ready', clock_timestamp() - interval '1 hour' + n * interval '1 s',
+        case n when 0 then ${type} else ${other} end, '{}', clock_timestamp(), clock_timestamp() + n * interval '1 s',
+        concat_ws('_', ${round}::int, lane), case n when 0 then concat_ws('_', 'esim', ${round}::int, lane) end
+      from generate_series(1, ${lanes}::int) as lane, generate_series(0, ${behind}::int) as n`.execute(
+      shop.db,
+    );
+  }
+
+  async function settled(inbox: PostgresInbox, most: number): Promise<string[]> {
+    const types: string[] = [];
+    for (let empty = 0; types.length < most && empty < 3; ) {
+      const taken = await inbox.take({ limit: 100, leaseMs: 60_000 });
+      empty = taken.length === 0 ? empty + 1 : 0;
+      await inbox.settle(taken.map((lease) => ({ ...lease, state: "done" }) as const));
+      types.push(...taken.map(({ type }) => String(type)));
+    }
+    return types;
+  }
+
+  it("are parked by the pause or by takes that meet them, and released with the pause, in the order of their lanes", async () => {
+    const inbox = given().open({ lane: ({ id }) => id });
+    await inbox.pause({ types: [type], reason });
+    await insertLanes(1500, 3);
+    await inbox.put([entry("free", { type: other })]);
+    let free: readonly { readonly id: string }[] = [];
+    while (free.length === 0) free = await inbox.take(take);
+    expect(free.map(({ id }) => id)).toEqual(["free"]);
+    await inbox.pause({ types: [type], reason: "again" });
+    expect(await parked()).toBe(6000);
+    expect(await inbox.take(take)).toEqual([]);
+    await inbox.resume();
+    expect([await parked(), await pauseRows()]).toEqual([0, 0]);
+    expect(await settled(inbox, 1500)).toEqual(Array(1500).fill(type));
+    expect((await settled(inbox, 4500)).length).toBe(4500);
+  });
+
+  it("are parked again by the pause that is left, if their lane has events of two paused types", async () => {
+    const inbox = given().open({ lane: ({ id }) => id });
+    await insertLanes(1, 3);
+    await sql`update ${given().event} set type = 'esim.faulted' where id = '0_1_1'`.execute(given().shop.db);
+    await inbox.pause({ types: [type, "esim.faulted"], reason });
+    expect(await parked()).toBe(4);
+    await inbox.resume({ types: ["esim.faulted"] });
+    expect([await inbox.take(take), await parked(), await pauseRows()]).toEqual([[], 4, 1]);
+    await inbox.resume();
+    expect(await settled(inbox, 4)).toEqual([type, "esim.faulted", other, other]);
+  });
+
+  it("are taken once their first event is erased, although a take was parking them at that moment", async () => {
+    const { shop, open } = given();
+    const inbox = open({ lane: ({ id }) => id });
+    await inbox.pause({ types: [type], reason });
+    await insertLanes(1, 3);
+    const client = await shop.pool(1).connect();
+    const park = () => client.query(`select "${shop.schema}".park_due('-infinity', clock_timestamp(), 2000)`);
+    await park();
+    await sql`
+      update ${given().event} set ends_at = due_at, due_at = null, parked_by = null where type = ${other}`.execute(
+      shop.db,
+    );
+    await client.query("begin");
+    await park();
+    const erased = inbox.erase("esim_0_1", 10);
+    await expect
+      .poll(async () => (await client.query("select from pg_locks where not granted")).rowCount)
+      .not.toBe(0);
+    await client.query("commit");
+    client.release();
+    expect((await erased).ready).toBe(1);
+    expect(await parked()).toBe(0);
+    expect(await settled(inbox, 3)).toEqual([other, other, other]);
+  });
+
+  it("are all taken, although their first events are erased while they are parked, paused and taken", async () => {
+    const inbox = given().open({ lane: ({ id }) => id });
+    for (let round = 0; round < 15; round += 1) {
+      await insertLanes(20, 3, round);
+      const erasures = Array.from({ length: 20 }, (_, n) => `esim_${round}_${n + 1}`);
+      const [settledThen] = await Promise.all([
+        settled(inbox, 10),
+        inbox.pause({ types: [type], reason }),
+        inbox.pause({ types: [type], reason }),
+        ...erasures.map((subject) => inbox.erase(subject, 10)),
+        ...Array.from({ length: 4 }, () => inbox.take({ ...take, limit: 0 })),
+      ]);
+      for (const subject of erasures) await inbox.erase(subject, 10);
+      expect(await parked()).toBe(0);
+      const types = [...settledThen, ...(await settled(inbox, 100))].filter((each) => each === other);
+      expect(types).toHaveLength(60);
+      await inbox.resume();
+    }
+  });
 });

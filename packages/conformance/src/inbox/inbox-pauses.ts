@@ -295,4 +295,36 @@ export const pausesInLanes: readonly InboxScenario[] = [
         assert.deepEqual(idsOf(await others.take(inbox)), [`${lane}1-b`]);
       }),
   ],
+  [
+    "takes what waits behind a paused event once that event is erased, or the pauses of its lane have ended",
+    ["writer", "queue", "admin", "pauses"],
+    (open) =>
+      withInbox(open, { lane: ({ id }) => id.slice(0, 5) }, async (inbox) => {
+        const [one, two, others] = [pausable(inbox), pausable(inbox), newEvents()];
+        const at = (second: number) => ({ timestamp: `2026-01-01T00:00:0${second}Z` });
+        const lane = one.source.slice(0, 4);
+        const data = { esimReference: `esim_${lane}` };
+        await stored(inbox, one.entry(`${lane}1-a`, { ...at(1), data }), others.entry(`${lane}1-b`, at(2)));
+        await stored(inbox, one.entry(`${lane}2-a`, at(1)), two.entry(`${lane}2-b`, at(2)));
+        await stored(inbox, others.entry(`${lane}2-c`, at(3)), others.entry(`${lane}2-d`, at(4)));
+        await one.pauseAll();
+        await two.pauseAll();
+        assert.deepEqual(await others.take(inbox), []);
+        assert.equal((await inbox.erase(data.esimReference, 10)).ready, 1);
+        assert.deepEqual(idsOf(await others.take(inbox)), [`${lane}1-b`]);
+        await two.resumeAll();
+        assert.deepEqual([...(await two.take(inbox)), ...(await others.take(inbox))], []);
+        await one.resumeAll();
+        for (const [events, id] of [
+          [one, "a"],
+          [two, "b"],
+          [others, "c"],
+          [others, "d"],
+        ] as const) {
+          const next = await takenOne(events, inbox);
+          assert.equal(next.id, `${lane}2-${id}`);
+          await inbox.settle([{ ...next, state: "done" }]);
+        }
+      }),
+  ],
 ];

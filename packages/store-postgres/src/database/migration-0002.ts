@@ -1,5 +1,5 @@
 /** As for the first migration. */
-export const id = "4534415a39819aba";
+export const id = "5693b1c9742cabb2";
 
 export const oldest = 1;
 
@@ -22,8 +22,11 @@ alter table esim_webhooks.event
   add column taken_at timestamptz,
   add column settled_at timestamptz,
   add column erased_at timestamptz,
-  -- when it was due, while it is leased or parked: due, of a paused type, and with an ends_at of infinity, so that no take reads past it
+  -- when it was due, while it is leased or parked: due, of a paused type or behind such an event in its lane, and with an ends_at of
+  -- infinity, so that no take reads past it
   add column due_at timestamptz,
+  -- the paused type that has parked it: its own, or that of the first event of its lane
+  add column parked_by text collate "C",
   -- an array: the last ten failed attempts
   add column history jsonb;
 
@@ -91,9 +94,71 @@ as $paused$
   select array_agg(type) from esim_webhooks.pause where until is null or until > moment
 $paused$;
 
+-- Of the due events in lanes that became due in that stretch of time, parks at most that many that wait behind a parked one: they cannot run
+-- before it, and a take would read past them. release_parked releases them with it, and release_lanes does once it is erased. Returns how
+-- many. The lock on the first event of a lane keeps it from being erased until those behind it can be seen.
+create function esim_webhooks.park_behind(since timestamptz, upto timestamptz, most integer, paused text[]) returns integer
+language plpgsql
+set enable_nestloop = off
+set enable_mergejoin = off
+set enable_bitmapscan = off
+set enable_seqscan = off
+set enable_sort = off
+set jit = off
+as $park$
+declare
+  each text;
+  firsts tid[];
+  places tid[];
+  parked integer := 0;
+begin
+  with near as materialized (
+    select lane from esim_webhooks.event
+    where state = 'ready' and body is not null and lane is not null and ends_at > since and ends_at <= upto
+    order by ends_at
+    limit 5 * most
+  )
+  select array_agg((
+    select ctid from esim_webhooks.event as first
+    where first.lane = named.lane and first.lane is not null and first.state = 'ready'
+    order by first.occurred_at, first.source, first.id
+    limit 1
+  )) into firsts
+  from (select distinct lane from near) as named;
+  for each in
+    select distinct parked_by from esim_webhooks.event where ctid = any (firsts) and parked_by = any (paused)
+  loop
+    with first as materialized (
+      select lane, occurred_at, source, id from esim_webhooks.event
+      where ctid = any (firsts) and case state when 'ready' then parked_by = each end
+      for share skip locked
+    ), near as materialized (
+      select ctid as place, lane, occurred_at, source, id from esim_webhooks.event
+      where state = 'ready' and body is not null and lane is not null and ends_at > since and ends_at <= upto
+      order by ends_at
+      limit 5 * most
+    ), behind as materialized (
+      select near.place from near join first on first.lane = near.lane
+        and (near.occurred_at, near.source, near.id) > (first.occurred_at, first.source, first.id)
+      limit most - parked
+    )
+    select array_agg(place) into places from behind;
+    with own as materialized (
+      select ctid as place from esim_webhooks.event
+      where ctid = any (places) and case state when 'ready' then ends_at <= upto and not suspect end
+      for update skip locked
+    )
+    select array_agg(place) into places from own;
+    update esim_webhooks.event set due_at = ends_at, ends_at = 'infinity', parked_by = each where ctid = any (places);
+    parked := parked + coalesce(cardinality(places), 0);
+  end loop;
+  return parked;
+end
+$park$;
+
 -- Parks due events of paused types: at most that many in lanes, and as many out of lanes, of those that became due after a time. A take
--- would otherwise read past them. Returns where to continue, or null once it has read all. It reads a bounded stretch of what is due,
--- since the events of other types may be many. Suspects are not parked: they are few.
+-- would otherwise read past them. Then parks those that wait behind them. Returns where to continue, or null once it has read all. It reads
+-- a bounded stretch of what is due, since the events of other types may be many. Suspects are not parked: they are few.
 --
 -- The lock on a type keeps its pause from being deleted until what is parked here is committed: a parked event without a pause would
 -- wait indefinitely. What is paused is read again under the locks.
@@ -109,6 +174,7 @@ declare
   upto timestamptz;
   places tid[];
   in_lanes tid[];
+  behind integer;
 begin
   perform pg_advisory_xact_lock_shared(hashtextextended('esim_webhooks pause ' || type, 0))
   from unnest(array_remove(esim_webhooks.paused_types(moment), '*')) as type order by type;
@@ -145,9 +211,10 @@ begin
     for update skip locked
   )
   select array_agg(place) into in_lanes from due;
-  update esim_webhooks.event set due_at = ends_at, ends_at = 'infinity' where ctid = any (places || in_lanes);
+  update esim_webhooks.event set due_at = ends_at, ends_at = 'infinity', parked_by = type where ctid = any (places || in_lanes);
+  behind := esim_webhooks.park_behind(since, upto, most, paused);
   return case
-    when most in (cardinality(places), cardinality(in_lanes)) then since
+    when most in (cardinality(places), cardinality(in_lanes), behind) then since
     when upto < moment then upto end;
 end
 $park$;
@@ -171,12 +238,12 @@ begin
   end if;
   with parked as materialized (
     select ctid as place from esim_webhooks.event
-    where state = 'ready' and ends_at = 'infinity' and type = any (ended)
+    where state = 'ready' and ends_at = 'infinity' and parked_by = any (ended)
     limit most
     for update skip locked
   )
   select array_agg(place) into places from parked;
-  update esim_webhooks.event set ends_at = due_at, due_at = null where ctid = any (places);
+  update esim_webhooks.event set ends_at = due_at, due_at = null, parked_by = null where ctid = any (places);
   if places is not null then
     return cardinality(places);
   end if;
@@ -186,11 +253,31 @@ begin
       where type = each and until <= moment
         and not exists (
           select from esim_webhooks.event
-          where state = 'ready' and ends_at = 'infinity' and event.type = each
+          where state = 'ready' and ends_at = 'infinity' and parked_by = each
         );
     end if;
   end loop;
   return 0;
+end
+$release$;
+
+-- Makes all events of these lanes due again that are parked behind others: one of those was erased. Takes park again what still waits.
+create function esim_webhooks.release_lanes(lanes text[]) returns void
+language plpgsql
+set enable_bitmapscan = off
+set enable_seqscan = off
+set jit = off
+as $release$
+declare
+  places tid[];
+begin
+  with parked as materialized (
+    select ctid as place from esim_webhooks.event
+    where lane = any (lanes) and lane is not null and state = 'ready' and ends_at = 'infinity' and parked_by <> type
+    for update skip locked
+  )
+  select array_agg(place) into places from parked;
+  update esim_webhooks.event set ends_at = due_at, due_at = null, parked_by = null where ctid = any (places);
 end
 $release$;
 
@@ -216,17 +303,22 @@ begin
   if exists (
     select from (
       (
-        select type from esim_webhooks.event
+        select type, lane from esim_webhooks.event
         where state = 'ready' and body is not null and lane is null and ends_at <= moment
         order by state, ends_at
         limit most
       ) union all (
-        select type from esim_webhooks.event
+        select type, lane from esim_webhooks.event
         where state = 'ready' and body is not null and lane is not null and ends_at <= moment
         order by ends_at
         limit most
       )
-    ) as first where type = any (paused)
+    ) as near where type = any (paused) or lane is not null and (
+      select first.parked_by from esim_webhooks.event as first
+      where first.lane = near.lane and first.lane is not null and first.state = 'ready'
+      order by first.occurred_at, first.source, first.id
+      limit 1
+    ) = any (paused)
   ) then
     loop -- as long as a stretch is full of them: a pause that was killed may have left a million
       upto := esim_webhooks.park_due(since, moment, 1000);

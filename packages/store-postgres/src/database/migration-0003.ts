@@ -1,5 +1,5 @@
 /** As for the first migration. */
-export const id = "da20f8fce47907e5";
+export const id = "2c0918e91d3748d7";
 
 export const oldest = 1;
 
@@ -11,8 +11,8 @@ export const indexes: readonly string[] = [
   // Also the events of an eSIM: a search reads the index, and of the table only what has the hash. That takes 30 ms for a million done
   // events. An index that begins with the hash would cost each event as much as all other data of operators.
   "event_done on esim_webhooks.event (received_at, hashtext(subject)) where state = 'done'",
-  // Rare rows. Of the columns that the first migration has indexed: an update compares each indexed column.
-  "event_parked on esim_webhooks.event (type) where state = 'ready' and ends_at = 'infinity'",
+  // Rare rows. Their columns were indexed before, or are null in all other rows: an update compares each indexed column.
+  "event_parked on esim_webhooks.event (parked_by) where state = 'ready' and ends_at = 'infinity'",
   "event_kept_body on esim_webhooks.event (state, received_at) where body is not null and state in ('dead', 'unhandled')",
 ];
 

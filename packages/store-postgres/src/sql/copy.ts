@@ -55,7 +55,7 @@ const updateIfAllowed = sql`do update
     lane = excluded.lane, attempts = excluded.attempts, suspect = false, conflicts = greatest(event.conflicts, excluded.conflicts),
     error = excluded.error, replay = excluded.replay, runs = excluded.runs, fingerprint = excluded.fingerprint,
     subject = excluded.subject, key = excluded.key, trace = excluded.trace, taken_at = excluded.taken_at,
-    settled_at = excluded.settled_at, erased_at = excluded.erased_at, history = excluded.history, due_at = null
+    settled_at = excluded.settled_at, erased_at = excluded.erased_at, history = excluded.history, due_at = null, parked_by = null
   where (${isOutdated}) or (${isAbandoned}) or (${wouldRunTwice})`;
 
 /**
