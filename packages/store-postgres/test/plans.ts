@@ -253,6 +253,7 @@ export function goesByIndexes(rows: number): void {
         ...["event_unhandled", "event_dead"],
       );
       for (const plan of plans) expect(plan.rows).toBeLessThan(60_000);
+      expect(plans.filter(({ sorts }) => sorts)).toEqual([]);
     });
 
     it("takes during a pause, parking and releasing read a bounded part of what is due", async () => {

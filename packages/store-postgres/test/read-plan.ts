@@ -17,6 +17,8 @@ export interface Plan {
   readonly scans: readonly string[];
   /** How many rows of tables the scans read, and the joins compared in vain. */
   readonly rows: number;
+  /** It reads all rows before it returns the first one. */
+  readonly sorts: boolean;
 }
 
 /** Reads the plan of an executed statement from a notice of auto_explain. */
@@ -24,7 +26,11 @@ export function readPlan(notice: string): Plan | undefined {
   const json = /plan:\n(\{[\s\S]*\})$/.exec(notice)?.[1];
   if (json === undefined) return undefined;
   const { "Query Text": query, Plan: plan } = JSON.parse(json) as { "Query Text": string; Plan: Node };
-  return { query, scans: scansOf(plan), rows: rowsOf(plan) };
+  return { query, scans: scansOf(plan), rows: rowsOf(plan), sorts: sorts(plan) };
+}
+
+function sorts(node: Node): boolean {
+  return node["Node Type"] === "Sort" || (node.Plans ?? []).some(sorts);
 }
 
 function scansOf(node: Node): string[] {

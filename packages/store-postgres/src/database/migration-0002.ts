@@ -1,5 +1,5 @@
 /** As for the first migration. */
-export const id = "5693b1c9742cabb2";
+export const id = "41482d811911e04f";
 
 export const oldest = 1;
 
@@ -756,7 +756,7 @@ begin
       where state = 'ready' and body is not null and lane is not null and ends_at > moment and ends_at < 'infinity'
       order by ends_at limit most) as found),
     (select count(*) from (select from esim_webhooks.event
-      where state = 'ready' and ends_at = 'infinity' order by type limit most) as found),
+      where state = 'ready' and ends_at = 'infinity' order by parked_by limit most) as found),
     (select count(*) from (select from esim_webhooks.event
       where state = 'leased' and body is not null and lane is null order by state, ends_at limit most) as found)
     + (select count(*) from (select from esim_webhooks.event where lane is not null and state = 'leased' order by lane limit most) as found),

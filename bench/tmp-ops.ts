@@ -1,0 +1,223 @@
+// npm run bench -- operators: what operators ask an inbox, and what a pause costs others, with a million events on SQLite, Postgres and BullMQ.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import type { Inbox } from "@esim-webhooks/core";
+import { bullmqInbox } from "@esim-webhooks/queue-bullmq";
+import { postgresInbox } from "@esim-webhooks/store-postgres";
+import { sqliteInbox } from "@esim-webhooks/store-sqlite";
+import { Queue } from "bullmq";
+import { Redis } from "ioredis";
+import pg from "pg";
+import { privatePostgres, privateRedis } from "../test/servers/index.ts";
+import { entriesOf } from "./inbox-entries.ts";
+import { median } from "./measure.ts";
+import { line, ms } from "./report.ts";
+
+const events = 1_000_000;
+const rounds = 15;
+const taken = 20;
+const batchSize = 1000;
+const pausedType = "esim.balance.updated";
+
+/** An inbox, and how events are put into its table past it. */
+interface Filled {
+  readonly inbox: Inbox;
+  /** A million rows of a state and type; the ready ones are due, before all others. */
+  fill(state: "done" | "ready", type: string): Promise<void>;
+  /** A million rows that are due, before all others, in that many lanes: the first one of each lane is of the paused type. */
+  fillLanes(lanes: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function benchOperators(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), "esim-webhooks-bench-"));
+  const server = await privatePostgres();
+  try {
+    let opened = 0;
+    await benchEngine("Postgres", () => openPostgres(server.url, `bench_${opened++}`));
+  } finally {
+    rmSync(folder, { recursive: true });
+    await server.close();
+  }
+}
+
+/** A million jobs are waiting, and then all of them have ended. */
+async function benchBullmqGauges(): Promise<void> {
+  const server = await privateRedis();
+  const redis = new Redis(server.url);
+  const queue = new Queue("bench", { connection: { url: server.url } });
+  const inbox = bullmqInbox({ queue });
+  try {
+    title("BullMQ");
+    for (let put = 0; put < events; put += batchSize) await inbox.put(entriesOf(batchSize, batchSize));
+    await measure("gauges, all due", () => inbox.gauges());
+    await redis.eval(
+      `for begin = 0, ${events} - 1, 1000 do
+        local done = {}
+        for at, id in ipairs(redis.call("lrange", KEYS[1], begin, begin + 999)) do
+          done[2 * at - 1], done[2 * at] = begin + at, id
+        end
+        redis.call("zadd", KEYS[2], unpack(done))
+      end
+      return redis.call("del", KEYS[1])`,
+      2,
+      queue.toKey("wait"),
+      queue.toKey("completed"),
+    );
+    await measure("gauges, all done", () => inbox.gauges());
+  } finally {
+    await queue.close();
+    redis.disconnect();
+    await server.close();
+  }
+}
+
+function title(engine: string): void {
+  console.log(
+    `\n${engine}, ${events.toLocaleString("en")} events: fastest, median, slowest of ${rounds} calls`,
+  );
+}
+
+async function benchEngine(name: string, open: () => Promise<Filled>): Promise<void> {
+  console.log(
+    `\n${name}, ${events.toLocaleString("en")} events: fastest, median, slowest of ${rounds} calls`,
+  );
+
+  await benchPause("all of a paused type", open, (inbox) => inbox.fill("ready", pausedType));
+  for (const lanes of [10_000, 50_000])
+    await benchPause(`in ${lanes.toLocaleString("en")} lanes, behind one of a paused type`, open, (inbox) =>
+      inbox.fillLanes(lanes),
+    );
+}
+
+/** Takes of other types, before a million events are due and after they are paused. */
+async function benchPause(
+  what: string,
+  open: () => Promise<Filled>,
+  fill: (filled: Filled) => Promise<void>,
+): Promise<void> {
+  console.log(`  a million events that are due, ${what}:`);
+  const filled = await open();
+  const { inbox } = filled;
+  const before = await measureTakes("take of 20 others, before", inbox);
+  await fill(filled);
+  await measure("gauges, all due", () => inbox.gauges());
+  await lasts("pause", () => inbox.pause({ types: [pausedType], reason: "bench" }));
+  await measure("gauges, all paused", () => inbox.gauges());
+  const after = await measureTakes("take of 20 others, after", inbox);
+  line("after / before", `${(after / before).toFixed(2)} x, of the medians`);
+  await lasts("resume", () => inbox.resume());
+  await filled.close();
+}
+
+async function lasts(what: string, work: () => Promise<unknown>): Promise<void> {
+  const start = performance.now();
+  await work();
+  line(what, `${((performance.now() - start) / 1000).toFixed(1)} s`);
+}
+
+async function measure(what: string, work: () => Promise<unknown>): Promise<number> {
+  const times: number[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    const start = performance.now();
+    await work();
+    times.push(performance.now() - start);
+  }
+  line(what, [Math.min(...times), median(times), Math.max(...times)].map(ms).join(", "));
+  return median(times);
+}
+
+/** Takes of due events of another type, each put before. Resolves to the median, in ms. */
+async function measureTakes(what: string, inbox: Inbox): Promise<number> {
+  const batches: Awaited<ReturnType<Inbox["take"]>>[] = [];
+  const entries = Array.from({ length: rounds }, () => entriesOf(taken, taken));
+  await inbox.put(entries.flat());
+  const result = await measure(what, async () => {
+    batches.push(await inbox.take({ limit: taken, leaseMs: 600_000 }));
+  });
+  if (batches.some((batch) => batch.length !== taken)) throw new Error("a take found less than there is");
+  await inbox.settle(batches.flat().map((lease) => ({ ...lease, state: "done" })));
+  return result;
+}
+
+/** All pages, as `inbox list --all` reads them. */
+async function measureList(inbox: Inbox): Promise<void> {
+  const start = performance.now();
+  let rows = 0;
+  let tenth: number | undefined;
+  for (let cursor: string | undefined; ; ) {
+    const page = await inbox.list({}, { limit: 1000, ...(cursor !== undefined && { cursor }) });
+    rows += page.rows.length;
+    if (rows >= events / 10) tenth ??= performance.now() - start;
+    if (page.nextCursor === null) break;
+    cursor = page.nextCursor;
+  }
+  if (rows !== events) throw new Error(`listed ${rows}`);
+  const seconds = (time = 0) => `${(time / 1000).toFixed(1)} s`;
+  line("list, all pages", `${seconds(performance.now() - start)}, the first tenth ${seconds(tenth)}`);
+}
+
+async function openSqlite(path: string): Promise<Filled> {
+  const inbox = sqliteInbox({ path });
+  await inbox.ready();
+  return {
+    inbox,
+    async fill(state, type) {
+      const database = new DatabaseSync(path, { timeout: 60_000 });
+      const isReady = state === "ready";
+      const endsAt = isReady ? `${Date.now()} - 3600000 + n` : `${Date.now() + 86_400_000} + n`;
+      database.exec(`with recursive number (n) as (select 1 union all select n + 1 from number where n < ${events})
+        insert into esim_webhooks_event (source, id, state, type, received_at, occurred_at, subject, attempts, ends_at, body)
+        select 'default', 'msg_' || (n * 2654435761 % 4294967296) || '_' || n, '${state}', '${type}', ${Date.now()} - ${events} + n, 0,
+          'esim_' || (n * 7919 % 50000), 1, ${endsAt}, ${isReady ? "cast('{}' as blob)" : "null"} from number`);
+      database.close();
+    },
+    async fillLanes(lanes) {
+      const database = new DatabaseSync(path, { timeout: 60_000 });
+      database.exec(`with recursive number (n) as (select 0 union all select n + 1 from number where n < ${events - 1})
+        insert into esim_webhooks_event (source, id, state, type, received_at, occurred_at, subject, lane, attempts, ends_at, body)
+        select 'default', 'msg_' || (n * 2654435761 % 4294967296) || '_' || n, 'ready', iif(n < ${lanes}, '${pausedType}', 'esim.enabled'),
+          ${Date.now()} - ${events} + n, n, 'esim_' || (n % ${lanes}), 'esim_' || (n % ${lanes}), 0, ${Date.now()} - 3600000 + n, cast('{}' as blob)
+        from number`);
+      database.close();
+    },
+    close: () => inbox.close(),
+  };
+}
+
+async function openPostgres(url: string, schema: string): Promise<Filled> {
+  const inbox = postgresInbox({ url, schema });
+  await inbox.migrate();
+  async function settleDown(client: pg.Client): Promise<void> {
+    await client.query(`vacuum analyze ${schema}.event`);
+    await client.query("checkpoint");
+    await client.end();
+  }
+
+  return {
+    inbox,
+    async fill(state, type) {
+      const client = new pg.Client({ connectionString: url });
+      await client.connect();
+      const isReady = state === "ready";
+      const endsAt = isReady ? "now() - interval '1 hour'" : "now() + interval '1 day'";
+      await client.query(`insert into ${schema}.event (source, id, state, type, received_at, occurred_at, subject, attempts, ends_at, body)
+        select 'default', 'msg_' || (n * 2654435761 % 4294967296) || '_' || n, '${state}', '${type}', now() - (${events} - n) * interval '1 ms', now(),
+          'esim_' || (n * 7919 % 50000), 1, ${endsAt} + n * interval '1 ms', ${isReady ? "'{}'::bytea" : "null"} from generate_series(1::bigint, ${events}) as n`);
+      await settleDown(client);
+    },
+    async fillLanes(lanes) {
+      const client = new pg.Client({ connectionString: url });
+      await client.connect();
+      await client.query(`insert into ${schema}.event (source, id, state, type, received_at, occurred_at, subject, lane, attempts, ends_at, body)
+        select 'default', 'msg_' || (n * 2654435761 % 4294967296) || '_' || n, 'ready', case when n < ${lanes} then '${pausedType}' else 'esim.enabled' end,
+          now() - (${events} - n) * interval '1 ms', now() + n * interval '1 us', 'esim_' || (n % ${lanes}), 'esim_' || (n % ${lanes}), 0,
+          now() - interval '1 hour' + n * interval '1 ms', '{}'::bytea from generate_series(0::bigint, ${events - 1}) as n`);
+      await settleDown(client);
+    },
+    close: () => inbox.close(),
+  };
+}
+await benchOperators();
