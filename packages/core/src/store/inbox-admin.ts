@@ -121,7 +121,7 @@ export interface InboxGauges {
   /**
    * - `ready`: due
    * - `waiting`: due later: a failed attempt, or `retryLater`
-   * - `paused`: due, but its type is paused, or it is behind such an event in its lane. Counted as `ready` until a worker notices the pause
+   * - `paused`: due, but its type is paused, or it is behind such an event in its lane (SQLite, Postgres). Counted as `ready` until a worker notices the pause
    * - `leased`: a worker has them, or its lease has just ended
    * - `unhandled` and `dead`: as the states
    */
