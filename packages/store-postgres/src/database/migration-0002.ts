@@ -1,5 +1,5 @@
 /** As for the first migration. */
-export const id = "41482d811911e04f";
+export const id = "2a69979d14149fc7";
 
 export const oldest = 1;
 
@@ -94,10 +94,10 @@ as $paused$
   select array_agg(type) from esim_webhooks.pause where until is null or until > moment
 $paused$;
 
--- Of the due events in lanes that became due in that stretch of time, parks at most that many that wait behind a parked one: they cannot run
--- before it, and a take would read past them. release_parked releases them with it, and release_lanes does once it is erased. Returns how
--- many. The lock on the first event of a lane keeps it from being erased until those behind it can be seen.
-create function esim_webhooks.park_behind(since timestamptz, upto timestamptz, most integer, paused text[]) returns integer
+-- Of the events in lanes that became due in that stretch of time, at most that many, parks those that wait behind a parked one: they cannot
+-- run before it, and a take would read past them. release_parked releases them with it, and release_lanes does once it is erased. The lock
+-- on the first event of a lane keeps it from being erased until those behind it can be seen.
+create function esim_webhooks.park_behind(since timestamptz, upto timestamptz, most integer, paused text[]) returns void
 language plpgsql
 set enable_nestloop = off
 set enable_mergejoin = off
@@ -110,13 +110,12 @@ declare
   each text;
   firsts tid[];
   places tid[];
-  parked integer := 0;
 begin
   with near as materialized (
     select lane from esim_webhooks.event
     where state = 'ready' and body is not null and lane is not null and ends_at > since and ends_at <= upto
     order by ends_at
-    limit 5 * most
+    limit most
   )
   select array_agg((
     select ctid from esim_webhooks.event as first
@@ -136,11 +135,10 @@ begin
       select ctid as place, lane, occurred_at, source, id from esim_webhooks.event
       where state = 'ready' and body is not null and lane is not null and ends_at > since and ends_at <= upto
       order by ends_at
-      limit 5 * most
+      limit most
     ), behind as materialized (
       select near.place from near join first on first.lane = near.lane
         and (near.occurred_at, near.source, near.id) > (first.occurred_at, first.source, first.id)
-      limit most - parked
     )
     select array_agg(place) into places from behind;
     with own as materialized (
@@ -150,9 +148,7 @@ begin
     )
     select array_agg(place) into places from own;
     update esim_webhooks.event set due_at = ends_at, ends_at = 'infinity', parked_by = each where ctid = any (places);
-    parked := parked + coalesce(cardinality(places), 0);
   end loop;
-  return parked;
 end
 $park$;
 
@@ -174,7 +170,6 @@ declare
   upto timestamptz;
   places tid[];
   in_lanes tid[];
-  behind integer;
 begin
   perform pg_advisory_xact_lock_shared(hashtextextended('esim_webhooks pause ' || type, 0))
   from unnest(array_remove(esim_webhooks.paused_types(moment), '*')) as type order by type;
@@ -212,9 +207,9 @@ begin
   )
   select array_agg(place) into in_lanes from due;
   update esim_webhooks.event set due_at = ends_at, ends_at = 'infinity', parked_by = type where ctid = any (places || in_lanes);
-  behind := esim_webhooks.park_behind(since, upto, most, paused);
+  perform esim_webhooks.park_behind(since, upto, 5 * most, paused);
   return case
-    when most in (cardinality(places), cardinality(in_lanes), behind) then since
+    when most in (cardinality(places), cardinality(in_lanes)) then since
     when upto < moment then upto end;
 end
 $park$;

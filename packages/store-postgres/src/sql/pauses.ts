@@ -8,7 +8,7 @@ import { storable } from "./put-rows.ts";
 
 type Database = Pick<OpenPostgres<never>, "run" | "tables" | "vacuum">;
 
-/** How many events are parked, or become due again, in a transaction: some 50 ms of it. */
+/** How many events of paused types are parked, or become due again, in a transaction: some 50 ms of it. Those behind them in lanes may be five times as many. */
 const batch = 2000;
 
 /** After more batches than this, dead index entries make takes slow until a vacuum. */
