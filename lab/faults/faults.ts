@@ -39,7 +39,7 @@ export const faults: readonly Fault[] = [
   },
   {
     name: "a leased event does not hold its lane (SQLite)",
-    file: "packages/store-sqlite/src/sql/take.ts",
+    file: "packages/store-sqlite/src/sql/due.ts",
     before: `where worked.lane = \${row}.lane and worked.lane is not null and worked.state = 'leased'`,
     after: `where worked.lane = \${row}.lane and worked.lane is not null and worked.state = 'leased' and false`,
     checks: [random],
@@ -144,5 +144,12 @@ export const faults: readonly Fault[] = [
     before: "and state = 'done' and erased_at is null",
     after: "and state = 'done'",
     checks: [random],
+  },
+  {
+    name: "an erasure leaves parked what waited behind the erased event (SQLite)",
+    file: "packages/store-sqlite/src/sql/erase.ts",
+    before: "if (lanes.length > 0) releaseLanes(tx, lanes);",
+    after: "",
+    checks: ["packages/store-sqlite/test/pausing.test.ts"],
   },
 ];
