@@ -69,6 +69,7 @@ export const troubleTable: Readonly<
 
 /** What needs an operator, although every process runs. It holds no id, payload or secret. */
 export interface Trouble extends HealthFault {
+  /** Which trouble it is. */
   readonly code: TroubleCode;
   /** Which one: a paused type, the reason of dead events, the source of a reconcile, the fingerprint of a key. */
   readonly subject?: string;
@@ -77,6 +78,7 @@ export interface Trouble extends HealthFault {
 /** As much of an inbox as is looked at. */
 export type TroubleInbox = Pick<InboxAdmin, "gauges" | "paused" | "runs" | "list" | "get">;
 
+/** The limits of `findTroubles` that depend on your traffic. */
 export interface TroubleLimits {
   /** For how long no delivery may arrive, in ms. Default 86,400,000: a day. */
   silenceMs?: number;

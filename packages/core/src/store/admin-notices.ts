@@ -23,6 +23,7 @@ export type ChangeMessage =
 
 export const changeNotice: Channel<unknown, ChangeMessage> = createNotice("change");
 
+/** The operations of an inbox with which an operator, or a purge, changes it. */
 export type InboxChanges = Pick<InboxAdmin, "redrive" | "purgeDead" | "pause" | "resume" | "erase"> &
   Pick<InboxQueue, "purge">;
 

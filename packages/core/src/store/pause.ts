@@ -5,6 +5,7 @@ import { type OptionsShape, parseOptions, type SettingsOf } from "../base/option
 import { checkTypes } from "../event/catalog.ts";
 import { esimCatalog } from "../event/esim-catalog.ts";
 
+/** Options of `InboxAdmin.pause`. */
 export interface PauseOptions {
   /** Which types, such as `["esim.balance.updated"]`. Default: all. */
   types?: readonly string[];
@@ -22,10 +23,13 @@ export interface PauseOptions {
 export interface Pause {
   /** Null: all types. */
   readonly type: string | null;
+  /** Why, as the operator wrote. */
   readonly reason: string;
+  /** When it began, by the inbox's time. */
   readonly since: Date;
   /** When it ends by itself. Null: it lasts until `resume`. */
   readonly until: Date | null;
+  /** Who pauses, as the operator wrote. Null: no name was given. */
   readonly by: string | null;
 }
 
