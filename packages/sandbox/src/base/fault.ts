@@ -80,8 +80,11 @@ const deliveryFaultSchema = z.discriminatedUnion("kind", deliveryFaults);
 /** What goes wrong, as data. */
 const faultSchema = z.discriminatedUnion("kind", [...callFaults, ...deliveryFaults]);
 
+/** A fault of calls of the API, with its defaults. */
 export type CallFault = z.output<typeof callFaultSchema>;
+/** A fault of deliveries, with its defaults. */
 export type DeliveryFault = z.output<typeof deliveryFaultSchema>;
+/** A fault with its defaults. */
 export type Fault = CallFault | DeliveryFault;
 /** A fault as it is given: its kind, and what differs from the defaults. */
 export type FaultSettings = z.input<typeof faultSchema>;

@@ -49,6 +49,7 @@ export const switchesSchema = z.strictObject({
   maxProfilesStatus: z.enum(["409", "403", "422"]).default("409"),
 });
 
+/** All switches, with their values. */
 export type Switches = z.output<typeof switchesSchema>;
 
 /** Switches as they are set: by name, those that differ from their defaults. */

@@ -19,6 +19,7 @@ export const esimOrderSchema = z
   })
   .meta({ id: "EsimOrder" });
 
+/** The body of `POST /esims`. */
 export type EsimOrder = z.input<typeof esimOrderSchema>;
 
 /** A new profile with an eSIM that is ready to be downloaded. */

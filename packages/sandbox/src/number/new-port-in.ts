@@ -29,6 +29,7 @@ export const newPortInSchema = z
   })
   .meta({ id: "NewPortIn" });
 
+/** The body of a port-in request. */
 export type NewPortIn = z.input<typeof newPortInSchema>;
 
 /** The rules of the provider behind the variant "premium": exactly the one field that fits the contract. */
