@@ -16,7 +16,10 @@ export interface PauseOptions {
   /** Who pauses, for other operators: at most 200 characters. Default: no name. */
   by?: string;
   /** The catalog that has the types. Default: the eSIM catalog. */
-  catalog?: { readonly types: readonly string[] };
+  catalog?: {
+    /** All event types that it has a schema for. */
+    readonly types: readonly string[];
+  };
 }
 
 /** A pause of one type, or of all. */
