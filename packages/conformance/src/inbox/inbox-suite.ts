@@ -28,7 +28,7 @@ export interface InboxSuiteOptions {
    * scenarios run.
    */
   readonly capabilities: InboxCapabilities;
-  /** Opens the inbox under test. */
+  /** Opens the inbox under test, on the same data each time, with the roles of its capabilities. The suite closes it. */
   readonly open: OpenInbox;
   /** Opens a dedupe store on the inbox's data, if there is one. */
   readonly openStore?: OpenStore;

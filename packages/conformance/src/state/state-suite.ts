@@ -12,7 +12,7 @@ import { stateValues, stateVersions } from "./state-values.ts";
 export interface StateSuiteOptions {
   /** The capabilities that the state store must state. */
   readonly capabilities: StateStore["capabilities"];
-  /** Opens the state store under test. */
+  /** Opens the state store under test; a durable one on the same data each time. The suite closes it. */
   readonly open: OpenState;
   /** The URL of a module with `open` as its default export, for the child processes of the suite. */
   readonly module: string;
