@@ -85,12 +85,12 @@ export interface TroubleLimits {
 }
 
 /** From when on something is a trouble, in ms. */
-export const troubleLimits: { readonly dayMs: number; readonly waitMs: number } = {
+export const troubleLimits: {
   /** Without a delivery, a pass of reconcile that completed, or the end of a pause. */
-  dayMs: 86_400_000,
+  readonly dayMs: number;
   /** Of the oldest due event. */
-  waitMs: 15 * 60_000,
-};
+  readonly waitMs: number;
+} = { dayMs: 86_400_000, waitMs: 15 * 60_000 };
 
 const { dayMs, waitMs } = troubleLimits;
 /** An operator deletes or redrives dead events in bulk: the newest ones show the causes. */
