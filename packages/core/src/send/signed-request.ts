@@ -24,6 +24,7 @@ const faults = [
  * - `duplicate`: always has the same webhook-id and, with the same data, the same body; the second one is a duplicate
  * - `unknown_type`: has an event type that no catalog has: acknowledged; only the handler of a family or of `"*"` runs
  * - `invalid`: has no `data`, which every event must have: 500
+ * @useDeclaredType
  */
 export type Fault = (typeof faults)[number];
 
