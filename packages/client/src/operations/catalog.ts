@@ -9,9 +9,9 @@ import { dataOf, ifThere } from "./data-of.ts";
 export interface EsimVariant {
   /** What an order names. */
   readonly esimVariant?: string | null | undefined;
-  /** For people. */
+  /** Its public name, for people. */
   readonly name?: string | null | undefined;
-  /** For people. */
+  /** What it is, for people. */
   readonly description?: string | null | undefined;
   /** Whether orders that name no variant get this one. */
   readonly default?: boolean | null | undefined;

@@ -12,7 +12,7 @@ export interface Skew {
 }
 
 interface Refused<Code extends string> {
-  /** False: no `Proof`. */
+  /** False. In a `Proof`, it is true. */
   readonly ok: false;
   /** Which check failed. Stable, for programs. */
   readonly code: Code;
@@ -20,7 +20,7 @@ interface Refused<Code extends string> {
   readonly reason: string;
 }
 
-/** Without the three headers in their form (Standard Webhooks v1), so nothing was compared. */
+/** The three headers of the signature (Standard Webhooks v1) are missing or malformed, so nothing was compared. */
 export interface HeaderRefusal extends Refused<"missing_header" | "malformed_header"> {
   /** All headers that are missing; or the one that is malformed, in which case none is missing. */
   readonly headers: readonly (keyof SignatureHeaders)[];

@@ -24,7 +24,7 @@ import {
 
 /** An authentic delivery: its id, when it was signed, and the fingerprint of the key that matched. */
 export interface Proof {
-  /** True: no `Refusal`. */
+  /** True. In a `Refusal`, it is false. */
   readonly ok: true;
   /** The webhook-id. */
   readonly id: string;

@@ -19,9 +19,9 @@ export type VariantRecord = z.output<typeof variantSchema>;
 export interface NewVariant {
   /** What an order names. */
   readonly esimVariant: string;
-  /** For people. */
+  /** Its public name, for people. */
   readonly name: string;
-  /** For people. */
+  /** What it is, for people. */
   readonly description: string;
   /** How many eSIMs can be ordered. Without it the stock has no end, and the catalog shows none. */
   readonly available?: number;

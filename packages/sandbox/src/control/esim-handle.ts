@@ -17,7 +17,7 @@ export interface EsimHandle {
   readonly profileReference: string;
   /** Identifies the eSIM: 18 digits. */
   readonly esimReference: string;
-  /** The number of its card. */
+  /** The number of its card, made up. */
   readonly iccid: string;
   /** The eSIM as it is now. */
   show(): Promise<ShownEsim>;

@@ -12,7 +12,7 @@ export interface ShownEsim {
   readonly profileReference: string;
   /** Identifies the eSIM: 18 digits. */
   readonly esimReference: string;
-  /** The number of its card. */
+  /** The number of its card, made up. */
   readonly iccid: string;
   /** The client that ordered it. */
   readonly clientReference: string;
