@@ -6,19 +6,6 @@ import { root } from "./pages.ts";
 
 const folder = join(import.meta.dirname, "api");
 
-/** The constants from which public types are inferred, by package. */
-const inferredFrom: Readonly<Record<string, string[]>> = {
-  core: ["faults"],
-  sandbox: [
-    "callFaultSchema",
-    "deliveryFaultSchema",
-    "esimOrderSchema",
-    "faultSchema",
-    "newPortInSchema",
-    "switchesSchema",
-  ],
-};
-
 /** What an import path has. That of a package itself is described in its package.json. */
 const subpaths: Readonly<Record<string, string>> = {
   "@esim-webhooks/core/explain": "Says why a signature does not match.",
@@ -38,6 +25,15 @@ const subpaths: Readonly<Record<string, string>> = {
   "@esim-webhooks/lambda/ssm": "Signing keys in the Parameter Store of AWS Systems Manager.",
   "@esim-webhooks/otel/prometheus": "Metrics at an HTTP endpoint, as Prometheus reads them.",
 };
+
+/** What is public and no declaration. */
+const start = `Every function and type, a page for each import path. What else is public has pages of its own:
+
+- [Error codes](../../docs/errors.md), each with what is wrong and how to fix it
+- [Metrics](../../docs/observing.md#metrics), with their units and labels; and [spans](../../docs/observing.md#spans) and
+  [log lines](../../docs/observing.md#log-lines)
+- [Options](../../docs/options.md) of all functions, with their defaults
+- [Event types](../../docs/events.md), and the [status of each outcome](../../docs/status-contract.md)`;
 
 function descriptionOf(path: string): string {
   const [, name = "", subpath] = path.split("/");
@@ -91,6 +87,7 @@ export async function writeApi(): Promise<void> {
     readme: "none",
     excludeInternal: true,
     excludePrivate: true,
+    excludeExternals: true, // such as what errors inherit from Node.js
     skipErrorChecking: true, // `npm run check` does it, with the compiler that the project uses
     disableSources: true,
     useCustomAnchors: true,
@@ -106,6 +103,7 @@ export async function writeApi(): Promise<void> {
     validation: { notExported: true, invalidLink: true, notDocumented: false, invalidPath: false },
   } as never);
   app.converter.on(typedoc.Converter.EVENT_RESOLVE_BEGIN, ({ project }: typedoc.Context) => {
+    project.comment = new typedoc.Comment([{ kind: "text", text: start }]);
     for (const module of project.getChildrenByKind(typedoc.ReflectionKind.Module)) {
       const source = project.getSymbolIdFromReflection(module)?.fileName ?? "";
       module.name = nameOf.get(source) ?? module.name;
@@ -116,7 +114,6 @@ export async function writeApi(): Promise<void> {
   if (project === undefined) throw new Error("TypeDoc could not read the packages.");
   for (const name of readdirSync(join(root, "packages"))) {
     project.packageName = `@esim-webhooks/${name}`; // TypeDoc looks only for unexported types of this one
-    app.options.setValue("intentionallyNotExported", inferredFrom[name] ?? []);
     app.validate(project);
   }
   if (app.logger.hasWarnings() || app.logger.hasErrors())

@@ -1,10 +1,10 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-const dist = join(import.meta.dirname, ".vitepress/dist");
+const built = join(import.meta.dirname, ".vitepress/dist");
 
 /** Throws if a link of a built page leads to no page, or to no heading of its page. VitePress itself does not look at headings. */
-export function checkLinks(): void {
+export function checkLinks(dist: string = built): void {
   const html = new Map<string, string>(
     globSync("**/*.html", { cwd: dist }).map((file) => [urlOf(file), readFileSync(join(dist, file), "utf8")]),
   );

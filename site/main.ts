@@ -4,9 +4,11 @@ import { join } from "node:path";
 import { build, serve } from "vitepress";
 import { llmsFullText, llmsText } from "../scripts/docs/llms.ts";
 import { writeApi } from "./api.ts";
+import { checkDocs } from "./check-docs.ts";
 import { checkLinks } from "./check-links.ts";
 
 await writeApi();
+checkDocs();
 await build(import.meta.dirname);
 const dist = join(import.meta.dirname, ".vitepress/dist");
 for (const [name, text] of Object.entries({ "llms.txt": llmsText(), "llms-full.txt": llmsFullText() }))

@@ -56,16 +56,16 @@ const mayReadMessages = {
   "a suite that looks for secrets in it": ["packages/conformance/src/keys/key-records.ts"],
 };
 
-/** The longest that a file of an adapter may be. Stores, inboxes and keys are no adapters; Nest's decorators have their own. */
+/** The longest that a file of an adapter may be, in lines without comments. Stores, inboxes and keys are no adapters; Nest's decorators have their own. */
 const adapterLines: Readonly<Record<string, number>> = {
-  "packages/express/src/webhook-router.ts": 120,
-  "packages/lambda/src/lambda-handler.ts": 120,
-  "packages/lambda/src/sqs-handler.ts": 120,
-  "packages/cloudflare/src/queue-handler.ts": 120,
-  "packages/nest/src/esim-webhooks-module.ts": 120,
+  "packages/express/src/webhook-router.ts": 105,
+  "packages/lambda/src/lambda-handler.ts": 105,
+  "packages/lambda/src/sqs-handler.ts": 105,
+  "packages/cloudflare/src/queue-handler.ts": 105,
+  "packages/nest/src/esim-webhooks-module.ts": 105,
   // they also run a worker and its health checks, or refuse what Fastify's untyped options let through
-  "packages/nest/src/esim-webhooks.ts": 180,
-  "packages/fastify/src/webhook-plugin.ts": 215,
+  "packages/nest/src/esim-webhooks.ts": 160,
+  "packages/fastify/src/webhook-plugin.ts": 185,
 };
 
 function withLine(file: string, line: string): Map<string, string> {
@@ -83,9 +83,14 @@ describe("the architecture", () => {
     expect(cycles(sources)).toEqual([]);
   });
 
-  it.each(Object.entries(adapterLines))("has a thin adapter: %s has at most %i lines", (file, limit) => {
-    expect(sources.get(file)?.trimEnd().split("\n").length).toBeLessThanOrEqual(limit);
-  });
+  it.each(Object.entries(adapterLines))(
+    "has a thin adapter: %s has at most %i lines without comments",
+    (file, limit) => {
+      const lines = sources.get(file)?.trimEnd().split("\n") ?? [];
+      expect(lines.length).toBeGreaterThan(0);
+      expect(lines.filter((line) => !/^\s*(\/\*\*|\*|\/\/)/.test(line)).length).toBeLessThanOrEqual(limit);
+    },
+  );
 
   it("finds a file that is in no room, even one that imports nothing", () => {
     for (const file of ["packages/core/src/utils/text.ts", "packages/new/src/index.ts"]) {

@@ -15,6 +15,7 @@ import { type ClientClock, realClock } from "./base/client-clock.ts";
 import type { Fetch } from "./http/attempt.ts";
 import { type Limiter, limiterOf } from "./limit/limiter.ts";
 
+/** Options of `createClient`. What it needs to begin comes from the environment by default. */
 export interface ClientOptions {
   /** The address of the API, which ends in `/api/v3`. Default: `ESIM_API_URL`. */
   readonly baseUrl?: string | undefined;

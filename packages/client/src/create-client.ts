@@ -19,18 +19,27 @@ import { type Webhooks, webhooks } from "./operations/webhooks.ts";
 
 /** The partner API. Every call rejects with an `ApiError`. */
 export interface ApiClient {
+  /** Endpoints, their secrets and their deliveries. */
   readonly webhooks: Webhooks;
+  /** The client that the credentials belong to. */
   readonly client: Account;
+  /** What can be ordered, and which event types there are. */
   readonly catalog: EsimCatalog;
+  /** Phone numbers of eSIMs. */
   readonly numbers: Numbers;
+  /** Porting of numbers into eSIMs. */
   readonly portIns: PortIns;
+  /** Orders of eSIMs. */
   readonly esims: Esims;
+  /** Suspends, reactivates or terminates an eSIM. */
   readonly lifecycle: ChangeLifecycle;
   /**
    * Makes a call that the client has no function for, with the same care. Resolves to the JSON of the answer as it is, or to
    * undefined when there is none.
+   * @param method of the request
    * @param path after the base URL, such as `"/esims"`, with its query
    * @param body plain JSON
+   * @param options how the call is made
    */
   request(method: Method, path: string, body?: unknown, options?: ChangeOptions): Promise<unknown>;
   /** What the calls share; `limiter.state()` returns how many wait and are in flight. */

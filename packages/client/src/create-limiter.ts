@@ -13,6 +13,7 @@ import { type ClientClock, realClock } from "./base/client-clock.ts";
 import type { Budget } from "./limit/budget.ts";
 import { type Limiter, type LimiterParts, limiterOf } from "./limit/limiter.ts";
 
+/** Options of `createLimiter`. */
 export interface LimiterOptions {
   /** How many calls may be made in a window. Default 10. */
   readonly calls?: number | undefined;

@@ -2,13 +2,19 @@ import type { Claim } from "@esim-webhooks/core";
 
 /** The part of a Durable Object's state that `DedupeObject` uses. */
 export interface DurableObjectState {
+  /** The storage of the object, on SQLite. */
   readonly storage: {
+    /** The database of the object. */
     readonly sql: {
+      /** Runs a statement, with a value for each `?`. */
       exec(query: string, ...values: (string | number | null)[]): { toArray(): Record<string, unknown>[] };
     };
+    /** When the alarm is due, in ms since the Unix epoch. Null: none is set. */
     getAlarm(): Promise<number | null>;
+    /** Sets the alarm, in place of an earlier one. */
     setAlarm(timeMs: number): Promise<void>;
   };
+  /** Delays all requests until `work` has ended. */
   blockConcurrencyWhile(work: () => Promise<void>): unknown;
 }
 

@@ -23,6 +23,7 @@ export interface DurableObjectStoreOptions extends StoreOptions {
 
 /** The part of a Durable Object binding that `durableObjectStore` uses. */
 export interface DurableObjectNamespace {
+  /** The object of this name, which is created when it is first called. */
   getByName(name: string): {
     fetch(
       url: string,

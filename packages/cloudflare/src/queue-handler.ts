@@ -15,6 +15,7 @@ import {
   silentLogger,
 } from "@esim-webhooks/core/kit";
 
+/** Options of `queueHandler`. */
 export interface QueueHandlerOptions<Data = EsimEvents, Tx = unknown> extends ProcessorOptions<Data, Tx> {
   /** Remembers done ids, such as `durableObjectStore(env.DEDUPE)`: a Queue delivers a message more than once, to any isolate. */
   store: DedupeStore<Tx>;
@@ -22,16 +23,21 @@ export interface QueueHandlerOptions<Data = EsimEvents, Tx = unknown> extends Pr
 
 /** The part of a message that `queueHandler` uses. */
 export interface QueueMessage {
+  /** Identifies the message, not the event. */
   readonly id: string;
+  /** What `queueInbox` sent. */
   readonly body: unknown;
   /** Counts from 1. */
   readonly attempts: number;
+  /** The event has been handled: the message is deleted. */
   ack(): void;
+  /** The message is delivered again after the delay, in seconds. */
   retry(options: { readonly delaySeconds: number }): void;
 }
 
 /** The part of a batch that `queueHandler` uses. */
 export interface MessageBatch {
+  /** In no order: a Queue keeps none. */
   readonly messages: readonly QueueMessage[];
 }
 

@@ -3,6 +3,7 @@ import { type EncodedEntry, encodeEntry, withMethods } from "@esim-webhooks/core
 
 /** The part of a Queue binding that `queueInbox` uses. */
 export interface QueueProducer {
+  /** Resolves once the Queue has stored the message. */
   send(message: EncodedEntry, options: { readonly contentType: "json" }): Promise<unknown>;
 }
 

@@ -18,6 +18,7 @@ import type { Settings, Visitor } from "./settings.ts";
 
 export type { Visitor };
 
+/** Options of `inboxDashboard`. */
 export interface DashboardOptions {
   /**
    * Says who looks at the dashboard, for each request. Null is answered 404, and an error 500. `native` is the request of the framework,
@@ -29,7 +30,10 @@ export interface DashboardOptions {
   /** The colour of the title: a CSS hex colour, such as `"#b42318"`. Default: a neutral one. */
   color?: string;
   /** The catalog, whose types are offered as filters. Default: the eSIM catalog. */
-  catalog?: { readonly types: readonly string[] };
+  catalog?: {
+    /** All event types that it has a schema for. */
+    readonly types: readonly string[];
+  };
   /** The key store of the receiver, to show its keys by their fingerprints. Default: only keys that verified the newest events are shown. */
   keys?: Settings["keys"];
   /** A client of the partner API, for the view of endpoints. Default: no such view. */

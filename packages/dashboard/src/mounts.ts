@@ -22,23 +22,35 @@ export type NodeMount = (request: NodeRequest, response: ServerResponse) => Prom
 
 /** The part of a Fastify instance that the plugin calls. */
 export interface FastifyApp {
+  /** Adds a route for all methods. */
   all(path: string, handler: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>): unknown;
 }
 
+/** The part of a request of Fastify that is read. */
 export interface FastifyRequest {
+  /** The request of Node.js. */
   readonly raw: IncomingMessage;
+  /** The body, which Fastify has parsed. */
   readonly body: unknown;
 }
 
+/** The part of a reply of Fastify that is called. */
 export interface FastifyReply {
+  /** Sets the status. */
   code(status: number): FastifyReply;
+  /** Sets the headers. */
   headers(values: Record<string, string>): FastifyReply;
+  /** Sends the body. */
   send(body: Uint8Array): unknown;
 }
 
 /** The part of a context of Hono that is read. */
 export interface HonoContext {
-  readonly req: { readonly raw: Request };
+  /** The request of Hono. */
+  readonly req: {
+    /** The request of fetch. */
+    readonly raw: Request;
+  };
 }
 
 export interface Mounts {

@@ -2,27 +2,42 @@ import type { InboxAdmin, KeyStore, Logger } from "@esim-webhooks/core";
 
 /** The part of a client of the partner API that the view of endpoints reads. */
 export interface EndpointClient {
+  /** What the client has for endpoints. */
   readonly webhooks: {
+    /** All endpoints of the client. */
     list(): AsyncIterable<ClientEndpoint>;
+    /** The deliveries of an endpoint, newest first. `limit`: the most that one call fetches. */
     deliveries(reference: string, options: { readonly limit: number }): AsyncIterable<ClientDelivery>;
   };
 }
 
 /** A delivery as the partner API lists it. */
 export interface ClientDelivery {
+  /** The webhook-id. */
   readonly eventId: string | null;
+  /** The type of the event. */
   readonly eventType: string | null;
+  /** `pending`, `sending`, `delivered`, `failed` or `exhausted`. */
   readonly status: string | null;
+  /** How many attempts were made. */
   readonly attemptNumber: number | null;
+  /** The status that the endpoint answered. Null: no attempt reached it. */
   readonly httpStatus: number | null;
+  /** A date-time. Null: no retry is due. */
   readonly nextRetryAt: string | null;
+  /** When the latest attempt was sent: a date-time. */
   readonly sentAt: string | null;
 }
 
+/** An endpoint as the partner API lists it. */
 export interface ClientEndpoint {
+  /** Identifies the endpoint. */
   readonly webhookEndpointReference: string;
+  /** Where events are posted to. */
   readonly url: string;
+  /** Whether events are delivered. */
   readonly active: boolean;
+  /** The event types that it gets. */
   readonly eventTypes: readonly string[];
 }
 
@@ -41,6 +56,7 @@ export interface Settings {
 
 /** Who looks at the dashboard. */
 export interface Visitor {
+  /** An `operator` can change the inbox and reveal payloads; a `viewer` sees them masked, and changes nothing. */
   readonly role: "viewer" | "operator";
   /** Who it is, for logs and for other operators: 1 to 200 characters. */
   readonly name: string;

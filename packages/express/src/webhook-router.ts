@@ -9,6 +9,7 @@ import {
 } from "@esim-webhooks/core";
 import { createRoute, isPlainPath, type MountedPath } from "@esim-webhooks/core/kit";
 
+/** Options of `webhookRouter`. */
 export interface WebhookRouterOptions<Data = EsimEvents, Tx = unknown> extends ReceiverOptions<Data, Tx> {
   /**
    * The endpoint's path below the mount path, without patterns. With `endpoints`, the router answers all requests below it.

@@ -27,10 +27,15 @@ export interface ImportReport extends ReplayReport {
 
 /** The error that ended the reading of a dump, as data: its two halves, and the option whose limit was reached, if it was one. */
 export interface DumpDamage {
+  /** Stable, for programs: docs/errors.md lists what to do. */
   readonly code: string;
+  /** Both halves, and where it happened. */
   readonly message: string;
+  /** What is wrong: a sentence. */
   readonly problem: string;
+  /** How to fix it: a sentence. */
   readonly remedy: string;
+  /** The option whose limit was reached. */
   readonly option?: string;
 }
 
@@ -48,6 +53,7 @@ export interface DumpDamage {
  * runs twice.
  * @param input the bytes of the dump, packed or not: a file's stream, standard input, a download
  * @param target an inbox, handlers (with `store`) or a processor
+ * @param options how the dump is read, filtered and replayed
  */
 export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
   input: AsyncIterable<Uint8Array>,

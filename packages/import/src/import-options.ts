@@ -31,6 +31,7 @@ export interface ImportProgress {
   readonly bytesRead: number;
   /** How many records have a fate. Includes those of the interrupted run that this one continues. */
   readonly records: number;
+  /** The fates so far. */
   readonly ledger: Ledger;
 }
 

@@ -12,23 +12,35 @@ import { type LambdaContext, remainingMs } from "./base/remaining-time.ts";
 
 /** What is used of an event of API Gateway (payload formats 1.0 and 2.0), a function URL or an Application Load Balancer. */
 export interface HttpEvent {
+  /** The method, in format 1.0 and of a load balancer. */
   readonly httpMethod?: string;
+  /** The path, in format 1.0 and of a load balancer. */
   readonly path?: string;
+  /** The path, in format 2.0. */
   readonly rawPath?: string;
+  /** The headers, each with one value. */
   readonly headers?: Readonly<Record<string, string | undefined>> | null | undefined;
+  /** All values of each header. It takes precedence over `headers`. */
   readonly multiValueHeaders?: Readonly<Record<string, readonly string[] | undefined>> | null | undefined;
+  /** The body: text, or base64 if `isBase64Encoded`. */
   readonly body?: string | null;
+  /** Whether the body is base64, and so has all its bytes. */
   readonly isBase64Encoded?: boolean;
+  /** What the source knows of the request. In format 2.0, the method is in `http`. */
   readonly requestContext: object;
 }
 
 /** The answer in the form that the source of the event takes. */
 export interface HttpResult {
+  /** The HTTP status. */
   statusCode: number;
+  /** The headers, each with one value. */
   headers?: Record<string, string>;
   /** In place of `headers`, for a load balancer whose target group has multi-value headers. */
   multiValueHeaders?: Record<string, string[]>;
+  /** JSON text. */
   body: string;
+  /** Always false. */
   isBase64Encoded: boolean;
 }
 

@@ -31,6 +31,7 @@ import { type AwsClient, awsErrorName, checkName, refusedBy } from "./base/aws.t
 import type { LambdaErrorCode } from "./base/errors.ts";
 import { encodeMessage } from "./base/message.ts";
 
+/** Options of `sqsInbox`. */
 export interface SqsInboxOptions {
   /** An `SQSClient`, which stays yours to destroy. Default: a new one, with the function's own region and role. */
   client?: AwsClient;

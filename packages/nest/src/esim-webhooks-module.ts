@@ -3,6 +3,7 @@ import { type DynamicModule, type FactoryProvider, Module } from "@nestjs/common
 import { DiscoveryModule, DiscoveryService, HttpAdapterHost, ModulesContainer } from "@nestjs/core";
 import { createEsimWebhooks, EsimWebhooks, type EsimWebhooksOptions } from "./esim-webhooks.ts";
 
+/** Options of `EsimWebhooksModule.forRootAsync`. */
 export interface EsimWebhooksAsyncOptions<Data = EsimEvents, Tx = unknown> {
   /** The modules whose providers are injected. */
   imports?: DynamicModule["imports"];

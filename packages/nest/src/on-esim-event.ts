@@ -5,6 +5,7 @@ import type { NestErrorCode } from "./errors.ts";
 /** What a handler can be for: an event type of the catalog, one of its families (`"esim.lifecycle.*"`), or `"*"`. */
 export type EsimEventName<Data = EsimEvents> = keyof Handlers<Data> & string;
 
+/** The handler of an event type, a family or `"*"`. */
 export type HandlerOf<Data, Name extends EsimEventName<Data>> = NonNullable<Handlers<Data, never>[Name]>;
 
 /**

@@ -12,13 +12,17 @@ import { recordMetrics } from "./metrics.ts";
 import { traceRuns } from "./run-spans.ts";
 import { createTracer, tracedStages } from "./stage-spans.ts";
 
+/** Options of `instrument`. */
 export interface InstrumentOptions {
   /** The inbox whose `gauges()`, `paused()` and `runs()` become metrics. Default: none, so there are no metrics of what waits. */
   inbox?: Pick<InboxAdmin, "gauges" | "paused" | "runs">;
   /** The worker of this process, for the metrics of its slots. Default: none. */
   worker?: Pick<Worker, "slots" | "sinceLastTakeMs">;
   /** Only its event types are labels; all others are `other`. Default: the eSIM catalog. */
-  catalog?: { readonly types: readonly string[] };
+  catalog?: {
+    /** All event types that it has a schema for. */
+    readonly types: readonly string[];
+  };
   /** `messaging.destination.name`. Default `"esim-webhooks"`. */
   destination?: string;
   /** Where spans go. Default: the global provider of `@opentelemetry/api`. */

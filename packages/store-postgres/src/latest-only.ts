@@ -4,6 +4,7 @@ import { sql } from "kysely";
 import { tablesIn } from "./database/tables.ts";
 import { kyselyOf } from "./database/transaction-form.ts";
 
+/** Options of `latestOnly`. */
 export interface LatestOnlyOptions<Event> {
   /** The subject whose state the handler stores. An event without one is never skipped. Default: the event's `esimReference`. */
   subject?: (event: Event) => string | undefined;

@@ -4,9 +4,13 @@ import { Redis } from "ioredis";
 
 /** The part of an ioredis client that the store calls. Both `Redis` (also behind Sentinel) and `Cluster` have it. */
 export interface RedisClient {
+  /** Runs a script that the server knows by its hash. */
   evalsha(sha1: string, numberOfKeys: number, ...keysAndArguments: (string | number)[]): Promise<unknown>;
+  /** Runs a script, and makes the server know it. */
   eval(script: string, numberOfKeys: number, ...keysAndArguments: (string | number)[]): Promise<unknown>;
+  /** Reads a setting of the server. */
   config(subcommand: "GET", parameter: string): Promise<unknown>;
+  /** Gathers commands, which are sent together. */
   pipeline(): RedisPipeline;
   /** The servers of a cluster. Only `Cluster` has it. */
   nodes?(role: "master"): RedisClient[];
@@ -14,9 +18,13 @@ export interface RedisClient {
   readonly options?: object;
 }
 
+/** The part of a pipeline that the store calls. */
 export interface RedisPipeline {
+  /** Adds a script. */
   eval(script: string, numberOfKeys: number, ...keysAndArguments: (string | number)[]): RedisPipeline;
+  /** Adds WAIT: how many replicas must have the writes before it. */
   wait(replicas: number, timeoutMs: number): RedisPipeline;
+  /** Sends the commands. Resolves to their results, in order. */
   exec(): Promise<[error: Error | null, result: unknown][] | null>;
 }
 

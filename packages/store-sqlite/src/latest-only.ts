@@ -2,6 +2,7 @@ import { discard, type Handler, type WebhookEvent } from "@esim-webhooks/core";
 import { erasedSubject, occurredAtMs } from "@esim-webhooks/core/kit";
 import type { SqliteTransaction } from "./transact.ts";
 
+/** Options of `latestOnly`. */
 export interface LatestOnlyOptions<Event> {
   /** The subject whose state the handler stores. An event without one is never skipped. Default: the event's `esimReference`. */
   subject?: (event: Event) => string | undefined;

@@ -8,7 +8,9 @@ export type SqliteValue = null | number | bigint | string | Uint8Array;
 
 /** One statement, with a `?` for each of its parameters. */
 export interface SqliteStatement {
+  /** SQL without values in it. */
   readonly sql: string;
+  /** The values, in the order of the `?`. Default: none. */
   readonly parameters?: readonly SqliteValue[];
 }
 

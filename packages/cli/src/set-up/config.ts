@@ -19,6 +19,7 @@ export type ConfigTarget<Tx = unknown> = Pick<InboxWriter, "put"> & Partial<Inbo
 
 /** An inbox whose engine has workers of its own, such as `bullmqInbox`. */
 export interface OwnWorkers {
+  /** Makes a worker of the engine, as `createWorker` makes one for other inboxes. */
   createWorker(
     handlers: Handlers<unknown>,
     options: Pick<WorkerOptions<unknown>, "concurrency" | "maxWaitMs" | "shutdownMs" | "catalog" | "logger">,

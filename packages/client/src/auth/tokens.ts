@@ -8,11 +8,13 @@ import type { Tokens } from "../http/admission.ts";
 
 /** A token and how long it is valid. */
 export interface Token {
+  /** Sent as `Authorization: Bearer`. Never logged. */
   readonly accessToken: string;
   /** From now, in seconds. */
   readonly expiresInSeconds: number;
 }
 
+/** Why a token is needed. */
 export interface ExchangeRequest {
   /** The token that the service refused, if that is the reason: a shared token that equals it is of no use. */
   readonly refused: string | undefined;

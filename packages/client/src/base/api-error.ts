@@ -65,6 +65,7 @@ export interface ApiErrorDetails {
   readonly attempts?: number | undefined;
   /** How long the service asked to wait, in ms. */
   readonly retryAfterMs?: number | undefined;
+  /** What was thrown, such as the error of `fetch`. */
   readonly cause?: unknown;
 }
 

@@ -4,6 +4,7 @@ export interface Problem {
   readonly type?: string | undefined;
   /** A short summary, the same for every error of this kind. */
   readonly title?: string | undefined;
+  /** The HTTP status. */
   readonly status?: number | undefined;
   /** An explanation of this one error, for people. It may quote what was sent. */
   readonly detail?: string | undefined;

@@ -22,6 +22,7 @@ export interface Lost {
   readonly cause: Error;
 }
 
+/** As much of `fetch` as the client calls. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 export interface AttemptParts {

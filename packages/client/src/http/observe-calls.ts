@@ -7,6 +7,7 @@ import type { Method } from "./operation.ts";
 export interface CallMessage extends StageMessage {
   /** The function, such as `webhooks.create`; `request` for a call that the API has no function for. */
   readonly operation: string;
+  /** The HTTP method. */
   readonly method: Method;
   /** The status of the last answer; absent when there was none. */
   readonly status?: number;
@@ -14,6 +15,7 @@ export interface CallMessage extends StageMessage {
   readonly attempts?: number;
   /** How long the call waited for its slots and between its attempts, in ms of the client's clock. Part of `durationMs`. */
   readonly waitMs?: number;
+  /** `ok`, or the code of the `ApiError` with which the call rejects. */
   readonly outcome: "ok" | ApiErrorCode;
 }
 

@@ -1,5 +1,6 @@
 import type { Priority } from "../limit/waiting-line.ts";
 
+/** The HTTP methods of the API. */
 export type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
 /** A call of the API, ready to be sent any number of times. */

@@ -13,6 +13,7 @@ export interface Slot {
   givenUp(): void;
 }
 
+/** What a limiter does at the moment. */
 export interface LimiterState {
   /** How many calls wait to be sent. */
   readonly waiting: number;
@@ -31,6 +32,7 @@ export interface Limiter {
    * is longer than `timeLeftMs` of the call.
    */
   take(priority: Priority, signal: AbortSignal, timeLeftMs?: number): Promise<Slot>;
+  /** Returns how many calls wait and are in flight, for gauges. */
   state(): LimiterState;
 }
 

@@ -8,8 +8,11 @@ export interface Rate {
   readonly policy?: Policy | undefined;
 }
 
+/** The limit that the service applies, as its answers name it. */
 export interface Policy {
+  /** The most calls in a window. */
   readonly calls: number;
+  /** The length of the window, in ms. */
   readonly windowMs: number;
 }
 

@@ -7,16 +7,20 @@ import { dataOf, orNull } from "./data-of.ts";
  * @experimental
  */
 export interface Client {
+  /** Its reference. */
   readonly clientReference: string;
+  /** Its name, for people. */
   readonly name: string;
   /** The variant of orders that name none. */
   readonly defaultEsimVariant: string | null;
+  /** What the client may hold. */
   readonly limits: {
     /** How many profiles the client may hold. Orders are refused beyond it. */
     readonly maxProfiles: number;
   };
 }
 
+/** The client itself. */
 export interface Account {
   /**
    * The client that the credentials belong to.

@@ -9,20 +9,32 @@ import { dataOf, ifThere } from "./data-of.ts";
 export interface EsimVariant {
   /** What an order names. */
   readonly esimVariant?: string | null | undefined;
+  /** Its public name, for people. */
   readonly name?: string | null | undefined;
+  /** What it is, for people. */
   readonly description?: string | null | undefined;
   /** Whether orders that name no variant get this one. */
   readonly default?: boolean | null | undefined;
   /** Absent if the client may not see the stock. */
-  readonly inventory?: { readonly available: number } | null | undefined;
+  readonly inventory?:
+    | {
+        /** How many can be ordered. */
+        readonly available: number;
+      }
+    | null
+    | undefined;
 }
 
-/** @experimental */
+/**
+ * An event type of the service.
+ * @experimental
+ */
 export interface WebhookEventType {
   /** What an endpoint subscribes to. */
   readonly eventType: string;
 }
 
+/** What the service offers to this client. */
 export interface EsimCatalog {
   /**
    * The variants that the client may order.

@@ -14,6 +14,7 @@ export interface OrderEsimRequest {
   readonly [field: string]: unknown;
 }
 
+/** Orders eSIMs. */
 export interface Esims {
   /**
    * Orders an eSIM; `esim.assigned` follows. Resolves to the answer as it is, since its form is not documented. On `conflict`,
@@ -22,6 +23,7 @@ export interface Esims {
   order(request?: OrderEsimRequest, options?: ChangeOptions): Promise<unknown>;
 }
 
+/** What is done to the network service of an eSIM. `terminate` is final. */
 export type LifecycleOperation = "suspend" | "reactivate" | "terminate";
 
 /**

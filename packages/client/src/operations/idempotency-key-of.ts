@@ -10,6 +10,7 @@ import { WebhookError, type WebhookEvent } from "@esim-webhooks/core";
  * (`key_reused`). The service remembers keys for 48 hours: an event that is replayed later has its effect again.
  *
  * Throws `invalid_input` for what is not an event, or an empty purpose.
+ * @param event what the handler got
  * @param purpose what is done, such as `"reorder"`: each operation about an event needs one of its own
  */
 export function idempotencyKeyOf(
@@ -26,6 +27,7 @@ export function idempotencyKeyOf(
  * timestamp and data are equal; otherwise, use `idempotencyKeyOf`.
  *
  * Throws `invalid_input` for an event without an id, or an empty purpose.
+ * @param event what the handler got
  * @param purpose as for `idempotencyKeyOf`
  */
 export function idempotencyKeyOfDelivery(event: Pick<WebhookEvent, "id">, purpose: string): string {

@@ -12,9 +12,12 @@ export interface PageOptions {
   readonly cursor?: string | undefined;
 }
 
+/** Options of a call that lists. */
 export interface ListOptions extends PageOptions, CallOptions {}
 
+/** Where a page is in its list. */
 export interface Pagination {
+  /** The most items of a page. */
   readonly limit: number;
   /** Whether items follow this page. */
   readonly hasMore: boolean;
@@ -24,7 +27,9 @@ export interface Pagination {
 
 /** One page of a list, as the service sent it. */
 export interface Page<Item> {
+  /** The items, in the order of the list. */
   readonly data: readonly Item[];
+  /** Whether more items follow, and from where. */
   readonly pagination: Pagination;
 }
 

@@ -10,6 +10,7 @@ import { path } from "./path.ts";
  * @experimental
  */
 export interface DonorDetails {
+  /** How the number is paid for at the donor. */
   readonly donorContractType: "prepaid" | "postpaid";
   /** The card number of the donor's SIM. Personal data. */
   readonly donorIccid?: string | undefined;
@@ -17,13 +18,17 @@ export interface DonorDetails {
   readonly donorAccountNumber?: string | undefined;
 }
 
-/** @experimental */
+/**
+ * Which number is ported.
+ * @experimental
+ */
 export interface CreatePortInRequest {
   /**
    * The number: country code first, no `+` and no 0 after the country code. Belgium: 324 and 8 digits; the Netherlands: 316
    * and 8 digits.
    */
   readonly msisdn: string;
+  /** What the donor wants to know. */
   readonly details: DonorDetails;
 }
 
@@ -32,11 +37,15 @@ export interface CreatePortInRequest {
  * @experimental
  */
 export interface PortIn {
+  /** Identifies the request. Opaque. */
   readonly portInRequestReference: string;
+  /** The profile of the eSIM. */
   readonly profileReference: string;
+  /** The eSIM that gets the number. */
   readonly esimReference: string;
   /** The number. Personal data. */
   readonly msisdn: string;
+  /** As `DonorDetails`, if it is there. Personal data. */
   readonly details?: Readonly<Record<string, unknown>> | null | undefined;
   /** `rejected`, `failed` and `cancelled` are ends after which a corrected request can be created. */
   readonly status: Open<
@@ -44,7 +53,12 @@ export interface PortIn {
   >;
   /** Why it was rejected or failed. */
   readonly reason?:
-    | { readonly code: string; readonly message?: string | null | undefined }
+    | {
+        /** A code of the service. */
+        readonly code: string;
+        /** The same, for people. */
+        readonly message?: string | null | undefined;
+      }
     | null
     | undefined;
   /** A date. */
@@ -61,6 +75,7 @@ export interface PortIn {
   readonly updatedAt: string;
 }
 
+/** Ports numbers into eSIMs. */
 export interface PortIns {
   /**
    * Asks for a number to be ported into an eSIM: after an earlier request has ended without success, or on an eSIM that is not

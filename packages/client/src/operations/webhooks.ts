@@ -19,6 +19,7 @@ export interface WebhookEndpoint {
   readonly url: string;
   /** The event types that it gets. May hold types that the catalog has no more. */
   readonly eventTypes: readonly string[];
+  /** A label, for people. Null: it has none. */
   readonly description: string | null;
   /** Whether events are delivered. It can be read, not set. */
   readonly active: boolean;
@@ -42,7 +43,10 @@ export interface EndpointWithSecret
 
 type OrNull<Fields> = { readonly [Name in keyof Fields]: Fields[Name] | null };
 
-/** @experimental */
+/**
+ * The endpoint to register.
+ * @experimental
+ */
 export interface CreateWebhookRequest {
   /** Where events are posted to. */
   readonly url: string;
@@ -59,6 +63,7 @@ export interface CreateWebhookRequest {
 export interface WebhookDelivery {
   /** The webhook-id. Null, like the other fields that may be, if the service sent none, or something else. */
   readonly eventId: string | null;
+  /** The type of the event. */
   readonly eventType: string | null;
   /** The body that was sent, as an object. */
   readonly payload: Readonly<Record<string, unknown>> | null;
@@ -78,6 +83,7 @@ export interface WebhookDelivery {
   readonly deliveredAt: string | null;
 }
 
+/** Registers endpoints, and lists what was sent to them. */
 export interface Webhooks {
   /**
    * Registers an endpoint. A repeated call may be answered without the secret, which is the error `secret_not_shown`.

@@ -1,6 +1,8 @@
 /** The two functions that every test runner has. */
 export interface Runner {
+  /** Names a group of tests. */
   describe(name: string, body: () => void): void;
+  /** Defines a test, which fails if its body rejects. */
   it(name: string, body: () => Promise<void>): void;
 }
 

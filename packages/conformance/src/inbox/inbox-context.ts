@@ -21,17 +21,21 @@ import { longLeaseMs } from "../store/store-context.ts";
 
 /** The options with which the suite opens the inbox under test. */
 export interface OpenInboxOptions {
+  /** How long done ids are remembered, in ms. Default: that of the inbox. */
   readonly retentionMs?: number;
   /** The timeout of an operation, in ms, for stores on a server. */
   readonly timeoutMs?: number;
   /** The lane of each event, for an inbox with lanes. */
   readonly lane?: (event: WebhookEvent) => string;
+  /** Whether a dead event holds its lane. Default false. */
   readonly laneHeldByDead?: boolean;
   /** Passed only if the capabilities have it. */
   readonly fairBy?: "source";
   /** What an event is about, by its data. */
   readonly subject?: (data: Readonly<Record<string, unknown>>, type: string | null) => unknown;
+  /** How long the bodies of dead and unhandled events are kept, in ms. Default: that of the inbox. */
   readonly bodyRetentionMs?: number;
+  /** Whether the inbox counts what happens in each minute. Default false. */
   readonly minuteCounts?: boolean;
 }
 

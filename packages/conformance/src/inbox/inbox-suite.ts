@@ -21,12 +21,14 @@ import { inboxTimeLimits, timeLimitsInLanes } from "./inbox-time-limits.ts";
 import { inboxUnhandled } from "./inbox-unhandled.ts";
 import { inboxWorkers } from "./inbox-workers.ts";
 
+/** What `inboxSuite` tests. */
 export interface InboxSuiteOptions {
   /**
    * The capabilities that the inbox must state when it is opened with `lane`, and with `fairBy` if they have it. Its roles decide which
    * scenarios run.
    */
   readonly capabilities: InboxCapabilities;
+  /** Opens the inbox under test, on the same data each time, with the roles of its capabilities. The suite closes it. */
   readonly open: OpenInbox;
   /** Opens a dedupe store on the inbox's data, if there is one. */
   readonly openStore?: OpenStore;

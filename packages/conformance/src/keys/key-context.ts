@@ -5,6 +5,7 @@ import { newSecret } from "@esim-webhooks/core/testing";
 
 /** A key store that is open for the suite. */
 export interface OpenedKeys {
+  /** The key store. */
   readonly keys: KeyStore;
   /** Closes what the key store is kept in. Omit it if there is nothing to close. */
   close?(): Promise<void>;

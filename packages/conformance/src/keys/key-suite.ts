@@ -6,7 +6,9 @@ import { type Runner, runnerOrGlobal } from "../base/runner.ts";
 import { countIn, countUp, newName, type OpenKeys, present, withKeys } from "./key-context.ts";
 import { keyRecords } from "./key-records.ts";
 
+/** What `keySuite` tests. */
 export interface KeySuiteOptions {
+  /** Opens the key store of this name, on the same data each time. A new name has no record. The suite closes it. */
   readonly open: OpenKeys;
   /** The URL of a module with `open` as its default export, for the child processes of the suite. */
   readonly module: string;

@@ -22,6 +22,7 @@ const statusContract: Omit<ScenarioByOutcome, Elsewhere> = {
   ...unknownEndpoint,
 };
 
+/** What the platform of the adapter does with requests. */
 export interface ReceiverSuiteOptions {
   /** `"whole"`: the platform passes a request on once it has its body, as API Gateway does, so no test sends a part of one. Default `"streamed"`. */
   readonly bodies?: "streamed" | "whole";
@@ -30,14 +31,18 @@ export interface ReceiverSuiteOptions {
 /**
  * Tests an adapter over real HTTP: the whole status contract, and a list of bad input.
  * `receiverSuite("my adapter", startServer, { describe, it })`.
+ * @param name of the adapter, for the names of the tests
+ * @param startServer starts the adapter on a port of its own
  * @param runner can be omitted if `describe` and `it` are global
+ * @param options what the platform does with requests
  */
 export function receiverSuite(
   name: string,
   startServer: StartServer,
   runner?: Runner,
-  { bodies = "streamed" }: ReceiverSuiteOptions = {},
+  options: ReceiverSuiteOptions = {},
 ): void {
+  const { bodies = "streamed" } = options;
   const { describe, it } = runnerOrGlobal(runner);
   const withServer: WithServer = async (target, options, use, before = async () => {}) => {
     const server = await startServer(target, options, before);

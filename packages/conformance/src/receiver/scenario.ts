@@ -34,6 +34,8 @@ export type Middleware = () => Promise<void>;
 
 /**
  * Starts a server on a free port of the loopback interface. Called once for each test.
+ * @param target what the adapter is mounted with
+ * @param options of its receiver
  * @param before awaited for each request, before the adapter gets it
  */
 export type StartServer = (

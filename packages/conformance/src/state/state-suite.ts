@@ -8,9 +8,11 @@ import { type OpenState, withState } from "./state-context.ts";
 import { assertStateSurvivesKills, stateFaults, stateProcesses } from "./state-processes.ts";
 import { stateValues, stateVersions } from "./state-values.ts";
 
+/** What `stateSuite` tests. */
 export interface StateSuiteOptions {
   /** The capabilities that the state store must state. */
   readonly capabilities: StateStore["capabilities"];
+  /** Opens the state store under test; a durable one on the same data each time. The suite closes it. */
   readonly open: OpenState;
   /** The URL of a module with `open` as its default export, for the child processes of the suite. */
   readonly module: string;

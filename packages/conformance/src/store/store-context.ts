@@ -5,6 +5,7 @@ import type { DedupeStore, EventKey } from "@esim-webhooks/core";
 
 /** The options with which the suite opens the store under test. */
 export interface OpenOptions {
+  /** How long done ids are remembered, in ms. Default: that of the store. */
   readonly retentionMs?: number;
   /** The timeout of an operation, in ms, for stores on a server. */
   readonly timeoutMs?: number;

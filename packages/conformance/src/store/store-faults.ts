@@ -11,6 +11,7 @@ export interface StoreServer {
   start(): Promise<void>;
   /** Freezes the server (SIGSTOP) until `resume`. */
   pause(): Promise<void>;
+  /** Lets a frozen server continue (SIGCONT). */
   resume(): Promise<void>;
 }
 

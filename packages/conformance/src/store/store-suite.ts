@@ -9,9 +9,11 @@ import { storeFingerprints, storeIds } from "./store-ids.ts";
 import { storeProcesses } from "./store-processes.ts";
 import { storeStates } from "./store-states.ts";
 
+/** What `storeSuite` tests. */
 export interface StoreSuiteOptions {
   /** The capabilities that the store must state. */
   readonly capabilities: StoreCapabilities;
+  /** Opens the store under test; a durable one on the same data each time. The suite closes it. */
   readonly open: OpenStore;
   /** The URL of a module with `open` as its default export, for the child processes of the suite. */
   readonly module: string;

@@ -1,6 +1,7 @@
 import type { Awaitable } from "./awaitable.ts";
 import { createDeadline } from "./waiting.ts";
 
+/** Options of `askInTime`. */
 export interface AskOptions {
   /** How long one caller waits, in ms. */
   readonly withinMs: number;

@@ -1,5 +1,6 @@
 import { type Logger, warnOfSetup } from "./logger.ts";
 
+/** Options of `fullJitter`. */
 export interface FullJitterOptions {
   /** The longest pause after the first failure, in ms. */
   readonly baseMs: number;

@@ -2,6 +2,7 @@
 export interface ByteBuffer {
   /** Takes a chunk, and may keep it. False once there are more than `limitBytes`. */
   add(chunk: Uint8Array): boolean;
+  /** Joins the chunks. A single chunk is returned as it is, not copied. */
   bytes(): Uint8Array;
   /** How many bytes there are. */
   size(): number;
@@ -12,6 +13,7 @@ export interface ByteBuffer {
 /** Chunks of this length are kept as they are, until all are copied together once. Shorter ones are copied immediately. */
 const longBytes = 4 * 1024;
 
+/** Creates an empty buffer. */
 export function byteBuffer(limitBytes: number): ByteBuffer {
   let kept: Uint8Array[] = [];
   let keptBytes = 0;

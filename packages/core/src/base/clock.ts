@@ -4,6 +4,7 @@ export interface Clock {
   now(): number;
 }
 
+/** The clock of this machine: `Date.now()`. */
 export const systemClock: Clock = { now: () => Date.now() };
 
 const { timeOrigin } = performance; // slow to read

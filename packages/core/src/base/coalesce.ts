@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
+/** Limits of what `coalesce` combines. */
 export interface CoalesceOptions<Item> {
   /** How many items one flush takes at most. */
   readonly maxItems: number;

@@ -33,7 +33,9 @@ export interface ErrorSubject {
  * @template Code the codes of the package that throws it; default: those of core
  */
 export class WebhookError<Code extends string = CoreErrorCode> extends Error implements ErrorSubject {
+  /** The same for all codes: match on `code`. */
   override readonly name = "WebhookError";
+  /** What kind of error it is. Stable, for programs. */
   readonly code: Code;
   /** What is wrong: a sentence, which may begin in lower case after `where`. */
   declare readonly problem: string;

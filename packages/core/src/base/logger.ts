@@ -1,12 +1,17 @@
 import type { Clock } from "./clock.ts";
 
+/** Writes one line of a level: first its fields, then a fixed text, as pino takes them. */
 export type Log = (fields: Record<string, unknown>, message: string) => void;
 
 /** Where log lines go. pino and `console` have this shape. The default logger is silent. */
 export interface Logger {
+  /** For detail that is seen only when it is asked for. */
   debug: Log;
+  /** For what happens in normal operation. */
   info: Log;
+  /** For what works, and needs attention. */
   warn: Log;
+  /** For what has failed, with the error as the field `err`. */
   error: Log;
   /** A logger that adds `bindings` to every line. Without it, lines carry fewer fields. */
   child?(bindings: Record<string, unknown>): Logger;
@@ -14,6 +19,7 @@ export interface Logger {
 
 const nothing: Log = () => {};
 
+/** The default logger, which drops all lines. */
 export const silentLogger: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
 /** Wraps a logger so that its exceptions do not fail a delivery. The silent one stays itself, so that it can be recognised. */

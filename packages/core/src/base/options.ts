@@ -95,6 +95,8 @@ export type Places = Readonly<Record<string, readonly [passed: unknown, ...right
 
 /**
  * Throws `invalid_option` if an argument plainly belongs elsewhere, or was not awaited. Says nothing of other values.
+ * @param caller the function that was called, for the message
+ * @param places its arguments
  * @param usage a sentence that says what to pass
  */
 export function checkArguments(caller: string, places: Places, usage: string): void {
@@ -136,6 +138,7 @@ export function hasMethod(value: unknown, method: string): boolean {
   return typeof (value as Record<string, unknown> | null | undefined)?.[method] === "function";
 }
 
+/** The schema of an option `logger`: an object with the four methods of `Logger`. */
 export const loggerOption: z.ZodMiniCustom<Logger, Logger> = withMethods<Logger>(
   "debug",
   "info",

@@ -13,7 +13,9 @@ export function isServerUrl(text: string, ...protocols: readonly string[]): bool
 export interface ServerAddress {
   /** Or the path of a local socket. */
   readonly host?: string | undefined;
+  /** A TCP port. */
   readonly port?: number | undefined;
+  /** Its name, or its number on Redis. */
   readonly database?: string | number | undefined;
 }
 

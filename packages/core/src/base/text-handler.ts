@@ -10,8 +10,11 @@ export interface TextHandler {
   readonly node: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 }
 
+/** The answer of a `TextHandler`. */
 export interface TextAnswer {
+  /** The HTTP status. */
   readonly status: number;
+  /** The body. */
   readonly text: string;
 }
 

@@ -7,6 +7,7 @@ const prefix = "esim-webhooks:";
 
 /** What the message of every stage contains once the stage has ended. */
 export interface StageMessage {
+  /** A stable code, which each stage narrows to its own. */
   readonly outcome: string;
   /** From the start of the stage to its end, in ms, with fractions. */
   readonly durationMs: number;
@@ -40,6 +41,7 @@ export interface Stage<Message extends StageMessage, AtEnd extends keyof Message
  * before and after the call, `asyncStart` and `asyncEnd` when its promise settles. A store bound to `start` is current in
  * all the work. Unlike `tracePromise`, it publishes no results, which may contain a payload, and it publishes `error`,
  * before `asyncStart`, also for an outcome that has an error.
+ * @param name of the stage; the channels are `tracing:esim-webhooks:<name>:*`
  * @param rejected the outcome of work that rejects
  */
 export function createStage<Message extends StageMessage, AtEnd extends keyof Message = never>(
@@ -170,6 +172,9 @@ export type ListenerWarning = (name: string, error: unknown) => void;
  * Calls `listener` for each message of a channel. A listener that throws or rejects changes nothing else: its error goes to
  * `warn`. Returns a function that stops listening.
  * @param name of the step, for the warning
+ * @param channel a channel of `node:diagnostics_channel`
+ * @param listener may return a promise
+ * @param warn called with each error. Default: the first one is a warning of the process
  */
 export function listenTo<Message>(
   name: string,

@@ -21,6 +21,7 @@ let tracedStages: ReadonlySet<string> | undefined;
 /**
  * Sets the function that makes a span of each stage, for a tracing library. Undefined removes it. Returns a function that removes
  * this tracer, unless another one was set since.
+ * @param given called at the start of each stage
  * @param stages the only stages that it is called for. Default: all
  */
 export function setTracer(given: Tracer | undefined, stages?: readonly string[]): () => void {
@@ -113,7 +114,9 @@ const traceparent = /^[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-[\da-f]{2}$/;
 
 /** The ids of a span, as logs of OpenTelemetry name them. */
 export interface TraceIds {
+  /** 32 hexadecimal digits. */
   readonly trace_id?: string;
+  /** 16 hexadecimal digits. */
   readonly span_id?: string;
 }
 

@@ -7,6 +7,7 @@ import { type DataByType, type EventOf, eventOf, type WebhookEvent } from "./eve
 
 /** One way in which an event does not fit its schema. Store it, but do not answer it. */
 export interface Issue {
+  /** Where: names joined by dots, such as `data.esimReference`. Empty: the event as a whole. */
   readonly path: string;
   /** What was expected. A schema of your own may have put values of the event into it. */
   readonly message: string;
@@ -40,6 +41,7 @@ export type Parsed<Data = DataByType> =
 
 /** Event type → schema; decides whether an event is known, unknown or invalid. */
 export interface Catalog<Data = DataByType> {
+  /** All event types that it has a schema for. */
   readonly types: readonly (keyof Data & string)[];
   /** Bytes → event. Bytes that are not JSON, or not an envelope, are invalid; they never throw. */
   parse(id: string, body: Uint8Array): Parsed<Data>;
@@ -61,6 +63,7 @@ export function createCatalog<Data>(schemas: SchemasOf<Data>): Catalog<Data> {
   return catalogOf(schemas, new Set());
 }
 
+/** A schema for each event type. Any library that implements Standard Schema makes them, such as zod. */
 export type SchemasOf<Data> = { readonly [Type in keyof Data]: StandardSchemaV1<unknown, Data[Type]> };
 
 /** As `createCatalog`. `fixed` has the schemas whose messages are fixed texts. */

@@ -80,6 +80,7 @@ export interface EsimMccSwitchData extends EsimData {
   readonly newMnc?: NetworkCode | undefined;
 }
 
+/** Whether the network serves an eSIM. `terminated` is final. */
 export type LifecycleStatus = "active" | "suspended" | "terminated";
 
 /** The data of the `esim.lifecycle.*` events. */

@@ -9,9 +9,11 @@ export interface WebhookEvent<Type extends string = string, Data = unknown> {
    * endpoint, and may have a new one after a replay.
    */
   readonly id: string;
+  /** What has happened, such as `"esim.faulted"`. */
   readonly type: Type;
   /** When the event occurred, as sent: a date-time (RFC 3339). */
   readonly timestamp: string;
+  /** The fields of this event type. */
   readonly data: Data;
   /** The fields of the envelope besides `type`, `timestamp` and `data`, as sent. Absent if there are none. */
   readonly extra?: Readonly<Record<string, unknown>>;
@@ -28,6 +30,7 @@ export function eventOf(id: string, envelope: Readonly<Record<string, unknown>>)
  * type of the catalog narrows the event. To compare it with another text, assign it to a `string` first.
  */
 export declare enum UnknownType {
+  /** Has no value at run time: it is only a type. */
   any = "any type that the catalog does not have",
 }
 
@@ -36,7 +39,9 @@ export type UnknownEvent = WebhookEvent<UnknownType, Readonly<Record<string, unk
 
 /** Identifies an event: its id, within the source that received it. */
 export interface EventKey {
+  /** The name of the endpoint that received it, such as `"default"`. */
   readonly source: string;
+  /** The webhook-id, opaque and unique within its source. */
   readonly id: string;
 }
 

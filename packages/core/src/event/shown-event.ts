@@ -63,6 +63,7 @@ const maxDepth = 64;
 
 /**
  * JSON with its texts and numbers as `maskLeaf` shows them.
+ * @param json what `JSON.parse` returned; it is not changed
  * @param maskLeaf gets a text or a number, and the name of its field; for an item of a list, that of the list
  */
 export function maskJson(json: unknown, maskLeaf: (value: unknown, field: string) => unknown): unknown {
@@ -100,6 +101,7 @@ export interface ReadBody {
   readonly text: string | null;
 }
 
+/** Reads a body for people: as text, and as JSON if it is JSON. Masks nothing. */
 export function readBody(body: Uint8Array): ReadBody {
   if (!isUtf8(body)) return { text: null };
   const text = Buffer.from(body).toString();

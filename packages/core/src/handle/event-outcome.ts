@@ -2,6 +2,7 @@ import type { Issue } from "../event/catalog.ts";
 
 /** What became of an event that was handled as it arrived. */
 export type EventOutcome =
+  /** Its handler has run. */
   | { readonly code: "processed" }
   /** The id was done before, so nothing ran. */
   | { readonly code: "duplicate" }
@@ -25,6 +26,7 @@ export type EventOutcome =
       readonly conflict?: true;
       readonly inInbox?: "waiting" | "dead";
     }
+  /** Its handler asked for another try, in `retryAfterMs`. */
   | { readonly code: "retry_later"; readonly retryAfterMs: number }
   /** Its handler threw. Of `process`, also: its schema threw. */
   | { readonly code: "failed"; readonly error: unknown }
@@ -32,6 +34,7 @@ export type EventOutcome =
   | { readonly code: "deadline_reached" }
   /** The claim ended before its handler could start, or went to another owner while the handler ran. */
   | { readonly code: "lease_lost" }
+  /** The dedupe store did not answer. */
   | { readonly code: "store_unavailable"; readonly error: unknown };
 
 /** What became of a handler that is to run again. */

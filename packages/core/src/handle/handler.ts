@@ -34,6 +34,7 @@ export interface HandlerContext<Tx = unknown> {
  */
 export type Handler<Event, Tx = unknown> = (event: Event, context: HandlerContext<Tx>) => unknown;
 
+/** The event types that begin with a family's prefix: of `"esim.lifecycle.*"`, all that begin with `esim.lifecycle.`. */
 export type FamilyMember<Types, Family> = Family extends `${infer Prefix}.*`
   ? Extract<Types, `${Prefix}.${string}`>
   : never;
@@ -54,6 +55,7 @@ export type Handlers<Data, Tx = unknown> = {
 
 /** Why an attempt failed whose handler ran too long. Its cause is what the handler threw, if it ended. */
 export class HandlerTimeout extends Error {
+  /** The name that `AbortSignal.timeout` gives its error, too. */
   override readonly name = "TimeoutError";
 }
 
@@ -61,13 +63,17 @@ const verdict: unique symbol = Symbol.for("esim-webhooks.verdict");
 
 /** Returned by a handler: not ready yet, try again. */
 export interface RetryLater {
+  /** Marks the value as made by `retryLater`. */
   readonly [verdict]: "retry_later";
+  /** The pause until the next try, in ms. */
   readonly afterMs: number;
 }
 
 /** Returned by a handler: this event is done without effect. */
 export interface Discard {
+  /** Marks the value as made by `discard`. */
   readonly [verdict]: "discard";
+  /** Why, for the log. */
   readonly reason: string;
 }
 

@@ -12,6 +12,7 @@ export interface TakeMessage extends StageMessage {
   readonly taken?: number;
   /** Those events, each with the `traceparent` of what stored it, if there was one. */
   readonly events?: readonly (EventKey & { readonly type: string | null; readonly trace: string | null })[];
+  /** Whether the inbox answered. */
   readonly outcome: "taken" | "store_unavailable";
 }
 
@@ -21,6 +22,7 @@ export const takeStage: Stage<TakeMessage, "taken" | "events"> = createStage("ta
 export interface SettlementsMessage extends StageMessage {
   /** How many leases it ends. */
   readonly settlements: number;
+  /** Whether the inbox answered. It may still have refused single leases as lost. */
   readonly outcome: "settled" | "store_unavailable";
 }
 
@@ -31,6 +33,7 @@ export const settlementsStage: Stage<SettlementsMessage> = createStage("settleme
  * After a receiver's deadline it ends later than `receive`, with the outcome of the late handler.
  */
 export interface ProcessMessage extends StageMessage {
+  /** The name of the endpoint that received the event. */
   readonly source: string;
   /** Absent for an invalid event that a receiver, a BullMQ worker or your own call of `accept` has parsed. */
   readonly id?: string;
@@ -40,6 +43,7 @@ export interface ProcessMessage extends StageMessage {
   readonly attempt: number;
   /** True when the event comes from an import, not from the sender. */
   readonly replayed: boolean;
+  /** What became of the event. `internal_error`: the processor rejected. */
   readonly outcome: EventOutcome["code"] | "internal_error";
   /** The id is being worked with another body. */
   readonly conflict?: true;
@@ -49,6 +53,7 @@ export const processStage: Stage<ProcessMessage, "conflict"> = createStage("proc
 
 /** One run of a handler, for a delivery or by a worker. On `tracing:esim-webhooks:handle:*`. */
 export interface HandleMessage extends EventKey, StageMessage {
+  /** The event type. */
   readonly type: string;
   /** Who had the event, as in `SettleMessage`: a worker, which took it from an inbox, or a processor, also that of BullMQ. */
   readonly by: "worker" | "processor";
@@ -62,6 +67,7 @@ export interface HandleMessage extends EventKey, StageMessage {
   readonly waitMs?: number;
   /** The `traceparent` of what stored the event, if it comes from an inbox or a `bullmqInbox` and there was one. */
   readonly trace?: string;
+  /** `processed`, `discarded`, `retry_later` or `failed`. */
   readonly outcome: DispatchOutcome["code"];
 }
 

@@ -18,10 +18,12 @@ export interface TimeLimitOptions<Data> {
   graceMs?: number;
 }
 
+/** `TimeLimitOptions` after parsing. */
 export type TimeLimitSettings = Omit<SettingsOf<TimeLimitOptions<unknown>, "timeoutMs">, "timeouts"> & {
   timeouts: Record<string, number>;
 };
 
+/** The schemas of `TimeLimitOptions`. */
 export const timeLimitShape: OptionsShape<TimeLimitSettings> = {
   timeoutMs: z.optional(durationMs(1)),
   timeouts: z._default(z.record(z.string(), durationMs(1)), {}),
@@ -45,6 +47,7 @@ export interface TimeLimits {
  */
 const abandonedHere = new Set<EventKey>();
 
+/** Creates the time limits of one worker. Logs each handler that it abandons. */
 export function createTimeLimits(
   { timeoutMs, timeouts, graceMs }: TimeLimitSettings,
   logger: Logger,

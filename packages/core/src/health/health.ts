@@ -17,12 +17,15 @@ export interface HealthFault {
 export interface HealthCheck extends Partial<HealthFault> {
   /** `event_loop` or `worker`; `receiver`, `inbox`, `store` or `process`. */
   readonly name: string;
+  /** False: `code`, `problem` and `remedy` say why. */
   readonly ok: boolean;
 }
 
+/** The result of a probe. */
 export interface Health {
   /** Whether all checks have passed. */
   readonly ok: boolean;
+  /** One for each part that was passed to the probe. */
   readonly checks: readonly HealthCheck[];
 }
 

@@ -15,9 +15,12 @@ import type { Worker } from "../work/worker.ts";
 import { watchStalls } from "./event-loop.ts";
 import { type Check, type HealthHandler, healthHandler } from "./health.ts";
 
+/** As much of a worker as the probe needs. */
 export type WatchedWorker = Pick<Worker, "sinceLastTakeMs" | "isHealthy">;
+/** As much of an inbox as the probe needs. */
 export type WatchedInbox = Pick<InboxAdmin, "gauges">;
 
+/** Options of `livenessHandler`. */
 export interface LivenessOptions {
   /** The worker of this process. It is not live while its abandoned handlers fill its slots. */
   worker?: WatchedWorker;

@@ -18,6 +18,7 @@ import { type Check, type HealthFault, type HealthHandler, healthHandler } from 
 type Ready = Pick<Receiver, "ready">;
 type Store = Pick<Lifecycle, "ready">;
 
+/** Options of `readinessHandler`. Each part that is passed is checked. */
 export interface ReadinessOptions {
   /**
    * What `webhookRouter`, `nodeHandler`, `webhookHandler` or `createReceiver` returned; several as a list. It is not ready until its keys

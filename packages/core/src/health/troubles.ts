@@ -69,6 +69,7 @@ export const troubleTable: Readonly<
 
 /** What needs an operator, although every process runs. It holds no id, payload or secret. */
 export interface Trouble extends HealthFault {
+  /** Which trouble it is. */
   readonly code: TroubleCode;
   /** Which one: a paused type, the reason of dead events, the source of a reconcile, the fingerprint of a key. */
   readonly subject?: string;
@@ -77,18 +78,19 @@ export interface Trouble extends HealthFault {
 /** As much of an inbox as is looked at. */
 export type TroubleInbox = Pick<InboxAdmin, "gauges" | "paused" | "runs" | "list" | "get">;
 
+/** The limits of `findTroubles` that depend on your traffic. */
 export interface TroubleLimits {
   /** For how long no delivery may arrive, in ms. Default 86,400,000: a day. */
   silenceMs?: number;
 }
 
 /** From when on something is a trouble, in ms. */
-export const troubleLimits: { readonly dayMs: number; readonly waitMs: number } = {
+export const troubleLimits: {
   /** Without a delivery, a pass of reconcile that completed, or the end of a pause. */
-  dayMs: 86_400_000,
+  readonly dayMs: number;
   /** Of the oldest due event. */
-  waitMs: 15 * 60_000,
-};
+  readonly waitMs: number;
+} = { dayMs: 86_400_000, waitMs: 15 * 60_000 };
 
 const { dayMs, waitMs } = troubleLimits;
 /** An operator deletes or redrives dead events in bulk: the newest ones show the causes. */

@@ -25,6 +25,7 @@ import {
 } from "../verify/tolerance.ts";
 import { createInboxLook, silence, type Trouble, type TroubleInbox, troubleOf } from "./troubles.ts";
 
+/** Options of `watchTroubles`. */
 export interface WatchTroublesOptions {
   /** The inbox. Without one, only what this process receives is watched. */
   inbox?: TroubleInbox;
@@ -50,6 +51,7 @@ const shape: OptionsShape<SettingsOf<WatchTroublesOptions, "inbox">> = {
   clock: z._default(withMethods<Clock>("now"), systemClock),
 };
 
+/** Looks for troubles each minute, until it is closed. */
 export interface TroubleWatch {
   /** Looks now, logs what has changed, and resolves to the troubles that there are. It never rejects. */
   check(): Promise<readonly Trouble[]>;

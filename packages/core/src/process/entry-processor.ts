@@ -13,10 +13,13 @@ import { createProcessor, type ProcessorOptions } from "./processor.ts";
 export interface EntryAttempt {
   /** Counts from 1. */
   readonly attempt: number;
+  /** Aborts when the platform ends the work. `context.signal` of the handler aborts with it. */
   readonly signal?: AbortSignal;
 }
 
+/** The result of an entry. */
 export interface ProcessedEntry {
+  /** What became of its event: whether the message can be deleted. */
   readonly outcome: EventOutcome;
   /**
    * Logs an outcome of which an operator must know and the processor has logged nothing, since no handler has run. The line has also these

@@ -4,14 +4,17 @@ import type { Claim, DedupeStore } from "../store/dedupe-store.ts";
 
 /** One call of a dedupe store by a processor. On `tracing:esim-webhooks:claim:*`, `extend` and `complete`. */
 export interface StoreCallMessage<Outcome extends string = string> extends EventKey, StageMessage {
+  /** What the store answered. `store_unavailable`: it threw or rejected. */
   readonly outcome: Outcome | "store_unavailable";
 }
 
+/** `claimed`: the handler runs. `busy` or `done`: it does not. */
 export type ClaimMessage = StoreCallMessage<Claim["status"]>;
 
 /** `lost`: the claim had ended, or another owner has it. */
 export type ExtendMessage = StoreCallMessage<"extended" | "lost">;
 
+/** `lost`: the claim had ended, or another owner has it. */
 export type CompleteMessage = StoreCallMessage<"completed" | "lost">;
 
 export const claimStage: Stage<ClaimMessage> = createStage("claim", "store_unavailable");

@@ -26,6 +26,7 @@ import type { DedupeStore } from "../store/dedupe-store.ts";
 import { memoryStore } from "../store/memory-store.ts";
 import { createClaimedWork, type Provenance } from "./claimed-work.ts";
 
+/** Options of `createProcessor`, and of all that handles events as they arrive. */
 export interface ProcessorOptions<Data = EsimEvents, Tx = unknown> {
   /** Remembers done ids. Default: a `memoryStore()`, which is for a single process. */
   store?: DedupeStore<Tx>;
@@ -59,6 +60,7 @@ type Checked<Data> =
   | Parsed<Data>
   | { readonly kind: "threw"; readonly type: string; readonly error: unknown };
 
+/** `ProcessorOptions` after parsing. */
 export type ProcessorSettings = SettingsOf<ProcessorOptions<unknown>, "store">;
 
 const storeMethods = withMethods<DedupeStore>("claim", "extend", "complete", "release");
@@ -72,6 +74,7 @@ function hintFor(value: unknown): string {
   return "";
 }
 
+/** The schemas of `ProcessorOptions`. */
 export const processorShape: OptionsShape<ProcessorSettings> = {
   store: z.optional(
     z.custom<DedupeStore>((value) => storeMethods.safeParse(value).success, {

@@ -4,7 +4,9 @@ import type { Reply } from "./reply.ts";
 
 /** A request of any framework. */
 export interface Delivery {
+  /** The HTTP method. All but `POST` are answered 405. */
   readonly method: string;
+  /** The headers of the request, those of the signature among them. */
   readonly headers: HeaderSource;
   /**
    * Where it arrived, for a receiver with `endpoints`: the path below the adapter's route, as it was sent, such as `/acme`. A query
@@ -54,9 +56,11 @@ export type BodyFault = Extract<
 
 /** The answer to a delivery, and its reason. Only the `Reply` in it is for the sender. */
 export interface Received extends Reply {
+  /** What became of the delivery. It may contain an error: do not answer it. */
   readonly outcome: Outcome;
 }
 
+/** Verifies, parses and accepts the deliveries of one route. Every adapter has one. */
 export interface Receiver {
   /** Whether it has `endpoints`: its adapter then passes it all requests below the route, each with its path. */
   readonly hasEndpoints: boolean;

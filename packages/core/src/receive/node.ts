@@ -47,6 +47,8 @@ const notWritten =
 /**
  * Passes a Node.js request to a receiver, after a microtask in which Node.js reads what arrived in one packet with the
  * headers: a short body is there then, and needs no listeners, timer or promise.
+ * @param receiver what `createReceiver` returned
+ * @param request the request, whose body nothing has read yet
  * @param path below the adapter's route, for a receiver with `endpoints`. Default: that of the request
  */
 export async function receiveRequest(
@@ -114,6 +116,7 @@ const discardingMs = 5_000;
 /**
  * Reads the rest of a body that was answered early, so that the sender gets to read the answer. Cuts the connection
  * after 16 MiB, after 5 s, and when the receiver closes; once the answer is written if it has closed already.
+ * @param request the request that was answered
  * @param closing of the receiver
  */
 export function discardRest(request: IncomingMessage, closing: AbortSignal): void {

@@ -3,7 +3,9 @@ import type { Refusal } from "../verify/refusal.ts";
 
 /** What became of an event that was handed to an inbox. */
 export type StoredOutcome =
+  /** It is in the inbox, durably if the inbox is. */
   | { readonly code: "stored" }
+  /** The inbox has it already, with the same body. */
   | { readonly code: "already_stored" }
   /** The inbox has the id with another body; the first one stands. */
   | { readonly code: "conflict" };
@@ -13,6 +15,7 @@ export type Outcome =
   | EventOutcome
   | StoredOutcome
   | Refusal
+  /** Not `POST`. */
   | { readonly code: "method_not_allowed" }
   /** The option `endpoints` knows none for the path. */
   | { readonly code: "unknown_endpoint"; readonly reason: string }
@@ -26,6 +29,7 @@ export type Outcome =
   | { readonly code: "body_incomplete"; readonly reason: string }
   /** Something else read the body first, and the raw bytes are gone. */
   | { readonly code: "body_consumed"; readonly hint: string }
+  /** The receiver closes. */
   | { readonly code: "shutting_down" }
   /** No key matches, and the keyring says that a rotation is under way. */
   | { readonly code: "rotating" }
@@ -36,4 +40,5 @@ export type Outcome =
   /** A bug, or a schema that threw. */
   | { readonly code: "internal_error"; readonly error: unknown };
 
+/** The code of each outcome. docs/status-contract.md lists what is answered to each. */
 export type OutcomeCode = Outcome["code"];

@@ -29,6 +29,7 @@ export interface FoundEndpoint {
  */
 export type EndpointLookup = (path: string) => Awaitable<FoundEndpoint | null | undefined>;
 
+/** Options of `createReceiver`, and of all adapters. */
 export interface ReceiverOptions<Data = EsimEvents, Tx = unknown> extends ProcessorOptions<Data, Tx> {
   /** The endpoint's signing secret, several while rotating, or a key source. Default: `ESIM_WEBHOOK_SECRET`. */
   secret?: Secret;

@@ -37,6 +37,7 @@ export interface ReceiveMessage extends StageMessage {
   readonly id?: string;
   /** The fingerprint of the key that matched. */
   readonly key?: string;
+  /** The event type. Absent until the body is parsed, and if it is not an envelope. */
   readonly type?: string;
   /** From when the event occurred, by its own timestamp, to its answer, in ms by the clock of this machine. Absent unless it is authentic and an envelope. */
   readonly lagMs?: number;
@@ -45,6 +46,7 @@ export interface ReceiveMessage extends StageMessage {
    * and in seconds.
    */
   readonly skewSeconds?: number;
+  /** What became of the delivery: it decides the status of the answer. */
   readonly outcome: OutcomeCode;
   /** The id is being worked with another body. */
   readonly conflict?: true;
@@ -58,6 +60,8 @@ export const receiveStage: Stage<
 /**
  * The pipeline behind every adapter: limit, verify, parse, accept.
  * Throws `missing_secret`, `invalid_secret`, `unknown_event_type` or `invalid_option` when the set-up is wrong.
+ * @param target a map of handlers, or an inbox
+ * @param options the same for all adapters
  * @param ownOptions for adapters: the names of options of their own. They may be among `options`, and messages name them.
  */
 export function createReceiver<Data = EsimEvents, Tx = unknown>(

@@ -2,8 +2,11 @@ import type { Outcome, OutcomeCode } from "./outcome.ts";
 
 /** The answer to the sender, ready for any framework to write. */
 export interface Reply {
+  /** The HTTP status. */
   readonly status: number;
+  /** In lower case: `content-type`; `retry-after` with a 503, in seconds; `allow` with a 405. */
   readonly headers: Readonly<Record<string, string>>;
+  /** JSON: `{"outcome"}`, or a problem (RFC 9457) with the code. */
   readonly body: string;
 }
 

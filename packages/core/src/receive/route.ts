@@ -5,7 +5,9 @@ import { type NodeRequest, receiveRequest, watchMisses, writeReply } from "./nod
 
 /** Where a host has mounted an adapter, and the rest of the request's path: named as Express names them. */
 export interface MountedPath {
+  /** The path at which the host has mounted it. Empty: at the root. */
   readonly baseUrl: string;
+  /** The path below `baseUrl`, without the query. */
   readonly path: string;
 }
 

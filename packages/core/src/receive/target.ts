@@ -31,6 +31,7 @@ export interface Accepted<Data> {
 /** The last step of a receiver. Answers without a promise if handler and store do. */
 export type Accept<Data> = (accepted: Accepted<Data>) => Awaitable<EventOutcome | StoredOutcome>;
 
+/** Whether a target is an inbox, not a map of handlers: it has `put`. */
 export function isInbox(target: unknown): target is Pick<InboxWriter, "put"> {
   return typeof target === "object" && target !== null && "put" in target && typeof target.put === "function";
 }

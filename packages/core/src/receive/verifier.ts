@@ -38,6 +38,7 @@ export interface Verifier {
  * A delivery that is refused for its headers or size is not compared; it is seen in `receive`.
  */
 export interface VerifyMessage extends StageMessage {
+  /** The name of the endpoint whose keys are compared. */
   readonly source: string;
   /** Read from the headers, in any form. Authentic only if there is a `key`. */
   readonly id: string;
@@ -48,6 +49,7 @@ export interface VerifyMessage extends StageMessage {
    * timestamp is out of tolerance: anybody can replay an old delivery.
    */
   readonly endedKey?: string;
+  /** `verified`, or the code with which the delivery is refused or put off. */
   readonly outcome: "verified" | Refusal["code"] | Undecided["code"] | "internal_error";
 }
 

@@ -24,16 +24,21 @@ const faults = [
  * - `duplicate`: always has the same webhook-id and, with the same data, the same body; the second one is a duplicate
  * - `unknown_type`: has an event type that no catalog has: acknowledged; only the handler of a family or of `"*"` runs
  * - `invalid`: has no `data`, which every event must have: 500
+ * @useDeclaredType
  */
 export type Fault = (typeof faults)[number];
 
 /** A signed delivery, in the form that `fetch(url, request)` takes. */
 export interface SignedRequest {
+  /** Always `POST`. */
   readonly method: "POST";
+  /** The content type, and the three headers of the signature. */
   readonly headers: Readonly<Record<string, string>>;
+  /** The JSON text that was signed. Send it unchanged. */
   readonly body: string;
 }
 
+/** Options of `signedRequest`. */
 export interface SignedRequestOptions {
   /** The receiver's secret. */
   readonly secret: string | Uint8Array;
@@ -47,9 +52,11 @@ export interface SignedRequestOptions {
 export interface EventToSend {
   /** Default: a new one. */
   readonly id?: string;
+  /** The event type, such as `"esim.faulted"`. */
   readonly type: string;
   /** Default: when it is signed; with the fault `duplicate`, always the same. */
   readonly timestamp?: string;
+  /** The fields of the event, as plain JSON. `sampleData` makes valid ones. */
   readonly data: unknown;
 }
 

@@ -16,13 +16,16 @@ export type ChangeMessage =
   | { readonly change: "purge"; readonly events: number }
   /** Dead events were deleted. */
   | { readonly change: "purge_dead"; readonly filter: InboxFilter; readonly events: number }
+  /** Types were paused. */
   | ({ readonly change: "pause" } & Omit<PauseOptions, "catalog">)
+  /** Pauses were ended. */
   | { readonly change: "resume"; readonly pauses: readonly Pause[] }
   /** Personal data was erased. The message does not say whose. */
   | { readonly change: "erase"; readonly events: Readonly<Record<InboxState, number>> };
 
 export const changeNotice: Channel<unknown, ChangeMessage> = createNotice("change");
 
+/** The operations of an inbox with which an operator, or a purge, changes it. */
 export type InboxChanges = Pick<InboxAdmin, "redrive" | "purgeDead" | "pause" | "resume" | "erase"> &
   Pick<InboxQueue, "purge">;
 

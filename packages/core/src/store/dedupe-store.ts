@@ -51,6 +51,7 @@ export interface StoreCapabilities {
  * whether or not the server answers. In a transactional store, `Tx` is the transaction that handlers get as `context.tx`.
  */
 export interface DedupeStore<Tx = unknown> extends Lifecycle {
+  /** What it guarantees. */
   readonly capabilities: StoreCapabilities;
 
   /**

@@ -4,16 +4,23 @@ import { checkEntry, type InboxEntry, type Replay } from "./inbox-entry.ts";
 
 /** An entry as plain JSON, for queues that carry JSON. */
 export interface EncodedEntry {
+  /** The name of the endpoint that received it. */
   readonly source: string;
+  /** The webhook-id. */
   readonly id: string;
+  /** Null if the body is not an envelope. */
   readonly type: string | null;
+  /** The parsed body. Null if it is not an envelope, or does not match its schema. */
   readonly event: WebhookEvent | null;
   /** The raw body, in base64. */
   readonly body: string;
   /** An ISO 8601 time in UTC, such as `2026-01-31T12:00:00.000Z`. */
   readonly receivedAt: string;
+  /** Present if an import stored it. */
   readonly replay?: Replay;
+  /** The fingerprint of the key that verified it. Absent for an import. */
   readonly key?: string;
+  /** The `traceparent` of what stored it. Absent without a trace source. */
   readonly trace?: string;
 }
 

@@ -7,9 +7,11 @@ export interface ErrorGroup {
   readonly state: InboxState;
   /** Their error, with `#` in place of ids, numbers and addresses. Contains no personal data that `list` would mask. */
   readonly error: string;
+  /** How many events there are. */
   readonly count: number;
-  /** When the first and the last of them were received. */
+  /** When the first of them was received. Null: unknown. */
   readonly oldest: Date | null;
+  /** When the last of them was received. Null: unknown. */
   readonly newest: Date | null;
   /** The most frequent first. Null: the body is not an envelope. */
   readonly types: readonly (string | null)[];

@@ -61,7 +61,9 @@ export function framesOf({ message, stack = "" }: Pick<Error, "message" | "stack
   return frames.slice(0, mostFrames);
 }
 
+/** What an inbox keeps of an error, in its two parts. */
 export interface KeptError {
+  /** The name and message of what was thrown, and of its causes. Null: the inbox keeps none. */
   readonly error: string | null;
   /** A line per frame. Null: nothing was thrown, or its stack is not known. */
   readonly stack: string | null;
@@ -73,6 +75,7 @@ export function readErrorText(text: string | null): KeptError {
   return { error, stack: stackText(frames) };
 }
 
+/** Writes the frames of a stack, a line each. Null if there are none. */
 export function stackText(frames: readonly string[]): string | null {
   return frames.length === 0 ? null : frames.map((frame) => `at ${frame}`).join("\n");
 }

@@ -22,6 +22,7 @@ export type FailureReason =
 
 /** What a worker reports of a failed attempt. */
 export interface AttemptReport {
+  /** Why it failed. */
   readonly reason: FailureReason;
   /** From the take to the end of the attempt, in ms. */
   readonly durationMs: number;

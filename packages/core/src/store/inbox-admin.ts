@@ -11,9 +11,13 @@ export type InboxState = "ready" | "leased" | "done" | "unhandled" | "dead";
 
 /** Selects events. An omitted field selects all. */
 export interface InboxFilter {
+  /** In this state. */
   readonly state?: InboxState;
+  /** Of one of these types. */
   readonly types?: readonly string[];
+  /** Of this source. */
   readonly source?: string;
+  /** With one of these ids. */
   readonly ids?: readonly string[];
   /** A prefix of their ids. */
   readonly idPrefix?: string;
@@ -31,17 +35,23 @@ export interface InboxFilter {
 
 /** Selects events to work again. `state` defaults to `"dead"`. */
 export interface RedriveFilter extends Omit<InboxFilter, "state" | "endedBy"> {
+  /** Dead events, or those that had no handler. */
   readonly state?: "dead" | "unhandled";
 }
 
 /** An event in a list, without its body. */
 export interface InboxRow extends EventKey {
+  /** Where the event is. */
   readonly state: InboxState;
+  /** Null: the body is not an envelope, or the id was handled inline. */
   readonly type: string | null;
+  /** The events of one lane are worked one at a time, in order. Null: it has none. */
   readonly lane: string | null;
   /** What the event is about: its `esimReference`. Null: it has none, or its body is not an envelope. */
   readonly subject: string | null;
+  /** When it was received first. Null: it is unknown, as for an id that was handled inline. */
   readonly receivedAt: Date | null;
+  /** How many attempts have begun since it was stored or redriven. */
   readonly attempts: number;
   /** Ready: when it is due. Leased: when the lease ends. Done or unhandled: when its retention ends. Dead: null. */
   readonly endsAt: Date | null;
@@ -57,6 +67,7 @@ export interface InboxRow extends EventKey {
 
 /** An event that others of its lane wait for. `dead` only with the option `laneHeldByDead`. */
 export interface LaneHolder extends EventKey {
+  /** What the lane waits for: `ready`, a worker; `leased`, the end of its handler; `dead`, an operator. */
   readonly state: "ready" | "leased" | "dead";
 }
 
@@ -86,7 +97,9 @@ export interface StoredEvent extends InboxRow {
   readonly body: Uint8Array | null;
 }
 
+/** One page of a list. */
 export interface InboxPage {
+  /** Newest received first, then by id and source. */
   readonly rows: readonly InboxRow[];
   /** Pass it as `cursor` to get the next page. Null: this is the last page. */
   readonly nextCursor: string | null;
@@ -97,7 +110,9 @@ export interface InboxPage {
   readonly searchedTo: Date | null;
 }
 
+/** The exact counts of an inbox. */
 export interface InboxStats {
+  /** How many events are in each state. */
   readonly states: Readonly<Record<InboxState, number>>;
   /** By state and type. The type is null if the body is not an envelope, or the id was handled inline. */
   readonly types: readonly {
@@ -141,11 +156,13 @@ export interface InboxGauges {
 export interface WorkerPresence {
   /** Its host, process id and a random part, such as `web-1:4711:9f3c`. */
   readonly id: string;
+  /** The name of its machine. */
   readonly host: string;
   /** Null for a `Worker` of BullMQ that the user has created, like `version` and `concurrency`. */
   readonly pid: number | null;
   /** The version of the package that it runs. */
   readonly version: string | null;
+  /** When it began to run. */
   readonly startedAt: Date;
   /** How many handlers it can run at the same time. */
   readonly concurrency: number | null;
@@ -162,6 +179,7 @@ export interface InboxAdmin extends InboxRole {
   /** The exact counts. Reads the whole inbox: for alerts and dashboards, call `gauges`. */
   stats(): Promise<InboxStats>;
 
+  /** Reads what to alert on, at the same cost for any number of events. */
   gauges(): Promise<InboxGauges>;
 
   /** The workers that have reported in the last 30 s, by id. An engine that knows less of them gives what it knows. */
@@ -191,6 +209,7 @@ export interface InboxAdmin extends InboxRole {
     page?: { readonly limit?: number; readonly cursor?: string },
   ): Promise<InboxPage>;
 
+  /** The event with its body and history. Resolves to undefined if the inbox does not have the id. */
   get(key: EventKey): Promise<StoredEvent | undefined>;
 
   /**

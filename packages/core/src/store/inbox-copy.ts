@@ -10,7 +10,9 @@ import type { Lifecycle } from "./lifecycle.ts";
 export interface EventRecord extends EventKey {
   /** Never leased: a lease cannot be copied, and an event whose lease has ended is ready. */
   readonly state: Exclude<InboxState, "leased">;
+  /** Null: the body is not an envelope, or the id was handled inline. */
   readonly type: string | null;
+  /** Null: it has no lane. */
   readonly lane: string | null;
   /** Null for an id that was handled inline, and for most done events. */
   readonly body: Uint8Array | null;
@@ -22,17 +24,27 @@ export interface EventRecord extends EventKey {
   readonly occurredAtMs: number | null;
   /** Ready: when it is due. Done or unhandled: when its retention ends. Dead: null. */
   readonly endsAtMs: number | null;
+  /** How many attempts have begun since it was stored or redriven. */
   readonly attempts: number;
+  /** How many deliveries of the same id had another body. */
   readonly conflicts: number;
+  /** Why its last attempt failed, as `readErrorText` splits it. Null: none did. */
   readonly error: string | null;
+  /** The import that stored it or ran it again. Null: it came as a delivery. */
   readonly replay: Replay | null;
   /** The imports that made the event ready before the one in `replay`. */
   readonly runs: readonly string[];
+  /** What it is about, an eSIM reference. Null: it has none. */
   readonly subject: string | null;
+  /** The fingerprint of the key that verified it. Null: unknown. */
   readonly key: string | null;
+  /** The `traceparent` of what stored it. Null: there was none. */
   readonly trace: string | null;
+  /** When a worker first took it. Null: none has. */
   readonly takenAtMs: number | null;
+  /** When it became done, unhandled or dead. Null for a ready event. */
   readonly settledAtMs: number | null;
+  /** When its personal data was erased. Null: it was not. */
   readonly erasedAtMs: number | null;
   /** As JSON text: see `readHistory`. */
   readonly history: string | null;
@@ -40,13 +52,17 @@ export interface EventRecord extends EventKey {
 
 /** The newest event that `latestOnly` has worked for a subject. */
 export interface LatestRecord {
+  /** The event types that describe the same state. */
   readonly family: string;
+  /** The eSIM reference, or its hash once it was erased. */
   readonly subject: string;
+  /** When the newest event occurred, in ms since the Unix epoch. */
   readonly occurredAtMs: number;
 }
 
 /** A small state of a `StateStore`, without its version. */
 export interface StateRecord {
+  /** The name by which `read` finds it. */
   readonly name: string;
   /** The value as JSON. */
   readonly value: string;
@@ -65,10 +81,13 @@ export interface CopySourceState {
 /** An inbox to copy from. Copying does not change it. */
 export interface CopySource extends Lifecycle {
   ready(): Promise<void>;
+  /** Counts what there is to copy. */
   look(): Promise<CopySourceState>;
   /** Yields each record once, in batches of some hundred. */
   events(): AsyncIterable<readonly EventRecord[]>;
+  /** Yields the newest event of each subject, in batches. */
   latest(): AsyncIterable<readonly LatestRecord[]>;
+  /** Yields the small states, in batches. */
   states(): AsyncIterable<readonly StateRecord[]>;
 }
 
@@ -76,13 +95,17 @@ export interface CopySource extends Lifecycle {
 export interface DifferentEvent extends EventKey {
   /** In the source. */
   readonly state: EventRecord["state"];
+  /** In the target. */
   readonly targetState: InboxState;
 }
 
 /** What became of records. All others were in the target already: in the same state, or done. */
 export interface CopiedEvents {
+  /** How many records were new in the target. */
   readonly inserted: number;
+  /** How many events of the target were updated. */
   readonly updated: number;
+  /** Those that the target has in another state, which stays. */
   readonly different: readonly DifferentEvent[];
 }
 

@@ -23,6 +23,7 @@ export interface InboxEntry extends EventKey {
   readonly event: WebhookEvent | null;
   /** The raw bytes as signed. */
   readonly body: Uint8Array;
+  /** When it was received; of an import, the time that its record has. */
   readonly receivedAt: Date;
   /** Present if an import stores it. */
   readonly replay?: Replay;

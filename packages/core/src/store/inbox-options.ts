@@ -54,6 +54,7 @@ export interface InboxOptions {
   minuteCounts?: boolean;
 }
 
+/** `InboxOptions` after parsing. */
 export type InboxSettings = SettingsOf<InboxOptions, "lane" | "subject" | "fairBy">;
 
 /** For authors of inboxes. */
@@ -61,6 +62,7 @@ export const subjectOption: z.ZodMiniType<SubjectOf | undefined> = z.optional(
   z.custom<SubjectOf>((value) => typeof value === "function", "expected a function"),
 );
 
+/** The schemas of `InboxOptions`. */
 export const inboxShape: OptionsShape<InboxSettings> = {
   lane: z.optional(z.custom<LaneOf>((value) => typeof value === "function", "expected a function")),
   subject: subjectOption,

@@ -7,6 +7,7 @@ import type { InboxRole } from "./inbox-role.ts";
 export interface TakeOptions {
   /** How many events at most. */
   readonly limit: number;
+  /** How long each lease lasts, in ms by the inbox's time. */
   readonly leaseMs: number;
   /** Take only these types. */
   readonly only?: readonly string[];
@@ -21,6 +22,7 @@ export interface TakeOptions {
 
 /** One lease on one event; `token` is its fence. */
 export interface InboxLease extends EventKey {
+  /** The fence: a lease that has ended and was given again has another. */
   readonly token: string;
 }
 
@@ -28,7 +30,9 @@ export interface InboxLease extends EventKey {
 export interface TakenEvent extends InboxLease {
   /** Null if the body is not an envelope. */
   readonly type: string | null;
+  /** The raw bytes as signed. */
   readonly body: Uint8Array;
+  /** When it was received first. */
   readonly receivedAt: Date;
   /** The attempt, from 1. The inbox counts it at take, so an attempt that kills its worker counts too. */
   readonly attempt: number;
@@ -81,10 +85,15 @@ export type Settlement = InboxLease &
 export interface WorkerReport {
   /** Its host, process id and a random part; at most 100 characters, like `host`. */
   readonly id: string;
+  /** The name of its machine. */
   readonly host: string;
+  /** The id of its process. */
   readonly pid: number;
+  /** The version of the package that it runs. */
   readonly version: string;
+  /** How many handlers it can run at the same time. */
   readonly concurrency: number;
+  /** How many of these places are in use. */
   readonly running: number;
   /** How long ago it started, in ms. */
   readonly startedMsAgo: number;

@@ -22,6 +22,7 @@ export interface InboxCapabilities extends StoreCapabilities {
 
 /** The members that every role of an inbox has. */
 export interface InboxRole extends Lifecycle {
+  /** What it guarantees, and which roles it has. */
   readonly capabilities: InboxCapabilities;
   ready(): Promise<void>;
 }

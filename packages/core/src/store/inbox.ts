@@ -30,9 +30,13 @@ export interface Inbox<Tx = unknown> extends InboxWriter, InboxQueue<Tx>, InboxA
 
 /** The contract of each role. */
 export interface InboxRoles {
+  /** The methods with which a receiver or an import stores events. */
   readonly writer: InboxWriter;
+  /** The methods with which a worker takes and settles them. */
   readonly queue: InboxQueue;
+  /** The methods with which an operator looks at them and changes them. */
   readonly admin: InboxAdmin;
+  /** The method with which a forced import runs them again. */
   readonly rerun: Rerunnable;
 }
 
@@ -65,6 +69,7 @@ export interface PutMessage extends StageMessage {
   readonly events: readonly (EventKey & { readonly type: string | null })[];
   /** The inbox's results, in the order of `events`. Absent if it could not store them. */
   readonly results?: readonly PutResult[];
+  /** Whether the inbox answered. `results` says what it stored. */
   readonly outcome: "put" | "store_unavailable";
 }
 

@@ -7,6 +7,7 @@ export interface ListCursor extends EventKey {
   readonly receivedAt: string | null;
 }
 
+/** Writes a cursor as text, for `nextCursor`. */
 export function writeCursor({ receivedAt, source, id }: ListCursor): string {
   return Buffer.from(JSON.stringify({ receivedAt, source, id })).toString("base64url");
 }

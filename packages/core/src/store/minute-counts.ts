@@ -11,6 +11,7 @@ export interface MinuteCounts {
   readonly done: number;
   /** Attempts that failed, or were put off, and are tried again. */
   readonly retried: number;
+  /** Events that are dead. */
   readonly dead: number;
 }
 
@@ -25,7 +26,9 @@ export const minutesKeptMs = 86_400_000;
 
 /** What a process has counted and not yet written. */
 export interface MinuteCounter {
+  /** Counts the events that `put` has stored. */
   put(results: readonly PutResult[]): void;
+  /** Counts the settlements that took effect: `held` says, in the same order, which lease was still held. */
   settled(settlements: readonly Settlement[], held: readonly boolean[]): void;
   /** Writes what is left. */
   close(): Promise<void>;

@@ -5,6 +5,7 @@ import { type OptionsShape, parseOptions, type SettingsOf } from "../base/option
 import { checkTypes } from "../event/catalog.ts";
 import { esimCatalog } from "../event/esim-catalog.ts";
 
+/** Options of `InboxAdmin.pause`. */
 export interface PauseOptions {
   /** Which types, such as `["esim.balance.updated"]`. Default: all. */
   types?: readonly string[];
@@ -15,17 +16,23 @@ export interface PauseOptions {
   /** Who pauses, for other operators: at most 200 characters. Default: no name. */
   by?: string;
   /** The catalog that has the types. Default: the eSIM catalog. */
-  catalog?: { readonly types: readonly string[] };
+  catalog?: {
+    /** All event types that it has a schema for. */
+    readonly types: readonly string[];
+  };
 }
 
 /** A pause of one type, or of all. */
 export interface Pause {
   /** Null: all types. */
   readonly type: string | null;
+  /** Why, as the operator wrote. */
   readonly reason: string;
+  /** When it began, by the inbox's time. */
   readonly since: Date;
   /** When it ends by itself. Null: it lasts until `resume`. */
   readonly until: Date | null;
+  /** Who pauses, as the operator wrote. Null: no name was given. */
   readonly by: string | null;
 }
 

@@ -1,10 +1,14 @@
 /** An import, or a pass of reconcile, that has ended: what an inbox keeps of it for operators. */
 export interface RunNote {
+  /** Whether it was an import or a pass of reconcile. */
   readonly kind: "import" | "reconcile";
   /** Its name, as in the `replay.run` of the events that it stored. */
   readonly run: string;
+  /** The source of its events. */
   readonly source: string;
+  /** When it began. */
   readonly startedAt: Date;
+  /** When it ended, also by an error. */
   readonly endedAt: Date;
   /** `complete`, `interrupted`, `damaged` or `failed`. */
   readonly outcome: string;

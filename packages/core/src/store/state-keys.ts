@@ -11,6 +11,8 @@ import { durableStores } from "./store-options.ts";
  *
  * Throws `invalid_input` for an invalid name. `load` rejects with `invalid_secret` while there are no keys. `write` rejects with
  * `invalid_option` if the store is not durable: the only copy of a secret must survive a crash.
+ * @param store where the state is kept
+ * @param options the name of the state
  */
 export function stateKeySource(
   store: StateStore,

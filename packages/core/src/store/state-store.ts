@@ -5,6 +5,7 @@ import type { Lifecycle } from "./lifecycle.ts";
 
 /** A value and its version. No earlier or later value of the same name has this version. */
 export interface StoredState {
+  /** Plain JSON, as it was written. */
   readonly value: unknown;
   /** Opaque. Pass it to `write`. */
   readonly version: string;
@@ -21,6 +22,7 @@ export interface StoredState {
  * cannot answer. After a `write` that rejected, read again: it may have taken effect.
  */
 export interface StateStore extends Lifecycle {
+  /** What it guarantees. */
   readonly capabilities: Pick<StoreCapabilities, "durable" | "multiProcess">;
 
   ready(): Promise<void>;

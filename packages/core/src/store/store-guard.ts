@@ -2,6 +2,7 @@ import { WebhookError } from "../base/errors.ts";
 import { type Logger, warnOfSetup } from "../base/logger.ts";
 import { createDeadline } from "../base/waiting.ts";
 
+/** Options of `createStoreGuard`. */
 export interface StoreGuardOptions {
   /** The function that made the store, for messages. */
   readonly name: string;

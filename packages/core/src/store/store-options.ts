@@ -24,6 +24,7 @@ export interface StoreOptions {
   logger?: Logger;
 }
 
+/** The schemas of `StoreOptions`. */
 export const storeShape: OptionsShape<Required<StoreOptions>> = {
   retentionMs: z._default(z.int().check(z.gte(1)), 30 * dayMs),
   logger: z._default(loggerOption, () => silentLogger),

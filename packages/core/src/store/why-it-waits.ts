@@ -12,6 +12,7 @@ export interface Circumstances {
   readonly workers: readonly WorkerPresence[];
 }
 
+/** As much of an event as `whyItWaits` needs. */
 export type WaitingEvent = Pick<
   StoredEvent,
   "state" | "type" | "attempts" | "endsAt" | "error" | "history" | "heldBy"

@@ -21,6 +21,7 @@ import { finerUnit, refuseBySkew, type Tolerance } from "./tolerance.ts";
 
 /** One likely cause, with its evidence. */
 export interface Finding {
+  /** Which cause it is. Stable, for programs. */
   readonly code:
     | "missing_header"
     | "renamed_header"
@@ -37,6 +38,7 @@ export interface Finding {
   readonly message: string;
 }
 
+/** Why a delivery does not verify. */
 export interface Explanation {
   /** What `verify` says. */
   readonly verdict: Proof | Refusal;
@@ -49,6 +51,9 @@ export interface Explanation {
  * Slower than `verify`. For logs and tools only: never put an explanation into an answer.
  * Throws `invalid_input` when the delivery is malformed, `invalid_option`, and `invalid_secret` when `secrets` has the
  * wrong type.
+ * @param delivery as for `verify`
+ * @param delivery.headers the headers of the request
+ * @param delivery.body the raw body; a string stands for its UTF-8 bytes
  * @param secrets as for `verify`; a secret that cannot be right becomes a finding and is not thrown
  * @param options as for `verify`
  */

@@ -32,6 +32,8 @@ export interface FileKeySource extends KeyStore {
  *
  * Throws `invalid_option` without a path. `load` rejects with `missing_secret` without a file, and with `store_unavailable` when it
  * cannot be read. Both `load` and `read` reject with `missing_secret` for a pipe or a device, and with `invalid_secret` for more than 1 MiB.
+ * @param path of the file
+ * @param options where warnings go
  */
 export function fileKeySource(
   path: string,

@@ -7,6 +7,7 @@ import type { Key, SigningKey } from "./signing-key.ts";
 
 /** What a key source has loaded. */
 export interface LoadedKeys {
+  /** All keys that are valid now, or will be. Those that it omits are no longer used. */
   readonly keys: Secrets;
   /**
    * A rotation is under way until this time. Until then a signature that matches no key is answered 503, not 401,

@@ -14,6 +14,7 @@ export interface StoredKey {
 
 /** The content of a key store, such as a key file. Plain JSON. */
 export interface KeyRecord {
+  /** The signing keys: secrets, or secrets with the window in which they are valid. */
   readonly keys: readonly (string | StoredKey)[];
   /** A rotation is under way until this date-time, as `LoadedKeys` says. */
   readonly rotatingUntil?: string;
@@ -26,6 +27,7 @@ export interface KeyRecord {
 
 /** A record and its version, which no other record of the same store has. */
 export interface StoredKeys {
+  /** The content as it was read. */
   readonly record: KeyRecord;
   /** Opaque. Pass it to `write`. */
   readonly version: string;

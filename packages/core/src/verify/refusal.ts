@@ -12,12 +12,15 @@ export interface Skew {
 }
 
 interface Refused<Code extends string> {
+  /** False. In a `Proof`, it is true. */
   readonly ok: false;
+  /** Which check failed. Stable, for programs. */
   readonly code: Code;
   /** What exactly is wrong, without the values themselves. For logs, never for answers. */
   readonly reason: string;
 }
 
+/** The three headers of the signature (Standard Webhooks v1) are missing or malformed, so nothing was compared. */
 export interface HeaderRefusal extends Refused<"missing_header" | "malformed_header"> {
   /** All headers that are missing; or the one that is malformed, in which case none is missing. */
   readonly headers: readonly (keyof SignatureHeaders)[];
@@ -25,6 +28,7 @@ export interface HeaderRefusal extends Refused<"missing_header" | "malformed_hea
 
 /** Authentic, but no store holds its id, or its timestamp is not in Unix seconds. */
 export interface UnusableRefusal extends Refused<"unusable_header"> {
+  /** The header that cannot be used. */
   readonly headers: readonly [keyof SignatureHeaders];
   /** The fingerprint of the key that made the signature. */
   readonly key: string;
@@ -32,6 +36,7 @@ export interface UnusableRefusal extends Refused<"unusable_header"> {
 
 /** Authentic, but the timestamp is further from the time than `toleranceSeconds` allows. */
 export interface SkewRefusal extends Refused<"timestamp_out_of_tolerance"> {
+  /** How far the timestamp is from the time. */
   readonly skew: Skew;
 }
 

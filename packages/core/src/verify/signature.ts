@@ -24,13 +24,17 @@ import {
 
 /** An authentic delivery: its id, when it was signed, and the fingerprint of the key that matched. */
 export interface Proof {
+  /** True. In a `Refusal`, it is false. */
   readonly ok: true;
+  /** The webhook-id. */
   readonly id: string;
   /** Unix seconds. */
   readonly timestamp: number;
+  /** The fingerprint of the key that matched, such as `key:1a2b3c4d`. */
   readonly key: string;
 }
 
+/** Options of `verify`. */
 export interface VerifyOptions {
   /** When the delivery was received. Default now. Verify captured and queued deliveries at the time they came. */
   readonly at?: Date | undefined;
@@ -41,6 +45,9 @@ export interface VerifyOptions {
 /**
  * Signs a delivery as the sender does (Standard Webhooks v1): for tests, tools and relays.
  * Throws `invalid_input` for an id that not every HTTP client sends as it is, or a timestamp that no receiver accepts, and `invalid_secret`.
+ * @param delivery what is sent
+ * @param delivery.id the webhook-id
+ * @param delivery.body the raw body; a string stands for its UTF-8 bytes
  * @param delivery.timestamp defaults to now; sent as whole Unix seconds
  * @param secret a secret; or a key of a keyring made once by `createKeyring`, where speed matters
  */
@@ -66,7 +73,11 @@ export function sign(
  * constant time, then the form of the id and the timestamp, then the timestamp's tolerance. So the refusals
  * `key_not_yet_valid`, `unusable_header` and `timestamp_out_of_tolerance` are those of authentic deliveries.
  * Throws `invalid_input` for a delivery of other types, and `invalid_option`.
+ * @param delivery the request as it arrived
+ * @param delivery.headers the headers of the request
+ * @param delivery.body the raw body; a string stands for its UTF-8 bytes
  * @param secret as for the receiver; pass a keyring made once by `createKeyring` where speed matters
+ * @param options the time and the tolerance
  */
 export function verify(
   delivery: { headers: HeaderSource; body: Uint8Array | string },

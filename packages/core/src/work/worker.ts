@@ -20,6 +20,7 @@ import { createIdentity, keepPresent } from "./presence.ts";
 import { createEventRunner } from "./run-event.ts";
 import { defaultBackoff, readWorkerOptions, type WorkerOptions } from "./worker-options.ts";
 
+/** Takes events from an inbox and runs their handlers. */
 export interface Worker {
   /**
    * Takes and handles events until `signal` aborts. Then it takes no more and gives handlers `shutdownMs` to finish. It

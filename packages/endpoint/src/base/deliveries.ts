@@ -4,6 +4,7 @@ import { dateTimeMs } from "@esim-webhooks/core/kit";
 /** How long the service lists deliveries, in ms: 7 days. */
 export const listedMs: number = 7 * 24 * 60 * 60_000;
 
+/** Options of `readDeliveries`. */
 export interface ReadDeliveriesOptions {
   /** Ends after the first page whose deliveries are all older than this. Default: reads the whole listing. */
   readonly until?: Date | undefined;

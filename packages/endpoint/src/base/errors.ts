@@ -14,6 +14,7 @@ export type EndpointErrorCode =
   | "receivers_not_ready"
   | "reconcile_in_use";
 
+/** An error of this package, or of one that it calls. */
 export type EndpointError = WebhookError<CoreErrorCode | ApiErrorCode | ImportErrorCode | EndpointErrorCode>;
 
 export function hasCode(error: unknown, code: EndpointErrorCode): boolean {

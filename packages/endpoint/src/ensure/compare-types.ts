@@ -31,6 +31,7 @@ export type EndpointFindingCode =
 
 /** Something that is wrong with an endpoint. Plain JSON. */
 export interface EndpointFinding {
+  /** What kind of finding it is. Stable, for programs. */
   readonly code: EndpointFindingCode;
   /** The event types, or the references of endpoints, that it is about. An endpoint that was just registered comes first. */
   readonly about: readonly string[];
@@ -105,6 +106,7 @@ export function wishedTypes({ names, areHandlers }: WantedTypes, offered: readon
 export interface ComparedTypes {
   /** Those of the endpoint. */
   readonly subscribed: readonly string[];
+  /** What `wantedTypes` returned. */
   readonly wanted: WantedTypes;
   /** Those of the service. */
   readonly offered: readonly string[];

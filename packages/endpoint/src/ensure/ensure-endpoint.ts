@@ -63,6 +63,7 @@ export const wishShape: OptionsShape<WishSettings> = {
 
 /** What `ensureEndpoint` found, or made. */
 export interface EnsuredEndpoint {
+  /** The endpoint, as the service lists it. */
   readonly endpoint: WebhookEndpoint;
   /** Whether it was registered by this call, or by one before it that was interrupted. Its secret is in the key store. */
   readonly created: boolean;

@@ -20,6 +20,7 @@ export interface ReplacePass {
   readonly includeComing: boolean;
   /** For the second endpoint: when it was registered. Where this pass ends, later ones begin. */
   readonly since?: Date;
+  /** Aborts when the replacement is to stop. */
   readonly signal: AbortSignal;
 }
 

@@ -13,6 +13,7 @@ import {
 } from "./reconcile-options.ts";
 import { refuseForgetful } from "./refuse-forgetful.ts";
 
+/** Makes passes of `reconcile` at intervals. */
 export interface Reconciler {
   /**
    * Makes a pass immediately, and the next one `everyMs` after it has ended, until the signal aborts; resolves when the pass under

@@ -2,6 +2,7 @@ import type { Ledger, Period } from "@esim-webhooks/import";
 
 /** How many deliveries were listed, by what became of them: `listed` is the sum of all others. */
 export interface ReconcileLedger extends Omit<Ledger, "read"> {
+  /** How many deliveries the listing had. */
   readonly listed: number;
   /** The service will send them, so they are left alone. */
   readonly coming: number;
@@ -23,7 +24,9 @@ export interface Recovered {
 export interface ReconcileReport {
   /** The name of the pass. An inbox keeps it with the events, as `replay.run`. */
   readonly run: string;
+  /** The reference of the endpoint whose deliveries were listed. */
   readonly endpoint: string;
+  /** The source of its events. */
   readonly source: string;
   /** Nothing was changed: `stored` counts what would be stored or handled, and no duplicates are known. */
   readonly dryRun: boolean;
@@ -31,7 +34,9 @@ export interface ReconcileReport {
   readonly interrupted: boolean;
   /** How many pages of the listing were read. */
   readonly pages: number;
+  /** What became of the deliveries. */
   readonly ledger: ReconcileLedger;
+  /** How many events were recovered, by what the service reports of them. */
   readonly recovered: Recovered;
   /** How many events later passes try again, because their handlers failed in this pass or an earlier one. At most 1,000 are counted. */
   readonly failing: number;

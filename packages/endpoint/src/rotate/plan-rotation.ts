@@ -13,6 +13,7 @@ import { lookUp } from "./rotation-run.ts";
 
 /** What `rotateSecret` would do. Plain JSON, without secrets. */
 export interface RotationPlan {
+  /** The reference of the endpoint. */
   readonly endpoint: string;
   /** Whether the service sends the endpoint anything. */
   readonly active: boolean;
@@ -26,6 +27,7 @@ export interface RotationPlan {
   readonly otherKeys: readonly string[];
 }
 
+/** Options of `planRotation`. */
 export type PlanOptions = Pick<RotateOptions, "state" | "signal" | "clock">;
 
 /**

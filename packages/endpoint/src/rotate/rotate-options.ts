@@ -16,6 +16,7 @@ import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
 /** A report of `reconcile`, as far as a rotation has to know it. */
 export type RotationReconciled = Pick<ReconcileReport, "interrupted" | "dryRun">;
 
+/** Options of `rotateSecret`. */
 export interface RotateOptions<Reconciled extends RotationReconciled = ReconcileReport>
   extends ChangeOptions {
   /**
@@ -37,6 +38,7 @@ export interface RotateOptions<Reconciled extends RotationReconciled = Reconcile
 
 /** The pass that a rotation asks for. */
 export interface RotationPass {
+  /** Aborts when the rotation is to stop. */
   readonly signal: AbortSignal;
 }
 

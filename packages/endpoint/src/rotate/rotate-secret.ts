@@ -19,6 +19,7 @@ import type { NewKeyUse } from "./watch-new-key.ts";
 
 /** What a rotation did. Plain JSON, without secrets. */
 export interface RotationReport<Reconciled extends RotationReconciled = ReconcileReport> {
+  /** The reference of the endpoint. */
   readonly endpoint: string;
   /** The step at which an earlier run was found and continued; null: this run began the rotation. */
   readonly continued: RotationRecord["step"] | null;

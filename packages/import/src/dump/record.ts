@@ -15,7 +15,9 @@ export type FaultCode = "not_json" | "not_a_record" | "too_large" | "too_deep" |
 
 /** A record as it was read: its JSON, or a fault. */
 export type RawRecord =
+  /** Its JSON. */
   | { readonly position: Position; readonly value: unknown }
+  /** What is wrong with it. */
   | {
       readonly position: Position;
       readonly fault: FaultCode;

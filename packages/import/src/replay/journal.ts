@@ -3,14 +3,17 @@ import type { Fate, ReplayCounts } from "./ledger.ts";
 
 /** What became of a record. */
 export interface RecordVerdict {
+  /** Where the record is in the dump. */
   readonly position: Position;
   /** The webhook-id of its event; empty if none can be read. */
   readonly id: string;
+  /** The event type. Null: none can be read. */
   readonly type: string | null;
   /** When its event occurred, in ms since the Unix epoch; NaN if that cannot be read. */
   readonly occurredMs: number;
   /** The `status` field of a delivery record, unchanged. */
   readonly status: string | null;
+  /** In which column of the ledger it is. */
   readonly fate: Fate;
   /** Why it was refused, as in the rejects file: `failed`, `busy`, for instance. Absent if it was not. */
   readonly code?: string;
@@ -32,14 +35,17 @@ export interface ReplayJournal {
 
 /** A line of the rejects file. */
 export interface RejectedRecord {
+  /** Where the record is in the dump. */
   readonly position: Position;
   /** The webhook-id of its event, if it can be read. Not proven unless the record was verified. */
   readonly id?: string;
+  /** Why it was refused. Stable, for programs. */
   readonly code: string;
   /** Does not quote the record. */
   readonly reason: string;
   /** The record, or its text when it is not JSON. Neither when it is too large. */
   readonly record?: unknown;
+  /** In place of `record`: a text that is not JSON. */
   readonly text?: string | undefined;
 }
 

@@ -3,6 +3,7 @@ export type Fate = "stored" | "duplicate" | "conflict" | "invalid" | "filtered" 
 
 /** How many records were read, by fate: `read` is the sum of all others. */
 export interface Ledger {
+  /** How many records were read. */
   readonly read: number;
   /** New to the target: stored in the inbox, or handled. */
   readonly stored: number;
@@ -20,12 +21,15 @@ export interface Ledger {
 
 /** A period of time. Date-times in UTC. */
 export interface Period {
+  /** Its beginning. */
   readonly from: string;
+  /** Its end, which belongs to it. */
   readonly to: string;
 }
 
 /** The ledger of all records, and by type. Plain JSON. */
 export interface ReplayCounts {
+  /** The fates of all records. */
   readonly ledger: Ledger;
   /** How many of the stored events were done before, and run again by `force`. */
   readonly forced: number;

@@ -26,7 +26,9 @@ export interface ImportMessage {
   readonly bytesRead?: number;
   /** How many records have a fate. Includes those of the interrupted run that this one continues. */
   readonly records: number;
+  /** The fates so far. */
   readonly ledger: Ledger;
+  /** What the import rejects with. Absent unless it failed. */
   readonly error?: unknown;
 }
 

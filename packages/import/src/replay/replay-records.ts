@@ -56,6 +56,7 @@ const shape = {
  * @param records batches of records, in the order in which the target gets them; `value` is a record of the deliveries listing
  * or a captured request
  * @param target an inbox, handlers (with `store`) or a processor
+ * @param options how the records are filtered and replayed
  */
 export async function replayRecords<Data = EsimEvents, Tx = unknown>(
   records: AsyncIterable<readonly RawRecord[]>,

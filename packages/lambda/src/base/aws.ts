@@ -3,6 +3,7 @@ import type { LambdaErrorCode } from "./errors.ts";
 
 /** The part of a client of the AWS SDK (version 3) that is used. */
 export interface AwsClient {
+  /** Makes one call, which `abortSignal` ends. */
   send(command: never, options?: { readonly abortSignal?: AbortSignal }): Promise<unknown>;
 }
 

@@ -1,5 +1,6 @@
 /** The part of Lambda's context that is used. */
 export interface LambdaContext {
+  /** How long until the function's timeout, in ms. */
   getRemainingTimeInMillis(): number;
 }
 

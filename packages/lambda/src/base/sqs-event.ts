@@ -1,21 +1,29 @@
 /** What is used of a message of SQS. */
 export interface SqsRecord {
+  /** Identifies the message, not the event. */
   readonly messageId: string;
+  /** What the SQS inbox sent: JSON. */
   readonly body: string;
+  /** What SQS adds. */
   readonly attributes: {
+    /** How many times the message was delivered, from 1: the attempt. */
     readonly ApproximateReceiveCount: string;
+    /** Messages of the same group are in order: a group is a lane, or a single event without one. Absent unless the queue is FIFO. */
     readonly MessageGroupId?: string | undefined;
   };
+  /** Names the queue that it comes from. */
   readonly eventSourceARN: string;
 }
 
 /** A batch of messages of SQS. */
 export interface SqsEvent {
+  /** The messages. Those of a group of a FIFO queue are in its order. */
   readonly Records: readonly SqsRecord[];
 }
 
 /** The messages that SQS keeps, and delivers again. */
 export interface SqsBatchResult {
+  /** The messages that were not handled, by their `messageId`. All others are deleted. */
   batchItemFailures: { itemIdentifier: string }[];
 }
 

@@ -31,6 +31,7 @@ const current = "AWSCURRENT";
  *
  * Throws `invalid_option`. Rejects with `missing_rights`, `store_unavailable`, `invalid_secret` and, for `load`, `missing_secret`.
  * @param secretId the name of the secret, or its ARN
+ * @param options the client of AWS, its time limit, and for how long keys are used again
  */
 export function secretsManagerKeys(secretId: string, options: AwsKeysOptions = {}): KeyStore {
   const { client, cacheMs, timeoutMs } = parseOptions("secretsManagerKeys", awsKeysShape, options);

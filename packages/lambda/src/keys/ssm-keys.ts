@@ -57,6 +57,7 @@ interface Written {
  *
  * Throws `invalid_option`. Rejects with `missing_rights`, `store_unavailable`, `invalid_secret` and, for `load`, `missing_secret`.
  * @param name the name of the parameter
+ * @param options as for `secretsManagerKeys`, and how the parameter is encrypted
  */
 export function ssmKeys(name: string, options: SsmKeysOptions = {}): KeyStore {
   const { client, cacheMs, timeoutMs, keyId } = parseOptions("ssmKeys", shape, options);

@@ -39,20 +39,34 @@ import { dueForMs, forgetWait, noteWait, waitedMs } from "./waiting.ts";
 
 /** The part of BullMQ's `Job` that the processor calls. */
 export interface EventJob {
+  /** Identifies the job, not the event. */
   readonly id?: string | undefined;
+  /** The encoded entry of the event. */
   readonly data: unknown;
+  /** Where the processor keeps since when its handlers have put the event off. */
   readonly progress: unknown;
   /** When it was added, in ms since 1970. */
   readonly timestamp: number;
+  /** How many attempts have begun, this one included. */
   readonly attemptsStarted: number;
+  /** How many attempts have failed. At `opts.attempts`, the job has failed. */
   readonly attemptsMade: number;
+  /** How many times its worker ended, or lost its lock, while it was active. */
   readonly stalledCounter: number;
   /** When a worker took it last, in ms since 1970. */
   readonly processedOn?: number | undefined;
   /** When BullMQ ended it, in ms since 1970. Absent while it will be tried again. */
   readonly finishedOn?: number | undefined;
-  readonly opts: { readonly attempts?: number; readonly delay?: number };
+  /** The options with which it was added. */
+  readonly opts: {
+    /** How many attempts it has. Default 1. */
+    readonly attempts?: number;
+    /** How long it waited before it was due, in ms. */
+    readonly delay?: number;
+  };
+  /** Puts it off until a time, in ms since 1970, without spending an attempt. */
   moveToDelayed(timestamp: number, token?: string): Promise<unknown>;
+  /** Replaces `progress`. */
   updateProgress(progress: JobProgress): Promise<unknown>;
 }
 

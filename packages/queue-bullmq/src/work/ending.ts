@@ -4,6 +4,7 @@ import { UnrecoverableError } from "bullmq";
 
 /** What a job returns to BullMQ, which shows it: how its event ended. */
 export interface JobResult {
+  /** `duplicate` and `conflict`: it was done before, so no handler ran. */
   readonly outcome: "processed" | "discarded" | "duplicate" | "conflict";
   /** Why the handler discarded it. */
   readonly reason?: string;

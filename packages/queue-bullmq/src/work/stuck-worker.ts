@@ -4,9 +4,13 @@ import type { BullmqProcessor } from "./bullmq-processor.ts";
 
 /** The part of BullMQ's `Worker` that takes no jobs while it is stuck. */
 export interface PausableWorker {
+  /** How many jobs it can run at the same time. */
   readonly concurrency: number;
+  /** Takes no more jobs. With true, it does not wait for those that run. */
   pause(doNotWaitActive: boolean): Promise<void>;
+  /** Takes jobs again. */
   resume(): unknown;
+  /** Whether it is paused. */
   isPaused(): boolean;
 }
 
@@ -57,6 +61,7 @@ export function watchStuck(
   };
 }
 
+/** Options of `watchStuck`. */
 export interface StuckWatchOptions {
   /** Gets a line when the worker becomes stuck: pino, `console`, or anything of their shape. Default: silent. */
   logger?: Logger;

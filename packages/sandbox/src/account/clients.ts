@@ -21,12 +21,15 @@ export type ClientRecord = z.output<typeof clientSchema>;
 export interface Credentials {
   /** Also the reference of the client: 6 digits. */
   readonly clientId: string;
+  /** The secret that belongs to it. */
   readonly clientSecret: string;
 }
 
+/** A client to add. */
 export interface NewClient {
   /** Made up by default, as is the secret. */
   readonly clientReference?: string;
+  /** What it authenticates with. */
   readonly clientSecret?: string;
   /** Default "Partner". */
   readonly name?: string;

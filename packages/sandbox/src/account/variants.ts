@@ -15,9 +15,13 @@ export const variantSchema = z
 
 export type VariantRecord = z.output<typeof variantSchema>;
 
+/** A variant that a client may order. */
 export interface NewVariant {
+  /** What an order names. */
   readonly esimVariant: string;
+  /** Its public name, for people. */
   readonly name: string;
+  /** What it is, for people. */
   readonly description: string;
   /** How many eSIMs can be ordered. Without it the stock has no end, and the catalog shows none. */
   readonly available?: number;

@@ -21,57 +21,101 @@ const onCall = {
 
 const onDelivery = {
   ...strikes,
-  /** Default: every type. */
+  /** Strikes only deliveries of this event type. Default: every type. */
   eventType: z.string().optional(),
 };
 
 const bytesPerSecond = z.int().min(1).default(100);
 
 const callFaults = [
-  /** The call is done, and the connection is cut before the answer. */
-  z.strictObject({ ...onCall, kind: z.literal("drop_answer") }),
-  /** The answer is an error. */
   z.strictObject({
     ...onCall,
+    /** The call is done, and the connection is cut before the answer. */
+    kind: z.literal("drop_answer"),
+  }),
+  z.strictObject({
+    ...onCall,
+    /** The answer is an error. */
     kind: z.literal("error"),
+    /** The status of the answer. Default 500. */
     status: z.int().min(400).max(599).default(500),
-    /** Whether the call is done nevertheless. */
+    /** Whether the call is done nevertheless. Default false. */
     done: z.boolean().default(false),
   }),
-  /** The answer is that of a call above the rate limit. */
-  z.strictObject({ ...onCall, kind: z.literal("rate_limit") }),
-  /** The answer comes slowly. */
-  z.strictObject({ ...onCall, kind: z.literal("slow_answer"), bytesPerSecond }),
-  /** Nothing is done and nothing is answered, and the connection stays open. */
-  z.strictObject({ ...onCall, kind: z.literal("hang") }),
-  /** The events that the call causes are sent and answered before the call is. */
-  z.strictObject({ ...onCall, kind: z.literal("early_events") }),
+  z.strictObject({
+    ...onCall,
+    /** The answer is that of a call above the rate limit. */
+    kind: z.literal("rate_limit"),
+  }),
+  z.strictObject({
+    ...onCall,
+    /** The answer comes slowly. */
+    kind: z.literal("slow_answer"),
+    /** How fast: bytes a second. Default 100. */
+    bytesPerSecond,
+  }),
+  z.strictObject({
+    ...onCall,
+    /** Nothing is done and nothing is answered, and the connection stays open. */
+    kind: z.literal("hang"),
+  }),
+  z.strictObject({
+    ...onCall,
+    /** The events that the call causes are sent and answered before the call is. */
+    kind: z.literal("early_events"),
+  }),
 ] as const;
 
 const deliveryFaults = [
-  /** Each attempt is two concurrent requests. The answer to the first one counts. */
-  z.strictObject({ ...onDelivery, kind: z.literal("duplicate") }),
-  /** The delivery waits until a later one to the same endpoint was answered. */
   z.strictObject({
     ...onDelivery,
+    /** Each attempt is two concurrent requests. The answer to the first one counts. */
+    kind: z.literal("duplicate"),
+  }),
+  z.strictObject({
+    ...onDelivery,
+    /** The delivery waits until a later one to the same endpoint was answered. */
     kind: z.literal("reorder"),
-    /** How long it waits at most: ms on the service's clock. */
+    /** How long it waits at most: ms on the service's clock. Default 10,000. */
     waitMs: z.int().min(1).default(10_000),
   }),
-  /** The attempt is signed with a secret that was never the endpoint's. */
-  z.strictObject({ ...onDelivery, kind: z.literal("wrong_signature") }),
-  /** The attempt is signed with the endpoint's previous secret; if it never had one, with another endpoint's. */
-  z.strictObject({ ...onDelivery, kind: z.literal("old_signature") }),
-  /** From its first attempt on, the delivery has fields that are in no schema. */
-  z.strictObject({ ...onDelivery, kind: z.literal("new_field") }),
-  /** From its first attempt on, the `reason` in its data, if it has one, is an unknown one. */
-  z.strictObject({ ...onDelivery, kind: z.literal("new_reason") }),
-  /** The connection is closed in the middle of the body. */
-  z.strictObject({ ...onDelivery, kind: z.literal("cut") }),
-  /** Half of the body is sent, and then nothing more: the connection stays open until it is answered, or the time for that has ended. */
-  z.strictObject({ ...onDelivery, kind: z.literal("half_open") }),
-  /** The body is sent slowly. The time that this takes is real time. */
-  z.strictObject({ ...onDelivery, kind: z.literal("slow"), bytesPerSecond }),
+  z.strictObject({
+    ...onDelivery,
+    /** The attempt is signed with a secret that was never the endpoint's. */
+    kind: z.literal("wrong_signature"),
+  }),
+  z.strictObject({
+    ...onDelivery,
+    /** The attempt is signed with the endpoint's previous secret; if it never had one, with another endpoint's. */
+    kind: z.literal("old_signature"),
+  }),
+  z.strictObject({
+    ...onDelivery,
+    /** From its first attempt on, the delivery has fields that are in no schema. */
+    kind: z.literal("new_field"),
+  }),
+  z.strictObject({
+    ...onDelivery,
+    /** From its first attempt on, the `reason` in its data, if it has one, is an unknown one. */
+    kind: z.literal("new_reason"),
+  }),
+  z.strictObject({
+    ...onDelivery,
+    /** The connection is closed in the middle of the body. */
+    kind: z.literal("cut"),
+  }),
+  z.strictObject({
+    ...onDelivery,
+    /** Half of the body is sent, and then nothing more: the connection stays open until it is answered, or the time for that has ended. */
+    kind: z.literal("half_open"),
+  }),
+  z.strictObject({
+    ...onDelivery,
+    /** The body is sent slowly. The time that this takes is real time. */
+    kind: z.literal("slow"),
+    /** How fast: bytes a second. Default 100. */
+    bytesPerSecond,
+  }),
 ] as const;
 
 const callFaultSchema = z.discriminatedUnion("kind", callFaults);
@@ -80,10 +124,22 @@ const deliveryFaultSchema = z.discriminatedUnion("kind", deliveryFaults);
 /** What goes wrong, as data. */
 const faultSchema = z.discriminatedUnion("kind", [...callFaults, ...deliveryFaults]);
 
+/**
+ * A fault of calls of the API, with its defaults.
+ * @useDeclaredType
+ */
 export type CallFault = z.output<typeof callFaultSchema>;
+/**
+ * A fault of deliveries, with its defaults.
+ * @useDeclaredType
+ */
 export type DeliveryFault = z.output<typeof deliveryFaultSchema>;
+/** A fault with its defaults. */
 export type Fault = CallFault | DeliveryFault;
-/** A fault as it is given: its kind, and what differs from the defaults. */
+/**
+ * A fault as it is given: its kind, and what differs from the defaults.
+ * @useDeclaredType
+ */
 export type FaultSettings = z.input<typeof faultSchema>;
 
 export const faultKinds: readonly Fault["kind"][] = [...callFaults, ...deliveryFaults].map(

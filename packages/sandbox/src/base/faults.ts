@@ -10,6 +10,7 @@ import { type Random, seededRandom } from "./random.ts";
 
 /** An attempt that a fault may strike. */
 export interface FaultyAttempt {
+  /** The type of the event that is sent. */
   readonly eventType: string;
   /** The delivery's number: with the attempt it stands for the attempt, so that a seed strikes the same ones again. */
   readonly sequence: number;
@@ -21,6 +22,7 @@ export interface FaultyAttempt {
 export interface Faults {
   /** Throws `Refused("invalid")`. */
   add(fault: FaultSettings): void;
+  /** Removes all faults: none of them strikes any more. */
   clear(): void;
   /** Those that may still strike; `times` says how often. */
   list(): readonly Fault[];

@@ -17,7 +17,9 @@ export type RefusalCode =
 
 /** An operation that the service refuses; nothing was changed. `message` says what is wrong, and how to fix it. */
 export class Refused extends Error {
+  /** The same for all codes: match on `code`. */
   override readonly name = "Refused";
+  /** Why it was refused. Stable, for programs. */
   readonly code: RefusalCode;
 
   constructor(code: RefusalCode, message: string) {

@@ -49,7 +49,14 @@ export const switchesSchema = z.strictObject({
   maxProfilesStatus: z.enum(["409", "403", "422"]).default("409"),
 });
 
+/**
+ * All switches, with their values.
+ * @useDeclaredType
+ */
 export type Switches = z.output<typeof switchesSchema>;
 
-/** Switches as they are set: by name, those that differ from their defaults. */
+/**
+ * Switches as they are set: by name, those that differ from their defaults.
+ * @useDeclaredType
+ */
 export type SwitchSettings = z.input<typeof switchesSchema>;

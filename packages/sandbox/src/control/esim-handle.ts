@@ -13,48 +13,89 @@ import { type ShownEsim, showEsim } from "./shown-esim.ts";
  * the eSIM's state does not allow rejects with `Refused`.
  */
 export interface EsimHandle {
+  /** The profile that the eSIM belongs to. */
   readonly profileReference: string;
+  /** Identifies the eSIM: 18 digits. */
   readonly esimReference: string;
+  /** The number of its card, made up. */
   readonly iccid: string;
   /** The eSIM as it is now. */
   show(): Promise<ShownEsim>;
 
-  /** @param eid of the device. Default: one that is made up */
+  /**
+   * Downloads its profile to a device.
+   * @param eid of the device. Default: one that is made up
+   */
   download(eid?: string): Promise<ShownEsim>;
-  /** Downloads it first if that is still to be done. */
+  /** Installs its profile on the device. Downloads it first if that is still to be done. */
   install(): Promise<ShownEsim>;
-  /** Downloads and installs it first if that is still to be done. */
+  /** Enables its profile on the device. Downloads and installs it first if that is still to be done. */
   enable(): Promise<ShownEsim>;
+  /** Disables its profile on the device. */
   disable(): Promise<ShownEsim>;
+  /** Deletes its profile from the device. */
   delete(): Promise<ShownEsim>;
   /** It fails to download or to install. `download_order_expired` ends the order; after other reasons the device may try again. */
   fault(reason: string, detail?: unknown): Promise<ShownEsim>;
 
-  /** @param where a country, "NL", or a network, "204-08" (MCC-MNC) */
+  /**
+   * Registers it on a network. Enables its profile first if that is still to be done.
+   * @param where a country, "NL", or a network, "204-08" (MCC-MNC)
+   */
   enterNetwork(where: string): Promise<ShownEsim>;
+  /** Stops its network service, and ends its active packages. */
   suspend(): Promise<ShownEsim>;
+  /** Starts its network service again. */
   reactivate(): Promise<ShownEsim>;
+  /** Ends its network service, and its active packages, for good. */
   terminate(): Promise<ShownEsim>;
 
+  /**
+   * Orders a package, which also reactivates a suspended eSIM.
+   * @param planReference default "PLAN-1GB-30D"
+   */
   orderPackage(planReference?: string): Promise<ShownEsim>;
-  /** @param reason as in the event. Default "expired" */
+  /**
+   * Ends one of its packages.
+   * @param packageReference of an active package
+   * @param reason as in the event. Default "expired"
+   */
   endPackage(packageReference: string, reason?: string): Promise<ShownEsim>;
-  /** @param amount in minor units */
+  /**
+   * Adds to its balance.
+   * @param amount in minor units
+   * @param more fields of the event
+   */
   credit(amount: number, more?: Omit<BalanceUpdate, "updateType" | "amount">): Promise<ShownEsim>;
-  /** @param amount in minor units */
+  /**
+   * Takes from its balance. More than there is rejects with `Refused`.
+   * @param amount in minor units
+   * @param more fields of the event
+   */
   debit(amount: number, more?: Omit<BalanceUpdate, "updateType" | "amount">): Promise<ShownEsim>;
 
   /** Of the eSIM's newest port-in request. A step does the ones before it that are still to be done. */
   readonly portIn: {
+    /** Creates a request. */
     create(order: NewPortIn): Promise<ShownEsim>;
+    /** The request is submitted to the provider. */
     submit(): Promise<ShownEsim>;
+    /** The donor approves it. */
     approve(): Promise<ShownEsim>;
-    /** @param date such as "2026-12-31" */
+    /**
+     * The provider sets the day.
+     * @param date such as "2026-12-31"
+     */
     schedule(date: string): Promise<ShownEsim>;
+    /** The donor rejects it, with a code and a message. */
     reject(reason?: PortInReason): Promise<ShownEsim>;
+    /** It fails, with a code and a message. */
     fail(reason?: PortInReason): Promise<ShownEsim>;
+    /** The number is ported. */
     complete(): Promise<ShownEsim>;
+    /** Begins to cancel it. */
     cancel(): Promise<ShownEsim>;
+    /** The provider confirms that it is cancelled. */
     confirmCancel(): Promise<ShownEsim>;
     /** Gives up porting into the eSIM, for good. */
     abandon(): Promise<ShownEsim>;

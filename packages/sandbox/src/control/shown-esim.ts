@@ -8,11 +8,17 @@ import { type Page, type PageRequest, pageOf } from "../webhook/pagination.ts";
 
 /** An eSIM as the control side shows it: with everything that the service knows of it. Times are RFC 3339. */
 export interface ShownEsim {
+  /** The profile that the eSIM belongs to. */
   readonly profileReference: string;
+  /** Identifies the eSIM: 18 digits. */
   readonly esimReference: string;
+  /** The number of its card, made up. */
   readonly iccid: string;
+  /** The client that ordered it. */
   readonly clientReference: string;
+  /** The client's own id of the profile. Null: the order had none. */
   readonly externalProfileId: string | null;
+  /** The variant that was ordered. */
   readonly esimVariant: string;
   /** Of the device that it was downloaded to. */
   readonly eid: string | null;
@@ -24,9 +30,11 @@ export interface ShownEsim {
   readonly activatedAt: string | null;
   /** "MCC-MNC" of the last registration. */
   readonly network: string | null;
+  /** Two letters, of the last registration (ISO 3166-1). Null: none, or a network of no country. */
   readonly country: string | null;
   /** In minor units. */
   readonly balance: number;
+  /** Of the balance, such as "EUR" (ISO 4217). */
   readonly currency: string;
   /** Oldest first. */
   readonly packages: readonly ShownPackage[];
@@ -34,12 +42,17 @@ export interface ShownEsim {
   readonly portIn: ReturnType<typeof portInRecord> | null;
   /** Oldest first. */
   readonly numbers: readonly ReturnType<typeof numberRecord>[];
+  /** When it was ordered. */
   readonly createdAt: string;
 }
 
+/** A package of an eSIM. */
 export interface ShownPackage {
+  /** Identifies the package. */
   readonly packageReference: string;
+  /** What was ordered. */
   readonly planReference: string;
+  /** Whether it can still be used. */
   readonly status: "active" | "ended";
 }
 

@@ -3,7 +3,9 @@ import { Refused } from "../base/refused.ts";
 import type { Service } from "../base/service.ts";
 import { type Esim, emitOf, findEsim } from "./esim.ts";
 
+/** A change of an eSIM's balance. */
 export interface BalanceUpdate {
+  /** A `credit` adds to the balance; a `debit` takes from it. */
   readonly updateType: "credit" | "debit";
   /** In minor units of the eSIM's currency: a whole number above 0. */
   readonly amount: number;
@@ -11,6 +13,7 @@ export interface BalanceUpdate {
   readonly source?: "client" | "provider";
   /** Default "adjustment". */
   readonly reason?: string;
+  /** More about the reason, for people. Default: none. */
   readonly detail?: string;
   /** Only of an update by the client. Default: one that is made up. */
   readonly clientTransactionId?: string;

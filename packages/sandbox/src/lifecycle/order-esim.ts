@@ -10,7 +10,9 @@ import { newPortInSchema } from "../number/new-port-in.ts";
 
 export const esimOrderSchema = z
   .object({
+    /** A variant of the catalog. Default: the client's `defaultEsimVariant`. */
     esimVariant: z.string().optional().meta({ description: "Default: the client's defaultEsimVariant" }),
+    /** The client's own id of the profile. No two of its profiles have the same. */
     externalProfileId: z.string().min(1).max(255).optional().meta({
       description: "The client's own id of the profile. No two of its profiles have the same",
     }),
@@ -19,6 +21,10 @@ export const esimOrderSchema = z
   })
   .meta({ id: "EsimOrder" });
 
+/**
+ * The body of `POST /esims`.
+ * @useDeclaredType
+ */
 export type EsimOrder = z.input<typeof esimOrderSchema>;
 
 /** A new profile with an eSIM that is ready to be downloaded. */

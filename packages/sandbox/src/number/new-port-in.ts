@@ -4,12 +4,15 @@ import { problemsOf, Refused } from "../base/refused.ts";
 /** What the donor needs to know of its customer. Unknown fields are refused. */
 export const donorDetailsSchema = z
   .strictObject({
+    /** How the number is paid for at the donor. */
     donorContractType: z.enum(["prepaid", "postpaid"]),
+    /** The card number of the SIM at the donor: 18 to 20 digits. */
     donorIccid: z
       .string()
       .regex(/^89\d{16,18}$/, "expected 18 to 20 digits that begin with 89")
       .optional()
       .meta({ description: "Of the SIM at the donor" }),
+    /** The account or customer number at the donor. */
     donorAccountNumber: z
       .string()
       .min(1)
@@ -21,14 +24,20 @@ export const donorDetailsSchema = z
 
 export const newPortInSchema = z
   .object({
+    /** The Belgian or Dutch mobile number: 324 or 316, and 8 digits. */
     msisdn: z
       .string()
       .regex(/^(?:324|316)\d{8}$/, "expected 324 or 316 and 8 digits, without a plus or a leading 0")
       .meta({ description: "The Belgian or Dutch mobile number, in international form" }),
+    /** What the donor needs to know of its customer. The variant "premium" has more rules. */
     details: donorDetailsSchema,
   })
   .meta({ id: "NewPortIn" });
 
+/**
+ * The body of a port-in request.
+ * @useDeclaredType
+ */
 export type NewPortIn = z.input<typeof newPortInSchema>;
 
 /** The rules of the provider behind the variant "premium": exactly the one field that fits the contract. */

@@ -47,14 +47,17 @@ interface Begun {
 
 /** An attempt of a delivery, and what it makes of that. */
 export interface DeliveryAttempt extends EndedAttempt {
+  /** The type of the event. */
   readonly eventType: string;
   /** The `webhook-id`. */
   readonly eventId: string;
+  /** The eSIM that the event is about. Null: it has none. */
   readonly esimReference: string | null;
   /** The endpoint's. */
   readonly url: string;
   /** The first 4 KiB of the answer's body. */
   readonly responseBody: string | null;
+  /** What the listing shows. `failed`: it is tried again if `retryInMs` is not null. `exhausted`: it is not. */
   readonly status: "delivered" | "failed" | "exhausted";
   /** When the service tries again, in ms of its clock; null when it does not. */
   readonly retryInMs: number | null;

@@ -3,8 +3,11 @@ import { newEventId } from "../base/random.ts";
 import type { Service } from "../base/service.ts";
 import { addDelivery } from "./deliveries.ts";
 
+/** An event to send, of any type. */
 export interface NewEvent {
+  /** The event type. */
   readonly type: string;
+  /** Its fields. They are sent as they are. */
   readonly data: object;
   /** When it occurred. Default: now. */
   readonly timestamp?: Time;

@@ -7,6 +7,7 @@ import type { LazyTransaction } from "./lazy-transaction.ts";
 import { type DatabaseOptions, withoutPlugins } from "./open-pool.ts";
 import { transactionControlIn } from "./transaction-control.ts";
 
+/** What handlers get as `context.tx`. */
 export interface TransactionOptions<Tx> {
   /**
    * Makes `context.tx` of a client of `pg`: `(client) => drizzle(client)`, or `(client) => client` for the client itself. Called once
