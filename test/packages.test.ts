@@ -75,3 +75,21 @@ describe.each(packages)(
     });
   },
 );
+
+it("everything that is developed with is pinned: an installation of next year has the same versions", () => {
+  const folders = globSync("{.,site,bench,lab/*,test/*,examples/*,packages/*}/package.json", { cwd: root });
+  expect(folders.length).toBeGreaterThan(25);
+  const ranges = folders.flatMap((file) => {
+    const {
+      private: isPrivate,
+      dependencies,
+      optionalDependencies,
+      devDependencies,
+    } = JSON.parse(read(file));
+    const used = { ...devDependencies, ...(isPrivate && { ...dependencies, ...optionalDependencies }) };
+    return Object.entries<string>(used)
+      .filter(([, version]) => !/^(?:npm:(?:@[\w-]+\/)?[\w-]+@)?\d+\.\d+\.\d+$/.test(version))
+      .map(([name, version]) => `${file}: ${name} ${version}`);
+  });
+  expect(ranges).toEqual([]);
+});
