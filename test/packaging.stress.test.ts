@@ -20,6 +20,7 @@ import { openTypeScript7 } from "./editors/typescript-7.ts";
 import { installed } from "./installed.ts";
 import { oldestNode, withoutOldestNode } from "./oldest-node.ts";
 import { root } from "./run.ts";
+import { followStartPage } from "./start-page.ts";
 
 const place = mkdtempSync(join(tmpdir(), "esim-webhooks-packed-"));
 const project = join(place, "project");
@@ -281,6 +282,18 @@ export default defineConfig({ secret: "whsec_${"Zm9v".repeat(8)}", handlers: { "
     writeFileSync(join(project, "empty.ndjson"), "");
     run(bin, ["import", "empty.ndjson"]); // opens the embedded store: its thread is in the package
     expect(run(bin, ["doctor"])).toContain("the embedded inbox in .esim-webhooks; durable");
+  });
+
+  it("get a new user from nothing to a reconciled receiver with a dashboard and an alert, by the commands of docs/start.md", async () => {
+    const folder = join(place, "esims");
+    mkdirSync(folder);
+    const packed = tarballs(clone).map((file) => ` '${file}'`);
+    await followStartPage({
+      folder,
+      prelude: `PATH='${dirname(process.execPath)}':$PATH; npx() { exec "node_modules/.bin/$@"; }`,
+      npm: (command) =>
+        command.replace(/(?: @esim-webhooks\/\S+)+/, ` --prefer-offline --no-audit ${packed.join("")}`),
+    });
   });
 
   it("run as a command on the oldest Node.js, and say nothing of what is experimental in it", (context) => {
