@@ -2,19 +2,15 @@ import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { owner, publishedManifest, readManifests } from "../scripts/release/manifest.ts";
+import { foldersInPlace } from "./older-peers.ts";
 import { root } from "./run.ts";
 
 const read = (file: string): string => readFileSync(join(root, file), "utf8");
 const packages = [...readManifests()].map(([folder, manifest]) => ({ folder, ...manifest, manifest }));
 
-/** The folders whose versions a test puts in place of the newest ones. */
-const olderPeers = globSync("{test,packages/*/test}/*.test.ts", { cwd: root }).flatMap((file) =>
-  Array.from(read(file).matchAll(/\b(?:putInPlace|testsWithNestOf)\("(.+?)"\)/g), ([, it = ""]) => it),
-);
-
 /** The versions of a package that tests run with: those that it is developed with, and older ones. `express4` is an alias. */
 function testedVersions(name: string, folder: string): unknown[] {
-  return ["", folder, ...olderPeers].flatMap((place) => {
+  return ["", folder, ...foldersInPlace()].flatMap((place) => {
     const { dependencies, devDependencies } = JSON.parse(read(join(place, "package.json")));
     return Object.entries<string>({ ...dependencies, ...devDependencies }).flatMap(([key, version]) => {
       const alias = `npm:${name}@`;
