@@ -154,10 +154,10 @@ function declarationOf(symbol: ts.Symbol): Declaration {
     for (const member of isInterface ? statement.members : []) {
       const name = member.name?.getText().replaceAll('"', "");
       if (name === undefined) texts.push(textOf(member));
-      else members.set(name, [members.get(name) ?? [], textOf(member)].flat().join(" "));
+      else members.set(name, [members.get(name) ?? [], textOf(member)].flat().join("; "));
     }
   }
-  return { text: texts.join(" "), members };
+  return { text: texts.join("; "), members };
 }
 
 function namesOf(statement: ts.Statement): readonly (string | undefined)[] {
@@ -179,7 +179,7 @@ const textOf = (node: ts.Node): string =>
 const headOf = (node: ts.InterfaceDeclaration): string =>
   onOneLine(node.getText().slice(0, node.members.pos - node.getStart() - 1));
 
-const onOneLine = (text: string): string => text.replaceAll(/\s+/g, " ").trim();
+const onOneLine = (text: string): string => text.replaceAll(/\s+/g, " ").trim().replace(/;$/, "");
 
 /** The source file of each import path of each package. */
 function entryFiles(): ReadonlyMap<string, string> {
