@@ -13,6 +13,8 @@ export interface Page {
   readonly title: string;
   /** What the reader can do with it, after "With this page, you can": shown below its heading, and to search engines. */
   readonly lead: string;
+  /** Its headings are in the sidebar, too. */
+  readonly showsHeadings?: true;
 }
 
 export interface Section {
@@ -58,12 +60,15 @@ export const sections: readonly Section[] = [
         "NestJS",
         "handle events in methods of your providers.",
       ),
-      page(
-        "docs/frameworks.md",
-        "receive/frameworks",
-        "Next.js, Hono and others",
-        "receive events on Next.js, SvelteKit, Nuxt, React Router, Astro, Hono, h3, Koa, Hapi, plain Node.js, Bun and Deno.",
-      ),
+      {
+        ...page(
+          "docs/frameworks.md",
+          "receive/frameworks",
+          "Next.js, Hono and others",
+          "receive events on Next.js, SvelteKit, Nuxt, React Router, Astro, Hono, h3, Koa, Hapi, plain Node.js, Bun and Deno.",
+        ),
+        showsHeadings: true,
+      },
       page(
         "packages/cloudflare/README.md",
         "receive/cloudflare",
