@@ -57,6 +57,6 @@ export function drawDiagrams(md: MarkdownIt): void {
   md.renderer.rules.fence = (tokens, index, ...rest) => {
     const { info, content } = tokens[index] as (typeof tokens)[number];
     if (info.trim() !== "mermaid") return fence?.(tokens, index, ...rest) ?? "";
-    return `<Diagram source="${encodeURIComponent(content)}" />\n`;
+    return `<MermaidDiagram source="${encodeURIComponent(content)}" />\n`;
   };
 }

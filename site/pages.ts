@@ -13,6 +13,8 @@ export interface Page {
   readonly title: string;
   /** What the reader can do with it, after "With this page, you can": shown below its heading, and to search engines. */
   readonly lead: string;
+  /** Its headings are in the sidebar, too. */
+  readonly showsHeadings?: true;
 }
 
 export interface Section {
@@ -58,6 +60,15 @@ export const sections: readonly Section[] = [
         "NestJS",
         "handle events in methods of your providers.",
       ),
+      {
+        ...page(
+          "docs/frameworks.md",
+          "receive/frameworks",
+          "Next.js, Hono and others",
+          "receive events on Next.js, SvelteKit, Nuxt, React Router, Astro, Hono, h3, Koa, Hapi, plain Node.js, Bun and Deno.",
+        ),
+        showsHeadings: true,
+      },
       page(
         "packages/cloudflare/README.md",
         "receive/cloudflare",
@@ -79,8 +90,8 @@ export const sections: readonly Section[] = [
       page(
         "packages/core/README.md",
         "receive/core",
-        "Node.js, fetch and other runtimes",
-        "receive events without a framework, on Bun, Deno, Workers and Next.js.",
+        "Runtimes, and what core has",
+        "say on which runtimes receivers were run, and find the import path of each part of core.",
       ),
       page(
         "docs/endpoint.md",
@@ -109,7 +120,19 @@ export const sections: readonly Section[] = [
         "docs/handlers.md",
         "handle/",
         "Write a handler",
-        "write handlers whose effects happen once, in any order of arrival, and that retry or discard as you want.",
+        "write handlers that end an event, discard it, or let it run again later.",
+      ),
+      page(
+        "docs/effects.md",
+        "handle/effects",
+        "Effects that happen once",
+        "write an effect in the transaction of its event, or make it idempotent, so that a crash does not repeat it.",
+      ),
+      page(
+        "docs/order.md",
+        "handle/order",
+        "Order",
+        "handle events that arrive in any order, or one after the other for each eSIM.",
       ),
       page(
         "docs/client.md",

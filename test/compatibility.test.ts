@@ -32,6 +32,23 @@ describe("since the last release", () => {
     for (const kind of Object.keys(promised)) expect(page).toContain(`../test/compatibility/${kind}.json`);
   });
 
+  it("the API is compared with its types: of parameters, of fields and of options, but not of what is experimental", () => {
+    expect(released("api")).toMatchObject({
+      "core: createWorker of @esim-webhooks/core": expect.stringMatching(
+        /\(inbox: .*, handlers: .*\): Worker$/,
+      ),
+      "core: concurrency of WorkerOptions": "concurrency?: number",
+      "core: concurrency of createWorker": "optional: concurrency?: number",
+      "client: EsimVariant of @esim-webhooks/client": "experimental",
+    });
+    const now = { ...released("api"), "core: concurrency of WorkerOptions": "concurrency?: string" };
+    expect(unannounced(released("api"), now, [], version)).toEqual([
+      expect.stringMatching(
+        /^core: concurrency of WorkerOptions was concurrency\?: number and is concurrency\?: string/,
+      ),
+    ]);
+  });
+
   it("the codes of outcomes are those that have a status", () => {
     const codes = packageExports().names().get("@esim-webhooks/core")?.get("OutcomeCode") ?? [];
     expect(Object.keys(released("status-contract")).length).toBe(codes.length);

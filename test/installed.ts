@@ -13,6 +13,7 @@ export function installed(
     | "site"
     | "test/frameworks"
     | "test/nest-11"
+    | "test/nest-12"
     | "test/next"
     | "test/oldest-peers"
     | "test/publishing"

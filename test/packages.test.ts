@@ -2,19 +2,22 @@ import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { owner, publishedManifest, readManifests } from "../scripts/release/manifest.ts";
+import { foldersInPlace } from "./older-peers.ts";
 import { root } from "./run.ts";
 
 const read = (file: string): string => readFileSync(join(root, file), "utf8");
 const packages = [...readManifests()].map(([folder, manifest]) => ({ folder, ...manifest, manifest }));
 
-/** The versions of a package that the tests use, by the package.json files of the root, of the package and of `test`. */
+/** The versions of a package that tests run with: those that it is developed with, and older ones. `express4` is an alias. */
 function testedVersions(name: string, folder: string): unknown[] {
-  return globSync(["package.json", `${folder}/package.json`, "test/*/package.json"], { cwd: root }).map(
-    (file) => {
-      const { dependencies, devDependencies } = JSON.parse(read(file));
-      return { ...dependencies, ...devDependencies }[name];
-    },
-  );
+  return ["", folder, ...foldersInPlace()].flatMap((place) => {
+    const { dependencies, devDependencies } = JSON.parse(read(join(place, "package.json")));
+    return Object.entries<string>({ ...dependencies, ...devDependencies }).flatMap(([key, version]) => {
+      const alias = `npm:${name}@`;
+      if (version.startsWith(alias)) return [version.slice(alias.length)];
+      return key === name ? [version] : [];
+    });
+  });
 }
 
 describe.each(packages)(
@@ -57,12 +60,32 @@ describe.each(packages)(
         if (dependency.startsWith("@esim-webhooks/")) expect(range, dependency).toBe(version);
     });
 
-    it("is tested with the oldest version of each of its peers", () => {
+    it("is tested with the lowest version of each major version of its peers", () => {
       for (const [peer, range] of Object.entries(peerDependencies)) {
         if (peer.startsWith("@esim-webhooks/")) continue; // of the same version
-        const oldest = range.split(" || ")[0]?.replace(/^(?:\^|>=)/, "");
-        expect(testedVersions(peer, folder), `${peer} ${range}`).toContain(oldest);
+        for (const part of range.split(" || ")) {
+          const lowest = part.replace(/^(?:\^|>=)/, "");
+          expect(testedVersions(peer, folder), `${peer} ${part}`).toContain(lowest);
+        }
       }
     });
   },
 );
+
+it("everything that is developed with is pinned: an installation of next year has the same versions", () => {
+  const folders = globSync("{.,site,bench,lab/*,test/*,examples/*,packages/*}/package.json", { cwd: root });
+  expect(folders.length).toBeGreaterThan(25);
+  const ranges = folders.flatMap((file) => {
+    const {
+      private: isPrivate,
+      dependencies,
+      optionalDependencies,
+      devDependencies,
+    } = JSON.parse(read(file));
+    const used = { ...devDependencies, ...(isPrivate && { ...dependencies, ...optionalDependencies }) };
+    return Object.entries<string>(used)
+      .filter(([, version]) => !/^(?:npm:(?:@[\w-]+\/)?[\w-]+@)?\d+\.\d+\.\d+$/.test(version))
+      .map(([name, version]) => `${file}: ${name} ${version}`);
+  });
+  expect(ranges).toEqual([]);
+});

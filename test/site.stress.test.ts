@@ -38,6 +38,8 @@ it("the site is built from the pages of the repository: every link leads to a pa
   expect(read("api/@esim-webhooks/express")).toContain("webhookRouter");
   expect(read("index")).toContain('<link rel="icon" href="data:image/svg+xml,');
   expect(read("handle/")).toContain('href="/packages/client"'); // in the sidebar
+  for (const framework of ["nextjs", "sveltekit", "nuxt-nitro", "hono", "bun"])
+    expect(read("handle/")).toContain(`href="/receive/frameworks#${framework}"`); // in the sidebar, too
   expect(read("receive/express")).toContain('<a href="/">the main page</a>');
   for (const page of ["api/", "api/@esim-webhooks/core/explain"])
     expect(read(page)).toContain("Says why a signature does not match.");

@@ -1,7 +1,8 @@
-import { globSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { foldersInPlace } from "./older-peers.ts";
 import { root } from "./run.ts";
 
 interface Step {
@@ -24,6 +25,14 @@ interface Workflow {
   readonly on: Readonly<Record<string, unknown>>;
   readonly permissions?: unknown;
   readonly jobs: Readonly<Record<string, Job>>;
+}
+
+/** A field of an issue form. */
+interface Field {
+  readonly type: string;
+  readonly id?: string;
+  readonly attributes: { readonly label?: string; readonly value?: string };
+  readonly validations?: { readonly required?: boolean };
 }
 
 const read = (file: string): string => readFileSync(join(root, ".github", file), "utf8");
@@ -174,13 +183,67 @@ describe("the workflows", () => {
   });
 });
 
-it("the form for problems asks for the outcome code and the output of doctor, and for no payload", () => {
-  const { body } = parse(read("ISSUE_TEMPLATE/problem.yml"));
-  const required = body.filter(
-    (field: { validations?: { required: boolean } }) => field.validations?.required === true,
-  );
-  expect(required.map((field: { id: string }) => field.id)).toEqual(
-    expect.arrayContaining(["outcome", "doctor", "versions"]),
-  );
-  expect(read("ISSUE_TEMPLATE/problem.yml")).toContain("Never paste a signing secret");
+describe("the issue forms", () => {
+  const forms = globSync("ISSUE_TEMPLATE/!(config).yml", { cwd: join(root, ".github") }).sort();
+
+  it("are the only way to open an issue: for a problem and for an idea", () => {
+    expect(forms.map((file) => basename(file, ".yml"))).toEqual(["idea", "problem"]);
+    expect(parse(read("ISSUE_TEMPLATE/config.yml"))).toMatchObject({ blank_issues_enabled: false });
+  });
+
+  it.each(forms)("%s has what GitHub requires of a form", (file) => {
+    const { name, description, body } = parse(read(file));
+    expect([name, description]).toEqual([expect.stringMatching(/\S/), expect.stringMatching(/\S/)]);
+    const [texts, fields] = [true, false].map((isText) =>
+      (body as Field[]).filter(({ type }) => (type === "markdown") === isText),
+    );
+    for (const { attributes } of texts ?? []) expect(attributes.value).toMatch(/\S/);
+    for (const { type, attributes } of fields ?? []) {
+      expect(["input", "textarea", "dropdown", "checkboxes"]).toContain(type);
+      expect(attributes.label).toMatch(/\S/);
+    }
+    const ids = fields?.map(({ id }) => id);
+    expect(ids).toEqual([...new Set(ids)]);
+    expect(ids?.length).toBeGreaterThan(1);
+  });
+
+  it("ask for the outcome code and the output of doctor when something does not work, and for no payload", () => {
+    const { body }: { body: readonly Field[] } = parse(read("ISSUE_TEMPLATE/problem.yml"));
+    const required = body.filter(({ validations }) => validations?.required === true);
+    expect(required.map(({ id }) => id)).toEqual(expect.arrayContaining(["outcome", "doctor", "versions"]));
+    const [doctor] = required.filter(({ id }) => id === "doctor");
+    expect(doctor?.attributes.label).toContain("npx esim-webhooks doctor");
+    expect(read("ISSUE_TEMPLATE/problem.yml")).toContain("Never paste a signing secret");
+  });
+});
+
+describe("what GitHub and Renovate read", () => {
+  it("renovate.json updates weekly, pins actions by hash, and leaves the oldest supported versions alone", () => {
+    const renovate = JSON.parse(read("renovate.json"));
+    expect(renovate.extends).toEqual(
+      expect.arrayContaining(["config:recommended", "helpers:pinGitHubActionDigests"]),
+    );
+    expect(renovate.minimumReleaseAge).toMatch(/^\d+ days$/);
+    const oldest = [...foldersInPlace(), "test/runtimes"].map((folder) => `${folder}/**`);
+    expect(oldest.length).toBeGreaterThan(3);
+    expect(renovate.ignorePaths).toEqual(expect.arrayContaining(oldest));
+  });
+
+  it("SECURITY.md says how to report privately, when an answer comes, what to leave out, and what is supported", () => {
+    const page = read("SECURITY.md");
+    expect(page).toMatch(/privately, with \*\*Report a vulnerability\*\*[\s\S]*within three working days/);
+    expect(page).toMatch(/Do not include signing\s+secrets or payloads/);
+    expect(page).toContain("## Supported versions");
+  });
+
+  it("CODE_OF_CONDUCT.md names the covenant, where it applies, and how to report privately", () => {
+    expect(read("CODE_OF_CONDUCT.md")).toMatch(
+      /Contributor Covenant, version \d[\s\S]*It applies in issues[\s\S]*Report a violation privately/,
+    );
+  });
+
+  it.each(["SECURITY.md", "CODE_OF_CONDUCT.md"])("%s has no dead link to a file", (page) => {
+    for (const [, link = ""] of read(page).matchAll(/\]\((?!https:)([^)#]+)/g))
+      expect(existsSync(join(root, ".github", link)), link).toBe(true);
+  });
 });

@@ -14,6 +14,8 @@ export interface Member {
   readonly isExperimental: boolean;
   /** The type in words, such as "string" or "`credit`, `debit`, or another string". */
   readonly type: string;
+  /** As its source declares it, on one line. */
+  readonly declared: string;
   /** The members of the type, if it is an object. */
   members(): readonly Member[];
 }
@@ -35,6 +37,16 @@ export interface Exports {
   functionsWithOptions(): readonly FunctionWithOptions[];
   /** What each module exports, by its name: for a type that is a union of strings, those strings; else none. */
   names(): ReadonlyMap<string, ReadonlyMap<string, readonly string[]>>;
+  /** How each module declares what it exports, by its name. */
+  declarations(): ReadonlyMap<string, ReadonlyMap<string, Declaration>>;
+}
+
+/** A declaration as users of a package see it, on one line and without comments; `experimental` for what its doc comment says is. */
+export interface Declaration {
+  /** Of an interface, what comes before its members, and those without a name. */
+  readonly text: string;
+  /** The members of an interface, by their names. */
+  readonly members: ReadonlyMap<string, string>;
 }
 
 let opened: Exports | undefined;
@@ -69,6 +81,7 @@ function open(): Exports {
         doc: docOf(symbol) || docOf(memberType.aliasSymbol),
         isExperimental: symbol.getJsDocTags(checker).some(({ name }) => name === "experimental"),
         type: inWords(memberType),
+        declared: onOneLine(symbol.declarations?.[0]?.getText() ?? ""),
         members: () => membersOf(memberType),
       };
     });
@@ -96,6 +109,13 @@ function open(): Exports {
     },
     functionsWithOptions: () =>
       [...entries.keys()].flatMap((module) => exportsOf(module).flatMap((it) => optionsOf(it, module))),
+    declarations: () =>
+      new Map(
+        [...entries.keys()].map((module) => [
+          module,
+          new Map(exportsOf(module).map((it) => [it.name, declarationOf(it)])),
+        ]),
+      ),
     names: () =>
       new Map(
         [...entries.keys()].map((module) => [
@@ -109,6 +129,57 @@ function open(): Exports {
   read.functionsWithOptions();
   return read;
 }
+
+const declared = new Map<ts.SourceFile, ts.SourceFile>();
+
+/** What the compiler writes for users of the package in place of a source file. */
+function declaredIn(source: ts.SourceFile): ts.SourceFile {
+  const known = declared.get(source);
+  if (known !== undefined) return known;
+  const { outputText } = ts.transpileDeclaration(source.text, { fileName: source.fileName });
+  const file = ts.createSourceFile("declared.d.ts", outputText, ts.ScriptTarget.ESNext, true);
+  declared.set(source, file);
+  return file;
+}
+
+/** All declarations of a name in its file: overloads, or a value and a type. */
+function declarationOf(symbol: ts.Symbol): Declaration {
+  const source = symbol.declarations?.[0]?.getSourceFile();
+  const statements = source === undefined ? [] : declaredIn(source).statements;
+  const texts: string[] = [];
+  const members = new Map<string, string>();
+  for (const statement of statements.filter((it) => namesOf(it).includes(symbol.name))) {
+    const isInterface = ts.isInterfaceDeclaration(statement) && !isExperimental(statement);
+    texts.push(isInterface ? headOf(statement) : textOf(statement));
+    for (const member of isInterface ? statement.members : []) {
+      const name = member.name?.getText().replaceAll('"', "");
+      if (name === undefined) texts.push(textOf(member));
+      else members.set(name, [members.get(name) ?? [], textOf(member)].flat().join("; "));
+    }
+  }
+  return { text: texts.join("; "), members };
+}
+
+function namesOf(statement: ts.Statement): readonly (string | undefined)[] {
+  const own = ts.isVariableStatement(statement) ? statement.declarationList.declarations : [statement];
+  return own.map((it) => (it as ts.DeclarationStatement).name?.getText());
+}
+
+const isExperimental = (node: ts.Node): boolean =>
+  ts.getJSDocTags(node).some(({ tagName }) => tagName.text === "experimental");
+
+const printer = ts.createPrinter({ removeComments: true });
+
+const textOf = (node: ts.Node): string =>
+  isExperimental(node)
+    ? "experimental"
+    : onOneLine(printer.printNode(ts.EmitHint.Unspecified, node, node.getSourceFile()));
+
+/** What comes before the members. */
+const headOf = (node: ts.InterfaceDeclaration): string =>
+  onOneLine(node.getText().slice(0, node.members.pos - node.getStart() - 1));
+
+const onOneLine = (text: string): string => text.replaceAll(/\s+/g, " ").trim().replace(/;$/, "");
 
 /** The source file of each import path of each package. */
 function entryFiles(): ReadonlyMap<string, string> {

@@ -46,16 +46,22 @@ function named(of: string, entries: Iterable<readonly [name: string, value: unkn
 
 const packageOf = (module: string): string => module.split("/")[1] ?? "";
 
-/** Every name that can be imported, and every option of every function. `kit` is for authors of stores: it may change. */
+/**
+ * Every name that can be imported and every member of an interface, as users see them declared, and every option of every function: those
+ * of interfaces that are not exported, too. `kit` is for authors of stores: it may change.
+ */
 function api(): Surface {
-  const { names, functionsWithOptions } = packageExports();
+  const { declarations, functionsWithOptions } = packageExports();
   const isPublic = (module: string) => module !== "@esim-webhooks/core/kit";
-  const exported = [...names()]
+  const exported = [...declarations()]
     .filter(([module]) => isPublic(module))
     .map(([module, found]) =>
       named(
         packageOf(module),
-        Array.from(found.keys(), (name) => [`${name} of ${module}`, "exported"] as const),
+        [...found].flatMap(([name, { text, members }]) => [
+          [`${name} of ${module}`, text] as const,
+          ...Array.from(members, ([member, type]) => [`${member} of ${name}`, type] as const),
+        ]),
       ),
     );
   const options = functionsWithOptions()
@@ -63,7 +69,10 @@ function api(): Surface {
     .map(({ module, name, options }) =>
       named(
         packageOf(module),
-        options.map((it) => [`${it.name} of ${name}`, it.optional ? "optional" : "required"] as const),
+        options.map(
+          (it) =>
+            [`${it.name} of ${name}`, `${it.optional ? "optional" : "required"}: ${it.declared}`] as const,
+        ),
       ),
     );
   return Object.assign({}, ...exported, ...options);

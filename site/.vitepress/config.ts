@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { defineConfig } from "vitepress";
+import { type DefaultTheme, defineConfig } from "vitepress";
 import { apiRewrites, apiSidebar } from "../api.ts";
 import { drawDiagrams, githubSlug, repositoryPages } from "../markdown.ts";
-import { pages, root, sections } from "../pages.ts";
+import { type Page, pages, root, sections } from "../pages.ts";
 
 const core = JSON.parse(readFileSync(join(root, "packages/core/package.json"), "utf8"));
 const repository: string = core.repository.url.replace(/^git\+|\.git$/g, "");
@@ -11,6 +11,17 @@ const repository: string = core.repository.url.replace(/^git\+|\.git$/g, "");
 const icon =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect x="2" y="6" width="28" height="20" rx="4" fill="#2457d6"/><path d="m6 11 10 7 10-7" fill="none" stroke="#fff" stroke-width="2.5" stroke-linecap="round" stroke-linejoin="round"/></svg>';
 const urlOf = (url: string) => `/${url}`;
+
+function sidebarItem({ file, url, title, showsHeadings }: Page): DefaultTheme.SidebarItem {
+  const item = { text: title, link: urlOf(url) };
+  if (!showsHeadings) return item;
+  const headings = readFileSync(join(root, file), "utf8").matchAll(/^## (.+)$/gm);
+  const items = Array.from(headings, ([, text = ""]) => ({
+    text,
+    link: `${urlOf(url)}#${githubSlug(text)}`,
+  }));
+  return { ...item, collapsed: true, items };
+}
 
 export default defineConfig({
   title: "esim-webhooks",
@@ -61,7 +72,7 @@ export default defineConfig({
         ...sections.map(({ title, pages: own }) => ({
           text: title,
           collapsed: false,
-          items: own.map((page) => ({ text: page.title, link: urlOf(page.url) })),
+          items: own.map(sidebarItem),
         })),
         { text: "API", items: [{ text: "Every function and type", link: "/api/" }] },
       ],

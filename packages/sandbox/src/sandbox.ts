@@ -9,7 +9,7 @@ import { seededRandom } from "./base/random.ts";
 import type { SandboxErrorCode } from "./base/refused.ts";
 import type { Service } from "./base/service.ts";
 import { createAdvance } from "./control/advance.ts";
-import { createControl } from "./control/app.ts";
+import { createControl, type Environment } from "./control/app.ts";
 import { createChanges, reportingDatabase } from "./control/changes.ts";
 import { createHandle, type Handle } from "./control/handle.ts";
 import type { Parts } from "./control/parts.ts";
@@ -62,7 +62,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     };
     const api = createApi(parts.service, parts.faults, parts.sender, parts.limits);
     const url = `${await listening(api, settings.port, apiListener)}${basePath}`;
-    const environment = () => environmentLines(parts.service, url, credentials);
+    const environment = environmentOf(parts.service, url, credentials);
     const control = createControl(parts, advance, environment).route("/", createPage());
     return {
       ...createHandle(parts, advance),
@@ -126,24 +126,18 @@ function credentialsOf(service: Service): Credentials {
   return first === undefined ? addClient(service) : { ...first };
 }
 
-/**
- * The variables that programs read, as lines for a shell: `eval "$(curl -s <control side>/environment)"` sets them, and prints no secret.
- * ESIM_WEBHOOK_SECRET has the secrets of the client's endpoints, the newest last; it is left out when there are none.
- */
-function environmentLines({ db }: Service, url: string, { clientId, clientSecret }: Credentials): string {
-  const secrets = db
-    .all<{ signingSecret: string }>(
-      "select signingSecret from endpoints where clientReference = ? order by createdAt, sequence",
-      clientId,
-    )
-    .map(({ signingSecret }) => signingSecret);
-  const variables = {
-    ESIM_API_URL: url,
-    ESIM_CLIENT_ID: clientId,
-    ESIM_CLIENT_SECRET: clientSecret,
-    ...(secrets.length > 0 && { ESIM_WEBHOOK_SECRET: secrets.join(" ") }),
+function environmentOf({ db }: Service, url: string, { clientId, clientSecret }: Credentials): Environment {
+  const line = (name: string, value: string) => `export ${name}='${value}'\n`; // no value has a quote
+  return {
+    api: () =>
+      line("ESIM_API_URL", url) + line("ESIM_CLIENT_ID", clientId) + line("ESIM_CLIENT_SECRET", clientSecret),
+    receiver() {
+      const secrets = db.all<{ signingSecret: string }>(
+        "select signingSecret from endpoints where clientReference = ? order by createdAt, sequence",
+        clientId,
+      );
+      if (secrets.length === 0) return "";
+      return line("ESIM_WEBHOOK_SECRET", secrets.map(({ signingSecret }) => signingSecret).join(" "));
+    },
   };
-  return Object.entries(variables)
-    .map(([name, value]) => `export ${name}='${value}'\n`) // no value has a quote
-    .join("");
 }

@@ -77,7 +77,7 @@ it("docs/sandbox.md shows bodies that the calls take", () => {
 
 it("docs/sandbox.md has every call of the control side", () => {
   const parts = givenParts();
-  const calls = createControl(parts, createAdvance(parts), () => "")
+  const calls = createControl(parts, createAdvance(parts), { api: () => "", receiver: () => "" })
     .routes.filter(({ method }) => method !== "ALL")
     .map(({ method, path }) => `${method} ${path}`);
   const documented = [...page.matchAll(/^\| (`(?:GET|POST|PATCH|DELETE) .*?`) \|/gm)].flatMap(

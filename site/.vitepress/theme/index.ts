@@ -1,9 +1,9 @@
 import type { Theme } from "vitepress";
 import DefaultTheme from "vitepress/theme";
-import Diagram from "./Diagram.vue";
+import MermaidDiagram from "./MermaidDiagram.vue";
 import "./style.css";
 
 export default {
   extends: DefaultTheme,
-  enhanceApp: ({ app }) => void app.component("Diagram", Diagram),
+  enhanceApp: ({ app }) => void app.component("MermaidDiagram", MermaidDiagram),
 } satisfies Theme;

@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { span } from "@esim-webhooks/core/kit";
 import { maskSecrets, shortened } from "@esim-webhooks/core/masking";
 import {
@@ -81,32 +82,37 @@ export function welcome(
   ].join("\n");
 }
 
+/** The file of docs/start.md, from which its config loads the variables of the API. */
+const variablesFile = "sandbox.env";
+
 /** The commands of docs/start.md for a folder with a config. Without one, the flags say what it would, and the variable has the secret. */
 function firstCommands(controlUrl: string, environment: NodeJS.ProcessEnv): readonly string[] {
-  const variables = `curl -s ${controlUrl}/environment`;
   const ensure = `  ${typedCommand("endpoint ensure", environment)} http://127.0.0.1:3000/webhooks`;
   const serve = `  ${typedCommand("serve", environment)}`;
-  const what =
-    "The first one sets ESIM_API_URL, ESIM_CLIENT_ID and ESIM_CLIENT_SECRET. The second one registers your receiver";
+  const variables = "ESIM_API_URL, ESIM_CLIENT_ID and ESIM_CLIENT_SECRET";
+  const registers = "The second one registers your receiver for";
   const receives = "The last one receives; your own application does too.";
-  if (configFiles().length > 0) {
+  const configs = configFiles();
+  if (configs.length > 0) {
+    const fromFile = configs.some((file) => readFileSync(file, "utf8").includes(variablesFile));
+    const api = `curl -s ${controlUrl}/environment/api`;
     return [
-      `  eval "$(${variables} | grep -v WEBHOOK_SECRET)"`,
+      fromFile ? `  ${api} > ${variablesFile}` : `  eval "$(${api})"`,
       ensure,
       serve,
       "",
-      `${what} for the`,
-      "event types of your handlers, and writes its secret where your config reads it. ESIM_WEBHOOK_SECRET is left out, because it would",
-      `take precedence over that. ${receives}`,
+      `The first one ${fromFile ? "writes" : "sets"} ${variables}. ${registers}`,
+      "the event types of your handlers, and writes its secret where your config reads it.",
+      receives,
     ];
   }
   return [
-    `  eval "$(${variables})"`,
+    `  eval "$(curl -s ${controlUrl}/environment)"`,
     `${ensure} --types '*' --key-file signing-keys.json`,
-    `  eval "$(${variables})"`,
+    `  eval "$(curl -s ${controlUrl}/environment)"`,
     serve,
     "",
-    `${what} for every`,
+    `The first one sets ${variables}. ${registers} every`,
     'event, and writes its secret to signing-keys.json, for your config: secret: fileKeySource("signing-keys.json"). The third one',
     `sets ESIM_WEBHOOK_SECRET for a receiver without a config; it would take precedence over one. ${receives}`,
   ];

@@ -157,5 +157,6 @@ function remedyFor(message: string): string {
   }
   if (/Cannot find (?:package|module)/.test(message))
     return "Install what it imports, or correct the import.";
+  if (message.startsWith("ENOENT")) return "Create the file that it reads, or correct its name.";
   return "Correct the file.";
 }

@@ -420,6 +420,11 @@ export default { port: 0, handlers: { "*": () => order("8932042000001234567") } 
       "Install what it imports",
     ],
     [
+      "loads a file that does not exist",
+      'process.loadEnvFile("missing.env"); export default {};',
+      "Create the file that it reads, or correct its name.",
+    ],
+    [
       "exports nothing",
       "export const config = {};",
       "has no default export. Write: export default defineConfig",

@@ -10,11 +10,20 @@ import { eventRoutes, supportRoutes } from "./event-routes.ts";
 import type { Parts } from "./parts.ts";
 import { serviceRoutes } from "./service-routes.ts";
 
+/** The variables that programs read, as lines for a shell or for `process.loadEnvFile`. */
+export interface Environment {
+  /** Where the API is, and the credentials. */
+  api(): string;
+  /** The secrets of the endpoints, the newest last; empty when there are none. */
+  receiver(): string;
+}
+
 /**
  * The control side: what devices, networks, operators and support do, as calls with JSON in and out. An answer is
- * `{ "data" }`, an error is `{ "error": { "code", "message" } }`. `environment` makes the lines of `GET /environment`.
+ * `{ "data" }`, an error is `{ "error": { "code", "message" } }`. `environment` makes the lines of `GET /environment` and
+ * `GET /environment/api`.
  */
-export function createControl(parts: Parts, advance: Advance, environment: () => string): Hono {
+export function createControl(parts: Parts, advance: Advance, environment: Environment): Hono {
   const app = new Hono();
   app.onError(thrownAnswer);
   app.notFound(({ req }) =>
@@ -37,7 +46,8 @@ export function createControl(parts: Parts, advance: Advance, environment: () =>
     }),
   );
   app.get("/live", () => liveFeed(parts.changes));
-  app.get("/environment", ({ text }) => text(environment()));
+  app.get("/environment", ({ text }) => text(environment.api() + environment.receiver()));
+  app.get("/environment/api", ({ text }) => text(environment.api()));
   app.route("/", esimRoutes(parts));
   app.route("/", endpointRoutes(parts));
   app.route("/", eventRoutes(parts));

@@ -309,20 +309,20 @@ describe("the control side", () => {
     expect(Number(second) - Number(first)).toBe(30_000); // the service's clock
   });
 
-  it("gives a shell the variables that programs read, with the secret of the endpoint", async () => {
+  it("gives a shell the variables that programs read: those of the API alone, or with the secret of the endpoint", async () => {
     await using sandbox = await startSandbox({ clock: "manual" });
     await using endpoint = await startEndpoint();
     await register(sandbox, endpoint.url);
     const [shown] = (await call(sandbox, "GET", "/endpoints")).data;
-    const answer = await fetch(`${sandbox.controlUrl}/environment`);
-    expect(await answer.text()).toBe(
-      [
-        `export ESIM_API_URL='${sandbox.url}'`,
-        `export ESIM_CLIENT_ID='${sandbox.credentials.clientId}'`,
-        `export ESIM_CLIENT_SECRET='${sandbox.credentials.clientSecret}'`,
-        `export ESIM_WEBHOOK_SECRET='${shown?.["signingSecret"]}'`,
-        "",
-      ].join("\n"),
+    const lines = async (path: string) => (await fetch(sandbox.controlUrl + path)).text();
+    const api = [
+      `export ESIM_API_URL='${sandbox.url}'\n`,
+      `export ESIM_CLIENT_ID='${sandbox.credentials.clientId}'\n`,
+      `export ESIM_CLIENT_SECRET='${sandbox.credentials.clientSecret}'\n`,
+    ].join("");
+    expect(await lines("/environment/api")).toBe(api);
+    expect(await lines("/environment")).toBe(
+      `${api}export ESIM_WEBHOOK_SECRET='${shown?.["signingSecret"]}'\n`,
     );
   });
 

@@ -3,6 +3,7 @@ import { discard } from "@esim-webhooks/core";
 import { fileKeySource } from "@esim-webhooks/core/key-file";
 import { sqliteInbox, sqliteState } from "@esim-webhooks/store-sqlite";
 
+process.loadEnvFile("sandbox.env"); // the address and the credentials of the partner API
 const path = "events.db"; // for all processes of this machine
 
 export default defineConfig({

@@ -1,0 +1,3 @@
+import { testsWithNestOf } from "./nest-tests.ts";
+
+await testsWithNestOf("test/nest-12");
