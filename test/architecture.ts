@@ -11,7 +11,7 @@ interface Package {
 const packages: Readonly<Record<string, Package>> = {
   core: {
     imports: ["@standard-schema/spec", "leven", "zod/locales", "zod/v4/core", "zod/mini"],
-    rooms: ["base", "event", "verify", "store", "handle", "process", "work", "receive", "health", "send"],
+    rooms: ["base", "event", "verify", "store", "handle", "process", "work", "receive", "health", "run", "send"],
   },
   conformance: {
     imports: ["@esim-webhooks/core", "@esim-webhooks/core/observe", "@esim-webhooks/core/testing"],
