@@ -304,7 +304,7 @@ describe("registering webhookPlugin", () => {
       "without handlers or an inbox",
       {},
       "invalid_option",
-      /neither handlers nor an inbox\. Wrap one of them: app\.register\(webhookPlugin, \{ handlers \}\)/,
+      /neither handlers nor an inbox\. Wrap one of them: \{ handlers \} handles events inline/,
     ],
     [
       "with both",
@@ -316,19 +316,25 @@ describe("registering webhookPlugin", () => {
       "with an inbox as the handlers",
       { handlers: { put: async () => [] } },
       "invalid_option",
-      /"handlers" is an inbox\. Pass it as \{ inbox \}/,
+      /an inbox was passed as the handlers\. Wrap one of them: .*\{ inbox \} stores them for createWorker/,
     ],
     [
       "with handlers as the inbox",
       { inbox: handlers },
       "invalid_option",
-      /"inbox" has no put\(\), so it is not an inbox\. Pass \{ inbox \} such as sqliteInbox/,
+      /a map of handlers was passed as the inbox\. Wrap one of them: \{ handlers \} handles events inline/,
+    ],
+    [
+      "with an inbox that is none",
+      { inbox: {} },
+      "invalid_option",
+      /the inbox has no put\(\), so it is not an inbox\. Wrap one of them/,
     ],
     [
       "with the handlers themselves as options",
       handlers,
       "invalid_option",
-      /neither handlers nor an inbox\. Wrap one of them: app\.register\(webhookPlugin, \{ handlers \}\)/,
+      /neither handlers nor an inbox\. Wrap one of them: \{ handlers \} handles events inline/,
     ],
     [
       "with an inbox itself as options",
