@@ -47,7 +47,7 @@ export type { ProcessorSettings } from "./process/processor.ts";
 export { processorShape } from "./process/processor.ts";
 export { toleranceOption } from "./receive/receiver-options.ts";
 export type { MountedPath, Route } from "./receive/route.ts";
-export { createRoute, isPlainPath } from "./receive/route.ts";
+export { checkPlainPath, createRoute } from "./receive/route.ts";
 export { isInbox } from "./receive/target.ts";
 export { closeServer } from "./run/close-server.ts";
 export type { Defer } from "./run/with-defer.ts";

@@ -1,14 +1,14 @@
-import type { EsimEvents } from "@esim-webhooks/core";
+import { discardRest, type EsimEvents, receiveRequest, watchMisses } from "@esim-webhooks/core";
 import type {
   FastifyBaseLogger,
   FastifyInstance,
   FastifyTypeProvider,
   RawServerBase,
   RawServerDefault,
+  RouteOptions,
 } from "fastify";
 import fastifyPlugin from "fastify-plugin";
 import { invalid, receiverOf, type WebhookPluginOptions } from "./plugin-options.ts";
-import { addWebhookRoute } from "./webhook-route.ts";
 
 /** Fastify's own options, which it also passes to the plugin. */
 interface RegisterOptions {
@@ -41,7 +41,32 @@ async function plugin(app: FastifyInstance, options: WebhookPluginOptions): Prom
   if (!path.startsWith("/"))
     throw invalid("the path does not begin with a slash.", 'Pass a path such as "/webhooks".');
   const receiver = receiverOf(logger ? { ...options, logger } : options);
-  addWebhookRoute(app, receiver, path, logger);
+  const mount = `${app.prefix}${path}`;
+  // answers before Fastify reads the body, so that no content-type parser runs
+  const route: Pick<RouteOptions, "onRequest" | "handler"> = {
+    onRequest(request, reply) {
+      receiveRequest(receiver, request.raw, pathBelow(mount, request.raw.url))
+        .then(({ status, headers, body }) => {
+          discardRest(request.raw, receiver.closing);
+          reply.code(status).headers(headers).send(body);
+        })
+        .catch((error) => reply.send(error));
+    },
+    handler: async () => {},
+  };
+  const below = receiver.hasEndpoints ? [`${path.replace(/\/$/, "")}/*`] : [];
+  const urls = [...spellingsOf(path, app), ...below];
+  for (const url of urls) {
+    // the app keeps its own routes for other methods, and the rest is answered 405
+    const isFree = (method: string) => !app.hasRoute({ method, url: `${app.prefix}${url}` });
+    const others = app.supportedMethods.filter((method) => method !== "POST" && isFree(method));
+    app.route({ ...route, method: ["POST", ...others], url });
+  }
+  const watchMiss = watchMisses(logger);
+  const ownUrls = new Set(urls.map((url) => `${app.prefix}${url}`));
+  app.server.on("request", (request, response) => {
+    if (!ownUrls.has(request.url ?? "")) watchMiss(request, response, mount);
+  });
   app.addHook("preClose", () => receiver.close());
 }
 
@@ -63,4 +88,28 @@ export const webhookPlugin: WebhookPlugin = fastifyPlugin(plugin as never, {
 /** The app's log. Undefined for that of an app without a logger, whose functions all do nothing. */
 function logOf({ log }: FastifyInstance): FastifyBaseLogger | undefined {
   return log.error === log.trace ? undefined : log;
+}
+
+/** Fastify 5 has moved the option. */
+interface RouterConfig {
+  readonly ignoreTrailingSlash?: boolean;
+  readonly routerOptions?: { readonly ignoreTrailingSlash?: boolean };
+}
+
+/** The path with and without a slash at its end, unless the app takes both for one already. */
+function spellingsOf(path: string, { initialConfig }: FastifyInstance): readonly string[] {
+  const { ignoreTrailingSlash, routerOptions } = initialConfig as RouterConfig;
+  if (path === "/" || ignoreTrailingSlash || routerOptions?.ignoreTrailingSlash) return [path];
+  const bare = path.replace(/\/$/, "");
+  return [bare, `${bare}/`];
+}
+
+/** What a URL has below a mount, whose segments may be parameters: as it was sent, since those of Fastify are decoded. */
+function pathBelow(mount: string, url = ""): string {
+  const segments = mount.split("/").filter((segment) => segment !== "").length;
+  const [path = ""] = url.split("?", 1);
+  return `/${path
+    .split("/")
+    .slice(segments + 1)
+    .join("/")}`;
 }

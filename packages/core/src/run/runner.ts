@@ -43,7 +43,7 @@ export interface RunnerOptions {
    * How long accepted deliveries may take to end after the signal to stop, in ms. After the receiver's `deadlineMs`, every sender has its
    * answer. A worker has a `shutdownMs` of its own. Default 25,000.
    */
-  shutdownMs?: number;
+  shutdownMs?: number | undefined;
   /** Gets a line when a health check begins to fail or passes again, and when a delivery does not end in time. Default: silent. */
   logger?: Logger;
 }
