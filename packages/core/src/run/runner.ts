@@ -12,12 +12,7 @@ import {
 } from "../base/options.ts";
 import { createDeadline } from "../base/waiting.ts";
 import type { HealthHandler } from "../health/health.ts";
-import {
-  type LivenessHandler,
-  livenessHandler,
-  type WatchedInbox,
-  type WatchedWorker,
-} from "../health/liveness.ts";
+import { type LivenessHandler, livenessHandler, type WatchedInbox } from "../health/liveness.ts";
 import { readinessHandler, storeOption } from "../health/readiness.ts";
 import type { Receiver } from "../receive/delivery.ts";
 import type { Lifecycle } from "../store/lifecycle.ts";
@@ -25,16 +20,15 @@ import type { Worker } from "../work/worker.ts";
 import { type ClosableServer, closeServer } from "./close-server.ts";
 import { withDefer } from "./with-defer.ts";
 
-type OneReceiver = Pick<Receiver, "ready" | "close">;
-type Runnable = Pick<Worker, "run">;
+export type { ClosableServer } from "./close-server.ts";
 
 export interface RunnerOptions {
   /** What `webhookRouter`, `nodeHandler`, `webhookHandler` or `createReceiver` returned; several as a list. */
-  receiver?: OneReceiver | readonly OneReceiver[] | undefined;
+  receiver?: Pick<Receiver, "ready" | "close"> | readonly Pick<Receiver, "ready" | "close">[] | undefined;
   /** The worker of this process. */
-  worker?: (Runnable & WatchedWorker) | undefined;
+  worker?: Pick<Worker, "run" | "sinceLastTakeMs" | "isHealthy"> | undefined;
   /** What recovers missed events in this process, as `createReconciler` returned it. */
-  reconciler?: Runnable | undefined;
+  reconciler?: Pick<Worker, "run"> | undefined;
   /** The inbox, for the probes. */
   inbox?: Pick<Lifecycle, "ready"> | undefined;
   /** The dedupe store of the handlers, for the readiness probe. */
@@ -71,14 +65,15 @@ export interface Runner {
   run(options: RunOptions): Promise<void>;
 }
 
-const runnable = withMethods<Runnable>("run");
-const receiverOption = withMethods<OneReceiver>("ready", "close");
+const receiverOption = withMethods<Pick<Receiver, "ready" | "close">>("ready", "close");
 const shape: OptionsShape<
   SettingsOf<RunnerOptions, "receiver" | "worker" | "reconciler" | "inbox" | "store">
 > = {
   receiver: z.optional(z.union([z.array(receiverOption), receiverOption])),
-  worker: z.optional(withMethods<Runnable & WatchedWorker>("run", "sinceLastTakeMs", "isHealthy")),
-  reconciler: z.optional(runnable),
+  worker: z.optional(
+    withMethods<Pick<Worker, "run" | "sinceLastTakeMs" | "isHealthy">>("run", "sinceLastTakeMs", "isHealthy"),
+  ),
+  reconciler: z.optional(withMethods<Pick<Worker, "run">>("run")),
   inbox: z.optional(storeOption),
   store: z.optional(storeOption),
   shutdownMs: z._default(durationMs(1), 25_000),
@@ -94,7 +89,7 @@ const runShape: OptionsShape<SettingsOf<RunOptions, "server">> = {
 };
 
 /**
- * Makes one of what a process consists of: its receiver, its worker, or both, with their probes and one clean stop. Throws `invalid_option`.
+ * Makes one process of a receiver, a worker, or both: with the probes, and one clean stop for all that it has. Throws `invalid_option`.
  */
 export function createRunner(options: RunnerOptions): Runner {
   const { receiver, worker, reconciler, inbox, store, shutdownMs, ...settings } = parseOptions(
@@ -128,7 +123,7 @@ export function createRunner(options: RunnerOptions): Runner {
         defer(() => liveness.close());
         const stop = () => stopping.abort();
         const aborted = once(stopped, "abort");
-        const run = async (each: Runnable) => {
+        const run = async (each: Pick<Worker, "run">) => {
           try {
             await each.run({ signal: stopped });
           } finally {
