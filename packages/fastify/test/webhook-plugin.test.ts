@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { createReceiver, type Logger, WebhookError } from "@esim-webhooks/core";
+import { createRunner } from "@esim-webhooks/core/run";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { webhookPlugin } from "@esim-webhooks/fastify";
 import formbody from "@fastify/formbody";
@@ -240,6 +241,39 @@ describe("webhookPlugin", () => {
     finish.resolve();
     expect((await inFlight).status).toBe(200);
     await closed;
+  });
+
+  it("is stopped by a runner, which closes the app after the delivery in flight and before the store", async () => {
+    const started = Promise.withResolvers<void>();
+    const finish = Promise.withResolvers<void>();
+    const log: string[] = [];
+    const receiver = createReceiver(
+      {
+        "*": async () => {
+          started.resolve();
+          await finish.promise;
+          log.push("handled");
+        },
+      },
+      { secret },
+    );
+    const server = app();
+    await server.register(webhookPlugin, { receiver });
+    server.addHook("onClose", async () => void log.push("app is closed"));
+    const url = `${await server.listen({ host: "127.0.0.1", port: 0 })}/webhooks`;
+    const send = () =>
+      fetch(url, signedRequest({ type: "esim.assigned", data: sampleData("esim.assigned") }, { secret }));
+    const stop = new AbortController();
+    const store = { close: async () => void log.push("store is closed") };
+    const ended = createRunner({ receiver }).run({ signal: stop.signal, close: [server, store] });
+    const inFlight = send();
+    await started.promise;
+    stop.abort();
+    expect((await send()).status).toBe(503);
+    finish.resolve();
+    expect((await inFlight).status).toBe(200);
+    await ended;
+    expect(log).toEqual(["handled", "app is closed", "store is closed"]);
   });
 
   it("cuts off on app.close() who goes on sending after an early answer", async () => {
