@@ -16,6 +16,8 @@ const subpaths: Readonly<Record<string, string>> = {
   "@esim-webhooks/core/kit": "What the packages of this repository share. It may change in any version.",
   "@esim-webhooks/core/masking": "Removes personal data and secrets from texts and records.",
   "@esim-webhooks/core/observe": "Reports what happens to each delivery and event, without payloads.",
+  "@esim-webhooks/core/run":
+    "Runs a receiver, a worker or both as one process, with probes and one clean stop.",
   "@esim-webhooks/core/state":
     "Small durable states, such as how far reconcile has come, in files or in memory.",
   "@esim-webhooks/core/testing": "Makes signed deliveries and sample events, for tests of your handlers.",

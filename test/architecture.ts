@@ -11,7 +11,19 @@ interface Package {
 const packages: Readonly<Record<string, Package>> = {
   core: {
     imports: ["@standard-schema/spec", "leven", "zod/locales", "zod/v4/core", "zod/mini"],
-    rooms: ["base", "event", "verify", "store", "handle", "process", "work", "receive", "health", "send"],
+    rooms: [
+      "base",
+      "event",
+      "verify",
+      "store",
+      "handle",
+      "process",
+      "work",
+      "receive",
+      "health",
+      "run",
+      "send",
+    ],
   },
   conformance: {
     imports: ["@esim-webhooks/core", "@esim-webhooks/core/observe", "@esim-webhooks/core/testing"],
@@ -99,6 +111,7 @@ const packages: Readonly<Record<string, Package>> = {
       "@esim-webhooks/core/masking",
       "@esim-webhooks/core/kit",
       "@esim-webhooks/core/observe",
+      "@esim-webhooks/core/run",
       "@esim-webhooks/core/testing",
       "@esim-webhooks/dashboard",
       "@esim-webhooks/endpoint",
@@ -167,6 +180,7 @@ const packages: Readonly<Record<string, Package>> = {
       "@esim-webhooks/core",
       "@esim-webhooks/core/health",
       "@esim-webhooks/core/kit",
+      "@esim-webhooks/core/run",
       "@nestjs/common",
       "@nestjs/core",
       "reflect-metadata",

@@ -3,7 +3,12 @@ import { copyFile, mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { ReceiveMessageCommand, SQSClient } from "@aws-sdk/client-sqs";
+import {
+  CreateQueueCommand,
+  GetQueueAttributesCommand,
+  ReceiveMessageCommand,
+  SQSClient,
+} from "@aws-sdk/client-sqs";
 import type { EsimEvents } from "@esim-webhooks/core";
 import { newSecret, type SignedRequest, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { secretsManagerKeys } from "@esim-webhooks/lambda/secrets-manager";
@@ -363,6 +368,44 @@ describe("examples/platforms/lambda.ts and examples/lambda", () => {
       expect(await work({ Records: [record] }, context)).toEqual({ batchItemFailures: [] });
     }
     expect(log.mock.calls).toEqual([["faulted: download_order_expired"]]);
+  });
+
+  it("lambda/trigger.ts calls the worker once for an event of the receiver's URL, and leaves the queue empty", async () => {
+    const keys = secretsManagerKeys("tried-out");
+    expect(await keys.write({ keys: [secret] }, undefined)).toBe(true);
+    const sqs = new SQSClient();
+    const { QueueUrl = "" } = await sqs.send(new CreateQueueCommand({ QueueName: "tried-out" }));
+    const QUEUE_URL = `${process.env["AWS_ENDPOINT_URL_SQS"]}${new URL(QueueUrl).pathname}`;
+    const environment = { QUEUE_URL, SECRET_NAME: "tried-out" };
+    const port = await freePort();
+    const receiver = run(
+      ["examples/lambda/serve.ts", "examples/lambda/receiver.ts", String(port)],
+      environment,
+    );
+    const worker = run(["examples/lambda/trigger.ts", "examples/lambda/worker.ts"], environment);
+    await receiver.line(/^examples\/lambda\/receiver\.ts has the URL/);
+    await worker.line(/^examples\/lambda\/worker\.ts gets the messages of/);
+    for (const reason of ["download_failed", "install_failed"]) {
+      const data = { ...sampleData("esim.faulted"), reason };
+      const response = await fetch(
+        `http://127.0.0.1:${port}/`,
+        signedRequest({ type: "esim.faulted", data }, { secret }),
+      );
+      expect(response.status).toBe(202);
+      await worker.line(new RegExp(`^faulted: ${reason}$`));
+    }
+    await vi.waitFor(
+      async () => {
+        const names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"] as const;
+        const { Attributes } = await sqs.send(
+          new GetQueueAttributesCommand({ QueueUrl: QUEUE_URL, AttributeNames: [...names] }),
+        );
+        expect(names.map((name) => Attributes?.[name])).toEqual(["0", "0"]);
+      },
+      { timeout: 30_000 },
+    );
+    worker.child.kill();
+    expect((await worker.ended).output.match(/^faulted/gm)).toHaveLength(2);
   });
 });
 

@@ -117,9 +117,9 @@ describe.each(Object.entries(mounts))("the readiness probe of %s", (_, mount) =>
 it("webhookPlugin refuses a receiver together with options that belong to it, and what is not a receiver", async () => {
   const receiver = createReceiver(handlers, { secret, store: memoryStore() });
   for (const [options, message] of [
-    [{ receiver, handlers }, 'webhookPlugin was given a receiver and also "handlers".'],
-    [{ receiver, secret, source: "eu" }, 'webhookPlugin was given a receiver and also "secret", "source".'],
-    [{ receiver: {} as never }, 'webhookPlugin: "receiver" has no receive(), so it is not a receiver.'],
+    [{ receiver, handlers }, 'webhookPlugin: there is a receiver and also "handlers".'],
+    [{ receiver, secret, source: "eu" }, 'webhookPlugin: there is a receiver and also "secret", "source".'],
+    [{ receiver: {} as never }, "webhookPlugin: the receiver has no receive(), so it is not a receiver."],
   ] as const) {
     const error = await Promise.resolve(fastify().register(webhookPlugin, options)).then(
       () => undefined,

@@ -10,6 +10,7 @@ import * as keyState from "@esim-webhooks/core/key-state";
 import * as kit from "@esim-webhooks/core/kit";
 import * as masking from "@esim-webhooks/core/masking";
 import * as observing from "@esim-webhooks/core/observe";
+import * as run from "@esim-webhooks/core/run";
 import * as state from "@esim-webhooks/core/state";
 import * as testing from "@esim-webhooks/core/testing";
 import * as dashboard from "@esim-webhooks/dashboard";
@@ -43,6 +44,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       kit,
       masking,
       observing,
+      run,
       state,
       testing,
       conformance,
@@ -98,6 +100,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
     keyFile: ["fileKeySource"],
     keyState: ["stateKeySource"],
     observing: ["observe", "setTraceSource", "setTracer"],
+    run: ["createRunner"],
     state: ["fileState"],
     masking: ["maskField", "maskPersonalData", "maskSecrets", "maskText", "masked", "shortened"],
     kit: [
@@ -111,9 +114,11 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "causeOf",
       "checkArguments",
       "checkEntry",
+      "checkPlainPath",
       "checkRerun",
       "checkStateName",
       "checkTypes",
+      "closeServer",
       "coalesce",
       "countsOf",
       "createDeadline",
@@ -152,7 +157,6 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "inboxShape",
       "instant",
       "isInbox",
-      "isPlainPath",
       "isServerUrl",
       "isStorableId",
       "keyRecordOf",
@@ -212,6 +216,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "warnOfShortRetention",
       "whyItWaits",
       "withCauses",
+      "withDefer",
       "withMethods",
       "workerGoneMs",
       "writeCursor",

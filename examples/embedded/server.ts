@@ -1,5 +1,6 @@
 import type { AddressInfo } from "node:net";
 import { createWorker, discard, type EsimEvents, type Handlers } from "@esim-webhooks/core";
+import { createRunner } from "@esim-webhooks/core/run";
 import { webhookRouter } from "@esim-webhooks/express";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import express from "express";
@@ -27,10 +28,9 @@ const worker = createWorker(inbox, handlers, {
   leaseMs: 5000, // after a crash, events that were being handled wait this long
   logger: console,
 });
+const runner = createRunner({ receiver: router, worker, inbox, logger: console });
+app.get("/livez", runner.liveness.node).get("/readyz", runner.readiness.node);
 const stopping = new AbortController();
 process.once("SIGTERM", () => stopping.abort());
 
-await worker.run({ signal: stopping.signal }); // until SIGTERM, after the running handlers have finished
-server.close();
-await router.close();
-await inbox.close();
+await runner.run({ signal: stopping.signal, server, close: [inbox] }); // until SIGTERM, after the running handlers have finished

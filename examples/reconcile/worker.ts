@@ -1,6 +1,7 @@
 // Works the events of an inbox, and recovers those that the receiver has missed. Any number of processes may run it.
 import { createClient } from "@esim-webhooks/client";
 import { createWorker, type EsimEvents, type Handlers } from "@esim-webhooks/core";
+import { createRunner } from "@esim-webhooks/core/run";
 import { createReconciler } from "@esim-webhooks/endpoint";
 import { sqliteInbox, sqliteState } from "@esim-webhooks/store-sqlite";
 
@@ -24,7 +25,5 @@ const reconciler = createReconciler(api, endpointReference, inbox, {
 
 const stopping = new AbortController();
 process.once("SIGTERM", () => stopping.abort());
-const { signal } = stopping;
-await Promise.all([worker.run({ signal }), reconciler.run({ signal })]); // until SIGTERM
-await inbox.close();
-await state.close();
+const runner = createRunner({ worker, reconciler, inbox, logger: console });
+await runner.run({ signal: stopping.signal, close: [inbox, state] }); // until SIGTERM

@@ -7,7 +7,7 @@ import {
   type Target,
   WebhookError,
 } from "@esim-webhooks/core";
-import { createRoute, isPlainPath, type MountedPath } from "@esim-webhooks/core/kit";
+import { checkPlainPath, createRoute, type MountedPath } from "@esim-webhooks/core/kit";
 
 /** Options of `webhookRouter`. */
 export interface WebhookRouterOptions<Data = EsimEvents, Tx = unknown> extends ReceiverOptions<Data, Tx> {
@@ -42,13 +42,7 @@ export function webhookRouter<Data = EsimEvents, Tx = unknown>(
   options: WebhookRouterOptions<Data, Tx> = {},
 ): WebhookRouter {
   const { path = "/webhooks" } = options ?? {}; // createReceiver refuses null
-  if (!isPlainPath(path)) {
-    throw new WebhookError(
-      "invalid_option",
-      "The path of webhookRouter is not a plain path.",
-      'Write a path that starts with "/" and has no pattern, such as "/webhooks", or mount the router under the pattern.',
-    );
-  }
+  checkPlainPath("webhookRouter", path, "mount the router under the pattern");
   const receiver = createReceiver<Data, Tx>(target, options, ["path"]);
   const serve = createRoute(receiver, path, options.logger);
   const route: (...args: Parameters<WebhookRouter>) => void = (request, response, next) => {

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { createReceiver, type Logger, WebhookError } from "@esim-webhooks/core";
+import { createRunner } from "@esim-webhooks/core/run";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { webhookPlugin } from "@esim-webhooks/fastify";
 import formbody from "@fastify/formbody";
@@ -242,6 +243,39 @@ describe("webhookPlugin", () => {
     await closed;
   });
 
+  it("is stopped by a runner, which closes the app after the delivery in flight and before the store", async () => {
+    const started = Promise.withResolvers<void>();
+    const finish = Promise.withResolvers<void>();
+    const log: string[] = [];
+    const receiver = createReceiver(
+      {
+        "*": async () => {
+          started.resolve();
+          await finish.promise;
+          log.push("handled");
+        },
+      },
+      { secret },
+    );
+    const server = app();
+    await server.register(webhookPlugin, { receiver });
+    server.addHook("onClose", async () => void log.push("app is closed"));
+    const url = `${await server.listen({ host: "127.0.0.1", port: 0 })}/webhooks`;
+    const send = () =>
+      fetch(url, signedRequest({ type: "esim.assigned", data: sampleData("esim.assigned") }, { secret }));
+    const stop = new AbortController();
+    const store = { close: async () => void log.push("store is closed") };
+    const ended = createRunner({ receiver }).run({ signal: stop.signal, close: [server, store] });
+    const inFlight = send();
+    await started.promise;
+    stop.abort();
+    expect((await send()).status).toBe(503);
+    finish.resolve();
+    expect((await inFlight).status).toBe(200);
+    await ended;
+    expect(log).toEqual(["handled", "app is closed", "store is closed"]);
+  });
+
   it("cuts off on app.close() who goes on sending after an early answer", async () => {
     const server = app();
     await server.register(webhookPlugin, { handlers, secret });
@@ -304,7 +338,7 @@ describe("registering webhookPlugin", () => {
       "without handlers or an inbox",
       {},
       "invalid_option",
-      /neither handlers nor an inbox\. Wrap one of them: app\.register\(webhookPlugin, \{ handlers \}\)/,
+      /neither handlers nor an inbox\. Wrap one of them: \{ handlers \} handles events inline/,
     ],
     [
       "with both",
@@ -316,19 +350,25 @@ describe("registering webhookPlugin", () => {
       "with an inbox as the handlers",
       { handlers: { put: async () => [] } },
       "invalid_option",
-      /"handlers" is an inbox\. Pass it as \{ inbox \}/,
+      /an inbox was passed as the handlers\. Wrap one of them: .*\{ inbox \} stores them for createWorker/,
     ],
     [
       "with handlers as the inbox",
       { inbox: handlers },
       "invalid_option",
-      /"inbox" has no put\(\), so it is not an inbox\. Pass \{ inbox \} such as sqliteInbox/,
+      /a map of handlers was passed as the inbox\. Wrap one of them: \{ handlers \} handles events inline/,
+    ],
+    [
+      "with an inbox that is none",
+      { inbox: {} },
+      "invalid_option",
+      /the inbox has no put\(\), so it is not an inbox\. Wrap one of them/,
     ],
     [
       "with the handlers themselves as options",
       handlers,
       "invalid_option",
-      /neither handlers nor an inbox\. Wrap one of them: app\.register\(webhookPlugin, \{ handlers \}\)/,
+      /neither handlers nor an inbox\. Wrap one of them: \{ handlers \} handles events inline/,
     ],
     [
       "with an inbox itself as options",

@@ -1,4 +1,5 @@
 import type { StateStore } from "@esim-webhooks/core";
+import { withDefer } from "@esim-webhooks/core/kit";
 import type { ReconcileSetup, ReconcileTarget } from "@esim-webhooks/endpoint";
 import { isThere } from "../set-up/default-place.ts";
 import {
@@ -33,10 +34,11 @@ export async function openReconcileTarget(setUp: SetUp, patience?: Patience): Pr
     target: target as OpenReconcileTarget["target"],
     options: optionsOf(setUp, options, state.state),
     where: opened.where,
-    async close() {
-      await opened.close();
-      await state.close();
-    },
+    close: () =>
+      withDefer(async (defer) => {
+        defer(state.close);
+        await opened.close();
+      }),
   };
 }
 

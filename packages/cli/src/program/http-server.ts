@@ -1,13 +1,12 @@
 import { once } from "node:events";
-import { createServer, type RequestListener } from "node:http";
+import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { ProgramError } from "./program-error.ts";
 
 export interface OpenServer {
   /** Where it listens, without a path. */
   readonly url: string;
-  /** Accepts no more connections. Waits for `answered`, then at most one second for the open connections, and closes them. */
-  close(answered?: Promise<unknown>): Promise<void>;
+  readonly server: Server;
 }
 
 export interface ServerAt {
@@ -34,17 +33,7 @@ export async function openServer(
     );
   }
   const { address, family, port: bound } = server.address() as AddressInfo;
-  return {
-    url: `http://${family === "IPv6" ? `[${address}]` : address}:${bound}`,
-    async close(answered) {
-      const closed = once(server, "close");
-      server.close();
-      await answered;
-      const cut = setTimeout(() => server.closeAllConnections(), 1000);
-      await closed;
-      clearTimeout(cut);
-    },
-  };
+  return { url: `http://${family === "IPv6" ? `[${address}]` : address}:${bound}`, server };
 }
 
 /** The path that a request asks for, without a query and a slash at its end. */

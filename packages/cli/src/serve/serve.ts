@@ -1,14 +1,14 @@
-import { once } from "node:events";
 import type { RequestListener } from "node:http";
 import type { Logger, NodeHandler } from "@esim-webhooks/core";
-import { hasRole } from "@esim-webhooks/core/kit";
+import { hasRole, withDefer } from "@esim-webhooks/core/kit";
+import { createRunner } from "@esim-webhooks/core/run";
 import type { SetUpFlags } from "../flags/flag-kinds.ts";
 import { commandLogger, dataLines } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
 import { type OpenServer, openServer, requestedPath, withoutSlash } from "../program/http-server.ts";
 import { stopSignal } from "../program/stopping.ts";
 import { hiddenSecretNote } from "../set-up/known-secrets.ts";
-import { type OpenInbox, type OpenTarget, openQueueOf, openTarget } from "../set-up/open-target.ts";
+import { type OpenTarget, openQueueOf, openTarget } from "../set-up/open-target.ts";
 import { portOf, readSetUp, type SetUp } from "../set-up/set-up.ts";
 import { leftBehindNote, waitingNote } from "../set-up/waiting.ts";
 import { exportTelemetry } from "../telemetry/export.ts";
@@ -35,57 +35,38 @@ export async function serve(this: CliContext, flags: ServeFlags): Promise<void> 
   const logger = commandLogger(dataLines(this.output, flags));
 
   checkReceiver(setUp); // before anything is opened
-  const target = await openTarget(setUp);
-  const queue = await openQueueOf(target, setUp).catch(async (error: unknown) => {
-    await target.close();
-    throw error;
-  });
-  const closing: (() => Promise<void>)[] = [];
-  try {
-    const receive = receiverOf(target, setUp, logger);
-    const waiting = await waitingFor(target, queue, setUp);
+  await withDefer(async (defer) => {
+    const target = await openTarget(setUp);
+    defer(target.close);
+    const queue = await openQueueOf(target, setUp);
+    if (queue !== undefined) defer(queue.close);
+    const inbox = queue?.inbox ?? ("inbox" in target ? target.inbox : undefined);
+    const store = "store" in target ? target.store : undefined;
+    const receiver = receiverOf(target, setUp, logger);
     const worker = queue && workerOf(queue.inbox, withHandlers(setUp), logger);
+    const waiting = await (inbox === undefined
+      ? leftBehindNote(setUp)
+      : waitingNote(inbox, queue?.where ?? target.where)); // what was stored before
+    const { toleranceSeconds, deadlineMs } = config.receiver ?? {};
+    const runner = createRunner({ receiver, worker, inbox, store, shutdownMs: deadlineMs, logger });
     const stop = stopSignal(this.output);
-    const watched = {
-      receiver: receive,
-      inbox: queue?.inbox ?? ("inbox" in target ? target.inbox : undefined),
-      ...("store" in target && { store: target.store }),
-      worker,
-      catalog: setUp.catalog,
-      signal: stop.signal,
-    };
-    closing.push(await exportTelemetry(this, watched));
+    const watched = { inbox, worker, catalog: setUp.catalog };
+    defer(await exportTelemetry(this, watched));
     // an inbox next to the store of inline handlers gets no deliveries
     const troubled = "inbox" in target ? watched : { ...watched, inbox: undefined };
-    closing.push(logTroubles(troubled, logger, config.receiver?.toleranceSeconds));
-    closing.push(await serveMetrics(flags, watched, this.output, logger)); // if its port is taken, no delivery was accepted
+    defer(logTroubles(troubled, logger, toleranceSeconds));
+    defer(await serveMetrics(flags, watched, runner, this.output)); // if its port is taken, no delivery was accepted
     const isPrefix = config.endpoints !== undefined;
-    const listening = await listen(receive, { host, port, path, isPrefix, logger });
-    this.output.note(`Listening at ${this.output.styleNote("bold", `${listening.url}${path}`)}`);
+    const { url, server } = await listen(receiver, { host, port, path, isPrefix, logger });
+    this.output.note(`Listening at ${this.output.styleNote("bold", `${url}${path}`)}`);
     this.output.note(destination(target, setUp, queue !== undefined));
     const hidden = hiddenSecretNote(setUp);
     if (hidden !== undefined) this.output.note(hidden);
     if (waiting !== undefined) this.output.note(waiting);
 
-    const working = worker?.run({ signal: stop.signal });
-    await once(stop.signal, "abort");
-    await Promise.all([listening.close(receive.close()), working]);
+    await runner.run({ signal: stop.signal, server });
     stop.release();
-  } finally {
-    for (const close of closing.reverse()) await close();
-    await queue?.close();
-    await target.close();
-  }
-}
-
-/** What was stored before, and waits. */
-async function waitingFor(
-  target: OpenTarget,
-  queue: OpenInbox<object> | undefined,
-  setUp: SetUp,
-): Promise<string | undefined> {
-  const inbox = queue?.inbox ?? ("inbox" in target ? target.inbox : undefined);
-  return inbox === undefined ? leftBehindNote(setUp) : waitingNote(inbox, queue?.where ?? target.where);
+  });
 }
 
 function destination(target: OpenTarget, { file, handlers }: SetUp, worksInbox: boolean): string {

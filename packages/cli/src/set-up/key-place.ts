@@ -24,7 +24,7 @@ export function keyPlaceOf({ secret, secretFrom, file }: SetUp, keyFile: string 
   throw new ProgramError(
     "invalid_usage",
     "The signing secret needs a place that the command can change, and that the receivers read.",
-    `Add --key-file esim.key, the file that the receivers read (endpoint ensure creates it), or give the config a fileKeySource or a stateKeySource as its secret${unset}.`,
+    `Add --key-file esim.key, the file that the receivers read (endpoint ensure creates it), or give the config a key store as its secret: fileKeySource, stateKeySource, or on AWS secretsManagerKeys or ssmKeys${unset}.`,
   );
 }
 

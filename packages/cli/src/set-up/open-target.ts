@@ -148,7 +148,7 @@ export async function findState(setUp: SetUp): Promise<OpenState> {
     throw new ProgramError(
       "invalid_config",
       `${file} has its own ${own} but no state, so there is no place for how far the command has come.`,
-      "Add one in the same database: state: postgresState({ url }), sqliteState({ path }), or for a bullmqInbox redisState(url) of @esim-webhooks/store-redis.",
+      "Add one in the same database: state: postgresState({ url }), sqliteState({ path }), or for a bullmqInbox redisState(url) of @esim-webhooks/store-redis. With SQS or DynamoDB: state: fileState(folder) of @esim-webhooks/core/state, in a folder that is kept.",
     );
   }
   const state = config.state ?? (await defaultState(place));

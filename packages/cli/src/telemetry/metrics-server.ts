@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Logger } from "@esim-webhooks/core";
-import { livenessHandler, readinessHandler, type TextHandler } from "@esim-webhooks/core/health";
+import type { TextHandler } from "@esim-webhooks/core/health";
+import { closeServer } from "@esim-webhooks/core/kit";
+import type { Runner } from "@esim-webhooks/core/run";
 import type { Output } from "../program/context.ts";
 import { openServer, requestedPath } from "../program/http-server.ts";
 import { ProgramError } from "../program/program-error.ts";
@@ -45,26 +46,16 @@ export function checkMetricsFlags({ metricsPort, metricsHost }: MetricsFlags): v
 export async function serveMetrics(
   { metricsPort: port, metricsHost: host = "127.0.0.1" }: MetricsFlags,
   watched: Watched,
+  { liveness, readiness }: Runner,
   output: Output,
-  logger: Logger,
 ): Promise<() => Promise<void>> {
   if (port === undefined) return async () => {};
-  const { receiver, inbox, store, worker, signal } = watched;
   const { metricsHandler } = await import("@esim-webhooks/otel/prometheus");
   const metrics = await metricsHandler(measured(watched));
-  const { inbox: gauged } = measured(watched);
-  const live = livenessHandler({ ...(worker && { worker }), ...(gauged && { inbox: gauged }), logger });
-  const ready = readinessHandler({
-    ...(receiver && { receiver }),
-    ...(inbox && { inbox }),
-    ...(store && { store }),
-    signal,
-    logger,
-  });
   const handlers = new Map<string, TextHandler>([
     ["/metrics", metrics],
-    ["/livez", live],
-    ["/readyz", ready],
+    ["/livez", liveness],
+    ["/readyz", readiness],
   ]);
   const paths = [...handlers.keys()].join(", ");
   const answer = (request: IncomingMessage, response: ServerResponse) => {
@@ -72,20 +63,16 @@ export async function serveMetrics(
     if (handler !== undefined) void handler.node(request, response);
     else response.writeHead(404, { "content-type": "text/plain" }).end(`There are: ${paths}\n`);
   };
-  async function close(): Promise<void> {
-    live.close();
-    await metrics.close();
-  }
   try {
     const flags = { host: "--metrics-host", port: "--metrics-port" };
-    const server = await openServer(answer, { host, port, flags });
-    output.note(`Metrics at ${server.url}/metrics, probes at /livez and /readyz`);
+    const { url, server } = await openServer(answer, { host, port, flags });
+    output.note(`Metrics at ${url}/metrics, probes at /livez and /readyz`);
     return async () => {
-      await server.close();
-      await close();
+      await closeServer(server);
+      await metrics.close();
     };
   } catch (error) {
-    await close();
+    await metrics.close();
     throw error;
   }
 }

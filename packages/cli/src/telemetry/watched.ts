@@ -1,26 +1,14 @@
-import type {
-  Catalog,
-  DedupeStore,
-  InboxAdmin,
-  Logger,
-  NodeHandler,
-  ToleranceSeconds,
-  Worker,
-} from "@esim-webhooks/core";
+import type { Catalog, InboxAdmin, Logger, ToleranceSeconds, Worker } from "@esim-webhooks/core";
 import { watchTroubles } from "@esim-webhooks/core/health";
 import { hasRole } from "@esim-webhooks/core/kit";
 import type { ConfigTarget } from "../set-up/config.ts";
 import type { Workable } from "../set-up/open-target.ts";
 
-/** What a running command consists of, for its metrics and probes. */
+/** What a running command is measured by. */
 export interface Watched {
-  readonly receiver?: NodeHandler;
-  readonly inbox?: ConfigTarget | Workable | undefined;
-  readonly store?: DedupeStore | undefined;
-  readonly worker?: Worker | undefined;
+  readonly inbox: ConfigTarget | Workable | undefined;
+  readonly worker: Worker | undefined;
   readonly catalog: Catalog<unknown> | undefined;
-  /** Aborts when the command begins to stop. */
-  readonly signal: AbortSignal;
 }
 
 /** The options of `instrument` and `metricsHandler`. */

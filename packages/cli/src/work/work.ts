@@ -1,3 +1,5 @@
+import { withDefer } from "@esim-webhooks/core/kit";
+import { createRunner } from "@esim-webhooks/core/run";
 import type { SetUpFlags } from "../flags/flag-kinds.ts";
 import { commandLogger, dataLines } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
@@ -20,22 +22,20 @@ export async function work(this: CliContext, flags: WorkFlags): Promise<void> {
   checkMetricsFlags(flags);
   const setUp = withHandlers(await readSetUp(this, flags));
   const logger = commandLogger(dataLines(this.output, flags));
-  const open = await openQueue(setUp);
-  const closing: (() => Promise<void>)[] = [];
-  try {
-    const worker = workerOf(open.inbox, setUp, logger, flags.concurrency);
+  await withDefer(async (defer) => {
+    const { inbox, where, close } = await openQueue(setUp);
+    defer(close);
+    const worker = workerOf(inbox, setUp, logger, flags.concurrency);
+    const runner = createRunner({ worker, inbox, logger });
     const stop = stopSignal(this.output);
-    const watched = { inbox: open.inbox, worker, catalog: setUp.catalog, signal: stop.signal };
-    closing.push(await exportTelemetry(this, watched));
-    closing.push(logTroubles(watched, logger));
-    closing.push(await serveMetrics(flags, watched, this.output, logger));
-    this.output.note(`Processing events from ${open.where}. Press Ctrl-C to stop.`);
-    const waiting = await waitingNote(open.inbox, open.where);
+    const watched = { inbox, worker, catalog: setUp.catalog };
+    defer(await exportTelemetry(this, watched));
+    defer(logTroubles(watched, logger));
+    defer(await serveMetrics(flags, watched, runner, this.output));
+    this.output.note(`Processing events from ${where}. Press Ctrl-C to stop.`);
+    const waiting = await waitingNote(inbox, where);
     if (waiting !== undefined) this.output.note(waiting);
-    await worker.run({ signal: stop.signal });
+    await runner.run({ signal: stop.signal });
     stop.release();
-  } finally {
-    for (const close of closing.reverse()) await close();
-    await open.close();
-  }
+  });
 }

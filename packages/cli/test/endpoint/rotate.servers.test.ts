@@ -239,7 +239,7 @@ describe("rotate", () => {
     const { rotate, env } = await startRotate();
     const nowhere = await cli(["rotate"], { cwd: folder({}), env });
     expect(nowhere.code).toBe(2);
-    expect(nowhere.stderr).toContain("--key-file");
+    expect(nowhere.stderr).toMatch(/--key-file.*stateKeySource, or on AWS secretsManagerKeys or ssmKeys/s);
     const unknown = await rotate("--endpoint", "none");
     expect(unknown.code).toBe(2);
     expect(unknown.stderr).toContain('The client has no endpoint "none".');

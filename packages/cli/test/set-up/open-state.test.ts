@@ -36,6 +36,9 @@ describe("the state of a set-up", () => {
         `config.ts has its own ${own} but no state, so there is no place for how far the command has come. Add one in the same database`,
       );
       await expect(opening).rejects.toThrow(/redisState\(url\) of @esim-webhooks\/store-redis/);
+      await expect(opening).rejects.toThrow(
+        /With SQS or DynamoDB: state: fileState\(folder\) of @esim-webhooks\/core\/state/,
+      );
     },
   );
 

@@ -16,8 +16,7 @@ it("logs what the inbox shows, with the remedy, a minute after the start, and no
   const logged = Promise.withResolvers<[unknown, string]>();
   const warn = vi.fn((fields: unknown, text: string) => logged.resolve([fields, text]));
   const logger = { debug: vi.fn(), info: vi.fn(), warn, error: vi.fn() };
-  const { signal } = new AbortController();
-  const stop = logTroubles({ inbox, catalog: undefined, signal }, logger);
+  const stop = logTroubles({ inbox, worker: undefined, catalog: undefined }, logger);
   vi.advanceTimersByTime(59_000);
   expect(warn).not.toHaveBeenCalled();
   vi.advanceTimersByTime(1000);

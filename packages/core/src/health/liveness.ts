@@ -23,9 +23,9 @@ export type WatchedInbox = Pick<InboxAdmin, "gauges">;
 /** Options of `livenessHandler`. */
 export interface LivenessOptions {
   /** The worker of this process. It is not live while its abandoned handlers fill its slots. */
-  worker?: WatchedWorker;
+  worker?: WatchedWorker | undefined;
   /** The inbox of the worker. With it, a worker that takes nothing although an event is due is not live. */
-  inbox?: WatchedInbox;
+  inbox?: WatchedInbox | undefined;
   /**
    * For how long a worker may take nothing while an event is due, in ms. Longer than all of its slots can be busy with handlers that have
    * not hung. Default 300,000.

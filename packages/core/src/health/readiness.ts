@@ -24,13 +24,13 @@ export interface ReadinessOptions {
    * What `webhookRouter`, `nodeHandler`, `webhookHandler` or `createReceiver` returned; several as a list. It is not ready until its keys
    * are loaded, nor once it closes.
    */
-  receiver?: Pick<Receiver, "ready"> | readonly Pick<Receiver, "ready">[];
+  receiver?: Pick<Receiver, "ready"> | readonly Pick<Receiver, "ready">[] | undefined;
   /** The inbox. It is not ready while it stores nothing, or its tables are of another version. */
-  inbox?: Pick<Lifecycle, "ready">;
+  inbox?: Pick<Lifecycle, "ready"> | undefined;
   /** The dedupe store of the handlers; the same is asked of it. */
-  store?: Pick<Lifecycle, "ready">;
+  store?: Pick<Lifecycle, "ready"> | undefined;
   /** Aborts when the process begins to stop, as that of `worker.run`. The process is not ready from then on. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
   /** How long a check may take, in ms; then it has failed. Default 2,000. */
   timeoutMs?: number;
   /** Gets a line when a check begins to fail or passes again. Default: silent. */
@@ -41,14 +41,15 @@ export interface ReadinessOptions {
 const keptMs = 1000;
 
 const ready = withMethods<Ready>("ready");
-const store = z.custom<Store>(
+/** The schema of an inbox or a store whose `ready` is asked. */
+export const storeOption: z.ZodMiniType<Store> = z.custom<Store>(
   (given) => ["ready", "claim", "put"].some((method) => hasMethod(given, method)),
   "expected an inbox or a dedupe store",
 );
 const shape: OptionsShape<SettingsOf<ReadinessOptions, "receiver" | "inbox" | "store" | "signal">> = {
   receiver: z.optional(z.union([z.array(ready), ready])),
-  inbox: z.optional(store),
-  store: z.optional(store),
+  inbox: z.optional(storeOption),
+  store: z.optional(storeOption),
   signal: z.optional(
     z.custom<AbortSignal>((given) => given instanceof AbortSignal, "expected an AbortSignal"),
   ),

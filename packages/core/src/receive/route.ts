@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http";
+import { WebhookError } from "../base/errors.ts";
 import type { Logger } from "../base/logger.ts";
 import type { Receiver } from "./delivery.ts";
 import { type NodeRequest, receiveRequest, watchMisses, writeReply } from "./node.ts";
@@ -19,9 +20,19 @@ export type Route = (
   mounted?: MountedPath,
 ) => void;
 
-/** Whether a path has no pattern, so that it can be compared with those of requests. */
-export function isPlainPath(path: unknown): path is string {
-  return typeof path === "string" && /^\/[\w\-./~%@]*$/.test(path);
+/**
+ * Checks that a path has no pattern, so that it can be compared with those of requests. Throws `invalid_option`.
+ * @param where the adapter
+ * @param otherwise what else its user can do: the end of a sentence
+ */
+export function checkPlainPath(where: string, path: unknown, otherwise: string): asserts path is string {
+  if (typeof path === "string" && /^\/[\w\-./~%@]*$/.test(path)) return;
+  throw new WebhookError(
+    "invalid_option",
+    "the path is not a plain path.",
+    `Write a path that starts with "/" and has no pattern, such as "/webhooks", or ${otherwise}.`,
+    { where, option: "path" },
+  );
 }
 
 /**

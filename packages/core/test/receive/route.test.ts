@@ -2,7 +2,7 @@ import { EventEmitter, once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createReceiver } from "@esim-webhooks/core";
-import { createRoute, isPlainPath, type MountedPath } from "@esim-webhooks/core/kit";
+import { checkPlainPath, createRoute, type MountedPath } from "@esim-webhooks/core/kit";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { expect, it, onTestFinished } from "vitest";
 
@@ -67,6 +67,15 @@ it("looks up an endpoint by the path below, as it was sent", async () => {
   expect(await deliver("/other/acme", { endpoints: true })).toMatchObject({ status: 404, lookedUp: [] });
 });
 
-it.each(["webhooks", "/a/:id", "/a/*", "", undefined, 3])("finds that %j is not a plain path", (path) => {
-  expect(isPlainPath(path)).toBe(false);
+it.each(["webhooks", "/a/:id", "/a/*", "", undefined, 3])(
+  "refuses %j as a path, and says what to write",
+  (path) => {
+    expect(() => checkPlainPath("webhookRouter", path, "mount the router there")).toThrow(
+      'webhookRouter: the path is not a plain path. Write a path that starts with "/" and has no pattern, such as "/webhooks", or mount the router there.',
+    );
+  },
+);
+
+it.each(["/", "/webhooks", "/a/b-c_d.e~f%20/"])("accepts %j as a path", (path) => {
+  expect(() => checkPlainPath("webhookRouter", path, "mount the router there")).not.toThrow();
 });

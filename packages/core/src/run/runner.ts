@@ -1,0 +1,149 @@
+import { once } from "node:events";
+import * as z from "zod/mini";
+import { type Logger, safeLogger, silentLogger } from "../base/logger.ts";
+import {
+  durationMs,
+  hasMethod,
+  loggerOption,
+  type OptionsShape,
+  parseOptions,
+  type SettingsOf,
+  withMethods,
+} from "../base/options.ts";
+import { createDeadline } from "../base/waiting.ts";
+import type { HealthHandler } from "../health/health.ts";
+import { type LivenessHandler, livenessHandler, type WatchedInbox } from "../health/liveness.ts";
+import { readinessHandler, storeOption } from "../health/readiness.ts";
+import type { Receiver } from "../receive/delivery.ts";
+import type { Lifecycle } from "../store/lifecycle.ts";
+import type { Worker } from "../work/worker.ts";
+import { type ClosableServer, closeServer } from "./close-server.ts";
+import { withDefer } from "./with-defer.ts";
+
+export type { ClosableServer } from "./close-server.ts";
+
+export interface RunnerOptions {
+  /** What `webhookRouter`, `nodeHandler`, `webhookHandler` or `createReceiver` returned; several as a list. */
+  receiver?: Pick<Receiver, "ready" | "close"> | readonly Pick<Receiver, "ready" | "close">[] | undefined;
+  /** The worker of this process. */
+  worker?: Pick<Worker, "run" | "sinceLastTakeMs" | "isHealthy"> | undefined;
+  /** What recovers missed events in this process, as `createReconciler` returned it. */
+  reconciler?: Pick<Worker, "run"> | undefined;
+  /** The inbox, for the probes. */
+  inbox?: Pick<Lifecycle, "ready"> | undefined;
+  /** The dedupe store of the handlers, for the readiness probe. */
+  store?: Pick<Lifecycle, "ready"> | undefined;
+  /**
+   * How long accepted deliveries may take to end after the signal to stop, in ms. After the receiver's `deadlineMs`, every sender has its
+   * answer. A worker has a `shutdownMs` of its own. Default 25,000.
+   */
+  shutdownMs?: number | undefined;
+  /** Gets a line when a health check begins to fail or passes again, and when a delivery does not end in time. Default: silent. */
+  logger?: Logger;
+}
+
+export interface RunOptions {
+  /** Aborts when the process should stop, as that of `worker.run`. */
+  signal: AbortSignal;
+  /** The server of the receiver. It accepts no more connections then. */
+  server?: ClosableServer;
+  /** What is closed at the end, one after the other, such as the inbox: each also if another one fails. */
+  close?: readonly Pick<Lifecycle, "close">[];
+}
+
+export interface Runner {
+  /** Answers whether this process can do its work now. It is not ready once it stops. As `readinessHandler`. */
+  readonly readiness: HealthHandler;
+  /** Answers whether this process should be restarted. As `livenessHandler`. */
+  readonly liveness: LivenessHandler;
+  /**
+   * Runs the worker and the reconciler until `signal` aborts. Then the process is not ready, the server accepts no more connections, the
+   * receiver answers 503 and the worker takes no more events. It waits until all that was accepted has ended, closes what is in `close`,
+   * and resolves. Call it once. When the worker or the reconciler fails, it stops in the same way, and rejects with the error. Rejects with
+   * `invalid_option` without a signal.
+   */
+  run(options: RunOptions): Promise<void>;
+}
+
+const receiverOption = withMethods<Pick<Receiver, "ready" | "close">>("ready", "close");
+const shape: OptionsShape<
+  SettingsOf<RunnerOptions, "receiver" | "worker" | "reconciler" | "inbox" | "store">
+> = {
+  receiver: z.optional(z.union([z.array(receiverOption), receiverOption])),
+  worker: z.optional(
+    withMethods<Pick<Worker, "run" | "sinceLastTakeMs" | "isHealthy">>("run", "sinceLastTakeMs", "isHealthy"),
+  ),
+  reconciler: z.optional(withMethods<Pick<Worker, "run">>("run")),
+  inbox: z.optional(storeOption),
+  store: z.optional(storeOption),
+  shutdownMs: z._default(durationMs(1), 25_000),
+  logger: z._default(loggerOption, () => silentLogger),
+};
+const runShape: OptionsShape<SettingsOf<RunOptions, "server">> = {
+  signal: z.custom<AbortSignal>(
+    (given) => given instanceof AbortSignal,
+    "expected an AbortSignal: without one, nothing could stop the process",
+  ),
+  server: z.optional(withMethods<ClosableServer>("close", "closeAllConnections")),
+  close: z._default(z.array(withMethods<Pick<Lifecycle, "close">>("close")), []),
+};
+
+/**
+ * Makes one process of a receiver, a worker, or both: with the probes, and one clean stop for all that it has. Throws `invalid_option`.
+ */
+export function createRunner(options: RunnerOptions): Runner {
+  const { receiver, worker, reconciler, inbox, store, shutdownMs, ...settings } = parseOptions(
+    "createRunner",
+    shape,
+    options,
+  );
+  const logger = safeLogger(settings.logger);
+  const stopping = new AbortController();
+  const { signal: stopped } = stopping;
+  const readiness = readinessHandler({ receiver, inbox, store, signal: stopped, logger });
+  const liveness = livenessHandler({ worker, inbox: hasGauges(inbox) ? inbox : undefined, logger });
+
+  async function closeReceivers(): Promise<void> {
+    const receivers = receiver === undefined ? [] : [receiver].flat();
+    const ended = Promise.all(receivers.map((each) => each.close()));
+    if ((await createDeadline(shutdownMs).before(ended)) !== undefined) return;
+    logger.warn(
+      { shutdownMs },
+      "A delivery did not end in time, so the process stops without it. Let handlers stop when context.signal aborts.",
+    );
+  }
+
+  return {
+    readiness,
+    liveness,
+    run: (given) =>
+      withDefer(async (defer) => {
+        const { signal, server, close } = parseOptions("runner.run", runShape, given);
+        for (const each of close.toReversed()) defer(() => each.close());
+        defer(() => liveness.close());
+        const stop = () => stopping.abort();
+        const aborted = once(stopped, "abort");
+        const run = async (each: Pick<Worker, "run">) => {
+          try {
+            await each.run({ signal: stopped });
+          } finally {
+            stop();
+          }
+        };
+        const running = [worker, reconciler].filter((each) => each !== undefined).map(run);
+        const worked = Promise.allSettled(running); // the error of one waits for the end of the others
+        if (signal.aborted) stop();
+        else signal.addEventListener("abort", stop);
+        await aborted;
+        signal.removeEventListener("abort", stop);
+        const answered = closeReceivers();
+        const closed = Promise.allSettled([answered, server && closeServer(server, answered)]);
+        const failure = [...(await worked), ...(await closed)].find(({ status }) => status === "rejected");
+        if (failure?.status === "rejected") throw failure.reason;
+      }),
+  };
+}
+
+function hasGauges(inbox: object | undefined): inbox is WatchedInbox {
+  return hasMethod(inbox, "gauges");
+}
