@@ -558,8 +558,18 @@ describe("the calls of a dedupe store that are observed", () => {
     const isOwn = (message: { id: string; outcome: string }) =>
       message.id === about.id && message.outcome === outcome; // a claim of an earlier test may be renewed too
     stops.push(observe({ extend: (message) => void (isOwn(message) && extended.resolve()) }));
-    const handlers = { "*": () => extended.promise };
-    const seen = await called(handlers, { extend: async () => isHeld }, { leaseMs: 30 });
+    // a lease that no stall of this machine ends: the first renewal is made by moving its timer
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const leaseMs = 600_000;
+    const handlers = {
+      "*": async () => {
+        await new Promise(setImmediate);
+        vi.advanceTimersByTime(leaseMs / 3);
+        await extended.promise;
+      },
+    };
+    const seen = await called(handlers, { extend: async () => isHeld }, { leaseMs });
     expect(seen).toContainEqual(["extend", { ...about, outcome }]);
   });
 
