@@ -148,7 +148,7 @@ export const faults: readonly Fault[] = [
   {
     name: "an erasure leaves parked what waited behind the erased event (SQLite)",
     file: "packages/store-sqlite/src/sql/erase.ts",
-    before: "if (lanes.length > 0) releaseLanes(tx, lanes);",
+    before: "if (lanes.length > 0) releaseBehind(tx, lanes);",
     after: "",
     checks: ["packages/store-sqlite/test/pausing.test.ts"],
   },

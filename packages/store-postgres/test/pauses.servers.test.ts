@@ -2,6 +2,8 @@ import type { PostgresInbox } from "@esim-webhooks/store-postgres";
 import { sql } from "kysely";
 import { describe, expect, it } from "vitest";
 import { entry, key } from "../../../test/inbox-entry.ts";
+import { tablesIn } from "../src/database/tables.ts";
+import { copyEvents } from "../src/sql/copy.ts";
 import { inboxesOfEachTest } from "./inboxes.ts";
 
 const given = inboxesOfEachTest();
@@ -215,7 +217,6 @@ describe("events that wait in their lanes behind one of a paused type", () => {
     await client.query("commit");
     client.release();
     expect((await erased).ready).toBe(1);
-    expect(await parked()).toBe(0);
     expect(await settled(inbox, 3)).toEqual([other, other, other]);
   });
 
@@ -232,10 +233,83 @@ describe("events that wait in their lanes behind one of a paused type", () => {
         ...Array.from({ length: 4 }, () => inbox.take({ ...take, limit: 0 })),
       ]);
       for (const subject of erasures) await inbox.erase(subject, 10);
-      expect(await parked()).toBe(0);
       const types = [...settledThen, ...(await settled(inbox, 100))].filter((each) => each === other);
       expect(types).toHaveLength(60);
       await inbox.resume();
     }
+  });
+
+  it("are taken if the type is paused again before all are released, but events before them were taken", async () => {
+    const inbox = given().open({ lane: ({ id }) => id });
+    await insertLanes(600, 3);
+    await inbox.pause({ types: [type], reason });
+    await sql`update ${sql.id(given().shop.schema, "pause")} set until = clock_timestamp()`.execute(
+      given().shop.db,
+    );
+    const first = await inbox.take({ limit: 100, leaseMs: 60_000 });
+    await inbox.settle(first.map((lease) => ({ ...lease, state: "done" }) as const));
+    await inbox.pause({ types: [type], reason: "again" });
+    expect(await settled(inbox, 400)).toHaveLength(300);
+  });
+
+  it("are taken once their first event is erased, also those without a type, and one whose row a redelivery has locked", async () => {
+    const { shop, event } = given();
+    const inbox = given().open({ lane: ({ id }) => id });
+    await insertLanes(1, 3);
+    await sql`update ${event} set type = null where id = '0_1_2'`.execute(shop.db);
+    await inbox.pause({ types: [type], reason });
+    expect(await parked()).toBe(4);
+    const client = await shop.pool(1).connect();
+    await client.query("begin");
+    await client.query(`update "${shop.schema}".event set conflicts = conflicts + 1 where id = '0_1_1'`);
+    expect((await inbox.erase("esim_0_1", 10)).ready).toBe(1);
+    expect(await inbox.take(take)).toEqual([]);
+    await client.query("commit");
+    client.release();
+    expect(await settled(inbox, 3)).toEqual([other, "null", other]);
+  });
+
+  it("are taken once a copy of another inbox has made their first event done", async () => {
+    const { shop } = given();
+    const inbox = given().open({ lane: ({ id }) => id });
+    await insertLanes(1, 2);
+    await inbox.pause({ types: [type], reason });
+    const now = Date.now();
+    const nothing = {
+      body: null,
+      occurredAtMs: null,
+      lane: null,
+      error: null,
+      replay: null,
+      fingerprint: null,
+    };
+    const unknown = { subject: null, key: null, trace: null, erasedAtMs: null, history: null, runs: [] };
+    const times = { endsAtMs: now + 1e9, receivedAtMs: now, takenAtMs: now, settledAtMs: now };
+    const record = {
+      ...key("0_1_0"),
+      state: "done",
+      type,
+      attempts: 1,
+      conflicts: 0,
+      ...nothing,
+      ...unknown,
+      ...times,
+    } as const;
+    expect(await copyEvents(shop.db as never, tablesIn(shop.schema), [record])).toMatchObject({ updated: 1 });
+    expect(await settled(inbox, 2)).toEqual([other, other]);
+  });
+
+  it("are parked by takes, although the oldest due events wait for another one in a busy lane", async () => {
+    const { event, shop } = given();
+    const inbox = given().open({ lane: ({ id }) => id });
+    await sql`
+      insert into ${event} (source, id, state, ends_at, type, body, received_at, occurred_at, lane)
+      select 'default', 'busy_' || n, 'ready', clock_timestamp() + case n when 0 then interval '1 hour' else interval '-2 hours' end,
+        ${other}, '{}', clock_timestamp(), clock_timestamp() + n * interval '1 ms', 'busy'
+      from generate_series(0, 30) as n`.execute(shop.db);
+    await inbox.pause({ types: [type], reason });
+    await insertLanes(2000, 3);
+    for (let call = 0; call < 8; call += 1) expect(await inbox.take(take)).toEqual([]);
+    expect(await parked()).toBeGreaterThan(7000);
   });
 });

@@ -150,14 +150,49 @@ describe("events that wait in their lanes behind one of a paused type", () => {
     expect([parked(), connection.all("select 1 from esim_webhooks_pause")]).toEqual([0, []]);
   });
 
-  it("are released, in its lane alone, when it is erased", () => {
+  it("are released when it is erased, also if no take has parked anything since", () => {
     storeLanes(2, 3);
     store("a", 1, { lane: "lane-1" }); // another one of the type stays parked
     pauseType("a");
     parkAll();
     write((tx) => erase(tx, { subject: "esim-1", replacement: "erased", limit: 10, retentionMs: 1000 }));
-    expect([parked(), due().length]).toEqual([5, 3]);
     expect(takenTypes()).toEqual(["b"]);
+    expect(
+      connection.get(
+        "select 1 from esim_webhooks_event where state = 'ready' and lane = 'lane-2' and ends_at <= 1e12",
+      ),
+    ).toBeDefined();
+    parkAll(); // those of the other lane wait as before
+    expect(due().length).toBe(2);
+  });
+
+  it("are taken if the type is paused again before all are released, but events before them were taken", () => {
+    storeLanes(600, 3);
+    pauseType("a");
+    parkAll();
+    const settle = () =>
+      connection.run(
+        "update esim_webhooks_event set state = 'done', lane = null, body = null where state = 'leased'",
+      );
+    write((tx) => resume(tx, { types: ["a"] }));
+    expect(takenTypes(100)).toHaveLength(100);
+    settle();
+    pauseType("a");
+    parkAll();
+    let taken = 0;
+    for (let call = 0; call < 8; call += 1) {
+      taken += takenTypes(100).length;
+      settle();
+    }
+    expect(taken).toBe(300);
+  });
+
+  it("are not parked if they are suspects", () => {
+    storeLanes(1, 2);
+    connection.run("update esim_webhooks_event set suspect = 1 where occurred_at = 2");
+    pauseType("a");
+    parkAll();
+    expect([parked(), due().length]).toEqual([2, 1]);
   });
 
   it("stay parked once by one pause, and then by the other, if their lane has events of two paused types", () => {
@@ -171,7 +206,7 @@ describe("events that wait in their lanes behind one of a paused type", () => {
       connection
         .all<{ by: string }>("select parked_by as by from esim_webhooks_event order by occurred_at")
         .map(({ by }) => by);
-    expect(by()).toEqual(["c", "a", "c", "c"]);
+    expect(by()).toEqual(["c", "a", "c 0", "c 0"]);
     write((tx) => resume(tx, { types: ["a"] }));
     for (const _ of "12") {
       expect(takenTypes()).toEqual([]);

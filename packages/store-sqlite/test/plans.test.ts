@@ -221,6 +221,10 @@ describe("no operation that many events make reads the whole table", () => {
     const plans = plansOf((tx) => {
       writes.pause(tx, { pauses });
       writes.resume(tx, { types: undefined });
+      tx.run(
+        "update esim_webhooks_event set state = 'ready', parked_due = 1, parked_by = 'gone' where id = ?",
+        key.id,
+      );
       writes.releaseParked(tx, { limit: 10 });
     });
     expect(plans.join("\n")).toMatch(/INDEX esim_webhooks_event_parked \(parked_by=\?\)/);

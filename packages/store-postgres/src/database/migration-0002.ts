@@ -1,5 +1,5 @@
 /** As for the first migration. */
-export const id = "2a69979d14149fc7";
+export const id = "cd232528bec65813";
 
 export const oldest = 1;
 
@@ -25,7 +25,7 @@ alter table esim_webhooks.event
   -- when it was due, while it is leased or parked: due, of a paused type or behind such an event in its lane, and with an ends_at of
   -- infinity, so that no take reads past it
   add column due_at timestamptz,
-  -- the paused type that has parked it: its own, or that of the first event of its lane
+  -- what has parked it: its own type, or the type of the first event of its lane and the generation of that pause
   add column parked_by text collate "C",
   -- an array: the last ten failed attempts
   add column history jsonb;
@@ -46,7 +46,8 @@ create table esim_webhooks.worker (
   seen_at timestamptz not null
 ) with (fillfactor = 50);
 
--- what operators have paused. A pause that has ended stays until the events that are parked by it are due again
+-- What operators have paused. A pause that has ended stays until the events that are parked by it are due again. Those that wait behind
+-- others carry its generation: with the next one, all of them are due again.
 create table esim_webhooks.pause (
   -- '*': all types
   type text collate "C" primary key,
@@ -54,7 +55,8 @@ create table esim_webhooks.pause (
   since timestamptz not null,
   -- null: until it is resumed
   until timestamptz,
-  by text
+  by text,
+  generation integer not null default 0
 );
 
 -- what happened in each minute of the last day, if that is counted
@@ -95,8 +97,8 @@ as $paused$
 $paused$;
 
 -- Of the events in lanes that became due in that stretch of time, at most that many, parks those that wait behind a parked one: they cannot
--- run before it, and a take would read past them. release_parked releases them with it, and release_lanes does once it is erased. The lock
--- on the first event of a lane keeps it from being erased until those behind it can be seen.
+-- run before it, and a take would read past them. They are released with it. release_behind has them released when it is erased: the lock on
+-- the first event of a lane keeps it from being erased until those behind it can be seen.
 create function esim_webhooks.park_behind(since timestamptz, upto timestamptz, most integer, paused text[]) returns void
 language plpgsql
 set enable_nestloop = off
@@ -147,7 +149,9 @@ begin
       for update skip locked
     )
     select array_agg(place) into places from own;
-    update esim_webhooks.event set due_at = ends_at, ends_at = 'infinity', parked_by = each where ctid = any (places);
+    update esim_webhooks.event set due_at = ends_at, ends_at = 'infinity',
+      parked_by = (select type || ' ' || generation from esim_webhooks.pause where pause.type = each)
+    where ctid = any (places);
   end loop;
 end
 $park$;
@@ -214,12 +218,13 @@ begin
 end
 $park$;
 
--- Makes at most that many parked events due again whose pause has ended. Returns how many. Once there are none, it deletes the pause,
--- unless a transaction that parks by it has not ended.
+-- Makes at most that many parked events due again that no pause holds any longer. Returns how many. Once there are none, it deletes the
+-- pauses that have ended, unless a transaction that parks by one of them has not ended.
 create function esim_webhooks.release_parked(moment timestamptz, most integer) returns integer
 language plpgsql
 set enable_bitmapscan = off
 set enable_seqscan = off
+set enable_sort = off
 set jit = off
 as $release$
 declare
@@ -227,28 +232,38 @@ declare
   each text;
   places tid[];
 begin
-  select array_agg(type) into ended from esim_webhooks.pause where until <= moment;
-  if ended is null then
-    return 0;
-  end if;
-  with parked as materialized (
-    select ctid as place from esim_webhooks.event
-    where state = 'ready' and ends_at = 'infinity' and parked_by = any (ended)
-    limit most
-    for update skip locked
+  with recursive known as (
+    (
+      select parked_by from esim_webhooks.event where state = 'ready' and ends_at = 'infinity' order by parked_by limit 1
+    ) union all select (
+      select parked_by from esim_webhooks.event as next
+      where state = 'ready' and ends_at = 'infinity' and next.parked_by > known.parked_by
+      order by parked_by limit 1
+    ) from known where known.parked_by is not null
   )
-  select array_agg(place) into places from parked;
-  update esim_webhooks.event set ends_at = due_at, due_at = null, parked_by = null where ctid = any (places);
-  if places is not null then
-    return cardinality(places);
+  select array_agg(parked_by) into ended from known
+  where parked_by is not null and not exists (
+    select from esim_webhooks.pause
+    where (until is null or until > moment) and parked_by in (type, type || ' ' || generation)
+  );
+  if ended is not null then
+    with parked as materialized (
+      select ctid as place from esim_webhooks.event
+      where state = 'ready' and ends_at = 'infinity' and parked_by = any (ended)
+      limit most
+      for update skip locked
+    )
+    select array_agg(place) into places from parked;
+    update esim_webhooks.event set ends_at = due_at, due_at = null, parked_by = null where ctid = any (places);
+    return coalesce(cardinality(places), 0);
   end if;
-  foreach each in array ended loop
+  for each in select type from esim_webhooks.pause where until <= moment loop
     if pg_try_advisory_xact_lock(hashtextextended('esim_webhooks pause ' || each, 0)) then
       delete from esim_webhooks.pause
       where type = each and until <= moment
         and not exists (
           select from esim_webhooks.event
-          where state = 'ready' and ends_at = 'infinity' and parked_by = each
+          where state = 'ready' and ends_at = 'infinity' and parked_by >= each and parked_by < each || '!' -- which follows the space
         );
     end if;
   end loop;
@@ -256,23 +271,20 @@ begin
 end
 $release$;
 
--- Makes all events of these lanes due again that are parked behind others: one of those was erased. Takes park again what still waits.
-create function esim_webhooks.release_lanes(lanes text[]) returns void
+-- Has takes release the events that are parked behind the first ones of these lanes, one of which was erased: a lane may have a million.
+-- They park again what still waits.
+create function esim_webhooks.release_behind(lanes text[]) returns void
 language plpgsql
 set enable_bitmapscan = off
 set enable_seqscan = off
 set jit = off
 as $release$
-declare
-  places tid[];
 begin
-  with parked as materialized (
-    select ctid as place from esim_webhooks.event
-    where lane = any (lanes) and lane is not null and state = 'ready' and ends_at = 'infinity' and parked_by <> type
-    for update skip locked
-  )
-  select array_agg(place) into places from parked;
-  update esim_webhooks.event set ends_at = due_at, due_at = null, parked_by = null where ctid = any (places);
+  update esim_webhooks.pause set generation = generation + 1
+  where type || ' ' || generation in (
+    select parked_by from esim_webhooks.event
+    where lane = any (lanes) and lane is not null and state = 'ready' and ends_at = 'infinity'
+  );
 end
 $release$;
 
@@ -397,6 +409,9 @@ begin
   )
   select array_agg(place), case when count(*) < most then (select count(*) from near) end into in_lanes, looked_at from own;
   if looked_at = reach then
+    if paused is not null then
+      perform esim_webhooks.obey_pauses(moment, reach);
+    end if;
     with recursive head as (
       (
         select ctid as place, source, id, lane, type, occurred_at, ends_at, suspect from esim_webhooks.event

@@ -22,7 +22,7 @@ export interface Tables {
   readonly withAttempt: RawBuilder<unknown>;
   readonly parkDue: RawBuilder<unknown>;
   readonly releaseParked: RawBuilder<unknown>;
-  readonly releaseLanes: RawBuilder<unknown>;
+  readonly releaseBehind: RawBuilder<unknown>;
   readonly gauges: RawBuilder<unknown>;
 }
 
@@ -74,7 +74,7 @@ export function tablesIn(schema: string): Tables {
     withAttempt: sql.id(schema, "with_attempt"),
     parkDue: sql.id(schema, "park_due"),
     releaseParked: sql.id(schema, "release_parked"),
-    releaseLanes: sql.id(schema, "release_lanes"),
+    releaseBehind: sql.id(schema, "release_behind"),
     gauges: sql.id(schema, "gauges"),
   };
 }

@@ -9,7 +9,7 @@ import {
 } from "@esim-webhooks/core/kit";
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { qualified, serverTime, type Tables } from "../database/tables.ts";
-import { inKeyOrder } from "./batch.ts";
+import { inKeyOrder, textArray } from "./batch.ts";
 import { storableJson, storableLane } from "./put-rows.ts";
 
 /**
@@ -26,7 +26,9 @@ export async function copyEvents(
     const inserted = await write(tx, tables, sorted, sql`do nothing`);
     const present = sorted.filter((record) => !inserted.has(keyText(record)));
     if (present.length === 0) return { inserted: inserted.size, updated: 0, different: [] };
+    const lanes = await parkedLanes(tx, tables, present);
     const updated = await write(tx, tables, present, updateIfAllowed);
+    if (lanes.length > 0) await sql`select ${tables.releaseBehind}(${textArray(lanes)}::text[])`.execute(tx);
     const left = present.filter((record) => !updated.has(keyText(record)));
     return {
       inserted: inserted.size,
@@ -34,6 +36,20 @@ export async function copyEvents(
       different: await inAnotherState(tx, tables, left),
     };
   });
+}
+
+/** The lanes of those that a pause has parked here: others may be parked behind them. */
+async function parkedLanes(
+  db: Kysely<unknown>,
+  tables: Tables,
+  keys: readonly EventKey[],
+): Promise<readonly string[]> {
+  const { rows } = await sql<{ lane: string }>`
+    select event.lane from ${tables.event} as event
+    join unnest(${textArray(keys.map(({ source }) => source))}::text[], ${textArray(keys.map(({ id }) => id))}::text[])
+      as given (source, id) using (source, id)
+    where event.parked_by is not null and event.lane is not null`.execute(db);
+  return rows.map(({ lane }) => lane);
 }
 
 /** As a copy wrote it, and the source has changed since. */

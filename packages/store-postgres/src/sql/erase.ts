@@ -87,7 +87,7 @@ async function eraseEvents(
     from found where event.source = found.source and event.id = found.id
     returning found.state, found.lane`.execute(db);
   const lanes = rows.flatMap(({ lane }) => lane ?? []); // in which others may be parked behind them
-  if (lanes.length > 0) await sql`select ${tables.releaseLanes}(${textArray(lanes)}::text[])`.execute(db);
+  if (lanes.length > 0) await sql`select ${tables.releaseBehind}(${textArray(lanes)}::text[])`.execute(db);
   return rows.map(({ state }) => state);
 }
 

@@ -43,9 +43,10 @@ async function write(db: Kysely<unknown>, tables: Tables, pauses: readonly NewPa
       sql`(${storable(type ?? all)}, ${storable(reason)}, ${serverTime}, ${until}::timestamptz, ${storable(by)})`,
   );
   await sql`
-    insert into ${tables.pause} (type, reason, since, until, by) values ${sql.join(rows)}
+    insert into ${tables.pause} as pause (type, reason, since, until, by) values ${sql.join(rows)}
     on conflict (type) do update
-      set reason = excluded.reason, since = excluded.since, until = excluded.until, by = excluded.by`.execute(
+      set reason = excluded.reason, since = excluded.since, until = excluded.until, by = excluded.by,
+        generation = pause.generation + (coalesce(pause.until <= excluded.since, false))::integer`.execute(
     db,
   );
 }

@@ -1,5 +1,5 @@
 /** As for the first migration. */
-export const id = "d0a9d759549dee56";
+export const id = "491d3b1ebe047bb3";
 
 export const oldest = 1;
 
@@ -23,7 +23,7 @@ alter table esim_webhooks_event add column history text;
 -- when it was due, while it is parked: due, of a paused type or behind such an event in its lane, and with an ends_at that never comes, so
 -- that no take reads past it
 alter table esim_webhooks_event add column parked_due integer;
--- the paused type that has parked it: its own, or that of the first event of its lane
+-- what has parked it: its own type, or the type of the first event of its lane and the generation of that pause
 alter table esim_webhooks_event add column parked_by text;
 
 -- one row for each worker that has reported in the last 30 seconds
@@ -39,7 +39,8 @@ create table esim_webhooks_worker (
   seen_at integer not null
 ) strict, without rowid;
 
--- what operators have paused. A pause that has ended stays until the events that are parked by it are due again
+-- What operators have paused. A pause that has ended stays until the events that are parked by it are due again. Those that wait behind
+-- others carry its generation: with the next one, all of them are due again
 create table esim_webhooks_pause (
   -- '*': all types
   type text primary key,
@@ -47,7 +48,8 @@ create table esim_webhooks_pause (
   since integer not null,
   -- null: until it is resumed
   until integer,
-  by text
+  by text,
+  generation integer not null default 0
 ) strict, without rowid;
 
 -- what happened in each minute of the last day, if that is counted

@@ -2,7 +2,7 @@ import type { InboxState } from "@esim-webhooks/core";
 import { type Connection, pragma } from "../database/connection.ts";
 import type { Transaction } from "../database/transaction.ts";
 import { ofSubject } from "./filter.ts";
-import { releaseLanes } from "./pause.ts";
+import { releaseBehind } from "./pause.ts";
 
 export interface EraseInput {
   readonly subject: string;
@@ -40,7 +40,7 @@ export function erase(tx: Transaction, input: EraseInput): Readonly<Record<Inbox
     },
   );
   const lanes = found.flatMap(({ parkedIn }) => parkedIn ?? []);
-  if (lanes.length > 0) releaseLanes(tx, lanes);
+  if (lanes.length > 0) releaseBehind(tx, lanes);
   renameLatest(tx, input);
   return erased;
 }

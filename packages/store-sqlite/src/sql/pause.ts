@@ -13,11 +13,16 @@ const isActive = "(until is null or until > $now)";
 
 const pausedTypes = `select type from esim_webhooks_pause where ${isActive}`;
 
-/** Adds pauses, in place of those of the same types. */
+/**
+ * Adds pauses, in place of those of the same types. If such a one has ended, some of its events may have run, so what waited behind them is
+ * released.
+ */
 export function pause(tx: Transaction, { pauses }: { readonly pauses: readonly NewPause[] }): void {
   for (const { type, reason, until, by } of pauses) {
     tx.run(
-      "insert or replace into esim_webhooks_pause (type, reason, since, until, by) values (?, ?, ?, ?, ?)",
+      `insert into esim_webhooks_pause (type, reason, since, until, by) values (?, ?, ?, ?, ?)
+      on conflict (type) do update set reason = excluded.reason, since = excluded.since, until = excluded.until, by = excluded.by,
+        generation = generation + iif(until <= excluded.since, 1, 0)`,
       ...[type ?? allTypes, reason, tx.nowMs, until?.getTime() ?? null, by],
     );
   }
@@ -78,12 +83,12 @@ export interface PausedNow {
   readonly types: string | null;
 }
 
-/** What is paused now. Releases some of what pauses that have ended had parked. One query, where nothing is paused. */
+/** What is paused now. Releases some of what no pause holds any longer. One query, where nothing is paused. */
 export function pausedForTake(tx: Transaction): PausedNow {
   const rows = tx.all<Pick<Row, "type" | "until">>("select type, until from esim_webhooks_pause");
   if (rows.length === 0) return { isAll: false, types: null };
+  release(tx, { limit: mostParked });
   const active = rows.filter(({ until }) => until === null || until > tx.nowMs).map(({ type }) => type);
-  if (active.length < rows.length) release(tx, { limit: mostParked });
   return { isAll: active.includes(allTypes), types: active.length === 0 ? null : JSON.stringify(active) };
 }
 
@@ -99,35 +104,43 @@ export function parkRows(tx: Transaction, rowids: readonly number[]): void {
   );
 }
 
+/** What may park events now: paused types, and for the events behind theirs, with the generation of the pause. SQL. */
+const parkers = `select type from esim_webhooks_pause where ${isActive}
+  union all select type || ' ' || generation from esim_webhooks_pause where ${isActive}`;
+
 /**
- * Parks those of some due rows, all in lanes, whose lanes begin with an event that a pause has parked. They cannot run before it, and are
- * released with what the pause has parked; `releaseLanes` does so when that event is erased. Returns how many.
+ * Parks those of some due rows, all in lanes, whose lanes begin with a parked event of a paused type. They cannot run before it, and are
+ * released with it. `releaseBehind` has them released when it is erased. Returns how many.
  */
 export function parkBehindParked(tx: Transaction, rowids: readonly number[]): number {
   return tx.run(
     `update esim_webhooks_event as event
-    set parked_due = ends_at, parked_by = found.first_parked_by, ends_at = ${never}, term_ms = ${never}
+    set parked_due = ends_at, parked_by = pause.type || ' ' || pause.generation, ends_at = ${never}, term_ms = ${never}
     from (
       select rowid as place, (
-        select parked_by from esim_webhooks_event as first
+        select iif(parked_by = type, type, null) from esim_webhooks_event as first
         where first.lane = waiting.lane and first.lane is not null and first.state in ('ready', 'leased')
         order by occurred_at, source, id limit 1
-      ) as first_parked_by
+      ) as first_type
       from esim_webhooks_event as waiting
       where rowid in (select value from json_each($rowids)) and suspect = 0 and parked_by is null
     ) as found
-    where event.rowid = found.place and found.first_parked_by in (${pausedTypes})`,
+    join esim_webhooks_pause as pause on pause.type = found.first_type and ${isActive}
+    where event.rowid = found.place`,
     { now: tx.nowMs, rowids: JSON.stringify(rowids) },
   );
 }
 
-const unparked = "ends_at = parked_due, term_ms = 0, parked_due = null, parked_by = null";
-
-/** Releases all events of these lanes that are parked behind others. */
-export function releaseLanes(tx: Transaction, lanes: readonly string[]): void {
+/**
+ * Has takes release the events that are parked behind the first ones of these lanes, one of which was erased: a lane may have a million.
+ * They park again what still waits.
+ */
+export function releaseBehind(tx: Transaction, lanes: readonly string[]): void {
   tx.run(
-    `update esim_webhooks_event set ${unparked}
-    where lane in (select value from json_each(?)) and lane is not null and state in ('ready', 'leased') and parked_by is not type`,
+    `update esim_webhooks_pause set generation = generation + 1 where type || ' ' || generation in (
+      select parked_by from esim_webhooks_event
+      where lane in (select value from json_each(?)) and lane is not null and state in ('ready', 'leased') and parked_by is not null
+    )`,
     JSON.stringify(lanes),
   );
 }
@@ -179,21 +192,32 @@ export function park(
   return inLanes ? undefined : { inLanes: true, ...first };
 }
 
-/** Releases at most `limit` events that pauses which have ended had parked, and forgets pauses that have none left. Returns how many. */
+/**
+ * Releases at most `limit` events that no pause holds any longer, and forgets the pauses that have ended once there are none left. Returns
+ * how many.
+ */
 export function release(tx: Transaction, { limit }: { readonly limit: number }): number {
   let released = 0;
-  const ended = tx.all<{ type: string }>(`select type from esim_webhooks_pause where not ${isActive}`, {
-    now: tx.nowMs,
-  });
-  for (const { type } of ended) {
+  const ended = tx.all<{ parkedBy: string }>(
+    `with recursive known (parked_by) as (
+      select min(parked_by) from esim_webhooks_event where parked_due is not null
+      union all
+      select (
+        select min(parked_by) from esim_webhooks_event where parked_due is not null and parked_by > known.parked_by
+      ) from known where known.parked_by is not null
+    )
+    select parked_by as parkedBy from known where parked_by is not null and parked_by not in (${parkers})`,
+    { now: tx.nowMs },
+  );
+  for (const { parkedBy } of ended) {
     released += tx.run(
-      `update esim_webhooks_event set ${unparked} where rowid in (
+      `update esim_webhooks_event set ends_at = parked_due, term_ms = 0, parked_due = null, parked_by = null where rowid in (
         select rowid from esim_webhooks_event where parked_due is not null and parked_by = ? limit ?
       )`,
-      ...[type, limit - released],
+      ...[parkedBy, limit - released],
     );
-    if (released === limit) break;
-    tx.run("delete from esim_webhooks_pause where type = ?", type);
+    if (released === limit) return released;
   }
+  tx.run(`delete from esim_webhooks_pause where not ${isActive}`, { now: tx.nowMs });
   return released;
 }
