@@ -8,6 +8,8 @@ interface Node {
   readonly "Actual Loops"?: number;
   readonly "Rows Removed by Filter"?: number;
   readonly "Rows Removed by Join Filter"?: number;
+  readonly "Shared Hit Blocks"?: number;
+  readonly "Shared Read Blocks"?: number;
   readonly Plans?: readonly Node[];
 }
 
@@ -17,6 +19,8 @@ export interface Plan {
   readonly scans: readonly string[];
   /** How many rows of tables the scans read, and the joins compared in vain. */
   readonly rows: number;
+  /** How many pages of tables and indexes it read. */
+  readonly pages: number;
 }
 
 /** Reads the plan of an executed statement from a notice of auto_explain. */
@@ -24,7 +28,8 @@ export function readPlan(notice: string): Plan | undefined {
   const json = /plan:\n(\{[\s\S]*\})$/.exec(notice)?.[1];
   if (json === undefined) return undefined;
   const { "Query Text": query, Plan: plan } = JSON.parse(json) as { "Query Text": string; Plan: Node };
-  return { query, scans: scansOf(plan), rows: rowsOf(plan) };
+  const pages = (plan["Shared Hit Blocks"] ?? 0) + (plan["Shared Read Blocks"] ?? 0);
+  return { query, scans: scansOf(plan), rows: rowsOf(plan), pages };
 }
 
 function scansOf(node: Node): string[] {

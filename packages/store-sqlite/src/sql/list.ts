@@ -82,10 +82,14 @@ function search(
     const parameters = valuesOf(to);
     return { sql: `(${order}) ${operator} (${parameters.map(() => "?")})`, parameters };
   };
-  // a row that others follow with the same time and id, of other sources, is in the index once more
-  const ahead = all([rows, ...(after === undefined ? [] : [compared(after.source === "" ? "<" : "<=", after)])]);
+  const { since, until, ...others } = filter;
+  // Either end of the range is one condition, as SQLite searches by one. The row itself is in it: others of its id may follow, of other sources.
+  const ahead = all([
+    rows,
+    after === undefined ? matching({ until }) : compared(after.source === "" ? "<" : "<=", after),
+  ]);
   const upTo = (place: Place | undefined) =>
-    all([ahead, ...(place === undefined ? [] : [compared(">=", place)])]);
+    all([ahead, place === undefined ? matching({ since }) : compared(">=", place)]);
   let last: Place | undefined;
   for (const { of, most } of bounds) {
     const { sql, parameters } = all([upTo(last), of]);
@@ -100,7 +104,9 @@ function search(
   const { sql, parameters } = all([
     upTo(last),
     ...(after === undefined ? [] : [laterThan(after)]),
-    matching(filter),
+    matching(others),
+    ...(since === undefined ? [] : [{ sql: "+received_at >= ?", parameters: [since.getTime()] }]),
+    ...(until === undefined ? [] : [{ sql: "+received_at < ?", parameters: [until.getTime()] }]),
   ]);
   const found = connection.all<EventRow>(
     `select ${eventColumns} from ${table} where ${sql} ${newestFirst} limit ?`,
@@ -112,7 +118,7 @@ function search(
 
 const mostSearched = 5000; // rows of each part
 const mostErrorsSearched = 2500; // where texts are searched
-const mostEntriesSearched = 10_000; // of the index, for the events of an eSIM
+const mostEntriesSearched = 20_000; // of the index, for the events of an eSIM
 
 /** The parts of the list in which there can be rows that the filter means. */
 function partsOf(filter: InboxFilter): readonly Part[] {
@@ -127,7 +133,7 @@ function partsOf(filter: InboxFilter): readonly Part[] {
 }
 
 /** Rows with a time, by the index that has the fewest of them. */
-function received({ state, since, until, ...rest }: InboxFilter): Part {
+function received({ state, since: _since, until: _until, ...rest }: InboxFilter): Part {
   const isEnded = state === "dead" || state === "unhandled";
   const { subject, ...others }: Filter = isEnded ? rest : { ...rest, state };
   return {
@@ -135,7 +141,6 @@ function received({ state, since, until, ...rest }: InboxFilter): Part {
     rows: all([
       ...(isEnded ? [matching({ state })] : []),
       { sql: "received_at is not null", parameters: [] },
-      matching({ since, until }),
     ]),
     order: ["received_at", "id"],
     end: "received_at as receivedAt, id, '' as source",
