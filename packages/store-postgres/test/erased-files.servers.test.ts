@@ -77,7 +77,7 @@ it("after any history, no file but the write-ahead log, no dump, no statistics a
         return files.set("a dump", Buffer.from(dumped, "latin1")).set("pg_stats", await statistics());
       },
     };
-  }, 15);
+  }, 10);
 });
 
 it("no file of the database but its write-ahead log, and no dump, has the data of an erased eSIM once the tables were rewritten", async () => {
