@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { eraseSubject } from "@esim-webhooks/core";
-import { latestOnly, postgresInbox } from "@esim-webhooks/store-postgres";
+import { latestOnly, type PostgresInbox, postgresInbox } from "@esim-webhooks/store-postgres";
 import { Kysely, PostgresDialect, sql } from "kysely";
 import pg from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -48,6 +48,11 @@ const dump = () =>
     maxBuffer: 2 ** 28,
   });
 
+async function empty(inbox: PostgresInbox): Promise<void> {
+  await inbox.migrate();
+  await sql`truncate esim_webhooks.event, esim_webhooks.pause`.execute(db);
+}
+
 /** What the planner knows of the values of columns. */
 async function statistics(): Promise<Buffer> {
   const { rows } = await sql<{ text: string }>`select pg_stats::text as text from pg_stats`.execute(db);
@@ -59,8 +64,7 @@ it("after any history, no file but the write-ahead log, no dump, no statistics a
   await testErasure(async (logger) => {
     runs += 1;
     const inbox = postgresInbox({ kysely: db, lane: laneOf, keepBodies: runs % 2 === 0, logger });
-    await inbox.migrate();
-    await sql`truncate esim_webhooks.event, esim_webhooks.pause`.execute(db);
+    await empty(inbox);
     return {
       inbox,
       async work(handlers, logger) {
@@ -82,7 +86,7 @@ it("after any history, no file but the write-ahead log, no dump, no statistics a
 
 it("no file of the database but its write-ahead log, and no dump, has the data of an erased eSIM once the tables were rewritten", async () => {
   const inbox = postgresInbox({ kysely: db, lane: ({ data }) => (data as { lane: string }).lane });
-  await inbox.migrate();
+  await empty(inbox);
   const put = (name: string, about = subject) => {
     const filler = Array.from({ length: 400 }, () => Math.random().toString(36)).join("");
     const data = { esimReference: about, lane: `${about} ${name}`, holder: secret, filler };
