@@ -127,7 +127,6 @@ export async function testErasure(
     for (const { reference, holder, thrown } of esims) {
       expect([reference, holder].filter((text) => holds(logged, text))).toEqual([]);
       if (holds(logged, thrown)) thrownRuns += 1;
-      if (process.env["SHOW"]) console.log("RUN", holds(logged, thrown), lines.length);
     }
   });
   await fc.assert(property, { numRuns, seed: 30, endOnFailure: true });
