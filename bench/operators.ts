@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { Inbox } from "@esim-webhooks/core";
+import type { Inbox, InboxFilter } from "@esim-webhooks/core";
 import { bullmqInbox } from "@esim-webhooks/queue-bullmq";
 import { postgresInbox } from "@esim-webhooks/store-postgres";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
@@ -24,8 +24,8 @@ const pausedType = "esim.balance.updated";
 /** An inbox, and how events are put into its table past it. */
 interface Filled {
   readonly inbox: Inbox;
-  /** A million rows of a state and type; the ready ones are due, before all others. */
-  fill(state: "done" | "ready", type: string): Promise<void>;
+  /** A million rows of a state and type, received that many ms apart; the ready ones are due, before all others. */
+  fill(state: "done" | "ready", type: string, apartMs: 0 | 1): Promise<void>;
   /** A million rows that are due, before all others, in that many lanes: the first one of each lane is of the paused type. */
   fillLanes(lanes: number): Promise<void>;
   close(): Promise<void>;
@@ -87,12 +87,18 @@ async function benchEngine(name: string, open: () => Promise<Filled>): Promise<v
     `\n${name}, ${events.toLocaleString("en")} events: fastest, median, slowest of ${rounds} calls`,
   );
   const done = await open();
-  await done.fill("done", "esim.enabled");
+  await done.fill("done", "esim.enabled", 1);
   await measure("gauges, all done", () => done.inbox.gauges());
   await measureList(done.inbox);
+  await measurePages("", done.inbox);
   await done.close();
 
-  await benchPause("all of a paused type", open, (inbox) => inbox.fill("ready", pausedType));
+  const crowded = await open();
+  await crowded.fill("done", "esim.enabled", 0);
+  await measurePages(", all received in the same ms", crowded.inbox);
+  await crowded.close();
+
+  await benchPause("all of a paused type", open, (inbox) => inbox.fill("ready", pausedType, 1));
   for (const lanes of [10_000, 50_000])
     await benchPause(`in ${lanes.toLocaleString("en")} lanes, behind one of a paused type`, open, (inbox) =>
       inbox.fillLanes(lanes),
@@ -166,18 +172,42 @@ async function measureList(inbox: Inbox): Promise<void> {
   line("list, all pages", `${seconds(performance.now() - start)}, the first tenth ${seconds(tenth)}`);
 }
 
+/** All pages of filters that match few events, or none. */
+async function measurePages(which: string, inbox: Inbox): Promise<void> {
+  const filters: readonly [string, InboxFilter][] = [
+    ["an eSIM", { subject: "esim_7919" }],
+    ["an eSIM and a type", { subject: "esim_7919", types: ["none"] }],
+    ["a type", { types: ["none"] }],
+    ["a text of errors", { error: "none" }],
+  ];
+  for (const [name, filter] of filters) {
+    const pages: number[] = [];
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const start = performance.now();
+      const page = await inbox.list(filter, { limit: 50, ...(cursor !== undefined && { cursor }) });
+      pages.push(performance.now() - start);
+      cursor = page.nextCursor;
+    }
+    const total = pages.reduce((sum, time) => sum + time, 0);
+    line(
+      `pages of ${name}${which}`,
+      `${[median(pages), Math.max(...pages), total].map(ms).join(", ")}: median and slowest of ${pages.length}, all of them`,
+    );
+  }
+}
+
 async function openSqlite(path: string): Promise<Filled> {
   const inbox = sqliteInbox({ path });
   await inbox.ready();
   return {
     inbox,
-    async fill(state, type) {
+    async fill(state, type, apartMs) {
       const database = new DatabaseSync(path, { timeout: 60_000 });
       const isReady = state === "ready";
       const endsAt = isReady ? `${Date.now()} - 3600000 + n` : `${Date.now() + 86_400_000} + n`;
       database.exec(`with recursive number (n) as (select 1 union all select n + 1 from number where n < ${events})
         insert into esim_webhooks_event (source, id, state, type, received_at, occurred_at, subject, attempts, ends_at, body)
-        select 'default', 'msg_' || (n * 2654435761 % 4294967296) || '_' || n, '${state}', '${type}', ${Date.now()} - ${events} + n, 0,
+        select 'default', 'msg_' || (n * 2654435761 % 4294967296) || '_' || n, '${state}', '${type}', ${Date.now()} + ${apartMs} * (n - ${events}), 0,
           'esim_' || (n * 7919 % 50000), 1, ${endsAt}, ${isReady ? "cast('{}' as blob)" : "null"} from number`);
       database.close();
     },
@@ -205,13 +235,13 @@ async function openPostgres(url: string, schema: string): Promise<Filled> {
 
   return {
     inbox,
-    async fill(state, type) {
+    async fill(state, type, apartMs) {
       const client = new pg.Client({ connectionString: url });
       await client.connect();
       const isReady = state === "ready";
       const endsAt = isReady ? "now() - interval '1 hour'" : "now() + interval '1 day'";
       await client.query(`insert into ${schema}.event (source, id, state, type, received_at, occurred_at, subject, attempts, ends_at, body)
-        select 'default', 'msg_' || (n * 2654435761 % 4294967296) || '_' || n, '${state}', '${type}', now() - (${events} - n) * interval '1 ms', now(),
+        select 'default', 'msg_' || (n * 2654435761 % 4294967296) || '_' || n, '${state}', '${type}', now() + ${apartMs} * (n - ${events}) * interval '1 ms', now(),
           'esim_' || (n * 7919 % 50000), 1, ${endsAt} + n * interval '1 ms', ${isReady ? "'{}'::bytea" : "null"} from generate_series(1::bigint, ${events}) as n`);
       await settleDown(client);
     },

@@ -6,7 +6,7 @@ import { refused } from "./failure.ts";
 import { inboxFilter } from "./filter.ts";
 import { maskedPayload } from "./payload.ts";
 import { eventRow, isSame, nameOf, timeOf } from "./rows.ts";
-import { select, selectAll } from "./selection.ts";
+import { selectAll, selectSome } from "./selection.ts";
 import type { Settings } from "./settings.ts";
 
 const pageRows = 50;
@@ -15,7 +15,7 @@ export async function list(
   { inbox }: Settings,
   { filter, cursor }: { readonly filter: Filter; readonly cursor?: string },
 ): Promise<EventPage> {
-  const [page, pauses] = await Promise.all([select(inbox, filter, pageRows, cursor), inbox.paused()]);
+  const [page, pauses] = await Promise.all([selectSome(inbox, filter, pageRows, cursor), inbox.paused()]);
   const { rows, nextCursor, searchedTo } = page;
   return { rows: rows.map((row) => eventRow(row, pauses)), nextCursor, searchedTo: timeOf(searchedTo) };
 }
@@ -100,7 +100,7 @@ const mostNeighbours = 1000;
 
 /**
  * The events of the same eSIM that were received before and after this one. Null: there is none, or this one is not among the newest thousand
- * of the eSIM.
+ * of the eSIM, as far as these are found in a short time.
  */
 async function neighboursOf(
   inbox: InboxAdmin,
@@ -108,7 +108,7 @@ async function neighboursOf(
 ): Promise<Pick<EventView, "before" | "after">> {
   const { subject } = event;
   if (subject === null || inbox.capabilities.filters !== undefined) return { before: null, after: null };
-  const { rows } = await inbox.list({ subject }, { limit: mostNeighbours });
+  const { rows } = await selectSome(inbox, { subject }, mostNeighbours);
   const place = rows.findIndex((row) => isSame(row, event));
   const at = (index: number) => {
     const row = place === -1 ? undefined : rows[index];

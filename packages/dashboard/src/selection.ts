@@ -26,6 +26,25 @@ export async function select(
   return { ...page, rows: page.rows.filter((row) => causeOf(row.error) === cause) };
 }
 
+const longestSearchMs = 200;
+
+/** Pages until one is full, or until a search has taken as long as a person waits for it: `searchedTo` says how far it came. */
+export async function selectSome(
+  inbox: InboxAdmin,
+  filter: Filter,
+  limit: number,
+  cursor?: string,
+): Promise<Selection> {
+  const endAt = performance.now() + longestSearchMs;
+  const rows: InboxRow[] = [];
+  let page: Selection | undefined;
+  do {
+    page = await select(inbox, filter, limit - rows.length, page?.nextCursor ?? cursor);
+    rows.push(...page.rows);
+  } while (page.nextCursor !== null && rows.length < limit && performance.now() < endAt);
+  return { ...page, rows };
+}
+
 /** The longest part of a cause that all of its errors contain. */
 function longestPart(cause: string): string {
   const parts = cause.split("#").map((part) => part.trim());

@@ -14,7 +14,7 @@ import {
 import { hasRole } from "@esim-webhooks/core/kit";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { type DashboardOptions, inboxDashboard } from "@esim-webhooks/dashboard";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { callsOf, codeOf } from "./page-call.ts";
 
 type AnyInbox = InboxWriter &
@@ -209,6 +209,29 @@ export function dashboardSuite(name: string, open: OpenInbox): void {
         cursor = page.nextCursor;
       } while (cursor !== null);
       expect(seen.sort()).toEqual(["msg_5", ...more.map(({ id }) => id)].sort());
+    });
+
+    it("searches on while it finds too few events for a page, and says how far it came when that takes too long", async () => {
+      const { inbox } = await setUp(open);
+      const { rows } = await inbox.list({}, { limit: 1 });
+      const now = vi.spyOn(performance, "now").mockReturnValue(0);
+      onTestFinished(() => now.mockRestore());
+      const sparse = {
+        ...inbox,
+        list: async (_: unknown, { cursor = "0" } = {}) => {
+          const page = Number(cursor);
+          if (page === 150) now.mockReturnValue(1000);
+          return {
+            rows: page % 100 === 99 ? rows : [],
+            nextCursor: String(page + 1),
+            searchedTo: new Date(1000 - page),
+          };
+        },
+      };
+      const viewer = callsOf(inboxDashboard(sparse, { authorize: () => ({ role: "viewer", name: "vera" }) }));
+      const page = await viewer("list", { filter: { subject: "esim_1" } });
+      expect(page).toMatchObject({ nextCursor: "151", searchedTo: new Date(850).toISOString() });
+      expect(page.rows.map(({ id }) => id)).toEqual(rows.map(({ id }) => id));
     });
 
     it("counts what waits, and what no index finds among the newest events", async () => {

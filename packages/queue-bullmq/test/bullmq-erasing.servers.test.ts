@@ -99,6 +99,24 @@ it("erases an eSIM's events in every state, and keeps what a redelivery needs", 
   await expect.poll(() => ran).toEqual(["other"]);
 });
 
+it("leaves nothing in BullMQ's stream of events of what a dead event failed with that an operator has deleted", async () => {
+  await inbox.put([about("esim_1", "dead")]);
+  const worker = openWorker(
+    bullmqProcessor({
+      "*": () => {
+        throw new Error("no customer Erika");
+      },
+    }),
+  );
+  await expect.poll(() => inbox.stats()).toMatchObject({ states: { dead: 1 } });
+  await worker.close();
+  expect(await inbox.purgeDead({})).toBe(1);
+  expect(await stored()).toContain("Erika");
+  await eraseSubject(inbox, "esim_1");
+  expect(await stored()).not.toContain("Erika");
+  expect(await stored()).toContain('"failed"'); // who reads the stream still gets the event
+});
+
 it("keeps the run of an import, without what its record says", async () => {
   const replay = { run: "first", rebuilt: true, delivery: { status: "x" } };
   await inbox.put([about("esim_1", "a", { replay, key: "key:1a2b3c4d" })]);

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { eraseSubject, type InboxEntry } from "@esim-webhooks/core";
 import { bullmqProcessor } from "@esim-webhooks/queue-bullmq";
 import { expect, it } from "vitest";
+import { testErasure } from "../../../test/erasure.ts";
 import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
 import { entryOf, openersOn } from "./set-up.ts";
 
@@ -24,15 +25,57 @@ function formsOf(text: string): string[] {
   return [text, ...inBase64];
 }
 
-/** The files of the server that contain a text: parts of its append-only file, or the snapshot. */
-async function filesWith(text: string): Promise<string[]> {
+/** The files of the server: parts of its append-only file, and the snapshot. */
+async function filesOf(): Promise<Map<string, Buffer>> {
   const [, folder = ""] = (await redis.admin.config("GET", "dir")) as string[];
-  return readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => {
-    const path = join(folder, name);
-    const file = statSync(path, { throwIfNoEntry: false })?.isFile() ? readFileSync(path) : Buffer.alloc(0);
-    return formsOf(text).some((form) => file.includes(form));
-  });
+  const names = readdirSync(folder, { recursive: true, encoding: "utf8" });
+  const files = names.filter((name) => statSync(join(folder, name), { throwIfNoEntry: false })?.isFile());
+  return new Map(files.map((name) => [name, readFileSync(join(folder, name))]));
 }
+
+/** The files that contain a text. */
+async function filesWith(text: string): Promise<string[]> {
+  const files = [...(await filesOf())];
+  return files.filter(([, file]) => formsOf(text).some((form) => file.includes(form))).map(([name]) => name);
+}
+
+/** Rewrites the append-only file, and waits until its earlier parts are deleted. */
+async function rewriteAppendOnlyFile(): Promise<void> {
+  const partsOf = async () => [...(await filesOf()).keys()].filter((name) => /\.(?:base|incr)\./.test(name));
+  const earlier = new Set(await partsOf());
+  await redis.admin.bgrewriteaof();
+  await expect.poll(async () => (await partsOf()).filter((name) => earlier.has(name))).toEqual([]);
+}
+
+it("after any history, no file and no line of log has anything of an erased eSIM", async () => {
+  let runs = 0;
+  await testErasure(async (logger) => {
+    runs += 1;
+    await redis.admin.flushall();
+    const jobOptions = { attempts: 1 + (runs % 2), backoff: { type: "fixed", delay: 3_600_000 } };
+    const inbox = openInbox({ jobOptions, logger });
+    const taker = openWorker(null);
+    return {
+      inbox,
+      async work(handlers, logger) {
+        const stop = new AbortController();
+        const ended = inbox.createWorker(handlers, { logger }).run({ signal: stop.signal });
+        await expect.poll(async () => (await inbox.gauges()).counts.ready).toBe(0);
+        stop.abort();
+        await ended;
+      },
+      lease: async () => void (await taker.getNextJob("token", { block: false })),
+      async kept() {
+        await redis.admin.save();
+        await rewriteAppendOnlyFile();
+        const files = await filesOf();
+        await taker.close();
+        await inbox.close();
+        return files;
+      },
+    };
+  }, 15);
+});
 
 function about(esimReference: string, id: string): InboxEntry {
   const entry = entryOf(id, { trace: `trace of ${esimReference}` });

@@ -33,7 +33,7 @@ export function goesByIndexes(rows: number): void {
         if (plan !== undefined) plans.push(plan);
       });
       void client.query(
-        `load 'auto_explain'; set auto_explain.log_min_duration = 0; set auto_explain.log_analyze = on;
+        `load 'auto_explain'; set auto_explain.log_min_duration = 0; set auto_explain.log_analyze = on; set auto_explain.log_buffers = on;
        set auto_explain.log_nested_statements = on;
        set auto_explain.log_format = json; set client_min_messages = log`,
       );
@@ -45,7 +45,7 @@ export function goesByIndexes(rows: number): void {
     // mostly done; 20,000 ready, half of them in lanes and half of them due; 500 leased, 100 of them ended; some dead, some
     // unhandled
     await sql`
-    insert into ${event} (source, id, state, ends_at, type, body, fingerprint, received_at, occurred_at, lane)
+    insert into ${event} (source, id, state, ends_at, type, body, fingerprint, received_at, occurred_at, lane, subject)
     select 'default', 'old_' || n, state,
       case
         when state in ('done', 'unhandled') then clock_timestamp() + n * interval '1 second'
@@ -55,7 +55,7 @@ export function goesByIndexes(rows: number): void {
         else clock_timestamp() + interval '1 hour' end,
       'esim.enabled', case when state = 'done' then null else '{}'::bytea end, 1,
       clock_timestamp(), clock_timestamp() + n * interval '1 second',
-      case when n % 2 = 0 then 'lane ' || case when state = 'leased' then 'leased ' || n else (n % 500)::text end end
+      case when n % 2 = 0 then 'lane ' || case when state = 'leased' then 'leased ' || n else (n % 500)::text end end, 'esim_' || n % 50000
     from (
       select n, case when n > ${rows}::int - 20000 then 'ready' when n > ${rows}::int - 20500 then 'leased' when n > ${rows}::int - 21000 then 'dead' when n > ${rows}::int - 22000 then 'unhandled' else 'done' end as state
       from generate_series(1, ${rows}::int) as n
@@ -224,16 +224,16 @@ export function goesByIndexes(rows: number): void {
           {},
           "event_done",
           "event_ready",
-          "event_dead",
-          "event_unhandled",
+          "event_listed_dead",
+          "event_listed_unhandled",
           "event_pending",
           "event_lane_leased",
         ],
         [{ types: ["none"] }, "event_done", "event_ready"],
         [{ idPrefix: "none", since: new Date(0) }, "event_done", "event_ready"],
-        [{ state: "dead", error: "none" }, "event_dead"],
+        [{ state: "dead", error: "none" }, "event_listed_dead"],
         [{ state: "leased" }, "event_pending", "event_lane_leased"],
-        [{ subject: "none" }, "event_done", "event_ready"],
+        [{ subject: "esim_7" }, "event_done", "event_ready"],
         [{ ids: ["old_1", "old_2"] }, "event_pkey"],
       ];
       for (const [filter, ...indexes] of filters) {
@@ -244,6 +244,55 @@ export function goesByIndexes(rows: number): void {
         }
       }
     });
+
+    it("a page of an eSIM's done events reads a bounded part of their index, and of the table only those", async () => {
+      const inbox = open();
+      const filter = { subject: "esim_7", state: "done" } as const;
+      for (let cursor: string | undefined, pages = 0; pages < 3; pages += 1) {
+        const plans = await plansOf(async () => {
+          cursor = (await inbox.list(filter, { ...(cursor !== undefined && { cursor }) })).nextCursor ?? "";
+        });
+        expectIndexed(plans, "event_done");
+        for (const { rows, pages } of plans) {
+          expect(rows).toBeLessThanOrEqual(10_000);
+          expect(pages).toBeLessThan(500); // the index has thousands
+        }
+      }
+    });
+
+    it.each<[InboxFilter, number]>([
+      [{ types: ["none"] }, 10_500],
+      [{ state: "dead", types: ["none"] }, 10_500],
+      [{ state: "done", subject: "esim_7" }, 500],
+      [{ subject: "esim_7" }, 10_500],
+    ])(
+      "a page for %j reads %i pages at most, although all events were received at the same time",
+      async (filter, most) => {
+        const { schema, drop } = await createSchema();
+        const inbox = postgresInbox({ ...inboxOptions, schema });
+        await inbox.migrate();
+        const event = sql.id(schema, "event");
+        await sql`
+        insert into ${event} (source, id, state, ends_at, type, received_at, subject)
+        select 'default', 'old_' || n, ${filter.state ?? "done"}, 'infinity', 'esim.enabled', timestamptz '2026-01-01', 'esim_' || n % 50000
+        from generate_series(1, 100000) as n`.execute(db);
+        await sql`vacuum ${event}`.execute(shop.db);
+        const found: string[] = [];
+        for (let cursor: string | undefined, after: string | null = ""; after !== null; cursor = after) {
+          const plans = await plansOf(async () => {
+            const page = await inbox.list(filter, { limit: 1, ...(cursor !== undefined && { cursor }) });
+            found.push(...page.rows.map(({ id }) => id));
+            after = page.nextCursor;
+          });
+          for (const plan of plans) {
+            expect(plan.rows).toBeLessThanOrEqual(20_000);
+            expect(plan.pages).toBeLessThan(most);
+          }
+        }
+        expect(found).toEqual(filter.subject === undefined ? [] : ["old_7", "old_50007"]);
+        await drop();
+      },
+    );
 
     it("gauges read their indexes, up to a limit", async () => {
       const plans = await plansOf(() => open().gauges());

@@ -8,6 +8,8 @@ interface Node {
   readonly "Actual Loops"?: number;
   readonly "Rows Removed by Filter"?: number;
   readonly "Rows Removed by Join Filter"?: number;
+  readonly "Shared Hit Blocks"?: number;
+  readonly "Shared Read Blocks"?: number;
   readonly Plans?: readonly Node[];
 }
 
@@ -19,6 +21,8 @@ export interface Plan {
   readonly rows: number;
   /** It reads all rows before it returns the first one. */
   readonly sorts: boolean;
+  /** How many pages of tables and indexes it read. */
+  readonly pages: number;
 }
 
 /** Reads the plan of an executed statement from a notice of auto_explain. */
@@ -26,7 +30,8 @@ export function readPlan(notice: string): Plan | undefined {
   const json = /plan:\n(\{[\s\S]*\})$/.exec(notice)?.[1];
   if (json === undefined) return undefined;
   const { "Query Text": query, Plan: plan } = JSON.parse(json) as { "Query Text": string; Plan: Node };
-  return { query, scans: scansOf(plan), rows: rowsOf(plan), sorts: sorts(plan) };
+  const pages = (plan["Shared Hit Blocks"] ?? 0) + (plan["Shared Read Blocks"] ?? 0);
+  return { query, scans: scansOf(plan), rows: rowsOf(plan), pages, sorts: sorts(plan) };
 }
 
 function sorts(node: Node): boolean {

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import {
   eraseSubject,
-  type InboxEntry,
   type Logger,
   type Settlement,
   type TakenEvent,
@@ -12,8 +11,8 @@ import {
 } from "@esim-webhooks/core";
 import { erasedSubject } from "@esim-webhooks/core/kit";
 import { latestOnly, type SqliteInbox, sqliteBackup, sqliteInbox } from "@esim-webhooks/store-sqlite";
-import * as fc from "fast-check";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { laneOf, testErasure, workUntilIdle } from "../../../test/erasure.ts";
 import { entry, key } from "../../../test/inbox-entry.ts";
 import { hasWalResetBug } from "../src/database/journal.ts";
 import { openShop } from "./shop.ts";
@@ -21,7 +20,6 @@ import { folderOfEachTest } from "./temporary-folder.ts";
 
 const hasLog = !hasWalResetBug(process.versions["sqlite"] ?? "");
 const folder = folderOfEachTest();
-const laneOf = ({ data }: WebhookEvent<string, { readonly esimReference?: string }>) => data.esimReference;
 let path: string;
 beforeEach(() => {
   path = join(folder.path, "events.db");
@@ -85,91 +83,28 @@ describe("after an erasure and a vacuum, the files hold nothing of what was eras
   });
 });
 
-/** What may happen in an inbox, to any of three eSIMs. */
-type Step =
-  | { readonly do: "put"; readonly esim: number; readonly size: number; readonly imported: boolean }
-  | { readonly do: "settle"; readonly as: "done" | "dead" | "ready" | "unhandled" | "untouched" | "leased" }
-  | { readonly do: "redrive" | "purgeDead" | "pause" | "resume" | "rerun" | "erase"; readonly esim: number };
-
-const esim = fc.nat({ max: 2 });
-const step: fc.Arbitrary<Step> = fc.oneof(
-  fc.record({
-    do: fc.constant("put" as const),
-    esim,
-    size: fc.constantFrom(0, 300, 9000),
-    imported: fc.boolean(),
-  }),
-  fc.record({
-    do: fc.constant("settle" as const),
-    as: fc.constantFrom("done", "dead", "ready", "unhandled", "untouched", "leased"),
-  }),
-  fc.record({
-    do: fc.constantFrom("redrive", "purgeDead", "pause", "resume", "rerun", "erase"),
-    esim,
-  }),
-);
-
 it("after any history, no file, no backup and no line of log has anything of an erased eSIM", async () => {
-  let run = 0;
-  await fc.assert(
-    fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
-      run += 1;
-      path = join(folder.path, `${run}.db`);
-      const logged: unknown[] = [];
-      const log = (...line: unknown[]) => void logged.push(line);
-      const inbox = open({ logger: { debug: log, info: log, warn: log, error: log } });
-      const esims = [0, 1, 2].map(() => ({
-        reference: `esim_${randomHex()}`,
-        holder: `holder_${randomHex()}`,
-      }));
-      const entries: InboxEntry[] = [];
-      const filterOf = (n: number) => ({ subject: (esims[n] as (typeof esims)[0]).reference });
-      for (const [n, each] of steps.entries()) {
-        if (each.do === "put") {
-          const { reference, holder } = esims[each.esim] as (typeof esims)[0];
-          const made = entry(`msg_${n}`, { esim: reference });
-          const body = Buffer.concat([made.body, Buffer.alloc(each.size, " "), Buffer.from(holder)]);
-          const replay = { run: "a", rebuilt: true, delivery: { note: `about ${holder}` } };
-          const stored = { ...made, body, ...(each.imported && { replay }) };
-          entries.push(stored);
-          await inbox.put([stored]);
-        } else if (each.do === "settle") {
-          const { as } = each;
-          const taken = await inbox.take({ limit: 3, leaseMs: 60_000 });
-          if (as !== "leased") await inbox.settle(taken.map((one) => settlementOf(one, as)));
-        } else if (each.do === "rerun") {
-          const of = entries.filter(({ event }) =>
-            JSON.stringify(event).includes(filterOf(each.esim).subject),
-          );
-          await inbox.rerun(of.map((one) => ({ ...one, replay: { run: `run ${n}`, rebuilt: true } })));
-        } else if (each.do === "erase") await eraseSubject(inbox, filterOf(each.esim).subject);
-        else if (each.do === "pause") await inbox.pause({ types: ["esim.enabled"], reason: "test" });
-        else if (each.do === "resume") await inbox.resume();
-        else await inbox[each.do](filterOf(each.esim));
-      }
-      const [{ reference, holder }, stays] = esims as [(typeof esims)[0], (typeof esims)[0]];
-      await inbox.put([entry("msg_stays", { esim: stays.reference })]);
-      await eraseSubject(inbox, reference);
-      const backup = `${path}.backup`;
-      await sqliteBackup({ path }, backup);
-      await inbox.close();
-      const own = openShop(path);
-      own.run("vacuum");
-      own.close();
-      for (const text of [reference, holder]) {
-        expect(filesWith(text)).toEqual([]);
-        expect(readFileSync(backup).includes(text)).toBe(false);
-        expect(JSON.stringify(logged)).not.toContain(text);
-      }
-      expect(filesWith(stays.reference)).toEqual([""]);
-    }),
-    { numRuns: 25 },
-  );
+  let runs = 0;
+  await testErasure(async (logger) => {
+    runs += 1;
+    path = join(folder.path, `${runs}.db`);
+    const backup = `${path}.backup`;
+    const inbox = open({ logger, keepBodies: runs % 2 === 0 });
+    return {
+      inbox,
+      work: (handlers, logger) => workUntilIdle(inbox, handlers, logger),
+      async kept() {
+        await sqliteBackup({ path }, backup);
+        await inbox.close();
+        const own = openShop(path);
+        own.run("vacuum");
+        own.close();
+        const files = [path, `${path}-wal`, `${path}-shm`, backup].filter((file) => existsSync(file));
+        return new Map(files.map((file) => [file, readFileSync(file)]));
+      },
+    };
+  }, 12);
 });
-
-function randomHex(): string {
-  return randomBytes(12).toString("hex");
-}
 
 function settlementOf(
   one: TakenEvent,

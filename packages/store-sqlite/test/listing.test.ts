@@ -76,20 +76,46 @@ describe("a page of a list", () => {
     expect(idsOf(pagesOf({ subject: "E1", state: "dead" }, 700))).toHaveLength(15_000);
   });
 
-  it("searches at most half a million index entries for an eSIM, and says how far it came", () => {
-    const folder = temporaryFolder();
-    const large = openWriter({ path: join(folder.path, "events.db"), durability: "normal", busyMs: 100 });
-    large.exec(`with recursive numbered (n) as (select 0 union all select n + 1 from numbered where n < 500009)
+  it.each<[string, InboxFilter, number]>([
+    ["an eSIM", { subject: "E1" }, 20_000],
+    ["an eSIM and a state", { subject: "E1", state: "done" }, 20_000],
+    ["a type that no event has", { types: ["none"] }, 5000],
+    ["dead events of a source that has none", { state: "dead", source: "none" }, 5000],
+  ])(
+    "for %s covers a bounded part of the events of one millisecond, and continues by id",
+    (_, filter, most) => {
+      const folder = temporaryFolder();
+      const crowded = openWriter({ path: join(folder.path, "events.db"), durability: "normal", busyMs: 100 });
+      crowded.run(
+        `with recursive numbered (n) as (select 0 union all select n + 1 from numbered where n < 32003)
       insert into esim_webhooks_event (source, id, state, received_at, subject)
-      select 'default', n, 'done', n / 2, iif(n in (4, 5), 'E1', 'E2') from numbered`);
-    const filter = { subject: "E1" };
-    const first = list(large, { filter, limit: 50, after: undefined });
-    expect(first).toMatchObject({ rows: [], searchedTo: new Date(4) });
-    const second = list(large, { filter, limit: 50, after: first.next });
-    expect(second).toMatchObject({ rows: [{ id: "5" }, { id: "4" }], next: undefined });
-    large.close();
-    folder.remove();
-  });
+      select iif(n % 2 = 0, 'a', 'b'), format('msg_%05d', n / 2), ?, 7, iif(n in (4, 5, 30000), 'E1', 'E2') from numbered`,
+        filter.state ?? "done",
+      );
+      const ids: string[] = [];
+      const places: Place[] = [];
+      for (let after: Place | undefined; ; ) {
+        const page = list(crowded, { filter, limit: 2, after });
+        ids.push(...page.rows.map(({ source, id }) => source + id));
+        after = page.next;
+        if (after === undefined) break;
+        expect(page.searchedTo).toEqual(new Date(7));
+        places.push(after);
+      }
+      expect(ids).toEqual(filter.subject === undefined ? [] : ["amsg_15000", "bmsg_00002", "amsg_00002"]);
+      const covered = places.map(
+        ({ id, source }, page) =>
+          crowded.get<{ events: number }>(
+            "select count(*) as events from esim_webhooks_event where (id, source) >= (?, ?) and (id, source) < (?, ?)",
+            ...[id, source, places[page - 1]?.id ?? "n", places[page - 1]?.source ?? ""],
+          )?.events ?? 0,
+      );
+      expect(covered.length).toBe(Math.floor(32_004 / most));
+      for (const events of covered) expect(events).toBeLessThanOrEqual(most + 1); // another source has the last id, too
+      crowded.close();
+      folder.remove();
+    },
+  );
 
   it("finds the events whose ids begin with a text in one page, in the same order", () => {
     const page = list(connection, { filter: { idPrefix: "msg_0000" }, limit: 100, after: undefined });

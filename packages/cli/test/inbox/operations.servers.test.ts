@@ -6,6 +6,7 @@ import type { InboxEntry } from "@esim-webhooks/core";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { cli, type Ended, folder, jsonLines, start, startInTerminal } from "../cli.ts";
+import { deliveryRecord } from "../import/dump.ts";
 import { entry, storeAt } from "../operated-inbox.ts";
 
 let cwd: string;
@@ -206,6 +207,24 @@ describe("inbox erase", () => {
       },
     ]);
   });
+});
+
+it("import --force does not bring the body of an erased event back", async () => {
+  const records = ["a1", "b1"].map((id) => deliveryRecord(id));
+  const dump = join(cwd, "dump.ndjson");
+  writeFileSync(dump, records.join(""));
+  await storeAt(cwd, []);
+  const imported = await cli(["import", dump, "--trust-unsigned"], { cwd });
+  expect(imported.code).toBe(0);
+  const own = opened();
+  const get = (id: string) => own.get({ source: "default", id });
+  const reference = (await get("a1"))?.subject ?? "";
+  expect((await inbox("erase", "--esim", reference, "--yes")).stdout).toMatch(/^Erased: .* 2 events/);
+  writeFileSync(dump, records.join("") + deliveryRecord("new"));
+  const forced = await cli(["import", dump, "--trust-unsigned", "--force", "--json"], { cwd });
+  expect(jsonLines(forced)).toMatchObject([{ forced: 0, ledger: { read: 3, stored: 1 } }]);
+  expect([(await get("a1"))?.body, (await get("b1"))?.body]).toEqual([null, null]);
+  expect((await get("new"))?.subject).toBe(reference);
 });
 
 it("inbox erase warns once if another process keeps the log of the file from being emptied", async () => {

@@ -15,7 +15,7 @@ export interface ErasedSubject {
 export const erasedError = "erased";
 
 const notReached: readonly string[] = [
-  `Old versions of the data in the database's own files, logs and replicas, until those are rewritten: see ${pageOf("docs/personal-data.md")}.`,
+  `Old versions of the data in the database's own files, statistics, logs and replicas, until those are rewritten: see ${pageOf("docs/personal-data.md")}.`,
   "Backups and copies of the inbox.",
   "Events that were stored before the upgrade to this version, since they have no subject.",
   "The progress of latestOnly with a subject option of its own.",

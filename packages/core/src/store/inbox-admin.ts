@@ -104,8 +104,8 @@ export interface InboxPage {
   /** Pass it as `cursor` to get the next page. Null: this is the last page. */
   readonly nextCursor: string | null;
   /**
-   * A page searches at most 20,000 events, so it can have fewer rows than `limit` although more match; for a `subject`, it reads more
-   * entries of an index, 45 ns each. `searchedTo` is the receive time of the last event searched. Null: the search reached the end, or the ids that were handled inline. On BullMQ: always null.
+   * A page searches at most 20,000 events, so it can have fewer rows than `limit` although more match. `searchedTo` is the receive time of
+   * the last event searched; the next page can begin within the same millisecond. Null: the search reached the end, or the ids that were handled inline. On BullMQ: always null.
    */
   readonly searchedTo: Date | null;
 }

@@ -5,6 +5,8 @@ import type { BullmqJob, BullmqQueue } from "../redis/queue.ts";
 import type { Scripts } from "../redis/script.ts";
 import { entryIn, type SubjectReader } from "./rows.ts";
 
+const erasedResult = '{"outcome":"discarded","reason":"erased"}';
+
 /**
  * In one script, so that it happens before or after what a worker does with the job. The worker of an active job loses the lock: BullMQ then
  * accepts no result from it. The deduplication key stays.
@@ -42,7 +44,7 @@ if isKept == "0" then -- by removeOnComplete
   redis.call("XADD", events, "MAXLEN", "~", limit, "*", "event", "removed", "jobId", id)
   return state
 end
-local result = '{"outcome":"discarded","reason":"erased"}'
+local result = '${erasedResult}'
 redis.call("HDEL", job, "failedReason", "stacktrace", "progress", "defa", "tm")
 redis.call("HSET", job, "data", data, "returnvalue", result)
 if state == "done" then return state end
@@ -53,12 +55,24 @@ return state`;
 
 /**
  * Redis marks a deleted entry of a stream as such, and keeps its bytes, also in its files, until all entries next to it are deleted. So the
- * stream of events is written again, with the same ids: who reads it misses none.
+ * stream of events is written again, with the same ids: who reads it misses none. What jobs failed with or returned that no longer exist is
+ * left out: an operator has deleted them, or BullMQ, and it cannot be known what they were about.
  */
 const rewriteLua = `
+local start = string.sub(KEYS[1], 1, -string.len("events") - 1)
 local entries = redis.call("XRANGE", KEYS[1], "-", "+")
 redis.call("DEL", KEYS[1])
-for _, entry in ipairs(entries) do redis.call("XADD", KEYS[1], entry[1], unpack(entry[2])) end`;
+for _, entry in ipairs(entries) do
+  local fields = entry[2]
+  local isEnd = fields[2] == "failed" or fields[2] == "completed"
+  if isEnd and redis.call("EXISTS", start .. fields[4]) == 0 then
+    for at = 5, #fields, 2 do
+      if fields[at] == "failedReason" then fields[at + 1] = "erased" end
+      if fields[at] == "returnvalue" then fields[at + 1] = '${erasedResult}' end
+    end
+  end
+  redis.call("XADD", KEYS[1], entry[1], unpack(fields))
+end`;
 
 const sets = [
   "completed",

@@ -5,6 +5,9 @@ import { type Kysely, sql } from "kysely";
  * would scan or sort the whole table for a page.
  */
 export async function planByIndexes(db: Kysely<unknown>): Promise<void> {
-  const off = ["enable_seqscan", "enable_bitmapscan", "enable_sort", "jit"];
-  await sql.raw(off.map((setting) => `set local ${setting} = off`).join("; ")).execute(db);
+  const off = ["enable_seqscan", "enable_bitmapscan", "enable_sort", "enable_incremental_sort", "jit"].map(
+    (name) => `${name} = off`,
+  );
+  const settings = [...off, "max_parallel_workers_per_gather = 0"]; // to start a worker takes longer than what it reads
+  await sql.raw(settings.map((setting) => `set local ${setting}`).join("; ")).execute(db);
 }

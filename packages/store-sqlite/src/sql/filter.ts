@@ -36,7 +36,7 @@ export function found(filter: Filter): Condition | undefined {
   return ofIds(filter) ?? (filter.subject === undefined ? undefined : ofSubject(filter));
 }
 
-/** The events of an eSIM in a range of time: read from the index alone, 45 ms for a million. */
+/** The events of an eSIM in a range of time: read from the index alone, 70 ms for a million. */
 export function ofSubject({ subject, since, until }: Filter): Condition {
   const { sql, parameters } = all([
     { sql: "received_at is not null", parameters: [] },

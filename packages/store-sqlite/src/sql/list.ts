@@ -27,24 +27,29 @@ interface Part {
   readonly table: string;
   /** Which rows of the index are in this part. */
   readonly rows: Condition;
-  /** The columns by which they are ordered: SQL. */
-  readonly place: string;
+  /** The columns by which the index orders them: SQL. */
+  readonly order: readonly [string, string];
+  /** The place behind a row, of the columns that the index has: SQL. */
+  readonly end: string;
   readonly valuesOf: (place: Place) => readonly (string | number | null)[];
-  /** How many rows a page searches at most; undefined where all are what the filter means. */
-  readonly most: number | undefined;
+  /** How far a page searches. */
+  readonly bounds: readonly Bound[];
+}
+
+/** A page ends after that many entries of the index that meet a condition, which the index alone decides. */
+interface Bound {
+  readonly of: Condition;
+  readonly most: number;
 }
 
 /** Newest received first, then by id and source; at the end ids that were handled inline, which have no time. */
 export function list(connection: Connection, { filter, limit, after }: ListInput): ListedRows {
-  const input = { filter, limit, after };
   const few = fewOfIds(connection, filter);
-  if (few !== undefined) return listFew(connection, few, input);
-  if (filter.subject !== undefined && filter.state !== "dead" && filter.state !== "unhandled")
-    return listFew(connection, fewOfSubject(connection, input), input);
+  if (few !== undefined) return listFew(connection, few, { filter, limit, after });
   const rows: EventRow[] = [];
   for (const part of after?.receivedAt === null ? [inline(filter)] : partsOf(filter)) {
     const left = limit - rows.length;
-    const isInPart = (after?.receivedAt === null) === (part.place === inlinePlace);
+    const isInPart = (after?.receivedAt === null) === (part.order === inlineOrder);
     const { found, end } = search(connection, part, {
       filter,
       limit: left + 1,
@@ -70,37 +75,50 @@ const newestFirst = "order by received_at desc, id desc, source desc";
 /** The rows of a part after a place, up to the last one that a page may search: `end`. */
 function search(
   connection: Connection,
-  { table, rows, place, valuesOf, most }: Part,
+  { table, rows, order, end, valuesOf, bounds }: Part,
   { filter, limit, after }: ListInput,
 ): { readonly found: EventRow[]; readonly end: Place | undefined } {
-  const compared = (operator: "<" | ">=", to: Place): Condition => {
+  const compared = (operator: "<" | "<=" | ">=", to: Place): Condition => {
     const parameters = valuesOf(to);
-    return { sql: `(${place}) ${operator} (${parameters.map(() => "?").join(", ")})`, parameters };
+    return { sql: `(${order}) ${operator} (${parameters.map(() => "?")})`, parameters };
   };
-  const ahead = all([rows, ...(after === undefined ? [] : [compared("<", after)])]);
-  const end =
-    most === undefined
-      ? undefined
-      : connection.get<Place>(
-          `select received_at as receivedAt, id, source from ${table} where ${ahead.sql} ${newestFirst} limit 1 offset ?`,
-          ...ahead.parameters,
-          most - 1,
-        );
+  const { since, until, ...others } = filter;
+  // Either end of the range is one condition, as SQLite searches by one. The row itself is in it: others of its id may follow, of other sources.
+  const ahead = all([
+    rows,
+    after === undefined ? matching({ until }) : compared(after.source === "" ? "<" : "<=", after),
+  ]);
+  const upTo = (place: Place | undefined) =>
+    all([ahead, place === undefined ? matching({ since }) : compared(">=", place)]);
+  let last: Place | undefined;
+  for (const { of, most } of bounds) {
+    const { sql, parameters } = all([upTo(last), of]);
+    const [first, second] = order;
+    last =
+      connection.get<Place>(
+        `select ${end} from ${table} where ${sql} order by ${first} desc, ${second} desc limit 1 offset ?`,
+        ...parameters,
+        most - 1,
+      ) ?? last;
+  }
   const { sql, parameters } = all([
-    ahead,
-    ...(end === undefined ? [] : [compared(">=", end)]),
-    matching(filter),
+    upTo(last),
+    ...(after === undefined ? [] : [laterThan(after)]),
+    matching(others),
+    ...(since === undefined ? [] : [{ sql: "+received_at >= ?", parameters: [since.getTime()] }]),
+    ...(until === undefined ? [] : [{ sql: "+received_at < ?", parameters: [until.getTime()] }]),
   ]);
   const found = connection.all<EventRow>(
     `select ${eventColumns} from ${table} where ${sql} ${newestFirst} limit ?`,
     ...parameters,
     limit,
   );
-  return { found, end };
+  return { found, end: last };
 }
 
-const mostSearched = 5000; // of each part
+const mostSearched = 5000; // rows of each part
 const mostErrorsSearched = 2500; // where texts are searched
+const mostEntriesSearched = 20_000; // of the index, for the events of an eSIM
 
 /** The parts of the list in which there can be rows that the filter means. */
 function partsOf(filter: InboxFilter): readonly Part[] {
@@ -115,108 +133,62 @@ function partsOf(filter: InboxFilter): readonly Part[] {
 }
 
 /** Rows with a time, by the index that has the fewest of them. */
-function received(filter: InboxFilter): Part {
-  const { state, since, until, ...rest } = filter;
-  const [index, condition, other]: readonly [string, Condition, Filter] =
-    state === "dead" || state === "unhandled"
-      ? [state, matching({ state }), rest]
-      : ["received", matching({}), { ...rest, state }];
+function received({ state, since: _since, until: _until, ...rest }: InboxFilter): Part {
+  const isEnded = state === "dead" || state === "unhandled";
+  const { subject, ...others }: Filter = isEnded ? rest : { ...rest, state };
   return {
-    table: `esim_webhooks_event indexed by esim_webhooks_event_${index}`,
-    rows: all([condition, { sql: "received_at is not null", parameters: [] }, matching({ since, until })]),
-    place: "received_at, id, source",
-    valuesOf: ({ receivedAt, id, source }) => [receivedAt, id, source],
-    most: mostOf(other),
+    table: `esim_webhooks_event indexed by esim_webhooks_event_${isEnded ? `listed_${state}` : "received"}`,
+    rows: all([
+      ...(isEnded ? [matching({ state })] : []),
+      { sql: "received_at is not null", parameters: [] },
+    ]),
+    order: ["received_at", "id"],
+    end: "received_at as receivedAt, id, '' as source",
+    valuesOf: ({ receivedAt, id }) => [receivedAt, id],
+    bounds:
+      subject === undefined || isEnded
+        ? boundsOf({ ...others, subject })
+        : [
+            { of: all([]), most: mostEntriesSearched },
+            ...boundsOf(others).map(({ most }) => ({ of: matching({ subject }), most })),
+          ],
   };
 }
 
-const inlinePlace = "id, source";
+const inlineOrder: Part["order"] = ["id", "source"];
 
 /** Ids that were handled inline. */
 function inline(filter: InboxFilter): Part {
   return {
     table: "esim_webhooks_event indexed by esim_webhooks_event_inline",
     rows: { sql: "received_at is null", parameters: [] },
-    place: inlinePlace,
+    order: inlineOrder,
+    end: "null as receivedAt, id, source",
     valuesOf: ({ id, source }) => [id, source],
-    most: mostOf(filter),
+    bounds: boundsOf(filter),
   };
 }
 
-/** `other`: what the filter says in addition to what an index finds. */
-function mostOf(other: Filter): number | undefined {
-  if (Object.values(other).every((value) => value === undefined)) return undefined;
-  return other.error === undefined ? mostSearched : mostErrorsSearched;
+/** `other`: what the filter says in addition to what an index finds. Nothing: all rows are what the filter means, and need no bound. */
+function boundsOf(other: Filter): readonly Bound[] {
+  if (Object.values(other).every((value) => value === undefined)) return [];
+  return [{ of: all([]), most: other.error === undefined ? mostSearched : mostErrorsSearched }];
 }
 
 const fewRows = 2500;
-/** Of the index alone: 45 ns each. */
-const mostEntriesSearched = 500_000;
 
-/** Rows that are sorted rather than searched. */
-interface FewRows {
-  /** A JSON array. */
-  readonly rowids: string;
-  /** The last place that was searched; undefined at the end of the list. */
-  readonly end?: Place | undefined;
-}
-
-/** The rows that a filter names by its ids, if they are few. */
-function fewOfIds(connection: Connection, filter: InboxFilter): FewRows | undefined {
+/** The rows that a filter names by its ids, if they are few: a JSON array. They are sorted rather than searched. */
+function fewOfIds(connection: Connection, filter: InboxFilter): string | undefined {
   const named = ofIds(filter);
   if (named === undefined) return undefined;
   const rows = connection.all<{ rowid: number }>(
     `select rowid from esim_webhooks_event where ${named.sql} limit ${fewRows + 1}`,
     ...named.parameters,
   );
-  return rows.length > fewRows ? undefined : { rowids: rowidsOf(rows) };
+  return rows.length > fewRows ? undefined : JSON.stringify(rows.map(({ rowid }) => rowid));
 }
 
-/** The next rows of an eSIM, newest first, found by the index alone, as far as a page may search. */
-function fewOfSubject(connection: Connection, { filter, after }: ListInput): FewRows {
-  const { subject, since, until } = filter;
-  const table = "esim_webhooks_event indexed by esim_webhooks_event_received";
-  const ahead = all([
-    { sql: "received_at is not null", parameters: [] },
-    matching({ since, until }),
-    ...(after === undefined ? [] : [{ sql: "received_at <= ?", parameters: [after.receivedAt] }]),
-  ]);
-  const searchedTo = connection.get<{ at: number }>(
-    `select received_at as at from ${table} where ${ahead.sql} order by received_at desc limit 1 offset ?`,
-    ...ahead.parameters,
-    mostEntriesSearched,
-  );
-  const from = (at: number | undefined): Condition[] =>
-    at === undefined ? [] : [{ sql: "received_at >= ?", parameters: [at] }];
-  const find = (at: number | undefined, limit: number) => {
-    const { sql, parameters } = all([ahead, ...from(at), matching({ subject })]);
-    return connection.all<{ rowid: number; at: number }>(
-      `select rowid, received_at as at from ${table} where ${sql} order by received_at desc limit ?`,
-      ...parameters,
-      limit,
-    );
-  };
-  const first = find(searchedTo?.at, fewRows);
-  const isFull = first.length === fewRows;
-  const endAt = isFull ? first.at(-1)?.at : searchedTo?.at;
-  const rows = isFull ? find(endAt, -1) : first; // with all of the last millisecond
-  return { rowids: rowidsOf(rows), end: endAt === undefined ? undefined : placeBefore(endAt) };
-}
-
-/** The place behind all rows of a millisecond. */
-function placeBefore(receivedAt: number): Place {
-  return { receivedAt, id: "", source: "" };
-}
-
-function rowidsOf(rows: readonly { readonly rowid: number }[]): string {
-  return JSON.stringify(rows.map(({ rowid }) => rowid));
-}
-
-function listFew(
-  connection: Connection,
-  { rowids, end }: FewRows,
-  { filter, limit, after }: ListInput,
-): ListedRows {
+function listFew(connection: Connection, rowids: string, { filter, limit, after }: ListInput): ListedRows {
   const { sql, parameters } = all([
     { sql: "rowid in (select value from json_each(?))", parameters: [rowids] },
     matching(filter),
@@ -228,7 +200,7 @@ function listFew(
     limit + 1,
   );
   const rows = matched.slice(0, limit);
-  return page(rows, matched.length > limit ? placeOf(rows.at(-1)) : end);
+  return page(rows, matched.length > limit ? placeOf(rows.at(-1)) : undefined);
 }
 
 function laterThan({ receivedAt, id, source }: Place): Condition {
