@@ -1,4 +1,5 @@
 import { discardRest, type EsimEvents, receiveRequest, watchMisses } from "@esim-webhooks/core";
+import { createDeadline } from "@esim-webhooks/core/kit";
 import type {
   FastifyBaseLogger,
   FastifyInstance,
@@ -37,7 +38,7 @@ declare module "fastify" {
 }
 
 async function plugin(app: FastifyInstance, options: WebhookPluginOptions): Promise<void> {
-  const { path = "/webhooks", logger = logOf(app) } = options;
+  const { path = "/webhooks", logger = logOf(app), deadlineMs = 25_000 } = options;
   if (!path.startsWith("/"))
     throw invalid("the path does not begin with a slash.", 'Pass a path such as "/webhooks".');
   const receiver = receiverOf(logger ? { ...options, logger } : options);
@@ -67,7 +68,8 @@ async function plugin(app: FastifyInstance, options: WebhookPluginOptions): Prom
   app.server.on("request", (request, response) => {
     if (!ownUrls.has(request.url ?? "")) watchMiss(request, response, mount);
   });
-  app.addHook("preClose", () => receiver.close());
+  // the sender has its answer by then, also from a handler that never ends
+  app.addHook("preClose", async () => void (await createDeadline(deadlineMs).before(receiver.close())));
 }
 
 /**

@@ -5,7 +5,7 @@ import {
   type Receiver,
   type Worker,
 } from "@esim-webhooks/core";
-import { createRoute, type Route } from "@esim-webhooks/core/kit";
+import { createDeadline, createRoute, type Route } from "@esim-webhooks/core/kit";
 import { createRunner, type Runner } from "@esim-webhooks/core/run";
 import { Logger as NestLogger } from "@nestjs/common";
 import type { DiscoveryService, HttpAdapterHost } from "@nestjs/core";
@@ -40,7 +40,7 @@ export function createEsimWebhooks<Data, Tx>(
   let receiver: Receiver | undefined;
   let route: Route | undefined;
   let worker: Worker | undefined;
-  let runner: Runner;
+  let runner: Runner | undefined;
   let running: Promise<void> | undefined;
 
   const serve: Route = (request, response, next) =>
@@ -73,7 +73,10 @@ export function createEsimWebhooks<Data, Tx>(
       await running;
     },
     async onApplicationShutdown() {
-      if (closeStores) await Promise.all([inbox?.close?.(), others.store?.close?.()]);
+      if (!closeStores) return;
+      const close = () => Promise.all([inbox, others.store].map(async (each) => each?.close?.()));
+      // a handler that is late still settles its event
+      await createDeadline(closeMs).before((receiver?.close() ?? Promise.resolve()).then(close));
     },
   };
 
@@ -84,12 +87,13 @@ export function createEsimWebhooks<Data, Tx>(
     get worker() {
       return worker;
     },
-    isReady: (key = "esim-webhooks") => nestHealth(key, runner.readiness),
-    isLive: (key = "esim-webhooks") => nestHealth(key, runner.liveness),
+    isReady: (key = "esim-webhooks") => nestHealth(key, runner?.readiness),
+    isLive: (key = "esim-webhooks") => nestHealth(key, runner?.liveness),
     ...hooks,
   } as EsimWebhooks;
 }
 
+const closeMs = 5000;
 const ownOptions = ["path", "inbox", "worker"];
 
 /** A line like those of Nest for routes: what is handled where. */

@@ -64,7 +64,15 @@ export async function serve(this: CliContext, flags: ServeFlags): Promise<void> 
     if (hidden !== undefined) this.output.note(hidden);
     if (waiting !== undefined) this.output.note(waiting);
 
-    await runner.run({ signal: stop.signal, server });
+    // all of its connections are the sender's, so none is needed once it has its answers
+    const closeIdleConnections = () => server.closeAllConnections();
+    const closable = {
+      close: (done: () => void) => server.close(done),
+      closeIdleConnections,
+      closeAllConnections: closeIdleConnections,
+    };
+    await runner.run({ signal: stop.signal, server: closable });
+    await receiver.close(); // a handler that is late: a second signal ends the process without it
     stop.release();
   });
 }

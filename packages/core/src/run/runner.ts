@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import * as z from "zod/mini";
+import type { Awaitable } from "../base/awaitable.ts";
 import { type Logger, safeLogger, silentLogger } from "../base/logger.ts";
 import {
   durationMs,
@@ -18,7 +19,6 @@ import type { Receiver } from "../receive/delivery.ts";
 import type { Lifecycle } from "../store/lifecycle.ts";
 import type { Worker } from "../work/worker.ts";
 import { type ClosableServer, closeServer } from "./close-server.ts";
-import { withDefer } from "./with-defer.ts";
 
 export type { ClosableServer } from "./close-server.ts";
 
@@ -35,7 +35,8 @@ export interface RunnerOptions {
   store?: Pick<Lifecycle, "ready"> | undefined;
   /**
    * How long accepted deliveries may take to end after the signal to stop, in ms. After the receiver's `deadlineMs`, every sender has its
-   * answer. A worker has a `shutdownMs` of its own. Default 25,000.
+   * answer. What has not ended then is left running: `run` resolves, and what is in `close` is closed once it has ended. A worker has a
+   * `shutdownMs` of its own. Default 25,000.
    */
   shutdownMs?: number | undefined;
   /** Gets a line when a health check begins to fail or passes again, and when a delivery does not end in time. Default: silent. */
@@ -45,7 +46,7 @@ export interface RunnerOptions {
 export interface RunOptions {
   /** Aborts when the process should stop, as that of `worker.run`. */
   signal: AbortSignal;
-  /** The server of the receiver. It accepts no more connections then. */
+  /** The server of the receiver. It accepts no more connections then, and other requests of it may last until `shutdownMs`. */
   server?: ClosableServer;
   /** What is closed at the end, one after the other, such as the inbox: each also if another one fails. */
   close?: readonly Pick<Lifecycle, "close">[];
@@ -59,8 +60,8 @@ export interface Runner {
   /**
    * Runs the worker and the reconciler until `signal` aborts. Then the process is not ready, the server accepts no more connections, the
    * receiver answers 503 and the worker takes no more events. It waits until all that was accepted has ended, closes what is in `close`,
-   * and resolves. Call it once. When the worker or the reconciler fails, it stops in the same way, and rejects with the error. Rejects with
-   * `invalid_option` without a signal.
+   * and resolves. Call it once. When the worker or the reconciler fails, it stops in the same way. Each error is logged when it happens, and
+   * it rejects with the first one. Rejects with `invalid_option` without a signal.
    */
   run(options: RunOptions): Promise<void>;
 }
@@ -84,7 +85,7 @@ const runShape: OptionsShape<SettingsOf<RunOptions, "server">> = {
     (given) => given instanceof AbortSignal,
     "expected an AbortSignal: without one, nothing could stop the process",
   ),
-  server: z.optional(withMethods<ClosableServer>("close", "closeAllConnections")),
+  server: z.optional(withMethods<ClosableServer>("close", "closeIdleConnections", "closeAllConnections")),
   close: z._default(z.array(withMethods<Pick<Lifecycle, "close">>("close")), []),
 };
 
@@ -103,46 +104,54 @@ export function createRunner(options: RunnerOptions): Runner {
   const readiness = readinessHandler({ receiver, inbox, store, signal: stopped, logger });
   const liveness = livenessHandler({ worker, inbox: hasGauges(inbox) ? inbox : undefined, logger });
 
-  async function closeReceivers(): Promise<void> {
-    const receivers = receiver === undefined ? [] : [receiver].flat();
-    const ended = Promise.all(receivers.map((each) => each.close()));
-    if ((await createDeadline(shutdownMs).before(ended)) !== undefined) return;
-    logger.warn(
-      { shutdownMs },
-      "A delivery did not end in time, so the process stops without it. Let handlers stop when context.signal aborts.",
-    );
-  }
-
   return {
     readiness,
     liveness,
-    run: (given) =>
-      withDefer(async (defer) => {
-        const { signal, server, close } = parseOptions("runner.run", runShape, given);
-        for (const each of close.toReversed()) defer(() => each.close());
-        defer(() => liveness.close());
-        const stop = () => stopping.abort();
-        const aborted = once(stopped, "abort");
-        const run = async (each: Pick<Worker, "run">) => {
-          try {
-            await each.run({ signal: stopped });
-          } finally {
-            stop();
-          }
-        };
-        const running = [worker, reconciler].filter((each) => each !== undefined).map(run);
-        const worked = Promise.allSettled(running); // the error of one waits for the end of the others
-        if (signal.aborted) stop();
-        else signal.addEventListener("abort", stop);
-        await aborted;
-        signal.removeEventListener("abort", stop);
-        const answered = closeReceivers();
-        const closed = Promise.allSettled([answered, server && closeServer(server, answered)]);
-        const failure = [...(await worked), ...(await closed)].find(({ status }) => status === "rejected");
-        if (failure?.status === "rejected") throw failure.reason;
-      }),
+    async run(given) {
+      const { signal, server, close } = parseOptions("runner.run", runShape, given);
+      const failures: unknown[] = [];
+      const stop = () => stopping.abort();
+      const aborted = once(stopped, "abort");
+      const attempt = async (step: () => Awaitable<unknown>) => {
+        try {
+          await step();
+        } catch (error) {
+          failures.push(error);
+          logger.error({ err: error }, "A part of this process failed, so the process stops. See the error.");
+        }
+      };
+      const run = async (part: Pick<Worker, "run">) => {
+        await attempt(() => part.run({ signal: stopped }));
+        stop();
+      };
+      const working = [worker, reconciler].filter((each) => each !== undefined).map(run);
+      if (signal.aborted) stop();
+      else signal.addEventListener("abort", stop);
+      await aborted;
+      signal.removeEventListener("abort", stop);
+      const receivers = receiver === undefined ? [] : [receiver].flat();
+      const ended = Promise.all(receivers.map((each) => attempt(() => each.close())));
+      const isInTime = createDeadline(shutdownMs)
+        .before(ended)
+        .then((result) => result !== undefined);
+      const closing = server === undefined ? [] : [attempt(() => closeServer(server, isInTime, shutdownMs))];
+      await Promise.all([...working, ...closing]);
+      liveness.close();
+      const closeAll = async () => {
+        for (const each of close) await attempt(() => each.close());
+      };
+      if (await isInTime) await closeAll();
+      else {
+        logger.warn({ shutdownMs }, late);
+        void ended.then(closeAll); // a handler that ends then still settles its event
+      }
+      if (failures.length > 0) throw failures[0];
+    },
   };
 }
+
+const late =
+  "A delivery did not end in time. What is to be closed stays open until it ends. Let handlers stop when context.signal aborts.";
 
 function hasGauges(inbox: object | undefined): inbox is WatchedInbox {
   return hasMethod(inbox, "gauges");

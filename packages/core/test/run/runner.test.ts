@@ -8,6 +8,8 @@ import { describe, expect, it, vi } from "vitest";
 import { entry } from "../../../../test/inbox-entry.ts";
 
 const secret = newSecret();
+const nothing = () => {};
+const silent = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
 /** Parts that write down what happens to them, and that end when the test lets them. */
 function parts() {
@@ -37,6 +39,7 @@ function parts() {
       log.push("server accepts no more");
       void gates.delivery.promise.then(done);
     },
+    closeIdleConnections() {},
     closeAllConnections() {},
   };
   const closing = (name: string) => ({ close: async () => void log.push(`${name} is closed`) });
@@ -129,19 +132,67 @@ describe("createRunner", () => {
     },
   );
 
-  it("waits for deliveries until shutdownMs, and then closes the stores without them, with a warning", async () => {
-    const { log, receiver, closing } = parts();
+  it("waits for deliveries until shutdownMs, and closes the stores once a late one has ended, so that its claim is marked", async () => {
+    const { log, gates, receiver, closing } = parts();
     const warnings: unknown[] = [];
-    const nothing = () => {};
-    const warn = (fields: object) => warnings.push(fields);
     const { run } = createRunner({
       receiver: [receiver],
       shutdownMs: 1,
-      logger: { debug: nothing, info: nothing, warn, error: nothing },
+      logger: { ...silent, warn: (fields: object) => warnings.push(fields) },
     });
-    await run({ signal: AbortSignal.abort(), close: [closing("store")] });
-    expect(log).toEqual(["receiver answers 503", "store is closed"]);
+    const closed = Promise.withResolvers<void>();
+    await run({
+      signal: AbortSignal.abort(),
+      close: [closing("store"), { close: async () => closed.resolve() }],
+    });
+    expect(log).toEqual(["receiver answers 503"]);
     expect(warnings).toEqual([{ shutdownMs: 1 }]);
+    gates.delivery.resolve();
+    await closed.promise;
+    expect(log).toEqual(["receiver answers 503", "deliveries have ended", "store is closed"]);
+  });
+
+  it("logs each part that fails when it fails, and waits for the other receivers if one cannot be closed", async () => {
+    const { log, gates, receiver, worker, closing } = parts();
+    const errors: unknown[] = [];
+    const failed = Promise.withResolvers<void>();
+    const logger = {
+      ...silent,
+      error({ err }: { readonly err?: unknown }) {
+        errors.push((err as Error).message);
+        failed.resolve();
+      },
+    };
+    const throws = {
+      ready: receiver.ready,
+      close(): Promise<void> {
+        throw new Error("a bug of this receiver");
+      },
+    };
+    const broken = { ...worker, run: () => Promise.reject(new Error("a bug")) };
+    const down = { close: () => Promise.reject(new Error("the inbox is down")) };
+    const { run } = createRunner({ receiver: [throws, receiver], worker: broken, logger });
+    const ended = run({ signal: new AbortController().signal, close: [down, closing("state")] });
+    await failed.promise;
+    expect(errors).toEqual(["a bug"]);
+    expect(log).not.toContain("state is closed");
+    gates.delivery.resolve();
+    await expect(ended).rejects.toThrow("a bug");
+    expect(errors).toEqual(["a bug", "a bug of this receiver", "the inbox is down"]);
+    expect(log).toEqual(["receiver answers 503", "deliveries have ended", "state is closed"]);
+  });
+
+  it("rejects when the server cannot be closed, after all else has ended", async () => {
+    const { log, closing } = parts();
+    const server = {
+      ...parts().server,
+      close: () => {
+        throw new Error("it never listened");
+      },
+    };
+    const ended = createRunner({}).run({ signal: AbortSignal.abort(), server, close: [closing("store")] });
+    await expect(ended).rejects.toThrow("it never listened");
+    expect(log).toEqual(["store is closed"]);
   });
 
   it("answers a delivery that it has accepted, over HTTP, and handles the event that its worker has taken", async () => {
