@@ -87,6 +87,8 @@ export async function writeApi(): Promise<void> {
     router: "module",
     outputs: [{ name: "markdown", path: folder }],
     readme: "none",
+    name: "API",
+    groupOrder: ["Functions", "Classes", "Interfaces", "Type Aliases", "Variables", "Enumerations", "*"],
     excludeInternal: true,
     excludePrivate: true,
     excludeExternals: true, // such as what errors inherit from Node.js

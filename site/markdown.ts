@@ -1,7 +1,13 @@
+import { readFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import type MarkdownIt from "markdown-it";
 import { apiUrl } from "./api.ts";
 import { type Page, pages, root } from "./pages.ts";
+
+const core = JSON.parse(readFileSync(join(root, "packages/core/package.json"), "utf8"));
+
+/** The repository's URL. */
+export const repository: string = core.repository.url.replace(/^git\+|\.git$/g, "");
 
 const pageOf: ReadonlyMap<string, Page> = new Map(pages.map((page) => [page.file, page]));
 
@@ -14,6 +20,7 @@ export function siteLink(fromFile: string, href: string, repository: string): st
   const page = pageOf.get(file);
   if (page !== undefined) return `/${page.url}${anchor}`;
   if (file === "README.md" && hash === undefined) return "/";
+  if (file.startsWith("packages/core/events/")) return `/schemas/${posix.basename(file)}`;
   if (file.startsWith("site/api/"))
     return `${apiUrl(file.slice("site/api/".length).replace(/\.md$/, ""))}${anchor}`;
   return `${repository}/blob/main/${file}${anchor}`;

@@ -45,6 +45,16 @@ it("the site is built from the pages of the repository: every link leads to a pa
     expect(read(page)).toContain("Says why a signature does not match.");
 });
 
+it("llms.txt leads to pages of the site, and the events page to the documents for tools", () => {
+  const links = [...readFileSync(join(dist, "llms.txt"), "utf8").matchAll(/\]\((\/[^)#]*)/g)].map(
+    ([, url = ""]) => url,
+  );
+  expect(links.length).toBeGreaterThan(45);
+  for (const url of links) expect(read(url.slice(1) || "index"), url).toContain("<h1");
+  expect(read("events")).toContain('href="/schemas/asyncapi.json"');
+  expect(JSON.parse(readFileSync(join(dist, "schemas/asyncapi.json"), "utf8"))).toHaveProperty("asyncapi");
+});
+
 it("every page can be searched and read in the dark, and the landing page shows the demo's ledger and the dashboard", () => {
   for (const { url } of [{ url: "index" }, { url: "api/" }, ...pages]) {
     expect(read(url), url).toContain('class="VPNavBarSearch ');

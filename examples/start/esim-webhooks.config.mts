@@ -8,7 +8,7 @@ const path = "events.db"; // for all processes of this machine
 
 export default defineConfig({
   secret: fileKeySource("signing-keys.json"),
-  target: sqliteInbox({ path }),
+  target: sqliteInbox({ path, minuteCounts: true }), // counts for the dashboard's charts
   state: sqliteState({ path }),
   handlers: {
     "esim.assigned": ({ timestamp }, { logger }) => logger.info({ timestamp }, "an eSIM is assigned"),

@@ -26,10 +26,10 @@ const parts: readonly Section[] = [
   })),
 ];
 
-/** llms.txt: every page by task, with what it is for. */
-export function llmsText(): string {
+/** llms.txt: every page by task, with what it is for. `urlOf` says where a file of the repository is. */
+export function llmsText(urlOf: (file: string) => string = (file) => file): string {
   const texts = parts.map(({ title, pages }) => {
-    const links = pages.map((page) => `- [${page.title}](${page.file}): ${sentence(page.lead)}`);
+    const links = pages.map((page) => `- [${page.title}](${urlOf(page.file)}): ${sentence(page.lead)}`);
     return `## ${title}\n\n${links.join("\n")}\n`;
   });
   return `# esim-webhooks\n\n> ${promise}\n\n${texts.join("\n")}`;

@@ -2,11 +2,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type DefaultTheme, defineConfig } from "vitepress";
 import { apiRewrites, apiSidebar } from "../api.ts";
-import { drawDiagrams, githubSlug, repositoryPages } from "../markdown.ts";
+import { drawDiagrams, githubSlug, repository, repositoryPages } from "../markdown.ts";
 import { type Page, pages, root, sections } from "../pages.ts";
 
-const core = JSON.parse(readFileSync(join(root, "packages/core/package.json"), "utf8"));
-const repository: string = core.repository.url.replace(/^git\+|\.git$/g, "");
 /** An envelope that is sealed. */
 const icon =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect x="2" y="6" width="28" height="20" rx="4" fill="#2457d6"/><path d="m6 11 10 7 10-7" fill="none" stroke="#fff" stroke-width="2.5" stroke-linecap="round" stroke-linejoin="round"/></svg>';
@@ -30,7 +28,7 @@ export default defineConfig({
   lang: "en",
   head: [["link", { rel: "icon", href: `data:image/svg+xml,${encodeURIComponent(icon)}` }]],
   srcDir: "..",
-  srcExclude: ["!(site|docs|packages|bench)/**", "site/node_modules/**"],
+  srcExclude: ["!(site|docs|packages|bench)/**", "site/node_modules/**", "packages/core/skills/**"],
   rewrites: {
     "site/index.md": "index.md",
     ...apiRewrites(),
@@ -57,7 +55,17 @@ export default defineConfig({
     return { description: `How to ${page.lead}` };
   },
   themeConfig: {
-    search: { provider: "local" },
+    // guides before the reference, which has far more headings
+    search: {
+      provider: "local",
+      options: {
+        miniSearch: {
+          searchOptions: {
+            boostDocument: (id: string) => (/^\/(api|design|errors|options)/.test(id) ? 0.3 : 1),
+          },
+        },
+      },
+    },
     outline: [2, 3],
     nav: [
       { text: "Start", link: "/start" },

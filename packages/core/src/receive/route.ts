@@ -23,6 +23,7 @@ export type Route = (
 /**
  * Checks that a path has no pattern, so that it can be compared with those of requests. Throws `invalid_option`.
  * @param where the adapter
+ * @param path what its user passed
  * @param otherwise what else its user can do: the end of a sentence
  */
 export function checkPlainPath(where: string, path: unknown, otherwise: string): asserts path is string {

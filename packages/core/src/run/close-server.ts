@@ -1,7 +1,10 @@
 /** The part of a server of `node:http` or `node:https` that ends it. */
 export interface ClosableServer {
+  /** Accepts no more connections. Calls back once there is none left. */
   close(done: () => void): unknown;
+  /** Closes the connections that have no request now. */
   closeIdleConnections(): void;
+  /** Closes all connections, also in the middle of an answer. */
   closeAllConnections(): void;
 }
 

@@ -22,6 +22,7 @@ import { type ClosableServer, closeServer } from "./close-server.ts";
 
 export type { ClosableServer } from "./close-server.ts";
 
+/** The parts of a process. Each one can be left out. */
 export interface RunnerOptions {
   /** What `webhookRouter`, `nodeHandler`, `webhookHandler` or `createReceiver` returned; several as a list. */
   receiver?: Pick<Receiver, "ready" | "close"> | readonly Pick<Receiver, "ready" | "close">[] | undefined;
@@ -43,6 +44,7 @@ export interface RunnerOptions {
   logger?: Logger;
 }
 
+/** When a process stops, and what is closed then. */
 export interface RunOptions {
   /** Aborts when the process should stop, as that of `worker.run`. */
   signal: AbortSignal;
@@ -52,6 +54,7 @@ export interface RunOptions {
   close?: readonly Pick<Lifecycle, "close">[];
 }
 
+/** One process of a receiver, a worker and a reconciler, as `createRunner` makes it. */
 export interface Runner {
   /** Answers whether this process can do its work now. It is not ready once it stops. As `readinessHandler`. */
   readonly readiness: HealthHandler;
