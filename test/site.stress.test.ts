@@ -103,9 +103,9 @@ it("the API reference has a sentence for every declaration, member, and field; o
       "The API reference has no sentence for:",
       "@esim-webhooks/core: Receiver.receive()",
       '@esim-webhooks/core: EventOutcome = \\{ `code`: `"duplicate"`; \\}',
+      "@esim-webhooks/core/explain: explainVerification() `delivery.headers`",
       "@esim-webhooks/core/explain: Finding",
       "@esim-webhooks/core/explain: Finding `code`",
-      "@esim-webhooks/core/explain: explainVerification() `delivery.headers`",
     ].join("\n"),
   );
 });
