@@ -276,6 +276,20 @@ describe("webhookPlugin", () => {
     expect(log).toEqual(["handled", "app is closed", "store is closed"]);
   });
 
+  it("ends app.close() although a handler never ends, once its delivery is answered", async () => {
+    const server = app();
+    const entered = Promise.withResolvers<void>();
+    const hangs = () => {
+      entered.resolve();
+      return new Promise<void>(() => {});
+    };
+    await server.register(webhookPlugin, { handlers: { "*": hangs }, secret, deadlineMs: 50 });
+    const answer = server.inject(delivery());
+    await entered.promise;
+    await server.close();
+    expect((await answer).statusCode).toBe(503);
+  });
+
   it("cuts off on app.close() who goes on sending after an early answer", async () => {
     const server = app();
     await server.register(webhookPlugin, { handlers, secret });
