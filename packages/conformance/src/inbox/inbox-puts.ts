@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import type { PutResult } from "@esim-webhooks/core";
+import { randomUUID } from "node:crypto";
+import type { EventKey, PutResult } from "@esim-webhooks/core";
 import { longestId } from "../base/longest-id.ts";
 import { type InboxScenario, newEvents, stored, takenOne, withInbox } from "./inbox-context.ts";
 
@@ -64,6 +65,37 @@ export const inboxPuts: readonly InboxScenario[] = [
         const twice = [events.entry("d"), events.entry("d", { body: Buffer.from("other") })];
         assert.deepEqual(await inbox.put(twice), ["stored", "conflict"]);
         assert.deepEqual(await inbox.put([]), []);
+      }),
+  ],
+  [
+    "answers one to one for a batch of any size, of which any part is known, repeated, or in another source",
+    ["writer"],
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const events = newEvents();
+        const [source, other] = [randomUUID(), randomUUID()];
+        for (const size of [15, 16, 17, 50]) {
+          const known = new Set<string>();
+          const batch = (first: number) =>
+            Array.from({ length: size }, (_, n) => {
+              const number = first + ((n * 7) % Math.ceil(size * 0.8)); // the last fifth repeats
+              const timestamp = "2026-01-01T00:00:00Z"; // so that a repeated event has the same body
+              return events.entry(`size_${size}_${number}`, {
+                timestamp,
+                source: number % 3 === 0 ? other : source,
+              });
+            });
+          const resultOf = ({ source, id }: EventKey): PutResult => {
+            const key = `${source} ${id}`;
+            if (known.has(key)) return "duplicate";
+            known.add(key);
+            return "stored";
+          };
+          // the second batch has half of the first one
+          for (const entries of [batch(0), batch(Math.ceil(size * 0.4)), batch(0)]) {
+            assert.deepEqual(await inbox.put(entries), entries.map(resultOf));
+          }
+        }
       }),
   ],
   [

@@ -12,7 +12,7 @@ export interface Migration {
   readonly text: string;
   /** A version may work with the file once this was run, if it knows at least that many migrations. */
   readonly oldest: number;
-  /** The indexes that the text creates, if it does nothing else. Where there are events, each is built in a transaction of its own. */
+  /** The indexes that the text creates, if nothing else in it takes long. Where there are events, each is built in a transaction of its own. */
   readonly indexes?: readonly string[];
 }
 

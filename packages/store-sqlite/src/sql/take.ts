@@ -12,14 +12,20 @@ export function take(tx: Transaction, input: TakeInput): TakenEvent[] {
   return lease(tx, longestDue(tx, { ...input, paused }), input.leaseMs);
 }
 
+const isEndedLease = `state = 'leased' and body is not null and ${hasEnded}`;
+
 /** Ended leases → ready, as suspects, so that all events that wait are in one state. */
 export function reap(tx: Transaction): void {
+  const parameters = { now: tx.nowMs };
+  // usually there are none, and an update opens every index before it looks
+  if (tx.get(`select 1 from esim_webhooks_event where ${isEndedLease} limit 1`, parameters) === undefined)
+    return;
   tx.run(
     `update esim_webhooks_event
     set state = 'ready', ends_at = min(ends_at, $now), term_ms = 0, suspect = 1, error = coalesce(error, $leaseEnded),
       history = ${withAttempt(leaseEndedAttempt, "min(ends_at, $now)")}
-    where state = 'leased' and body is not null and ${hasEnded}`,
-    { now: tx.nowMs, leaseEnded },
+    where ${isEndedLease}`,
+    { ...parameters, leaseEnded },
   );
 }
 
