@@ -161,8 +161,10 @@ export const inboxInline: readonly InlineScenario[] = [
     withBoth(async ({ inbox, store, events, entry, other }) => {
       const token = await claimedFor(store, entry);
       assert.deepEqual(await inbox.put([other]), ["conflict"]);
-      assert.deepEqual(await inbox.put([entry]), ["stored"]);
-      assert.deepEqual(await events.take(inbox), []);
+      const [before, after] = [events.entry("before"), events.entry("after")];
+      const batch = [before, entry, other, after];
+      assert.deepEqual(await inbox.put(batch), ["stored", "stored", "conflict", "stored"]);
+      assert.deepEqual((await events.take(inbox)).map(({ id }) => id).sort(), ["after", "before"]);
       assert.equal(await store.release(entry, token), true);
       const taken = await takenOne(events, inbox);
       assert.deepEqual([Buffer.from(taken.body), taken.attempt], [Buffer.from(entry.body), 1]);

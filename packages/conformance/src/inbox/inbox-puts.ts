@@ -68,31 +68,32 @@ export const inboxPuts: readonly InboxScenario[] = [
       }),
   ],
   [
-    "answers one to one for a batch of any size, of which any part is known, repeated, or in another source",
+    "answers one to one for a batch of any size, of which a part is known, repeated, or known in another source",
     ["writer"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
         const events = newEvents();
-        const [source, other] = [randomUUID(), randomUUID()];
+        const sources = [randomUUID(), randomUUID()];
+        const timestamp = "2026-01-01T00:00:00Z"; // so that a repeated event has the same body
         for (const size of [15, 16, 17, 50]) {
           const known = new Set<string>();
-          const batch = (first: number) =>
-            Array.from({ length: size }, (_, n) => {
-              const number = first + ((n * 7) % Math.ceil(size * 0.8)); // the last fifth repeats
-              const timestamp = "2026-01-01T00:00:00Z"; // so that a repeated event has the same body
-              return events.entry(`size_${size}_${number}`, {
-                timestamp,
-                source: number % 3 === 0 ? other : source,
-              });
-            });
           const resultOf = ({ source, id }: EventKey): PutResult => {
             const key = `${source} ${id}`;
             if (known.has(key)) return "duplicate";
             known.add(key);
             return "stored";
           };
-          // the second batch has half of the first one
-          for (const entries of [batch(0), batch(Math.ceil(size * 0.4)), batch(0)]) {
+          // the second batch has each id in both sources, and the third one repeats its first events at the end
+          for (const numberOf of [
+            (n: number) => 2 * n,
+            (n: number) => n,
+            (n: number) => size + ((11 * n) % Math.ceil(0.8 * size)),
+          ]) {
+            const entries = Array.from({ length: size }, (_, n) => {
+              const number = numberOf(n);
+              const id = `of_${size}_${Math.floor(number / 2)}`;
+              return events.entry(id, { timestamp, source: sources[number % 2] ?? "" });
+            });
             assert.deepEqual(await inbox.put(entries), entries.map(resultOf));
           }
         }
@@ -200,6 +201,7 @@ export const inboxPuts: readonly InboxScenario[] = [
         await assert.rejects(inbox.put([events.entry("a\0b")]), refused);
         await assert.rejects(inbox.put([events.entry("x".repeat(3000))]), refused);
         await assert.rejects(inbox.put([events.entry("a\ud800")]), refused);
+        await assert.rejects(inbox.put([events.entry("\ude00b", { source: "a\ud83d" })]), refused);
         await assert.rejects(inbox.put([events.entry("a", { receivedAt: new Date(Number.NaN) })]), refused);
         assert.deepEqual(await good, ["stored"]);
       }),

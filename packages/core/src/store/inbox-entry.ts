@@ -40,7 +40,8 @@ export function checkEntry({ source, id, receivedAt }: InboxEntry): void {
   const key = `${source}${id}`;
   const isStorable =
     !key.includes("\0") &&
-    key.isWellFormed() &&
+    source.isWellFormed() &&
+    id.isWellFormed() &&
     Buffer.byteLength(key) <= longestKeyBytes &&
     Number.isFinite(receivedAt.getTime());
   if (isStorable) return;
