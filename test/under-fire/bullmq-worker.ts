@@ -10,6 +10,7 @@ const say = (line: string) => writeSync(1, `${line}\n`);
 const processor = bullmqProcessor({
   "*": async ({ id }, { attempt }) => {
     say(`starts ${id} ${attempt}`);
+    if (id === process.env["HELD"] && attempt === 1) await new Promise(() => {}); // until a kill
     await pause(Math.random() * Number(process.env["HANDLER_MS"]));
   },
 });

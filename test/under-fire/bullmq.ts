@@ -29,6 +29,8 @@ interface WorkerProcess {
   readonly handlerRuns: HandlerRun[];
   isKilled: boolean;
   ready(): Promise<unknown>;
+  /** Resolves once it has started the handler of the event. */
+  starts(id: string): Promise<unknown>;
   readonly ended: Promise<unknown>;
   kill(signal: NodeJS.Signals): void;
 }
@@ -42,6 +44,7 @@ function startWorker(environment: Record<string, string>): WorkerProcess {
     handlerRuns: [],
     isKilled: false,
     ready: () => line(/^working/),
+    starts: (id) => line(new RegExp(`^starts ${id} `)),
     ended: ended.then(({ output }) => {
       const completed = new Set([...output.matchAll(/^completed (\S+)$/gm)].map(([, id]) => id));
       for (const [, id = "", attempt] of output.matchAll(/^starts (\S+) (\d+)$/gm))
@@ -87,7 +90,10 @@ export function bullmqUnderFire({ events, waves, redisKilledIn, handlerMs }: Fir
     onTestFinished(() => queue.close());
     const { refused, stored, deliverAll } = await startReceivers(inboxes);
 
+    const ids = Array.from({ length: events }, (_, n) => `msg_${n}`);
+    const held = `msg_${events - 1}`; // the last wave kills the worker whose handler has it, so that at least one dies in the middle
     const environment = {
+      HELD: held,
       REDIS_URL: server.url,
       LOCK_MS: "15000", // longer than Redis is down
       CONCURRENCY: String(concurrency),
@@ -95,13 +101,15 @@ export function bullmqUnderFire({ events, waves, redisKilledIn, handlerMs }: Fir
     };
     const processes = [1, 2, 3].map(() => startWorker(environment));
     const workers = [...processes];
-    const ids = Array.from({ length: events }, (_, n) => `msg_${n}`);
     for (let wave = 1; wave <= waves; wave += 1) {
       await Promise.all(workers.map((worker) => worker.ready()));
       const [late = "", ...early] = ids.slice(((wave - 1) * events) / waves, (wave * events) / waves);
       const { begun, delivered } = deliverAll(early);
       await begun;
-      const index = Math.floor(Math.random() * workers.length);
+      const index =
+        wave === waves
+          ? await Promise.any(workers.map((worker, at) => worker.starts(held).then(() => at)))
+          : Math.floor(Math.random() * workers.length);
       workers[index]?.kill("SIGKILL");
       const isRedisKilled = redisKilledIn.includes(wave);
       if (isRedisKilled) await server.kill();
