@@ -104,7 +104,7 @@ async function measure({ inbox, batchSize, empty }: Place, server: number): Prom
   };
   const put = await sum(async () => {
     for (const batch of batches) {
-      const receivedAt = new Date(); // as of a receiver, and not of the loop that made all entries within a few milliseconds
+      const receivedAt = new Date(); // events are received when they are put; the entries were all made within a few milliseconds
       await inbox.put(batch.map((entry) => ({ ...entry, receivedAt })));
     }
   });

@@ -91,7 +91,7 @@ export function bullmqUnderFire({ events, waves, redisKilledIn, handlerMs }: Fir
     const { refused, stored, deliverAll } = await startReceivers(inboxes);
 
     const ids = Array.from({ length: events }, (_, n) => `msg_${n}`);
-    const held = `msg_${events - 1}`; // the last wave kills the worker whose handler has it, so that at least one dies in the middle
+    const held = `msg_${events - 1}`; // its handler runs until the last wave kills that worker, so at least one worker dies in the middle of a handler
     const environment = {
       HELD: held,
       REDIS_URL: server.url,

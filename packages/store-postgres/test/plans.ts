@@ -22,7 +22,7 @@ async function plansOf(work: () => Promise<unknown>): Promise<Plan[]> {
   return made;
 }
 
-/** Vacuums a table until an index alone shows that its rows are visible. A transaction of another test, which began before, delays that. */
+/** Vacuums the events until all of them are known to be visible, so that a scan of an index alone need not read the table. An older transaction of another test delays that. */
 async function vacuum(schema: string): Promise<void> {
   const event = sql.id(schema, "event");
   const table = `${schema}.event`;

@@ -57,8 +57,8 @@ const newRow = "(?, ?, ?, 'ready', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"; // parameters
 function insert(tx: Transaction, rows: readonly PutRow[]): (row: EventKey) => boolean {
   const parameters = rows.flatMap((row) => {
     const { id, source, type, receivedAt, occurredAt, lane, replay, body, subject, key, trace } = row;
-    const known = [tx.nowMs, id, source, type, receivedAt, occurredAt, lane, replay];
-    return [...known, fingerprintOf(row), body, subject, key, trace];
+    const head = [tx.nowMs, id, source, type, receivedAt, occurredAt, lane, replay];
+    return [...head, fingerprintOf(row), body, subject, key, trace];
   });
   const inserted = tx.run(
     `insert or fail into esim_webhooks_event
@@ -67,7 +67,7 @@ function insert(tx: Transaction, rows: readonly PutRow[]): (row: EventKey) => bo
     ...parameters,
   );
   if (inserted === rows.length) return () => true;
-  // the rowids of new rows follow the greatest one
+  // a new row has the rowid after the greatest one
   const newest = tx.all<EventKey>(
     `select source, id from esim_webhooks_event
     where rowid > (select max(rowid) from esim_webhooks_event) - ?`,
