@@ -10,7 +10,7 @@ const noServers: Plugin = {
   load(id) {
     if (id.startsWith(join(root, "test/servers/"))) {
       throw new Error(
-        "A unit test starts no server. Let the name of a test that needs one end in .servers.test.ts.",
+        "A unit test starts no server. Let the name of a test that needs one end in .servers.test.ts or .rest.test.ts.",
       );
     }
   },
@@ -45,16 +45,14 @@ export default defineConfig({
           ...quick,
           isolate: false, // loading the sources again for each file would be half of the work
           include: [...ending(".test.ts"), "examples/vitest/*.test.ts"],
-          exclude: ["**/node_modules/**", ...ending(".{servers,stress}.test.ts")],
+          exclude: ["**/node_modules/**", ...ending(".{servers,rest,process,lab}.test.ts")],
           // the type tests and what they import: `npm run check` has the compiler look at all tests
           typecheck: { enabled: true, include: ending(".test-d.ts"), tsconfig: "tsconfig.types.json" },
         },
       },
       { extends: true, test: { name: "servers", include: ending(".servers.test.ts"), ...servers, ...quick } },
-      {
-        extends: true,
-        test: { name: "stress", include: ending(".stress.test.ts"), testTimeout: 1_800_000, ...servers },
-      },
+      { extends: true, test: { name: "rest", include: ending(".{rest,process}.test.ts"), ...servers, ...quick } },
+      { extends: true, test: { name: "lab", include: ending(".lab.test.ts"), testTimeout: 1_800_000, ...servers } },
     ],
   },
 });

@@ -37,7 +37,7 @@ export default defineConfig({
   test: {
     ...settings,
     include: tests[room].map((place) => join(place, place.endsWith(".ts") ? "" : "**/*.test.ts")),
-    exclude: ["**/node_modules/**", "**/*.{servers,stress}.test.ts"],
+    exclude: ["**/node_modules/**", "**/*.{servers,rest,process,lab}.test.ts"],
     isolate: false, // loading the sources again for each file would be most of the work
     testTimeout: 15_000, // ends a test that hangs, before Stryker has to start another process; the slowest takes 3 s
     expect: { poll: { timeout: 12_000, interval: 20 } },

@@ -16,7 +16,7 @@ afterAll(folder.remove);
 const isWithoutLog = hasWalResetBug(process.versions["sqlite"] ?? "");
 
 it("has every acknowledged event after a power cut, whichever of the writes that were not synced got through", () =>
-  expectAllAfterCuts(100));
+  expectAllAfterCuts(25));
 
 it("has the name of a new file on the disk before it acknowledges an event, no matter which process made its folders", async () => {
   const data = join(folder.path, "made");

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { runNode } from "../../test/run.ts";
 import { type Break, breaks } from "../simulation/engines.ts";
 import type { EngineName } from "../simulation/world.ts";
 import { simulated } from "./simulating.ts";
@@ -48,4 +49,12 @@ describe("a simulation", () => {
       expect.unreachable("No seed has noticed it.");
     },
   );
+
+  it("keeps every promise with each of the seeds that fit in 30 s", async () => {
+    const options = ["--seed", "1000", "--seeds", "200", "--events", "200", "--seconds", "30"];
+    const { ended } = runNode(["--disable-warning=ExperimentalWarning", "lab/simulation/main.ts", ...options]);
+    const { code, output } = await ended;
+    expect(code, output).toBe(0);
+    expect(Number(/^(\d+) seeds, 0 failed/m.exec(output)?.[1])).toBeGreaterThan(1);
+  });
 });
