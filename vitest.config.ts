@@ -1,20 +1,31 @@
 import { join } from "node:path";
 import { defineConfig, type Plugin } from "vitest/config";
+import type { InlineConfig } from "vitest/node";
+import { limits } from "./test/budget/limits.ts";
+import { budgetReporter } from "./test/budget/reporter.ts";
 import { memoryFolder } from "./test/memory-folder.ts";
+import { missingServers } from "./test/servers/missing.ts";
 
 const root = import.meta.dirname;
 
-/** Anybody can run the unit tests anywhere, and within a minute. */
-const noServers: Plugin = {
-  name: "no-servers",
-  load(id) {
-    if (id.startsWith(join(root, "test/servers/"))) {
-      throw new Error(
-        "A unit test starts no server. Let the name of a test that needs one end in .servers.test.ts or .rest.test.ts.",
-      );
-    }
-  },
-};
+/** Keeps tests that need more than their tier installs out of it. */
+function without(files: RegExp, advice: string): Plugin {
+  return {
+    name: `without-${files.source}`,
+    load(id) {
+      if (files.test(id.slice(root.length)))
+        throw new Error(`${id} is not for this tier of tests. ${advice}`);
+    },
+  };
+}
+const noServers = without(
+  /^\/test\/servers\//,
+  "A unit test starts no server. Let the name of a test that needs one end in .servers.test.ts.",
+);
+const noInstallations = without(
+  /^\/test\/(?:installed|servers\/(?:chromium|prometheus|workerd))\.ts$/,
+  "npm test installs only npm packages, Redis and Postgres. Let the name of a test that needs more end in .rest.test.ts.",
+);
 
 const folders = ["packages/*/test/**", "test/**", "lab/test/**"];
 const ending = (name: string) => folders.map((folder) => `${folder}/*${name}`);
@@ -22,6 +33,11 @@ const inMemory = memoryFolder();
 /** Half of what those tests wait for is syncs. The stress tests sync to the disk. */
 const quick = { env: inMemory === undefined || process.env["TMPDIR"] ? {} : { TMPDIR: inMemory } };
 const servers = { globalSetup: "test/servers/global-setup.ts", typecheck: { include: [] } };
+
+/** Where `.ci/run` wants a report; not of the runs that tests start. */
+const report = process.env["TEST_REPORT"];
+delete process.env["TEST_REPORT"];
+const jsonReporter: InlineConfig["reporters"] & unknown[] = report ? [["json", { outputFile: report }]] : [];
 
 export default defineConfig({
   resolve: { conditions: ["@esim-webhooks/source"] },
@@ -34,12 +50,13 @@ export default defineConfig({
     testTimeout: 300_000,
     hookTimeout: 300_000,
     expect: { poll: { timeout: 120_000, interval: 20 } },
-    setupFiles: ["test/older-node.ts"],
+    setupFiles: ["test/older-node.ts", "test/budget/measured-file.ts"],
+    reporters: ["default", budgetReporter(limits), ...jsonReporter],
     maxConcurrency: 20, // what runs concurrently waits: for a reload, a lease, a server
     projects: [
       {
         extends: true,
-        plugins: [noServers],
+        plugins: [noServers, noInstallations],
         test: {
           name: "unit",
           ...quick,
@@ -50,9 +67,25 @@ export default defineConfig({
           typecheck: { enabled: true, include: ending(".test-d.ts"), tsconfig: "tsconfig.types.json" },
         },
       },
-      { extends: true, test: { name: "servers", include: ending(".servers.test.ts"), ...servers, ...quick } },
-      { extends: true, test: { name: "rest", include: ending(".{rest,process}.test.ts"), ...servers, ...quick } },
-      { extends: true, test: { name: "lab", include: ending(".lab.test.ts"), testTimeout: 1_800_000, ...servers } },
+      {
+        extends: true,
+        plugins: [noInstallations],
+        test: {
+          name: "servers",
+          include: ending(".servers.test.ts"),
+          exclude: Object.values(missingServers()).map(({ files }) => files),
+          ...servers,
+          ...quick,
+        },
+      },
+      {
+        extends: true,
+        test: { name: "rest", include: ending(".{rest,process}.test.ts"), ...servers, ...quick },
+      },
+      {
+        extends: true,
+        test: { name: "lab", include: ending(".lab.test.ts"), testTimeout: 1_800_000, ...servers },
+      },
     ],
   },
 });

@@ -1,4 +1,4 @@
-// npm run lab [-- model | simulation | faults [part of the name of a fault] | crashes]
+// npm run lab [-- model | simulation | faults [part of the name of a fault] | tests [part of a path …]]
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -14,8 +14,8 @@ const parts = {
       ..."--seeds 200 --events 500 --seconds 900".split(" "),
     ),
   faults: runFaults,
-  crashes: () =>
-    run("node_modules/vitest/vitest.mjs", "run", "--project", "stress", "test/crash.stress.test.ts"),
+  tests: (...paths: readonly string[]) =>
+    run("node_modules/vitest/vitest.mjs", "run", "--project", "lab", ...paths),
 } as const;
 
 const [wanted, ...given] = process.argv.slice(2);

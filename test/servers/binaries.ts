@@ -23,6 +23,11 @@ function isExecutable(file: string): boolean {
   }
 }
 
+/** Whether programs can be installed: as root on Debian. */
+export function canInstall(): boolean {
+  return process.getuid?.() === 0 && find("apt-get") !== undefined;
+}
+
 /** The installed program; else, as root on Debian, installs it with apt-get; else throws an error that says what to install. */
 export function program(
   name: string,
@@ -31,7 +36,7 @@ export function program(
 ): { path: string; way: string } {
   const installed = find(name);
   if (installed !== undefined) return { path: installed, way: `a private ${installed}` };
-  if (process.getuid?.() === 0 && find("apt-get") !== undefined) {
+  if (canInstall()) {
     installWithApt(debianPackage);
     const fresh = find(name);
     if (fresh !== undefined) return { path: fresh, way: `a private ${fresh}, just installed with apt-get` };

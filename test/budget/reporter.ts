@@ -1,0 +1,44 @@
+import type { Reporter, TestModule } from "vitest/node";
+import { measuredLoop, processCpu } from "./cpu.ts";
+import type { Limits } from "./limits.ts";
+import { type MeasuredFile, overBudget } from "./over-budget.ts";
+
+/** Prints the dearest files of a run, and in CI fails a tier or a file that is over its budget. */
+export function budgetReporter(limits: Limits): Reporter {
+  const startedAt = performance.now();
+  const loops: number[] = [];
+  const timer = setInterval(() => loops.push(measuredLoop()), 2000);
+  timer.unref();
+  return {
+    onTestRunEnd(modules) {
+      clearInterval(timer);
+      const files = modules.map(measured).filter(({ cpu }) => !Number.isNaN(cpu));
+      if (files.length === 0) return;
+      const speed = (median(loops) || limits.loopMs) / limits.loopMs;
+      const wall = (performance.now() - startedAt) / 1000;
+      const dearest = files.toSorted((a, b) => b.cpu - a.cpu).slice(0, 10);
+      console.log(`\nThe dearest ${dearest.length} of ${files.length} files, by their CPU:`);
+      for (const { name, cpu } of dearest) console.log(`${cpu.toFixed(1).padStart(7)} s  ${name}`);
+      // its workers have ended by then, and their CPU is known
+      process.once("exit", () => {
+        const { own, children } = processCpu();
+        const run = { wall, cpu: own + children, speed, files };
+        console.log(
+          `In all ${wall.toFixed(0)} s, ${run.cpu.toFixed(0)} s of CPU, at ${speed.toFixed(2)} × the loop of the limits.`,
+        );
+        const over = overBudget(run, limits);
+        for (const line of over) console.error(`Over the budget of test/budget/limits.ts: ${line}`);
+        if (over.length > 0 && process.env["CI"]) process.exitCode = 1;
+      });
+    },
+  };
+}
+
+function measured(module: TestModule): MeasuredFile {
+  const { cpu = Number.NaN, isFirst = false } = module.meta();
+  return { project: module.project.name, name: module.relativeModuleId, cpu, isFirst };
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+}
