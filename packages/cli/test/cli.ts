@@ -1,7 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { EventEmitter } from "node:events";
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Readable, Writable } from "node:stream";
+import { compileFunction, constants } from "node:vm";
 import { newSecret } from "@esim-webhooks/core/testing";
 import { afterAll } from "vitest";
 import { root } from "../../../test/run.ts";
@@ -83,8 +86,79 @@ export function startLine(line: string, options: CliOptions = {}): Running {
   return run("sh", ["-c", inPlace], { cwd: empty, ...options, env });
 }
 
-export function cli(args: readonly string[], options: CliOptions = {}): Promise<Ended> {
-  return start(args, options).ended;
+/**
+ * Runs the command line in this process, as its main program runs it: with streams, environment, folder and exit code of its own.
+ * `start` is for what needs a process: signals, a terminal, a shell, an error that ends it.
+ */
+export async function cli(args: readonly string[], options: CliOptions = {}): Promise<Ended> {
+  const { input = "", cwd = empty, env } = options;
+  const stdin = Readable.from(input === "" ? [] : [Buffer.from(input)], { objectMode: false });
+  const [stdout, stderr] = [collected(), collected()];
+  const exited = Promise.withResolvers<never>();
+  const own = Object.assign(new EventEmitter(), {
+    ...{ stdin, stdout, stderr, exit: exited.reject, exitCode: undefined },
+    env: { ...machine(), ESIM_WEBHOOK_SECRET: secret, ...env },
+    ...{ execPath: process.execPath, version: process.version, getuid: process.getuid },
+  });
+  const onWarning = (warning: Error) => void own.emit("warning", warning);
+  process.on("warning", onWarning);
+  try {
+    const { run, createContext } = await program();
+    const importConfig = (url: string) => withVariables(own.env, () => native(`${url}?run=${++runs}`));
+    await Promise.race([run(args, createContext({ process: own, cwd, importConfig })), exited.promise]);
+    await new Promise(setImmediate); // Node.js emits a warning in a later tick
+  } finally {
+    process.off("warning", onWarning);
+  }
+  return { code: own.exitCode ?? 0, stdout: stdout.text(), stderr: stderr.text() };
+}
+
+let runs = 0;
+
+/** A config reads the environment of its process. */
+async function withVariables<Result>(
+  env: Readonly<Record<string, string>>,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const before = { ...process.env };
+  Object.assign(process.env, env);
+  try {
+    return await work();
+  } finally {
+    for (const name of Object.keys(env)) {
+      if (before[name] === undefined) delete process.env[name];
+      else process.env[name] = before[name];
+    }
+  }
+}
+
+/** Imports as Node.js does, so that the program and the packages that a config imports are the same modules. */
+const native = compileFunction("return import(url)", ["url"], {
+  importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
+}) as (url: string) => Promise<never>;
+
+/** The modules of the program that a run needs. */
+async function program(): Promise<typeof import("../src/run.ts") & typeof import("../src/program/context.ts")> {
+  const load = (path: string) => native(import.meta.resolve(path));
+  return { ...(await load("../src/run.ts")), ...(await load("../src/program/context.ts")) };
+}
+
+/** A stream that is no terminal, and what was written to it. */
+function collected(): Writable & { text(): string } {
+  const chunks: Buffer[] = [];
+  const stream = new Writable({
+    write(chunk, _encoding, done) {
+      chunks.push(chunk);
+      done();
+    },
+  });
+  return Object.assign(stream, { text: () => Buffer.concat(chunks).toString() });
+}
+
+/** The variables that are not ours. */
+function machine(): Record<string, string> {
+  const { PATH = "", HOME = "", NODE_COMPILE_CACHE = "" } = process.env;
+  return { PATH, HOME, NODE_COMPILE_CACHE };
 }
 
 function run(
@@ -93,10 +167,9 @@ function run(
   options: CliOptions,
   input?: string | Uint8Array,
 ): Running {
-  const { PATH = "", HOME = "", NODE_COMPILE_CACHE = "" } = process.env;
   const child = spawn(command, args, {
     cwd: options.cwd,
-    env: { PATH, HOME, NODE_COMPILE_CACHE, ESIM_WEBHOOK_SECRET: secret, ...options.env },
+    env: { ...machine(), ESIM_WEBHOOK_SECRET: secret, ...options.env },
     stdio: ["pipe", "pipe", "pipe"],
   });
   child.stdin.on("error", () => {}); // the process ended without reading

@@ -1,5 +1,6 @@
 import { constants, createReadStream } from "node:fs";
 import { access, rm, stat } from "node:fs/promises";
+import { type CliContext, pathIn } from "../program/context.ts";
 import { ProgramError } from "../program/program-error.ts";
 import type { ImportFlags } from "./flags.ts";
 
@@ -20,10 +21,14 @@ type FileFlags = Pick<ImportFlags, "rejects" | "checkpoint" | "noCheckpoint" | "
 
 /** The rejects file and the checkpoint are next to the dump by default; a dry run has none. Throws `unreadable_file` or `invalid_usage`. */
 export async function openDump(
-  path: string,
-  { rejects, checkpoint, noCheckpoint = false, dryRun = false }: FileFlags,
-  stdin: NodeJS.ReadStream,
+  context: CliContext,
+  written: string,
+  { noCheckpoint = false, dryRun = false, ...files }: FileFlags,
 ): Promise<DumpFile> {
+  const { stdin } = context.process;
+  const path = written === "-" ? written : pathIn(context, written);
+  const rejects = files.rejects && pathIn(context, files.rejects);
+  const checkpoint = files.checkpoint && pathIn(context, files.checkpoint);
   if (noCheckpoint && checkpoint !== undefined) {
     throw new ProgramError(
       "invalid_usage",
