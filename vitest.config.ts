@@ -1,6 +1,5 @@
 import { join } from "node:path";
 import { defineConfig, type Plugin } from "vitest/config";
-import type { InlineConfig } from "vitest/node";
 import { limits } from "./test/budget/limits.ts";
 import { budgetReporter } from "./test/budget/reporter.ts";
 import { memoryFolder } from "./test/memory-folder.ts";
@@ -37,7 +36,7 @@ const servers = { globalSetup: "test/servers/global-setup.ts", typecheck: { incl
 /** Where `.ci/run` wants a report; not of the runs that tests start. */
 const report = process.env["TEST_REPORT"];
 delete process.env["TEST_REPORT"];
-const jsonReporter: InlineConfig["reporters"] & unknown[] = report ? [["json", { outputFile: report }]] : [];
+const jsonReporter: ["json", { outputFile: string }][] = report ? [["json", { outputFile: report }]] : [];
 
 export default defineConfig({
   resolve: { conditions: ["@esim-webhooks/source"] },

@@ -5,7 +5,7 @@ import { gzipSync } from "node:zlib";
 import { importDeliveries } from "@esim-webhooks/import";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { expect, it } from "vitest";
-import { cli, folder } from "../../packages/cli/test/cli.ts";
+import { cliProcess, folder } from "../../packages/cli/test/cli.ts";
 import { watchedInbox } from "../../packages/import/test/dump.ts";
 import { entry } from "../inbox-entry.ts";
 import { emptyGzipMembers, gzipOfBlanks, inPieces } from "./tools/hostile-dumps.ts";
@@ -29,7 +29,7 @@ it.skipIf(process.platform === "win32")(
     for (const planted of ["dump.ndjson.rejects.ndjson", "dump.ndjson.checkpoint.json"]) {
       for (const plant of [symlinkSync, linkSync]) {
         plant(join(cwd, "mine"), join(cwd, planted));
-        const { code, stderr } = await cli(["import", "dump.ndjson", "--trust-unsigned"], { cwd });
+        const { code, stderr } = await cliProcess(["import", "dump.ndjson", "--trust-unsigned"], { cwd });
         expect([code, stderr]).toEqual([2, expect.stringMatching(/foreign_file.*--rejects or --checkpoint/)]);
         unlinkSync(join(cwd, planted));
       }
@@ -44,7 +44,7 @@ it("shows an event whose reason is a megabyte of dates", async () => {
   const body = Buffer.from(JSON.stringify({ data: { reason: "2026-11-20 ".repeat(90_000) } }));
   await inbox.put([{ ...entry("msg_1"), body }]);
   await inbox.close();
-  const { code, stdout } = await cli(["inbox", "show", "msg_1"], { cwd });
+  const { code, stdout } = await cliProcess(["inbox", "show", "msg_1"], { cwd });
   expect(code).toBe(0);
   expect(stdout).toContain("… (986,000 more characters)");
 });

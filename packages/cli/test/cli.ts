@@ -8,6 +8,8 @@ import { compileFunction, constants } from "node:vm";
 import { newSecret } from "@esim-webhooks/core/testing";
 import { afterAll } from "vitest";
 import { root } from "../../../test/run.ts";
+import type * as Context from "../src/program/context.ts";
+import type * as Program from "../src/run.ts";
 
 const main = join(root, "packages/cli/src/main.ts");
 
@@ -32,6 +34,9 @@ export interface CliOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Its standard input. */
   readonly input?: string | Uint8Array;
+}
+
+export interface ProcessOptions extends CliOptions {
   /** Arguments for Node.js itself. */
   readonly node?: readonly string[];
 }
@@ -52,7 +57,7 @@ export interface Running {
 const empty = folder();
 
 /** Starts the command line from its sources. Of our variables, its environment has only the secret. */
-export function start(args: readonly string[], options: CliOptions = {}): Running {
+export function start(args: readonly string[], options: ProcessOptions = {}): Running {
   const { node = [], input, cwd = empty } = options;
   return run(
     process.execPath,
@@ -60,6 +65,11 @@ export function start(args: readonly string[], options: CliOptions = {}): Runnin
     { ...options, cwd },
     input,
   );
+}
+
+/** Runs it in a process of its own. */
+export function cliProcess(args: readonly string[], options: ProcessOptions = {}): Promise<Ended> {
+  return start(args, options).ended;
 }
 
 /** The same in a pseudo terminal, which writes both streams to standard output. */
@@ -91,7 +101,7 @@ export function startLine(line: string, options: CliOptions = {}): Running {
  * `start` is for what needs a process: signals, a terminal, a shell, an error that ends it.
  */
 export async function cli(args: readonly string[], options: CliOptions = {}): Promise<Ended> {
-  const { input = "", cwd = empty, env } = options;
+  const { input = "", cwd = empty, env = {} } = options;
   const stdin = Readable.from(input === "" ? [] : [Buffer.from(input)], { objectMode: false });
   const [stdout, stderr] = [collected(), collected()];
   const exited = Promise.withResolvers<never>();
@@ -104,8 +114,9 @@ export async function cli(args: readonly string[], options: CliOptions = {}): Pr
   process.on("warning", onWarning);
   try {
     const { run, createContext } = await program();
-    const importConfig = (url: string) => withVariables(own.env, () => native(`${url}?run=${++runs}`));
-    await Promise.race([run(args, createContext({ process: own, cwd, importConfig })), exited.promise]);
+    const importConfig = (url: string) => native(`${url}?run=${++runs}`);
+    const context = createContext({ process: own as never, cwd, importConfig });
+    await withVariables(env, () => Promise.race([run(args, context), exited.promise]));
     await new Promise(setImmediate); // Node.js emits a warning in a later tick
   } finally {
     process.off("warning", onWarning);
@@ -115,7 +126,7 @@ export async function cli(args: readonly string[], options: CliOptions = {}): Pr
 
 let runs = 0;
 
-/** A config reads the environment of its process. */
+/** A config reads the environment of its process, when it is imported and later. */
 async function withVariables<Result>(
   env: Readonly<Record<string, string>>,
   work: () => Promise<Result>,
@@ -135,12 +146,15 @@ async function withVariables<Result>(
 /** Imports as Node.js does, so that the program and the packages that a config imports are the same modules. */
 const native = compileFunction("return import(url)", ["url"], {
   importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
-}) as (url: string) => Promise<never>;
+}) as unknown as (url: string) => Promise<object>;
 
 /** The modules of the program that a run needs. */
-async function program(): Promise<typeof import("../src/run.ts") & typeof import("../src/program/context.ts")> {
-  const load = (path: string) => native(import.meta.resolve(path));
-  return { ...(await load("../src/run.ts")), ...(await load("../src/program/context.ts")) };
+async function program() {
+  const { run } = (await native(import.meta.resolve("../src/run.ts"))) as typeof Program;
+  const { createContext } = (await native(
+    import.meta.resolve("../src/program/context.ts"),
+  )) as typeof Context;
+  return { run, createContext };
 }
 
 /** A stream that is no terminal, and what was written to it. */

@@ -259,6 +259,7 @@ describe("import", () => {
     const work = (...flags: string[]) =>
       cli(["import", dump, "--trust-unsigned", "--json", "--config", configOf("handlers"), ...flags], {
         cwd: folder,
+        env: { SEEN: join(folder, "seen.txt") },
       });
     const first = await work();
     expect(first.code).toBe(3);
