@@ -1,10 +1,9 @@
-import { readFileSync } from "node:fs";
 import { type Application, buildApplication, buildCommand, type Command } from "@stricli/core";
 import { type CommandEntry, commands } from "./commands.ts";
 import { group } from "./program/command.ts";
 import type { CliContext } from "./program/context.ts";
 import { exitCodeOfError } from "./program/exit-code.ts";
-import { parserText } from "./program/parser-text.ts";
+import { text } from "./program/parser-text.ts";
 
 const programName = "esim-webhooks";
 
@@ -15,7 +14,6 @@ export function commandIn(args: readonly string[]): readonly string[] {
 
 /** The program with the named commands. The others are placeholders: `--help` lists them, but they cannot run. */
 export async function createApp(
-  context: CliContext,
   loaded: readonly string[] = Object.keys(commands),
 ): Promise<Application<CliContext>> {
   const routes = Object.entries(commands).map(async ([name, entry]) => [
@@ -43,8 +41,8 @@ export async function createApp(
       name: programName,
       versionInfo: { getCurrentVersion: readVersion },
       scanner: { caseStyle: "allow-kebab-for-camel", allowArgumentEscapeSequence: true },
-      documentation: { onlyRequiredInUsageLine: true, disableAnsiColor: "NO_COLOR" in context.process.env },
-      localization: { text: parserText(context) },
+      documentation: { onlyRequiredInUsageLine: true, disableAnsiColor: "NO_COLOR" in process.env },
+      localization: { text },
       determineExitCode: exitCodeOfError,
     },
   );
@@ -56,7 +54,9 @@ function placeholder({ brief, usage }: CommandEntry): Command<CliContext> {
   return { ...command, formatUsageLine: ({ prefix }) => [...prefix, ...(usage ? [usage] : [])].join(" ") };
 }
 
+/** Uses only modules that Node.js has already loaded: importing others would double the time. */
 async function readVersion(): Promise<string> {
+  const { readFileSync } = process.getBuiltinModule("node:fs");
   const manifest = readFileSync(new URL("../package.json", import.meta.url), "utf8");
   return (JSON.parse(manifest) as { version: string }).version;
 }

@@ -1,15 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { EventEmitter } from "node:events";
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Readable, Writable } from "node:stream";
-import { compileFunction, constants } from "node:vm";
 import { newSecret } from "@esim-webhooks/core/testing";
 import { afterAll } from "vitest";
 import { root } from "../../../test/run.ts";
-import type * as Context from "../src/program/context.ts";
-import type * as Program from "../src/run.ts";
 
 const main = join(root, "packages/cli/src/main.ts");
 
@@ -34,9 +29,6 @@ export interface CliOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Its standard input. */
   readonly input?: string | Uint8Array;
-}
-
-export interface ProcessOptions extends CliOptions {
   /** Arguments for Node.js itself. */
   readonly node?: readonly string[];
 }
@@ -57,7 +49,7 @@ export interface Running {
 const empty = folder();
 
 /** Starts the command line from its sources. Of our variables, its environment has only the secret. */
-export function start(args: readonly string[], options: ProcessOptions = {}): Running {
+export function start(args: readonly string[], options: CliOptions = {}): Running {
   const { node = [], input, cwd = empty } = options;
   return run(
     process.execPath,
@@ -65,11 +57,6 @@ export function start(args: readonly string[], options: ProcessOptions = {}): Ru
     { ...options, cwd },
     input,
   );
-}
-
-/** Runs it in a process of its own. */
-export function cliProcess(args: readonly string[], options: ProcessOptions = {}): Promise<Ended> {
-  return start(args, options).ended;
 }
 
 /** The same in a pseudo terminal, which writes both streams to standard output. */
@@ -96,83 +83,8 @@ export function startLine(line: string, options: CliOptions = {}): Running {
   return run("sh", ["-c", inPlace], { cwd: empty, ...options, env });
 }
 
-/**
- * Runs the command line in this process, as its main program runs it: with streams, environment, folder and exit code of its own.
- * `start` is for what needs a process: signals, a terminal, a shell, an error that ends it.
- */
-export async function cli(args: readonly string[], options: CliOptions = {}): Promise<Ended> {
-  const { input = "", cwd = empty, env = {} } = options;
-  const stdin = Readable.from(input === "" ? [] : [Buffer.from(input)], { objectMode: false });
-  const [stdout, stderr] = [collected(), collected()];
-  const exited = Promise.withResolvers<never>();
-  const own = Object.assign(new EventEmitter(), {
-    ...{ stdin, stdout, stderr, exit: exited.reject, exitCode: undefined },
-    env: { ...machine(), ESIM_WEBHOOK_SECRET: secret, ...env },
-    ...{ execPath: process.execPath, version: process.version, getuid: process.getuid },
-  });
-  const onWarning = (warning: Error) => void own.emit("warning", warning);
-  process.on("warning", onWarning);
-  try {
-    const { run, createContext } = await program();
-    const importConfig = (url: string) => native(`${url}?run=${++runs}`);
-    const context = createContext({ process: own as never, cwd, importConfig });
-    await withVariables(env, () => Promise.race([run(args, context), exited.promise]));
-    await new Promise(setImmediate); // Node.js emits a warning in a later tick
-  } finally {
-    process.off("warning", onWarning);
-  }
-  return { code: own.exitCode ?? 0, stdout: stdout.text(), stderr: stderr.text() };
-}
-
-let runs = 0;
-
-/** A config reads the environment of its process, when it is imported and later. */
-async function withVariables<Result>(
-  env: Readonly<Record<string, string>>,
-  work: () => Promise<Result>,
-): Promise<Result> {
-  const before = { ...process.env };
-  Object.assign(process.env, env);
-  try {
-    return await work();
-  } finally {
-    for (const name of Object.keys(env)) {
-      if (before[name] === undefined) delete process.env[name];
-      else process.env[name] = before[name];
-    }
-  }
-}
-
-/** Imports as Node.js does, so that the program and the packages that a config imports are the same modules. */
-const native = compileFunction("return import(url)", ["url"], {
-  importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
-}) as unknown as (url: string) => Promise<object>;
-
-/** The modules of the program that a run needs. */
-async function program() {
-  const { run } = (await native(import.meta.resolve("../src/run.ts"))) as typeof Program;
-  const { createContext } = (await native(
-    import.meta.resolve("../src/program/context.ts"),
-  )) as typeof Context;
-  return { run, createContext };
-}
-
-/** A stream that is no terminal, and what was written to it. */
-function collected(): Writable & { text(): string } {
-  const chunks: Buffer[] = [];
-  const stream = new Writable({
-    write(chunk, _encoding, done) {
-      chunks.push(chunk);
-      done();
-    },
-  });
-  return Object.assign(stream, { text: () => Buffer.concat(chunks).toString() });
-}
-
-/** The variables that are not ours. */
-function machine(): Record<string, string> {
-  const { PATH = "", HOME = "", NODE_COMPILE_CACHE = "" } = process.env;
-  return { PATH, HOME, NODE_COMPILE_CACHE };
+export function cli(args: readonly string[], options: CliOptions = {}): Promise<Ended> {
+  return start(args, options).ended;
 }
 
 function run(
@@ -181,9 +93,10 @@ function run(
   options: CliOptions,
   input?: string | Uint8Array,
 ): Running {
+  const { PATH = "", HOME = "", NODE_COMPILE_CACHE = "" } = process.env;
   const child = spawn(command, args, {
     cwd: options.cwd,
-    env: { ...machine(), ESIM_WEBHOOK_SECRET: secret, ...options.env },
+    env: { PATH, HOME, NODE_COMPILE_CACHE, ESIM_WEBHOOK_SECRET: secret, ...options.env },
     stdio: ["pipe", "pipe", "pipe"],
   });
   child.stdin.on("error", () => {}); // the process ended without reading

@@ -1,26 +1,26 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { cliProcess, folder, jsonLines, start } from "./cli.ts";
+import { cli, folder, jsonLines, start } from "./cli.ts";
 
 it("lets a newcomer type the commands of the README in its order: serve, send, look into the inbox and process it, with nothing configured, one command beside the other", async () => {
   const cwd = folder();
   const serving = start(["serve", "--port", "0"], { cwd });
   const [, url = ""] = await serving.written(/Listening at (\S+)/);
 
-  const sent = await cliProcess(["send", "esim.faulted", "--url", url], { cwd });
+  const sent = await cli(["send", "esim.faulted", "--url", url], { cwd });
   expect(sent).toMatchObject({ code: 0, stdout: expect.stringContaining('✔ 202  {"outcome":"stored"}') });
   const [id = ""] = /msg_\S+/.exec(sent.stdout) ?? [];
 
-  const twice = await cliProcess(["send", "esim.enabled", "--fault", "duplicate", "--url", url], { cwd });
+  const twice = await cli(["send", "esim.enabled", "--fault", "duplicate", "--url", url], { cwd });
   expect(twice.code).toBe(0);
   expect(twice.stdout).toMatch(/"stored".*\n.*"already_stored"/);
 
-  const listed = await cliProcess(["inbox", "list"], { cwd }); // beside the running serve
+  const listed = await cli(["inbox", "list"], { cwd }); // beside the running serve
   expect(listed.code).toBe(0);
   expect(listed.stdout).toMatch(new RegExp(`^${id} +esim\\.faulted +ready`, "m"));
   expect(listed.stdout).toMatch(/^msg_\S+ +esim\.enabled +ready/m);
-  const shown = await cliProcess(["inbox", "show", id], { cwd });
+  const shown = await cli(["inbox", "show", id], { cwd });
   expect(shown).toMatchObject({ code: 0, stdout: expect.stringMatching(/^state +ready/m) });
 
   const config = `import { defineConfig } from "@esim-webhooks/cli";
@@ -28,10 +28,10 @@ it("lets a newcomer type the commands of the README in its order: serve, send, l
   writeFileSync(join(cwd, "esim-webhooks.config.ts"), config);
   const working = start(["work"], { cwd });
   await working.written(new RegExp(`"id":"${id}".*"outcome":"done"`));
-  const again = await cliProcess(["send", "esim.faulted", "--url", url], { cwd }); // stored by one process, heard of by the other
+  const again = await cli(["send", "esim.faulted", "--url", url], { cwd }); // stored by one process, heard of by the other
   const [next = ""] = /msg_\S+/.exec(again.stdout) ?? [];
   await working.written(new RegExp(`"id":"${next}".*"outcome":"done"`));
-  expect(jsonLines(await cliProcess(["inbox", "stats", "--exact", "--json"], { cwd }))).toMatchObject([
+  expect(jsonLines(await cli(["inbox", "stats", "--exact", "--json"], { cwd }))).toMatchObject([
     { states: { ready: 0, done: 2, unhandled: 1 } },
   ]);
 

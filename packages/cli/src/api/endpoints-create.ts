@@ -4,7 +4,7 @@ import type { KeyRecord } from "@esim-webhooks/core";
 import { type FileKeySource, fileKeySource } from "@esim-webhooks/core/key-file";
 import { suggest } from "@esim-webhooks/core/kit";
 import { matchingTypes } from "../flags/types-flag.ts";
-import { type CliContext, pathIn } from "../program/context.ts";
+import type { CliContext } from "../program/context.ts";
 import { errorCodeOf } from "../program/exit-code.ts";
 import { explainedCreate } from "../program/explained.ts";
 import { printable } from "../program/printable.ts";
@@ -21,8 +21,8 @@ import { shownRecord } from "./shown-record.ts";
 export async function createEndpoint(this: CliContext, flags: CreateFlags, url: string): Promise<void> {
   endpointUrl(url);
   await withApi(this, flags, async (api, setUp) => {
-    const place = await placeOf(this, flags, setUp);
-    const stop = stopSignal(this);
+    const place = await placeOf(flags, setUp);
+    const stop = stopSignal(this.output);
     const made = await register(api, flags, url, stop.signal)
       .then((endpoint) => keep(place, endpoint))
       .catch(async (error: unknown) => {
@@ -36,7 +36,6 @@ export async function createEndpoint(this: CliContext, flags: CreateFlags, url: 
 
 /** Undefined when the secret is printed. Throws `invalid_usage` when there is no place for it. */
 async function placeOf(
-  context: CliContext,
   { keyFile, printSecret }: CreateFlags,
   { secret, secretFrom }: SetUp,
 ): Promise<SecretPlace | undefined> {
@@ -48,7 +47,7 @@ async function placeOf(
     );
   }
   if (printSecret) return undefined;
-  if (keyFile !== undefined) return newKeyFile(pathIn(context, keyFile));
+  if (keyFile !== undefined) return newKeyFile(keyFile);
   const configured = (secret as Partial<FileKeySource> | undefined)?.keyFile;
   if (configured !== undefined) return existingKeyFile(configured);
   const unset = secretFrom === "ESIM_WEBHOOK_SECRET" ? " and unset ESIM_WEBHOOK_SECRET" : "";

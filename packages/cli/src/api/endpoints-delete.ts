@@ -1,9 +1,10 @@
 import { createKeyring, type StoredKey } from "@esim-webhooks/core";
-import type { CliContext } from "../program/context.ts";
+import type { CliContext, Output } from "../program/context.ts";
+import { describeError } from "../program/error-text.ts";
 import { exitCodes } from "../program/exit-code.ts";
 import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
-import { configuredKeyPlace, isKeyStore } from "../set-up/key-place.ts";
+import { isKeyStore, keyPlaceOf } from "../set-up/key-place.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import { confirm } from "../terminal/confirm.ts";
 import type { DeleteFlags } from "./flags.ts";
@@ -15,7 +16,7 @@ export async function deleteEndpoint(this: CliContext, flags: DeleteFlags, refer
   await withApi(this, flags, async (api, setUp) => {
     if (!flags.yes && !(await isConfirmed(this, reference))) return output.note("Nothing was changed.");
     const removed = await api.webhooks.delete(reference); // undefined when only the answer was lost
-    if (isKeyStore(setUp.secret)) await endKeys(this, setUp, reference);
+    if (isKeyStore(setUp.secret)) await endKeys(output, setUp, reference);
     if (flags.json) {
       return output.json(shownRecord(removed ?? { webhookEndpointReference: reference }, false));
     }
@@ -25,13 +26,12 @@ export async function deleteEndpoint(this: CliContext, flags: DeleteFlags, refer
 }
 
 /** Says what became of its keys. The endpoint is deleted, so no error is one of the command. */
-async function endKeys(context: CliContext, setUp: SetUp, reference: string): Promise<void> {
-  const { output } = context;
+async function endKeys(output: Output, setUp: SetUp, reference: string): Promise<void> {
   try {
     const { keys, where } = await endKeysOf(setUp, reference);
     if (keys.length > 0) output.note(`Its key in ${where} (${keys.join(", ")}) ends in 2 minutes.`);
   } catch (error) {
-    output.note(`${output.describe(error)} So the keys of the endpoint stay.`);
+    output.note(`${describeError(error)} So the keys of the endpoint stay.`);
   }
 }
 
@@ -67,7 +67,7 @@ export interface EndedKeys {
  * rotation removes them.
  */
 export async function endKeysOf(setUp: SetUp, reference: string): Promise<EndedKeys> {
-  const { keyStore, where } = configuredKeyPlace(setUp);
+  const { keyStore, where } = keyPlaceOf(setUp, undefined);
   for (;;) {
     const stored = await keyStore.read();
     const { keys = [], ...rest } = stored?.record ?? {};

@@ -28,12 +28,12 @@ export interface DoctorFlags extends SetUpFlags {
 /** Checks everything that receivers and workers need, and what the API says of the endpoint. Says how to fix what is wrong. */
 export async function doctor(this: CliContext, flags: DoctorFlags): Promise<void> {
   const warnings: Check[] = [];
-  onWarning(this.process, ({ code, message, isOurs }) => {
+  onWarning(({ code, message, isOurs }) => {
     if (isOurs)
       warnings.push(failed(code, message)); // e.g. a short retention, the mode of a key file
     else this.output.note(`Warning (${code}): ${message}`);
   });
-  const checks = [checkNode(this.process.version), ...(await checkSetUp(this, flags))];
+  const checks = [checkNode(process.version), ...(await checkSetUp(this, flags))];
   await new Promise(setImmediate); // Node.js emits a warning in a later tick
   const all = [...checks, ...warnings];
   if (all.some(({ ok }) => !ok)) this.process.exitCode = exitCodes.problem;

@@ -46,10 +46,10 @@ export async function ensure(this: CliContext, flags: EnsureFlags, url: string):
   }
   endpointUrl(url);
   await withApi(this, flags, async (api, setUp) => {
-    const { keyStore, where, file } = keyPlaceOf(this, setUp, flags.keyFile);
+    const { keyStore, where, file } = keyPlaceOf(setUp, flags.keyFile);
     if (file !== undefined) await refuseNoFile(file);
     await refuseOtherSlash(api, url);
-    const stop = stopSignal(this, "the step under way");
+    const stop = stopSignal(output, "the step under way");
     const wish = { ...wishOf(flags, setUp, url), keyStore, signal: stop.signal, logger: stepLogger(output) };
     const run = flags.replace ? replace(api, setUp, wish, flags, output) : ensureEndpoint<unknown>(api, wish);
     const result = await run
@@ -69,7 +69,7 @@ export async function ensure(this: CliContext, flags: EnsureFlags, url: string):
       return;
     }
     output.data(sentenceOf(result, where));
-    if (flags.keyFile !== undefined && isNew(result) && !isReadFrom(setUp, file)) {
+    if (flags.keyFile !== undefined && isNew(result) && !isReadFrom(setUp, flags.keyFile)) {
       output.data(
         `So that receivers read it, give the config secret: fileKeySource(${JSON.stringify(flags.keyFile)}), of @esim-webhooks/core/key-file.`,
       );
@@ -94,7 +94,7 @@ function isNew(result: EnsuredEndpoint | ReplacedEndpoint): boolean {
 }
 
 /** Whether the config has this key file as its secret. */
-function isReadFrom({ secret }: SetUp, keyFile = ""): boolean {
+function isReadFrom({ secret }: SetUp, keyFile: string): boolean {
   const { keyFile: configured } = (secret ?? {}) as Partial<FileKeySource>;
   return configured !== undefined && resolve(configured) === resolve(keyFile);
 }

@@ -59,7 +59,6 @@ async function refuseReadOnly(path: string): Promise<void> {
     );
   }
   const { uid } = await stat(file);
-  // biome-ignore lint/style/noRestrictedGlobals: the user is that of the process, whatever it runs
   const user = process.getuid?.() ?? 0;
   if (user !== 0 && user !== uid)
     throw unfit(path, "cannot be replaced: it is another user's", "Run this as the user that owns it.");

@@ -66,12 +66,11 @@ interface Pass {
 }
 
 async function passOnce(
-  context: CliContext,
+  { output, process }: CliContext,
   { json, since, dryRun }: ReconcileFlags,
   { api, reference, open, setup }: Pass,
 ): Promise<void> {
-  const { output, process } = context;
-  const stop = stopSignal(context, "the events under way");
+  const stop = stopSignal(output, "the events under way");
   const startedAt = performance.now();
   const options = { ...setup, since, dryRun, signal: stop.signal };
   const report = await makePass<unknown>(api, reference, open.target, options).finally(stop.release);
@@ -82,7 +81,7 @@ async function passOnce(
 }
 
 async function passEvery(
-  context: CliContext,
+  { output }: CliContext,
   { json = false, since }: ReconcileFlags,
   everyMs: number,
   { api, reference, open, setup }: Pass,
@@ -93,8 +92,8 @@ async function passEvery(
   );
   const options = { ...setup, logger, since, everyMs };
   const reconciler = createReconciler<unknown>(api, reference, open.target, options);
-  const stop = stopSignal(context, "the events under way");
-  const stopPrinting = printPasses(context.output, { json });
+  const stop = stopSignal(output, "the events under way");
+  const stopPrinting = printPasses(output, { json });
   const signal = AbortSignal.any([stop.signal, gone.signal]);
   await reconciler.run({ signal }).finally(() => {
     stopPrinting();

@@ -31,7 +31,7 @@ import { needsLook, reconcileView, withoutReports } from "./reconcile-view.ts";
 export async function rotate(this: CliContext, flags: RotateFlags): Promise<void> {
   const { output, process } = this;
   await withApi(this, flags, async (api, setUp) => {
-    const { keyStore, where, file } = keyPlaceOf(this, setUp, flags.keyFile);
+    const { keyStore, where, file } = keyPlaceOf(setUp, flags.keyFile);
     if (file !== undefined) await refuseUnfitForRotation(file);
     const endpoint = flags.endpoint ?? (await ownEndpoint(api, keyStore));
     const hasTarget = setUp.handlers !== undefined || hasInbox(setUp); // else one would be created
@@ -50,7 +50,7 @@ export async function rotate(this: CliContext, flags: RotateFlags): Promise<void
     }
     const open = isReconciled ? await openReconcileTarget(setUp) : undefined;
     const logger = stepLogger(output);
-    const stop = stopSignal(this, "the step under way");
+    const stop = stopSignal(output, "the step under way");
     let passedFrom = 0;
     output.note(
       `Rotating the secret of the endpoint ${printable(endpoint)}. The old key stays valid for another ${span(flags.overlap)} (--overlap), and the command waits for its end.`,

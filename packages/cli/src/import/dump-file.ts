@@ -1,6 +1,5 @@
 import { constants, createReadStream } from "node:fs";
 import { access, rm, stat } from "node:fs/promises";
-import { type CliContext, pathIn } from "../program/context.ts";
 import { ProgramError } from "../program/program-error.ts";
 import type { ImportFlags } from "./flags.ts";
 
@@ -21,14 +20,10 @@ type FileFlags = Pick<ImportFlags, "rejects" | "checkpoint" | "noCheckpoint" | "
 
 /** The rejects file and the checkpoint are next to the dump by default; a dry run has none. Throws `unreadable_file` or `invalid_usage`. */
 export async function openDump(
-  context: CliContext,
-  written: string,
-  { noCheckpoint = false, dryRun = false, ...files }: FileFlags,
+  path: string,
+  { rejects, checkpoint, noCheckpoint = false, dryRun = false }: FileFlags,
+  stdin: NodeJS.ReadStream,
 ): Promise<DumpFile> {
-  const { stdin } = context.process;
-  const path = written === "-" ? written : pathIn(context, written);
-  const rejects = files.rejects && pathIn(context, files.rejects);
-  const checkpoint = files.checkpoint && pathIn(context, files.checkpoint);
   if (noCheckpoint && checkpoint !== undefined) {
     throw new ProgramError(
       "invalid_usage",

@@ -22,7 +22,7 @@ export async function importDump(this: CliContext, flags: ImportFlags, path: str
   const { output, process } = this;
   const setUp = await readSetUp(this, flags);
   warnOfUnknownTypes(flags.types ?? [], (setUp.catalog ?? esimCatalog).types, output);
-  const dump = await openDump(this, path, flags);
+  const dump = await openDump(path, flags, process.stdin);
   const noteOnTerminal = (line: string) => (process.stderr.isTTY ? output.note(line) : undefined);
   noteOnTerminal(`Importing ${dump.name}${flags.dryRun ? ": a dry run, which changes nothing" : ""}`);
   const opened = flags.dryRun ? undefined : await openTarget(setUp);
@@ -45,13 +45,12 @@ export async function importDump(this: CliContext, flags: ImportFlags, path: str
 }
 
 async function run(
-  context: CliContext,
+  { output, process }: CliContext,
   flags: ImportFlags,
   setUp: SetUp,
   { input, totalBytes, rejectsFile, checkpointFile, removeEmptyRejects }: DumpFile,
   { target, options }: ImportTarget,
 ): Promise<ImportReport> {
-  const { output, process } = context;
   const { stderr } = process;
   const isTerminal = stderr.isTTY === true;
   const { paint } = layoutFor(stderr);
@@ -65,7 +64,7 @@ async function run(
     meter.clear();
     write(line);
   };
-  const stop = stopSignal({ ...context, output: { ...output, note: above(output.note) } });
+  const stop = stopSignal({ ...output, note: above(output.note) });
   try {
     return await importDeliveries<unknown, unknown>(input, target as never, {
       ...options,

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import { stat } from "node:fs/promises";
-import { type CliContext, pathIn } from "../program/context.ts";
+import type { CliContext } from "../program/context.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { fileIn } from "../set-up/default-place.ts";
 import { nameOf } from "../set-up/place.ts";
@@ -12,9 +12,8 @@ import type { BackupFlags, FileFlags } from "./flags.ts";
 export async function backup(this: CliContext, flags: BackupFlags, file: string): Promise<void> {
   const { path, where } = embeddedFile(this, flags);
   const { sqliteBackup } = await import("@esim-webhooks/store-sqlite");
-  const copy = pathIn(this, file);
-  await sqliteBackup({ path }, copy);
-  const { size } = await stat(copy);
+  await sqliteBackup({ path }, file);
+  const { size } = await stat(file);
   if (flags.json) return this.output.json({ file, bytes: size });
   this.output.data(`Backed up ${where} to ${file}: ${bytes(size)}.`);
 }
@@ -35,7 +34,7 @@ export function embeddedFile(context: CliContext, { from, dataDir }: FileFlags):
     );
   }
   const folder = dataDirOf(context, dataDir);
-  const path = from === undefined ? fileIn(folder) : pathIn(context, from);
+  const path = from ?? fileIn(folder);
   if (!existsSync(path)) {
     throw new ProgramError(
       "unreadable_file",

@@ -2,7 +2,7 @@ import { hostname, userInfo } from "node:os";
 import { type Pause, WebhookError } from "@esim-webhooks/core";
 import { ago, instant, suggest } from "@esim-webhooks/core/kit";
 import { matchingTypes } from "../flags/types-flag.ts";
-import type { CliContext, CliProcess } from "../program/context.ts";
+import type { CliContext } from "../program/context.ts";
 import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { table } from "../terminal/table.ts";
@@ -122,13 +122,13 @@ const longestName = 200;
 
 /** Who runs the command: `user@host`. */
 export function operator({ process }: Pick<CliContext, "process">): string {
-  return `${userName(process)}@${hostname()}`.slice(0, longestName);
+  return `${userName(process.env)}@${hostname()}`.slice(0, longestName);
 }
 
-function userName({ env: { USER, USERNAME }, getuid }: CliProcess): string {
+function userName({ USER, USERNAME }: NodeJS.ProcessEnv): string {
   try {
     return userInfo().username;
   } catch {
-    return USER ?? USERNAME ?? `uid-${getuid?.() ?? "unknown"}`; // a container may have no entry for its user
+    return USER ?? USERNAME ?? `uid-${process.getuid?.() ?? "unknown"}`; // a container may have no entry for its user
   }
 }

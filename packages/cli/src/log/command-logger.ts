@@ -1,6 +1,7 @@
 import type { Logger } from "@esim-webhooks/core";
 import { maskField, maskSecrets, maskText } from "@esim-webhooks/core/masking";
 import type { Output } from "../program/context.ts";
+import { describeError } from "../program/error-text.ts";
 import { printable, printableJson } from "../program/printable.ts";
 import { detailsOf, headOf, shownError } from "../program/shown-error.ts";
 
@@ -46,7 +47,7 @@ export function commandLogger({ write, json, style }: LogLines): Logger {
 export function stepLogger(output: Output): Logger {
   const note = (fields: { readonly err?: unknown }, message: string) =>
     output.note(
-      [printable(message), ...(fields.err === undefined ? [] : [output.describe(fields.err)])].join(" "),
+      [printable(message), ...(fields.err === undefined ? [] : [describeError(fields.err)])].join(" "),
     );
   return { debug: () => {}, info: note, warn: note, error: note };
 }

@@ -13,13 +13,13 @@ export function messageWithCause(error: unknown): string {
 }
 
 /** An error as text: its code, what is wrong, how to fix it. With a stack only when ESIM_WEBHOOKS_DEBUG is set. Shows no secret. */
-export function describeError(error: unknown, env: NodeJS.ProcessEnv): string {
+export function describeError(error: unknown): string {
   const code = errorCodeOf(error);
   const text =
     code === undefined
       ? `Error (unexpected): ${maskText(messageOf(error)).replace(/[^.!?]$/, "$&.")} Set ${debugVariable}=1 to see where it comes from.`
       : `Error (${code}): ${maskSecrets(messageWithCause(error))}`;
-  const details = env[debugVariable] ? detailsOf(tracedError(error)) : [];
+  const details = process.env[debugVariable] ? detailsOf(tracedError(error)) : [];
   return [text, ...details].map(printable).join("\n");
 }
 

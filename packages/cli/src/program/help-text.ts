@@ -1,7 +1,6 @@
 import type { Command, RouteMap } from "@stricli/core";
 import { wrapped } from "../terminal/text.ts";
 import type { CliContext } from "./context.ts";
-import type { ParserText } from "./parser-text.ts";
 
 /** What the parser knows when it asks for a help. */
 export type HelpRequest = Parameters<Command<CliContext>["formatHelp"]>[0];
@@ -15,11 +14,11 @@ const widest = 100;
 /** The room of the names in a list. A longer one has its meaning on the next lines. */
 const nameColumns = 22;
 
-/** The help of a command, in lines that fit the terminal. */
-export function commandHelp(command: Command<CliContext>, request: HelpRequest): string {
+/** The help of a command, in lines of at most `columns`. */
+export function commandHelp(command: Command<CliContext>, request: HelpRequest, columns: number): string {
   const { flags = {}, positional } = command.parameters;
   const positionals = positional?.kind === "tuple" ? positional.parameters : [];
-  return helpOf(command, request, [
+  return helpOf(command, request, columns, [
     [request.text.headers.flags, [...Object.entries(flags).map(entryOf), ...generalFlags(request)]],
     [
       request.text.headers.arguments,
@@ -32,11 +31,11 @@ export function commandHelp(command: Command<CliContext>, request: HelpRequest):
 }
 
 /** The help of a group of commands. */
-export function groupHelp(group: RouteMap<CliContext>, request: HelpRequest): string {
+export function groupHelp(group: RouteMap<CliContext>, request: HelpRequest, columns: number): string {
   const entries = group.getAllEntries().filter(({ hidden }) => !hidden);
   const usage = ({ name, target }: (typeof entries)[number]) =>
     target.formatUsageLine({ ...request, prefix: [name.original] });
-  return helpOf(group, request, [
+  return helpOf(group, request, columns, [
     [request.text.headers.commands, entries.map((entry) => [usage(entry), entry.target.brief])],
     [request.text.headers.flags, generalFlags(request)],
   ]);
@@ -45,9 +44,9 @@ export function groupHelp(group: RouteMap<CliContext>, request: HelpRequest): st
 function helpOf(
   target: Command<CliContext> | RouteMap<CliContext>,
   request: HelpRequest,
+  columns: number,
   lists: readonly (readonly [title: string, entries: readonly Entry[]])[],
 ): string {
-  const { columns } = request.text as ParserText;
   const width = Math.max(narrowest, Math.min(columns, widest));
   const heading = (title: string) => (request.ansiColor ? `\u001b[4m${title}\u001b[24m` : title);
   return [

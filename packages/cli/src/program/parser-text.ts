@@ -9,31 +9,13 @@ import {
   UnsatisfiedFlagError,
   UnsatisfiedPositionalError,
 } from "@stricli/core";
-import type { CliContext } from "./context.ts";
+import { describeError } from "./error-text.ts";
 import { printable } from "./printable.ts";
 
 const seeHelp = "Run it with --help to see its commands and flags.";
 
-/** The parser's messages, and the columns of the terminal, which a help gets with them. */
-export interface ParserText extends ApplicationText {
-  readonly columns: number;
-}
-
 /** The parser's messages, with a code and in two halves like all others. They name flags and arguments as they are written. */
-export function parserText({ process: { stdout, env }, output: { describe } }: CliContext): ParserText {
-  return {
-    ...messages,
-    columns: stdout.columns || Number(env["COLUMNS"]) || 80,
-    exceptionWhileLoadingCommandFunction: describe,
-    exceptionWhileLoadingCommandContext: describe,
-    exceptionWhileRunningCommand: describe,
-    commandErrorResult: describe,
-    exceptionWhileRunningIntegrationFlag: ({ exception }) => describe(exception),
-    exceptionWhileRunningIntegrationHook: ({ exception }) => describe(exception),
-  };
-}
-
-const messages: ApplicationText = {
+export const text: ApplicationText = {
   ...text_en,
   exceptionWhileParsingArguments(error, ansiColor) {
     if (error instanceof FlagNotFoundError) {
@@ -63,6 +45,12 @@ const messages: ApplicationText = {
   },
   noCommandRegisteredForInput: ({ input, corrections }) =>
     usage(`There is no command "${input}".`, guess(corrections)),
+  exceptionWhileLoadingCommandFunction: describeError,
+  exceptionWhileLoadingCommandContext: describeError,
+  exceptionWhileRunningCommand: describeError,
+  commandErrorResult: describeError,
+  exceptionWhileRunningIntegrationFlag: ({ exception }) => describeError(exception),
+  exceptionWhileRunningIntegrationHook: ({ exception }) => describeError(exception),
 };
 
 function usage(problem: string, remedy: string): string {

@@ -1,9 +1,12 @@
-import type { CliContext } from "./context.ts";
+import type { Output } from "./context.ts";
 import { errorCodeOf, exitCodes } from "./exit-code.ts";
 import { ProgramError } from "./program-error.ts";
 
 /** npm forwards a Ctrl-C that the terminal has also sent to this process: signals within this time count as one. */
 const echoMs = 300;
+
+/** Starts a clean stop; undefined while nothing is running that can be stopped. */
+let beginStop: (() => void) | undefined;
 
 /**
  * Returns a signal that SIGINT or SIGTERM aborts, for a clean stop. A second one ends the process immediately, with 130.
@@ -11,12 +14,12 @@ const echoMs = 300;
  * @param task what is finished first, for people
  */
 export function stopSignal(
-  { process, output, running }: Pick<CliContext, "process" | "output" | "running">,
+  output: Output,
   task = "what has been accepted",
 ): { readonly signal: AbortSignal; release(): void } {
   const stopping = new AbortController();
   let firstAt = 0;
-  const beginStop = () => {
+  beginStop = () => {
     if (stopping.signal.aborted) return;
     firstAt = performance.now();
     output.note(`Stopping: finishing ${task}. Send the signal again to end immediately.`);
@@ -24,14 +27,13 @@ export function stopSignal(
   };
   const stop = () => {
     if (stopping.signal.aborted && performance.now() - firstAt > echoMs) process.exit(exitCodes.interrupted);
-    beginStop();
+    beginStop?.();
   };
-  running.beginStop = beginStop;
   process.on("SIGINT", stop).on("SIGTERM", stop);
   return {
     signal: stopping.signal,
     release() {
-      running.beginStop = undefined;
+      beginStop = undefined;
       process.off("SIGINT", stop).off("SIGTERM", stop);
     },
   };
@@ -48,7 +50,7 @@ export function interruptedBy(signal: AbortSignal, error: unknown): unknown {
 }
 
 /** Starts a clean stop, as a first signal does. False when nothing is running and the process may end. */
-export function stopCleanly({ running: { beginStop } }: Pick<CliContext, "running">): boolean {
+export function stopCleanly(): boolean {
   beginStop?.();
   return beginStop !== undefined;
 }

@@ -8,7 +8,7 @@ import {
   type SandboxOptions,
   startSandbox,
 } from "@esim-webhooks/sandbox";
-import { type CliContext, type Output, pathIn } from "../program/context.ts";
+import type { CliContext, Output } from "../program/context.ts";
 import { explained } from "../program/explained.ts";
 import { printable } from "../program/printable.ts";
 import { typedCommand } from "../program/shell.ts";
@@ -22,18 +22,17 @@ import type { SandboxFlags } from "./flags.ts";
 export async function sandbox(this: CliContext, { json, ...flags }: SandboxFlags): Promise<void> {
   const { output } = this;
   const { env } = this.process;
-  const data = flags.data === undefined ? undefined : pathIn(this, flags.data);
-  const options = { ...optionsOf(flags), ...(data !== undefined && { data }) };
+  const options = optionsOf(flags);
   const started = await startSandbox({
     ...options,
     ...(!json && { onAttempt: (attempt) => output.data(attemptLine(attempt, output)) }),
   }).catch((error: unknown) => {
     throw explained(error, { typed: typedCommand("sandbox", env) });
   });
-  const stop = stopSignal(this);
+  const stop = stopSignal(output);
   if (json) output.json(firstLine(started));
-  else output.data(welcome(started, flags, this));
-  const openMode = data === undefined ? undefined : await openModeOf(data, "secrets");
+  else output.data(welcome(started, flags, output, env));
+  const openMode = flags.data === undefined ? undefined : await openModeOf(flags.data, "secrets");
   if (openMode !== undefined) output.note(openMode);
   await once(stop.signal, "abort");
   await started.close();
@@ -58,9 +57,9 @@ function firstLine({ url, controlUrl, credentials }: Sandbox): object {
 export function welcome(
   { url, controlUrl, credentials }: Sandbox,
   flags: SandboxFlags,
-  context: CliContext,
+  output: Output,
+  environment: NodeJS.ProcessEnv,
 ): string {
-  const { output } = context;
   const bold = (text: string) => output.style("bold", text);
   return [
     "The partner service runs on this machine, and nowhere else can reach it.",
@@ -74,7 +73,7 @@ export function welcome(
     "",
     "Try next, in another terminal:",
     "",
-    ...firstCommands(controlUrl, context),
+    ...firstCommands(controlUrl, environment),
     `A receiver that registers itself needs none of them: ${sameSandbox(controlUrl)}npm start in a clone of esim-webhooks. Then order an eSIM:`,
     "",
     `  curl ${controlUrl}/esims -d '{}'`,
@@ -87,14 +86,13 @@ export function welcome(
 const variablesFile = "sandbox.env";
 
 /** The commands of docs/start.md for a folder with a config. Without one, the flags say what it would, and the variable has the secret. */
-function firstCommands(controlUrl: string, context: CliContext): readonly string[] {
-  const { env: environment } = context.process;
+function firstCommands(controlUrl: string, environment: NodeJS.ProcessEnv): readonly string[] {
   const ensure = `  ${typedCommand("endpoint ensure", environment)} http://127.0.0.1:3000/webhooks`;
   const serve = `  ${typedCommand("serve", environment)}`;
   const variables = "ESIM_API_URL, ESIM_CLIENT_ID and ESIM_CLIENT_SECRET";
   const registers = "The second one registers your receiver for";
   const receives = "The last one receives; your own application does too.";
-  const configs = configFiles(context);
+  const configs = configFiles();
   if (configs.length > 0) {
     const fromFile = configs.some((file) => readFileSync(file, "utf8").includes(variablesFile));
     const api = `curl -s ${controlUrl}/environment/api`;

@@ -1,17 +1,16 @@
 import { readFile } from "node:fs/promises";
 import { buffer } from "node:stream/consumers";
-import { type CliContext, pathIn } from "../program/context.ts";
+import type { CliContext } from "../program/context.ts";
 import { ProgramError } from "../program/program-error.ts";
 
 /** The bytes of a file, or of standard input for `-`. Throws `unreadable_file`. */
-export async function readInput(context: CliContext, file: string): Promise<Buffer> {
-  const { process, output } = context;
+export async function readInput({ process, output }: CliContext, file: string): Promise<Buffer> {
   if (file === "-") {
     if (process.stdin.isTTY) output.note("Reading from the terminal; end with Ctrl-D.");
     return buffer(process.stdin);
   }
   try {
-    return await readFile(pathIn(context, file));
+    return await readFile(file);
   } catch (cause) {
     throw new ProgramError(
       "unreadable_file",

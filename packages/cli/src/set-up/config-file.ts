@@ -13,7 +13,6 @@ import type {
 } from "@esim-webhooks/core";
 import { type OptionsShape, parseOptions, withMethods } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
-import { type CliContext, pathIn } from "../program/context.ts";
 import { ProgramError } from "../program/program-error.ts";
 import type { Config, ConfigTarget } from "./config.ts";
 
@@ -55,13 +54,13 @@ const shape: OptionsShape<Shape> = {
  * Loads the named config file, else the one in the working directory, else none.
  * Throws `invalid_config` when it cannot be loaded or has an unknown or wrong option.
  */
-export async function loadConfig(context: CliContext, named: string | undefined): Promise<LoadedConfig> {
-  const file = named === undefined ? findConfig(context) : resolve(pathIn(context, named));
+export async function loadConfig(named: string | undefined): Promise<LoadedConfig> {
+  const file = named === undefined ? findConfig() : resolve(named);
   if (file === undefined) return { file, config: {} };
   if (!existsSync(file)) {
     throw new ProgramError("invalid_config", `There is no config file ${file}.`, "Correct --config.");
   }
-  const config = parseConfig(file, await importConfig(context, file));
+  const config = parseConfig(file, await importConfig(file));
   refuseBoth(file, config);
   return { file, config };
 }
@@ -94,12 +93,12 @@ function refuseBoth(file: string, { target, store, endpoints, secret, source }: 
 }
 
 /** The config files in the working directory: a command uses the only one. */
-export function configFiles(context: CliContext): readonly string[] {
-  return names.map((name) => resolve(pathIn(context, name))).filter(existsSync);
+export function configFiles(): readonly string[] {
+  return names.map((name) => resolve(name)).filter(existsSync);
 }
 
-function findConfig(context: CliContext): string | undefined {
-  const [first, second] = configFiles(context);
+function findConfig(): string | undefined {
+  const [first, second] = configFiles();
   if (second === undefined) return first;
   throw new ProgramError(
     "invalid_config",
@@ -108,12 +107,12 @@ function findConfig(context: CliContext): string | undefined {
   );
 }
 
-async function importConfig(context: CliContext, file: string): Promise<unknown> {
+async function importConfig(file: string): Promise<unknown> {
   let loaded: { default?: unknown };
   try {
-    loaded = await context.importConfig(pathToFileURL(file).href);
+    loaded = (await import(pathToFileURL(file).href)) as { default?: unknown };
   } catch (cause) {
-    throw loadError(context, file, cause);
+    throw loadError(file, cause);
   }
   if (loaded.default !== undefined) return loaded.default;
   throw new ProgramError(
@@ -128,20 +127,20 @@ function isObject(value: unknown): boolean {
 }
 
 /** The error for a config file that cannot be loaded: why, at which line of which file, and how to fix it. */
-function loadError({ process }: CliContext, file: string, cause: unknown): ProgramError {
+function loadError(file: string, cause: unknown): ProgramError {
   const message = (cause instanceof Error ? cause.message : String(cause)).trim().replace(/\.?$/, ".");
-  const at = lineOf(file, cause, process.execPath);
+  const at = lineOf(file, cause);
   const problem = `${file} cannot be loaded: ${message}${at === undefined ? "" : ` (${at})`}`;
   return new ProgramError("invalid_config", problem, remedyFor(message), { cause });
 }
 
 /** The file and the line, such as `/srv/app/handlers.ts:12`, if they are known. */
-function lineOf(file: string, cause: unknown, node: string): string | undefined {
+function lineOf(file: string, cause: unknown): string | undefined {
   if (!(cause instanceof Error)) return undefined;
   const named = placeIn(cause.stack ?? "");
   if (named !== undefined || !(cause instanceof SyntaxError)) return named;
   // Node.js says where a syntax error in JavaScript is only when it ends a process
-  return placeIn(spawnSync(node, ["--check", file], { encoding: "utf8" }).stderr);
+  return placeIn(spawnSync(process.execPath, ["--check", file], { encoding: "utf8" }).stderr);
 }
 
 /** The first place that a stack names: in its first line, as for syntax errors, or in a call. */

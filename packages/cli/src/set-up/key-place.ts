@@ -1,6 +1,5 @@
 import type { KeyStore } from "@esim-webhooks/core";
 import { type FileKeySource, fileKeySource } from "@esim-webhooks/core/key-file";
-import { type CliContext, pathIn } from "../program/context.ts";
 import { ProgramError } from "../program/program-error.ts";
 import type { SetUp } from "./set-up.ts";
 
@@ -13,15 +12,9 @@ export interface KeyPlace {
   readonly file?: string;
 }
 
-/** The file of --key-file, else the place of the config. Throws `invalid_usage`. */
-export function keyPlaceOf(context: CliContext, setUp: SetUp, keyFile: string | undefined): KeyPlace {
-  if (keyFile === undefined) return configuredKeyPlace(setUp);
-  const file = pathIn(context, keyFile);
-  return { keyStore: fileKeySource(file), where: keyFile, file };
-}
-
-/** The secret of the config, if it is a key store. Throws `invalid_usage`. */
-export function configuredKeyPlace({ secret, secretFrom, file }: SetUp): KeyPlace {
+/** The file of --key-file, else the secret of the config, if it is a key store. Throws `invalid_usage`. */
+export function keyPlaceOf({ secret, secretFrom, file }: SetUp, keyFile: string | undefined): KeyPlace {
+  if (keyFile !== undefined) return { keyStore: fileKeySource(keyFile), where: keyFile, file: keyFile };
   if (isKeyStore(secret)) {
     const { keyFile: configured } = secret as Partial<FileKeySource>;
     if (configured !== undefined) return { keyStore: secret, where: configured, file: configured };

@@ -1,5 +1,4 @@
 import { stat } from "node:fs/promises";
-import { platform } from "node:os";
 import { isServerUrl } from "@esim-webhooks/core/kit";
 import { ProgramError } from "../program/program-error.ts";
 
@@ -32,9 +31,8 @@ export function postgresUrlOf({ url }: Extract<Place, { url: string }>): string 
  * `content`: why that matters.
  */
 export async function openModeOf(folder: string, content = "personal data"): Promise<string | undefined> {
-  if (platform() === "win32") return undefined;
+  if (process.platform === "win32") return undefined;
   const { mode, uid } = await stat(folder);
-  // biome-ignore lint/style/noRestrictedGlobals: the user is that of the process, whatever it runs
   const self = process.geteuid?.();
   if (uid !== 0 && uid !== self) {
     const problem = `The folder ${folder}, which has ${content}, belongs to another user (uid ${uid}), who can read and replace what is in it.`;

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from "node:fs";
 import type { Catalog, Handlers, Secret } from "@esim-webhooks/core";
 import type { SetUpFlags } from "../flags/flag-kinds.ts";
-import { type CliContext, pathIn } from "../program/context.ts";
+import type { CliContext } from "../program/context.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { type AnyConfig, loadConfig } from "./config-file.ts";
 import type { Place } from "./place.ts";
@@ -22,8 +22,8 @@ export interface SetUp {
 }
 
 /** Reads flags, environment and config. Throws `invalid_config` or `invalid_usage`. */
-export async function readSetUp(context: CliContext, flags: SetUpFlags): Promise<SetUp> {
-  const { file, config } = await loadConfig(context, flags.config);
+export async function readSetUp({ process }: CliContext, flags: SetUpFlags): Promise<SetUp> {
+  const { file, config } = await loadConfig(flags.config);
   if (flags.dataDir !== undefined && config.target !== undefined) {
     throw new ProgramError(
       "invalid_usage",
@@ -31,9 +31,9 @@ export async function readSetUp(context: CliContext, flags: SetUpFlags): Promise
       "Remove one of them.",
     );
   }
-  const { DATABASE_URL, ESIM_WEBHOOK_SECRET } = context.process.env; // an empty variable counts as unset
+  const { DATABASE_URL, ESIM_WEBHOOK_SECRET } = process.env; // an empty variable counts as unset
   const variable = ESIM_WEBHOOK_SECRET?.trim();
-  const dataDir = dataDirOf(context, flags.dataDir);
+  const dataDir = dataDirOf({ process }, flags.dataDir);
   return {
     file,
     config,
@@ -47,9 +47,9 @@ export async function readSetUp(context: CliContext, flags: SetUpFlags): Promise
 }
 
 /** The folder of the embedded inbox: the flag, else the environment, else the default. Throws `invalid_usage` for a file. */
-export function dataDirOf(context: CliContext, flag: string | undefined): string {
-  const variable = context.process.env["ESIM_WEBHOOKS_DATA_DIR"];
-  const folder = pathIn(context, flag ?? (variable || ".esim-webhooks"));
+export function dataDirOf({ process }: Pick<CliContext, "process">, flag: string | undefined): string {
+  const variable = process.env["ESIM_WEBHOOKS_DATA_DIR"];
+  const folder = flag ?? (variable || ".esim-webhooks");
   if (!existsSync(folder) || !statSync(folder).isFile()) return folder;
   const named = flag !== undefined ? "--data-dir" : variable ? "ESIM_WEBHOOKS_DATA_DIR" : "The data folder";
   throw new ProgramError(

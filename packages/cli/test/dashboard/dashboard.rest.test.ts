@@ -5,7 +5,7 @@ import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { entry } from "../../../../test/inbox-entry.ts";
 import { startReceiver, startService } from "../api/service.ts";
-import { type CliOptions, cliProcess, folder, jsonLines, type Running, start } from "../cli.ts";
+import { type CliOptions, cli, folder, jsonLines, type Running, start } from "../cli.ts";
 
 let cwd: string;
 beforeEach(async () => {
@@ -128,7 +128,7 @@ describe("dashboard", () => {
     [["--color", "red"], '"red" is not a colour'],
     [["--from", "none.db"], "There is no file none.db"],
   ])("refuses %j", async (args, message) => {
-    const { code, stderr } = await cliProcess(["dashboard", ...args], { cwd });
+    const { code, stderr } = await cli(["dashboard", ...args], { cwd });
     expect(code).not.toBe(0);
     expect(stderr).toContain(message);
   });

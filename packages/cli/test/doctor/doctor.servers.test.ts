@@ -12,7 +12,7 @@ import { mountDisk, unmountDisk } from "../../../../test/small-disk.ts";
 import { checkPauses, checkWaiting, checkWorkers } from "../../src/doctor/inbox-checks.ts";
 import { checkNode } from "../../src/doctor/set-up-checks.ts";
 import { checkFile } from "../../src/doctor/store-checks.ts";
-import { cli, cliProcess, folder, jsonLines, secret, start } from "../cli.ts";
+import { cli, folder, jsonLines, secret, start } from "../cli.ts";
 import { entry, storeAt } from "../operated-inbox.ts";
 
 interface Check {
@@ -23,8 +23,8 @@ interface Check {
   readonly code?: string;
 }
 
-async function examine(options: Parameters<typeof cli>[1], run: typeof cli = cli) {
-  const ended = await run(["doctor", "--json"], options);
+async function examine(options: Parameters<typeof cli>[1]) {
+  const ended = await cli(["doctor", "--json"], options);
   const [report] = jsonLines(ended) as [{ ok: boolean; checks: Check[] }];
   return { ...ended, ...report, of: Object.fromEntries(report.checks.map((check) => [check.name, check])) };
 }
@@ -53,7 +53,7 @@ describe("doctor", () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout.split("\n").filter((line) => line !== "" && !line.startsWith("✔ ok  "))).toEqual([]);
     expect(stdout).toMatch(/secret {4}key:[0-9a-f]{8}\n/);
-    expect(stdout).toMatch(/an embedded inbox; its first use will create it in \S+\/\.esim-webhooks$/m);
+    expect(stdout).toContain("an embedded inbox; its first use will create it in .esim-webhooks");
     expect(stdout).not.toContain(secret);
     expect(stdout).toContain(
       "api       not looked at: with ESIM_API_URL, ESIM_CLIENT_ID and ESIM_CLIENT_SECRET, ",
@@ -68,7 +68,7 @@ describe("doctor", () => {
     const { code, stdout } = await cli(["doctor"], { cwd });
     expect(code).toBe(3);
     expect(stdout).toMatch(
-      /store +\S+\/\.esim-webhooks was used, and has no events\.db: the file was removed, .* "We lost the database"\.$/m,
+      /store +\.esim-webhooks was used, and has no events\.db: the file was removed, .* "We lost the database"\.$/m,
     );
   });
 
@@ -193,7 +193,7 @@ describe("doctor", () => {
     const url = new URL(server.url);
     const migrated = await cli(["migrate"], { env: { DATABASE_URL: url.href } });
     expect(migrated.code).toBe(0);
-    const unsynced = await examine({ env: { DATABASE_URL: url.href } }, cliProcess);
+    const unsynced = await examine({ env: { DATABASE_URL: url.href } });
     expect(unsynced.code).toBe(3);
     expect(unsynced.of["store"]?.message).toContain("not durable");
     expect(unsynced.of["not_durable"]).toMatchObject({
@@ -385,7 +385,7 @@ describe("doctor", () => {
     const well = await examine({ cwd });
     expect(well.of["folder"]).toMatchObject({
       ok: true,
-      message: expect.stringMatching(/\/\.esim-webhooks; .+ free$/),
+      message: expect.stringMatching(/^\.esim-webhooks; .+ free$/),
     });
     expect(readdirSync(cwd)).toEqual(before);
     const wrong = await cli(["doctor", "--data-dir", "/proc/esim-webhooks"]);
@@ -411,7 +411,7 @@ describe("doctor", () => {
     const args = ["--data-dir", data];
     const warning = `Other users can write to the folder ${data}, which has personal data. Run chmod 700 on it.`;
     expect((await cli(["doctor", ...args], { cwd })).stdout).toContain(warning);
-    expect((await cliProcess(["migrate", ...args], { cwd })).stderr).toContain(warning);
+    expect((await cli(["migrate", ...args], { cwd })).stderr).toContain(warning);
     chmodSync(data, 0o700);
     expect((await cli(["migrate", ...args], { cwd })).stderr).not.toContain("Other users");
   });
@@ -426,7 +426,7 @@ describe("doctor", () => {
       const args = ["--data-dir", data];
       const warning = `The folder ${data}, which has personal data, belongs to another user (uid 65534), who can`;
       expect((await cli(["doctor", ...args], { cwd })).stdout).toContain(warning);
-      expect((await cliProcess(["migrate", ...args], { cwd })).stderr).toContain(warning);
+      expect((await cli(["migrate", ...args], { cwd })).stderr).toContain(warning);
     },
   );
 
@@ -583,7 +583,7 @@ describe("doctor", () => {
     await serving.written(/Listening/);
     const { code, of } = await examine({ cwd });
     expect(code).toBe(0);
-    expect(of["store"]?.message).toBe(`the embedded inbox in ${cwd}/.esim-webhooks; durable`);
+    expect(of["store"]?.message).toBe("the embedded inbox in .esim-webhooks; durable");
     serving.child.kill("SIGTERM");
     await serving.ended;
     writeFileSync(join(cwd, ".esim-webhooks/events.db"), "no database".repeat(100));
@@ -605,7 +605,7 @@ describe("doctor", () => {
     await inbox.close();
     expect((await examine({ cwd })).of["file"]).toMatchObject({
       ok: true,
-      message: expect.stringMatching(/^no damage in the \d.* of \S+\/\.esim-webhooks\/events\.db$/),
+      message: expect.stringMatching(/^no damage in the \d.* of \.esim-webhooks\/events\.db$/),
     });
     const bytes = readFileSync(path);
     writeFileSync(path, bytes.fill(0xff, bytes.length - 3 * 4096)); // the last pages, which have events

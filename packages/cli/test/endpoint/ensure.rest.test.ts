@@ -5,7 +5,7 @@ import { readWatermark } from "@esim-webhooks/endpoint";
 import { sqliteState } from "@esim-webhooks/store-sqlite";
 import { describe, expect, it } from "vitest";
 import { startService } from "../api/service.ts";
-import { type CliOptions, cliProcess, folder, jsonLines } from "../cli.ts";
+import { type CliOptions, cli, folder, jsonLines } from "../cli.ts";
 import { startBackend } from "./backend.ts";
 
 const url = "https://shop.example/webhooks";
@@ -24,11 +24,7 @@ async function startEnsure(files: Readonly<Record<string, string>> = { "esim-web
   const service = await startService();
   const cwd = folder(files);
   const ensure = (args: readonly string[] = [], options: CliOptions = {}) =>
-    cliProcess(["endpoint", "ensure", url, ...args], {
-      cwd,
-      ...options,
-      env: { ...service.env, ...options.env },
-    });
+    cli(["endpoint", "ensure", url, ...args], { cwd, ...options, env: { ...service.env, ...options.env } });
   return { ...service, cwd, ensure, keyFile: join(cwd, "esim.key") };
 }
 
@@ -140,7 +136,7 @@ describe("endpoint ensure", () => {
     const service = await startService({ switches: { secretFormat: "custom", replayShowsSecret: "off" } });
     const cwd = folder();
     const ensure = (...args: string[]) =>
-      cliProcess(["endpoint", "ensure", url, "--types", "esim.enabled", "--key-file", "k", ...args], {
+      cli(["endpoint", "ensure", url, "--types", "esim.enabled", "--key-file", "k", ...args], {
         cwd,
         env: service.env,
       });
@@ -185,7 +181,7 @@ describe("endpoint ensure", () => {
     const stored = await backend.emit(1);
     await backend.down();
     const coming = await backend.emit(2);
-    const ran = await cliProcess(
+    const ran = await cli(
       [
         "endpoint",
         "ensure",

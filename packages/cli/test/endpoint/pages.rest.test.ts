@@ -5,7 +5,7 @@ import { newSecret, sampleData } from "@esim-webhooks/core/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { listen } from "../../../../test/listen.ts";
 import { startService } from "../api/service.ts";
-import { cliProcess, folder, secret, startLine } from "../cli.ts";
+import { cli, folder, secret, startLine } from "../cli.ts";
 import { startBackend } from "./backend.ts";
 import { alike, openPage } from "./page.ts";
 
@@ -20,9 +20,7 @@ describe("docs/rotation.md", () => {
   it("rotates with one command, whose output is as the page shows it", async () => {
     const backend = await startBackend({ keyFile: true });
     const { cwd, sandbox } = backend;
-    expect(await cliProcess(["reconcile", "--since", "1h"], { cwd, env: backend.env })).toMatchObject({
-      code: 0,
-    });
+    expect(await cli(["reconcile", "--since", "1h"], { cwd, env: backend.env })).toMatchObject({ code: 0 });
     await backend.down();
     const missed = await backend.emit(2);
     await sandbox.advance("16h");
@@ -90,7 +88,7 @@ describe("docs/reconcile.md", () => {
 
   it("ends with the codes of the page: 2 without --since, or with several endpoints; 1 when the API is away", async () => {
     const { cwd, env, api, sandbox } = await startBackend();
-    const reconcile = (...args: string[]) => cliProcess(["reconcile", ...args], { cwd, env });
+    const reconcile = (...args: string[]) => cli(["reconcile", ...args], { cwd, env });
     expect(await reconcile()).toMatchObject({ code: 2, stderr: expect.stringContaining("--since") });
     await api.webhooks.create({ url: "https://shop.example/webhooks", eventTypes: ["esim.enabled"] });
     const several = await reconcile("--since", "2d");

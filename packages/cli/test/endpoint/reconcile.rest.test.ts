@@ -2,11 +2,10 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { startPostgres } from "../../../../test/servers/index.ts";
-import { cliProcess, folder, jsonLines, start } from "../cli.ts";
+import { cli, folder, jsonLines, start } from "../cli.ts";
 import { type Backend, startBackend } from "./backend.ts";
 
-const reconcile = ({ cwd, env }: Backend, ...args: string[]) =>
-  cliProcess(["reconcile", ...args], { cwd, env });
+const reconcile = ({ cwd, env }: Backend, ...args: string[]) => cli(["reconcile", ...args], { cwd, env });
 
 /** A backend that missed these events: the service has given the first up, and was told that it has the second. */
 async function startWithMissed() {

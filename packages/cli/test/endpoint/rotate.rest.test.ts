@@ -6,7 +6,7 @@ import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { rotateCall, rotatingFile } from "../../../endpoint/test/rotate/rotating.ts";
 import { variablesOf } from "../api/service.ts";
-import { cliProcess, folder, jsonLines, start } from "../cli.ts";
+import { cli, folder, jsonLines, start } from "../cli.ts";
 import { startBackend } from "./backend.ts";
 
 const node = [`--import=${import.meta.resolve("./skipping-waits.ts")}`];
@@ -19,7 +19,7 @@ const config = `
 
 /** Makes the first reconciliation: a rotation needs to know how far back to look. */
 async function reconcileFirst(cwd: string, env: Readonly<Record<string, string>>): Promise<void> {
-  expect(await cliProcess(["reconcile", "--since", "1h"], { cwd, env })).toMatchObject({ code: 0 });
+  expect(await cli(["reconcile", "--since", "1h"], { cwd, env })).toMatchObject({ code: 0 });
 }
 
 /** An endpoint and its receiver, and the command in the folder of their key file. */
@@ -28,7 +28,7 @@ async function startRotate(...options: [SandboxOptions?, (() => string)?]) {
   const world = await rotatingFile(join(cwd, "esim.key"), ...options);
   onTestFinished(() => world[Symbol.asyncDispose]());
   const env = variablesOf(world.sandbox);
-  const rotate = (...args: string[]) => cliProcess(["rotate", ...args], { cwd, env, node });
+  const rotate = (...args: string[]) => cli(["rotate", ...args], { cwd, env, node });
   return { ...world, cwd, env, rotate };
 }
 
@@ -52,7 +52,7 @@ describe("rotate", () => {
 
   it("says with --dry-run that a watermark is missing", async () => {
     const { cwd, env } = await startBackend({ keyFile: true });
-    const dryRun = (...args: string[]) => cliProcess(["rotate", "--dry-run", ...args], { cwd, env });
+    const dryRun = (...args: string[]) => cli(["rotate", "--dry-run", ...args], { cwd, env });
     const refused = await dryRun();
     expect(refused).toMatchObject({ code: 2, stdout: "" });
     expect(refused.stderr).toContain("(no_watermark): This endpoint was never reconciled with this store");
@@ -183,9 +183,9 @@ describe("rotate", () => {
     await backend.emit(1);
     await reconcileFirst(cwd, env);
     sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, done: true, times: 3 });
-    expect((await cliProcess(["rotate"], { cwd, env, node })).code).toBe(1);
+    expect((await cli(["rotate"], { cwd, env, node })).code).toBe(1);
     await api.webhooks.delete(reference);
-    const { code, stderr } = await cliProcess(["rotate"], { cwd, env, node });
+    const { code, stderr } = await cli(["rotate"], { cwd, env, node });
     expect(code).toBe(2);
     expect(stderr).toMatch(/Error \(endpoint_unknown\): /);
     expect(JSON.parse(readFileSync(join(cwd, "esim.key"), "utf8"))).not.toHaveProperty("change");
@@ -197,12 +197,12 @@ describe("rotate", () => {
     await backend.emit(1);
     await reconcileFirst(cwd, env);
     sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, done: true, times: 3 });
-    expect((await cliProcess(["rotate"], { cwd, env, node })).code).toBe(1); // nobody has the secret
+    expect((await cli(["rotate"], { cwd, env, node })).code).toBe(1); // nobody has the secret
     const exhausted = await backend.emit(2);
     await sandbox.advance("16h");
     expect(await backend.stored()).toHaveLength(1);
 
-    const { code, stdout } = await cliProcess(["rotate"], { cwd, env, node });
+    const { code, stdout } = await cli(["rotate"], { cwd, env, node });
     expect({ code, stdout }).toEqual({
       code: 0,
       stdout: expect.stringMatching(
@@ -218,7 +218,7 @@ describe("rotate", () => {
     const { cwd, env } = backend;
     await reconcileFirst(cwd, env);
     const [lost] = await backend.emitAcknowledged(1);
-    const { code, stdout } = await cliProcess(["rotate"], { cwd, env, node });
+    const { code, stdout } = await cli(["rotate"], { cwd, env, node });
     expect({ code, stdout }).toEqual({ code: 3, stdout: expect.stringContaining("ALARM: 1 event was") });
     expect(stdout).toContain(lost);
   });
@@ -237,7 +237,7 @@ describe("rotate", () => {
 
   it("needs a place where keys can be changed, and an endpoint that exists", async () => {
     const { rotate, env } = await startRotate();
-    const nowhere = await cliProcess(["rotate"], { cwd: folder({}), env });
+    const nowhere = await cli(["rotate"], { cwd: folder({}), env });
     expect(nowhere.code).toBe(2);
     expect(nowhere.stderr).toMatch(/--key-file.*stateKeySource, or on AWS secretsManagerKeys or ssmKeys/s);
     const unknown = await rotate("--endpoint", "none");
@@ -256,7 +256,7 @@ describe("rotate", () => {
     expect(stderr).toContain("Stopping: finishing the step under way.");
     expect(stderr).toContain("Error (interrupted): Interrupted. Run it again: it continues.\n");
     expect((await rotate("--dry-run")).stdout).toMatch(/^Would continue the rotation/);
-    const doctor = await cliProcess(["doctor"], { cwd, env });
+    const doctor = await cli(["doctor"], { cwd, env });
     expect(doctor.code).toBe(3);
     expect(doctor.stdout).toContain(
       `A rotation of the endpoint ${endpoint} has begun and has not ended. If it is not running now, run: esim-webhooks rotate --endpoint ${endpoint}`,

@@ -8,7 +8,7 @@ import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import pg from "pg";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { postgresUrl } from "../../../../test/servers/shared.ts";
-import { cliProcess, type Ended, start } from "../cli.ts";
+import { cli, type Ended, start } from "../cli.ts";
 import { type Backend, startBackend } from "./backend.ts";
 import { openPage } from "./page.ts";
 
@@ -39,7 +39,7 @@ function unexplainedIn(stdout: string): number {
 
 /** Leaves a mark, as it is there where it runs beside the receiver. */
 async function reconcileBefore({ cwd, env }: Backend): Promise<void> {
-  expect(await cliProcess(["reconcile", "--since", "1h"], { cwd, env })).toMatchObject(ok);
+  expect(await cli(["reconcile", "--since", "1h"], { cwd, env })).toMatchObject(ok);
 }
 
 /** Works the events of the inbox until this is true. */
@@ -186,12 +186,12 @@ describe("docs/runbook.md: the database is lost", () => {
     const { cwd, env } = backend;
     const before = await backend.emit(2);
     await reconcileBefore(backend);
-    await cliProcess(["inbox", "backup", "backup-2026-11-20.db"], { cwd });
+    await cli(["inbox", "backup", "backup-2026-11-20.db"], { cwd });
     const after = await backend.emit(2);
     const withSecret = { cwd, env: { ...env, ESIM_WEBHOOK_SECRET: newSecret() } };
     const killed = start(["serve", "--port", "0"], withSecret);
     const [, url = ""] = await killed.written(/Listening at (\S+)/);
-    expect(await cliProcess(["send", "esim.enabled", "--url", url], withSecret)).toMatchObject({ code: 0 });
+    expect(await cli(["send", "esim.enabled", "--url", url], withSecret)).toMatchObject({ code: 0 });
     await backend.down();
     killed.child.kill("SIGKILL");
     await killed.ended;
@@ -320,7 +320,7 @@ describe("docs/runbook.md: a handler hangs", () => {
     backend.hanging(false);
     restarted.child.kill("SIGTERM");
     await restarted.ended;
-    expect(await cliProcess(["inbox", "retry", "--yes"], place)).toMatchObject({ code: 0 });
+    expect(await cli(["inbox", "retry", "--yes"], place)).toMatchObject({ code: 0 });
     await workUntil(backend, () => backend.handled().length === 1);
     expect(backend.handled()).toEqual([id]);
   });
@@ -357,9 +357,7 @@ describe("docs/runbook.md: a worker lives and takes nothing", () => {
     await backend.emit(2);
     const hung = start(["work", "--concurrency", "1"], { cwd, env });
     await expect.poll(async () => (await backend.stored("leased")).length).toBe(1);
-    await expect
-      .poll(async () => (await cliProcess(["inbox", "workers"], { cwd, env })).stdout)
-      .toMatch(/1 of 1/);
+    await expect.poll(async () => (await cli(["inbox", "workers"], { cwd, env })).stdout).toMatch(/1 of 1/);
     letAnHourPass(backend);
     const [doctor, workers, paused] = await follow(section, 1, backend);
     expect(doctor?.code).toBe(3);
@@ -377,13 +375,11 @@ describe("docs/runbook.md: a worker lives and takes nothing", () => {
     const backend = await startBackend({ handlers: "worker" });
     const { cwd, env } = backend;
     const reason = "CRM is down";
-    expect(await cliProcess(["inbox", "pause", "--reason", reason], { cwd, env })).toMatchObject({ code: 0 });
+    expect(await cli(["inbox", "pause", "--reason", reason], { cwd, env })).toMatchObject({ code: 0 });
     const [id = ""] = await backend.emit(1);
     const worker = start(["work"], { cwd, env });
     await worker.written(/Events are paused/);
-    await expect
-      .poll(async () => (await cliProcess(["inbox", "workers"], { cwd, env })).stdout)
-      .toMatch(/0 of 20/);
+    await expect.poll(async () => (await cli(["inbox", "workers"], { cwd, env })).stdout).toMatch(/0 of 20/);
     const [doctor, workers, paused] = await follow(section, 1, backend);
     expect(doctor?.stdout).toMatch(/^✔ ok +paused +all types since .*CRM is down/m);
     expect(doctor?.stdout).toMatch(/^✔ ok +workers +1 worker is alive; 0 of 20 slots in use/m);
@@ -442,9 +438,9 @@ describe("docs/runbook.md: erase one customer", () => {
     expect(erased).toMatchObject({ code: 0, stderr: "" });
     expect(erased?.stdout).toMatch(/^Erased: the personal data of 2 events \(2 ready\)\.\nNot reached\./);
 
-    expect(await cliProcess(["reconcile"], { cwd, env })).toMatchObject(ok);
+    expect(await cli(["reconcile"], { cwd, env })).toMatchObject(ok);
     expect((await backend.stored("done")).sort()).toEqual([...ids].sort());
-    const shown = await cliProcess(["inbox", "show", ids[0] ?? "", "--reveal"], { cwd, env });
+    const shown = await cli(["inbox", "show", ids[0] ?? "", "--reveal"], { cwd, env });
     expect(shown.stdout).toMatch(/^The body was erased\.$/m);
     expect(shown.stdout).not.toContain(esimReference);
     expect(backend.handled()).toEqual([]);

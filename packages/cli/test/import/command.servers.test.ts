@@ -259,7 +259,6 @@ describe("import", () => {
     const work = (...flags: string[]) =>
       cli(["import", dump, "--trust-unsigned", "--json", "--config", configOf("handlers"), ...flags], {
         cwd: folder,
-        env: { SEEN: join(folder, "seen.txt") },
       });
     const first = await work();
     expect(first.code).toBe(3);

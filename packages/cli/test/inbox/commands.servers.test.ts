@@ -438,7 +438,7 @@ describe("the inbox commands", () => {
     const missing = await cli(["inbox", "stats"], at);
     expect(missing).toMatchObject({ code: 1, stdout: "" });
     expect(missing.stderr).toContain(
-      `Error (migration_missing): There is no inbox in ${at.cwd}/.esim-webhooks. Name its folder with`,
+      "Error (migration_missing): There is no inbox in .esim-webhooks. Name its folder with",
     );
     expect(existsSync(join(at.cwd, ".esim-webhooks"))).toBe(false);
     const dump = join(at.cwd, "empty.ndjson");
@@ -457,7 +457,7 @@ describe("the inbox commands", () => {
       const { code, stderr } = await cli([...command, "--data-dir", "file"], { cwd: operated.at.cwd });
       expect(code).toBe(2);
       expect(stderr).toContain(
-        `--data-dir ${operated.at.cwd}/file is a file, not a folder. The file of your own sqliteInbox is named with --from`,
+        "--data-dir file is a file, not a folder. The file of your own sqliteInbox is named with --from",
       );
     }
   });
@@ -504,12 +504,9 @@ describe("inbox commands with --from", () => {
     });
     expect(readFileSync(join(cwd, "other.db"))).toEqual(before);
     const folder = await on("--from", ".");
-    expect(folder.stderr).toContain(`${cwd} is a folder. Name the SQLite file in it with --from`);
+    expect(folder.stderr).toContain(". is a folder. Name the SQLite file in it with --from");
     const none = await on("--from", "none.db");
-    expect(none).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining(`There is no file ${cwd}/none.db.`),
-    });
+    expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining("There is no file none.db.") });
     expect(existsSync(join(cwd, "none.db"))).toBe(false);
     const both = await on("--from", "other.db", "--data-dir", "elsewhere");
     expect(both.stderr).toContain("--from and --data-dir both name an inbox.");

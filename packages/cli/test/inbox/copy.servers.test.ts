@@ -150,7 +150,7 @@ describe("inbox copy", () => {
     expect(ran.stderr).toContain(
       `Next: let serve and work use Postgres at ${new URL(database.url).host}/${database.name}`,
     );
-    expect(ran.stderr).toContain(`Nothing was changed in the embedded inbox in ${cwd}/.esim-webhooks.`);
+    expect(ran.stderr).toContain("Nothing was changed in the embedded inbox in .esim-webhooks.");
 
     expect((await inbox.stats()).states).toEqual({ ready: 3, leased: 0, done: 3, unhandled: 1, dead: 1 });
     for (const given of [done, inline, replayed]) {
@@ -283,7 +283,7 @@ rotation   (small state)  another value  another value
     const { code, stdout, stderr } = await copy();
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toBe(
-      `Error (inbox_in_use): 2 events in the embedded inbox in ${cwd}/.esim-webhooks are being processed. Stop serve and work, which then finish them. After a crash, wait until their leases have ended.\n`,
+      "Error (inbox_in_use): 2 events in the embedded inbox in .esim-webhooks are being processed. Stop serve and work, which then finish them. After a crash, wait until their leases have ended.\n",
     );
     await embedded.extend(leases, 1);
     await expect
@@ -331,7 +331,10 @@ rotation   (small state)  another value  another value
   });
 
   it.each([
-    [["--data-dir", "elsewhere"], "/elsewhere/events.db. Name the folder"],
+    [
+      ["--data-dir", "elsewhere"],
+      "Error (unreadable_file): There is no file elsewhere/events.db. Name the folder",
+    ],
     [
       ["--from", "a.db", "--data-dir", "b"],
       "Error (invalid_usage): --from and --data-dir both name an inbox.",
@@ -370,7 +373,7 @@ describe("inbox backup", () => {
     const ran = await backup("copy.db");
     expect(ran).toMatchObject({ code: 0, stderr: "" });
     expect(ran.stdout).toMatch(
-      /^Backed up the embedded inbox in \S+\/\.esim-webhooks to copy\.db: \d+\.?\d* KiB\.\n$/,
+      /^Backed up the embedded inbox in \.esim-webhooks to copy\.db: \d+\.?\d* KiB\.\n$/,
     );
     expect(statSync(join(cwd, "copy.db")).mode & 0o777).toBe(0o600);
     const copied = sqliteInbox({ path: join(cwd, "copy.db") });
@@ -397,7 +400,7 @@ describe("inbox backup", () => {
 
   it("needs an inbox and a file", async () => {
     expect((await backup("copy.db", "--data-dir", "elsewhere")).stderr).toContain(
-      `There is no file ${cwd}/elsewhere/events.db.`,
+      "There is no file elsewhere/events.db.",
     );
     expect((await backup()).code).toBe(2);
     expect(existsSync(join(cwd, "copy.db"))).toBe(false);

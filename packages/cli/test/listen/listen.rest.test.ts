@@ -7,7 +7,7 @@ import { newSecret, sampleData } from "@esim-webhooks/core/testing";
 import type { SandboxOptions } from "@esim-webhooks/sandbox";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type Service, startReceiver, startService } from "../api/service.ts";
-import { cliProcess, folder, jsonLines, secret, start } from "../cli.ts";
+import { cli, folder, jsonLines, secret, start } from "../cli.ts";
 
 const iccid = "8931440400000000001";
 
@@ -65,7 +65,7 @@ interface World extends Service {
   /** Emits events of these types, one after the other, and waits until the service has sent them. */
   emit(...types: ("esim.enabled" | "esim.disabled" | "esim.deleted")[]): Promise<void>;
   listening(args: readonly string[], url: string): Promise<ReturnType<typeof start>>;
-  listen(args: readonly string[]): ReturnType<typeof cliProcess>;
+  listen(args: readonly string[]): ReturnType<typeof cli>;
 }
 
 /** The service with one endpoint whose own receiver answers 200. */
@@ -89,7 +89,7 @@ async function startWorld(options: SandboxOptions = {}): Promise<World> {
       await running.written(/Press Ctrl-C to stop\./);
       return running;
     },
-    listen: (args) => cliProcess(["listen", ...args], { env }),
+    listen: (args) => cli(["listen", ...args], { env }),
   };
 }
 
@@ -374,7 +374,7 @@ describe("the flags of listen", () => {
       ESIM_CLIENT_ID: "123456",
       ESIM_CLIENT_SECRET: "x",
     };
-    const { code, stdout, stderr } = await cliProcess(["listen", ...args], { env });
+    const { code, stdout, stderr } = await cli(["listen", ...args], { env });
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain("Error (invalid_usage): ");
     expect(stderr).toContain(message);
@@ -382,9 +382,9 @@ describe("the flags of listen", () => {
   });
 
   it("names the missing credentials, and the missing secret", async () => {
-    expect((await cliProcess(["listen"])).stderr).toContain("Error (missing_credentials): ESIM_API_URL, ");
+    expect((await cli(["listen"])).stderr).toContain("Error (missing_credentials): ESIM_API_URL, ");
     const { env } = await startService();
-    const { code, stderr } = await cliProcess(["listen"], { env });
+    const { code, stderr } = await cli(["listen"], { env });
     expect(code).toBe(2);
     expect(stderr).toMatch(
       /^Error \(missing_secret\): .* to any secret that the receiver at --to has, which need not be the endpoint's/m,
@@ -401,7 +401,7 @@ describe("the flags of listen", () => {
   });
 
   it("has help with examples", async () => {
-    const { code, stdout } = await cliProcess(["listen", "--help"]);
+    const { code, stdout } = await cli(["listen", "--help"]);
     expect(code).toBe(0);
     expect(stdout).toContain("esim-webhooks listen --to http://localhost:3000/webhooks\n");
     for (const flag of ["--to <url>", "--since <when>", "--only <type,…>", "--id <id>", "--every <duration>"])

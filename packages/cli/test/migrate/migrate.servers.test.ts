@@ -48,10 +48,9 @@ describe("migrate", () => {
   });
 
   it("says how to name a store when it set up the default inbox because there is no config file", async () => {
-    const cwd = folder();
-    const { code, stdout, stderr } = await cli(["migrate"], { cwd });
+    const { code, stdout, stderr } = await cli(["migrate"], { cwd: folder() });
     expect(code).toBe(0);
-    expect(stdout).toBe(`Set up for this version: the embedded inbox in ${cwd}/.esim-webhooks.\n`);
+    expect(stdout).toBe("Set up for this version: the embedded inbox in .esim-webhooks.\n");
     expect(stderr).toContain("There is no config file here");
     expect(stderr).toContain("name it in esim-webhooks.config.ts");
   });
@@ -59,7 +58,7 @@ describe("migrate", () => {
   it("creates the embedded inbox in the folder that was named", async () => {
     const cwd = folder();
     const { stdout } = await cli(["migrate", "--data-dir", "data", "--json"], { cwd });
-    expect(JSON.parse(stdout)).toEqual({ migrated: `the embedded inbox in ${cwd}/data` });
+    expect(JSON.parse(stdout)).toEqual({ migrated: "the embedded inbox in data" });
     expect(existsSync(join(cwd, "data/events.db"))).toBe(true);
   });
 });

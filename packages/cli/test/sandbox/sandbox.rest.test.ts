@@ -9,7 +9,7 @@ import { startSandbox } from "@esim-webhooks/sandbox";
 import { describe, expect, it } from "vitest";
 import { root, runCommand } from "../../../../test/run.ts";
 import { freePort } from "../../../../test/servers/kept-server.ts";
-import { cliProcess, folder, jsonLines, type Running, start, startInTerminal, startLine } from "../cli.ts";
+import { cli, folder, jsonLines, type Running, start, startInTerminal, startLine } from "../cli.ts";
 
 const shell = (command: string) => promisify(execFile)("sh", ["-c", command]);
 
@@ -157,7 +157,7 @@ describe("sandbox", () => {
       await sandbox.orderEsim();
       await sandbox.settled();
       const input = await (await fetch(`${sandbox.controlUrl}/deliveries?limit=1`)).text();
-      return cliProcess(["verify"], { input, env: { ESIM_WEBHOOK_SECRET: data["signingSecret"] ?? "" } });
+      return cli(["verify"], { input, env: { ESIM_WEBHOOK_SECRET: data["signingSecret"] ?? "" } });
     };
     const authentic = await verified();
     expect(authentic.stdout).toContain("esim.assigned: matches its schema");
@@ -185,7 +185,7 @@ describe("sandbox", () => {
     const before = await firstLine(first);
     await fetch(`${before.controlUrl}/esims`, { method: "POST" });
 
-    const { code, stderr } = await cliProcess(args, { cwd });
+    const { code, stderr } = await cli(args, { cwd });
     expect(code).toBe(2);
     expect(stderr).toMatch(
       /Error \(unusable_data\): Another sandbox keeps its state in state\. Stop that one/,
@@ -284,12 +284,9 @@ describe("sandbox", () => {
     const server = createServer().listen(0, "127.0.0.1");
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;
-    const { code, stdout, stderr } = await cliProcess(
-      ["sandbox", "--port", String(port), "--control-port", "0"],
-      {
-        env,
-      },
-    );
+    const { code, stdout, stderr } = await cli(["sandbox", "--port", String(port), "--control-port", "0"], {
+      env,
+    });
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toContain(
       `Error (cannot_listen): Cannot listen on port ${port} of 127.0.0.1 for the API: another program, perhaps another sandbox, has it. Stop that one, or choose another port: ${command} --port 0 takes any free one.`,
@@ -306,7 +303,7 @@ describe("sandbox", () => {
     [["--speed", "0"], '"0" is not a whole number from 1 to 1000000.'],
     [["--data", "/dev/null"], "The state cannot be kept in /dev/null. Name a folder"],
   ])("refuses %j, and says how to mend it", async (args, message) => {
-    const { code, stdout, stderr } = await cliProcess(["sandbox", "--port", "0", ...args]);
+    const { code, stdout, stderr } = await cli(["sandbox", "--port", "0", ...args]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain(message);
   });

@@ -8,7 +8,7 @@ import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import pg from "pg";
 import { describe, expect, it } from "vitest";
 import { postgresUrl } from "../../../../test/servers/shared.ts";
-import { cliProcess, folder, jsonLines, type Running, secret, start, startInTerminal } from "../cli.ts";
+import { cli, folder, jsonLines, type Running, secret, start, startInTerminal } from "../cli.ts";
 import { entry, storeAt } from "../operated-inbox.ts";
 
 async function urlOf(running: Running): Promise<string> {
@@ -95,9 +95,7 @@ describe("serve", () => {
 
   it.each(["secret: 'x'", "source: 'a'"])("refuses endpoints together with %s", async (option) => {
     const config = `export default { endpoints: () => null, ${option} };`;
-    const { code, stderr } = await cliProcess(["serve"], {
-      cwd: folder({ "esim-webhooks.config.ts": config }),
-    });
+    const { code, stderr } = await cli(["serve"], { cwd: folder({ "esim-webhooks.config.ts": config }) });
     expect(code).toBe(2);
     expect(stderr).toMatch(/has both endpoints and a s\w+: each endpoint has its own\. Remove the/);
   });
@@ -105,9 +103,7 @@ describe("serve", () => {
   it("refuses a tolerance that the store of the config cannot remember, and names the file", async () => {
     const config = `import { memoryStore } from "@esim-webhooks/core";
       export default { receiver: { toleranceSeconds: 600 }, store: memoryStore(), handlers: { "*": () => {} }, port: 0 };`;
-    const { code, stderr } = await cliProcess(["serve"], {
-      cwd: folder({ "esim-webhooks.config.ts": config }),
-    });
+    const { code, stderr } = await cli(["serve"], { cwd: folder({ "esim-webhooks.config.ts": config }) });
     expect(code).toBe(2);
     expect(stderr).toMatch(/config\.ts: "toleranceSeconds" is more than 300, and no durable store/);
   });
@@ -252,7 +248,7 @@ describe("serve", () => {
     url.pathname = `/left_${Date.now()}`;
     await client.query(`create database ${url.pathname.slice(1)}`);
     const env = { DATABASE_URL: url.href };
-    expect((await cliProcess(["doctor"], { cwd, env })).stdout).not.toContain("waiting");
+    expect((await cli(["doctor"], { cwd, env })).stdout).not.toContain("waiting");
     const inbox = postgresInbox({ url: url.href });
     await inbox.migrate();
     await inbox.put([entry("msg_1", "esim.faulted")]);
@@ -263,7 +259,7 @@ describe("serve", () => {
     );
     serving.child.kill("SIGTERM");
     expect((await serving.ended).code).toBe(0);
-    expect((await cliProcess(["doctor"], { cwd, env })).stdout).toContain("1 event waits");
+    expect((await cli(["doctor"], { cwd, env })).stdout).toContain("1 event waits");
     await client.query(`drop database ${url.pathname.slice(1)} with (force)`);
     await client.end();
   });
@@ -317,7 +313,7 @@ export default { port: 0, handlers: { "*": () => order("8932042000001234567") } 
       const cwd = folder();
       mkdirSync(join(cwd, ".esim-webhooks/postgres"), { recursive: true });
       writeFileSync(join(cwd, ".esim-webhooks/postgres/PG_VERSION"), "17\n");
-      const { code, stdout, stderr } = await cliProcess(args, { cwd });
+      const { code, stdout, stderr } = await cli(args, { cwd });
       expect(code).toBe(args[0] === "doctor" ? 3 : 2);
       expect(stdout + stderr).toContain(
         "The events in .esim-webhooks/postgres were stored by an earlier version, with PGlite",
@@ -395,7 +391,7 @@ export default { port: 0, handlers: { "*": () => order("8932042000001234567") } 
     const taken = createServer().listen(0, "127.0.0.1");
     await new Promise((resolve) => taken.once("listening", resolve));
     const { port } = taken.address() as AddressInfo;
-    const busy = await cliProcess(["serve"], { cwd, env: { PORT: String(port) } });
+    const busy = await cli(["serve"], { cwd, env: { PORT: String(port) } });
     expect(busy.code).toBe(1);
     expect(busy.stderr).toContain(
       `Error (cannot_listen): Cannot listen on 127.0.0.1, port ${port}. Choose a free port with --port`,
@@ -440,7 +436,7 @@ export default { port: 0, handlers: { "*": () => order("8932042000001234567") } 
     ],
   ])("names the file and the remedy when the config %s", async (_, text, message) => {
     const cwd = folder({ "esim-webhooks.config.ts": text });
-    const { code, stdout, stderr } = await cliProcess(["serve"], { cwd });
+    const { code, stdout, stderr } = await cli(["serve"], { cwd });
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain(`Error (invalid_config): ${cwd}/esim-webhooks.config.ts`);
     expect(stderr).toContain(message.replace("FOLDER", cwd));
@@ -455,7 +451,7 @@ export default { port: 0, handlers: { "*": () => order("8932042000001234567") } 
     ["a --data-dir beside a target", "export default { target: { put() {} } };", "invalid_usage"],
   ])("ends with 2 for %s", async (_, text, error) => {
     const cwd = folder({ "esim-webhooks.config.ts": text });
-    const { code, stderr } = await cliProcess(["serve", "--data-dir", "data"], { cwd });
+    const { code, stderr } = await cli(["serve", "--data-dir", "data"], { cwd });
     expect(code).toBe(2);
     expect(stderr).toContain(`Error (${error}): `);
   });
@@ -469,7 +465,7 @@ export default { port: 0, handlers: { "*": () => order("8932042000001234567") } 
     const running = start(["serve", "--port", "0"], { cwd, env });
     const url = await urlOf(running);
     await running.written(/Its own consumers process them/);
-    expect((await cliProcess(["send", "esim.enabled", "--url", url], { cwd, env })).code).toBe(0);
+    expect((await cli(["send", "esim.enabled", "--url", url], { cwd, env })).code).toBe(0);
     running.child.kill("SIGTERM");
     expect(await running.ended).toMatchObject({ code: 0, stderr: expect.not.stringContaining("Warning") });
   });
@@ -498,15 +494,13 @@ export default { port: 0, handlers: { "*": () => order("8932042000001234567") } 
 
   it("ends with 2 without a secret, before it opens anything, and with 1 when the database is unavailable", async () => {
     const cwd = folder();
-    const none = await cliProcess(["serve"], { cwd, env: { ESIM_WEBHOOK_SECRET: "" } });
+    const none = await cli(["serve"], { cwd, env: { ESIM_WEBHOOK_SECRET: "" } });
     expect(none).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(/^Error \(missing_secret\): .* Set ESIM_WEBHOOK_SECRET/),
     });
     expect(existsSync(join(cwd, ".esim-webhooks"))).toBe(false);
-    const away = await cliProcess(["serve"], {
-      env: { DATABASE_URL: "postgres://user:hidden@127.0.0.1:1/shop" },
-    });
+    const away = await cli(["serve"], { env: { DATABASE_URL: "postgres://user:hidden@127.0.0.1:1/shop" } });
     expect(away).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/^Error \(store_unavailable\): .*ECONNREFUSED/),

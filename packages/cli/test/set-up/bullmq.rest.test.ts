@@ -5,7 +5,7 @@ import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from "vitest";
 import { privateRedis, type TestServer } from "../../../../test/servers/index.ts";
-import { cliProcess, folder, jsonLines, secret, start } from "../cli.ts";
+import { cli, folder, jsonLines, secret, start } from "../cli.ts";
 import { startBackend } from "../endpoint/backend.ts";
 
 let server: TestServer;
@@ -61,14 +61,14 @@ it("serve stores deliveries as jobs, and handles them with BullMQ's workers", as
 });
 
 it("import stores a dump's events, work handles them, and inbox and doctor show them", async () => {
-  const imported = await cliProcess(["import", join(cwd, "dump.ndjson")], { cwd });
+  const imported = await cli(["import", join(cwd, "dump.ndjson")], { cwd });
   expect(imported.code).toBe(0);
-  const again = await cliProcess(["import", join(cwd, "dump.ndjson"), "--json"], { cwd });
+  const again = await cli(["import", join(cwd, "dump.ndjson"), "--json"], { cwd });
   expect(JSON.parse(again.stdout)).toMatchObject({ ledger: { read: 2, duplicate: 2 } });
 
-  const stats = await cliProcess(["inbox", "stats", "--json"], { cwd });
+  const stats = await cli(["inbox", "stats", "--json"], { cwd });
   expect(JSON.parse(stats.stdout)).toMatchObject({ counts: { ready: 2 } });
-  const doctor = await cliProcess(["doctor"], { cwd });
+  const doctor = await cli(["doctor"], { cwd });
   expect(doctor.stdout).toMatch(/store.*durable/);
   expect(doctor.stdout).toMatch(/waiting.*2 events wait/);
 
@@ -76,22 +76,22 @@ it("import stores a dump's events, work handles them, and inbox and doctor show 
   for (const id of ["msg_1", "msg_2"]) await running.written(new RegExp(`"id":"${id}".*"outcome":"done"`));
   running.child.kill("SIGTERM");
   expect((await running.ended).code).toBe(0);
-  const shown = await cliProcess(["inbox", "show", "msg_1", "--json"], { cwd });
+  const shown = await cli(["inbox", "show", "msg_1", "--json"], { cwd });
   expect(JSON.parse(shown.stdout)).toMatchObject({ id: "msg_1", state: "done" });
 });
 
 it("doctor tells of workers that live and take nothing", async () => {
   const dump = ["msg_hangs", "msg_2"].map((id) => JSON.stringify(delivered(id))).join("\n");
-  await cliProcess(["import", join(folder({ "dump.ndjson": dump }), "dump.ndjson")], { cwd });
+  await cli(["import", join(folder({ "dump.ndjson": dump }), "dump.ndjson")], { cwd });
   const running = start(["work"], { cwd });
   const queue = new Queue("esim-webhooks", { connection: { url: server.url } });
   onTestFinished(() => queue.close());
   await expect.poll(() => queue.getJobCounts("active")).toEqual({ active: 1 });
-  expect((await cliProcess(["doctor"], { cwd })).stdout).toMatch(/ok +waiting/);
+  expect((await cli(["doctor"], { cwd })).stdout).toMatch(/ok +waiting/);
 
   const [job] = await queue.getJobs(["waiting"]);
   await redis.hset(`bull:esim-webhooks:${job?.id}`, "timestamp", Date.now() - 16 * 60_000);
-  expect((await cliProcess(["doctor"], { cwd })).stdout).toMatch(
+  expect((await cli(["doctor"], { cwd })).stdout).toMatch(
     /✘ +waiting +2 events wait; the oldest has been due for 16m/,
   );
   running.child.kill("SIGTERM");
@@ -105,9 +105,9 @@ it("doctor reports an option of the worker that work refuses for BullMQ", async 
       export default { target, handlers: { "*": () => {} }, worker: { maxAttempts: 5 } };`,
   });
   const refusal = /config\.ts: .*there is no option "maxAttempts"/;
-  const refused = await cliProcess(["work"], { cwd });
+  const refused = await cli(["work"], { cwd });
   expect(refused.stderr).toMatch(refusal);
-  const { code, stdout } = await cliProcess(["doctor"], { cwd });
+  const { code, stdout } = await cli(["doctor"], { cwd });
   expect(code).toBe(3);
   expect(stdout.split("\n").find((line) => /^✘ +worker/.test(line))).toMatch(refusal);
 });
@@ -120,14 +120,14 @@ it("inbox lists and retries dead events, and says which filters BullMQ cannot an
   await running.written(/"id":"msg_fails".*no luck/);
   running.child.kill("SIGTERM");
   await running.ended;
-  const listed = await cliProcess(["inbox", "list", "--status", "dead"], { cwd });
+  const listed = await cli(["inbox", "list", "--status", "dead"], { cwd });
   expect(listed.stdout).toMatch(/msg_fails +esim\.faulted +dead .*no luck/);
-  const refused = await cliProcess(["inbox", "list", "--types", "esim.faulted"], { cwd });
+  const refused = await cli(["inbox", "list", "--types", "esim.faulted"], { cwd });
   expect(refused.code).toBe(2);
   expect(refused.stderr).toMatch(/cannot select events by type.*state or by ids/);
-  const retried = await cliProcess(["inbox", "retry", "--yes"], { cwd });
+  const retried = await cli(["inbox", "retry", "--yes"], { cwd });
   expect(retried.stdout).toBe("Made ready again: 1 dead event.\n");
-  expect((await cliProcess(["inbox", "list", "--json"], { cwd })).stdout).toMatch(/"state":"ready"/);
+  expect((await cli(["inbox", "list", "--json"], { cwd })).stdout).toMatch(/"state":"ready"/);
 });
 
 it("reconcile brings missed events in as jobs, once", async () => {
@@ -142,11 +142,11 @@ it("reconcile brings missed events in as jobs, once", async () => {
      const url = ${JSON.stringify(server.url)};
      export default { target: bullmqInbox({ connection: url }), state: redisState(url) };`,
   );
-  const first = await cliProcess(["reconcile", "--since", "1h"], backend);
+  const first = await cli(["reconcile", "--since", "1h"], backend);
   expect(first.stdout).toMatch(/^stored +2 +recovered: 2 not delivered$/m);
-  const listed = await cliProcess(["inbox", "list", "--json"], backend);
+  const listed = await cli(["inbox", "list", "--json"], backend);
   expect(jsonLines(listed).map(({ id }) => id)).toEqual(expect.arrayContaining(missed));
-  const again = await cliProcess(["reconcile", "--since", "1h"], backend);
+  const again = await cli(["reconcile", "--since", "1h"], backend);
   expect(again.stdout).toMatch(/^stored +0$/m);
   expect(again.stdout).toMatch(/^duplicate +2 /m);
 });
@@ -168,7 +168,7 @@ it("serve stores into a queue of the config's own, and says that its consumers p
   running.child.kill("SIGTERM");
   expect((await running.ended).code).toBe(0);
   expect(await redis.llen("bull:own:wait")).toBe(1);
-  const refused = await cliProcess(["work"], { cwd });
+  const refused = await cli(["work"], { cwd });
   expect(refused.code).toBe(2);
   expect(refused.stderr).toMatch(/lacks the role "queue".*Use the tools of that queue/);
 });

@@ -88,18 +88,18 @@ describe("a mistake in the set-up is told with what the user wrote:", () => {
       'export default { target: { put() {}, async ready() { throw new Error("no redis://me:hidden@cache"); } } };';
     for (const debug of ["", "1"]) {
       const env = { ESIM_WEBHOOKS_DEBUG: debug };
-      const ended = [
-        await cli(["serve"], { env, cwd: folder({ [name]: direct }) }),
-        await cli(["serve"], { env, cwd: folder({ [name]: store }) }),
-        await cli(["serve"], { env, cwd: folder({ [name]: late }) }),
-        await cli(["doctor"], { env, cwd: folder({ [name]: late }) }),
-        await cli(["serve"], { env: { ...env, DATABASE_URL: "host=db password=hidden" } }),
-        await cli(["serve"], { env: { ...env, DATABASE_URL: "postgres://me:1/hidden@127.0.0.1:1/shop" } }),
-        await cli(["inbox", "copy", "postgres://me:hidden@db/shop"], { env }),
-        await cli(["inbox", "copy", "--too=postgres://me:hidden@db/shop"], { env }),
-        await cli(["inbox", "copy", "--to", "postgres://me:hidden@db:port/shop"], { env }),
-        await cli(["postgres://me:hidden@db/shop"], { env }),
-      ];
+      const ended = await Promise.all([
+        cli(["serve"], { env, cwd: folder({ [name]: direct }) }),
+        cli(["serve"], { env, cwd: folder({ [name]: store }) }),
+        cli(["serve"], { env, cwd: folder({ [name]: late }) }),
+        cli(["doctor"], { env, cwd: folder({ [name]: late }) }),
+        cli(["serve"], { env: { ...env, DATABASE_URL: "host=db password=hidden" } }),
+        cli(["serve"], { env: { ...env, DATABASE_URL: "postgres://me:1/hidden@127.0.0.1:1/shop" } }),
+        cli(["inbox", "copy", "postgres://me:hidden@db/shop"], { env }),
+        cli(["inbox", "copy", "--too=postgres://me:hidden@db/shop"], { env }),
+        cli(["inbox", "copy", "--to", "postgres://me:hidden@db:port/shop"], { env }),
+        cli(["postgres://me:hidden@db/shop"], { env }),
+      ]);
       for (const { code, stdout, stderr } of ended) {
         expect(code).not.toBe(0);
         expect(`${stdout}${stderr}`).not.toContain("hidden");

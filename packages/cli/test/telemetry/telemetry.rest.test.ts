@@ -9,7 +9,7 @@ import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { entry } from "../../../../test/inbox-entry.ts";
 import { startPostgres } from "../../../../test/servers/index.ts";
-import { cliProcess, folder, jsonLines, type Running, secret, start } from "../cli.ts";
+import { cli, folder, jsonLines, type Running, secret, start } from "../cli.ts";
 
 const receiving = async (running: Running) => (await running.written(/Listening at (\S+)/))[1] ?? "";
 const metricsAt = async (running: Running) => (await running.written(/Metrics at (\S+)\/metrics/))[1] ?? "";
@@ -96,7 +96,7 @@ describe("--metrics-port", () => {
     const config = `export default { worker: { concurrency: 1, timeoutMs: 5, graceMs: 0, maxAttempts: 1 },
       handlers: { "*": () => new Promise(() => {}) } };`;
     const cwd = folder({ "esim-webhooks.config.ts": config });
-    expect((await cliProcess(["migrate"], { cwd })).code).toBe(0);
+    expect((await cli(["migrate"], { cwd })).code).toBe(0);
     const inbox = sqliteInbox({ path: join(cwd, ".esim-webhooks/events.db") });
     onTestFinished(() => inbox.close());
     const running = start(["work", "--metrics-port", "0"], { cwd });
@@ -133,7 +133,7 @@ describe("--metrics-port", () => {
     onTestFinished(() => void other.close());
     await new Promise((resolve) => other.once("listening", resolve));
     const { port } = other.address() as AddressInfo;
-    const { code, stderr } = await cliProcess(["serve", "--port", "0", "--metrics-port", String(port)]);
+    const { code, stderr } = await cli(["serve", "--port", "0", "--metrics-port", String(port)]);
     expect(code).toBe(1);
     expect(stderr).toContain(
       `Error (cannot_listen): Cannot listen on 127.0.0.1, port ${port}. Choose a free port with --metrics-port (0: any), or an address of this machine with --metrics-host.`,
@@ -143,7 +143,7 @@ describe("--metrics-port", () => {
   it("without its packages ends the command before anything is opened, and names those that are missing", async () => {
     const cwd = folder();
     const node = withPackages({ "@esim-webhooks/otel": null, "@opentelemetry/exporter-prometheus": null });
-    const { code, stderr } = await cliProcess(["serve", "--port", "0", "--metrics-port", "0"], { cwd, node });
+    const { code, stderr } = await cli(["serve", "--port", "0", "--metrics-port", "0"], { cwd, node });
     expect(code).toBe(2);
     const missing = ["@esim-webhooks/otel", "@opentelemetry/exporter-prometheus"];
     expect(stderr.trim()).toBe(
@@ -154,7 +154,7 @@ describe("--metrics-port", () => {
   });
 
   it("is what --metrics-host needs", async () => {
-    const { code, stderr } = await cliProcess(["work", "--metrics-host", "0.0.0.0"]);
+    const { code, stderr } = await cli(["work", "--metrics-host", "0.0.0.0"]);
     expect([code, stderr]).toEqual([2, expect.stringContaining("Add --metrics-port, or remove it.")]);
   });
 });

@@ -6,7 +6,7 @@ import { sampleData } from "@esim-webhooks/core/testing";
 import { postgresInbox } from "@esim-webhooks/store-postgres";
 import { describe, expect, it } from "vitest";
 import { postgresUrl } from "../../../../test/servers/shared.ts";
-import { cliProcess, folder, jsonLines, secret, start } from "../cli.ts";
+import { cli, folder, jsonLines, secret, start } from "../cli.ts";
 
 function entry(id: string, data: unknown = sampleData("esim.faulted")): InboxEntry {
   const event = { id, type: "esim.faulted", timestamp: new Date().toISOString(), data };
@@ -108,7 +108,7 @@ describe("work", () => {
   });
 
   it("ends with 2 without handlers, and with a target that is not an inbox", async () => {
-    const none = await cliProcess(["work"]);
+    const none = await cli(["work"]);
     expect(none).toMatchObject({ code: 2, stdout: "" });
     expect(none.stderr).toMatch(
       /^Error \(no_handlers\): There is no config file.*Add them to esim-webhooks\.config\.ts/,
@@ -116,7 +116,7 @@ describe("work", () => {
     const queue = folder({
       "esim-webhooks.config.ts": "export default { target: { put() {} }, handlers: {} };",
     });
-    const half = await cliProcess(["work"], { cwd: queue });
+    const half = await cli(["work"], { cwd: queue });
     expect(half).toMatchObject({ code: 2, stderr: expect.stringMatching(/^Error \(not_an_inbox\): /) });
   });
 
