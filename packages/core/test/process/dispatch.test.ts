@@ -744,7 +744,10 @@ describe("dedupe around the handler", () => {
       runs += 1;
       vi.advanceTimersByTime(90); // as if it had computed for the whole lease
     };
-    const processor = createProcessor({ "*": handler }, { store: { ...memoryStore(), complete }, leaseMs: 90 });
+    const processor = createProcessor(
+      { "*": handler },
+      { store: { ...memoryStore(), complete }, leaseMs: 90 },
+    );
     const processing = processor.process(faulted);
     await vi.advanceTimersByTimeAsync(1);
     expect(await processing).toEqual({ code: "store_unavailable", error });
