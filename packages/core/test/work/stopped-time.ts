@@ -41,7 +41,7 @@ export async function passUntil<Result>(work: Promise<Result>): Promise<Result> 
   const ending = work.finally(() => {
     isEnded = true;
   });
-  while (!isEnded) await pass(1);
+  while (!isEnded) await pass(5);
   return ending;
 }
 

@@ -466,7 +466,9 @@ describe("createWorker", () => {
     const outcomes: string[] = [];
     const unwatch = observe({ settle: ({ id, outcome }) => void (id === "late" && outcomes.push(outcome)) });
     const logger = keptLog();
-    await passUntil(createWorker(inbox, handlers, { leaseMs, logger }).run({ signal: stop.signal }));
+    await passUntil(
+      createWorker(inbox, handlers, { leaseMs, pollMs: 20, logger }).run({ signal: stop.signal }),
+    );
     unwatch();
     expect(attempts).toEqual([1]);
     expect(logger.warn.mock.calls).toContainEqual([
