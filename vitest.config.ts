@@ -48,7 +48,7 @@ export default defineConfig({
     // limits for a test that hangs, not for one that is slow: the machine may be busy with other things
     testTimeout: 300_000,
     hookTimeout: 300_000,
-    expect: { poll: { timeout: 120_000, interval: 20 } },
+    expect: { poll: { timeout: 20_000, interval: 20 } }, // a failure shows the last value
     setupFiles: ["test/older-node.ts", "test/budget/measured-file.ts"],
     reporters: ["default", budgetReporter(limits), ...jsonReporter],
     maxConcurrency: 20, // what runs concurrently waits: for a reload, a lease, a server
@@ -83,7 +83,13 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: "lab", include: ending(".lab.test.ts"), testTimeout: 1_800_000, ...servers },
+        test: {
+          name: "lab",
+          include: ending(".lab.test.ts"),
+          testTimeout: 1_800_000,
+          expect: { poll: { timeout: 120_000, interval: 20 } },
+          ...servers,
+        },
       },
     ],
   },

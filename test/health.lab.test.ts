@@ -42,7 +42,7 @@ function sqlitePath(): string {
   return join(folder, "events.db");
 }
 
-const isOk = (handler: HealthHandler) => async () => (await handler.check()).ok;
+const checked = (handler: HealthHandler) => () => handler.check();
 
 /** The code of the check. */
 const codeOf = (handler: HealthHandler, name: string) => async () =>
@@ -54,20 +54,20 @@ describe("readiness", () => {
     const inbox = keep(postgresInbox({ url: server.url }));
     await inbox.migrate();
     const ready = readinessHandler({ receiver: createReceiver(inbox, { secret }), inbox });
-    await expect.poll(isOk(ready)).toBe(true);
+    await expect.poll(checked(ready)).toMatchObject({ ok: true });
 
     await server.pause();
-    await expect.poll(isOk(ready)).toBe(false);
+    await expect.poll(checked(ready)).toMatchObject({ ok: false });
     const probes = await Promise.all(Array.from({ length: 100 }, () => ready.check()));
     for (const { checks } of probes)
       expect(checks).toMatchObject([{ ok: true }, { code: "store_unavailable" }]);
     await server.resume();
-    await expect.poll(isOk(ready)).toBe(true);
+    await expect.poll(checked(ready)).toMatchObject({ ok: true });
 
     await server.stop();
     await expect.poll(codeOf(ready, "inbox")).toBe("store_unavailable");
     await server.start();
-    await expect.poll(isOk(ready)).toBe(true);
+    await expect.poll(checked(ready)).toMatchObject({ ok: true });
   });
 
   it("is lost while Redis hangs, for a dedupe store and for an inbox on BullMQ, and comes back with it", async () => {
@@ -75,13 +75,13 @@ describe("readiness", () => {
     const store = keep(redisStore(server.url));
     const inbox = keep(bullmqInbox({ connection: server.url }));
     const ready = readinessHandler({ inbox, store });
-    await expect.poll(isOk(ready)).toBe(true);
+    await expect.poll(checked(ready)).toMatchObject({ ok: true });
     await server.pause();
     await expect
       .poll(async () => (await ready.check()).checks.map(({ code }) => code))
       .toEqual(["store_unavailable", "store_unavailable"]);
     await server.resume();
-    await expect.poll(isOk(ready)).toBe(true);
+    await expect.poll(checked(ready)).toMatchObject({ ok: true });
   });
 
   it("is lost while another program keeps the file of SQLite locked, and comes back afterwards", async () => {
@@ -89,14 +89,14 @@ describe("readiness", () => {
     const inbox = keep(sqliteInbox({ path }));
     const store = keep(sqliteStore({ path }));
     const ready = readinessHandler({ inbox, store });
-    await expect.poll(isOk(ready)).toBe(true);
+    await expect.poll(checked(ready)).toMatchObject({ ok: true });
     const other = keep(new DatabaseSync(path));
     other.exec("begin immediate");
     await expect
       .poll(async () => (await ready.check()).checks.map(({ code }) => code))
       .toEqual(["store_unavailable", "store_unavailable"]);
     other.exec("rollback");
-    await expect.poll(isOk(ready)).toBe(true);
+    await expect.poll(checked(ready)).toMatchObject({ ok: true });
   });
 
   it("is lost while the tables are not there or of another version, also after they were", async () => {
@@ -108,11 +108,11 @@ describe("readiness", () => {
     const ready = readinessHandler({ store });
     expect(await codeOf(ready, "store")()).toBe("migration_missing");
     await store.migrate();
-    await expect.poll(isOk(ready)).toBe(true);
+    await expect.poll(checked(ready)).toMatchObject({ ok: true });
     await client.query(`alter schema ${schema} rename to ${schema}_moved`);
     await expect.poll(codeOf(ready, "store")).toBe("migration_missing");
     await client.query(`alter schema ${schema}_moved rename to ${schema}`);
-    await expect.poll(isOk(ready)).toBe(true);
+    await expect.poll(checked(ready)).toMatchObject({ ok: true });
   });
 });
 
@@ -143,13 +143,13 @@ describe("liveness", () => {
 
       await inbox.pause({ types: ["esim.enabled"], reason: "the CRM is down" });
       await inbox.take({ limit: 1, leaseMs: 30_000 }); // any worker notices the pause
-      await expect.poll(isOk(live)).toBe(true);
+      await expect.poll(checked(live)).toMatchObject({ ok: true });
       expect((await inbox.gauges()).counts).toMatchObject({ paused: 1, ready: 0 });
 
       await inbox.resume();
       await expect.poll(codeOf(live, "worker")).toBe("worker_stuck");
       await inbox.pause({ reason: "maintenance" }); // of all types
-      await expect.poll(isOk(live)).toBe(true);
+      await expect.poll(checked(live)).toMatchObject({ ok: true });
     },
   );
 
@@ -163,7 +163,7 @@ describe("liveness", () => {
     );
     await expect.poll(codeOf(live, "worker")).toBe("worker_stuck");
     await server.pause();
-    await expect.poll(isOk(live)).toBe(true);
+    await expect.poll(checked(live)).toMatchObject({ ok: true });
     expect(await live.check()).toMatchObject({ ok: true });
     await server.resume();
     await expect.poll(codeOf(live, "worker")).toBe("worker_stuck");
@@ -182,7 +182,7 @@ describe("liveness", () => {
     await inbox.put([entry("hangs"), entry("due")]);
     await expect.poll(codeOf(live, "worker")).toBe("worker_stuck");
     hangs.resolve();
-    await expect.poll(isOk(live)).toBe(true);
+    await expect.poll(checked(live)).toMatchObject({ ok: true });
     stop.abort();
     await running;
   });
@@ -206,7 +206,7 @@ describe("liveness", () => {
     await inbox.put([entry("due")]);
     await expect.poll(codeOf(live, "worker")).toBe("worker_stuck");
     await inbox.pause({ reason: "maintenance" });
-    await expect.poll(isOk(live)).toBe(true);
+    await expect.poll(checked(live)).toMatchObject({ ok: true });
     await inbox.resume({});
 
     const patient = keep(livenessHandler({ worker: watched, inbox, stallMs: 600_000 }));
@@ -214,6 +214,6 @@ describe("liveness", () => {
     void worker.run();
     await expect.poll(codeOf(patient, "worker")).toBe("handlers_abandoned");
     hangs.resolve();
-    await expect.poll(isOk(patient)).toBe(true);
+    await expect.poll(checked(patient)).toMatchObject({ ok: true });
   });
 });

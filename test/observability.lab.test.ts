@@ -75,7 +75,10 @@ describe("examples/observability", () => {
     await sandbox.advance("30s");
     await hasEnded(prometheus, "EsimWebhooksInboxDown");
 
-    // an outage of the worker
+    // an outage of the worker, once its series have the two scrapes that each rate needs
+    const ofWorkers = /settlements|event_age|inbox_wait|messaging_process/;
+    for (const query of (await dashboardQueries()).filter((query) => ofWorkers.test(query)))
+      await hasData(prometheus, query);
     firstWorker.child.kill("SIGKILL");
     await firstWorker.ended;
     await isPending(prometheus, "EsimWebhooksTargetDown");
@@ -121,8 +124,7 @@ describe("examples/observability", () => {
     const queries = await dashboardQueries();
     const selectors = selectorsIn([await read("rules.yml"), ...queries].join("\n"));
     expect(selectors.size).toBeGreaterThan(30);
-    for (const query of [...queries, ...selectors])
-      await expect.poll(() => prometheus.queryAll(query), { message: query }).not.toEqual([]);
+    for (const query of [...queries, ...selectors]) await hasData(prometheus, query);
     expect(await prometheus.ruleErrors()).toEqual([]);
     const [series] = await prometheus.query("max(scrape_samples_scraped)");
     expect(series?.values[0]).toBeLessThan(2000);
@@ -138,6 +140,9 @@ describe("examples/observability", () => {
     }
   });
 });
+
+const hasData = (prometheus: Prometheus, query: string) =>
+  expect.poll(() => prometheus.queryAll(query), { message: query }).not.toEqual([]);
 
 async function stateOf(prometheus: Prometheus, alert: string): Promise<string> {
   const alerts = (await prometheus.alerts()).filter(({ labels }) => labels["alertname"] === alert);

@@ -35,7 +35,8 @@ const logger = { debug: () => {}, info: say, warn: say, error: say };
 const lane = ({ data }: { data: object }) => ("esimReference" in data ? String(data.esimReference) : null);
 const stopping = new AbortController();
 process.once("SIGTERM", () => stopping.abort());
-const workerOptions = { concurrency: 20, pollMs: 50, backoff: () => 100, leaseMs: 5000 };
+const workerOptions = { concurrency: 20, pollMs: 50, backoff: () => 100, leaseMs: 3_600_000 }; // no worker is killed
+const timeoutMs = 60_000; // a busy machine may need more than the default
 
 const { inbox, migrate, worker } = store === "postgres" ? onPostgres() : onSqlite();
 
@@ -52,7 +53,7 @@ function onPostgres() {
 }
 
 function onSqlite() {
-  const inbox = sqliteInbox({ path: place, lane, logger });
+  const inbox = sqliteInbox({ path: place, lane, logger, timeoutMs });
   const handlers: Handlers<EsimEvents, SqliteTransaction> = {
     "*": async ({ id }, { tx, attempt }) => {
       const { event, lane, began, ended, version } = await handle(id, attempt);

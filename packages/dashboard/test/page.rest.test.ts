@@ -99,6 +99,13 @@ const shown = (page: Page, text: string): Promise<void> =>
 const said = (page: Page, text: string): Promise<void> =>
   page.getByRole("status").filter({ hasText: text }).waitFor();
 
+/** Workers report until the test ends, as they do every ten seconds: after 30 s without a report, a worker is gone. */
+async function keepReporting(send: () => Promise<void> | undefined): Promise<void> {
+  await send();
+  const timer = setInterval(() => void send(), 10_000);
+  onTestFinished(() => clearInterval(timer));
+}
+
 const lease = { limit: 500, leaseMs: 3_600_000 };
 
 interface Planted {
@@ -230,16 +237,8 @@ describe("what events, workers and operators have written", () => {
       outcome: "complete",
       ledger: { [attack]: 1 },
     });
-    await inbox.report?.({
-      id: attack,
-      host: attack,
-      pid: 1,
-      version: attack,
-      concurrency: 20,
-      running: 1,
-      startedMsAgo: 0,
-      sinceLastTakeMs: 0,
-    });
+    const worker = { id: attack, host: attack, pid: 1, version: attack, concurrency: 20, running: 1 };
+    await keepReporting(() => inbox.report?.({ ...worker, startedMsAgo: 0, sinceLastTakeMs: 0 }));
     await inbox.pause({
       types: [script],
       reason: attack.slice(0, 200),
@@ -514,7 +513,7 @@ describe("an operator", () => {
     const progress = page.getByRole("region", { name: "The last retry" });
     await progress.getByText(isPaused).waitFor();
     await progress.getByText(noWorker).waitFor();
-    await report(inbox);
+    await keepReporting(() => report(inbox));
     await open(page, "#/events?state=dead&type=esim.enabled");
     await link(page, "Dead 1").waitFor();
     await button(page, "Retry all…").click();
@@ -973,7 +972,7 @@ describe("the page", () => {
     const { page } = await visit(await serve(inbox));
     const line = page.locator(".problem", { hasText: "No worker has reported in the last 30 s." });
     await line.waitFor();
-    await report(inbox);
+    await keepReporting(() => report(inbox));
     await page.reload();
     await page.getByText("20/20 slots").waitFor();
     expect(await line.count()).toBe(0);
@@ -1068,7 +1067,7 @@ describe("the page", () => {
     async (colorScheme, width) => {
       const inbox = opened();
       await fill(inbox, 400);
-      await report(inbox);
+      await keepReporting(() => report(inbox));
       const address = await serve(inbox, {
         title: "production",
         color: "#b42318",

@@ -241,7 +241,7 @@ describe("the queue and its connection", () => {
     const own = openInbox();
     await own.ready();
     await own.close();
-    await vi.waitFor(async () => expect(await redis.admin.client("LIST")).not.toMatch(/\n.*\n/));
+    await expect.poll(() => redis.admin.client("LIST")).not.toMatch(/\n.*\n/);
   });
 
   it("has no worker on a queue that was passed, whose connection a worker cannot share", () => {

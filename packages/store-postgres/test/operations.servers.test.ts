@@ -38,7 +38,7 @@ it("forgets a worker that has not reported for 30 seconds", async () => {
   const inbox = open();
   for (const id of ["gone", "late"]) await inbox.report?.({ id, ...worker });
   await sql`
-    update ${table} set seen_at = clock_timestamp() - case id when 'gone' then interval '30 s' else interval '29 s' end`.execute(
+    update ${table} set seen_at = clock_timestamp() - case id when 'gone' then interval '30 s' else interval '10 s' end`.execute(
     shop.db,
   );
   expect((await inbox.workers()).map(({ id }) => id)).toEqual(["late"]);

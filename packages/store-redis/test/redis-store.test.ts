@@ -75,7 +75,7 @@ describe("an operation before which redisStore or redisState reads the eviction 
     await vi.advanceTimersByTimeAsync(600);
     hold();
     readPolicy();
-    await vi.waitUntil(() => vi.mocked(client.evalsha).mock.calls.length === 1);
+    await expect.poll(() => vi.mocked(client.evalsha).mock.calls.length).toBe(1);
     await vi.advanceTimersByTimeAsync(600);
     await new Promise(setImmediate);
     expect(refused).toMatchObject({

@@ -14,10 +14,10 @@ beforeEach(() => {
   path = join(folder.path, "events.db");
 });
 
-const isReady = ({ ready }: { ready(): Promise<unknown> }) =>
+const readiness = ({ ready }: { ready(): Promise<unknown> }) =>
   ready().then(
-    () => true,
-    () => false,
+    () => "ready",
+    (error) => error,
   );
 
 describe("stores and inboxes on one file", () => {
@@ -273,8 +273,8 @@ describe.concurrent("stores and inboxes on one file that another process has loc
     const patient = sqliteInbox({ path, timeoutMs: 120_000 });
     const [inbox, store] = [sqliteInbox({ path, timeoutMs: 1000 }), sqliteStore({ path, timeoutMs: 1000 })];
     await patient.put([entry("msg_1")]);
-    await expect.poll(() => isReady(inbox)).toBe(true); // a busy machine may need more than their second
-    await expect.poll(() => isReady(store)).toBe(true);
+    await expect.poll(() => readiness(inbox)).toBe("ready"); // a busy machine may need more than their second
+    await expect.poll(() => readiness(store)).toBe("ready");
     const shop = openShop(path);
     shop.run("begin immediate");
     const putting = patient.put([entry("msg_2")]); // for which the writer waits on, with all of its message
@@ -298,7 +298,7 @@ describe.concurrent("stores and inboxes on one file that another process has loc
     const patient = sqliteInbox({ path, timeoutMs: 120_000 });
     const inbox = sqliteInbox({ path, timeoutMs: 1000 });
     await patient.ready();
-    await expect.poll(() => isReady(inbox)).toBe(true); // a busy machine may need more than its second
+    await expect.poll(() => readiness(inbox)).toBe("ready"); // a busy machine may need more than its second
     const shop = openShop(path);
     shop.run("begin immediate");
     const putting = patient.put(Array.from({ length: 1000 }, (_, n) => entry(`msg_${n}`)));

@@ -10,6 +10,7 @@ import { HandlerTimeout } from "../handle/handler.ts";
 import {
   createRunHandler,
   isDone,
+  lostLease,
   type Ran,
   type RunOutcome,
   runInTransaction,
@@ -172,27 +173,27 @@ export function createClaimedWork(
 
   /** Marks a done event. While the store fails, waits until the lease would end; later the mark stays pending. */
   function complete(held: HeldClaim, outcome: EventOutcome): Awaitable<EventOutcome> {
-    const leftMs = held.heldUntil - performance.now();
+    const { heldUntil } = held; // a renewal that is still under way can change it
     const called = callStore(() => observed.complete(held.key, held.token));
     return andThen(called, (completed) =>
       "answer" in completed && completed.answer
         ? reportDone(held, outcome)
-        : awaitMark(held, outcome, leftMs, completed),
+        : awaitMark(held, outcome, heldUntil, completed),
     );
   }
 
   async function awaitMark(
     held: HeldClaim,
     outcome: EventOutcome,
-    leftMs: number,
+    heldUntil: number,
     completed: { readonly answer: boolean } | StoreUnavailable,
   ): Promise<EventOutcome> {
-    const wasHeld = leftMs > 0;
-    // a handler that has seen its claim lost may have stopped half-way
-    const marked = wasHeld ? pendingMarks.add(held) : Promise.resolve(false);
+    // a handler that has seen its claim lost may have stopped half-way; any other is done, even if its claim has ended meanwhile
+    const marked = heldUntil === lostLease ? Promise.resolve(false) : pendingMarks.add(held);
     if ("answer" in completed) return reportLost(held);
-    if (await createDeadline(leftMs).before(marked)) return reportDone(held, outcome);
-    // the sender gets 503. If the claim was held, the mark is retried with a new claim, so that the sender's retry is a duplicate
+    const leftMs = heldUntil - performance.now();
+    if (leftMs > 0 && (await createDeadline(leftMs).before(marked))) return reportDone(held, outcome);
+    // the sender gets 503. The mark of a done event is retried, so that the sender's retry is a duplicate
     report(held, outcomeFields(completed));
     return completed;
   }

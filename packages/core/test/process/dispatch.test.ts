@@ -359,8 +359,11 @@ describe("dedupe around the handler", () => {
         { "*": () => void handler() },
         { store: { ...memoryStore(), ...store }, leaseMs: 300 },
       ).process(faulted);
+    useFakeTimers();
     expect(await outcomeWith({ claim: away })).toMatchObject({ code: "store_unavailable" });
-    expect(await outcomeWith({ complete: away })).toMatchObject({ code: "store_unavailable" });
+    const unmarked = outcomeWith({ complete: away });
+    await vi.advanceTimersByTimeAsync(300);
+    expect(await unmarked).toMatchObject({ code: "store_unavailable" });
     expect(await outcomeWith({ extend: away })).toMatchObject({ code: "processed" });
     const failing = () => {
       throw new Error("no");
@@ -434,6 +437,7 @@ describe("dedupe around the handler", () => {
   });
 
   it("aborts the handler's signal when the lease is lost, and does not report the event as done", async () => {
+    useFakeTimers();
     const store: DedupeStore = { ...memoryStore(), extend: async () => false, complete: async () => false };
     const processor = createProcessor(
       {
@@ -442,7 +446,9 @@ describe("dedupe around the handler", () => {
       },
       { store, leaseMs: 30 },
     );
-    expect(await processor.process(faulted)).toEqual({ code: "lease_lost" });
+    const processing = processor.process(faulted);
+    await vi.advanceTimersByTimeAsync(10);
+    expect(await processing).toEqual({ code: "lease_lost" });
   });
 
   it("aborts the handler's signal if its caller stops during the handler's first, synchronous part", async () => {
@@ -614,13 +620,17 @@ describe("dedupe around the handler", () => {
   });
 
   it("frees an event whose handler does not end, ten leases after its signal aborted", async () => {
+    useFakeTimers();
     const store = memoryStore();
     const never = createProcessor({ "*": () => new Promise(() => {}) }, { store, leaseMs: 30 });
     const stop = new AbortController();
     void never.process(faulted, { signal: stop.signal });
     stop.abort();
     const other = createProcessor({ "*": () => {} }, { store });
-    await expect.poll(async () => (await other.process(faulted)).code).toBe("processed");
+    await vi.advanceTimersByTimeAsync(10 * 30);
+    expect((await other.process(faulted)).code).toBe("busy");
+    await vi.advanceTimersByTimeAsync(30);
+    expect((await other.process(faulted)).code).toBe("processed");
   });
 
   it("keeps the claim of a handler that its caller stopped for ten more leases, and no longer", async () => {
@@ -695,11 +705,12 @@ describe("dedupe around the handler", () => {
         { store: { ...memory, claim: broken } },
       );
       expect((await blocked.process(faulted)).code).toBe("store_unavailable");
+      useFakeTimers();
       const waits = () => new Promise((resolve) => setTimeout(resolve, 50));
       const renewing = createProcessor({ "*": waits }, { store: { ...memory, extend: broken }, leaseMs: 30 });
-      expect(["processed", "lease_lost"]).toContain(
-        (await renewing.process({ ...faulted, id: "msg_renewing" })).code,
-      );
+      const processing = renewing.process({ ...faulted, id: "msg_renewing" });
+      await vi.advanceTimersByTimeAsync(50);
+      expect(["processed", "lease_lost"]).toContain((await processing).code);
     },
   );
 
@@ -722,20 +733,27 @@ describe("dedupe around the handler", () => {
     expect(runs).toBe(1);
   });
 
-  it("does not report an event as done when its claim had ended before the store refused the mark", async () => {
+  it("does not report an event as done when its claim had ended before the store refused the mark, and does not run it again", async () => {
     useFakeTimers();
     const error = new Error("connection lost");
     const complete = () => {
       throw error;
     };
+    let runs = 0;
+    const handler = () => {
+      runs += 1;
+      vi.advanceTimersByTime(90); // as if it had computed for the whole lease
+    };
     const processor = createProcessor(
-      { "*": () => void vi.advanceTimersByTime(90) }, // as if it had computed for the whole lease
-      { store: { ...memoryStore({ clock: stopped }), complete }, leaseMs: 90 },
+      { "*": handler },
+      { store: { ...memoryStore(), complete }, leaseMs: 90 },
     );
     const processing = processor.process(faulted);
     await vi.advanceTimersByTimeAsync(1);
     expect(await processing).toEqual({ code: "store_unavailable", error });
-    expect((await processor.process(faulted)).code).toBe("busy");
+    await vi.advanceTimersByTimeAsync(900);
+    expect((await processor.process(faulted)).code).toBe("duplicate");
+    expect(runs).toBe(1);
   });
 
   it("says of a busy event whether it waits in an inbox, where the sender need not send it again", async () => {
@@ -799,8 +817,13 @@ describe("dedupe around the handler", () => {
   });
 
   describe("whose store does not take a done mark, for longer than the lease,", () => {
-    /** A processor on a store whose `complete` fails until `recover()`, what it ran, and what it logged. */
-    function onFailingStore(complete: DedupeStore["complete"]) {
+    const leaseMs = 60;
+
+    /**
+     * A processor on a store whose `complete` fails until `recover()`, what it ran, and what it logged. Its handler blocks the event
+     * loop for `blockedMs`.
+     */
+    function onFailingStore(complete: DedupeStore["complete"], blockedMs = 0) {
       const memory = memoryStore();
       let isFailing = true;
       let runs = 0;
@@ -820,8 +843,11 @@ describe("dedupe around the handler", () => {
         if (message !== "webhook event") errors.push(fields);
       };
       const logger = { debug: ignore, info: ignore, warn: ignore, error: log };
-      const handlers = { "*": () => void runs++ };
-      const processor = createProcessor(handlers, { store, leaseMs: 60, logger });
+      const handler = () => {
+        runs += 1;
+        vi.advanceTimersByTime(blockedMs);
+      };
+      const processor = createProcessor({ "*": handler }, { store, leaseMs, logger });
       const other = createProcessor({ "*": () => expect.unreachable() }, { store });
       return {
         errors,
@@ -863,11 +889,27 @@ describe("dedupe around the handler", () => {
     });
 
     it("marks the event as soon as the store takes it, without another delivery", async () => {
+      useFakeTimers();
       const { process, processElsewhere, recover, runs } = onFailingStore(full);
-      await process();
+      const first = process();
+      await vi.advanceTimersByTimeAsync(leaseMs);
+      expect((await first).code).toBe("store_unavailable");
       recover();
-      await expect.poll(async () => (await processElsewhere()).code).toBe("duplicate");
+      await vi.advanceTimersByTimeAsync(leaseMs / 3);
+      expect((await processElsewhere()).code).toBe("duplicate");
       expect((await process()).code).toBe("duplicate");
+      expect(runs()).toBe(1);
+    });
+
+    it("marks the event also if its handler blocked the event loop until its claim ended", async () => {
+      useFakeTimers();
+      const { process, processElsewhere, recover, runs } = onFailingStore(full, leaseMs);
+      const first = process();
+      await vi.advanceTimersByTimeAsync(1);
+      expect((await first).code).toBe("store_unavailable");
+      recover();
+      await vi.advanceTimersByTimeAsync(leaseMs); // the ended claim is refused, and then a new one is used
+      expect((await processElsewhere()).code).toBe("duplicate");
       expect(runs()).toBe(1);
     });
 
@@ -887,7 +929,7 @@ describe("dedupe around the handler", () => {
           return memory.complete(key, token);
         },
       };
-      const processor = createProcessor({ "*": () => {} }, { store, leaseMs: 30_000 });
+      const processor = createProcessor({ "*": () => {} }, { store, leaseMs: 3_600_000 });
       const events = Array.from({ length: 200 }, (_, n) => ({ ...faulted, id: `msg_many_${n}` }));
       const all = Promise.all(events.map((event) => processor.process(event)));
       await expect.poll(() => processor.process(events[199] ?? faulted)).toEqual({ code: "duplicate" });
@@ -905,7 +947,7 @@ describe("dedupe around the handler", () => {
       };
       const processor = createProcessor(
         { "*": () => {} },
-        { store: { ...memory, complete }, leaseMs: 60_000 },
+        { store: { ...memory, complete }, leaseMs: 3_600_000 },
       );
       const eventOf = (n: number) => ({ ...faulted, id: `msg_unmarked_${n}` });
       const all = Promise.all(Array.from({ length: 10_000 }, (_, n) => processor.process(eventOf(n))));
@@ -920,11 +962,13 @@ describe("dedupe around the handler", () => {
     });
 
     it("marks an event whose claim was lost unseen, as by an eviction, with a new claim", async () => {
+      useFakeTimers();
       const { process, processElsewhere, recover, runs } = onFailingStore(() => false);
       expect((await process()).code).toBe("lease_lost");
       expect((await process()).code).toBe("duplicate");
       recover();
-      await expect.poll(async () => (await processElsewhere()).code).toBe("duplicate");
+      await vi.advanceTimersByTimeAsync(leaseMs);
+      expect((await processElsewhere()).code).toBe("duplicate");
       expect(runs()).toBe(1);
     });
   });

@@ -156,7 +156,7 @@ describe("a lookup", () => {
     const { receive, asked } = receiving(endpoints);
     const secret = newSecret();
     const outcomes = Array.from({ length: 300 }, () => receive("/a", secret));
-    await vi.waitFor(() => expect(waiting.size).toBe(1));
+    await expect.poll(() => waiting.size).toBe(1);
     waiting.get("/a")?.({ source: "a", secret });
     expect(new Set(await Promise.all(outcomes))).toEqual(new Set(["processed"]));
     expect(asked).toEqual(["/a"]);
@@ -167,7 +167,7 @@ describe("a lookup", () => {
     const { receive, asked } = receiving(endpoints);
     const secret = newSecret();
     const known = receive("/known", secret);
-    await vi.waitFor(() => expect(waiting.size).toBe(1));
+    await expect.poll(() => waiting.size).toBe(1);
     waiting.get("/known")?.({ source: "known", secret });
     expect(await known).toBe("processed");
 
@@ -180,7 +180,7 @@ describe("a lookup", () => {
     expect(outcomes.filter((outcome) => outcome === "unknown_endpoint")).toHaveLength(100);
     expect(outcomes.filter((outcome) => outcome === "keys_unavailable")).toHaveLength(900);
     const next = receive("/one-more", secret);
-    await vi.waitFor(() => expect(waiting.has("/one-more")).toBe(true));
+    await expect.poll(() => [...waiting.keys()]).toContain("/one-more");
     waiting.get("/one-more")?.({ source: "more", secret });
     expect(await next).toBe("processed");
   });
@@ -192,7 +192,7 @@ describe("a lookup", () => {
     const { receive, asked, lines } = receiving(endpoints);
     for (const round of [1, 2]) {
       const outcomes = Array.from({ length: 100 }, (_, index) => receive(`/${round}-${index}`, newSecret()));
-      await vi.waitFor(() => expect(asked).toHaveLength(100 * round));
+      await expect.poll(() => asked.length).toBe(100 * round);
       await vi.advanceTimersByTimeAsync(5000);
       expect(new Set(await Promise.all(outcomes))).toEqual(new Set(["keys_unavailable"]));
     }
@@ -381,7 +381,7 @@ describe("a receiver of many endpoints", () => {
     const { receiver, receive } = receiving(endpoints);
     const secret = newSecret();
     const outcome = receive("/a", secret);
-    await vi.waitFor(() => expect(waiting.size).toBe(1));
+    await expect.poll(() => waiting.size).toBe(1);
     let isClosed = false;
     const closed = receiver.close().then(() => {
       isClosed = true;

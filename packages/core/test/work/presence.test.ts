@@ -26,11 +26,11 @@ it("logs each pause once: those at its start, and those that begin or end later"
   const inbox = memoryInbox();
   await inbox.pause({ types: ["esim.faulted"], reason: "CRM is down", by: "ops@web-1" });
   const { info, warn } = await present(inbox, async (log) => {
-    await vi.waitFor(() => expect(log.warn).toHaveBeenCalledTimes(1));
+    await expect.poll(() => log.warn.mock.calls).toHaveLength(1);
     await inbox.pause({ reason: "all is down" });
-    await vi.waitFor(() => expect(log.warn).toHaveBeenCalledTimes(2));
+    await expect.poll(() => log.warn.mock.calls).toHaveLength(2);
     await inbox.resume({ types: ["esim.faulted"] });
-    await vi.waitFor(() => expect(log.info).toHaveBeenCalledTimes(1));
+    await expect.poll(() => log.info.mock.calls).toHaveLength(1);
   });
   const since = expect.any(Date);
   const faulted = { type: "esim.faulted", reason: "CRM is down", by: "ops@web-1", since, until: null };
@@ -48,9 +48,9 @@ it("reports also while the inbox does not say what is paused, and logs the pause
   let isDown = true;
   const paused = () => (isDown ? Promise.reject(new Error("away")) : inbox.paused());
   const { warn } = await present({ ...inbox, paused }, async (log) => {
-    await vi.waitFor(async () => expect(await inbox.workers()).toHaveLength(1));
+    await expect.poll(() => inbox.workers()).toHaveLength(1);
     isDown = false;
-    await vi.waitFor(() => expect(log.warn).toHaveBeenCalledTimes(1));
+    await expect.poll(() => log.warn.mock.calls).toHaveLength(1);
   });
   expect(warn.mock.calls).toEqual([[expect.objectContaining({ type: "all types" }), began]]);
 });
@@ -60,7 +60,7 @@ it("asks an inbox without operators' role for no pauses", async () => {
   const paused = vi.fn();
   const inbox = { ...rest, capabilities: { ...capabilities, roles: ["queue" as const] }, paused };
   await present(inbox, async () => {
-    await vi.waitFor(async () => expect(await inbox.workers()).toHaveLength(1));
+    await expect.poll(() => inbox.workers()).toHaveLength(1);
   });
   expect(paused).not.toHaveBeenCalled();
 });

@@ -28,6 +28,23 @@ function pause(ms?: number, value?: unknown, { signal }: { signal?: AbortSignal 
   });
 }
 
+/** Moves `performance.now()` by `ms` without firing a timer, as when the event loop is blocked. Only while the time is stopped. */
+export function block(ms: number): void {
+  const now = performance.now.bind(performance);
+  const moved = vi.spyOn(performance, "now").mockImplementation(() => now() + ms);
+  onTestFinished(() => moved.mockRestore());
+}
+
+/** Moves the time until the work has ended. Resolves to its result. */
+export async function passUntil<Result>(work: Promise<Result>): Promise<Result> {
+  let isEnded = false;
+  const ending = work.finally(() => {
+    isEnded = true;
+  });
+  while (!isEnded) await pass(5);
+  return ending;
+}
+
 /** Moves the time by `ms`, in steps of at most 100 ms. After each, all work is done that waits for no timer. */
 export async function pass(ms: number): Promise<void> {
   const until = performance.now() + ms;

@@ -19,19 +19,14 @@ import {
 } from "@esim-webhooks/core";
 import { observe, type SettleMessage } from "@esim-webhooks/core/observe";
 import { memoryInbox, sampleData } from "@esim-webhooks/core/testing";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { readWorkerOptions } from "../../src/work/worker-options.ts";
-import { pass, stopTime } from "./stopped-time.ts";
+import { block, pass, passUntil, stopTime } from "./stopped-time.ts";
 
 function entry(id: string, type = "esim.enabled"): InboxEntry {
   const event = { id, type, timestamp: "2026-01-01T00:00:00Z", data: sampleData("esim.enabled") };
   const body = Buffer.from(JSON.stringify({ ...event, id: undefined }));
   return { source: "default", id, type, event, body, receivedAt: new Date() };
-}
-
-/** Blocks the event loop. */
-function block(ms: number): void {
-  for (const until = performance.now() + ms; performance.now() < until; );
 }
 
 const many = (count: number) => Array.from({ length: count }, (_, n) => entry(`msg_${n}`));
@@ -115,6 +110,7 @@ describe("createWorker", () => {
   it.each([1, 2, 5])(
     "continues with %i at a time after leases were lost before their events could be settled",
     async (concurrency) => {
+      stopTime();
       let isAway = true;
       const whenThere = <Answer>(answer: () => Promise<Answer>) =>
         isAway ? Promise.reject(new Error("connection lost")) : answer();
@@ -133,7 +129,7 @@ describe("createWorker", () => {
         if (runs >= 20 * concurrency) stop.abort();
       };
       const worker = createWorker(inbox, { "*": handler }, { concurrency, leaseMs: 60, shutdownMs: 100 });
-      await worker.run({ signal: stop.signal });
+      await passUntil(worker.run({ signal: stop.signal }));
       expect(runs).toBeGreaterThanOrEqual(20 * concurrency);
     },
   );
@@ -425,8 +421,7 @@ describe("createWorker", () => {
   });
 
   it("starts no handler after its lease has ended, and names the type of the handler that blocked the loop", async () => {
-    vi.useFakeTimers({ toFake: ["performance"] });
-    onTestFinished(() => void vi.useRealTimers());
+    stopTime();
     const leaseMs = 60_000;
     const inbox = memoryInbox();
     const others = many(19);
@@ -437,13 +432,13 @@ describe("createWorker", () => {
     let elsewhere: Promise<readonly TakenEvent[]> = Promise.resolve([]);
     const handlers: Handlers<EsimEvents> = {
       "esim.disabled": () => {
-        vi.advanceTimersByTime(2 * leaseMs); // as if it blocked the event loop
+        block(2 * leaseMs);
         elsewhere = inbox.take({ limit: 20, leaseMs: 60_000 }); // as another process does meanwhile
         stop.abort();
       },
       "esim.enabled": ({ id }) => void started.push(id),
     };
-    await createWorker(inbox, handlers, { leaseMs, logger }).run({ signal: stop.signal });
+    await passUntil(createWorker(inbox, handlers, { leaseMs, logger }).run({ signal: stop.signal }));
     expect(started).toEqual([]);
     const taken = await elsewhere;
     const settled = await inbox.settle(taken.map((one) => ({ ...one, state: "done" })));
@@ -455,15 +450,14 @@ describe("createWorker", () => {
   });
 
   it("gives an event back whose handler comes too late, without counting the attempt", async () => {
-    vi.useFakeTimers({ toFake: ["performance"] });
-    onTestFinished(() => void vi.useRealTimers());
+    stopTime();
     const leaseMs = 60_000;
     const inbox = memoryInbox();
     await inbox.put([entry("blocks", "esim.disabled"), entry("late")]);
     const stop = new AbortController();
     const attempts: number[] = [];
     const handlers: Handlers<EsimEvents> = {
-      "esim.disabled": () => void vi.advanceTimersByTime(1.2 * leaseMs), // as if it blocked the event loop
+      "esim.disabled": () => block(1.2 * leaseMs),
       "esim.enabled": (_, { attempt }) => {
         attempts.push(attempt);
         stop.abort();
@@ -472,7 +466,9 @@ describe("createWorker", () => {
     const outcomes: string[] = [];
     const unwatch = observe({ settle: ({ id, outcome }) => void (id === "late" && outcomes.push(outcome)) });
     const logger = keptLog();
-    await createWorker(inbox, handlers, { leaseMs, pollMs: 5, logger }).run({ signal: stop.signal });
+    await passUntil(
+      createWorker(inbox, handlers, { leaseMs, pollMs: 20, logger }).run({ signal: stop.signal }),
+    );
     unwatch();
     expect(attempts).toEqual([1]);
     expect(logger.warn.mock.calls).toContainEqual([
@@ -483,6 +479,7 @@ describe("createWorker", () => {
   });
 
   it("names the types of the handlers that ran while the loop was blocked after an await", async () => {
+    stopTime();
     const leaseMs = 60;
     const inbox = memoryInbox();
     await inbox.put([entry("a"), entry("b", "esim.disabled")]);
@@ -497,7 +494,9 @@ describe("createWorker", () => {
       },
       "esim.disabled": async (_, { signal }) => void (await once(signal, "abort")),
     };
-    await createWorker(inbox, handlers, { leaseMs, logger, shutdownMs: 0 }).run({ signal: stop.signal });
+    await passUntil(
+      createWorker(inbox, handlers, { leaseMs, logger, shutdownMs: 0 }).run({ signal: stop.signal }),
+    );
     const warned = logger.warn.mock.calls.map(([fields]) => fields).find(({ types }) => types);
     expect(warned).toEqual({ types: ["esim.enabled", "esim.disabled"], blockedMs: expect.any(Number) });
   });
@@ -865,6 +864,8 @@ describe("createWorker", () => {
   });
 
   describe("with a time limit", () => {
+    beforeEach(stopTime);
+
     /** Runs a worker of one event until its handler has been called `calls` times and the last result is settled. */
     async function settlesOf(
       handler: (context: HandlerContext, call: number) => unknown,
@@ -894,7 +895,7 @@ describe("createWorker", () => {
         shutdownMs: 0,
         ...options,
       });
-      await worker.run({ signal: stop.signal });
+      await passUntil(worker.run({ signal: stop.signal }));
       return { settles, event: await inbox.get(key(id)) };
     }
     const ended = (signal: AbortSignal) =>
@@ -1016,19 +1017,16 @@ describe("createWorker", () => {
       const worker = createWorker(inbox, handlers, { ...options, maxAttempts: 1 });
       expect([worker.isHealthy(), worker.sinceLastTakeMs()]).toEqual([true, null]);
       const running = worker.run({ signal: stop.signal });
-      await vi.waitFor(() => expect(worker.isHealthy()).toBe(false), { timeout: 30_000 });
-      await vi.waitFor(
-        () =>
-          expect(logger.error.mock.calls).toContainEqual([
-            { abandoned: 1 },
-            expect.stringContaining("The worker takes no more events"),
-          ]),
-        { timeout: 30_000 },
-      );
+      await pass(200);
+      expect(worker.isHealthy()).toBe(false);
+      expect(logger.error.mock.calls).toContainEqual([
+        { abandoned: 1 },
+        expect.stringContaining("The worker takes no more events"),
+      ]);
       expect(worker.sinceLastTakeMs()).toBeGreaterThanOrEqual(0);
       expect((await inbox.get(key("next")))?.state).toBe("ready");
       hangs.resolve();
-      await running;
+      await passUntil(running);
       expect(worker.isHealthy()).toBe(true);
     });
 
@@ -1045,14 +1043,16 @@ describe("createWorker", () => {
           .length;
       for (const times of [1, 2]) {
         await inbox.put([entry(`msg_${times}`)]);
-        await vi.waitFor(() => expect(stuck()).toBe(times), { timeout: 30_000 });
+        await pass(200);
+        expect(stuck()).toBe(times);
         const { resolve } = hangs;
         hangs = Promise.withResolvers();
         resolve();
-        await vi.waitFor(() => expect(logger.warn).toHaveBeenCalledTimes(times), { timeout: 30_000 });
+        await pass(200);
+        expect(logger.warn).toHaveBeenCalledTimes(times);
       }
       stop.abort();
-      await running;
+      await passUntil(running);
     });
 
     it("does not count the time in which an abandoned handler still ran as time that its handler has waited", async () => {

@@ -6,7 +6,7 @@ import {
   memoryStore,
 } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { rerunStore } from "../../src/replay/rerun-store.ts";
 
 const timestamp = "2026-11-20T12:00:00Z";
@@ -96,7 +96,7 @@ describe("an import by force", () => {
     const claim: DedupeStore["claim"] = (key, leaseMs) => (isKilled ? dead : store.claim(key, leaseMs));
     const handlers = { "*": () => void runs++ };
     void byForce(handlers, { ...store, claim, complete }).work("first");
-    await vi.waitFor(() => expect(isKilled).toBe(true));
+    await expect.poll(() => isKilled).toBe(true);
     expect(await byForce(handlers, store).work("first")).toBe("duplicate");
     expect(runs).toBe(1);
   });
