@@ -19,7 +19,7 @@ const noServers: Plugin = {
 const folders = ["packages/*/test/**", "test/**", "lab/test/**"];
 const ending = (name: string) => folders.map((folder) => `${folder}/*${name}`);
 const inMemory = memoryFolder();
-/** Half of what those tests wait for is syncs. The stress tests sync to the disk. */
+/** Half of what those tests wait for is syncs. The laboratory syncs to the disk. */
 const quick = { env: inMemory === undefined || process.env["TMPDIR"] ? {} : { TMPDIR: inMemory } };
 const servers = { globalSetup: "test/servers/global-setup.ts", typecheck: { include: [] } };
 
@@ -34,7 +34,8 @@ export default defineConfig({
     testTimeout: 300_000,
     hookTimeout: 300_000,
     expect: { poll: { timeout: 120_000, interval: 20 } },
-    setupFiles: ["test/older-node.ts"],
+    setupFiles: ["test/setup.ts"],
+    slowTestThreshold: 2000,
     maxConcurrency: 20, // what runs concurrently waits: for a reload, a lease, a server
     projects: [
       {

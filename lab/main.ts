@@ -15,7 +15,7 @@ const parts = {
     ),
   faults: runFaults,
   crashes: () =>
-    run("node_modules/vitest/vitest.mjs", "run", "--project", "stress", "test/crash.stress.test.ts"),
+    run("node_modules/vitest/vitest.mjs", "run", "--project", "rest", "test/crash.rest.test.ts"),
 } as const;
 
 const [wanted, ...given] = process.argv.slice(2);

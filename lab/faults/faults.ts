@@ -6,11 +6,11 @@ export interface Fault {
   readonly file: string;
   readonly before: string;
   readonly after: string;
-  /** Test files of the project `unit`. */
+  /** Test files. */
   readonly checks: readonly string[];
 }
 
-const random = "lab/test/trace.test.ts";
+const random = "lab/test/trace.lab.test.ts";
 const memorySuite = "packages/core/test/store/memory-inbox.suite.test.ts";
 
 export const faults: readonly Fault[] = [
@@ -77,14 +77,14 @@ export const faults: readonly Fault[] = [
     file: "packages/endpoint/src/reconcile/depth.ts",
     before: "Math.max(mark, head) - Math.min(overlapMs, 10 * minuteMs)",
     after: "Math.max(mark, head)",
-    checks: ["packages/endpoint/test/reconcile/handlers.test.ts"],
+    checks: ["packages/endpoint/test/reconcile/handlers.rest.test.ts"],
   },
   {
     name: "the hourly reconciliation reads only what is listed after the watermark",
     file: "packages/endpoint/src/reconcile/depth.ts",
     before: "mark - overlapMs - hourMs",
     after: "mark",
-    checks: ["packages/endpoint/test/reconcile/watermark.test.ts"],
+    checks: ["packages/endpoint/test/reconcile/watermark.rest.test.ts"],
   },
   {
     name: "a lease that follows an ended one has the same fence (in memory)",
