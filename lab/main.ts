@@ -14,8 +14,10 @@ const parts = {
       ..."--seeds 200 --events 500 --seconds 900".split(" "),
     ),
   faults: runFaults,
-  crashes: () =>
-    run("node_modules/vitest/vitest.mjs", "run", "--project", "rest", "test/crash.rest.test.ts"),
+  crashes() {
+    process.env["KILLS"] ??= "20"; // test/support/crashes.ts
+    return run("node_modules/vitest/vitest.mjs", "run", "--project", "rest", "test/crash.rest.test.ts");
+  },
 } as const;
 
 const [wanted, ...given] = process.argv.slice(2);
