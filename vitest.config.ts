@@ -29,7 +29,7 @@ const noInstallations = without(
 const folders = ["packages/*/test/**", "test/**", "lab/test/**"];
 const ending = (name: string) => folders.map((folder) => `${folder}/*${name}`);
 const inMemory = memoryFolder();
-/** Half of what those tests wait for is syncs. The stress tests sync to the disk. */
+/** Half of what those tests wait for is syncs. The laboratory syncs to the disk. */
 const quick = { env: inMemory === undefined || process.env["TMPDIR"] ? {} : { TMPDIR: inMemory } };
 const servers = { globalSetup: "test/servers/global-setup.ts", typecheck: { include: [] } };
 
@@ -49,8 +49,9 @@ export default defineConfig({
     testTimeout: 300_000,
     hookTimeout: 300_000,
     expect: { poll: { timeout: 20_000, interval: 20 } }, // a failure shows the last value
-    setupFiles: ["test/older-node.ts", "test/budget/measured-file.ts"],
+    setupFiles: ["test/setup.ts", "test/budget/measured-file.ts"],
     reporters: ["default", budgetReporter(limits), ...jsonReporter],
+    slowTestThreshold: 2000,
     maxConcurrency: 20, // what runs concurrently waits: for a reload, a lease, a server
     projects: [
       {

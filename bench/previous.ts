@@ -1,4 +1,5 @@
-// npm run bench -- previous: put, take, settle and receive(), compared with those of the version before.
+// npm run bench -- previous: put, take, settle and receive(), compared with those of the previous version: the commit that PREVIOUS names,
+// else the newest release, else the last commit.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,7 +8,8 @@ import type { Inbox, InboxLease, InboxOptions } from "@esim-webhooks/core";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import pg from "pg";
 import { privatePostgres } from "../test/servers/index.ts";
-import { type Packages, packagesOf, type Version } from "../test/upgrade/packages.ts";
+import { freezePrevious } from "../test/upgrade/freeze.ts";
+import { frozenPackages, type Packages, presentPackages, type Version } from "../test/upgrade/packages.ts";
 import { batchesOf, entriesOf } from "./inbox-entries.ts";
 import { median } from "./measure.ts";
 import { parentOf, withCpu } from "./process-cpu.ts";
@@ -34,7 +36,16 @@ interface Costs {
 }
 
 export async function benchPrevious(): Promise<void> {
-  const versions = { previous: await packagesOf("previous"), present: await packagesOf("present") };
+  const frozen = await freezePrevious();
+  try {
+    console.log(`previous is ${frozen.commit}`);
+    await benchVersions({ previous: await frozenPackages(frozen.folder), present: presentPackages });
+  } finally {
+    frozen.remove();
+  }
+}
+
+async function benchVersions(versions: Record<Version, Packages>): Promise<void> {
   await benchReceive(versions);
   const folder = mkdtempSync(join(tmpdir(), "esim-webhooks-bench-"));
   try {

@@ -16,6 +16,10 @@ const parts = {
   faults: runFaults,
   tests: (...paths: readonly string[]) =>
     run("node_modules/vitest/vitest.mjs", "run", "--project", "lab", ...paths),
+  crashes() {
+    process.env["KILLS"] ??= "20"; // test/support/crashes.ts
+    return run("node_modules/vitest/vitest.mjs", "run", "--project", "rest", "test/crash.rest.test.ts");
+  },
 } as const;
 
 const [wanted, ...given] = process.argv.slice(2);

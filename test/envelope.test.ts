@@ -12,6 +12,9 @@ import { observe } from "@esim-webhooks/core/observe";
 import { memoryInbox, newSecret, sampleData } from "@esim-webhooks/core/testing";
 import { importDeliveries, type Ledger } from "@esim-webhooks/import";
 import { describe, expect, it } from "vitest";
+import { expectWarnings } from "./support/warnings.ts";
+
+expectWarnings("event_dead", "invalid");
 
 const secret = newSecret();
 const id = "msg_1";

@@ -7,6 +7,9 @@ import { webhookRouter } from "@esim-webhooks/express";
 import { startSandbox } from "@esim-webhooks/sandbox";
 import express from "express";
 import { expect, it, onTestFinished } from "vitest";
+import { expectWarnings } from "./support/warnings.ts";
+
+expectWarnings("no_matching_key");
 
 /** A server for a receiver of ours, which is there once its secret is known. */
 async function startServer() {

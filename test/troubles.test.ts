@@ -9,6 +9,9 @@ import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { entry, key } from "./inbox-entry.ts";
 import { root } from "./run.ts";
+import { expectWarnings } from "./support/warnings.ts";
+
+expectWarnings("failed", "no_matching_key");
 
 const minuteMs = 60_000;
 const dayMs = 86_400_000;

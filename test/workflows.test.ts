@@ -1,8 +1,7 @@
-import { existsSync, globSync, readFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { foldersInPlace } from "./older-peers.ts";
 import { root } from "./run.ts";
 
 interface Step {
@@ -17,8 +16,6 @@ interface Job {
   readonly permissions?: Readonly<Record<string, string>>;
   readonly environment?: string;
   readonly "timeout-minutes"?: number;
-  readonly services?: Readonly<Record<string, unknown>>;
-  readonly strategy?: { readonly matrix: { readonly node: readonly string[] } };
 }
 
 interface Workflow {
@@ -27,17 +24,8 @@ interface Workflow {
   readonly jobs: Readonly<Record<string, Job>>;
 }
 
-/** A field of an issue form. */
-interface Field {
-  readonly type: string;
-  readonly id?: string;
-  readonly attributes: { readonly label?: string; readonly value?: string };
-  readonly validations?: { readonly required?: boolean };
-}
-
 const read = (file: string): string => readFileSync(join(root, ".github", file), "utf8");
 const workflows = globSync("*.yml", { cwd: join(root, ".github/workflows") }).sort();
-const ci: Workflow = parse(read("workflows/ci.yml"));
 
 /** What may run in a job that has an id token, besides a check of the digests. */
 const publishing = ["actions/setup-node", "actions/download-artifact"];
@@ -153,23 +141,6 @@ describe("the workflows", () => {
     expect(faultsOf(text.replace(now, then)).join("\n")).toMatch(fault);
   });
 
-  it("test on the oldest, the pinned and the newest Node.js, with Redis and Postgres", () => {
-    const { strategy, services } = ci.jobs["test"] ?? {};
-    expect(strategy?.matrix.node).toEqual(["22.18", "24", "26"]);
-    expect(Object.keys(services ?? {})).toEqual(["redis", "postgres"]);
-  });
-
-  it("run what .ci/run runs, and look for known vulnerabilities and for weaknesses of the workflows", () => {
-    const steps = Object.values(ci.jobs).flatMap((job) => job.steps ?? []);
-    const commands = steps.map(({ run = "" }) => run).join("\n");
-    const local = readFileSync(join(root, ".ci/run"), "utf8").match(/npm run [\w:]+/g) ?? [];
-    for (const command of local) expect(commands).toContain(command);
-    for (const project of ["unit", "servers"])
-      expect(commands).toContain(`vitest.mjs run --project ${project}`); // npm test
-    expect(commands).toContain("npm audit --omit=dev");
-    expect(steps.some(({ uses }) => uses?.startsWith("zizmorcore/zizmor-action@"))).toBe(true);
-  });
-
   it("release what has passed the tests, and build nothing where it is published", () => {
     const { jobs } = parse(read("workflows/release.yml"));
     expect(jobs.test.uses).toBe("./.github/workflows/ci.yml");
@@ -180,70 +151,5 @@ describe("the workflows", () => {
         .map(([name]) => `${file}: ${name}`),
     );
     expect(withToken).toEqual(["release.yml: publish"]);
-  });
-});
-
-describe("the issue forms", () => {
-  const forms = globSync("ISSUE_TEMPLATE/!(config).yml", { cwd: join(root, ".github") }).sort();
-
-  it("are the only way to open an issue: for a problem and for an idea", () => {
-    expect(forms.map((file) => basename(file, ".yml"))).toEqual(["idea", "problem"]);
-    expect(parse(read("ISSUE_TEMPLATE/config.yml"))).toMatchObject({ blank_issues_enabled: false });
-  });
-
-  it.each(forms)("%s has what GitHub requires of a form", (file) => {
-    const { name, description, body } = parse(read(file));
-    expect([name, description]).toEqual([expect.stringMatching(/\S/), expect.stringMatching(/\S/)]);
-    const [texts, fields] = [true, false].map((isText) =>
-      (body as Field[]).filter(({ type }) => (type === "markdown") === isText),
-    );
-    for (const { attributes } of texts ?? []) expect(attributes.value).toMatch(/\S/);
-    for (const { type, attributes } of fields ?? []) {
-      expect(["input", "textarea", "dropdown", "checkboxes"]).toContain(type);
-      expect(attributes.label).toMatch(/\S/);
-    }
-    const ids = fields?.map(({ id }) => id);
-    expect(ids).toEqual([...new Set(ids)]);
-    expect(ids?.length).toBeGreaterThan(1);
-  });
-
-  it("ask for the outcome code and the output of doctor when something does not work, and for no payload", () => {
-    const { body }: { body: readonly Field[] } = parse(read("ISSUE_TEMPLATE/problem.yml"));
-    const required = body.filter(({ validations }) => validations?.required === true);
-    expect(required.map(({ id }) => id)).toEqual(expect.arrayContaining(["outcome", "doctor", "versions"]));
-    const [doctor] = required.filter(({ id }) => id === "doctor");
-    expect(doctor?.attributes.label).toContain("npx esim-webhooks doctor");
-    expect(read("ISSUE_TEMPLATE/problem.yml")).toContain("Never paste a signing secret");
-  });
-});
-
-describe("what GitHub and Renovate read", () => {
-  it("renovate.json updates weekly, pins actions by hash, and leaves the oldest supported versions alone", () => {
-    const renovate = JSON.parse(read("renovate.json"));
-    expect(renovate.extends).toEqual(
-      expect.arrayContaining(["config:recommended", "helpers:pinGitHubActionDigests"]),
-    );
-    expect(renovate.minimumReleaseAge).toMatch(/^\d+ days$/);
-    const oldest = [...foldersInPlace(), "test/runtimes"].map((folder) => `${folder}/**`);
-    expect(oldest.length).toBeGreaterThan(3);
-    expect(renovate.ignorePaths).toEqual(expect.arrayContaining(oldest));
-  });
-
-  it("SECURITY.md says how to report privately, when an answer comes, what to leave out, and what is supported", () => {
-    const page = read("SECURITY.md");
-    expect(page).toMatch(/privately, with \*\*Report a vulnerability\*\*[\s\S]*within three working days/);
-    expect(page).toMatch(/Do not include signing\s+secrets or payloads/);
-    expect(page).toContain("## Supported versions");
-  });
-
-  it("CODE_OF_CONDUCT.md names the covenant, where it applies, and how to report privately", () => {
-    expect(read("CODE_OF_CONDUCT.md")).toMatch(
-      /Contributor Covenant, version \d[\s\S]*It applies in issues[\s\S]*Report a violation privately/,
-    );
-  });
-
-  it.each(["SECURITY.md", "CODE_OF_CONDUCT.md"])("%s has no dead link to a file", (page) => {
-    for (const [, link = ""] of read(page).matchAll(/\]\((?!https:)([^)#]+)/g))
-      expect(existsSync(join(root, ".github", link)), link).toBe(true);
   });
 });

@@ -6,7 +6,7 @@ export interface Fault {
   readonly file: string;
   readonly before: string;
   readonly after: string;
-  /** Test files of the project `unit`. */
+  /** Test files. */
   readonly checks: readonly string[];
 }
 

@@ -52,6 +52,11 @@ export function withFault(source: string, { name, file, before, after }: Fault):
   );
 }
 
+/** Returns the project of a test file, which the end of its name says. */
+function projectOf(check: string): string {
+  return /\.(servers|rest|lab)\.test\.ts$/.exec(check)?.[1] ?? "unit";
+}
+
 /** The full name of the first test that fails; undefined if all pass. */
 async function firstFailure(folder: string, check: string): Promise<string | undefined> {
   const report = join(folder, "node_modules/.faults.json");
@@ -63,7 +68,7 @@ async function firstFailure(folder: string, check: string): Promise<string | und
       "node_modules/vitest/vitest.mjs",
       "run",
       "--project",
-      "unit",
+      projectOf(check),
       "--typecheck.enabled=false",
       "--testTimeout",
       "60000",
@@ -90,7 +95,7 @@ async function firstFailure(folder: string, check: string): Promise<string | und
   };
   if (numTotalTests === 0)
     throw new Error(
-      `${check} ran no test: name a file of the project unit, or change the fault so that its source compiles. ${complaints.slice(-2000)}`,
+      `${check} ran no test: name a test file that exists, or change the fault so that its source compiles. ${complaints.slice(-2000)}`,
     );
   const results = testResults.flatMap(({ assertionResults }) => assertionResults);
   return results.find(({ status }) => status === "failed")?.fullName;

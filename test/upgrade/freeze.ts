@@ -1,46 +1,67 @@
-// Bundles the packages of an earlier commit into test/upgrade/previous, whose tests run them next to those of this version:
-// `node test/upgrade/freeze.ts [commit]`. Run it again when a release makes another version the previous one.
 import { execFileSync } from "node:child_process";
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "esbuild";
-
-const root = join(import.meta.dirname, "../..");
-const frozen = join(import.meta.dirname, "previous");
-
-/** The last commit whose stores had one migration each, and whose core went with them. */
-const [commit = "e6faacd65ab2"] = process.argv.slice(2);
+import { root } from "../run.ts";
 
 const packages = ["core", "store-postgres", "store-sqlite"];
-const folder = mkdtempSync(join(tmpdir(), "esim-webhooks-freeze-"));
-try {
-  const archive = execFileSync("git", ["archive", commit, ...packages.map((name) => `packages/${name}`)], {
+
+/** Bundles of the packages of one commit. */
+export interface Frozen {
+  readonly folder: string;
+  readonly commit: string;
+  remove(): void;
+}
+
+/**
+ * Bundles the packages of the previous version, so that it runs next to this one: the commit that the environment variable
+ * `PREVIOUS` names, else the newest release, else the last commit.
+ */
+export async function freezePrevious(): Promise<Frozen> {
+  const commit = process.env["PREVIOUS"] ?? newestRelease() ?? "HEAD";
+  const sources = mkdtempSync(join(tmpdir(), "esim-webhooks-freeze-"));
+  const cache = join(root, "node_modules/.cache"); // where the bundle finds pg
+  mkdirSync(cache, { recursive: true });
+  const folder = mkdtempSync(join(cache, "previous-"));
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  try {
+    const archive = execFileSync("git", ["archive", commit, ...packages.map((name) => `packages/${name}`)], {
+      cwd: root,
+      maxBuffer: 2 ** 30,
+    });
+    execFileSync("tar", ["-x", "-C", sources], { input: archive });
+    await bundle(sources, folder);
+  } catch (error) {
+    remove();
+    throw error;
+  } finally {
+    rmSync(sources, { recursive: true, force: true });
+  }
+  return { folder, commit, remove };
+}
+
+function newestRelease(): string | undefined {
+  const tags = execFileSync("git", ["tag", "--list", "v*", "--sort=-version:refname"], {
     cwd: root,
-    maxBuffer: 2 ** 30,
+    encoding: "utf8",
   });
-  execFileSync("tar", ["-x", "-C", folder], { input: archive });
-  mkdirSync(join(folder, "node_modules/@esim-webhooks"), { recursive: true });
+  return tags.split("\n").find((tag) => /^v\d+\.\d+\.\d+$/.test(tag));
+}
+
+async function bundle(sources: string, outdir: string): Promise<void> {
+  mkdirSync(join(sources, "node_modules/@esim-webhooks"), { recursive: true });
   for (const name of packages)
-    symlinkSync(join(folder, "packages", name), join(folder, "node_modules/@esim-webhooks", name));
-  const entry = join(folder, "index.ts");
+    symlinkSync(join(sources, "packages", name), join(sources, "node_modules/@esim-webhooks", name));
+  const entry = join(sources, "index.ts");
   writeFileSync(
     entry,
     `export { createReceiver, createWorker } from "@esim-webhooks/core";
-export { postgresInbox, postgresStore } from "@esim-webhooks/store-postgres";
-export { sqliteInbox, sqliteStore } from "@esim-webhooks/store-sqlite";`,
+export { postgresInbox } from "@esim-webhooks/store-postgres";
+export { sqliteInbox } from "@esim-webhooks/store-sqlite";`,
   );
-  rmSync(frozen, { recursive: true, force: true });
   await build({
-    entryPoints: [entry, join(folder, "packages/store-sqlite/src/thread/database-thread.ts")],
+    entryPoints: [entry, join(sources, "packages/store-sqlite/src/thread/database-thread.ts")],
     nodePaths: [join(root, "node_modules")],
     conditions: ["@esim-webhooks/source"],
     external: ["pg"],
@@ -53,13 +74,7 @@ export { sqliteInbox, sqliteStore } from "@esim-webhooks/store-sqlite";`,
     target: "node22",
     entryNames: "[name]",
     outExtension: { ".js": ".mjs" },
-    outdir: frozen,
+    outdir,
     logLevel: "error",
   });
-} finally {
-  rmSync(folder, { recursive: true, force: true });
 }
-const bytes = readdirSync(frozen).map((file) => readFileSync(join(frozen, file)).byteLength);
-console.log(
-  `${commit}: ${bytes.length} files of ${Math.round(bytes.reduce((sum, size) => sum + size, 0) / 1000)} kB`,
-);

@@ -1,12 +1,13 @@
 // A process of an upgrade: `process.ts <previous | present> <receiver | worker | migrator>`, on the STORE at PLACE, a URL or a file.
-// A receiver puts events of LANES eSIMs, each after the one before it was acknowledged. A worker handles what it can take: one effect an
+// FROZEN is the folder of the previous version.
+// A receiver puts events of ten eSIMs, each after the one before it was acknowledged. A worker handles what it can take: one effect an
 // event. Both end on SIGTERM; a receiver then prints what it has seen as JSON.
 import { setTimeout as pause } from "node:timers/promises";
 import type { EsimEvents, Handlers } from "@esim-webhooks/core";
 import type { SqliteTransaction } from "@esim-webhooks/store-sqlite";
 import type { Transaction } from "kysely";
 import { entry } from "../inbox-entry.ts";
-import { packagesOf, type Version } from "./packages.ts";
+import { frozenPackages, presentPackages } from "./packages.ts";
 
 /** An effect, and the lane in which it happened, and when. */
 export interface Effects {
@@ -24,10 +25,12 @@ export interface Received {
 }
 
 const [version = "", role = ""] = process.argv.slice(2);
-const { STORE: store = "", PLACE: place = "", LANES: lanes = "10" } = process.env;
+const { STORE: store = "", PLACE: place = "", FROZEN: frozen = "" } = process.env;
+const lanes = 10;
 const putEveryMs = 40;
 
-const { createWorker, postgresInbox, sqliteInbox } = await packagesOf(version as Version);
+const { createWorker, postgresInbox, sqliteInbox } =
+  version === "previous" ? await frozenPackages(frozen) : presentPackages;
 
 const print = (line: string) => console.log(line);
 const say = (_: unknown, message: string) => print(message);
@@ -89,7 +92,7 @@ async function receive(): Promise<Received> {
     }
   }
   await Promise.all(
-    Array.from({ length: Number(lanes) }, async (_, esim) => {
+    Array.from({ length: lanes }, async (_, esim) => {
       for (let n = 0; !stopping.signal.aborted; n += 1) {
         await acknowledge(`${process.pid}_${esim}_${n}`, `${process.pid}_${esim}`);
         await pause(putEveryMs);

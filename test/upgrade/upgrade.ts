@@ -1,46 +1,75 @@
 import { expect, onTestFinished } from "vitest";
 import { type Run, runNode } from "../run.ts";
+import { freezePrevious } from "./freeze.ts";
 import type { Version } from "./packages.ts";
 import type { Effects, Received } from "./process.ts";
 
+/** The variables that processes of both versions read. */
+interface Environment {
+  readonly STORE: "postgres" | "sqlite";
+  readonly PLACE: string;
+  readonly FROZEN: string;
+}
+
 /** A database in which processes of two versions meet. */
 export interface Place {
-  readonly environment: { readonly STORE: "postgres" | "sqlite"; readonly PLACE: string };
+  readonly environment: Environment;
   effects(): Promise<Effects["effect"][]>;
-  /** How many events there are in each state, without those that `fill` has made. */
+  /** Counts the events in each state. */
   states(): Promise<Record<string, number>>;
 }
 
+/** Has the previous version make its tables. The bundle of that version is removed at the end of the test. */
+export async function migratePrevious(database: Omit<Environment, "FROZEN">): Promise<Environment> {
+  const frozen = await freezePrevious();
+  onTestFinished(frozen.remove);
+  const environment = { ...database, FROZEN: frozen.folder };
+  await expectEnded(start(environment, "previous", "migrator"));
+  return environment;
+}
+
+/** Replaces a receiver and a worker of the previous version while events arrive. Checks that each event was handled exactly once. */
+export async function expectRollingRestart(place: Place): Promise<void> {
+  const previous = await startBoth(place, "previous");
+  await untilBothHandle(place, ["previous"]);
+  await expectEnded(start(place.environment, "present", "migrator"));
+  const present = await startBoth(place, "present");
+  await untilBothHandle(place, ["previous", "present"]);
+  const before = await stopReceiver(previous.receiver);
+  await stop(previous.worker);
+  await untilBothHandle(place, ["present"]);
+  await expectNothingLost(place, before.acknowledged, present);
+}
+
 /** Starts a process, which is killed at the end of the test, if not before. */
-export function start(
-  place: Place,
-  version: Version,
-  role: "receiver" | "worker" | "migrator",
-  environment: Record<string, string> = {},
-): Run {
+function start(environment: Environment, version: Version, role: "receiver" | "worker" | "migrator"): Run {
   const run = runNode(["--disable-warning=ExperimentalWarning", "test/upgrade/process.ts", version, role], {
-    ...place.environment,
     ...environment,
   });
   onTestFinished(() => void run.child.kill("SIGKILL"));
   return run;
 }
 
+interface Both {
+  readonly receiver: Run;
+  readonly worker: Run;
+}
+
 /** Starts a receiver and a worker. Resolves once both have checked the database. */
-export async function startBoth(
-  place: Place,
-  version: Version,
-  environment: Record<string, string> = {},
-): Promise<{ readonly receiver: Run; readonly worker: Run }> {
-  const receiver = start(place, version, "receiver", environment);
-  const worker = start(place, version, "worker", environment);
+async function startBoth({ environment }: Place, version: Version): Promise<Both> {
+  const receiver = start(environment, version, "receiver");
+  const worker = start(environment, version, "worker");
   await Promise.all([receiver.line(/^receiver of/), worker.line(/^worker of/)]);
   return { receiver, worker };
 }
 
 /** Ends a process cleanly. Resolves to its output. */
-export async function stop({ child, ended }: Run): Promise<string> {
-  child.kill("SIGTERM");
+async function stop(run: Run): Promise<string> {
+  run.child.kill("SIGTERM");
+  return await expectEnded(run);
+}
+
+async function expectEnded({ ended }: Run): Promise<string> {
   const { code, output } = await ended;
   expect(code, output).toBe(0);
   return output;
@@ -57,7 +86,7 @@ async function stopReceiver(receiver: Run): Promise<Received> {
 }
 
 /** Waits until the workers of these versions have handled events that were put from now on. */
-export async function untilBothHandle(place: Place, versions: readonly Version[]): Promise<void> {
+async function untilBothHandle(place: Place, versions: readonly Version[]): Promise<void> {
   const before = Date.now();
   const working = async () =>
     (await place.effects()).filter(({ began }) => began > before).map(({ version }) => version);
@@ -65,19 +94,13 @@ export async function untilBothHandle(place: Place, versions: readonly Version[]
 }
 
 /**
- * Stops the receivers, and the workers once nothing is left. Checks that each acknowledged event was handled exactly once, that no lane
- * was worked by two at the same time or out of order, and that no receiver failed for long. Resolves to what the
- * receivers have seen.
+ * Stops the receiver, and the worker once nothing is left. Checks that each acknowledged event was handled exactly once, that no lane
+ * was worked by two workers at the same time or out of order, and that the receiver did not fail for long.
  */
-export async function expectNothingLost(
-  place: Place,
-  receivers: readonly Run[],
-  workers: readonly Run[],
-): Promise<readonly Received[]> {
-  const received = await Promise.all(receivers.map(stopReceiver));
-  const acknowledged = received.reduce((sum, one) => sum + one.acknowledged, 0);
-  await expect.poll(() => place.states(), { timeout: 900_000 }).toEqual({ done: acknowledged }); // lanes are slow on a busy machine
-  await Promise.all(workers.map(stop));
+async function expectNothingLost(place: Place, before: number, { receiver, worker }: Both): Promise<void> {
+  const acknowledged = before + (await stopReceiver(receiver)).acknowledged;
+  await expect.poll(() => place.states(), { timeout: 300_000 }).toEqual({ done: acknowledged }); // lanes are slow on a busy machine
+  await stop(worker);
   const effects = await place.effects();
   expect(effects).toHaveLength(acknowledged);
   expect(new Set(effects.map(({ event }) => event)).size).toBe(acknowledged);
@@ -87,10 +110,9 @@ export async function expectNothingLost(
     for (const [n, { began }] of ordered.entries())
       expect(began).toBeGreaterThanOrEqual(ordered[n - 1]?.ended ?? 0);
   }
-  return received;
 }
 
-/** Which event of its lane it is, from 0. */
+/** Returns the number of an event in its lane, from 0. */
 function numberOf({ event }: Effects["effect"]): number {
   return Number(event.slice(event.lastIndexOf("_") + 1));
 }

@@ -3,7 +3,10 @@ import { storeSuite } from "@esim-webhooks/conformance";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import type { TestServer } from "../../../test/servers/index.ts";
 import { bundleWorker, startWorkerd } from "../../../test/servers/workerd.ts";
+import { expectWarnings } from "../../../test/support/warnings.ts";
 import open from "./open-durable-object-store.ts";
+
+expectWarnings("short_retention");
 
 let server: TestServer;
 beforeAll(async () => {

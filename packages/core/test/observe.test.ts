@@ -30,6 +30,9 @@ import {
 import { memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { listen } from "../../../test/listen.ts";
+import { expectWarnings } from "../../../test/support/warnings.ts";
+
+expectWarnings("event_dead", "failed", "handler_failed", "no_matching_key", "timestamp_out_of_tolerance");
 
 const secret = newSecret();
 const stops: (() => void)[] = [];

@@ -4,8 +4,11 @@ import { memoryInbox } from "@esim-webhooks/core/testing";
 import { type DashboardOptions, inboxDashboard } from "@esim-webhooks/dashboard";
 import { servicePlanOf } from "@esim-webhooks/endpoint";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { expectWarnings } from "../../../test/support/warnings.ts";
 import { dashboardSuite } from "./dashboard-suite.ts";
 import { base, callsOf, codeOf, pageHeaders, request } from "./page-call.ts";
+
+expectWarnings("event_dead");
 
 dashboardSuite("memoryInbox", async () => memoryInbox({ lane: ({ data }) => data.esimReference }));
 

@@ -9,6 +9,9 @@ import express4 from "express4";
 import { fastify } from "fastify";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { listen } from "../../../test/listen.ts";
+import { expectWarnings } from "../../../test/support/warnings.ts";
+
+expectWarnings("delivery_missed", "no_matching_key");
 
 const secret = newSecret();
 const versions: [string, typeof express5][] = [

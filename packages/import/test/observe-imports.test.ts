@@ -1,7 +1,10 @@
 import { observe, type PutMessage } from "@esim-webhooks/core/observe";
 import { type ImportMessage, importDeliveries, observeImports, replayRecords } from "@esim-webhooks/import";
 import { expect, it, onTestFinished } from "vitest";
+import { expectWarnings } from "../../../test/support/warnings.ts";
 import { bytes, delivery, ndjson, watchedInbox } from "./dump.ts";
+
+expectWarnings("observer_failed");
 
 const trusted = { trustUnsigned: true };
 

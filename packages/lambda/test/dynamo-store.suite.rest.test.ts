@@ -1,8 +1,11 @@
 import { storeSuite } from "@esim-webhooks/conformance";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import type { TestServer } from "../../../test/servers/index.ts";
+import { expectWarnings } from "../../../test/support/warnings.ts";
 import { startDynalite } from "./dynalite.ts";
 import open from "./open-dynamo-store.ts";
+
+expectWarnings("short_retention");
 
 let server: TestServer;
 beforeAll(async () => {

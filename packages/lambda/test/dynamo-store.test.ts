@@ -4,8 +4,11 @@ import { createProcessor } from "@esim-webhooks/core";
 import { dynamoStore } from "@esim-webhooks/lambda/dynamodb";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import type { TestServer } from "../../../test/servers/index.ts";
+import { expectWarnings } from "../../../test/support/warnings.ts";
 import { createServerClock } from "../src/dynamo-store/server-clock.ts";
 import { dynamoClient, startDynalite, table } from "./dynalite.ts";
+
+expectWarnings("missing_rights", "short_retention", "unknown_table", "wrong_table");
 
 let server: TestServer;
 let client: DynamoDBClient;

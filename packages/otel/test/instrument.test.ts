@@ -14,7 +14,10 @@ import { instrument } from "@esim-webhooks/otel";
 import { SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { expectWarnings } from "../../../test/support/warnings.ts";
 import { instrumented, named } from "./set-up.ts";
+
+expectWarnings("event_dead", "failed", "no_matching_key", "timestamp_out_of_tolerance");
 
 const secret = newSecret();
 const iccid = "8932042000001234567";

@@ -17,8 +17,11 @@ import { metricsHandler } from "@esim-webhooks/otel/prometheus";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { root } from "../../../test/run.ts";
+import { expectWarnings } from "../../../test/support/warnings.ts";
 import { publishEveryMessage } from "./every-message.ts";
 import { instrumented } from "./set-up.ts";
+
+expectWarnings("event_dead", "handler_failed", "no_matching_key");
 
 const secret = newSecret();
 

@@ -2,6 +2,9 @@ import { inboxSuite } from "@esim-webhooks/conformance";
 import { bullmqInbox } from "@esim-webhooks/queue-bullmq";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { startRedis, type TestServer } from "../../../test/servers/index.ts";
+import { expectWarnings } from "../../../test/support/warnings.ts";
+
+expectWarnings("event_dead", "listener_failed", "short_retention");
 
 let server: TestServer;
 beforeAll(async () => {

@@ -1,16 +1,12 @@
 import { inboxSuite } from "@esim-webhooks/conformance";
 import { postgresInbox, postgresStore } from "@esim-webhooks/store-postgres";
-import { afterAll, beforeAll, describe, it } from "vitest";
-import { startPostgres, type TestServer } from "../../../test/servers/index.ts";
+import { describe, it } from "vitest";
+import { expectWarnings } from "../../../test/support/warnings.ts";
+import { suiteServer } from "./suite-server.ts";
 
-let server: TestServer;
-beforeAll(async () => {
-  server = await startPostgres();
-  const inbox = postgresInbox({ url: server.url, fairBy: "source" });
-  await inbox.migrate();
-  await inbox.close();
-});
-afterAll(() => server.close());
+expectWarnings("event_dead", "listener_failed", "short_retention");
+
+const { server, database } = suiteServer();
 
 inboxSuite(
   "postgresInbox",
@@ -24,9 +20,9 @@ inboxSuite(
       fairBy: "source",
       retentionMs: 30 * 86_400_000,
     },
-    open: (options) => postgresInbox({ url: server.url, timeoutMs: 30_000, ...options }),
-    openStore: (options) => postgresStore({ url: server.url, timeoutMs: 30_000, ...options }),
-    server: async () => server,
+    open: (options) => postgresInbox({ ...options, ...database(options) }),
+    openStore: (options) => postgresStore({ ...options, ...database(options) }),
+    server,
   },
   { describe, it },
 );

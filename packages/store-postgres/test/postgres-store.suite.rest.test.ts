@@ -1,27 +1,21 @@
 import { storeSuite } from "@esim-webhooks/conformance";
 import { postgresStore } from "@esim-webhooks/store-postgres";
-import { afterAll, beforeAll, describe, it } from "vitest";
-import { startPostgres, type TestServer } from "../../../test/servers/index.ts";
-import open from "./open-postgres-store.ts";
+import { describe, it } from "vitest";
+import { expectWarnings } from "../../../test/support/warnings.ts";
+import { suiteServer } from "./suite-server.ts";
 
-let server: TestServer;
-beforeAll(async () => {
-  server = await startPostgres();
-  process.env["STORE_URL"] = server.url;
-  const store = postgresStore({ url: server.url });
-  await store.migrate();
-  await store.close();
-});
-afterAll(() => server.close());
+expectWarnings("short_retention");
+
+const { server, database } = suiteServer();
 
 storeSuite(
   "postgresStore",
   {
     capabilities: { durable: true, multiProcess: true, transactional: true, retentionMs: 30 * 86_400_000 },
-    open,
+    open: (options) => postgresStore({ ...options, ...database(options) }),
     module: import.meta.resolve("./open-postgres-store.ts"),
     execArgv: ["--conditions=@esim-webhooks/source"],
-    server: async () => server,
+    server,
   },
   { describe, it },
 );

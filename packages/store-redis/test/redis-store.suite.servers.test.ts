@@ -1,7 +1,10 @@
 import { storeSuite } from "@esim-webhooks/conformance";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { startRedis, type TestServer } from "../../../test/servers/index.ts";
+import { expectWarnings } from "../../../test/support/warnings.ts";
 import open from "./open-redis-store.ts";
+
+expectWarnings("short_retention");
 
 let server: TestServer;
 beforeAll(async () => {

@@ -13,8 +13,11 @@ import { DatabaseSync } from "node:sqlite";
 import { sqliteBackup, sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { beforeEach, describe, expect, it } from "vitest";
 import { entry } from "../../../test/inbox-entry.ts";
+import { expectWarnings } from "../../../test/support/warnings.ts";
 import { openShop } from "./shop.ts";
 import { folderOfEachTest } from "./temporary-folder.ts";
+
+expectWarnings("database_corrupt", "invalid_option");
 
 const folder = folderOfEachTest();
 let path: string;

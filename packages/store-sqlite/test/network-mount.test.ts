@@ -5,7 +5,10 @@ import { join } from "node:path";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { entry } from "../../../test/inbox-entry.ts";
+import { expectWarnings } from "../../../test/support/warnings.ts";
 import { folderOfEachTest } from "./temporary-folder.ts";
+
+expectWarnings("network_mount");
 
 const nfs = 0x6969;
 

@@ -4,7 +4,10 @@ import { DatabaseSync } from "node:sqlite";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { afterAll, expect, it } from "vitest";
 import { entry, key } from "../../../test/inbox-entry.ts";
+import { expectWarnings } from "../../../test/support/warnings.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
+
+expectWarnings("short_retention");
 
 const folder = temporaryFolder();
 afterAll(folder.remove);

@@ -3,7 +3,10 @@ import { join } from "node:path";
 import { sqliteCheck, sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { beforeEach, describe, expect, it } from "vitest";
 import { entry } from "../../../test/inbox-entry.ts";
+import { expectWarnings } from "../../../test/support/warnings.ts";
 import { folderOfEachTest } from "./temporary-folder.ts";
+
+expectWarnings("invalid_option");
 
 const folder = folderOfEachTest();
 let path: string;

@@ -2,7 +2,10 @@ import { join } from "node:path";
 import { inboxSuite } from "@esim-webhooks/conformance";
 import { sqliteInbox, sqliteStore } from "@esim-webhooks/store-sqlite";
 import { afterAll, describe, it } from "vitest";
+import { expectWarnings } from "../../../test/support/warnings.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
+
+expectWarnings("event_dead", "listener_failed", "short_retention");
 
 const folder = temporaryFolder();
 afterAll(folder.remove);

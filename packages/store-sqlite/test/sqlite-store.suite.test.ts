@@ -1,8 +1,11 @@
 import { join } from "node:path";
 import { storeSuite } from "@esim-webhooks/conformance";
 import { afterAll, beforeAll, describe, it } from "vitest";
+import { expectWarnings } from "../../../test/support/warnings.ts";
 import open from "./open-sqlite-store.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
+
+expectWarnings("short_retention");
 
 const folder = temporaryFolder();
 beforeAll(() => {

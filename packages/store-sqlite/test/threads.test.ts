@@ -7,8 +7,11 @@ import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { build } from "esbuild";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { entry } from "../../../test/inbox-entry.ts";
+import { expectWarnings } from "../../../test/support/warnings.ts";
 import { openShop } from "./shop.ts";
 import { folderOfEachTest } from "./temporary-folder.ts";
+
+expectWarnings("database_corrupt");
 
 const folder = folderOfEachTest();
 let path: string;

@@ -3,8 +3,11 @@ import { DatabaseSync } from "node:sqlite";
 import { sqliteCopySource, sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { expect, it, onTestFinished } from "vitest";
 import { entry, key } from "../../../test/inbox-entry.ts";
+import { expectWarnings } from "../../../test/support/warnings.ts";
 import * as first from "../src/database/migration-0001.ts";
 import { folderOfEachTest } from "./temporary-folder.ts";
+
+expectWarnings("schema_mismatch");
 
 const folder = folderOfEachTest();
 
@@ -56,9 +59,7 @@ it("does not copy from a file of an earlier version until it was updated", async
   onTestFinished(() => source.close());
   await expect(source.ready()).rejects.toMatchObject({
     code: "schema_mismatch",
-    message: expect.stringMatching(
-      /at migration 1, and this version reads those at migration 3.*esim-webhooks migrate/,
-    ),
+    message: expect.stringMatching(/this version reads those at migration.*esim-webhooks migrate/),
   });
   const inbox = sqliteInbox({ path });
   await inbox.ready();

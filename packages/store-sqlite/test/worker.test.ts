@@ -12,8 +12,11 @@ import { sampleData } from "@esim-webhooks/core/testing";
 import { latestOnly, type SqliteTransaction, sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { beforeEach, describe, expect, it } from "vitest";
 import { type EntryOptions, entry, key } from "../../../test/inbox-entry.ts";
+import { expectWarnings } from "../../../test/support/warnings.ts";
 import { openShop } from "./shop.ts";
 import { folderOfEachTest } from "./temporary-folder.ts";
+
+expectWarnings("handler_failed");
 
 const folder = folderOfEachTest();
 let path: string;

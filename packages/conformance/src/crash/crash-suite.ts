@@ -8,10 +8,9 @@ import { fileURLToPath } from "node:url";
 import { type ProcessOptions, withProcesses } from "../base/other-process.ts";
 import { type Runner, runnerOrGlobal } from "../base/runner.ts";
 import type { OpenKeys } from "../keys/key-context.ts";
-import { assertKeysSurviveKills, keyScript } from "../keys/key-suite.ts";
+import { assertKeysSurviveKills, keyProcesses, keyScript } from "../keys/key-processes.ts";
 import { type OpenState, withState } from "../state/state-context.ts";
-import { assertStateSurvivesKills } from "../state/state-processes.ts";
-import { stateScript } from "../state/state-suite.ts";
+import { assertStateSurvivesKills, stateProcesses, stateScript } from "../state/state-processes.ts";
 import { type Line, violations } from "./crash-history.ts";
 
 /** What is killed: each is the URL of a module whose default export opens it, on the same data in each process. */
@@ -38,8 +37,8 @@ const atOnce = 3;
 /**
  * Kills processes (SIGKILL), each at another moment of its life, while they put, take, settle, claim, complete and write at the same
  * time; some hold a lease for longer than it lasts. Then nothing that was acknowledged may be lost, nothing done may have run again, no id may have
- * had two owners, and no late owner may have changed anything. Takes some seconds for each of the four. Runs under any test
- * runner with `describe` and `it`, passed or global.
+ * had two owners, and no late owner may have changed anything. Four processes also write states and keys concurrently: one wins each
+ * time. Takes some seconds for each option. Runs under any test runner with `describe` and `it`, passed or global.
  */
 export function crashSuite(name: string, options: CrashSuiteOptions, runner?: Runner): void {
   const { describe, it } = runnerOrGlobal(runner);
@@ -52,22 +51,24 @@ export function crashSuite(name: string, options: CrashSuiteOptions, runner?: Ru
     if (store !== undefined)
       it("forgets no id that is done, and has one owner for each, when its processes are killed", () =>
         assertSurvivesKills({ kind: "store", module: store, execArgv, kills, ordered: false }));
-    if (state !== undefined)
+    if (state !== undefined) {
+      const processes = { script: stateScript, module: state, execArgv };
+      for (const [sentence, run] of stateProcesses) it(sentence, () => withProcesses(processes, run));
       it("has the old value or the new one, when its processes are killed while they write", async () => {
         const open = await opener<OpenState>(state);
         await withState(open, {}, (own) =>
-          withProcesses({ script: stateScript, module: state, execArgv }, (start) =>
-            assertStateSurvivesKills(own, start, kills),
-          ),
+          withProcesses(processes, (start) => assertStateSurvivesKills(own, start, kills)),
         );
       });
-    if (keys !== undefined)
+    }
+    if (keys !== undefined) {
+      const processes = { script: keyScript, module: keys, execArgv };
+      for (const [sentence, run] of keyProcesses) it(sentence, () => withProcesses(processes, run));
       it("has the old keys or the new ones, and nothing waits for the dead, when its processes are killed while they write", async () => {
         const open = await opener<OpenKeys>(keys);
-        await withProcesses({ script: keyScript, module: keys, execArgv }, (start) =>
-          assertKeysSurviveKills(open, start, kills),
-        );
+        await withProcesses(processes, (start) => assertKeysSurviveKills(open, start, kills));
       });
+    }
   });
 }
 

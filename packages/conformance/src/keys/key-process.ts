@@ -1,4 +1,4 @@
-// The child process of `keySuite`, with the key store under test.
+// The child process of `crashSuite`, with the key store under test.
 import { answerCalls } from "../base/other-process.ts";
 import { countIn, countUp, numbered, type OpenedKeys, type OpenKeys } from "./key-context.ts";
 

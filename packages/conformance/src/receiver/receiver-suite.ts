@@ -6,7 +6,7 @@ import { concurrentClients, leavingClients } from "./bad-connections.ts";
 import { badHeaders } from "./bad-headers.ts";
 import { manyEndpoints, unknownEndpoint } from "./many-endpoints.ts";
 import { retriedEvents } from "./retried-events.ts";
-import type { ScenarioByOutcome, StartServer, WithServer } from "./scenario.ts";
+import { recordingLogger, type ScenarioByOutcome, type StartServer, type WithServer } from "./scenario.ts";
 import { unreadBodies } from "./unread-bodies.ts";
 import { unverifiedDeliveries } from "./unverified-deliveries.ts";
 
@@ -45,7 +45,8 @@ export function receiverSuite(
   const { bodies = "streamed" } = options;
   const { describe, it } = runnerOrGlobal(runner);
   const withServer: WithServer = async (target, options, use, before = async () => {}) => {
-    const server = await startServer(target, options, before);
+    const { logger } = recordingLogger(); // without one, each refusal would be a warning of the process
+    const server = await startServer(target, { logger, ...options }, before);
     try {
       return await use(server);
     } finally {

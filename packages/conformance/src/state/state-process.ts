@@ -1,4 +1,4 @@
-// The child process of `stateSuite`, with the state store under test.
+// The child process of `crashSuite`, with the state store under test.
 import { answerCalls } from "../base/other-process.ts";
 import { countUp, type OpenState, type Padded, padded } from "./state-context.ts";
 

@@ -1,17 +1,12 @@
 import assert from "node:assert/strict";
+import { extname } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { StateStore, StoredState } from "@esim-webhooks/core";
 import type { OtherProcess, ProcessScenario } from "../base/other-process.ts";
-import { answered, type StoreServer } from "../store/store-faults.ts";
-import {
-  countUp,
-  newName,
-  type OpenState,
-  type Padded,
-  padded,
-  present,
-  withState,
-} from "./state-context.ts";
+import { newName, type Padded, padded, present } from "./state-context.ts";
+
+/** What the child processes run. */
+export const stateScript: URL = new URL(`./state-process${extname(import.meta.url)}`, import.meta.url);
 
 /** Scenarios between processes. */
 export const stateProcesses: readonly ProcessScenario[] = [
@@ -64,7 +59,7 @@ export const stateProcesses: readonly ProcessScenario[] = [
 export async function assertStateSurvivesKills(
   state: StateStore,
   start: () => Promise<OtherProcess>,
-  kills = 5,
+  kills: number,
 ): Promise<void> {
   const name = newName();
   for (let kill = 0; kill < kills; kill++) {
@@ -80,49 +75,3 @@ export async function assertStateSurvivesKills(
     assert.deepEqual(left, padded(left.count));
   }
 }
-
-/** A scenario in which the state store's server goes down. */
-type StateFaultScenario = readonly [
-  sentence: string,
-  run: (open: OpenState, server: StoreServer) => Promise<void>,
-];
-
-async function assertUnavailable(state: StateStore, name: string): Promise<void> {
-  await assert.rejects(() => state.read(name), { name: "WebhookError", code: "store_unavailable" });
-  await assert.rejects(() => state.write(name, 1, undefined), { code: "store_unavailable" });
-}
-
-export const stateFaults: readonly StateFaultScenario[] = [
-  [
-    "rejects with store_unavailable while its server is down, and still has every value after a restart",
-    (open, server) =>
-      withState(open, { timeoutMs: 2000 }, async (state) => {
-        const name = newName();
-        await answered(() => countUp(state, name));
-        const { value } = await answered(() => present(state, name));
-        await server.kill();
-        try {
-          await assertUnavailable(state, name);
-        } finally {
-          await server.start();
-        }
-        assert.equal((await answered(() => present(state, name))).value, value);
-        await answered(() => countUp(state, name));
-      }),
-  ],
-  [
-    "settles every operation in a bounded time while its server is frozen",
-    (open, server) =>
-      withState(open, { timeoutMs: 300 }, async (state) => {
-        const name = newName();
-        await answered(() => countUp(state, name));
-        await server.pause();
-        try {
-          await assertUnavailable(state, name);
-        } finally {
-          await server.resume();
-        }
-        await answered(() => present(state, name));
-      }),
-  ],
-];

@@ -9,7 +9,10 @@ import { livenessHandler } from "@esim-webhooks/core/health";
 import { memoryInbox } from "@esim-webhooks/core/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { entry } from "../../../../test/inbox-entry.ts";
+import { expectWarnings } from "../../../../test/support/warnings.ts";
 import { watchStalls } from "../../src/health/event-loop.ts";
+
+expectWarnings("event_dead");
 
 type Options = Parameters<typeof livenessHandler>[0];
 

@@ -5,7 +5,10 @@ import { newSecret } from "@esim-webhooks/core/testing";
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { listen } from "../../../../test/listen.ts";
+import { expectWarnings } from "../../../../test/support/warnings.ts";
 import { byteBuffer } from "../../src/base/byte-buffer.ts";
+
+expectWarnings("body_consumed");
 
 const secret = newSecret();
 const body = JSON.stringify({

@@ -9,6 +9,9 @@ import {
 } from "@esim-webhooks/core";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { expectWarnings } from "../../../../test/support/warnings.ts";
+
+expectWarnings("missing_secret");
 
 const secret = newSecret();
 const toBeSet = /Set ESIM_WEBHOOK_SECRET/;

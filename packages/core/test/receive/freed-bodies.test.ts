@@ -11,8 +11,11 @@ import {
 } from "@esim-webhooks/core";
 import { memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { afterEach, describe, expect, it } from "vitest";
+import { expectWarnings } from "../../../../test/support/warnings.ts";
 import { receiverWith } from "../../src/receive/receiver.ts";
 import { createVerifier } from "../../src/receive/verifier.ts";
+
+expectWarnings("no_matching_key");
 
 const secret = newSecret();
 const handlers: Target = { "*": () => {} };

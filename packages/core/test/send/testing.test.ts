@@ -4,6 +4,9 @@ import { createReceiver, nodeHandler } from "@esim-webhooks/core";
 import { type Fault, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import { listen } from "../../../../test/listen.ts";
+import { expectWarnings } from "../../../../test/support/warnings.ts";
+
+expectWarnings("invalid", "no_matching_key", "timestamp_out_of_tolerance");
 
 const secret = newSecret();
 const event = { type: "esim.faulted", data: sampleData("esim.faulted") } as const;

@@ -2,6 +2,9 @@ import { inboxSuite } from "@esim-webhooks/conformance";
 import type { Inbox, InboxCapabilities, InboxRole, InboxRoleName } from "@esim-webhooks/core";
 import { memoryInbox } from "@esim-webhooks/core/testing";
 import { describe, it } from "vitest";
+import { expectWarnings } from "../../../../test/support/warnings.ts";
+
+expectWarnings("event_dead", "listener_failed", "short_retention");
 
 const capabilities: Omit<InboxCapabilities, "roles"> = {
   retentionMs: 30 * 86_400_000,

@@ -1,6 +1,9 @@
 import { storeSuite } from "@esim-webhooks/conformance";
 import { describe, it } from "vitest";
+import { expectWarnings } from "../../../../test/support/warnings.ts";
 import open from "./open-memory-store.ts";
+
+expectWarnings("short_retention");
 
 storeSuite(
   "memoryStore",

@@ -1,6 +1,9 @@
 import { type DedupeStore, memoryStore } from "@esim-webhooks/core";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
+import { expectWarnings } from "../../../../test/support/warnings.ts";
+
+expectWarnings("memory_store_overflow", "short_retention");
 
 function storeAt(start = 0, options: { maxEntries?: number; retentionMs?: number } = {}) {
   const time = { now: start };

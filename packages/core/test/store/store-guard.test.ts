@@ -1,7 +1,10 @@
 import { WebhookError } from "@esim-webhooks/core";
 import { createStoreGuard } from "@esim-webhooks/core/kit";
 import { describe, expect, it } from "vitest";
+import { expectWarnings } from "../../../../test/support/warnings.ts";
 import { silentLogger } from "../../src/base/logger.ts";
+
+expectWarnings("evicting_store");
 
 function guardWith(check: () => Promise<void>, timeoutMs = 1000) {
   return createStoreGuard({ name: "myStore", timeoutMs, logger: silentLogger, check });

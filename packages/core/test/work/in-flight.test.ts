@@ -1,10 +1,13 @@
 import type { Settlement, TakenEvent } from "@esim-webhooks/core";
 import { observe, type SettleMessage, type SettlementsMessage } from "@esim-webhooks/core/observe";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { expectWarnings } from "../../../../test/support/warnings.ts";
 import { silentLogger } from "../../src/base/logger.ts";
 import { createInFlight, type InFlightOptions } from "../../src/work/in-flight.ts";
 import { keepLeases } from "../../src/work/leases.ts";
 import { pass, stopTime } from "./stopped-time.ts";
+
+expectWarnings("event_dead");
 
 const leaseMs = 30_000;
 

@@ -20,8 +20,11 @@ import {
 import { observe, type SettleMessage } from "@esim-webhooks/core/observe";
 import { memoryInbox, sampleData } from "@esim-webhooks/core/testing";
 import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { expectWarnings } from "../../../../test/support/warnings.ts";
 import { readWorkerOptions } from "../../src/work/worker-options.ts";
 import { block, pass, passUntil, stopTime } from "./stopped-time.ts";
+
+expectWarnings("event_dead", "handler_failed");
 
 function entry(id: string, type = "esim.enabled"): InboxEntry {
   const event = { id, type, timestamp: "2026-01-01T00:00:00Z", data: sampleData("esim.enabled") };

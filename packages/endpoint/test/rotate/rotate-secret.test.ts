@@ -24,12 +24,15 @@ import {
 } from "@esim-webhooks/endpoint";
 import { describe, expect, it } from "vitest";
 import { listen } from "../../../../test/listen.ts";
+import { expectWarnings } from "../../../../test/support/warnings.ts";
 import { killedAt } from "../ensure/killed-at.ts";
 import { memoryKeys } from "../ensure/service.ts";
 import { fastClock } from "../fast-clock.ts";
 import { knownInbox, memoryState } from "../reconcile/memory-state.ts";
 import { startWorld } from "../reconcile/world.ts";
 import { type Rotating, rotateCall, rotating, rotatingFile } from "./rotating.ts";
+
+expectWarnings("no_matching_key");
 
 const fingerprint = (secret: string) => createKeyring([secret]).keysAt(0)[0]?.fingerprint;
 

@@ -1,6 +1,7 @@
 import { crashSuite } from "@esim-webhooks/conformance";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { startRedis, type TestServer } from "../../../test/servers/index.ts";
+import { crashes } from "../../../test/support/crashes.ts";
 
 let server: TestServer;
 beforeAll(async () => {
@@ -13,7 +14,7 @@ crashSuite(
   "BullMQ",
   {
     inbox: import.meta.resolve("./open-bullmq-inbox.ts"),
-    execArgv: ["--conditions=@esim-webhooks/source"],
+    ...crashes,
   },
   { describe, it },
 );

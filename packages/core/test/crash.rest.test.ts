@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { crashSuite } from "@esim-webhooks/conformance";
 import { afterAll, beforeAll, describe, it } from "vitest";
+import { crashes } from "../../../test/support/crashes.ts";
 
 let folder = "";
 beforeAll(async () => {
@@ -17,7 +18,13 @@ crashSuite(
   {
     state: import.meta.resolve("./store/open-file-state.ts"),
     keys: import.meta.resolve("./verify/open-file-keys.ts"),
-    execArgv: ["--conditions=@esim-webhooks/source"],
+    ...crashes,
   },
+  { describe, it },
+);
+
+crashSuite(
+  "stateKeySource on files",
+  { keys: import.meta.resolve("./store/open-state-keys.ts"), ...crashes },
   { describe, it },
 );

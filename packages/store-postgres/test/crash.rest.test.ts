@@ -2,6 +2,7 @@ import { crashSuite } from "@esim-webhooks/conformance";
 import { postgresInbox } from "@esim-webhooks/store-postgres";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { startPostgres, type TestServer } from "../../../test/servers/index.ts";
+import { crashes } from "../../../test/support/crashes.ts";
 
 let server: TestServer;
 beforeAll(async () => {
@@ -21,7 +22,7 @@ crashSuite(
     store: import.meta.resolve("./open-postgres-store.ts"),
     state: import.meta.resolve("./open-postgres-state.ts"),
     keys: import.meta.resolve("./open-postgres-keys.ts"),
-    execArgv: ["--conditions=@esim-webhooks/source"],
+    ...crashes,
   },
   { describe, it },
 );

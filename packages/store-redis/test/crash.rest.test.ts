@@ -1,6 +1,7 @@
 import { crashSuite } from "@esim-webhooks/conformance";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { startRedis, type TestServer } from "../../../test/servers/index.ts";
+import { crashes } from "../../../test/support/crashes.ts";
 
 let server: TestServer;
 beforeAll(async () => {
@@ -15,7 +16,7 @@ crashSuite(
     store: import.meta.resolve("./open-redis-store.ts"),
     state: import.meta.resolve("./open-redis-state.ts"),
     keys: import.meta.resolve("./open-redis-keys.ts"),
-    execArgv: ["--conditions=@esim-webhooks/source"],
+    ...crashes,
   },
   { describe, it },
 );

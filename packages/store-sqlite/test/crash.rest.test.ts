@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { crashSuite } from "@esim-webhooks/conformance";
 import { afterAll, beforeAll, describe, it } from "vitest";
+import { crashes } from "../../../test/support/crashes.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 const folder = temporaryFolder();
@@ -17,7 +18,7 @@ crashSuite(
     store: import.meta.resolve("./open-sqlite-store.ts"),
     state: import.meta.resolve("./open-sqlite-state.ts"),
     keys: import.meta.resolve("./open-sqlite-keys.ts"),
-    execArgv: ["--conditions=@esim-webhooks/source"],
+    ...crashes,
   },
   { describe, it },
 );

@@ -11,14 +11,5 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-const execArgv = ["--conditions=@esim-webhooks/source"];
-keySuite(
-  "secretsManagerKeys",
-  { open: openSecrets, module: import.meta.resolve("./open-secrets-manager-keys.ts"), execArgv },
-  { describe, it },
-);
-keySuite(
-  "ssmKeys",
-  { open: openParameters, module: import.meta.resolve("./open-ssm-keys.ts"), execArgv },
-  { describe, it },
-);
+keySuite("secretsManagerKeys", { open: openSecrets }, { describe, it });
+keySuite("ssmKeys", { open: openParameters }, { describe, it });

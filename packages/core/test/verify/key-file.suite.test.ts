@@ -16,8 +16,6 @@ keySuite(
   "fileKeySource",
   {
     open,
-    module: import.meta.resolve("./open-file-keys.ts"),
-    execArgv: ["--conditions=@esim-webhooks/source"],
   },
   { describe, it },
 );

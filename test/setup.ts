@@ -1,3 +1,7 @@
+// Runs before each test file.
+import { afterAll, expect } from "vitest";
+import { forgetWarnings, unexpectedWarnings } from "./support/warnings.ts";
+
 /** What the tests use and Node.js 22 does not have. The packages do not use it. */
 class Resources {
   readonly #ends: (() => unknown)[] = [];
@@ -21,3 +25,13 @@ class Resources {
 }
 
 globalThis.AsyncDisposableStack ??= Resources as unknown as AsyncDisposableStackConstructor;
+
+forgetWarnings();
+afterAll(async () => {
+  const warnings = await unexpectedWarnings();
+  const isExample = expect.getState().testPath?.includes("/examples/"); // which shows its readers only the test
+  if (warnings.length > 0 && !isExample)
+    throw new Error(
+      `This file has caused warnings. If they are meant, allow them with expectWarnings() of test/support/warnings.ts.\n\n${warnings.join("\n\n")}`,
+    );
+});

@@ -16,8 +16,6 @@ stateSuite(
   {
     capabilities: { durable: true, multiProcess: true },
     open,
-    module: import.meta.resolve("./open-sqlite-state.ts"),
-    execArgv: ["--conditions=@esim-webhooks/source"],
   },
   { describe, it },
 );
@@ -26,8 +24,6 @@ keySuite(
   "stateKeySource on sqliteState",
   {
     open: openKeys,
-    module: import.meta.resolve("./open-sqlite-keys.ts"),
-    execArgv: ["--conditions=@esim-webhooks/source"],
   },
   { describe, it },
 );

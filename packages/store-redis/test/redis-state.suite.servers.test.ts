@@ -16,8 +16,6 @@ stateSuite(
   {
     capabilities: { durable: true, multiProcess: true },
     open,
-    module: import.meta.resolve("./open-redis-state.ts"),
-    execArgv: ["--conditions=@esim-webhooks/source"],
     server: async () => server,
   },
   { describe, it },
@@ -27,8 +25,6 @@ keySuite(
   "stateKeySource on redisState",
   {
     open: openKeys,
-    module: import.meta.resolve("./open-redis-keys.ts"),
-    execArgv: ["--conditions=@esim-webhooks/source"],
   },
   { describe, it },
 );

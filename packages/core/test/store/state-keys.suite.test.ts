@@ -16,8 +16,6 @@ keySuite(
   "stateKeySource on fileState",
   {
     open,
-    module: import.meta.resolve("./open-state-keys.ts"),
-    execArgv: ["--conditions=@esim-webhooks/source"],
   },
   { describe, it },
 );

@@ -17,8 +17,6 @@ stateSuite(
   {
     capabilities: { durable: true, multiProcess: true },
     open,
-    module: import.meta.resolve("./open-file-state.ts"),
-    execArgv: ["--conditions=@esim-webhooks/source"],
   },
   { describe, it },
 );
