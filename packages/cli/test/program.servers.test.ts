@@ -7,7 +7,7 @@ import { createApp } from "../src/app.ts";
 import { commands as listed } from "../src/commands.ts";
 import { cli, folder, start } from "./cli.ts";
 
-const whole = await createApp();
+const whole = await createApp(process as CliProcess);
 const commands = generateHelpTextForAllCommands(whole as unknown as Application<CommandContext>);
 
 /** Prints the URL of each module when it is loaded. */

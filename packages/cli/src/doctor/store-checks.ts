@@ -30,11 +30,11 @@ export async function checkStores(
   let found: OpenTarget;
   try {
     if (isDefault && "dataDir" in place && !isThere(place) && folder?.ok === false) return [];
-    if (isDefault && "dataDir" in place && !isThere(place) && wasUsed(place.dataDir)) {
+    if (isDefault && "dataDir" in place && !isThere(place) && wasUsed(place)) {
       return [
         failed(
           "store",
-          `${place.dataDir} was used, and has no ${basename(fileIn(place.dataDir))}: the file was removed, with the events in it, or a first start was interrupted. The next start begins with an empty one. ${pageOf("docs/runbook.md")} says how to get the events back, under "We lost the database".`,
+          `${place.dataDir} was used, and has no ${basename(fileIn(place))}: the file was removed, with the events in it, or a first start was interrupted. The next start begins with an empty one. ${pageOf("docs/runbook.md")} says how to get the events back, under "We lost the database".`,
         ),
       ];
     }
@@ -56,7 +56,7 @@ export async function checkStores(
     return [
       store,
       ...(store.ok && isDefault && "dataDir" in place
-        ? [await check("file", () => checkFile(fileIn(place.dataDir)))]
+        ? [await check("file", () => checkFile(fileIn(place)))]
         : []),
       ...(isReachable && opened.now ? [await check("clock", () => checkClock(opened))] : []),
       ...(store.ok && inbox && hasRole(inbox, "admin")
