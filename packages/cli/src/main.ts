@@ -4,7 +4,8 @@ import { run } from "./run.ts";
 
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error;
-  if (!process.emit("SIGPIPE")) process.exit(); // the reader, such as head, has read enough, and nothing is to be finished
+  const isStopping = process.stdout.listenerCount("error") > 1; // a command that stops cleanly listens, too
+  if (!isStopping) process.exit(); // the reader, such as head, has read enough
 });
 process.stderr.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error; // no process reads our messages any more: continue without them

@@ -49,10 +49,7 @@ export function collectOutput() {
           looks.add(look);
           look();
           void ended.then(
-            () =>
-              reject(
-                new Error(`It ended before it wrote ${pattern}:\n${texts.stdout}\n${texts.stderr}`),
-              ),
+            () => reject(new Error(`It ended before it wrote ${pattern}:\n${texts.stdout}\n${texts.stderr}`)),
             reject,
           );
         }),
@@ -65,6 +62,10 @@ const runs = new AsyncLocalStorage<RunHere & { readonly events: EventEmitter }>(
 const variables = process.env;
 process.env = new Proxy(variables, {
   get: (target, name: string) => (runs.getStore()?.env ?? target)[name],
+  set: (target, name: string, value: string) => {
+    target[name] = value;
+    return true;
+  },
   has: (target, name: string) => name in (runs.getStore()?.env ?? target),
 });
 

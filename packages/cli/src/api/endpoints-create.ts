@@ -178,7 +178,11 @@ export async function existingKeyFile(file: string): Promise<SecretPlace> {
   }
 }
 
-async function writable({ path, file }: { readonly path: string; readonly file: string }, record: KeyRecord, version: string | undefined): Promise<boolean> {
+async function writable(
+  { path, file }: { readonly path: string; readonly file: string },
+  record: KeyRecord,
+  version: string | undefined,
+): Promise<boolean> {
   try {
     return await fileKeySource(path).write(record, version);
   } catch (cause) {

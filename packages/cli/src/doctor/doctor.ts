@@ -50,9 +50,7 @@ async function checkSetUp(context: CliContext, flags: DoctorFlags): Promise<read
   });
   const { setUp } = read;
   if (setUp === undefined) return [config];
-  const folder = usesFolder(setUp)
-    ? await check("folder", () => checkDataFolder(setUp.place))
-    : undefined;
+  const folder = usesFolder(setUp) ? await check("folder", () => checkDataFolder(setUp.place)) : undefined;
   const change = await checkChange(setUp);
   return [
     config,

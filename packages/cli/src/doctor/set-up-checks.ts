@@ -92,10 +92,7 @@ const leastFreeBytes = 100 * 1024 * 1024;
  * Checks that files can be made in the folder of embedded data, or where it will be, and that its disk has room. Says when other
  * users can use it.
  */
-export async function checkDataFolder(
-  folder: Folder,
-  leastFree: number = leastFreeBytes,
-): Promise<Check> {
+export async function checkDataFolder(folder: Folder, leastFree: number = leastFreeBytes): Promise<Check> {
   const { dataDir, path } = folder;
   const existing = nearestExisting(path);
   try {

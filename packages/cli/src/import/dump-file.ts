@@ -48,7 +48,8 @@ export async function openDump(
   const base = isFile && !dryRun ? path : undefined;
   const rejectsFile = rejects ?? (base && `${base}.rejects.ndjson`);
   const checkpointFile = noCheckpoint ? undefined : (checkpoint ?? (base && `${base}.checkpoint.json`));
-  for (const file of [rejects, checkpoint]) if (file !== undefined) await refuseOverwrite(file, inFolder(file), stats);
+  for (const file of [rejects, checkpoint])
+    if (file !== undefined) await refuseOverwrite(file, inFolder(file), stats);
   return {
     name: path === "-" ? "standard input" : path,
     input: path === "-" ? stdin : bytesOf(inFolder(path)),

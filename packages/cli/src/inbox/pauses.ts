@@ -58,7 +58,8 @@ export async function paused(this: CliContext, flags: InboxFlags): Promise<void>
     const pauses = await inbox.paused();
     if (flags.json) return output.json(pauses);
     if (pauses.length === 0) return output.note("Nothing is paused.");
-    for (const line of pausesView(pauses, Date.now(), layoutFor(this.process.stdout, this.process.env))) output.data(line);
+    for (const line of pausesView(pauses, Date.now(), layoutFor(this.process.stdout, this.process.env)))
+      output.data(line);
     output.note(`To resume: ${resumeCommand(pauses, flags)}`);
   });
 }

@@ -19,7 +19,11 @@ export interface LogLines {
 
 /** Log lines on standard output: for commands that print nothing else there. */
 export function dataLines(output: Output, { json = false }: { json?: boolean | undefined }): LogLines {
-  return { write: (line) => output.data(output.mask(line)), json: json || !output.isTerminal, style: output.style };
+  return {
+    write: (line) => output.data(output.mask(line)),
+    json: json || !output.isTerminal,
+    style: output.style,
+  };
 }
 
 /** The logger of a command. It prints the outcomes of deliveries and events, and what handlers log, without the secrets in it. */

@@ -8,7 +8,7 @@ import { printableJson, printableLines } from "./printable.ts";
 
 /**
  * The part of the process that the command line uses: a test passes its own. Relative paths resolve against `cwd()`. SIGINT and
- * SIGTERM begin a clean stop, and SIGPIPE does when the output is no longer read. A command that finds a problem sets `exitCode`.
+ * SIGTERM begin a clean stop. A command that finds a problem sets `exitCode`.
  */
 export type CliProcess = Pick<
   NodeJS.Process,

@@ -6,8 +6,8 @@ import { ProgramError } from "./program-error.ts";
 const echoMs = 300;
 
 /**
- * Returns a signal that SIGINT or SIGTERM aborts, for a clean stop. A second one ends the process immediately, with 130. SIGPIPE aborts
- * it too, any number of times. Call `release` when there is nothing left to stop.
+ * Returns a signal that SIGINT or SIGTERM aborts, for a clean stop. A second one ends the process immediately, with 130. So does standard
+ * output that is no longer read, any number of times. Call `release` when there is nothing left to stop.
  * @param task what is finished first, for people
  */
 export function stopSignal(
@@ -26,11 +26,13 @@ export function stopSignal(
     if (stopping.signal.aborted && performance.now() - firstAt > echoMs) process.exit(exitCodes.interrupted);
     begin();
   };
-  process.on("SIGINT", stop).on("SIGTERM", stop).on("SIGPIPE", begin);
+  process.on("SIGINT", stop).on("SIGTERM", stop);
+  process.stdout.on("error", begin);
   return {
     signal: stopping.signal,
     release() {
-      process.off("SIGINT", stop).off("SIGTERM", stop).off("SIGPIPE", begin);
+      process.off("SIGINT", stop).off("SIGTERM", stop);
+      process.stdout.off("error", begin);
     },
   };
 }

@@ -35,7 +35,8 @@ export async function sandbox(this: CliContext, { json, ...flags }: SandboxFlags
   const stop = stopSignal(this);
   if (json) output.json(firstLine(started));
   else output.data(welcome(started, flags, output, this.process));
-  const openMode = flags.data === undefined ? undefined : await openModeOf(folderOf(this.process, flags.data), "secrets");
+  const openMode =
+    flags.data === undefined ? undefined : await openModeOf(folderOf(this.process, flags.data), "secrets");
   if (openMode !== undefined) output.note(openMode);
   await once(stop.signal, "abort");
   await started.close();
