@@ -1,9 +1,9 @@
 import { type Application, buildApplication, buildCommand, type Command } from "@stricli/core";
 import { type CommandEntry, commands } from "./commands.ts";
 import { group } from "./program/command.ts";
-import type { CliContext } from "./program/context.ts";
+import type { CliContext, CliProcess } from "./program/context.ts";
 import { exitCodeOfError } from "./program/exit-code.ts";
-import { text } from "./program/parser-text.ts";
+import { parserText } from "./program/parser-text.ts";
 
 const programName = "esim-webhooks";
 
@@ -14,6 +14,7 @@ export function commandIn(args: readonly string[]): readonly string[] {
 
 /** The program with the named commands. The others are placeholders: `--help` lists them, but they cannot run. */
 export async function createApp(
+  process: CliProcess,
   loaded: readonly string[] = Object.keys(commands),
 ): Promise<Application<CliContext>> {
   const routes = Object.entries(commands).map(async ([name, entry]) => [
@@ -39,10 +40,10 @@ export async function createApp(
     }),
     {
       name: programName,
-      versionInfo: { getCurrentVersion: readVersion },
+      versionInfo: { getCurrentVersion: () => readVersion(process) },
       scanner: { caseStyle: "allow-kebab-for-camel", allowArgumentEscapeSequence: true },
       documentation: { onlyRequiredInUsageLine: true, disableAnsiColor: "NO_COLOR" in process.env },
-      localization: { text },
+      localization: { text: parserText(process) },
       determineExitCode: exitCodeOfError,
     },
   );
@@ -55,7 +56,7 @@ function placeholder({ brief, usage }: CommandEntry): Command<CliContext> {
 }
 
 /** Uses only modules that Node.js has already loaded: importing others would double the time. */
-async function readVersion(): Promise<string> {
+async function readVersion(process: CliProcess): Promise<string> {
   const { readFileSync } = process.getBuiltinModule("node:fs");
   const manifest = readFileSync(new URL("../package.json", import.meta.url), "utf8");
   return (JSON.parse(manifest) as { version: string }).version;

@@ -6,6 +6,6 @@ import type { CliContext } from "./program/context.ts";
 export async function complete(context: CliContext, words: readonly string[]): Promise<void> {
   const [, ...inputs] = words; // the program's own name
   if (context.process.env["COMP_LINE"]?.endsWith(" ")) inputs.push("");
-  for (const { completion } of await proposeCompletions(await createApp(), inputs, context))
+  for (const { completion } of await proposeCompletions(await createApp(context.process), inputs, context))
     context.output.data(completion);
 }

@@ -1,26 +1,21 @@
-import { run } from "@stricli/core";
-import { commandIn, createApp } from "./app.ts";
-import { createContext } from "./program/context.ts";
-import { describeError } from "./program/error-text.ts";
-import { exitCodeOfError, exitCodeOfParser, exitCodes } from "./program/exit-code.ts";
-import { stopCleanly } from "./program/stopping.ts";
-import { onWarning } from "./program/warnings.ts";
+import { type CliProcess, createContext } from "./program/context.ts";
+import { exitCodeOfError, exitCodes } from "./program/exit-code.ts";
+import { run } from "./run.ts";
 
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error;
-  if (!stopCleanly()) process.exit(); // the reader, such as head, has read enough
+  const isStopping = process.stdout.listenerCount("error") > 1; // a command that stops cleanly listens, too
+  if (!isStopping) process.exit(); // the reader, such as head, has read enough
 });
 process.stderr.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error; // no process reads our messages any more: continue without them
 });
 
-const context = createContext(process);
-
-onWarning(({ code, message }) => context.output.note(`Warning (${code}): ${message}`));
+const context = createContext(process as CliProcess);
 
 // e.g. from a promise that a handler did not await: ends the process, with a message like every error's
 process.on("uncaughtException", (error) => {
-  context.output.note(describeError(error));
+  context.output.note(context.output.describe(error));
   process.exit(exitCodeOfError(error));
 });
 
@@ -32,14 +27,7 @@ process.once("beforeExit", () => {
   process.exit(exitCodes.unexpected);
 });
 
-const args = process.argv.slice(2);
-if (args[0] === "__complete") {
-  const { complete } = await import("./completion.ts");
-  await complete(context, args.slice(1));
-} else {
-  await run(await createApp(commandIn(args)), args, context);
-}
-process.exitCode = exitCodeOfParser(process.exitCode);
+process.exitCode = await run(process.argv.slice(2), context);
 await Promise.all([process.stdout, process.stderr].map(written));
 process.exit(); // the config may have left something open, which would keep the process alive
 

@@ -3,15 +3,15 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newSecret } from "@esim-webhooks/core/testing";
-import { afterAll } from "vitest";
 import { root } from "../../../test/run.ts";
+import { type Begun, beginHere, collectOutput, type Ended } from "./in-process.ts";
 
 const main = join(root, "packages/cli/src/main.ts");
 
 export const secret: string = newSecret();
 
 const made: string[] = [];
-afterAll(() => {
+process.once("exit", () => {
   for (const path of made) rmSync(path, { recursive: true, force: true });
 });
 
@@ -33,25 +33,29 @@ export interface CliOptions {
   readonly node?: readonly string[];
 }
 
-export interface Ended {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+export type { Begun, Ended };
 
-export interface Running {
+/** A command line in a process of its own. */
+export interface Running extends Begun {
   readonly child: ChildProcess;
-  readonly ended: Promise<Ended>;
-  /** Resolves with the first match in its output on either stream. Rejects if it ends without one. */
-  written(pattern: RegExp): Promise<RegExpExecArray>;
 }
 
 const empty = folder();
 
-/** Starts the command line from its sources. Of our variables, its environment has only the secret. */
+/** Runs the command line in this process, to its end. Of our variables, its environment has only the secret. */
+export function cli(args: readonly string[], options: CliOptions = {}): Promise<Ended> {
+  return begin(args, options).ended;
+}
+
+/** Begins to run the command line in this process. */
+export function begin(args: readonly string[], options: CliOptions = {}): Begun {
+  return beginHere(args, { cwd: empty, ...options, env: environment(options) });
+}
+
+/** Starts the command line from its sources, in a process of its own. */
 export function start(args: readonly string[], options: CliOptions = {}): Running {
   const { node = [], input, cwd = empty } = options;
-  return run(
+  return spawned(
     process.execPath,
     ["--conditions=@esim-webhooks/source", ...node, main, ...args],
     { ...options, cwd },
@@ -59,18 +63,23 @@ export function start(args: readonly string[], options: CliOptions = {}): Runnin
   );
 }
 
+/** Runs it in a process of its own, to its end. */
+export function cliProcess(args: readonly string[], options: CliOptions = {}): Promise<Ended> {
+  return start(args, options).ended;
+}
+
 /** The same in a pseudo terminal, which writes both streams to standard output. */
 export function startInTerminal(args: readonly string[], options: CliOptions = {}): Running {
   const command = ["exec", process.execPath, "--conditions=@esim-webhooks/source", main, ...args].join(" ");
   const env = { TERM: "xterm-256color", ...options.env };
-  return run("script", ["-qefc", command, "/dev/null"], { cwd: empty, ...options, env });
+  return spawned("script", ["-qefc", command, "/dev/null"], { cwd: empty, ...options, env });
 }
 
 /** Runs it in a shell that redirects standard output into this file. */
 export function cliInto(file: string, args: readonly string[], options: CliOptions = {}): Promise<Ended> {
   const program = [process.execPath, "--conditions=@esim-webhooks/source", main, ...args];
   const inShell = ["-c", 'out="$1"; shift; exec "$@" > "$out"', "sh", file, ...program];
-  return run("sh", inShell, { cwd: empty, ...options }).ended;
+  return spawned("sh", inShell, { cwd: empty, ...options }).ended;
 }
 
 /** Runs a line of a shell, in which `esim-webhooks` is the command line. */
@@ -80,67 +89,34 @@ export function startLine(line: string, options: CliOptions = {}): Running {
   writeFileSync(join(bin, "esim-webhooks"), `#!/bin/sh\n${program}\n`, { mode: 0o755 });
   const env = { ...options.env, PATH: `${bin}:${process.env["PATH"]}` };
   const inPlace = line.startsWith("esim-webhooks ") ? `exec ${line}` : line; // signals then reach it
-  return run("sh", ["-c", inPlace], { cwd: empty, ...options, env });
+  return spawned("sh", ["-c", inPlace], { cwd: empty, ...options, env });
 }
 
-export function cli(args: readonly string[], options: CliOptions = {}): Promise<Ended> {
-  return start(args, options).ended;
+function environment({ env }: CliOptions): Readonly<Record<string, string>> {
+  const { PATH = "", HOME = "", NODE_COMPILE_CACHE = "" } = process.env;
+  return { PATH, HOME, NODE_COMPILE_CACHE, ESIM_WEBHOOK_SECRET: secret, ...env };
 }
 
-function run(
+function spawned(
   command: string,
   args: readonly string[],
   options: CliOptions,
   input?: string | Uint8Array,
 ): Running {
-  const { PATH = "", HOME = "", NODE_COMPILE_CACHE = "" } = process.env;
   const child = spawn(command, args, {
     cwd: options.cwd,
-    env: { PATH, HOME, NODE_COMPILE_CACHE, ESIM_WEBHOOK_SECRET: secret, ...options.env },
+    env: environment(options),
     stdio: ["pipe", "pipe", "pipe"],
   });
   child.stdin.on("error", () => {}); // the process ended without reading
   if (input !== undefined || command !== "script") child.stdin.end(input ?? "");
-  let stdout = "";
-  let stderr = "";
-  const looks = new Set<() => void>();
-  const onData = (add: (chunk: string) => void) => (chunk: Buffer) => {
-    add(String(chunk));
-    for (const look of looks) look();
-  };
-  child.stdout.on(
-    "data",
-    onData((chunk) => {
-      stdout += chunk;
-    }),
-  );
-  child.stderr.on(
-    "data",
-    onData((chunk) => {
-      stderr += chunk;
-    }),
-  );
+  const output = collectOutput();
+  child.stdout.on("data", output.add("stdout"));
+  child.stderr.on("data", output.add("stderr"));
   const ended = new Promise<Ended>((resolve) => {
-    child.on("close", (code) => resolve({ code, stdout, stderr }));
+    child.on("close", (code) => resolve({ code, ...output.texts }));
   });
-  return {
-    child,
-    ended,
-    written: (pattern) =>
-      new Promise((resolve, reject) => {
-        const look = () => {
-          const match = pattern.exec(`${stdout}\n${stderr}`);
-          if (match === null) return;
-          looks.delete(look);
-          resolve(match);
-        };
-        looks.add(look);
-        look();
-        void ended.then(() =>
-          reject(new Error(`It ended before it wrote ${pattern}:\n${stdout}\n${stderr}`)),
-        );
-      }),
-  };
+  return { child, ended, written: output.written(ended), kill: (signal) => void child.kill(signal) };
 }
 
 /** The lines of standard output, parsed as JSON. */

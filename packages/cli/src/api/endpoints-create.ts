@@ -1,10 +1,11 @@
 import { rm } from "node:fs/promises";
+import { resolve } from "node:path";
 import type { ApiClient, EndpointWithSecret } from "@esim-webhooks/client";
 import type { KeyRecord } from "@esim-webhooks/core";
 import { type FileKeySource, fileKeySource } from "@esim-webhooks/core/key-file";
 import { suggest } from "@esim-webhooks/core/kit";
 import { matchingTypes } from "../flags/types-flag.ts";
-import type { CliContext } from "../program/context.ts";
+import type { CliContext, CliProcess } from "../program/context.ts";
 import { errorCodeOf } from "../program/exit-code.ts";
 import { explainedCreate } from "../program/explained.ts";
 import { printable } from "../program/printable.ts";
@@ -21,8 +22,8 @@ import { shownRecord } from "./shown-record.ts";
 export async function createEndpoint(this: CliContext, flags: CreateFlags, url: string): Promise<void> {
   endpointUrl(url);
   await withApi(this, flags, async (api, setUp) => {
-    const place = await placeOf(flags, setUp);
-    const stop = stopSignal(this.output);
+    const place = await placeOf(this.process, flags, setUp);
+    const stop = stopSignal(this);
     const made = await register(api, flags, url, stop.signal)
       .then((endpoint) => keep(place, endpoint))
       .catch(async (error: unknown) => {
@@ -36,6 +37,7 @@ export async function createEndpoint(this: CliContext, flags: CreateFlags, url: 
 
 /** Undefined when the secret is printed. Throws `invalid_usage` when there is no place for it. */
 async function placeOf(
+  { cwd }: CliProcess,
   { keyFile, printSecret }: CreateFlags,
   { secret, secretFrom }: SetUp,
 ): Promise<SecretPlace | undefined> {
@@ -47,7 +49,7 @@ async function placeOf(
     );
   }
   if (printSecret) return undefined;
-  if (keyFile !== undefined) return newKeyFile(keyFile);
+  if (keyFile !== undefined) return newKeyFile(resolve(cwd(), keyFile), keyFile);
   const configured = (secret as Partial<FileKeySource> | undefined)?.keyFile;
   if (configured !== undefined) return existingKeyFile(configured);
   const unset = secretFrom === "ESIM_WEBHOOK_SECRET" ? " and unset ESIM_WEBHOOK_SECRET" : "";
@@ -150,15 +152,15 @@ export interface SecretPlace {
 }
 
 /** Creates a key file, for this user alone. Throws `invalid_usage` if it is there, or cannot be written. */
-export async function newKeyFile(file: string): Promise<SecretPlace> {
-  if (!(await writable(file, { keys: [] }, undefined))) {
+export async function newKeyFile(path: string, file: string = path): Promise<SecretPlace> {
+  if (!(await writable({ path, file }, { keys: [] }, undefined))) {
     throw new ProgramError(
       "invalid_usage",
       `${file} already exists, and no key file is overwritten.`,
       "Name a new file with --key-file.",
     );
   }
-  return { file, keep: (made) => addSecret(file, made), abandon: () => rm(file, { force: true }) };
+  return { file, keep: (made) => addSecret(path, made), abandon: () => rm(path, { force: true }) };
 }
 
 /**
@@ -170,15 +172,19 @@ export async function existingKeyFile(file: string): Promise<SecretPlace> {
     const stored = await fileKeySource(file).read();
     if (stored === undefined) return newKeyFile(file);
     // the same keys once more: this shows that the file can be written
-    if (await writable(file, stored.record, stored.version)) {
+    if (await writable({ path: file, file }, stored.record, stored.version)) {
       return { file, keep: (made) => addSecret(file, made), abandon: async () => {} };
     }
   }
 }
 
-async function writable(file: string, record: KeyRecord, version: string | undefined): Promise<boolean> {
+async function writable(
+  { path, file }: { readonly path: string; readonly file: string },
+  record: KeyRecord,
+  version: string | undefined,
+): Promise<boolean> {
   try {
-    return await fileKeySource(file).write(record, version);
+    return await fileKeySource(path).write(record, version);
   } catch (cause) {
     if (errorCodeOf(cause) === "store_full") throw cause;
     throw new ProgramError(

@@ -1,6 +1,5 @@
 import { createKeyring, type StoredKey } from "@esim-webhooks/core";
 import type { CliContext, Output } from "../program/context.ts";
-import { describeError } from "../program/error-text.ts";
 import { exitCodes } from "../program/exit-code.ts";
 import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
@@ -31,7 +30,7 @@ async function endKeys(output: Output, setUp: SetUp, reference: string): Promise
     const { keys, where } = await endKeysOf(setUp, reference);
     if (keys.length > 0) output.note(`Its key in ${where} (${keys.join(", ")}) ends in 2 minutes.`);
   } catch (error) {
-    output.note(`${describeError(error)} So the keys of the endpoint stay.`);
+    output.note(`${output.describe(error)} So the keys of the endpoint stay.`);
   }
 }
 

@@ -16,7 +16,7 @@ export async function client(this: CliContext, flags: ReadFlags): Promise<void> 
   await withApi(this, flags, async (api) => {
     const found = await api.client.get();
     if (json) return output.json(shownRecord(found, reveal));
-    const { paint = unpainted } = layoutFor(process.stdout);
+    const { paint = unpainted } = layoutFor(process.stdout, process.env);
     const text = (value: string) => printable(shownText(value, reveal));
     const facts = {
       reference: text(found.clientReference),
@@ -124,7 +124,8 @@ export async function variants(this: CliContext, flags: ReadFlags): Promise<void
     if (json) for (const variant of found) output.json(shownRecord(variant, reveal));
     else {
       const rows = found.map((variant) => variantRow(variant, reveal));
-      for (const line of table(variantColumns, rows, layoutFor(process.stdout))) output.data(line);
+      for (const line of table(variantColumns, rows, layoutFor(process.stdout, process.env)))
+        output.data(line);
     }
   });
 }
@@ -175,7 +176,8 @@ async function printList<Item>(
   const rows: (readonly (Cell | string)[])[] = [];
   const printRows = () => {
     if (rows.length === 0) return;
-    for (const line of table(columns, rows.splice(0), layoutFor(process.stdout))) output.data(line);
+    for (const line of table(columns, rows.splice(0), layoutFor(process.stdout, process.env)))
+      output.data(line);
   };
   let found = 0;
   let isMore = false;

@@ -41,7 +41,7 @@ export async function dashboard(this: CliContext, flags: DashboardFlags): Promis
         ...optionsOf(this, access, flags, logger),
       });
       server.on("request", page.node);
-      const stop = stopSignal(this.output, "what was begun");
+      const stop = stopSignal(this, "what was begun");
       const url = `http://${address}${path}`;
       if (flags.json) this.output.json({ url });
       else this.output.note(`The dashboard of ${access.where}: ${this.output.styleNote("bold", url)}`);

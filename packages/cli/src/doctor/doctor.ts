@@ -4,6 +4,7 @@ import type { CliContext, CliProcess, Output } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
 import { printable } from "../program/printable.ts";
 import { onWarning } from "../program/warnings.ts";
+import type { Folder } from "../set-up/place.ts";
 import { readSetUp, type SetUp } from "../set-up/set-up.ts";
 import { type Check, check, failed, passed } from "./check.ts";
 import {
@@ -28,14 +29,14 @@ export interface DoctorFlags extends SetUpFlags {
 /** Checks everything that receivers and workers need, and what the API says of the endpoint. Says how to fix what is wrong. */
 export async function doctor(this: CliContext, flags: DoctorFlags): Promise<void> {
   const warnings: Check[] = [];
-  onWarning(({ code, message, isOurs }) => {
+  onWarning(this.process, ({ code, message, isOurs }) => {
     if (isOurs)
       warnings.push(failed(code, message)); // e.g. a short retention, the mode of a key file
     else this.output.note(`Warning (${code}): ${message}`);
   });
-  const checks = [checkNode(process.version), ...(await checkSetUp(this, flags))];
+  const checks = [checkNode(this.process.version), ...(await checkSetUp(this, flags))];
   await new Promise(setImmediate); // Node.js emits a warning in a later tick
-  const all = [...checks, ...warnings];
+  const all = [...checks, ...warnings].map((one) => ({ ...one, message: this.output.mask(one.message) }));
   if (all.some(({ ok }) => !ok)) this.process.exitCode = exitCodes.problem;
   if (flags.json) this.output.json({ ok: all.every(({ ok }) => ok), checks: all });
   else for (const one of all) show(this.output, one);
@@ -49,9 +50,7 @@ async function checkSetUp(context: CliContext, flags: DoctorFlags): Promise<read
   });
   const { setUp } = read;
   if (setUp === undefined) return [config];
-  const folder = usesFolder(setUp)
-    ? await check("folder", () => checkDataFolder(setUp.place.dataDir))
-    : undefined;
+  const folder = usesFolder(setUp) ? await check("folder", () => checkDataFolder(setUp.place)) : undefined;
   const change = await checkChange(setUp);
   return [
     config,
@@ -78,7 +77,7 @@ async function checkApi(setUp: SetUp, process: CliProcess, endpoint?: string): P
   ];
 }
 
-type WithFolder = SetUp & { readonly place: { readonly dataDir: string } };
+type WithFolder = SetUp & { readonly place: Folder };
 
 function usesFolder(setUp: SetUp): setUp is WithFolder {
   const { config, handlers, place } = setUp;

@@ -1,13 +1,13 @@
 import { existsSync } from "node:fs";
 import { mkdtemp, rmdir, statfs } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join } from "node:path";
 import { type Catalog, createKeyring, createProcessor, createWorker, esimCatalog } from "@esim-webhooks/core";
 import { memoryInbox } from "@esim-webhooks/core/testing";
 import { naming } from "../program/explained.ts";
 import { checkReceiver } from "../serve/receiver-of.ts";
 import { isKeyStore } from "../set-up/key-place.ts";
 import { hiddenSecretNote, knownSecrets, requiredSecret } from "../set-up/known-secrets.ts";
-import { openModeOf } from "../set-up/place.ts";
+import { type Folder, openModeOf } from "../set-up/place.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import { bytes } from "../terminal/quantities.ts";
 import { type Check, failed, passed, warned } from "./check.ts";
@@ -92,20 +92,21 @@ const leastFreeBytes = 100 * 1024 * 1024;
  * Checks that files can be made in the folder of embedded data, or where it will be, and that its disk has room. Says when other
  * users can use it.
  */
-export async function checkDataFolder(folder: string, leastFree: number = leastFreeBytes): Promise<Check> {
-  const existing = nearestExisting(resolve(folder));
+export async function checkDataFolder(folder: Folder, leastFree: number = leastFreeBytes): Promise<Check> {
+  const { dataDir, path } = folder;
+  const existing = nearestExisting(path);
   try {
     await rmdir(await mkdtemp(join(existing, ".esim-webhooks-")));
   } catch (error) {
     const { code = "" } = error as NodeJS.ErrnoException;
-    return isFull(code) ? full(folder, 0) : unwritable(folder, code);
+    return isFull(code) ? full(dataDir, 0) : unwritable(dataDir, code);
   }
   const { bavail, bsize } = await statfs(existing);
   const free = bavail * bsize;
-  if (free < leastFree) return full(folder, free);
+  if (free < leastFree) return full(dataDir, free);
   // not a failure: a volume of a container may have to have such a mode
-  const openMode = existing === resolve(folder) ? await openModeOf(folder) : undefined;
-  return passed("folder", [`${folder}; ${bytes(free)} free`, openMode].filter(Boolean).join(". "));
+  const openMode = existing === path ? await openModeOf(folder) : undefined;
+  return passed("folder", [`${dataDir}; ${bytes(free)} free`, openMode].filter(Boolean).join(". "));
 }
 
 function nearestExisting(path: string): string {

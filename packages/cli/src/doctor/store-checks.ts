@@ -1,5 +1,5 @@
 import { stat } from "node:fs/promises";
-import { basename } from "node:path";
+import { basename, join } from "node:path";
 import type { Lifecycle, WebhookError } from "@esim-webhooks/core";
 import { durableStores, hasRole, pageOf } from "@esim-webhooks/core/kit";
 import { errorCodeOf } from "../program/exit-code.ts";
@@ -30,11 +30,11 @@ export async function checkStores(
   let found: OpenTarget;
   try {
     if (isDefault && "dataDir" in place && !isThere(place) && folder?.ok === false) return [];
-    if (isDefault && "dataDir" in place && !isThere(place) && wasUsed(place.dataDir)) {
+    if (isDefault && "dataDir" in place && !isThere(place) && wasUsed(place)) {
       return [
         failed(
           "store",
-          `${place.dataDir} was used, and has no ${basename(fileIn(place.dataDir))}: the file was removed, with the events in it, or a first start was interrupted. The next start begins with an empty one. ${pageOf("docs/runbook.md")} says how to get the events back, under "We lost the database".`,
+          `${place.dataDir} was used, and has no ${basename(fileIn(place))}: the file was removed, with the events in it, or a first start was interrupted. The next start begins with an empty one. ${pageOf("docs/runbook.md")} says how to get the events back, under "We lost the database".`,
         ),
       ];
     }
@@ -56,7 +56,7 @@ export async function checkStores(
     return [
       store,
       ...(store.ok && isDefault && "dataDir" in place
-        ? [await check("file", () => checkFile(fileIn(place.dataDir)))]
+        ? [await check("file", () => checkFile(fileIn(place), join(place.dataDir, basename(fileIn(place)))))]
         : []),
       ...(isReachable && opened.now ? [await check("clock", () => checkClock(opened))] : []),
       ...(store.ok && inbox && hasRole(inbox, "admin")
@@ -132,18 +132,18 @@ async function checkClock(opened: Partial<Lifecycle>): Promise<Check> {
 const mostBytes = 1024 ** 3;
 
 /** Looks for damage in the file of the embedded inbox, which opens without an error as long as the damaged part is not read. */
-export async function checkFile(path: string, most: number = mostBytes): Promise<Check> {
+export async function checkFile(path: string, shown: string, most: number = mostBytes): Promise<Check> {
   const { size } = await stat(path);
   if (size > most) {
     return passed(
       "file",
-      `${path} was not searched for damage, since it has ${bytes(size)}: sqlite3 ${path} "pragma quick_check(1)" reads all of it`,
+      `${shown} was not searched for damage, since it has ${bytes(size)}: sqlite3 ${shown} "pragma quick_check(1)" reads all of it`,
     );
   }
   const { sqliteCheck } = await import("@esim-webhooks/store-sqlite");
   try {
     await sqliteCheck({ path });
-    return passed("file", `no damage in the ${bytes(size)} of ${path}`);
+    return passed("file", `no damage in the ${bytes(size)} of ${shown}`);
   } catch (error) {
     const code = errorCodeOf(error);
     if (code !== "database_corrupt") throw error;

@@ -1,4 +1,3 @@
-import { resolve } from "node:path";
 import type { ApiClient } from "@esim-webhooks/client";
 import type { FileKeySource } from "@esim-webhooks/core/key-file";
 import {
@@ -23,7 +22,7 @@ import { ProgramError } from "../program/program-error.ts";
 import { flagsOf, shellWord } from "../program/shell.ts";
 import { interruptedBy, stopSignal } from "../program/stopping.ts";
 import { endpointUrl } from "../send/receiver-url.ts";
-import { keyPlaceOf } from "../set-up/key-place.ts";
+import { keyPlaceOf, namedFile } from "../set-up/key-place.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import { counted } from "../terminal/quantities.ts";
 import { explainedChange } from "./change-text.ts";
@@ -46,10 +45,10 @@ export async function ensure(this: CliContext, flags: EnsureFlags, url: string):
   }
   endpointUrl(url);
   await withApi(this, flags, async (api, setUp) => {
-    const { keyStore, where, file } = keyPlaceOf(setUp, flags.keyFile);
-    if (file !== undefined) await refuseNoFile(file);
+    const { keyStore, where, file } = keyPlaceOf(setUp, namedFile(process, flags.keyFile));
+    if (file !== undefined) await refuseNoFile({ file, where });
     await refuseOtherSlash(api, url);
-    const stop = stopSignal(output, "the step under way");
+    const stop = stopSignal(this, "the step under way");
     const wish = { ...wishOf(flags, setUp, url), keyStore, signal: stop.signal, logger: stepLogger(output) };
     const run = flags.replace ? replace(api, setUp, wish, flags, output) : ensureEndpoint<unknown>(api, wish);
     const result = await run
@@ -69,7 +68,7 @@ export async function ensure(this: CliContext, flags: EnsureFlags, url: string):
       return;
     }
     output.data(sentenceOf(result, where));
-    if (flags.keyFile !== undefined && isNew(result) && !isReadFrom(setUp, flags.keyFile)) {
+    if (flags.keyFile !== undefined && isNew(result) && !isReadFrom(setUp, file)) {
       output.data(
         `So that receivers read it, give the config secret: fileKeySource(${JSON.stringify(flags.keyFile)}), of @esim-webhooks/core/key-file.`,
       );
@@ -94,9 +93,9 @@ function isNew(result: EnsuredEndpoint | ReplacedEndpoint): boolean {
 }
 
 /** Whether the config has this key file as its secret. */
-function isReadFrom({ secret }: SetUp, keyFile: string): boolean {
+function isReadFrom({ secret }: SetUp, file: string | undefined): boolean {
   const { keyFile: configured } = (secret ?? {}) as Partial<FileKeySource>;
-  return configured !== undefined && resolve(configured) === resolve(keyFile);
+  return configured !== undefined && configured === file;
 }
 
 /** The commands that fix what is wrong with the endpoint, with the flags that this one was given. */

@@ -4,7 +4,6 @@ import { WebhookError } from "@esim-webhooks/core";
 import { type EndpointErrorCode, listEndpoints } from "@esim-webhooks/endpoint";
 import { shownText } from "../api/shown-record.ts";
 import type { Output } from "../program/context.ts";
-import { describeError } from "../program/error-text.ts";
 import { explainedCall } from "../program/explained.ts";
 import { printable } from "../program/printable.ts";
 
@@ -104,7 +103,7 @@ export async function tryAgain<Result>(
     } catch (error) {
       const unreachable = asUnreachable(error);
       if (unreachable === undefined) throw error;
-      if (!isFailing) output.note(`${describeError(unreachable)} ${next}`);
+      if (!isFailing) output.note(`${output.describe(unreachable)} ${next}`);
     }
     await pause(everyMs);
   }

@@ -66,22 +66,23 @@ interface Pass {
 }
 
 async function passOnce(
-  { output, process }: CliContext,
+  context: CliContext,
   { json, since, dryRun }: ReconcileFlags,
   { api, reference, open, setup }: Pass,
 ): Promise<void> {
-  const stop = stopSignal(output, "the events under way");
+  const { output, process } = context;
+  const stop = stopSignal(context, "the events under way");
   const startedAt = performance.now();
   const options = { ...setup, since, dryRun, signal: stop.signal };
   const report = await makePass<unknown>(api, reference, open.target, options).finally(stop.release);
-  const view = { tookMs: performance.now() - startedAt, ...layoutFor(process.stdout) };
+  const view = { tookMs: performance.now() - startedAt, ...layoutFor(process.stdout, process.env) };
   if (json) output.json(report);
   else for (const line of reconcileView(report, view)) output.data(line);
   process.exitCode = exitCodeOf(report);
 }
 
 async function passEvery(
-  { output }: CliContext,
+  context: CliContext,
   { json = false, since }: ReconcileFlags,
   everyMs: number,
   { api, reference, open, setup }: Pass,
@@ -92,8 +93,8 @@ async function passEvery(
   );
   const options = { ...setup, logger, since, everyMs };
   const reconciler = createReconciler<unknown>(api, reference, open.target, options);
-  const stop = stopSignal(output, "the events under way");
-  const stopPrinting = printPasses(output, { json });
+  const stop = stopSignal(context, "the events under way");
+  const stopPrinting = printPasses(context.output, { json });
   const signal = AbortSignal.any([stop.signal, gone.signal]);
   await reconciler.run({ signal }).finally(() => {
     stopPrinting();

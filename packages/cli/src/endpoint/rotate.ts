@@ -16,7 +16,7 @@ import { exitCodes } from "../program/exit-code.ts";
 import { explained } from "../program/explained.ts";
 import { printable } from "../program/printable.ts";
 import { interruptedBy, stopSignal } from "../program/stopping.ts";
-import { keyPlaceOf } from "../set-up/key-place.ts";
+import { keyPlaceOf, namedFile } from "../set-up/key-place.ts";
 import { hasInbox } from "../set-up/open-target.ts";
 import { counted } from "../terminal/quantities.ts";
 import { layoutFor } from "../terminal/text.ts";
@@ -31,8 +31,8 @@ import { needsLook, reconcileView, withoutReports } from "./reconcile-view.ts";
 export async function rotate(this: CliContext, flags: RotateFlags): Promise<void> {
   const { output, process } = this;
   await withApi(this, flags, async (api, setUp) => {
-    const { keyStore, where, file } = keyPlaceOf(setUp, flags.keyFile);
-    if (file !== undefined) await refuseUnfitForRotation(file);
+    const { keyStore, where, file } = keyPlaceOf(setUp, namedFile(process, flags.keyFile));
+    if (file !== undefined) await refuseUnfitForRotation({ file, where }, process);
     const endpoint = flags.endpoint ?? (await ownEndpoint(api, keyStore));
     const hasTarget = setUp.handlers !== undefined || hasInbox(setUp); // else one would be created
     const isReconciled = !flags.noReconcile && hasTarget;
@@ -50,7 +50,7 @@ export async function rotate(this: CliContext, flags: RotateFlags): Promise<void
     }
     const open = isReconciled ? await openReconcileTarget(setUp) : undefined;
     const logger = stepLogger(output);
-    const stop = stopSignal(output, "the step under way");
+    const stop = stopSignal(this, "the step under way");
     let passedFrom = 0;
     output.note(
       `Rotating the secret of the endpoint ${printable(endpoint)}. The old key stays valid for another ${span(flags.overlap)} (--overlap), and the command waits for its end.`,
@@ -80,7 +80,7 @@ export async function rotate(this: CliContext, flags: RotateFlags): Promise<void
       if (flags.json) output.json(report);
       else {
         printReport(output, report, where, open?.where);
-        const view = { tookMs: performance.now() - passedFrom, ...layoutFor(process.stdout) };
+        const view = { tookMs: performance.now() - passedFrom, ...layoutFor(process.stdout, process.env) };
         if (toLookInto !== null) for (const line of reconcileView(toLookInto, view)) output.data(line);
       }
     } catch (error) {

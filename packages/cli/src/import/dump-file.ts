@@ -1,5 +1,7 @@
 import { constants, createReadStream } from "node:fs";
 import { access, rm, stat } from "node:fs/promises";
+import { resolve } from "node:path";
+import type { CliProcess } from "../program/context.ts";
 import { ProgramError } from "../program/program-error.ts";
 import type { ImportFlags } from "./flags.ts";
 
@@ -12,6 +14,8 @@ export interface DumpFile {
   readonly totalBytes: number | undefined;
   readonly rejectsFile: string | undefined;
   readonly checkpointFile: string | undefined;
+  /** The absolute paths of the two files. */
+  readonly written: Pick<DumpFile, "rejectsFile" | "checkpointFile">;
   /** Removes the rejects file when it is empty, unless the user named it with --rejects. */
   removeEmptyRejects(): Promise<void>;
 }
@@ -22,8 +26,9 @@ type FileFlags = Pick<ImportFlags, "rejects" | "checkpoint" | "noCheckpoint" | "
 export async function openDump(
   path: string,
   { rejects, checkpoint, noCheckpoint = false, dryRun = false }: FileFlags,
-  stdin: NodeJS.ReadStream,
+  { stdin, cwd }: Pick<CliProcess, "stdin" | "cwd">,
 ): Promise<DumpFile> {
+  const inFolder = (file: string) => resolve(cwd(), file);
   if (noCheckpoint && checkpoint !== undefined) {
     throw new ProgramError(
       "invalid_usage",
@@ -38,22 +43,27 @@ export async function openDump(
       "Name the dump's file, or pipe it in: … | esim-webhooks import -",
     );
   }
-  const stats = path === "-" ? undefined : await statReadable(path);
+  const stats = path === "-" ? undefined : await statReadable(path, inFolder(path));
   const isFile = stats?.isFile() === true;
   const base = isFile && !dryRun ? path : undefined;
   const rejectsFile = rejects ?? (base && `${base}.rejects.ndjson`);
   const checkpointFile = noCheckpoint ? undefined : (checkpoint ?? (base && `${base}.checkpoint.json`));
-  for (const file of [rejects, checkpoint]) if (file !== undefined) await refuseOverwrite(file, stats);
+  for (const file of [rejects, checkpoint])
+    if (file !== undefined) await refuseOverwrite(file, inFolder(file), stats);
   return {
     name: path === "-" ? "standard input" : path,
-    input: path === "-" ? stdin : bytesOf(path),
+    input: path === "-" ? stdin : bytesOf(inFolder(path)),
     totalBytes: isFile ? stats.size : undefined,
     rejectsFile,
     checkpointFile,
+    written: {
+      rejectsFile: rejectsFile && inFolder(rejectsFile),
+      checkpointFile: checkpointFile && inFolder(checkpointFile),
+    },
     async removeEmptyRejects() {
       if (rejects !== undefined || rejectsFile === undefined) return;
-      const left = await stat(rejectsFile).catch(() => undefined);
-      if (left?.isFile() && left.size === 0) await rm(rejectsFile);
+      const left = await stat(inFolder(rejectsFile)).catch(() => undefined);
+      if (left?.isFile() && left.size === 0) await rm(inFolder(rejectsFile));
     },
   };
 }
@@ -69,7 +79,7 @@ const reasons: Readonly<Record<string, string>> = {
   EACCES: "You have no permission to read it",
 };
 
-async function statReadable(path: string) {
+async function statReadable(shown: string, path: string) {
   try {
     const stats = await stat(path);
     if (stats.isDirectory()) throw Object.assign(new Error("it is a directory"), { code: "EISDIR" });
@@ -80,19 +90,23 @@ async function statReadable(path: string) {
     const isFolder = code === "EISDIR";
     throw new ProgramError(
       "unreadable_file",
-      `${path} cannot be imported. ${isFolder ? "It is a directory" : (reasons[code] ?? message)}.`,
+      `${shown} cannot be imported. ${isFolder ? "It is a directory" : (reasons[code] ?? message)}.`,
       isFolder ? "Name a file in it." : "Correct its name or its permissions.",
     );
   }
 }
 
 /** Throws `invalid_usage` when the file is the dump itself. */
-async function refuseOverwrite(path: string, dump: { ino: number; dev: number } | undefined): Promise<void> {
+async function refuseOverwrite(
+  shown: string,
+  path: string,
+  dump: { ino: number; dev: number } | undefined,
+): Promise<void> {
   const there = await stat(path).catch(() => undefined);
   if (there === undefined || there.ino !== dump?.ino || there.dev !== dump.dev) return;
   throw new ProgramError(
     "invalid_usage",
-    `${path} is the dump itself, and would be overwritten.`,
+    `${shown} is the dump itself, and would be overwritten.`,
     "Name another file.",
   );
 }

@@ -22,7 +22,7 @@ export async function importDump(this: CliContext, flags: ImportFlags, path: str
   const { output, process } = this;
   const setUp = await readSetUp(this, flags);
   warnOfUnknownTypes(flags.types ?? [], (setUp.catalog ?? esimCatalog).types, output);
-  const dump = await openDump(path, flags, process.stdin);
+  const dump = await openDump(path, flags, process);
   const noteOnTerminal = (line: string) => (process.stderr.isTTY ? output.note(line) : undefined);
   noteOnTerminal(`Importing ${dump.name}${flags.dryRun ? ": a dry run, which changes nothing" : ""}`);
   const opened = flags.dryRun ? undefined : await openTarget(setUp);
@@ -48,12 +48,12 @@ async function run(
   { output, process }: CliContext,
   flags: ImportFlags,
   setUp: SetUp,
-  { input, totalBytes, rejectsFile, checkpointFile, removeEmptyRejects }: DumpFile,
+  { input, totalBytes, written, removeEmptyRejects }: DumpFile,
   { target, options }: ImportTarget,
 ): Promise<ImportReport> {
   const { stderr } = process;
   const isTerminal = stderr.isTTY === true;
-  const { paint } = layoutFor(stderr);
+  const { paint } = layoutFor(stderr, process.env);
   const meter = createMeter({
     write: (text) => void stderr.write(text),
     totalBytes,
@@ -64,14 +64,13 @@ async function run(
     meter.clear();
     write(line);
   };
-  const stop = stopSignal({ ...output, note: above(output.note) });
+  const stop = stopSignal({ process, output: { note: above(output.note) } });
   try {
     return await importDeliveries<unknown, unknown>(input, target as never, {
       ...options,
       ...importOptions(flags, setUp),
-      secret: await knownSecrets(setUp.secret),
-      rejectsFile,
-      checkpointFile,
+      secret: (await knownSecrets(setUp.secret)) ?? [], // else the library reads a variable
+      ...written,
       signal: stop.signal,
       logger: commandLogger({ write: above(output.log), json: !isTerminal, style: output.styleNote }),
       onProgress: (progress) => meter.update(progress),
@@ -119,7 +118,7 @@ function printReport(
   { json, tookMs }: ReportOptions,
 ): void {
   const { rejectsFile } = dump;
-  const view = { rejectsFile, tookMs, ...layoutFor(process.stdout) };
+  const view = { rejectsFile, tookMs, ...layoutFor(process.stdout, process.env) };
   if (json) output.json({ ...report, rejectsFile: rejectsFile ?? null });
   else for (const line of reportView(report, view)) output.data(line);
   const { exitCode, notes } = verdictOn(report, dump);

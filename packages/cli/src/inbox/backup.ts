@@ -1,19 +1,21 @@
 import { existsSync, statSync } from "node:fs";
 import { stat } from "node:fs/promises";
+import { basename, join, resolve } from "node:path";
 import type { CliContext } from "../program/context.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { fileIn } from "../set-up/default-place.ts";
 import { nameOf } from "../set-up/place.ts";
-import { dataDirOf } from "../set-up/set-up.ts";
+import { folderOf } from "../set-up/set-up.ts";
 import { bytes } from "../terminal/quantities.ts";
 import type { BackupFlags, FileFlags } from "./flags.ts";
 
 /** Copies the file of an embedded inbox to another file, while others use it. */
 export async function backup(this: CliContext, flags: BackupFlags, file: string): Promise<void> {
   const { path, where } = embeddedFile(this, flags);
+  const copy = resolve(this.process.cwd(), file);
   const { sqliteBackup } = await import("@esim-webhooks/store-sqlite");
-  await sqliteBackup({ path }, file);
-  const { size } = await stat(file);
+  await sqliteBackup({ path }, copy);
+  const { size } = await stat(copy);
   if (flags.json) return this.output.json({ file, bytes: size });
   this.output.data(`Backed up ${where} to ${file}: ${bytes(size)}.`);
 }
@@ -33,21 +35,23 @@ export function embeddedFile(context: CliContext, { from, dataDir }: FileFlags):
       "Remove one of them.",
     );
   }
-  const folder = dataDirOf(context, dataDir);
-  const path = from ?? fileIn(folder);
+  const { process } = context;
+  const folder = folderOf(process, dataDir);
+  const path = from === undefined ? fileIn(folder) : resolve(process.cwd(), from);
+  const shown = from ?? join(folder.dataDir, basename(path));
   if (!existsSync(path)) {
     throw new ProgramError(
       "unreadable_file",
-      `There is no file ${path}.`,
+      `There is no file ${shown}.`,
       "Name the folder of the embedded inbox with --data-dir, or its SQLite file with --from.",
     );
   }
   if (statSync(path).isDirectory()) {
     throw new ProgramError(
       "invalid_usage",
-      `${path} is a folder.`,
+      `${shown} is a folder.`,
       "Name the SQLite file in it with --from, or the folder of the embedded inbox with --data-dir.",
     );
   }
-  return { path, where: from === undefined ? nameOf({ dataDir: folder }) : `the inbox in ${from}` };
+  return { path, where: from === undefined ? nameOf(folder) : `the inbox in ${from}` };
 }

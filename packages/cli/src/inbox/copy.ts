@@ -31,7 +31,7 @@ export async function copy(this: CliContext, flags: CopyFlags): Promise<void> {
     const difference = differenceIn(ledger);
     if (difference !== undefined) process.exitCode = exitCodes.problem;
     if (flags.json) output.json(ledger);
-    else for (const line of copyView(ledger, layoutFor(process.stdout))) output.data(line);
+    else for (const line of copyView(ledger, layoutFor(process.stdout, process.env))) output.data(line);
     if (difference !== undefined) return output.note(difference);
     if (flags.json) return;
     output.note(

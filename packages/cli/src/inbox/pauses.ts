@@ -2,7 +2,7 @@ import { hostname, userInfo } from "node:os";
 import { type Pause, WebhookError } from "@esim-webhooks/core";
 import { ago, instant, suggest } from "@esim-webhooks/core/kit";
 import { matchingTypes } from "../flags/types-flag.ts";
-import type { CliContext } from "../program/context.ts";
+import type { CliContext, CliProcess } from "../program/context.ts";
 import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { table } from "../terminal/table.ts";
@@ -58,7 +58,8 @@ export async function paused(this: CliContext, flags: InboxFlags): Promise<void>
     const pauses = await inbox.paused();
     if (flags.json) return output.json(pauses);
     if (pauses.length === 0) return output.note("Nothing is paused.");
-    for (const line of pausesView(pauses, Date.now(), layoutFor(this.process.stdout))) output.data(line);
+    for (const line of pausesView(pauses, Date.now(), layoutFor(this.process.stdout, this.process.env)))
+      output.data(line);
     output.note(`To resume: ${resumeCommand(pauses, flags)}`);
   });
 }
@@ -122,13 +123,13 @@ const longestName = 200;
 
 /** Who runs the command: `user@host`. */
 export function operator({ process }: Pick<CliContext, "process">): string {
-  return `${userName(process.env)}@${hostname()}`.slice(0, longestName);
+  return `${userName(process)}@${hostname()}`.slice(0, longestName);
 }
 
-function userName({ USER, USERNAME }: NodeJS.ProcessEnv): string {
+function userName({ env: { USER, USERNAME }, getuid }: CliProcess): string {
   try {
     return userInfo().username;
   } catch {
-    return USER ?? USERNAME ?? `uid-${process.getuid?.() ?? "unknown"}`; // a container may have no entry for its user
+    return USER ?? USERNAME ?? `uid-${getuid?.() ?? "unknown"}`; // a container may have no entry for its user
   }
 }

@@ -36,7 +36,7 @@ export async function show(this: CliContext, flags: ShowFlags, id: string): Prom
     const [pauses, workers] = await Promise.all([access.inbox.paused(), access.inbox.workers()]);
     const waits = whyItWaits(row, { now, pauses, workers });
     if (json) return output.json({ ...shownJson(row, reveal), waits });
-    const { paint } = layoutFor(process.stdout);
+    const { paint } = layoutFor(process.stdout, process.env);
     const view = { now, reveal, waits, ...(paint && { paint }) };
     for (const line of showView(row, view)) output.data(line);
     if (!reveal) output.note("\nPersonal data is masked (•••); --reveal shows it.");

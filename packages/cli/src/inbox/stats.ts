@@ -14,7 +14,7 @@ export async function stats(this: CliContext, flags: StatsFlags): Promise<void> 
   const { exact = false, json = false } = flags;
   const { output, process } = this;
   await withInbox(this, flags, async ({ inbox }) => {
-    const layout = layoutFor(process.stdout);
+    const layout = layoutFor(process.stdout, process.env);
     const pauses = await inbox.paused();
     const paused = pauses.map((pause) => pausedLine(pause, flags, Date.now(), layout));
     if (exact) {

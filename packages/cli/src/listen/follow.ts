@@ -5,7 +5,6 @@ import { listedMs, occurredAtMs } from "@esim-webhooks/endpoint";
 import { shownText } from "../api/shown-record.ts";
 import { goneEndpoint } from "../endpoint/find-endpoint.ts";
 import { matchingTypes } from "../flags/types-flag.ts";
-import { describeError } from "../program/error-text.ts";
 import { exitCodes } from "../program/exit-code.ts";
 import { explainedCall } from "../program/explained.ts";
 import { printable } from "../program/printable.ts";
@@ -43,7 +42,7 @@ export async function follow(session: Session): Promise<void> {
           : `Nothing answers at ${url}. Start the receiver: until then, all events are kept for it.`,
       ),
   });
-  const stop = stopSignal(output, "the attempt under way");
+  const stop = stopSignal(context, "the attempt under way");
   const failed = new AbortController();
   const ended = AbortSignal.any([stop.signal, failed.signal]);
   let leftOut = 0;
@@ -89,7 +88,7 @@ async function poll(
       }
       if (!(error instanceof ApiError && error.retryable)) throw error;
       if (!isFailing)
-        output.note(`${describeError(explainedCall(error))} The listing is read again until it answers.`);
+        output.note(`${output.describe(explainedCall(error))} The listing is read again until it answers.`);
       isFailing = true;
     }
     await pause(flags.every, signal);

@@ -1,7 +1,6 @@
 import type { Logger } from "@esim-webhooks/core";
 import { maskField, maskSecrets, maskText } from "@esim-webhooks/core/masking";
 import type { Output } from "../program/context.ts";
-import { describeError } from "../program/error-text.ts";
 import { printable, printableJson } from "../program/printable.ts";
 import { detailsOf, headOf, shownError } from "../program/shown-error.ts";
 
@@ -20,7 +19,11 @@ export interface LogLines {
 
 /** Log lines on standard output: for commands that print nothing else there. */
 export function dataLines(output: Output, { json = false }: { json?: boolean | undefined }): LogLines {
-  return { write: output.data, json: json || !output.isTerminal, style: output.style };
+  return {
+    write: (line) => output.data(output.mask(line)),
+    json: json || !output.isTerminal,
+    style: output.style,
+  };
 }
 
 /** The logger of a command. It prints the outcomes of deliveries and events, and what handlers log, without the secrets in it. */
@@ -47,7 +50,7 @@ export function commandLogger({ write, json, style }: LogLines): Logger {
 export function stepLogger(output: Output): Logger {
   const note = (fields: { readonly err?: unknown }, message: string) =>
     output.note(
-      [printable(message), ...(fields.err === undefined ? [] : [describeError(fields.err)])].join(" "),
+      [printable(message), ...(fields.err === undefined ? [] : [output.describe(fields.err)])].join(" "),
     );
   return { debug: () => {}, info: note, warn: note, error: note };
 }

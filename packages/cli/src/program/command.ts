@@ -16,7 +16,7 @@ export function command<
   const Args extends BaseArgs,
 >(parts: CommandBuilderArguments<Flags, Args, CliContext>): Command<CliContext> {
   const built = buildCommand<Flags, Args, CliContext>(parts);
-  return { ...built, formatHelp: (request) => commandHelp(built, request, terminalColumns()) };
+  return { ...built, formatHelp: (request) => commandHelp(built, request) };
 }
 
 /** Builds a group of commands, with a help that fits the terminal. */
@@ -27,11 +27,7 @@ export function group<Name extends string>(
     ...buildRouteMap<Name, CliContext>(parts),
     formatUsageLine: ({ prefix }) => [...prefix, "<command>"].join(" "),
   };
-  return { ...built, formatHelp: (request) => groupHelp(built, request, terminalColumns()) };
-}
-
-function terminalColumns(): number {
-  return process.stdout.columns || Number(process.env["COLUMNS"]) || 80;
+  return { ...built, formatHelp: (request) => groupHelp(built, request) };
 }
 
 /** A command's help: a line for the list of commands, a description, examples. */

@@ -1,5 +1,6 @@
 import { maskSecrets, maskText, shortened } from "@esim-webhooks/core/masking";
 import { errorCodeOf, isFullDisk } from "./exit-code.ts";
+import { maskOwnSecrets } from "./own-secrets.ts";
 import { printable } from "./printable.ts";
 import { ProgramError } from "./program-error.ts";
 import { detailsOf, messageOf, tracedError } from "./shown-error.ts";
@@ -13,14 +14,14 @@ export function messageWithCause(error: unknown): string {
 }
 
 /** An error as text: its code, what is wrong, how to fix it. With a stack only when ESIM_WEBHOOKS_DEBUG is set. Shows no secret. */
-export function describeError(error: unknown): string {
+export function describeError(error: unknown, env: NodeJS.ProcessEnv): string {
   const code = errorCodeOf(error);
   const text =
     code === undefined
       ? `Error (unexpected): ${maskText(messageOf(error)).replace(/[^.!?]$/, "$&.")} Set ${debugVariable}=1 to see where it comes from.`
       : `Error (${code}): ${maskSecrets(messageWithCause(error))}`;
-  const details = process.env[debugVariable] ? detailsOf(tracedError(error)) : [];
-  return [text, ...details].map(printable).join("\n");
+  const details = env[debugVariable] ? detailsOf(tracedError(error)) : [];
+  return maskOwnSecrets([text, ...details].map(printable).join("\n"), env);
 }
 
 /** The message of the innermost cause, such as the host that refused or the missing permission. Empty without a cause. */

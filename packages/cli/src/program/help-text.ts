@@ -1,6 +1,7 @@
 import type { Command, RouteMap } from "@stricli/core";
 import { wrapped } from "../terminal/text.ts";
 import type { CliContext } from "./context.ts";
+import type { ParserText } from "./parser-text.ts";
 
 /** What the parser knows when it asks for a help. */
 export type HelpRequest = Parameters<Command<CliContext>["formatHelp"]>[0];
@@ -14,11 +15,11 @@ const widest = 100;
 /** The room of the names in a list. A longer one has its meaning on the next lines. */
 const nameColumns = 22;
 
-/** The help of a command, in lines of at most `columns`. */
-export function commandHelp(command: Command<CliContext>, request: HelpRequest, columns: number): string {
+/** The help of a command, in lines that fit the terminal. */
+export function commandHelp(command: Command<CliContext>, request: HelpRequest): string {
   const { flags = {}, positional } = command.parameters;
   const positionals = positional?.kind === "tuple" ? positional.parameters : [];
-  return helpOf(command, request, columns, [
+  return helpOf(command, request, [
     [request.text.headers.flags, [...Object.entries(flags).map(entryOf), ...generalFlags(request)]],
     [
       request.text.headers.arguments,
@@ -31,11 +32,11 @@ export function commandHelp(command: Command<CliContext>, request: HelpRequest, 
 }
 
 /** The help of a group of commands. */
-export function groupHelp(group: RouteMap<CliContext>, request: HelpRequest, columns: number): string {
+export function groupHelp(group: RouteMap<CliContext>, request: HelpRequest): string {
   const entries = group.getAllEntries().filter(({ hidden }) => !hidden);
   const usage = ({ name, target }: (typeof entries)[number]) =>
     target.formatUsageLine({ ...request, prefix: [name.original] });
-  return helpOf(group, request, columns, [
+  return helpOf(group, request, [
     [request.text.headers.commands, entries.map((entry) => [usage(entry), entry.target.brief])],
     [request.text.headers.flags, generalFlags(request)],
   ]);
@@ -44,9 +45,9 @@ export function groupHelp(group: RouteMap<CliContext>, request: HelpRequest, col
 function helpOf(
   target: Command<CliContext> | RouteMap<CliContext>,
   request: HelpRequest,
-  columns: number,
   lists: readonly (readonly [title: string, entries: readonly Entry[]])[],
 ): string {
+  const { columns } = request.text as HelpRequest["text"] & Pick<ParserText, "columns">;
   const width = Math.max(narrowest, Math.min(columns, widest));
   const heading = (title: string) => (request.ansiColor ? `\u001b[4m${title}\u001b[24m` : title);
   return [

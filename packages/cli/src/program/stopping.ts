@@ -1,25 +1,22 @@
-import type { Output } from "./context.ts";
+import type { CliContext, Output } from "./context.ts";
 import { errorCodeOf, exitCodes } from "./exit-code.ts";
 import { ProgramError } from "./program-error.ts";
 
 /** npm forwards a Ctrl-C that the terminal has also sent to this process: signals within this time count as one. */
 const echoMs = 300;
 
-/** Starts a clean stop; undefined while nothing is running that can be stopped. */
-let beginStop: (() => void) | undefined;
-
 /**
- * Returns a signal that SIGINT or SIGTERM aborts, for a clean stop. A second one ends the process immediately, with 130.
- * Call `release` when there is nothing left to stop.
+ * Returns a signal that SIGINT or SIGTERM aborts, for a clean stop. A second one ends the process immediately, with 130. So does standard
+ * output that is no longer read, any number of times. Call `release` when there is nothing left to stop.
  * @param task what is finished first, for people
  */
 export function stopSignal(
-  output: Output,
+  { process, output }: Pick<CliContext, "process"> & { readonly output: Pick<Output, "note"> },
   task = "what has been accepted",
 ): { readonly signal: AbortSignal; release(): void } {
   const stopping = new AbortController();
   let firstAt = 0;
-  beginStop = () => {
+  const begin = () => {
     if (stopping.signal.aborted) return;
     firstAt = performance.now();
     output.note(`Stopping: finishing ${task}. Send the signal again to end immediately.`);
@@ -27,14 +24,15 @@ export function stopSignal(
   };
   const stop = () => {
     if (stopping.signal.aborted && performance.now() - firstAt > echoMs) process.exit(exitCodes.interrupted);
-    beginStop?.();
+    begin();
   };
   process.on("SIGINT", stop).on("SIGTERM", stop);
+  process.stdout.on("error", begin);
   return {
     signal: stopping.signal,
     release() {
-      beginStop = undefined;
       process.off("SIGINT", stop).off("SIGTERM", stop);
+      process.stdout.off("error", begin);
     },
   };
 }
@@ -47,10 +45,4 @@ export function interruptedBy(signal: AbortSignal, error: unknown): unknown {
     errorCodeOf(error) === "aborted";
   if (!signal.aborted || !isAbort) return error;
   return new ProgramError("interrupted", "Interrupted.", "Run it again: it continues.");
-}
-
-/** Starts a clean stop, as a first signal does. False when nothing is running and the process may end. */
-export function stopCleanly(): boolean {
-  beginStop?.();
-  return beginStop !== undefined;
 }

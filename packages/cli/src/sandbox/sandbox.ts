@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { span } from "@esim-webhooks/core/kit";
 import { maskSecrets, shortened } from "@esim-webhooks/core/masking";
 import {
@@ -8,7 +9,7 @@ import {
   type SandboxOptions,
   startSandbox,
 } from "@esim-webhooks/sandbox";
-import type { CliContext, Output } from "../program/context.ts";
+import type { CliContext, CliProcess, Output } from "../program/context.ts";
 import { explained } from "../program/explained.ts";
 import { printable } from "../program/printable.ts";
 import { typedCommand } from "../program/shell.ts";
@@ -16,23 +17,26 @@ import { stopSignal } from "../program/stopping.ts";
 import { codeOf } from "../send/post.ts";
 import { configFiles } from "../set-up/config-file.ts";
 import { openModeOf } from "../set-up/place.ts";
+import { folderOf } from "../set-up/set-up.ts";
 import type { SandboxFlags } from "./flags.ts";
 
 /** Runs the partner service until it is stopped by a signal. */
 export async function sandbox(this: CliContext, { json, ...flags }: SandboxFlags): Promise<void> {
   const { output } = this;
   const { env } = this.process;
-  const options = optionsOf(flags);
+  const data = flags.data === undefined ? undefined : resolve(this.process.cwd(), flags.data);
+  const options = { ...optionsOf(flags), ...(data !== undefined && { data }) };
   const started = await startSandbox({
     ...options,
     ...(!json && { onAttempt: (attempt) => output.data(attemptLine(attempt, output)) }),
   }).catch((error: unknown) => {
     throw explained(error, { typed: typedCommand("sandbox", env) });
   });
-  const stop = stopSignal(output);
+  const stop = stopSignal(this);
   if (json) output.json(firstLine(started));
-  else output.data(welcome(started, flags, output, env));
-  const openMode = flags.data === undefined ? undefined : await openModeOf(flags.data, "secrets");
+  else output.data(welcome(started, flags, output, this.process));
+  const openMode =
+    flags.data === undefined ? undefined : await openModeOf(folderOf(this.process, flags.data), "secrets");
   if (openMode !== undefined) output.note(openMode);
   await once(stop.signal, "abort");
   await started.close();
@@ -58,7 +62,7 @@ export function welcome(
   { url, controlUrl, credentials }: Sandbox,
   flags: SandboxFlags,
   output: Output,
-  environment: NodeJS.ProcessEnv,
+  process: CliProcess,
 ): string {
   const bold = (text: string) => output.style("bold", text);
   return [
@@ -73,7 +77,7 @@ export function welcome(
     "",
     "Try next, in another terminal:",
     "",
-    ...firstCommands(controlUrl, environment),
+    ...firstCommands(controlUrl, process),
     `A receiver that registers itself needs none of them: ${sameSandbox(controlUrl)}npm start in a clone of esim-webhooks. Then order an eSIM:`,
     "",
     `  curl ${controlUrl}/esims -d '{}'`,
@@ -86,13 +90,14 @@ export function welcome(
 const variablesFile = "sandbox.env";
 
 /** The commands of docs/start.md for a folder with a config. Without one, the flags say what it would, and the variable has the secret. */
-function firstCommands(controlUrl: string, environment: NodeJS.ProcessEnv): readonly string[] {
+function firstCommands(controlUrl: string, process: CliProcess): readonly string[] {
+  const { env: environment } = process;
   const ensure = `  ${typedCommand("endpoint ensure", environment)} http://127.0.0.1:3000/webhooks`;
   const serve = `  ${typedCommand("serve", environment)}`;
   const variables = "ESIM_API_URL, ESIM_CLIENT_ID and ESIM_CLIENT_SECRET";
   const registers = "The second one registers your receiver for";
   const receives = "The last one receives; your own application does too.";
-  const configs = configFiles();
+  const configs = configFiles(process);
   if (configs.length > 0) {
     const fromFile = configs.some((file) => readFileSync(file, "utf8").includes(variablesFile));
     const api = `curl -s ${controlUrl}/environment/api`;

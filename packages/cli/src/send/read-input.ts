@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
 import { buffer } from "node:stream/consumers";
 import type { CliContext } from "../program/context.ts";
 import { ProgramError } from "../program/program-error.ts";
@@ -10,7 +11,7 @@ export async function readInput({ process, output }: CliContext, file: string): 
     return buffer(process.stdin);
   }
   try {
-    return await readFile(file);
+    return await readFile(resolve(process.cwd(), file));
   } catch (cause) {
     throw new ProgramError(
       "unreadable_file",

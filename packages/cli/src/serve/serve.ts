@@ -49,7 +49,7 @@ export async function serve(this: CliContext, flags: ServeFlags): Promise<void> 
       : waitingNote(inbox, queue?.where ?? target.where)); // what was stored before
     const { toleranceSeconds, deadlineMs } = config.receiver ?? {};
     const runner = createRunner({ receiver, worker, inbox, store, shutdownMs: deadlineMs, logger });
-    const stop = stopSignal(this.output);
+    const stop = stopSignal(this);
     const watched = { inbox, worker, catalog: setUp.catalog };
     defer(await exportTelemetry(this, watched));
     // an inbox next to the store of inline handlers gets no deliveries

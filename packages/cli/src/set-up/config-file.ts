@@ -13,6 +13,7 @@ import type {
 } from "@esim-webhooks/core";
 import { type OptionsShape, parseOptions, withMethods } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
+import type { CliContext, CliProcess } from "../program/context.ts";
 import { ProgramError } from "../program/program-error.ts";
 import type { Config, ConfigTarget } from "./config.ts";
 
@@ -54,13 +55,14 @@ const shape: OptionsShape<Shape> = {
  * Loads the named config file, else the one in the working directory, else none.
  * Throws `invalid_config` when it cannot be loaded or has an unknown or wrong option.
  */
-export async function loadConfig(named: string | undefined): Promise<LoadedConfig> {
-  const file = named === undefined ? findConfig() : resolve(named);
+export async function loadConfig(context: CliContext, named: string | undefined): Promise<LoadedConfig> {
+  const { process } = context;
+  const file = named === undefined ? findConfig(process) : resolve(process.cwd(), named);
   if (file === undefined) return { file, config: {} };
   if (!existsSync(file)) {
     throw new ProgramError("invalid_config", `There is no config file ${file}.`, "Correct --config.");
   }
-  const config = parseConfig(file, await importConfig(file));
+  const config = parseConfig(file, await importConfig(context, file));
   refuseBoth(file, config);
   return { file, config };
 }
@@ -93,12 +95,12 @@ function refuseBoth(file: string, { target, store, endpoints, secret, source }: 
 }
 
 /** The config files in the working directory: a command uses the only one. */
-export function configFiles(): readonly string[] {
-  return names.map((name) => resolve(name)).filter(existsSync);
+export function configFiles({ cwd }: Pick<CliProcess, "cwd">): readonly string[] {
+  return names.map((name) => resolve(cwd(), name)).filter(existsSync);
 }
 
-function findConfig(): string | undefined {
-  const [first, second] = configFiles();
+function findConfig(process: CliProcess): string | undefined {
+  const [first, second] = configFiles(process);
   if (second === undefined) return first;
   throw new ProgramError(
     "invalid_config",
@@ -107,12 +109,12 @@ function findConfig(): string | undefined {
   );
 }
 
-async function importConfig(file: string): Promise<unknown> {
+async function importConfig(context: CliContext, file: string): Promise<unknown> {
   let loaded: { default?: unknown };
   try {
-    loaded = (await import(pathToFileURL(file).href)) as { default?: unknown };
+    loaded = (await context.importConfig(pathToFileURL(file).href)) as { default?: unknown };
   } catch (cause) {
-    throw loadError(file, cause);
+    throw loadError(file, cause, context.process);
   }
   if (loaded.default !== undefined) return loaded.default;
   throw new ProgramError(
@@ -127,15 +129,15 @@ function isObject(value: unknown): boolean {
 }
 
 /** The error for a config file that cannot be loaded: why, at which line of which file, and how to fix it. */
-function loadError(file: string, cause: unknown): ProgramError {
+function loadError(file: string, cause: unknown, process: CliProcess): ProgramError {
   const message = (cause instanceof Error ? cause.message : String(cause)).trim().replace(/\.?$/, ".");
-  const at = lineOf(file, cause);
+  const at = lineOf(file, cause, process);
   const problem = `${file} cannot be loaded: ${message}${at === undefined ? "" : ` (${at})`}`;
   return new ProgramError("invalid_config", problem, remedyFor(message), { cause });
 }
 
 /** The file and the line, such as `/srv/app/handlers.ts:12`, if they are known. */
-function lineOf(file: string, cause: unknown): string | undefined {
+function lineOf(file: string, cause: unknown, process: CliProcess): string | undefined {
   if (!(cause instanceof Error)) return undefined;
   const named = placeIn(cause.stack ?? "");
   if (named !== undefined || !(cause instanceof SyntaxError)) return named;

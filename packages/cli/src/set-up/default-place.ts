@@ -12,7 +12,7 @@ import { makeFolder, silentLogger, warnOfSetup } from "@esim-webhooks/core/kit";
 import type { SqliteErrorCode } from "@esim-webhooks/store-sqlite";
 import { fullDisk } from "../program/error-text.ts";
 import { ProgramError } from "../program/program-error.ts";
-import { openModeOf, type Place, postgresUrlOf } from "./place.ts";
+import { type Folder, openModeOf, type Place, postgresUrlOf } from "./place.ts";
 
 /** Without a logger, only warnings about the set-up are shown. */
 export async function defaultInbox(place: Place, logger: Logger = silentLogger): Promise<Inbox> {
@@ -20,7 +20,7 @@ export async function defaultInbox(place: Place, logger: Logger = silentLogger):
     const { postgresInbox } = await import("@esim-webhooks/store-postgres");
     return postgresInbox({ url: postgresUrlOf(place), logger });
   }
-  const path = await ownFile(place.dataDir);
+  const path = await ownFile(place);
   const { sqliteInbox } = await import("@esim-webhooks/store-sqlite");
   return sqliteInbox({ path, logger });
 }
@@ -30,7 +30,7 @@ export async function defaultStore(place: Place): Promise<DedupeStore> {
     const { postgresStore } = await import("@esim-webhooks/store-postgres");
     return postgresStore({ url: postgresUrlOf(place) });
   }
-  const path = await ownFile(place.dataDir);
+  const path = await ownFile(place);
   const { sqliteStore } = await import("@esim-webhooks/store-sqlite");
   return sqliteStore({ path });
 }
@@ -40,7 +40,7 @@ export async function defaultState(place: Place): Promise<StateStore> {
     const { postgresState } = await import("@esim-webhooks/store-postgres");
     return postgresState({ url: postgresUrlOf(place) });
   }
-  const path = await ownFile(place.dataDir);
+  const path = await ownFile(place);
   const { sqliteState } = await import("@esim-webhooks/store-sqlite");
   return sqliteState({ path });
 }
@@ -50,14 +50,14 @@ export async function defaultState(place: Place): Promise<StateStore> {
  * there and other users can use it.
  * Resolves to the path of the database in it.
  */
-async function ownFile(folder: string): Promise<string> {
-  const path = fileIn(folder);
-  await makeFolder(folder).catch((cause: NodeJS.ErrnoException) => {
+async function ownFile(folder: Folder): Promise<string> {
+  const file = fileIn(folder);
+  await makeFolder(folder.path).catch((cause: NodeJS.ErrnoException) => {
     throw (
-      fullDisk(cause, folder) ??
+      fullDisk(cause, folder.dataDir) ??
       new ProgramError(
         "invalid_usage",
-        `The folder ${folder} cannot be created (${cause.code}).`,
+        `The folder ${folder.dataDir} cannot be created (${cause.code}).`,
         "Name another folder with --data-dir or ESIM_WEBHOOKS_DATA_DIR, or a Postgres with DATABASE_URL.",
         { cause },
       )
@@ -65,29 +65,29 @@ async function ownFile(folder: string): Promise<string> {
   });
   const openMode = await openModeOf(folder);
   if (openMode !== undefined) warnOfSetup(silentLogger, "data_folder_mode", openMode);
-  await writeFile(join(folder, ".gitignore"), ignoreAll, { flag: "wx", mode: 0o600 }).catch(() => {}); // it exists
-  return path;
+  await writeFile(join(folder.path, ".gitignore"), ignoreAll, { flag: "wx", mode: 0o600 }).catch(() => {}); // it exists
+  return file;
 }
 
 const ignoreAll = "*\n";
 
 /** Whether a database was created in the folder, which may be gone now: its `.gitignore` is the one that is written first. */
-export function wasUsed(folder: string): boolean {
-  const path = join(folder, ".gitignore");
+export function wasUsed(folder: Folder): boolean {
+  const path = join(folder.path, ".gitignore");
   return existsSync(path) && readFileSync(path, "utf8") === ignoreAll;
 }
 
 /** The database in the folder. Throws `pglite_folder` where an earlier version has left one of another kind. */
-export function fileIn(folder: string): string {
-  if (!existsSync(join(folder, "postgres", "PG_VERSION"))) return join(folder, "events.db");
+export function fileIn({ dataDir, path }: Pick<Folder, "dataDir" | "path">): string {
+  if (!existsSync(join(path, "postgres", "PG_VERSION"))) return join(path, "events.db");
   throw new WebhookError<SqliteErrorCode>(
     "pglite_folder",
-    `The events in ${join(folder, "postgres")} were stored by an earlier version, with PGlite, which this version cannot read.`,
+    `The events in ${join(dataDir, "postgres")} were stored by an earlier version, with PGlite, which this version cannot read.`,
     "Let that version process them, and then remove that folder; or name another folder with --data-dir.",
   );
 }
 
 /** Whether the default inbox is there: opening an embedded one would create it. Throws `pglite_folder`. */
 export function isThere(place: Place): boolean {
-  return "url" in place || existsSync(fileIn(place.dataDir));
+  return "url" in place || existsSync(fileIn(place));
 }

@@ -1,5 +1,7 @@
+import { resolve } from "node:path";
 import type { KeyStore } from "@esim-webhooks/core";
 import { type FileKeySource, fileKeySource } from "@esim-webhooks/core/key-file";
+import type { CliProcess } from "../program/context.ts";
 import { ProgramError } from "../program/program-error.ts";
 import type { SetUp } from "./set-up.ts";
 
@@ -8,13 +10,24 @@ export interface KeyPlace {
   readonly keyStore: KeyStore;
   /** Names it in messages. */
   readonly where: string;
-  /** The key file, if it is one. */
+  /** The absolute path of the key file, if it is one. */
   readonly file?: string;
 }
 
+/** A key file: its absolute path, and the path as it was written. */
+export interface NamedFile {
+  readonly file: string;
+  readonly where: string;
+}
+
+/** The file of a --key-file. */
+export function namedFile({ cwd }: CliProcess, where: string | undefined): NamedFile | undefined {
+  return where === undefined ? undefined : { file: resolve(cwd(), where), where };
+}
+
 /** The file of --key-file, else the secret of the config, if it is a key store. Throws `invalid_usage`. */
-export function keyPlaceOf({ secret, secretFrom, file }: SetUp, keyFile: string | undefined): KeyPlace {
-  if (keyFile !== undefined) return { keyStore: fileKeySource(keyFile), where: keyFile, file: keyFile };
+export function keyPlaceOf({ secret, secretFrom, file }: SetUp, keyFile: NamedFile | undefined): KeyPlace {
+  if (keyFile !== undefined) return { keyStore: fileKeySource(keyFile.file), ...keyFile };
   if (isKeyStore(secret)) {
     const { keyFile: configured } = secret as Partial<FileKeySource>;
     if (configured !== undefined) return { keyStore: secret, where: configured, file: configured };

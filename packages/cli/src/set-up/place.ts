@@ -3,7 +3,17 @@ import { isServerUrl } from "@esim-webhooks/core/kit";
 import { ProgramError } from "../program/program-error.ts";
 
 /** The default place of events: a database or a folder. */
-export type Place = { readonly url: string } | { readonly dataDir: string };
+export type Place = { readonly url: string } | Folder;
+
+/** The folder of an embedded database. */
+export interface Folder {
+  /** The path as it was written, for messages. */
+  readonly dataDir: string;
+  /** The absolute path. */
+  readonly path: string;
+  /** The user of this process; undefined on Windows, where modes say nothing. */
+  readonly user: number | undefined;
+}
 
 /** The place in messages. Contains no password. */
 export function nameOf(place: Place): string {
@@ -27,16 +37,18 @@ export function postgresUrlOf({ url }: Extract<Place, { url: string }>): string 
 }
 
 /**
- * What other users can do in a folder, and how to fix it. Undefined when they can do nothing, and on Windows, where modes say nothing.
+ * What other users can do in a folder, and how to fix it. Undefined when they can do nothing, and on Windows.
  * `content`: why that matters.
  */
-export async function openModeOf(folder: string, content = "personal data"): Promise<string | undefined> {
-  if (process.platform === "win32") return undefined;
-  const { mode, uid } = await stat(folder);
-  const self = process.geteuid?.();
-  if (uid !== 0 && uid !== self) {
+export async function openModeOf(
+  { dataDir: folder, path, user }: Folder,
+  content = "personal data",
+): Promise<string | undefined> {
+  if (user === undefined) return undefined;
+  const { mode, uid } = await stat(path);
+  if (uid !== 0 && uid !== user) {
     const problem = `The folder ${folder}, which has ${content}, belongs to another user (uid ${uid}), who can read and replace what is in it.`;
-    return `${problem} Run as that user, or run chown ${self} on it.`;
+    return `${problem} Run as that user, or run chown ${user} on it.`;
   }
   if ((mode & 0o077) === 0) return undefined;
   const what = (mode & 0o022) === 0 ? "look into" : "write to";

@@ -1,10 +1,11 @@
 import { existsSync, statSync } from "node:fs";
+import { resolve } from "node:path";
 import type { Catalog, Handlers, Secret } from "@esim-webhooks/core";
 import type { SetUpFlags } from "../flags/flag-kinds.ts";
-import type { CliContext } from "../program/context.ts";
+import type { CliContext, CliProcess } from "../program/context.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { type AnyConfig, loadConfig } from "./config-file.ts";
-import type { Place } from "./place.ts";
+import type { Folder, Place } from "./place.ts";
 
 /** The settings of a command. Flags take precedence over the environment, then the config file, then defaults. */
 export interface SetUp {
@@ -22,8 +23,8 @@ export interface SetUp {
 }
 
 /** Reads flags, environment and config. Throws `invalid_config` or `invalid_usage`. */
-export async function readSetUp({ process }: CliContext, flags: SetUpFlags): Promise<SetUp> {
-  const { file, config } = await loadConfig(flags.config);
+export async function readSetUp(context: CliContext, flags: SetUpFlags): Promise<SetUp> {
+  const { file, config } = await loadConfig(context, flags.config);
   if (flags.dataDir !== undefined && config.target !== undefined) {
     throw new ProgramError(
       "invalid_usage",
@@ -31,9 +32,9 @@ export async function readSetUp({ process }: CliContext, flags: SetUpFlags): Pro
       "Remove one of them.",
     );
   }
-  const { DATABASE_URL, ESIM_WEBHOOK_SECRET } = process.env; // an empty variable counts as unset
+  const { DATABASE_URL, ESIM_WEBHOOK_SECRET } = context.process.env; // an empty variable counts as unset
   const variable = ESIM_WEBHOOK_SECRET?.trim();
-  const dataDir = dataDirOf({ process }, flags.dataDir);
+  const folder = folderOf(context.process, flags.dataDir);
   return {
     file,
     config,
@@ -42,19 +43,20 @@ export async function readSetUp({ process }: CliContext, flags: SetUpFlags): Pro
     catalog: config.catalog,
     handlers: config.handlers as Handlers<unknown> | undefined,
     source: config.source ?? "default",
-    place: flags.dataDir === undefined && DATABASE_URL ? { url: DATABASE_URL } : { dataDir },
+    place: flags.dataDir === undefined && DATABASE_URL ? { url: DATABASE_URL } : folder,
   };
 }
 
 /** The folder of the embedded inbox: the flag, else the environment, else the default. Throws `invalid_usage` for a file. */
-export function dataDirOf({ process }: Pick<CliContext, "process">, flag: string | undefined): string {
+export function folderOf(process: CliProcess, flag: string | undefined): Folder {
   const variable = process.env["ESIM_WEBHOOKS_DATA_DIR"];
-  const folder = flag ?? (variable || ".esim-webhooks");
-  if (!existsSync(folder) || !statSync(folder).isFile()) return folder;
+  const dataDir = flag ?? (variable || ".esim-webhooks");
+  const path = resolve(process.cwd(), dataDir);
+  if (!existsSync(path) || !statSync(path).isFile()) return { dataDir, path, user: process.geteuid?.() };
   const named = flag !== undefined ? "--data-dir" : variable ? "ESIM_WEBHOOKS_DATA_DIR" : "The data folder";
   throw new ProgramError(
     "invalid_usage",
-    `${named} ${folder} is a file, not a folder.`,
+    `${named} ${dataDir} is a file, not a folder.`,
     "The file of your own sqliteInbox is named with --from for inbox commands, and as the target of a config for all others.",
   );
 }

@@ -1,7 +1,6 @@
 import { WebhookError } from "@esim-webhooks/core";
 import { createDeadline } from "@esim-webhooks/core/kit";
 import type { CliContext } from "../program/context.ts";
-import { describeError } from "../program/error-text.ts";
 import { missingPackages } from "./missing-packages.ts";
 import { measured, type Watched } from "./watched.ts";
 
@@ -57,7 +56,7 @@ export async function exportTelemetry(
       stop(); // after the last export, which collects the counters
     };
   } catch (error) {
-    if (!isInstrumented(error)) output.note(`Warning (nothing_exported): ${describeError(error)}`);
+    if (!isInstrumented(error)) output.note(`Warning (nothing_exported): ${output.describe(error)}`);
     return async () => {};
   }
 }

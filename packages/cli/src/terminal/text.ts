@@ -1,4 +1,5 @@
 import { styleText } from "node:util";
+import { hasColours } from "./colours.ts";
 
 /** The width and colours of a stream. */
 export interface Layout {
@@ -7,8 +8,8 @@ export interface Layout {
   readonly paint?: Paint;
 }
 
-export function layoutFor(stream: NodeJS.WriteStream): Layout {
-  const paint = paintFor(stream);
+export function layoutFor(stream: NodeJS.WriteStream, env: NodeJS.ProcessEnv): Layout {
+  const paint = paintFor(stream, env);
   return stream.isTTY && stream.columns > 0 ? { width: stream.columns, paint } : { paint };
 }
 
@@ -61,6 +62,7 @@ const formats = {
 export const unpainted: Paint = (_tone, text) => text;
 
 /** Colours for a stream: only for a terminal, and as NO_COLOR and FORCE_COLOR say. */
-function paintFor(stream: NodeJS.WritableStream): Paint {
-  return (tone, text) => styleText(formats[tone], text, { stream: stream as never });
+function paintFor(stream: NodeJS.WriteStream, env: NodeJS.ProcessEnv): Paint {
+  if (!hasColours(stream, env)) return unpainted;
+  return (tone, text) => styleText(formats[tone], text, { validateStream: false });
 }

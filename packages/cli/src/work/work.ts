@@ -27,7 +27,7 @@ export async function work(this: CliContext, flags: WorkFlags): Promise<void> {
     defer(close);
     const worker = workerOf(inbox, setUp, logger, flags.concurrency);
     const runner = createRunner({ worker, inbox, logger });
-    const stop = stopSignal(this.output);
+    const stop = stopSignal(this);
     const watched = { inbox, worker, catalog: setUp.catalog };
     defer(await exportTelemetry(this, watched));
     defer(logTroubles(watched, logger));

@@ -7,15 +7,17 @@ import { checkDataFolder } from "../../src/doctor/set-up-checks.ts";
 const root = mkdtempSync(join(tmpdir(), "esim-webhooks-doctor-"));
 afterAll(() => rmSync(root, { recursive: true }));
 
+const at = (path: string) => ({ dataDir: path, path, user: process.geteuid?.() });
+
 describe("the folder of embedded data", () => {
   it("is fine where it can be made, and is not made by the check", async () => {
     const folder = join(root, "deep", "data");
-    expect(await checkDataFolder(folder, 0)).toMatchObject({ name: "folder", ok: true });
+    expect(await checkDataFolder(at(folder), 0)).toMatchObject({ name: "folder", ok: true });
     expect(existsSync(join(root, "deep"))).toBe(false);
   });
 
   it("is reported when its disk has hardly any room left", async () => {
-    expect(await checkDataFolder(root, Number.MAX_SAFE_INTEGER)).toEqual({
+    expect(await checkDataFolder(at(root), Number.MAX_SAFE_INTEGER)).toEqual({
       name: "folder",
       ok: false,
       message: expect.stringMatching(

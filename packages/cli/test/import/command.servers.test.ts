@@ -4,7 +4,7 @@ import { gzipSync } from "node:zlib";
 import { signedRequest } from "@esim-webhooks/core/testing";
 import type { ImportReport } from "@esim-webhooks/import";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { cli, cliInto, type Ended, secret, start, startInTerminal } from "../cli.ts";
+import { cli, type Ended, secret } from "../cli.ts";
 import { configOf, type OperatedInbox, openOperatedInbox } from "../operated-inbox.ts";
 import { deliveryRecord, deliveryRecords } from "./dump.ts";
 
@@ -70,18 +70,6 @@ describe("import", () => {
     expect(report(again).ledger).toMatchObject({ read: 3, stored: 0, duplicate: 3 });
   });
 
-  it.skipIf(process.platform === "win32")(
-    "writes the rejects and then the report into the file that standard output is redirected to",
-    async () => {
-      writeFileSync(dump, `${deliveryRecord("evt_1")}broken\n`);
-      const out = join(folder, "out");
-      const args = ["import", dump, "--trust-unsigned", "--rejects", "/dev/stdout"];
-      const { stderr } = await cliInto(out, [...args, "--config", configOf("postgres")], operated.at);
-      expect(stderr).not.toContain("foreign_file");
-      expect(readFileSync(out, "utf8")).toMatch(/^\{.*"code":"not_json".*\}\nLEDGER/);
-    },
-  );
-
   it("keeps the rejects file of the previous import when it fails at once", async () => {
     writeFileSync(dump, `${deliveryRecord("evt_1")}broken\n`);
     await trusted();
@@ -89,27 +77,6 @@ describe("import", () => {
     expect(rejects).toContain("broken");
     expect((await run(dump)).code).toBe(2);
     expect(readFileSync(`${dump}.rejects.ndjson`, "utf8")).toBe(rejects);
-  });
-
-  it("imports to the end when standard error is closed", async () => {
-    writeFileSync(dump, deliveryRecords(10_000));
-    const args = ["import", dump, "--trust-unsigned", "--json", "--config", configOf("postgres")];
-    const { child, ended } = start(args, operated.at);
-    child.stderr?.once("data", () => child.stderr?.destroy());
-    const ran = await ended;
-    expect(ran.code).toBe(0);
-    expect(report(ran).ledger).toMatchObject({ read: 10_000, stored: 10_000 });
-  });
-
-  it("leaves no empty rejects file behind when standard output is closed", async () => {
-    writeFileSync(dump, deliveryRecords(1));
-    const { child, ended } = start(
-      ["import", dump, "--trust-unsigned", "--config", configOf("postgres")],
-      operated.at,
-    );
-    child.stdout?.destroy();
-    expect((await ended).code).toBe(0);
-    expect(readdirSync(folder)).toEqual(["dump.ndjson"]);
   });
 
   it("warns about --types that match no event type, and suggests the nearest", async () => {
@@ -259,6 +226,7 @@ describe("import", () => {
     const work = (...flags: string[]) =>
       cli(["import", dump, "--trust-unsigned", "--json", "--config", configOf("handlers"), ...flags], {
         cwd: folder,
+        env: { SEEN: join(folder, "seen.txt") },
       });
     const first = await work();
     expect(first.code).toBe(3);
@@ -271,21 +239,6 @@ describe("import", () => {
     expect(forced.stderr).toMatch(/"id":"evt_0".*run again/);
     const seen = readFileSync(join(folder, "seen.txt"), "utf8").trimEnd().split("\n");
     expect(seen).toEqual(["evt_0", "evt_1", "evt_0", "evt_1"].map((id) => `${id} esim.enabled true`));
-  });
-
-  it("shows its progress on a terminal", async () => {
-    writeFileSync(dump, deliveryRecords(2000));
-    const args = ["import", dump, "--trust-unsigned", "--config", configOf("postgres")];
-    const { code, stdout } = await startInTerminal(args, operated.at).ended;
-    expect(code).toBe(0);
-    expect(stdout).toMatch(/100% {2}[\d,]+ records {2}[\d,]+\/s/);
-    expect(stdout).toContain(`Importing ${dump}`);
-  });
-
-  it("refuses to read a dump from a terminal", async () => {
-    const { code, stdout } = await startInTerminal(["import", "-"], operated.at).ended;
-    expect(code).toBe(2);
-    expect(stdout).toContain("Standard input is a terminal");
   });
 
   it("ends with 1 when the database is unavailable, and prints no password", async () => {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { cli, type Ended, start, startInTerminal } from "../cli.ts";
+import { cli, type Ended } from "../cli.ts";
 import { configOf, entry, type OperatedInbox, openOperatedInbox } from "../operated-inbox.ts";
 
 const hourMs = 3_600_000;
@@ -364,22 +364,6 @@ describe("inbox retry", () => {
       );
     });
   });
-
-  it.each([
-    ["changes nothing when the answer on a terminal is not yes", "\n", 0, "Nothing was changed.", 2],
-    ["retries when the answer on a terminal is yes", "y\n", 0, "Made ready again: 2 dead events.", 0],
-    ["changes nothing and ends with 130 when it is interrupted", "\u0003", 130, "Nothing was changed.", 2],
-  ])("%s", async (_name, typed, code, says, left) => {
-    const args = ["inbox", "retry", "--config", configOf("postgres")];
-    const { child, ended, written } = startInTerminal(args, operated.at);
-    await written(/\[y\/N\]/);
-    child.stdin?.write(typed);
-    const ran = await ended;
-    expect(ran.stdout).toContain("Retry 2 dead events? [y/N]");
-    expect(ran.stdout).toContain(says);
-    expect(ran.code).toBe(code);
-    expect(ids(await inbox("list", "--status", "dead", "--json"))).toHaveLength(left);
-  });
 });
 
 describe("inbox discard", () => {
@@ -420,17 +404,6 @@ describe("the inbox commands", () => {
         /^Error \(not_an_inbox\): The target in \S+ can store events, but lacks the role "admin", which this command needs\. Use the tools of that queue/,
       );
     }
-  });
-
-  it("end quietly when their output is closed early", async () => {
-    const entries = Array.from({ length: 3000 }, (_, n) => entry(`evt_many_${n}`, "esim.enabled"));
-    await operated.inbox.put(entries);
-    const { child, ended } = start(
-      ["inbox", "list", "--all", "--json", "--config", configOf("postgres")],
-      operated.at,
-    );
-    child.stdout?.once("data", () => child.stdout?.destroy());
-    expect(await ended).toMatchObject({ code: 0, stderr: "" });
   });
 
   it("use the embedded inbox when nothing is configured, but do not create it", async () => {

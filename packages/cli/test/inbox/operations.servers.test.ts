@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import type { InboxEntry } from "@esim-webhooks/core";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { cli, type Ended, folder, jsonLines, start, startInTerminal } from "../cli.ts";
+import { cli, type Ended, folder, jsonLines } from "../cli.ts";
 import { deliveryRecord } from "../import/dump.ts";
 import { entry, storeAt } from "../operated-inbox.ts";
 
@@ -109,20 +109,6 @@ describe("inbox pause and resume", () => {
     expect(stderr).toContain(message);
     expect(await opened().paused()).toEqual([]);
   });
-
-  it("are in the log of a worker, which takes nothing that is paused", async () => {
-    writeFileSync(
-      join(cwd, "esim-webhooks.config.mjs"),
-      'export default { handlers: { "*": () => {} }, worker: { pollMs: 50 } };',
-    );
-    await inbox("pause", "--types", "esim.faulted", "--reason", "CRM is down", "--by", "ops");
-    const worker = start(["work"], { cwd });
-    await worker.written(/"type":"esim\.faulted","reason":"CRM is down".*"msg":"Events are paused: workers/);
-    await worker.written(/esim\.enabled/);
-    worker.child.kill("SIGTERM");
-    await worker.ended;
-    expect((await opened().get({ source: "default", id: "a" }))?.state).toBe("ready");
-  });
 });
 
 describe("--esim", () => {
@@ -169,21 +155,6 @@ describe("inbox erase", () => {
       stderr: "",
     });
     expect(await opened().count({ subject: reference })).toBe(2);
-  });
-
-  it("asks first on a terminal, except when there is no event", async () => {
-    const { child, ended, written } = startInTerminal(["inbox", "erase", "--esim", reference], { cwd });
-    await written(/\[y\/N\]/);
-    child.stdin?.write("\n");
-    const asked = await ended;
-    expect(asked.stdout).toContain(
-      "Erase the personal data of 2 events of this eSIM (1 ready, 1 done)? [y/N]",
-    );
-    expect(asked.stdout).toContain("Nothing was changed.");
-    const none = await startInTerminal(["inbox", "erase", "--esim", "esim-none"], { cwd }).ended;
-    expect(none.code).toBe(0);
-    expect(none.stdout).toContain("Erased: the personal data of 0 events.");
-    expect(none.stdout).not.toContain("[y/N]");
   });
 
   it("erases them, says what it has not reached, and prints the reference nowhere", async () => {

@@ -37,7 +37,7 @@ describe("migrate", () => {
       "esim-webhooks.config.mjs": `import { postgresState } from "@esim-webhooks/store-postgres";
         import { sqliteInbox } from "@esim-webhooks/store-sqlite";
         export default {
-          target: sqliteInbox({ path: "events.db" }),
+          target: sqliteInbox({ path: import.meta.dirname + "/events.db" }),
           state: postgresState({ url: ${JSON.stringify(postgresUrl)}, schema: "${schema}" }),
         };`,
     });

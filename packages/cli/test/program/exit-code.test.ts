@@ -105,7 +105,7 @@ describe("exit codes", () => {
     (code) => {
       const cause = Object.assign(new Error(`${code}: no room`), { code, path: "events.db" });
       expect(exitCodeOfError(cause)).toBe(1);
-      expect(describeError(cause)).toBe(
+      expect(describeError(cause, {})).toBe(
         `Error (store_full): There is no room left for events.db. Free space on its disk, or raise the quota. Cause: ${code}: no room.`,
       );
     },

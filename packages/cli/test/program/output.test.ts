@@ -9,7 +9,15 @@ function written() {
     isTTY: true,
     write: (text: string) => texts.push(text),
   } as unknown as NodeJS.Process["stdout"] & NodeJS.Process["stderr"];
-  return { output: createOutput({ stdout: stream, stderr: stream }), texts };
+  return {
+    output: createOutput({
+      stdout: stream,
+      stderr: stream,
+      env: {},
+      getBuiltinModule: process.getBuiltinModule,
+    }),
+    texts,
+  };
 }
 
 describe("the output of a command", () => {

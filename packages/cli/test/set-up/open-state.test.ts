@@ -16,7 +16,9 @@ describe("the state of a set-up", () => {
     ["handlers with the default store", {}],
   ])("is kept in the file of %s, so that both are lost together", async (_, handlers) => {
     const dataDir = folder();
-    const { state, close } = await openState(setUpOf({ place: { dataDir }, handlers }));
+    const { state, close } = await openState(
+      setUpOf({ place: { dataDir, path: dataDir, user: process.geteuid?.() }, handlers }),
+    );
     expect(await state.write("a", 1, undefined)).toBe(true);
     await close();
     const again = sqliteState({ path: join(dataDir, "events.db") });

@@ -10,7 +10,7 @@ export function setUpOf(settings: Partial<SetUp>): SetUp {
     catalog: undefined,
     handlers: undefined,
     source: "default",
-    place: { dataDir: "unused" },
+    place: { dataDir: "unused", path: "/unused", user: undefined },
     ...settings,
   };
 }

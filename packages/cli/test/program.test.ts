@@ -1,51 +1,18 @@
-import { once } from "node:events";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { type Application, type CommandContext, generateHelpTextForAllCommands, run } from "@stricli/core";
 import { describe, expect, it } from "vitest";
 import { createApp } from "../src/app.ts";
 import { commands as listed } from "../src/commands.ts";
-import { cli, folder, start } from "./cli.ts";
+import type { CliProcess } from "../src/program/context.ts";
+import { cli, folder } from "./cli.ts";
 
-const whole = await createApp();
+const whole = await createApp(process as CliProcess);
 const commands = generateHelpTextForAllCommands(whole as unknown as Application<CommandContext>);
-
-/** Prints the URL of each module when it is loaded. */
-const printLoads = `data:text/javascript,${encodeURIComponent(`
-  import { registerHooks } from "node:module";
-  registerHooks({ load(url, context, next) { process.stderr.write("loaded " + url + "\\n"); return next(url, context); } });
-`)}`;
 
 describe("the program", () => {
   it("prints its version and nothing else", async () => {
     const { code, stdout, stderr } = await cli(["--version"]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
-  });
-
-  it.each([["--version"], ["--help"], ["serve", "--help"], ["api", "--help"]])(
-    "loads none of zod, core, the client, pg, node:sqlite for %s %s",
-    async (...args) => {
-      const { stderr } = await cli(args, { node: ["--import", printLoads] });
-      const loaded = stderr.match(/loaded \S+/g) ?? [];
-      expect(loaded.length).toBeGreaterThan(5);
-      expect(
-        loaded.filter((url) =>
-          /\/(?:zod|pg|kysely|ioredis|core\/src(?!\/base\/masking)|client\/src|packages\/store-\w+)\/|^loaded node:sqlite/.test(
-            url.replace("@stricli/core", ""),
-          ),
-        ),
-      ).toEqual([]);
-    },
-  );
-
-  it("loads none of pg, kysely and, on the main thread, SQLite for an embedded inbox", async () => {
-    const cwd = folder({ "empty.ndjson": "" });
-    expect((await cli(["import", "empty.ndjson"], { cwd })).code).toBe(0);
-    const { code, stderr } = await cli(["inbox", "stats"], { cwd, node: ["--import", printLoads] });
-    expect(code).toBe(0);
-    expect(stderr).toMatch(/loaded \S+store-sqlite/);
-    expect(stderr).not.toMatch(/loaded \S*(?:\/pg\/|\/kysely\/|store-postgres|store-redis|node:sqlite)/);
   });
 
   it("lists its commands in --help", async () => {
@@ -143,24 +110,6 @@ describe("the program", () => {
     expect(debugged.stderr).toMatch(/\n {6}at /);
   });
 
-  it("ends without an error when its reader closes standard output", async () => {
-    const { child, ended } = start(["--help"]);
-    child.stdout?.destroy();
-    expect(await ended).toMatchObject({ code: 0, stderr: "" });
-  });
-
-  it("ends when its command is done, even if the config has left a timer open", async () => {
-    const cwd = folder({ "esim-webhooks.config.mjs": "setInterval(() => {}, 1000); export default {};" });
-    expect(await cli(["doctor", "--json"], { cwd })).toMatchObject({ code: 0, stderr: "" });
-  });
-
-  it("ends with 1, and says so, when the config awaits a promise that never settles", async () => {
-    const cwd = folder({ "esim-webhooks.config.mjs": "await new Promise(() => {});" });
-    const { code, stderr } = await cli(["doctor"], { cwd });
-    expect(code).toBe(1);
-    expect(stderr).toMatch(/^Error \(unexpected\): A promise never settled, .+\n$/);
-  });
-
   it("prints no personal data, no control characters and no secret of an unexpected error, with its stack or without", async () => {
     const text = String.raw`"no SIM 8932042000001234567 \u001b[31m at LPA:1$smdp.example.com$SECRET" + process.env.ESIM_CLIENT_SECRET`;
     const cause = String.raw`Object.assign(new Error("NOAUTH \u001b]0;title\u0007"), { command: { name: "auth", args: ["hidden-secret"] } })`;
@@ -199,24 +148,5 @@ describe("the program", () => {
     expect(await next(["esim-webhooks", "send", "x", "--fault"], "esim-webhooks send x --fault ")).toContain(
       "tampered",
     );
-  });
-
-  it("installs its completion into ~/.bashrc, and removes it again", async () => {
-    const home = folder({ ".bashrc": "# mine" });
-    const env = { HOME: home, SHELL: "/bin/bash" };
-    expect((await cli(["completion", "install"], { env })).code).toBe(0);
-    expect(readFileSync(join(home, ".bashrc"), "utf8")).toContain("esim-webhooks __complete $COMP_LINE");
-    expect((await cli(["completion", "uninstall"], { env })).code).toBe(0);
-    expect(readFileSync(join(home, ".bashrc"), "utf8").trim()).toBe("# mine");
-  });
-
-  it("ends by SIGINT while it waits for standard input", async () => {
-    const { child, ended } = start(["verify"], {
-      node: ["--import", "data:text/javascript,process.stdin.unref?.()"],
-    });
-    await once(child, "spawn");
-    child.kill("SIGINT");
-    await ended;
-    expect(child.signalCode).toBe("SIGINT"); // a shell reports this as 130
   });
 });
