@@ -170,13 +170,13 @@ export function dashboardSuite(name: string, open: OpenInbox): void {
       const keys = {
         read: async () => ({
           version: "1",
-          record: { keys: [{ secret, notAfter: "2026-12-01T00:00:00Z" }] },
+          record: { keys: [{ secret, notAfter: "2999-01-01T00:00:00Z" }] },
         }),
       };
       const { viewer } = await setUp(open, { keys });
       const { keys: shown } = await viewer("now", {});
       expect(shown).toHaveLength(2);
-      expect(shown?.[0]).toMatchObject({ validUntil: "2026-12-01T00:00:00.000Z", lastUsedAt: null });
+      expect(shown?.[0]).toMatchObject({ validUntil: "2999-01-01T00:00:00.000Z", lastUsedAt: null });
       expect(shown?.[0]?.key).toMatch(/^key:[0-9a-f]{8}$/);
       expect(shown?.[1]).toEqual({
         key: "key:1a2b3c4d",

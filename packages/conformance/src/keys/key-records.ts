@@ -7,7 +7,7 @@ const [oldSecret, newerSecret] = [newSecret(), newSecret()];
 
 const records: readonly KeyRecord[] = [
   { keys: [oldSecret] },
-  { keys: [{ secret: oldSecret, notAfter: "2030-01-01T00:00:00.000Z", endpoint: "of-which" }, newerSecret] },
+  { keys: [{ secret: oldSecret, notAfter: "2999-01-01T00:00:00.000Z", endpoint: "of-which" }, newerSecret] },
   {
     keys: [{ secret: oldSecret, notBefore: "2020-01-01T00:00:00+01:00" }, "utf8:the-sender's-own"],
     rotatingUntil: "2026-11-20T12:00:00Z",

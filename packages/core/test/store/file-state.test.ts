@@ -71,10 +71,11 @@ describe("fileState", () => {
 
   it("removes the drafts of first values that are an hour old when it is made ready, and no others", async () => {
     const [old, young] = [`.${randomUUID()}`, `.${randomUUID()}`];
-    const anHourAgo = Date.now() / 1000 - 3601;
+    const now = Date.now() / 1000;
     for (const name of [old, young, ".trash"]) {
       await mkdir(join(folder, name, "1-draft"), { recursive: true });
-      if (name !== young) await utimes(join(folder, name), anHourAgo, anHourAgo);
+      const changedAt = name === young ? now : now - 3601;
+      await utimes(join(folder, name), changedAt, changedAt);
     }
     const state = fileState(folder);
     await write(state, "a", 1);

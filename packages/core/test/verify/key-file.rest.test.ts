@@ -434,10 +434,11 @@ describe("fileKeySource", () => {
       "secret.draft-of-mine",
       `other.draft-${id}`,
     ];
-    const anHourAgo = Date.now() / 1000 - 3601;
+    const now = Date.now() / 1000;
     for (const name of [...left, `secret.draft-${id.replace("0", "1")}`]) {
       await mkdir(join(folder, name));
-      if (left.includes(name)) await utimes(join(folder, name), anHourAgo, anHourAgo);
+      const changedAt = left.includes(name) ? now - 3601 : now;
+      await utimes(join(folder, name), changedAt, changedAt);
     }
     const keys = fileKeySource(path);
     await keys.write({ keys: [freshSecret] }, (await keys.read())?.version);

@@ -59,17 +59,14 @@ export function createReconciler<Data = EsimEvents, Tx = unknown>(
     async run({ signal } = {}) {
       const isStopped = () => signal?.aborted === true;
       const warn = createWarnings(fields, { ...settings, everyMs });
-      let lastRecent: number | undefined;
+      let lastRun: string | null | undefined;
 
-      /**
-       * Makes a pass, unless another process has completed one since the last interval. A changed `passes.recent` is taken for a completed
-       * pass. A pass with `since` changes it when it begins, too, which costs one interval.
-       */
+      /** Makes a pass, unless another process has completed one since the last interval. */
       async function passUnlessMadeElsewhere(): Promise<void> {
         await refuseForgetful(target, store as DedupeStore | undefined, state);
         const before = await read();
         if (before !== undefined) warn(before);
-        const isMadeElsewhere = lastRecent !== undefined && before?.passes.recent !== lastRecent;
+        const isMadeElsewhere = lastRun !== undefined && before?.lastRun !== lastRun;
         try {
           if (isMadeElsewhere) return;
           await makePass({
@@ -84,7 +81,7 @@ export function createReconciler<Data = EsimEvents, Tx = unknown>(
             signal,
           });
         } finally {
-          lastRecent = (await read().catch(() => undefined))?.passes.recent;
+          lastRun = (await read().catch(() => undefined))?.lastRun;
         }
       }
 

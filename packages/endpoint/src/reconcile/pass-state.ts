@@ -27,6 +27,8 @@ export interface PassState extends Reach {
   readonly failing: readonly string[];
   /** Until when an event is not reported again. By the keys of alarms. */
   readonly reported: Readonly<Record<string, number>>;
+  /** The name of the last pass that completed; null before the first one. */
+  readonly lastRun: string | null;
   /** The pass that is under way; null between passes. */
   readonly runner: Runner | null;
 }
@@ -60,6 +62,7 @@ const stateSchema = z.object({
   ignored: z.record(z.string(), time),
   failing: z.array(z.string()),
   reported: z.record(z.string(), time),
+  lastRun: z._default(z.nullable(z.string()), null), // an earlier commit stored none
   runner: z.nullable(anyRunner),
 });
 
@@ -139,6 +142,7 @@ export function startState(stored: PassState | undefined, start: PassStart, nowM
     ignored: {},
     failing: [],
     reported: {},
+    lastRun: null,
     runner: null,
   };
 }

@@ -172,6 +172,7 @@ async function runPass(
       ...(isComplete && {
         head: newest([initialState.head, headMs()]),
         passes: passesCompleted(initialState, depth, nowMs, tally.nextAttemptMs),
+        lastRun: run,
       }),
       ...tally.remembered(isComplete),
       reported: alarms.reported(),

@@ -71,7 +71,7 @@ describe("an endpoint that is not there", () => {
     const service = await startService();
     const old = {
       secret: `whsec_${Buffer.alloc(32, 1).toString("base64")}`,
-      notAfter: "2030-01-01T00:00:00Z",
+      notAfter: "2999-01-01T00:00:00Z",
     };
     const keyStore = memoryKeys({ keys: [old] });
     const during: unknown[] = [];

@@ -14,6 +14,8 @@ import { type KnownInbox, knownInbox, memoryState } from "./memory-state.ts";
 
 const day = 24 * 3_600_000;
 const startMs = Date.parse("2026-11-20T00:00:00Z");
+/** The clock of every pass: the events have a fixed date, and the listing forgets them after 7 days. */
+const clock = { now: () => startMs + 3_600_000 };
 
 function observed(): ReconcileMessage[] {
   const messages: ReconcileMessage[] = [];
@@ -30,7 +32,10 @@ function running(
   const { api, endpoint } = servedListing(deliveries);
   const stop = new AbortController();
   const since = new Date(startMs);
-  const reconciler = createReconciler(api, endpoint, inbox, { since, everyMs: 20, leaseMs: 60, ...options });
+  const reconciler = createReconciler(api, endpoint, inbox, {
+    ...{ since, clock, everyMs: 20, leaseMs: 60 },
+    ...options,
+  });
   const ended = reconciler.run({ signal: stop.signal });
   const end = async () => {
     stop.abort();
@@ -82,7 +87,8 @@ describe("a reconciler", () => {
     const deliveries = [made({ id: "first", occurredMs: startMs, status: "exhausted" })];
     const { api, endpoint } = servedListing(() => deliveries);
     const failing = { ...inbox, put: async () => Promise.reject(new Error("no route to the database")) };
-    const failedPass = () => reconcile(api, endpoint, failing, { state, leaseMs: 3000 }).catch(() => {});
+    const failedPass = () =>
+      reconcile(api, endpoint, failing, { state, clock, leaseMs: 3000 }).catch(() => {});
     const read: typeof state.read = async (name) => {
       if ((await stateOf(state))?.runner === null) await failedPass(); // before each pass of the healthy one
       return state.read(name);
@@ -93,7 +99,10 @@ describe("a reconciler", () => {
     await expect.poll(() => [...inbox.ids]).toEqual(["first", "second"]);
   });
 
-  it("makes no pass while another process makes them, and goes on when that one has stopped", async () => {
+  it.each([
+    ["goes on when that one has stopped", () => Date.now()],
+    ["does so when all their passes are in the same millisecond", clock.now],
+  ])("makes no pass while another process makes them, and %s", async (_, now) => {
     const state = memoryState();
     const inbox = knownInbox();
     const { api, endpoint, pages } = servedListing(() => []);
@@ -102,13 +111,14 @@ describe("a reconciler", () => {
     let isStopped = false;
     const read: typeof state.read = async (name) => {
       if (!isStopped && (await stateOf(state))?.runner === null) {
-        await reconcile(other.api, endpoint, inbox, { state });
+        await reconcile(other.api, endpoint, inbox, { state, clock: { now } });
         others += 1;
       }
       return state.read(name);
     };
     const stop = new AbortController();
-    const options = { state: { ...state, read }, since: new Date(startMs), everyMs: 1 };
+    onTestFinished(() => stop.abort()); // also when it fails: observers in other tests would see its passes
+    const options = { state: { ...state, read }, since: new Date(now()), clock: { now }, everyMs: 1 };
     const ended = createReconciler(api, endpoint, inbox, options).run({ signal: stop.signal });
     await expect.poll(() => others).toBeGreaterThan(10);
     expect(pages()).toBe(1);
@@ -122,7 +132,12 @@ describe("a reconciler", () => {
     const state = memoryState();
     const { api, endpoint } = servedListing(() => []);
     const { killed } = killedAfterClaim(state);
-    void reconcile(api, endpoint, knownInbox(), { state: killed, since: new Date(startMs), leaseMs: 60 });
+    void reconcile(api, endpoint, knownInbox(), {
+      state: killed,
+      since: new Date(startMs),
+      clock,
+      leaseMs: 60,
+    });
     await expect.poll(() => observedRunner(state)).not.toBeNull();
     const { inbox } = running({ state, leaseMs: 2 ** 31 - 1 }, () => [
       made({ id: "late", occurredMs: startMs }),
@@ -136,11 +151,13 @@ describe("a reconciler", () => {
     const inbox = knownInbox();
     const { held, release } = heldUp(inbox);
     const since = new Date(startMs);
-    const first = reconcile(api, endpoint, held, { state, since, leaseMs: 3000 }); // its first heartbeat is after a second
+    const first = reconcile(api, endpoint, held, { state, since, clock, leaseMs: 3000 }); // its first heartbeat is after a second
     await expect.poll(() => observedRunner(state)).not.toBeNull();
-    await expect(reconcile(api, endpoint, inbox, { state, since, leaseMs: 60 })).rejects.toMatchObject({
-      code: "reconcile_in_use",
-    });
+    await expect(reconcile(api, endpoint, inbox, { state, since, clock, leaseMs: 60 })).rejects.toMatchObject(
+      {
+        code: "reconcile_in_use",
+      },
+    );
     release();
     expect(await first).toMatchObject({ interrupted: false });
   });
@@ -149,7 +166,7 @@ describe("a reconciler", () => {
     const state = memoryState();
     const { api, endpoint } = servedListing(() => []);
     const inbox = knownInbox();
-    await reconcile(api, endpoint, inbox, { state, since: new Date(startMs) });
+    await reconcile(api, endpoint, inbox, { state, since: new Date(startMs), clock });
     const { name, value, version } = await state.first();
     await state.write(name, { ...(value as object), runner: "5f3c7d0e" }, version);
     const waits: unknown[] = [];
@@ -159,7 +176,13 @@ describe("a reconciler", () => {
       stop.abort();
     };
     const logger = { ...silentLogger, info };
-    await reconcile(api, endpoint, inbox, { state, since: new Date(startMs), signal: stop.signal, logger });
+    await reconcile(api, endpoint, inbox, {
+      state,
+      since: new Date(startMs),
+      clock,
+      signal: stop.signal,
+      logger,
+    });
     expect(waits).toEqual([30_000]);
   });
 
@@ -170,10 +193,10 @@ describe("a reconciler", () => {
     const since = new Date(startMs);
     const { held, release } = heldUp(inbox);
     const { killed, revive } = killedAfterClaim(state);
-    const late = reconcile(api, endpoint, held, { state: killed, since, leaseMs: 60 });
+    const late = reconcile(api, endpoint, held, { state: killed, since, clock, leaseMs: 60 });
     const failure = expect(late).rejects.toMatchObject({ code: "reconcile_in_use" });
     await expect.poll(() => observedRunner(state)).not.toBeNull();
-    const report = await reconcile(api, endpoint, inbox, { state, since, leaseMs: 60 });
+    const report = await reconcile(api, endpoint, inbox, { state, since, clock, leaseMs: 60 });
     revive();
     release();
     await failure;
@@ -185,7 +208,7 @@ describe("a reconciler", () => {
     const { api, endpoint } = servedListing(() => [made({ occurredMs: startMs })]);
     const inbox = knownInbox();
     const { held, release } = heldUp(inbox);
-    const options = { state, since: new Date(startMs), leaseMs: 600 };
+    const options = { state, since: new Date(startMs), clock, leaseMs: 600 };
     const first = reconcile(api, endpoint, held, options);
     await expect.poll(() => observedRunner(state)).not.toBeNull();
     await expect(reconcile(api, endpoint, inbox, options)).rejects.toMatchObject({
@@ -200,7 +223,7 @@ describe("a reconciler", () => {
     const { api, endpoint } = servedListing(() => [made({ occurredMs: startMs })]);
     const inbox = knownInbox();
     const { held, release } = heldUp(inbox);
-    const options = { state, since: new Date(startMs), leaseMs: 2 ** 31 - 1 };
+    const options = { state, since: new Date(startMs), clock, leaseMs: 2 ** 31 - 1 };
     const first = reconcile(api, endpoint, held, options);
     await expect.poll(() => observedRunner(state)).not.toBeNull();
     const before = await state.only();
@@ -276,8 +299,7 @@ describe("a reconciler", () => {
     await expect
       .poll(async () => ((await state.only()) as { runner?: object } | undefined)?.runner)
       .toBeTruthy();
-    const clock = { now: () => startMs }; // a later date would be a warning of its own
-    running({ state, leaseMs, logger, clock }, () => [made({ occurredMs: startMs })]);
+    running({ state, leaseMs, logger }, () => [made({ occurredMs: startMs })]);
     await expect.poll(() => warnings.length).toBe(1);
     expect(warnings).toEqual([
       expect.objectContaining({ endpoint: expect.any(String), run: expect.any(String) }),

@@ -432,6 +432,7 @@ describe("the watermark", () => {
       ignored: value.ignored,
       failing: [],
       reported: {},
+      lastRun: expect.any(String),
       runner: null,
     });
   });

@@ -1,0 +1,29 @@
+import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
+import base from "../../vitest.config.ts";
+
+const { projects = [], ...settings } = base.test ?? {};
+const isUnit = (project: unknown): project is TestProjectInlineConfiguration =>
+  (project as TestProjectInlineConfiguration).test?.name === "unit";
+const unit = projects.find(isUnit);
+if (unit?.test === undefined) throw new Error("vitest.config.ts has no project unit.");
+
+/** Tests of the tier rest that depend on dates, and start neither a server nor a process. */
+const rest = [
+  "packages/endpoint/test/reconcile/*.rest.test.ts",
+  "packages/core/test/receive/endpoints.rest.test.ts",
+  "packages/core/test/verify/key-file.rest.test.ts",
+  "packages/otel/test/spans.rest.test.ts",
+];
+
+/** The unit tests without the type tests, and the tests of `rest`. */
+export default defineConfig({
+  ...base,
+  plugins: unit.plugins ?? [],
+  test: {
+    ...settings,
+    ...(unit.test as typeof settings),
+    include: [...(unit.test.include ?? []), ...rest],
+    exclude: ["**/node_modules/**", "**/*.{servers,suite.rest,process,lab}.test.ts"],
+    typecheck: { enabled: false },
+  },
+});
