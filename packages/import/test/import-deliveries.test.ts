@@ -382,15 +382,23 @@ describe("importDeliveries into handlers", () => {
   });
 
   it("can be interrupted while it waits for a claim, and leaves the event to the next run", async () => {
-    const store = memoryStore();
-    await store.claim({ source: "default", id: "b" }, 30_000);
+    const memory = memoryStore();
+    await memory.claim({ source: "default", id: "b" }, 3_600_000);
     const stopping = new AbortController();
-    const handlers = { "*": () => void setTimeout(() => stopping.abort(), 50) };
-    const report = await importDeliveries(ndjson(delivery("a"), delivery("b")), handlers, {
-      ...trusted,
-      store,
-      signal: stopping.signal,
-    });
+    const claim: typeof memory.claim = (key, ...given) => {
+      if (key.id === "b") setImmediate(() => stopping.abort());
+      return memory.claim(key, ...given);
+    };
+    const dump = ndjson(delivery("a"), delivery("b"));
+    const report = await importDeliveries(
+      dump,
+      { "*": () => {} },
+      {
+        ...trusted,
+        store: { ...memory, claim },
+        signal: stopping.signal,
+      },
+    );
     expect(report).toMatchObject({ interrupted: true, ledger: { ...none, read: 1, stored: 1 } });
   });
 

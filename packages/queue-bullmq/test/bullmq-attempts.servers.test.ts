@@ -27,7 +27,7 @@ function work(
 
 /** Resolves to the event once it is dead. */
 async function dead(id: string): Promise<StoredEvent | undefined> {
-  await expect.poll(async () => (await inbox.get(key(id)))?.state, { timeout: 20_000 }).toBe("dead");
+  await expect.poll(async () => (await inbox.get(key(id)))?.state).toBe("dead");
   return inbox.get(key(id));
 }
 

@@ -17,15 +17,8 @@ const keyOf = (id: string) => ({ source: "default", id });
 
 /** Resolves once the event is done or dead. */
 async function settled(id: string) {
-  const event = await vi.waitFor(
-    async () => {
-      const found = await inbox.get(keyOf(id));
-      if (found?.state !== "done" && found?.state !== "dead") throw new Error(`still ${found?.state}`);
-      return found;
-    },
-    { timeout: 10_000, interval: 10 },
-  );
-  return event;
+  await expect.poll(async () => (await inbox.get(keyOf(id)))?.state).toMatch(/^(done|dead)$/);
+  return inbox.get(keyOf(id));
 }
 
 describe("what an event keeps", () => {

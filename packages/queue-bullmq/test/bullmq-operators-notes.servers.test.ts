@@ -31,7 +31,7 @@ it("counts in each minute what is stored, and what workers of createWorker do", 
   await inbox.put(["done", "dead", "waits", "done"].map((id) => entryOf(id)));
   const stopping = new AbortController();
   const running = inbox.createWorker(handlers).run({ signal: stopping.signal });
-  await expect.poll(() => inbox.stats(), { timeout: 10_000 }).toMatchObject({ states: { done: 2, dead: 1 } });
+  await expect.poll(() => inbox.stats()).toMatchObject({ states: { done: 2, dead: 1 } });
   stopping.abort();
   await running;
   const other = openInbox();

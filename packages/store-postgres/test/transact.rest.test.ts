@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { createProcessor, discard, type Handlers, retryLater } from "@esim-webhooks/core";
 import { type PostgresStore, postgresStore } from "@esim-webhooks/store-postgres";
 import { CamelCasePlugin, Kysely, PostgresDialect, sql, type Transaction } from "kysely";
@@ -163,12 +164,12 @@ describe("context.tx", () => {
   it("completes an event whose handler outlived its lease if no other process took it, also with a pool of one", async () => {
     const alone = storeOf(1);
     await alone.ready();
-    const leaseMs = 500;
+    const leaseMs = 1500; // longer than the claim takes on a busy machine
     const processor = createProcessor(
       {
-        "esim.faulted": async ({ id }, { tx }) => {
+        "esim.faulted": async ({ id }, { tx, signal }) => {
           await order(tx, id);
-          await new Promise((resolve) => setTimeout(resolve, 2 * leaseMs));
+          await once(signal, "abort");
         },
       },
       { store: alone, leaseMs },

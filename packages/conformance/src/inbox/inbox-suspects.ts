@@ -101,9 +101,14 @@ export const inboxSuspects: readonly InboxScenario[] = [
           const alive = <Answer>(ask: () => Promise<Answer>) =>
             died.signal.aborted ? Promise.reject(new Error("The process has ended.")) : ask();
           const queue = takingOnly(inbox, [type]);
+          const leased: TakenEvent[] = [];
           const mortal: InboxQueue = {
             ...queue,
-            take: (options) => alive(() => queue.take(options)),
+            async take(options) {
+              const taken = await alive(() => queue.take(options));
+              leased.push(...taken);
+              return taken;
+            },
             extend: (leases, leaseMs) => alive(() => queue.extend(leases, leaseMs)),
             settle: (settlements) => alive(() => queue.settle(settlements)),
           };
@@ -115,12 +120,13 @@ export const inboxSuspects: readonly InboxScenario[] = [
               died.abort();
             } else if (died.signal.aborted || deaths === 0) await new Promise(() => {}); // ended with the process
           };
-          const options = { catalog, maxAttempts, leaseMs: 300, pollMs: 10, shutdownMs: 0 };
+          const options = { catalog, maxAttempts, leaseMs: longLeaseMs, pollMs: 10, shutdownMs: 0 };
           const running = createWorker(mortal, { [type]: handler }, options).run({ signal: died.signal });
           while (!died.signal.aborted && (await count("dead")) === 0) await pause(10);
           while (!died.signal.aborted && (await count("done")) < 19) await pause(10);
           died.abort();
           await running;
+          await queue.extend(leased, 20); // the leases end soon, but none ends before the death
         }
 
         while ((await count("done")) < 19 || (await count("dead")) < 1) await untilDeath();

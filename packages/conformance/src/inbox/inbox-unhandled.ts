@@ -97,7 +97,8 @@ export const inboxUnhandled: readonly InboxScenario[] = [
         await stored(inbox, events.entry("a"));
         const taken = await takenOne(events, inbox);
         await leaveUnhandled(inbox, taken);
-        assert.equal((await inbox.get(taken))?.state, "unhandled");
+        const left = await inbox.get(taken);
+        assert.ok(left === undefined || left.state === "unhandled"); // a busy machine may need longer than the retention
         while ((await inbox.get(taken)) !== undefined) {
           await inbox.purge();
           await pause(20);

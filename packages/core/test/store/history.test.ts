@@ -16,9 +16,9 @@ it("stays below 8 KiB with its times, with any errors", () => {
 it("takes no time in proportion to the length of an error", () => {
   const error = "no SIM +49 151 2345 6789 ".repeat(200_000);
   const times = [1, 2, 3, 4, 5].map(() => {
-    const startedAt = performance.now();
+    const before = process.cpuUsage(); // other programs may run meanwhile
     encodeAttempt({ ...report, error });
-    return performance.now() - startedAt;
+    return process.cpuUsage(before).user / 1000;
   });
   expect(Math.min(...times)).toBeLessThan(50); // masking all of it takes 0.7 s
   expect(encodeAttempt({ ...report, error })).toContain('"error":"no SIM ••• no SIM');

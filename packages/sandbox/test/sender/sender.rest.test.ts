@@ -199,7 +199,7 @@ describe("endpoints", () => {
 });
 
 test("one that hangs with more than it has places for does not hold up the retries to another", async () => {
-  const service = { ...testService(), clock: runningClock(100_000) };
+  const service = { ...testService(), clock: runningClock(20_000) }; // of the 7 days that a delivery is kept, a busy machine has half a minute
   await using silent = await startEndpoint(() => undefined);
   await using failing = await startEndpoint(() => 503);
   await using sending = startSending(service);
@@ -264,7 +264,7 @@ test("who waits for a sender that is closed, or was, is told so", async () => {
 });
 
 test("on a running clock, attempts are made when they are due, by themselves", async () => {
-  const service = { ...testService(), clock: runningClock(100_000) };
+  const service = { ...testService(), clock: runningClock(20_000) }; // of the 7 days that a delivery is kept, a busy machine has half a minute
   await using endpoint = await startEndpoint(() => 503, service.clock);
   await using sending = startSending(service);
   const registered = sending.register(endpoint.url);
