@@ -1,3 +1,5 @@
+import { globSync } from "node:fs";
+import { matchesGlob } from "node:path";
 import { defineConfig, type TestProjectInlineConfiguration } from "vitest/config";
 import base from "../../vitest.config.ts";
 
@@ -15,6 +17,11 @@ const rest = [
   "packages/otel/test/spans.rest.test.ts",
 ];
 
+/** The other tests of that tier. The unit project's pattern includes them, since their names end in `.test.ts`, too. */
+const otherRest = globSync("{packages/*/test,test,lab/test}/**/*.rest.test.ts").filter(
+  (file) => !rest.some((pattern) => matchesGlob(file, pattern)),
+);
+
 /** The unit tests without the type tests, and the tests of `rest`. */
 export default defineConfig({
   ...base,
@@ -22,8 +29,7 @@ export default defineConfig({
   test: {
     ...settings,
     ...(unit.test as typeof settings),
-    include: [...(unit.test.include ?? []), ...rest],
-    exclude: ["**/node_modules/**", "**/*.{servers,suite.rest,process,lab}.test.ts"],
+    exclude: ["**/node_modules/**", "**/*.{servers,process,lab}.test.ts", ...otherRest],
     typecheck: { enabled: false },
   },
 });
