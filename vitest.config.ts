@@ -51,7 +51,10 @@ export default defineConfig({
         },
       },
       { extends: true, test: { name: "servers", include: ending(".servers.test.ts"), ...servers, ...quick } },
-      { extends: true, test: { name: "rest", include: ending(".{rest,process}.test.ts"), ...servers, ...quick } },
+      {
+        extends: true,
+        test: { name: "rest", include: ending(".{rest,process}.test.ts"), ...servers, ...quick },
+      },
       {
         extends: true,
         test: {
