@@ -8,6 +8,7 @@ import { reconcile } from "@esim-webhooks/endpoint";
 import { metricsHandler } from "@esim-webhooks/otel/prometheus";
 import { expect, it, onTestFinished } from "vitest";
 import { monitoringFolder, startExample, until, watchExample } from "./observed-example.ts";
+import { loggerTo } from "./support/logger-to.ts";
 
 const seconds: Readonly<Record<string, number>> = {
   "1m": 1,
@@ -39,7 +40,7 @@ async function startOwnWorker(inbox: Awaited<ReturnType<typeof startExample>>["i
     "*": () => {},
   };
   const quiet = () => {};
-  const logger = { debug: quiet, info: quiet, warn: quiet, error: quiet };
+  const logger = loggerTo(quiet);
   const options = {
     concurrency: 1,
     pollMs: 100,

@@ -6,8 +6,9 @@ import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testin
 import { type Sandbox, startSandbox } from "@esim-webhooks/sandbox";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { type Run, runNode } from "./run.ts";
+import type { Run } from "./run.ts";
 import { startRedis, type TestServer } from "./servers/index.ts";
+import { runInTest } from "./support/run-in-test.ts";
 
 async function sandboxFor(options: Parameters<typeof startSandbox>[0] = {}): Promise<Sandbox> {
   const sandbox = await startSandbox(options);
@@ -22,12 +23,7 @@ function run(file: string, { url, credentials }: Sandbox, more: Record<string, s
     ESIM_CLIENT_SECRET: credentials.clientSecret,
     ...more,
   };
-  const started = runNode([file], environment);
-  onTestFinished(async () => {
-    started.child.kill();
-    await started.ended;
-  });
-  return started;
+  return runInTest([file], environment);
 }
 
 it("examples/reorder places one order for an event that comes five times, although its process is killed once", async () => {

@@ -17,6 +17,7 @@ import {
 import * as fc from "fast-check";
 import { expect } from "vitest";
 import { entry } from "./inbox-entry.ts";
+import { loggerTo } from "./support/logger-to.ts";
 
 /** What may happen in an inbox, to any of three eSIMs. */
 type Step =
@@ -98,7 +99,7 @@ export async function testErasure(
   const property = fc.asyncProperty(history, async (steps) => {
     const lines: unknown[][] = [];
     const log = (...line: unknown[]) => void lines.push(line);
-    const logger = { debug: log, info: log, warn: log, error: log };
+    const logger = loggerTo(log);
     const opened = await open(logger);
     const { inbox, kept } = opened;
     const esims = [plant(), plant(), plant()] as const;

@@ -11,7 +11,8 @@ import {
   type RowChange,
 } from "../lab/model/trace.ts";
 import type { Effects } from "./inbox-worker.ts";
-import { type Run, runNode } from "./run.ts";
+import type { Run } from "./run.ts";
+import { runInTest } from "./support/run-in-test.ts";
 
 const worker = "test/inbox-worker.ts";
 
@@ -76,7 +77,5 @@ export function openInbox<Database = Effects>(
 
 /** A process that is killed at the end of the test, if not before. */
 export function start(environment: Record<string, string>): Run {
-  const run = runNode([worker], environment);
-  onTestFinished(() => void run.child.kill("SIGKILL"));
-  return run;
+  return runInTest([worker], environment);
 }

@@ -9,6 +9,7 @@ import { closedAfterEach } from "./closed-after-each.ts";
 import { createData } from "./inbox-data.ts";
 import { entry } from "./inbox-entry.ts";
 import { postgresUrl, redisUrl } from "./servers/shared.ts";
+import { loggerTo } from "./support/logger-to.ts";
 
 const dayMs = 86_400_000;
 const opened = closedAfterEach();
@@ -23,7 +24,7 @@ function watched(inbox: InboxAdmin) {
   let nowMs = Date.now();
   const lines: [unknown, unknown][] = [];
   const log = ({ code, subject }: Record<string, unknown>) => void lines.push([code, subject]);
-  const logger = { debug: log, info: log, warn: log, error: log };
+  const logger = loggerTo(log);
   const watch = keep(watchTroubles({ inbox, logger, clock: { now: () => nowMs } }));
   return {
     lines,

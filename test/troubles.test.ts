@@ -9,6 +9,7 @@ import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { entry, key } from "./inbox-entry.ts";
 import { root } from "./run.ts";
+import { loggerTo } from "./support/logger-to.ts";
 import { expectWarnings } from "./support/warnings.ts";
 
 expectWarnings("failed", "no_matching_key");
@@ -40,9 +41,9 @@ type Options = Pick<NonNullable<Parameters<typeof watchTroubles>[0]>, "inbox" | 
 function watched(options: Options) {
   let nowMs = Date.now();
   const lines: { level: string; code: unknown; subject?: unknown; text: string }[] = [];
-  const log = (level: string) => (fields: Record<string, unknown>, text: string) =>
-    void lines.push({ level, ...(fields as { code: string }), text });
-  const logger = { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") };
+  const logger = loggerTo((fields, text, level) =>
+    lines.push({ level, ...(fields as { code: string }), text }),
+  );
   const watch = watchTroubles({ ...options, logger, clock: { now: () => nowMs } });
   onTestFinished(() => watch.close());
   return {

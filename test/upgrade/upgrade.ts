@@ -1,5 +1,6 @@
 import { expect, onTestFinished } from "vitest";
-import { type Run, runNode } from "../run.ts";
+import type { Run } from "../run.ts";
+import { runInTest } from "../support/run-in-test.ts";
 import { freezePrevious } from "./freeze.ts";
 import type { Version } from "./packages.ts";
 import type { Effects, Received } from "./process.ts";
@@ -43,11 +44,8 @@ export async function expectRollingRestart(place: Place): Promise<void> {
 
 /** Starts a process, which is killed at the end of the test, if not before. */
 function start(environment: Environment, version: Version, role: "receiver" | "worker" | "migrator"): Run {
-  const run = runNode(["--disable-warning=ExperimentalWarning", "test/upgrade/process.ts", version, role], {
-    ...environment,
-  });
-  onTestFinished(() => void run.child.kill("SIGKILL"));
-  return run;
+  const args = ["--disable-warning=ExperimentalWarning", "test/upgrade/process.ts", version, role];
+  return runInTest(args, { ...environment });
 }
 
 interface Both {

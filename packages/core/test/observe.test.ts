@@ -30,6 +30,7 @@ import {
 import { memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { listen } from "../../../test/listen.ts";
+import { loggerTo } from "../../../test/support/logger-to.ts";
 import { expectWarnings } from "../../../test/support/warnings.ts";
 
 expectWarnings("event_dead", "failed", "handler_failed", "no_matching_key", "timestamp_out_of_tolerance");
@@ -454,9 +455,7 @@ describe("a claim that is observed", () => {
       onTestFinished(() => void vi.useRealTimers());
       vi.advanceTimersByTime(1000);
       const lines: [level: string, fields: object, message: string][] = [];
-      const at = (level: string) => (fields: object, message: string) =>
-        void lines.push([level, fields, message]);
-      const logger = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+      const logger = loggerTo((fields, message, level) => lines.push([level, fields, message]));
       const handlers = {
         "*": () => {
           vi.advanceTimersByTime(40);

@@ -8,13 +8,13 @@ import {
   type InboxQueue,
   type InboxRow,
   type InboxWriter,
-  type Logger,
   type RedriveFilter,
 } from "@esim-webhooks/core";
 import { hasRole } from "@esim-webhooks/core/kit";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { type DashboardOptions, inboxDashboard } from "@esim-webhooks/dashboard";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { loggerTo } from "../../../test/support/logger-to.ts";
 import { callsOf, codeOf } from "./page-call.ts";
 
 type AnyInbox = InboxWriter &
@@ -104,7 +104,7 @@ async function setUp(open: OpenInbox, options: Partial<DashboardOptions> = {}): 
   await stored(inbox);
   const logged: Logged[] = [];
   const note = (fields: Logged) => void logged.push(fields);
-  const logger: Logger = { debug: note, info: note, warn: note, error: note };
+  const logger = loggerTo(note);
   const as = (role: "viewer" | "operator") =>
     callsOf(
       inboxDashboard(inbox, {

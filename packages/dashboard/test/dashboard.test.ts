@@ -4,6 +4,7 @@ import { memoryInbox } from "@esim-webhooks/core/testing";
 import { type DashboardOptions, inboxDashboard } from "@esim-webhooks/dashboard";
 import { servicePlanOf } from "@esim-webhooks/endpoint";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { loggerTo } from "../../../test/support/logger-to.ts";
 import { expectWarnings } from "../../../test/support/warnings.ts";
 import { dashboardSuite } from "./dashboard-suite.ts";
 import { base, callsOf, codeOf, pageHeaders, request } from "./page-call.ts";
@@ -18,7 +19,7 @@ interface Line {
 
 function logTo(lines: Line[]): Logger {
   const note = (fields: Line, message: string) => void lines.push({ ...fields, message });
-  return { debug: note, info: note, warn: note, error: note };
+  return loggerTo(note);
 }
 
 const operator: DashboardOptions["authorize"] = () => ({ role: "operator", name: "otto" });

@@ -7,6 +7,7 @@ import { webhookPlugin } from "@esim-webhooks/fastify";
 import formbody from "@fastify/formbody";
 import fastify, { type FastifyInstance, type InjectOptions } from "fastify";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { loggerTo } from "../../../test/support/logger-to.ts";
 
 const secret = newSecret();
 const open: FastifyInstance[] = [];
@@ -314,7 +315,7 @@ describe("webhookPlugin", () => {
 
     const messages: string[] = [];
     const log = (_: object, message: string) => void messages.push(message);
-    const logger: Logger = { debug: log, info: log, warn: log, error: log };
+    const logger = loggerTo(log);
     const other = app();
     await other.register(webhookPlugin, { handlers, secret, logger });
     await other.inject(delivery());

@@ -11,6 +11,7 @@ import {
 import { memoryInbox } from "@esim-webhooks/core/testing";
 import { type ImportOptions, type ImportProgress, importDeliveries } from "@esim-webhooks/import";
 import { describe, expect, it, vi } from "vitest";
+import { loggerTo } from "../../../test/support/logger-to.ts";
 import { bytes, delivery, folder, ndjson, watchedInbox } from "./dump.ts";
 
 const trusted = { trustUnsigned: true };
@@ -777,7 +778,7 @@ describe("importDeliveries", () => {
     const throws = () => {
       throw new Error("mine");
     };
-    const logger = { debug: throws, info: throws, warn: throws, error: throws };
+    const logger = loggerTo(throws);
     const catalog = { types: ["esim.enabled"], parse: throws, check: throws } as never;
     const inbox = watchedInbox();
     const options = { ...trusted, onProgress: throws, logger, catalog };

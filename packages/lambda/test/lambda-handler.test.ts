@@ -4,6 +4,7 @@ import { type HttpEvent, lambdaHandler } from "@esim-webhooks/lambda";
 import type { ALBHandler, APIGatewayProxyHandler, LambdaFunctionURLHandler } from "aws-lambda";
 import { build } from "esbuild";
 import { describe, expect, expectTypeOf, it, onTestFinished, vi } from "vitest";
+import { loggerTo } from "../../../test/support/logger-to.ts";
 import { onLambda, plainLoadBalancer, sources } from "./http-events.ts";
 
 for (const source of sources) {
@@ -88,7 +89,7 @@ describe("lambdaHandler", () => {
 
   it("answers 500, not 401, to a body in which API Gateway has replaced bytes, and logs the setting", async () => {
     const log = vi.fn();
-    const logger = { debug: log, info: log, warn: log, error: log };
+    const logger = loggerTo(log);
     const handler = lambdaHandler({ "*": () => {} }, { secret, logger });
     const damaged = delivered();
     const result = await handler(

@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { beforeAll, expect, it, onTestFinished } from "vitest";
-import { type Run, root, runNode } from "../../../test/run.ts";
+import { type Run, root } from "../../../test/run.ts";
+import { runInTest } from "../../../test/support/run-in-test.ts";
 
 const secret = newSecret();
 
@@ -15,12 +16,7 @@ beforeAll(() => {
 
 function run(program: string, environment: Record<string, string>): Run {
   const file = `node_modules/.cache/examples-nest/${program}.js`;
-  const started = runNode([file], { ESIM_WEBHOOK_SECRET: secret, PORT: "0", NO_COLOR: "1", ...environment });
-  onTestFinished(async () => {
-    started.child.kill("SIGKILL");
-    await started.ended;
-  });
-  return started;
+  return runInTest([file], { ESIM_WEBHOOK_SECRET: secret, PORT: "0", NO_COLOR: "1", ...environment });
 }
 
 async function send(base: string, reason: string): Promise<unknown> {

@@ -14,6 +14,7 @@ import { instrument } from "@esim-webhooks/otel";
 import { SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { loggerTo } from "../../../test/support/logger-to.ts";
 import { expectWarnings } from "../../../test/support/warnings.ts";
 import { instrumented, named } from "./set-up.ts";
 
@@ -77,7 +78,7 @@ describe("instrument", () => {
     const lines: Record<string, unknown>[] = [];
     const write = (fields: Record<string, unknown>, message: string) =>
       void lines.push({ message, ...fields });
-    const logger = { debug: write, info: write, warn: write, error: write };
+    const logger = loggerTo(write);
     const stop = new AbortController();
     const receiver = createReceiver(inbox, { secret, logger });
     await otel.inServerSpan(() => receiver.receive(delivery("msg_1")));
@@ -123,7 +124,7 @@ describe("instrument", () => {
       if (message === "webhook event") lines.push(fields);
       if (lines.length === 5) stop.abort();
     };
-    const logger = { debug: write, info: write, warn: write, error: write };
+    const logger = loggerTo(write);
     const receiver = createReceiver(inbox, { secret });
     for (const id of ["msg_dead", "msg_lost", "msg_later"]) await receiver.receive(delivery(id));
     await receiver.receive(delivery("msg_unhandled", "esim.enabled"));

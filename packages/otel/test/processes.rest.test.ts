@@ -8,8 +8,8 @@ import { SpanKind, SpanStatusCode } from "@opentelemetry/api";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { deliver } from "../../../test/deliver.ts";
 import { listen } from "../../../test/listen.ts";
-import { runNode } from "../../../test/run.ts";
 import { postgresUrl, redisUrl } from "../../../test/servers/shared.ts";
+import { runInTest } from "../../../test/support/run-in-test.ts";
 import { type Engine, openInbox } from "./open-inbox.ts";
 import { type PlainSpan, plain } from "./plain-span.ts";
 import { instrumented } from "./set-up.ts";
@@ -58,8 +58,7 @@ async function trace(engine: Engine) {
   expect(await deliver(server.url, { ...signed, headers: { ...signed.headers, traceparent } })).toBe(202);
   await server.close();
 
-  const run = runNode(["packages/otel/test/worker-process.ts", engine, place, name]);
-  onTestFinished(() => void run.child.kill("SIGKILL"));
+  const run = runInTest(["packages/otel/test/worker-process.ts", engine, place, name]);
   await run.line(/^working/);
   await expect.poll(async () => (await inbox.stats()).states.done).toBe(1);
   run.child.kill("SIGTERM");

@@ -10,6 +10,7 @@ import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { entry } from "../../../test/inbox-entry.ts";
 import { privatePostgres } from "../../../test/servers/index.ts";
+import { loggerTo } from "../../../test/support/logger-to.ts";
 import { migrations } from "../src/database/migrations.ts";
 import { createSchema, earlierSchema, type TestSchema } from "./schema.ts";
 import { withDefaults } from "./settings.ts";
@@ -103,7 +104,7 @@ describe.each(kinds)("ready() of %s", (_, open) => {
     }
     const lines: string[] = [];
     const note = (_: unknown, message: string) => void lines.push(message);
-    const logger = { debug: note, info: note, warn: note, error: note };
+    const logger = loggerTo(note);
     const unlogged = open({ pool: shop.pool(1), schema: shop.schema, logger });
     await unlogged.ready();
     expect(unlogged.capabilities.durable).toBe(false);
@@ -178,7 +179,7 @@ describe("a server with fsync = off", () => {
     const note = (_: unknown, message: string) => void lines.push(message);
     const store = postgresStore({
       url: server.url,
-      logger: { debug: note, info: note, warn: note, error: note },
+      logger: loggerTo(note),
     });
     try {
       await store.migrate();

@@ -24,6 +24,7 @@ import { entry, key } from "../../../test/inbox-entry.ts";
 import { runNode } from "../../../test/run.ts";
 import { startPostgres } from "../../../test/servers/index.ts";
 import { postgresUrl } from "../../../test/servers/shared.ts";
+import { loggerTo } from "../../../test/support/logger-to.ts";
 import { createSchema, type Shop, type TestSchema } from "./schema.ts";
 
 type ShopHandlers = Handlers<EsimEvents, Transaction<Shop>>;
@@ -99,11 +100,11 @@ function order(tx: Transaction<Shop>, event: string) {
 /** Records log lines by level: of one that says how an event ended, its outcome. */
 function keptLog(): Logger & { readonly lines: { level: string; message: string; at: number }[] } {
   const lines: { level: string; message: string; at: number }[] = [];
-  const log = (level: string) => (fields: Record<string, unknown>, text: string) => {
+  const logger = loggerTo((fields, text, level) => {
     const message = text === "webhook event" ? String(fields["outcome"]) : text;
     if (message !== "done" && message !== "unhandled") lines.push({ level, message, at: performance.now() });
-  };
-  return { lines, debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") };
+  });
+  return { lines, ...logger };
 }
 
 /** Takes every lease away from its worker, as if the lease had ended. */

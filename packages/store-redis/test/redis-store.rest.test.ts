@@ -13,6 +13,7 @@ import { breakSnapshots } from "../../../test/servers/break-snapshots.ts";
 import { privateRedis, privateReplica, startProxy } from "../../../test/servers/index.ts";
 import { freePort } from "../../../test/servers/kept-server.ts";
 import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
+import { loggerTo } from "../../../test/support/logger-to.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
@@ -825,7 +826,7 @@ describe("redisStore with a URL at which no server answers", () => {
   it("says that the password is wrong, and shows it in no error and no log line", async () => {
     const lines: unknown[] = [];
     const log = (...line: unknown[]) => lines.push(line);
-    const logger = { debug: log, info: log, warn: log, error: log };
+    const logger = loggerTo(log);
     const ofUrl = open(withPassword("hunter2"), { logger });
     const ofClient = open(keep(new Redis(withPassword("hunter2"), { maxRetriesPerRequest: 1 })), { logger });
     for (const store of [ofUrl, ofClient]) {

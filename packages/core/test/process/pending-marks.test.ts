@@ -1,6 +1,7 @@
 import { createProcessor, type DedupeStore, memoryStore } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { expect, it, onTestFinished, vi } from "vitest";
+import { loggerTo } from "../../../../test/support/logger-to.ts";
 
 const timestamp = "2026-11-20T12:00:00Z";
 const eventOf = (id: string) => ({ id, type: "esim.faulted", timestamp, data: sampleData("esim.faulted") });
@@ -125,7 +126,7 @@ it("goes on asking a store that answered a claim with nothing", async () => {
 it("is not stopped by a logger that throws", async () => {
   const memory = memoryStore({ clock: stopped });
   const { store, recover } = recovering(memory.complete, memory);
-  const logger = { debug: away, info: away, warn: away, error: away };
+  const logger = loggerTo(away);
   const processor = createProcessor({ "*": () => {} }, { store, logger });
   const processing = processor.process(eventOf("msg_1"));
   await expect.poll(() => processor.process(eventOf("msg_1"))).toEqual({ code: "duplicate" });

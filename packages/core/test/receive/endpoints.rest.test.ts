@@ -2,7 +2,6 @@ import {
   createReceiver,
   type EndpointLookup,
   type FoundEndpoint,
-  type Logger,
   type ReceiverOptions,
   WebhookError,
 } from "@esim-webhooks/core";
@@ -10,6 +9,7 @@ import { observe, type ReceiveMessage } from "@esim-webhooks/core/observe";
 import { memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import fc from "fast-check";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { loggerTo } from "../../../../test/support/logger-to.ts";
 
 const startedAt = Date.parse("2026-11-20T12:00:00Z");
 
@@ -20,7 +20,7 @@ function receiving(endpoints: EndpointLookup, options: ReceiverOptions = {}) {
   const sources: string[] = [];
   const lines: Record<string, unknown>[] = [];
   const log = (fields: Record<string, unknown>) => void lines.push(fields);
-  const logger: Logger = { debug: log, info: log, warn: log, error: log };
+  const logger = loggerTo(log);
   const receiver = createReceiver(
     { "*": (_event, { source }) => void sources.push(source) },
     {

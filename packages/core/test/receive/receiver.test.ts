@@ -17,6 +17,7 @@ import {
 import { observe, type ReceiveMessage } from "@esim-webhooks/core/observe";
 import { type Fault, memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { loggerTo } from "../../../../test/support/logger-to.ts";
 import { readReceiverOptions } from "../../src/receive/receiver-options.ts";
 import { createKeyring } from "../../src/verify/keyring.ts";
 
@@ -29,11 +30,7 @@ interface Line {
 
 function logged(): { logger: Logger; lines: Line[] } {
   const lines: Line[] = [];
-  const log = (level: string) => (fields: Record<string, unknown>) => void lines.push({ level, fields });
-  return {
-    logger: { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") },
-    lines,
-  };
+  return { logger: loggerTo((fields, _, level) => lines.push({ level, fields })), lines };
 }
 
 function delivery(fault?: Fault, id = "msg_1"): Delivery {

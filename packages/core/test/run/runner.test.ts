@@ -6,10 +6,11 @@ import { createRunner } from "@esim-webhooks/core/run";
 import { memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { describe, expect, it, vi } from "vitest";
 import { entry } from "../../../../test/inbox-entry.ts";
+import { loggerTo } from "../../../../test/support/logger-to.ts";
 
 const secret = newSecret();
 const nothing = () => {};
-const silent = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+const silent = loggerTo(nothing);
 
 /** Parts that write down what happens to them, and that end when the test lets them. */
 function parts() {

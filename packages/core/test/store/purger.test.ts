@@ -1,5 +1,6 @@
 import { createPurger, type PurgeClock, safePurge } from "@esim-webhooks/core/kit";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { loggerTo } from "../../../../test/support/logger-to.ts";
 
 /** A store in which so many rows are over. Deleting a slice takes it 20 ms, on a clock of the test's own. */
 function storeWith(over: number) {
@@ -67,8 +68,7 @@ function storeWithClock() {
   let aheadMs = 0;
   let kept: PurgeClock | undefined;
   const lines: object[] = [];
-  const at = (level: string) => (fields: object) => void lines.push({ level, ...fields });
-  const logger = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+  const logger = loggerTo((fields, _, level) => lines.push({ level, ...fields }));
   const look = async () => ({ nowMs: dayMs + performance.now() + aheadMs, kept });
   return {
     lines,

@@ -1,11 +1,12 @@
-import { createReceiver, type Logger, type ReceiverOptions, type Secret } from "@esim-webhooks/core";
+import { createReceiver, type ReceiverOptions, type Secret } from "@esim-webhooks/core";
 import { sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { loggerTo } from "../../../../test/support/logger-to.ts";
 
 /** A receiver with the secret, its log lines, and a function that delivers an event and resolves to the outcome's code. */
 export function receiving(secret: Secret, options: ReceiverOptions = {}) {
   const lines: Record<string, unknown>[] = [];
   const log = (fields: Record<string, unknown>, message: string) => void lines.push({ ...fields, message });
-  const logger: Logger = { debug: log, info: log, warn: log, error: log };
+  const logger = loggerTo(log);
   const receiver = createReceiver({ "*": () => {} }, { secret, logger, ...options });
   const receive = async (signedWith: string, at = new Date()) => {
     const { method, headers, body } = signedRequest(

@@ -2,13 +2,14 @@ import { DatabaseSync } from "node:sqlite";
 import { setTimeout as pause } from "node:timers/promises";
 import type { ReconcileReport } from "@esim-webhooks/endpoint";
 import { expect, it, onTestFinished } from "vitest";
-import { type Run, runNode } from "../../../../test/run.ts";
+import type { Run } from "../../../../test/run.ts";
+import { runInTest } from "../../../../test/support/run-in-test.ts";
 import { startWorld, type World } from "./world.ts";
 
 const script = "packages/endpoint/test/reconcile/reconcile-process.ts";
 
 function start({ sandbox, endpoint, path }: World, environment: Record<string, string> = {}): Run {
-  const run = runNode([script], {
+  return runInTest([script], {
     BASE_URL: sandbox.url,
     CLIENT_ID: sandbox.credentials.clientId,
     CLIENT_SECRET: sandbox.credentials.clientSecret,
@@ -17,8 +18,6 @@ function start({ sandbox, endpoint, path }: World, environment: Record<string, s
     SINCE: new Date(Date.now() - 3_600_000).toISOString(),
     ...environment,
   });
-  onTestFinished(() => void run.child.kill("SIGKILL"));
-  return run;
 }
 
 async function kill({ child, ended }: Run): Promise<void> {

@@ -24,6 +24,7 @@ import {
 } from "@esim-webhooks/endpoint";
 import { describe, expect, it } from "vitest";
 import { listen } from "../../../../test/listen.ts";
+import { loggerTo } from "../../../../test/support/logger-to.ts";
 import { expectWarnings } from "../../../../test/support/warnings.ts";
 import { killedAt } from "../ensure/killed-at.ts";
 import { memoryKeys } from "../ensure/service.ts";
@@ -52,7 +53,7 @@ const endOf = ({ notAfter }: StoredKey) => Date.parse(String(notAfter));
 function lines(): Logger & { readonly all: string[] } {
   const all: string[] = [];
   const log = (fields: object, message?: string) => void all.push(`${message} ${JSON.stringify(fields)}`);
-  return { debug: log, info: log, warn: log, error: log, all };
+  return { ...loggerTo(log), all };
 }
 
 /** A clock on which each wait takes until an event was emitted and answered, and half a minute has passed. */
