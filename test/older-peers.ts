@@ -1,4 +1,4 @@
-import { globSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { expect, it, vi } from "vitest";
@@ -21,14 +21,4 @@ export function putInPlace(folder: Parameters<typeof installed>[0]): (name: stri
     for (const [key, value] of Object.entries(await load(name))) expect(imported[key], key).toBe(value);
   });
   return load;
-}
-
-/** The folders that tests put in place. */
-export function foldersInPlace(): readonly string[] {
-  return globSync("{test,packages/*/test}/*.test.ts", { cwd: root }).flatMap((file) =>
-    Array.from(
-      readFileSync(join(root, file), "utf8").matchAll(/\b(?:putInPlace|testsWithNestOf)\("(.+?)"\)/g),
-      ([, folder = ""]) => folder,
-    ),
-  );
 }

@@ -2,7 +2,6 @@ import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { owner, publishedManifest, readManifests } from "../scripts/release/manifest.ts";
-import { foldersInPlace } from "./older-peers.ts";
 import { root } from "./run.ts";
 
 const read = (file: string): string => readFileSync(join(root, file), "utf8");
@@ -89,3 +88,13 @@ it("everything that is developed with is pinned: an installation of next year ha
   });
   expect(ranges).toEqual([]);
 });
+
+/** The folders that tests put in place. */
+function foldersInPlace(): readonly string[] {
+  return globSync("{test,packages/*/test}/*.test.ts", { cwd: root }).flatMap((file) =>
+    Array.from(
+      readFileSync(join(root, file), "utf8").matchAll(/\b(?:putInPlace|testsWithNestOf)\("(.+?)"\)/g),
+      ([, folder = ""]) => folder,
+    ),
+  );
+}
