@@ -5,7 +5,7 @@ import { gzipSync } from "node:zlib";
 import { importDeliveries } from "@esim-webhooks/import";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { expect, it } from "vitest";
-import { cli, folder } from "../../packages/cli/test/cli.ts";
+import { cliProcess as cli, folder } from "../../packages/cli/test/cli.ts";
 import { watchedInbox } from "../../packages/import/test/dump.ts";
 import { entry } from "../inbox-entry.ts";
 import { emptyGzipMembers, gzipOfBlanks, inPieces } from "./tools/hostile-dumps.ts";
