@@ -29,6 +29,16 @@ export interface CliOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Its standard input. */
   readonly input?: string | Uint8Array;
+}
+
+/** Options of a run in this process. */
+export interface RunOptions extends CliOptions {
+  /** Its clock. Default: the machine's. */
+  readonly now?: () => number;
+}
+
+/** Options of a process of its own. */
+export interface ProcessOptions extends CliOptions {
   /** Arguments for Node.js itself. */
   readonly node?: readonly string[];
 }
@@ -43,17 +53,17 @@ export interface Running extends Begun {
 const empty = folder();
 
 /** Runs the command line in this process, to its end. Of our variables, its environment has only the secret. */
-export function cli(args: readonly string[], options: CliOptions = {}): Promise<Ended> {
+export function cli(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
   return begin(args, options).ended;
 }
 
 /** Begins to run the command line in this process. */
-export function begin(args: readonly string[], options: CliOptions = {}): Begun {
+export function begin(args: readonly string[], options: RunOptions = {}): Begun {
   return beginHere(args, { cwd: empty, ...options, env: environment(options) });
 }
 
 /** Starts the command line from its sources, in a process of its own. */
-export function start(args: readonly string[], options: CliOptions = {}): Running {
+export function start(args: readonly string[], options: ProcessOptions = {}): Running {
   const { node = [], input, cwd = empty } = options;
   return spawned(
     process.execPath,
@@ -64,7 +74,7 @@ export function start(args: readonly string[], options: CliOptions = {}): Runnin
 }
 
 /** Runs it in a process of its own, to its end. */
-export function cliProcess(args: readonly string[], options: CliOptions = {}): Promise<Ended> {
+export function cliProcess(args: readonly string[], options: ProcessOptions = {}): Promise<Ended> {
   return start(args, options).ended;
 }
 

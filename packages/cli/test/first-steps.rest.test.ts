@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { cli, folder, jsonLines, start } from "./cli.ts";
+import { cliProcess as cli, folder, jsonLines, start } from "./cli.ts";
 
 it("lets a newcomer type the commands of the README in its order: serve, send, look into the inbox and process it, with nothing configured, one command beside the other", async () => {
   const cwd = folder();

@@ -24,6 +24,8 @@ export interface RunHere {
   readonly env: Readonly<Record<string, string>>;
   /** Its standard input. */
   readonly input?: string | Uint8Array;
+  /** Its clock. Default: the machine's. */
+  readonly now?: () => number;
 }
 
 /** What a run writes to its standard streams. */
@@ -106,7 +108,9 @@ export function beginHere(args: readonly string[], options: RunHere): Begun {
     getBuiltinModule: process.getBuiltinModule,
     exit: () => events.emit("exit"),
   }) as unknown as CliProcess;
+  const { now } = options;
   const context = createContext(here, {
+    ...(now && { now }),
     importConfig: (url) => import(/* @vite-ignore */ `${url}?run=${++imports}`),
   });
   const ended = runs.run({ ...options, events }, async () => {

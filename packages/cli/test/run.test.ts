@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { newSecret } from "@esim-webhooks/core/testing";
 import { describe, expect, it } from "vitest";
@@ -7,22 +7,25 @@ import { root } from "../../../test/run.ts";
 import { begin, cli, folder, jsonLines } from "./cli.ts";
 import { deliveryRecords } from "./import/dump.ts";
 
-/** The result of linting the sources of the command line for names that they may not use, or a text as one of its files. */
-function lint(...file: readonly [] | readonly [name: string, text: string]) {
-  const [name, input] = file;
-  const what = name === undefined ? [] : [`--stdin-file-path=packages/cli/src/${name}`];
-  const args = ["lint", "--only=style/noRestrictedGlobals", "--error-on-warnings", ...what];
-  const biome = join(root, "node_modules/.bin/biome");
-  return spawnSync(biome, name === undefined ? [...args, "packages/cli/src"] : args, { cwd: root, input });
+/** Lints for names that the sources of the command line may not use, in a folder or a file. */
+function lint(cwd: string, path = "packages/cli/src") {
+  const args = ["lint", "--vcs-enabled=false", "--only=style/noRestrictedGlobals", path];
+  return spawnSync(join(root, "node_modules/.bin/biome"), args, { cwd }).status;
 }
 
 describe("the sources of the command line", () => {
   it("use the process of their context, and only main.ts the global one", () => {
-    const { status, stderr } = lint();
-    expect({ status, stderr: String(stderr) }).toEqual({ status: 0, stderr: "" });
-    const reading = "export const here: string = process.cwd();\n";
-    expect(lint("send/new.ts", reading).status).toBe(1);
-    expect(lint("main.ts", reading).status).toBe(0);
+    expect(lint(root)).toBe(0);
+    const copy = folder({ "biome.json": readFileSync(join(root, "biome.json"), "utf8") });
+    mkdirSync(join(copy, "packages/cli/src"), { recursive: true });
+    for (const [file, status] of [
+      ["main.ts", 0],
+      ["new.ts", 1],
+    ] as const) {
+      const path = join("packages/cli/src", file);
+      writeFileSync(join(copy, path), "export const here: string = process.cwd();\n");
+      expect(lint(copy, path)).toBe(status);
+    }
   });
 });
 
@@ -74,6 +77,14 @@ describe("a run of the command line within another process", () => {
     const { code, stderr } = await cli(["import", "hunter2-hunter2.ndjson"], { env });
     expect(code).toBe(2);
     expect(stderr).toContain("•••.ndjson cannot be imported.");
+  });
+
+  it("has its own clock", async () => {
+    const now = () => Date.parse("2100-01-02T00:00:00Z");
+    const args = ["inbox", "pause", "--reason", "x", "--until", "2100-01-01"];
+    const { code, stderr } = await cli(args, { now });
+    expect(code).toBe(2);
+    expect(stderr).toContain('"2100-01-01" has passed.');
   });
 
   it("stops by a signal that is sent to it alone", async () => {

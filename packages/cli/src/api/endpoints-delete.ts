@@ -1,5 +1,5 @@
 import { createKeyring, type StoredKey } from "@esim-webhooks/core";
-import type { CliContext, Output } from "../program/context.ts";
+import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
 import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
@@ -15,7 +15,7 @@ export async function deleteEndpoint(this: CliContext, flags: DeleteFlags, refer
   await withApi(this, flags, async (api, setUp) => {
     if (!flags.yes && !(await isConfirmed(this, reference))) return output.note("Nothing was changed.");
     const removed = await api.webhooks.delete(reference); // undefined when only the answer was lost
-    if (isKeyStore(setUp.secret)) await endKeys(output, setUp, reference);
+    if (isKeyStore(setUp.secret)) await endKeys(this, setUp, reference);
     if (flags.json) {
       return output.json(shownRecord(removed ?? { webhookEndpointReference: reference }, false));
     }
@@ -25,9 +25,9 @@ export async function deleteEndpoint(this: CliContext, flags: DeleteFlags, refer
 }
 
 /** Says what became of its keys. The endpoint is deleted, so no error is one of the command. */
-async function endKeys(output: Output, setUp: SetUp, reference: string): Promise<void> {
+async function endKeys({ output, now }: CliContext, setUp: SetUp, reference: string): Promise<void> {
   try {
-    const { keys, where } = await endKeysOf(setUp, reference);
+    const { keys, where } = await endKeysOf(setUp, reference, now());
     if (keys.length > 0) output.note(`Its key in ${where} (${keys.join(", ")}) ends in 2 minutes.`);
   } catch (error) {
     output.note(`${output.describe(error)} So the keys of the endpoint stay.`);
@@ -65,7 +65,7 @@ export interface EndedKeys {
  * Gives the keys of an endpoint that was deleted an end, in the config's key store. Those that do not name the endpoint stay. The next
  * rotation removes them.
  */
-export async function endKeysOf(setUp: SetUp, reference: string): Promise<EndedKeys> {
+export async function endKeysOf(setUp: SetUp, reference: string, now: number): Promise<EndedKeys> {
   const { keyStore, where } = keyPlaceOf(setUp, undefined);
   for (;;) {
     const stored = await keyStore.read();
@@ -74,7 +74,7 @@ export async function endKeysOf(setUp: SetUp, reference: string): Promise<EndedK
       typeof key !== "string" && key.endpoint === reference;
     const own = keys.filter(isOfIt);
     if (own.length === 0) return { keys: [], where };
-    const notAfter = new Date(Date.now() + endsInMs).toISOString();
+    const notAfter = new Date(now + endsInMs).toISOString();
     const ended = keys.map((key) => (isOfIt(key) ? { ...key, notAfter } : key));
     if (await keyStore.write({ ...rest, keys: ended }, stored?.version))
       return {

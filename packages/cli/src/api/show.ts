@@ -45,11 +45,11 @@ const endpointsView: ListView<WebhookEndpoint> = {
     { title: "CREATED", align: "right" },
     { title: "URL", cuts: true },
   ],
-  row: ({ webhookEndpointReference, active, eventTypes, createdAt, url }, reveal) => [
+  row: ({ webhookEndpointReference, active, eventTypes, createdAt, url }, { reveal, now }) => [
     printable(webhookEndpointReference),
     active ? "yes" : { text: "no", tone: "warn" },
     count(eventTypes.length),
-    ago(new Date(createdAt), Date.now()),
+    ago(new Date(createdAt), now),
     printable(shownText(url, reveal)),
   ],
   json: shownRecord,
@@ -89,9 +89,9 @@ const deliveriesView: Omit<ListView<WebhookDelivery>, "none"> = {
     { title: "SENT", align: "right" },
     { title: "NEXT", align: "right" },
   ],
-  row: ({ eventId, eventType, status, attemptNumber, httpStatus, sentAt, nextRetryAt }) => {
+  row: ({ eventId, eventType, status, attemptNumber, httpStatus, sentAt, nextRetryAt }, { now }) => {
     const tone = tones[status ?? ""];
-    const when = (time: string | null) => (time === null ? "" : ago(new Date(time), Date.now()));
+    const when = (time: string | null) => (time === null ? "" : ago(new Date(time), now));
     return [
       printable(shortened(eventId ?? "")),
       printable(shortened(eventType ?? "")),
@@ -157,7 +157,7 @@ interface ListView<Item> {
   /** What to say when the list is empty. */
   readonly none: string;
   readonly columns: readonly Column[];
-  row(item: Item, reveal: boolean): readonly (Cell | string)[];
+  row(item: Item, shown: { readonly reveal: boolean; readonly now: number }): readonly (Cell | string)[];
   json(item: Item, reveal: boolean): unknown;
 }
 
@@ -166,7 +166,7 @@ const tableRows = 1000;
 
 /** Prints the items that `matches` picks, at most `--limit`. Asks for no page that it does not need. */
 async function printList<Item>(
-  { output, process }: CliContext,
+  { output, process, now }: CliContext,
   { all = false, json = false, limit, reveal = false }: ListFlags,
   listing: Listing<Item>,
   { nouns, none, columns, row, json: shown }: ListView<Item>,
@@ -185,7 +185,7 @@ async function printList<Item>(
     for (const [index, item] of data.entries()) {
       if (!matches(item)) continue;
       if (json) output.json(shown(item, reveal));
-      else if (rows.push(row(item, reveal)) === tableRows) printRows();
+      else if (rows.push(row(item, { reveal, now: now() })) === tableRows) printRows();
       found += 1;
       if (found < most) continue;
       isMore = pagination.hasMore || index < data.length - 1;

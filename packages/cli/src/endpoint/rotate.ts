@@ -1,5 +1,5 @@
 import type { ApiClient } from "@esim-webhooks/client";
-import type { KeyStore, StoredKey } from "@esim-webhooks/core";
+import type { KeyStore } from "@esim-webhooks/core";
 import { dateTimeMs, span } from "@esim-webhooks/core/kit";
 import {
   planRotation,
@@ -33,7 +33,7 @@ export async function rotate(this: CliContext, flags: RotateFlags): Promise<void
   await withApi(this, flags, async (api, setUp) => {
     const { keyStore, where, file } = keyPlaceOf(setUp, namedFile(process, flags.keyFile));
     if (file !== undefined) await refuseUnfitForRotation({ file, where }, process);
-    const endpoint = flags.endpoint ?? (await ownEndpoint(api, keyStore));
+    const endpoint = flags.endpoint ?? (await ownEndpoint(api, keyStore, this.now()));
     const hasTarget = setUp.handlers !== undefined || hasInbox(setUp); // else one would be created
     const isReconciled = !flags.noReconcile && hasTarget;
     if (flags.dryRun) {
@@ -100,18 +100,16 @@ async function explainedRotation(error: unknown, keyStore: KeyStore): Promise<un
  * The reference of the endpoint whose rotation is under way, even if it was deleted: its rotation has to end. Else that of the endpoint
  * that all keys name, else of the client's only one. Rejects as `theEndpoint` does.
  */
-async function ownEndpoint(api: ApiClient, keyStore: KeyStore): Promise<string> {
+async function ownEndpoint(api: ApiClient, keyStore: KeyStore, now: number): Promise<string> {
   const { keys = [], change } = (await keyStore.read())?.record ?? {};
   const { endpoint } = (change ?? {}) as { readonly endpoint?: unknown };
   if (typeof endpoint === "string") return endpoint;
-  const named = keys.filter(hasNotEnded).map((key) => (typeof key === "string" ? undefined : key.endpoint));
+  const named = keys
+    .filter((key) => typeof key === "string" || !(dateTimeMs(key.notAfter) <= now))
+    .map((key) => (typeof key === "string" ? undefined : key.endpoint));
   const [one, ...others] = new Set(named);
   const found = await theEndpoint(api, undefined, others.length === 0 ? one : undefined);
   return found.webhookEndpointReference;
-}
-
-function hasNotEnded(key: string | StoredKey): boolean {
-  return typeof key === "string" || !(dateTimeMs(key.notAfter) <= Date.now());
 }
 
 function printPlan(

@@ -1,8 +1,9 @@
 import type { TypedFlagParameter } from "@stricli/core";
+import type { CliContext } from "../program/context.ts";
 import { ProgramError } from "../program/program-error.ts";
 
 /** An optional flag. */
-export type OptionalFlag<Value> = TypedFlagParameter<Value | undefined>;
+export type OptionalFlag<Value> = TypedFlagParameter<Value | undefined, CliContext>;
 
 export function switchFlag(brief: string): OptionalFlag<boolean> {
   return { kind: "boolean", optional: true, withNegated: false, brief };
@@ -22,13 +23,22 @@ export function idsFlag(brief: string): OptionalFlag<readonly string[]> {
   return { kind: "parsed", parse: String, optional: true, variadic: true, placeholder: "id", brief };
 }
 
+/** Parses a time by the clock of the run. */
+export function timeNow(
+  parse: (text: string, now: number) => Date,
+): (this: CliContext, text: string) => Date {
+  return function (this: CliContext, text: string): Date {
+    return parse(text, this.now());
+  };
+}
+
 export function timeFlag(brief: string, placeholder = "when"): OptionalFlag<Date> {
-  return { kind: "parsed", parse: (text) => parseTime(text), optional: true, placeholder, brief };
+  return { kind: "parsed", parse: timeNow(parseTime), optional: true, placeholder, brief };
 }
 
 /** The time from which on events are wanted. */
 export function sinceFlag(brief: string): OptionalFlag<Date> {
-  return { kind: "parsed", parse: (text) => parsePastTime(text), optional: true, placeholder: "when", brief };
+  return { kind: "parsed", parse: timeNow(parsePastTime), optional: true, placeholder: "when", brief };
 }
 
 /** A parser of whole numbers from `min` to `max`, for a flag. It throws `invalid_usage` for all other text. */
@@ -118,7 +128,7 @@ const daysAgo: ReadonlyMap<string, number> = new Map([
  * Parses a point in time: how long ago (`90s`, `30m`, `2h`, `7d`, `1w`), a date-time with its offset
  * (`2026-11-20T14:00:00Z`), or a day (`today`, `yesterday`, `2026-11-20`: midnight UTC). Throws `invalid_usage` for anything else.
  */
-export function parseTime(text: string, now: number = Date.now()): Date {
+export function parseTime(text: string, now: number): Date {
   const days = daysAgo.get(text);
   if (days !== undefined) return new Date(now - (now % unitMs.d) - days * unitMs.d);
   const [, amount, unit] = longAgo.exec(text) ?? [];
@@ -129,14 +139,14 @@ export function parseTime(text: string, now: number = Date.now()): Date {
 }
 
 /** The same for a time from which on events are wanted: one more than a day ahead of our clock is refused, too. */
-export function parsePastTime(text: string, now: number = Date.now()): Date {
+export function parsePastTime(text: string, now: number): Date {
   const time = parseTime(text, now);
   if (time.getTime() <= now + unitMs.d) return time; // the service's clock may be ahead of ours
   throw mistake(`"${text}" is in the future.`);
 }
 
 /** A point in time that is still to come: a date-time with its offset, or a day. Throws `invalid_usage` for anything else. */
-export function parseComingTime(text: string, now: number = Date.now()): Date {
+export function parseComingTime(text: string, now: number): Date {
   const remedy =
     "Write a date-time with its offset (2026-11-20T14:00:00Z), or a day (2026-11-20: from midnight UTC).";
   const ms = day.test(text) || dateTime.test(text) ? Date.parse(text) : Number.NaN;

@@ -25,7 +25,7 @@ export async function retry(this: CliContext, flags: RetryFlags): Promise<void> 
       verb: "retry",
       report: (events) => `Made ready again: ${events}.`,
       next: `To see what becomes of them: esim-webhooks inbox ${watching(flags)}`,
-      others: await othersNamed(access, filter, retryRemedies),
+      others: await othersNamed(access, filter, retryRemedies, this.now()),
       count: (most) => inbox.count(filter, most),
       act: (limit) => inbox.redrive(filter, limit),
     });
@@ -58,6 +58,7 @@ async function othersNamed(
   { inbox }: InboxAccess,
   { source, ids, state }: InboxFilter,
   remedies: Remedies,
+  now: number,
 ): Promise<readonly OtherNamed[]> {
   if (ids === undefined) return [];
   const [pauses, workers] = await Promise.all([inbox.paused(), inbox.workers()]);
@@ -66,7 +67,7 @@ async function othersNamed(
     for (const row of rows.filter((each) => each.state !== state)) {
       const event = await inbox.get(row);
       if (event === undefined) continue; // it was deleted since
-      const waits = whyItWaits(event, { now: Date.now(), pauses, workers });
+      const waits = whyItWaits(event, { now, pauses, workers });
       const message = waits ?? remedies[event.state] ?? "";
       others.push({ source: row.source, id: row.id, state: event.state, message });
     }
@@ -99,7 +100,7 @@ export async function discard(this: CliContext, flags: DeadFlags): Promise<void>
       noun: "dead event",
       verb: "permanently delete",
       report: (events) => `Deleted: ${events}.`,
-      others: await othersNamed(access, { ...filter, state: "dead" }, discardRemedies),
+      others: await othersNamed(access, { ...filter, state: "dead" }, discardRemedies, this.now()),
       count: (most) => inbox.count({ ...filter, state: "dead" }, most),
       act: (limit) => inbox.purgeDead(filter, limit),
     });
@@ -110,7 +111,7 @@ export async function purge(this: CliContext, flags: PurgeFlags): Promise<void> 
   checkConfirmable(this, "purge", flags);
   await withInbox(this, flags, async ({ inbox, where }) => {
     if (!hasRole(inbox, "queue")) throw missingRole("queue", where);
-    const endedBy = new Date();
+    const endedBy = new Date(this.now());
     const ended = (state: InboxState, most: number) => inbox.count({ state, endedBy }, most);
     await perform(this, flags, {
       name: "purge",

@@ -24,7 +24,7 @@ export async function errors(this: CliContext, flags: ErrorsFlags): Promise<void
       return;
     }
     if (shown.length === 0) return output.note("No event that matches has failed.");
-    for (const line of errorsView(shown, { now: Date.now(), ...layoutFor(process.stdout, process.env) }))
+    for (const line of errorsView(shown, { now: this.now(), ...layoutFor(process.stdout, process.env) }))
       output.data(line);
     if (shown.length < groups.length) output.note("There are more errors: --limit shows them.");
     if (inbox.capabilities.filters === undefined)

@@ -13,6 +13,7 @@ import {
   textFlag,
   textsFlag,
   timeFlag,
+  timeNow,
 } from "../flags/flag-kinds.ts";
 import type { CliContext } from "../program/context.ts";
 import { ProgramError } from "../program/program-error.ts";
@@ -142,7 +143,7 @@ export const pauseFlags: FlagsOf<PauseFlags> = {
   }),
   until: {
     kind: "parsed",
-    parse: (text) => parseComingTime(text),
+    parse: timeNow(parseComingTime),
     optional: true,
     placeholder: "time",
     brief: "When the pause ends, in place of --for: 2026-11-20T14:00:00Z",

@@ -24,7 +24,7 @@ export async function list(this: CliContext, flags: ListFlags): Promise<void> {
     let rest: string | null = null;
     let unshown: InboxRow[] = [];
     const show = () => {
-      const view = { now: Date.now(), reveal, ...layoutFor(process.stdout, process.env) };
+      const view = { now: this.now(), reveal, ...layoutFor(process.stdout, process.env) };
       if (json) for (const row of unshown) output.json(listedJson(row, reveal));
       else if (unshown.length > 0) for (const line of listView(unshown, view)) output.data(line);
       unshown = [];

@@ -14,7 +14,7 @@ import { type InboxAccess, withInbox } from "./with-inbox.ts";
 export async function pause(this: CliContext, flags: PauseFlags): Promise<void> {
   const { output } = this;
   const { reason, by = operator(this) } = flags;
-  const until = untilOf(flags);
+  const until = untilOf(flags, this.now());
   await withInbox(this, flags, async (access) => {
     const { inbox, types: known } = access;
     const types = typesOf(flags, access, known);
@@ -24,7 +24,7 @@ export async function pause(this: CliContext, flags: PauseFlags): Promise<void> 
       type === null ? types === undefined : types?.includes(type),
     );
     if (flags.json) return output.json(pauses);
-    for (const each of pauses) output.data(`Paused: ${pauseText(each, Date.now())}`);
+    for (const each of pauses) output.data(`Paused: ${pauseText(each, this.now())}`);
     output.note(
       `Workers stop taking these events at their next poll. Receivers store events as before. To resume: ${resumeCommand(pauses, flags)}`,
     );
@@ -58,7 +58,7 @@ export async function paused(this: CliContext, flags: InboxFlags): Promise<void>
     const pauses = await inbox.paused();
     if (flags.json) return output.json(pauses);
     if (pauses.length === 0) return output.note("Nothing is paused.");
-    for (const line of pausesView(pauses, Date.now(), layoutFor(this.process.stdout, this.process.env)))
+    for (const line of pausesView(pauses, this.now(), layoutFor(this.process.stdout, this.process.env)))
       output.data(line);
     output.note(`To resume: ${resumeCommand(pauses, flags)}`);
   });
@@ -83,9 +83,9 @@ export function pausesView(pauses: readonly Pause[], now: number, layout: Layout
   return table(columns, rows, layout);
 }
 
-function untilOf({ for: durationMs, until }: PauseFlags): Date | undefined {
+function untilOf({ for: durationMs, until }: PauseFlags, now: number): Date | undefined {
   if (durationMs === undefined) return until;
-  if (until === undefined) return new Date(Date.now() + durationMs);
+  if (until === undefined) return new Date(now + durationMs);
   throw new ProgramError(
     "invalid_usage",
     "--for and --until both say when the pause ends.",

@@ -32,7 +32,7 @@ export async function show(this: CliContext, flags: ShowFlags, id: string): Prom
       process.exitCode = exitCodes.problem;
       return;
     }
-    const now = Date.now();
+    const now = this.now();
     const [pauses, workers] = await Promise.all([access.inbox.paused(), access.inbox.workers()]);
     const waits = whyItWaits(row, { now, pauses, workers });
     if (json) return output.json({ ...shownJson(row, reveal), waits });

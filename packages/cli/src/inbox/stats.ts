@@ -16,7 +16,7 @@ export async function stats(this: CliContext, flags: StatsFlags): Promise<void> 
   await withInbox(this, flags, async ({ inbox }) => {
     const layout = layoutFor(process.stdout, process.env);
     const pauses = await inbox.paused();
-    const paused = pauses.map((pause) => pausedLine(pause, flags, Date.now(), layout));
+    const paused = pauses.map((pause) => pausedLine(pause, flags, this.now(), layout));
     if (exact) {
       const counts = await inbox.stats();
       if (json) return output.json(counts);

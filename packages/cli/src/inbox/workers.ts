@@ -13,7 +13,7 @@ export async function workers(this: CliContext, flags: InboxFlags): Promise<void
     const present = await inbox.workers();
     if (flags.json) return this.output.json(present);
     if (present.length === 0) return this.output.note(`No worker has reported to ${where} in the last 30 s.`);
-    for (const line of workersView(present, Date.now(), layoutFor(this.process.stdout, this.process.env)))
+    for (const line of workersView(present, this.now(), layoutFor(this.process.stdout, this.process.env)))
       this.output.data(line);
   });
 }

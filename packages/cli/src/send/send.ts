@@ -28,7 +28,7 @@ export interface SendFlags {
 export async function send(this: CliContext, flags: SendFlags, type: string): Promise<void> {
   const setUp = await readSetUp(this, flags);
   const url = receiverUrl(flags.url ?? urlOfServe(setUp, this.process), "--url");
-  const secret = signingSecret(await knownSecrets(requiredSecret(setUp)));
+  const secret = signingSecret(await knownSecrets(requiredSecret(setUp)), this.now());
   const eventFlags = {
     body: flags.body === undefined ? undefined : await readInput(this, flags.body),
     fields: flags.data ?? [],
@@ -41,7 +41,9 @@ export async function send(this: CliContext, flags: SendFlags, type: string): Pr
   const sameId = flags.id ?? (isDuplicate ? newId() : undefined);
   // a repeated id needs the same body, and so the same timestamp
   const repeated =
-    sameId === undefined ? {} : { id: sameId, timestamp: event.timestamp ?? new Date().toISOString() };
+    sameId === undefined
+      ? {}
+      : { id: sameId, timestamp: event.timestamp ?? new Date(this.now()).toISOString() };
 
   for (let index = 0; index < times; index++) {
     const delivery = { ...event, id: newId(), ...repeated };

@@ -49,7 +49,7 @@ export async function knownSecrets(secret: Secret | undefined): Promise<Secrets 
  * The secret to sign with: the last that is valid now, else the last. A rotation puts the new key behind the old one, which gets an end.
  * Throws `missing_secret` or `invalid_secret`.
  */
-export function signingSecret(secrets: Secrets | undefined): string | Uint8Array {
+export function signingSecret(secrets: Secrets | undefined, now: number = Date.now()): string | Uint8Array {
   createKeyring(secrets);
   const list =
     typeof secrets === "string"
@@ -57,7 +57,7 @@ export function signingSecret(secrets: Secrets | undefined): string | Uint8Array
       : isUint8Array(secrets)
         ? [secrets]
         : (secrets ?? []);
-  const current = list.findLast((one) => createKeyring([one]).keysAt(Date.now()).length > 0) ?? list.at(-1);
+  const current = list.findLast((one) => createKeyring([one]).keysAt(now).length > 0) ?? list.at(-1);
   if (current === undefined) return "";
   return typeof current === "string" || isUint8Array(current) ? current : current.secret;
 }

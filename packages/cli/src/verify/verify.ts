@@ -22,7 +22,7 @@ export async function verify(this: CliContext, flags: VerifyFlags, file = "-"): 
   const setUp = await readSetUp(this, flags);
   const secrets = (await knownSecrets(givenSecret(setUp))) ?? [];
   const captured = await readCaptured(await readInput(this, file));
-  const at = flags.at ?? captured.receivedAt ?? new Date();
+  const at = flags.at ?? captured.receivedAt ?? new Date(this.now());
   const { body, explanation } = explain(captured, secrets, {
     at,
     ...(flags.tolerance !== undefined && { toleranceSeconds: flags.tolerance }),

@@ -16,12 +16,12 @@ it("ends the keys of a deleted endpoint, and no others", async () => {
   await secret.write({ keys: [{ secret: deleted, endpoint: "WHE1" }, ...others] }, undefined);
   const setUp = setUpOf({ secret });
 
-  expect(await endKeysOf(setUp, "WHE1")).toEqual({
+  expect(await endKeysOf(setUp, "WHE1", Date.now())).toEqual({
     keys: [expect.stringMatching(/^key:[0-9a-f]{8}$/)],
     where: secret.keyFile,
   });
   const [ended, ...left] = (await secret.read())?.record.keys ?? [];
   expect(ended).toEqual({ secret: deleted, endpoint: "WHE1", notAfter: expect.any(String) });
   expect(left).toEqual(others);
-  expect(await endKeysOf(setUp, "WHE3")).toMatchObject({ keys: [] });
+  expect(await endKeysOf(setUp, "WHE3", Date.now())).toMatchObject({ keys: [] });
 });

@@ -1,6 +1,5 @@
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { newSecret } from "@esim-webhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import { folder, start, startInTerminal } from "../cli.ts";
 import { type Service, startService } from "./service.ts";

@@ -5,7 +5,7 @@ import { readWatermark } from "@esim-webhooks/endpoint";
 import { sqliteState } from "@esim-webhooks/store-sqlite";
 import { describe, expect, it } from "vitest";
 import { startService } from "../api/service.ts";
-import { type CliOptions, cli, folder, jsonLines } from "../cli.ts";
+import { type CliOptions, cliProcess as cli, folder, jsonLines } from "../cli.ts";
 import { startBackend } from "./backend.ts";
 
 const url = "https://shop.example/webhooks";

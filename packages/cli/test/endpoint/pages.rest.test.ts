@@ -5,7 +5,7 @@ import { newSecret, sampleData } from "@esim-webhooks/core/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { listen } from "../../../../test/listen.ts";
 import { startService } from "../api/service.ts";
-import { cli, folder, secret, startLine } from "../cli.ts";
+import { cliProcess as cli, folder, secret, startLine } from "../cli.ts";
 import { startBackend } from "./backend.ts";
 import { alike, openPage } from "./page.ts";
 

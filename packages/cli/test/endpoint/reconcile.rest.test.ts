@@ -2,7 +2,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { startPostgres } from "../../../../test/servers/index.ts";
-import { cli, folder, jsonLines, start } from "../cli.ts";
+import { cliProcess as cli, folder, jsonLines, start } from "../cli.ts";
 import { type Backend, startBackend } from "./backend.ts";
 
 const reconcile = ({ cwd, env }: Backend, ...args: string[]) => cli(["reconcile", ...args], { cwd, env });

@@ -6,7 +6,7 @@ import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { rotateCall, rotatingFile } from "../../../endpoint/test/rotate/rotating.ts";
 import { variablesOf } from "../api/service.ts";
-import { cli, folder, jsonLines, start } from "../cli.ts";
+import { cliProcess as cli, folder, jsonLines, start } from "../cli.ts";
 import { startBackend } from "./backend.ts";
 
 const node = [`--import=${import.meta.resolve("./skipping-waits.ts")}`];

@@ -8,7 +8,7 @@ import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import pg from "pg";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { postgresUrl } from "../../../../test/servers/shared.ts";
-import { cli, type Ended, start } from "../cli.ts";
+import { cliProcess as cli, type Ended, start } from "../cli.ts";
 import { type Backend, startBackend } from "./backend.ts";
 import { openPage } from "./page.ts";
 

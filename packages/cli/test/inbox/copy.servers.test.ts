@@ -43,6 +43,13 @@ afterEach(async () => {
   rmSync(cwd, { recursive: true, force: true });
 });
 
+async function onServer(statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: postgresUrl });
+  await client.connect();
+  await client.query(statement);
+  await client.end();
+}
+
 const copy = (...args: string[]): Promise<Ended> =>
   cli(["inbox", "copy", ...args], { cwd, env: { DATABASE_URL: database.url } });
 

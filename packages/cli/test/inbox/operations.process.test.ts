@@ -50,15 +50,6 @@ describe("inbox pause and resume", () => {
   });
 });
 
-describe("--esim", () => {
-  beforeEach(async () => {
-    await storeAt(cwd, [of("a1", "esim-a"), of("a2", "esim-a"), of("b1", "esim-b")]);
-    const own = opened();
-    const taken = await own.take({ limit: 3, leaseMs: 1000 });
-    await own.settle(taken.map((one) => ({ ...one, state: "dead" as const, error: "no" })));
-  });
-});
-
 describe("inbox erase", () => {
   const reference = "730155284096617302";
   beforeEach(async () => {
@@ -81,15 +72,5 @@ describe("inbox erase", () => {
     expect(none.code).toBe(0);
     expect(none.stdout).toContain("Erased: the personal data of 0 events.");
     expect(none.stdout).not.toContain("[y/N]");
-  });
-});
-
-describe("an inbox whose engine cannot do it", () => {
-  beforeEach(() => {
-    const config = `import { memoryInbox } from "@esim-webhooks/core/testing";
-      const inbox = memoryInbox();
-      const capabilities = { ...inbox.capabilities, pauses: "all", filters: ["state", "ids"] };
-      export default { target: { ...inbox, capabilities } };`;
-    writeFileSync(join(cwd, "esim-webhooks.config.mjs"), config);
   });
 });

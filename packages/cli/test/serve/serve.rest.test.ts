@@ -8,7 +8,15 @@ import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import pg from "pg";
 import { describe, expect, it } from "vitest";
 import { postgresUrl } from "../../../../test/servers/shared.ts";
-import { cli, folder, jsonLines, type Running, secret, start, startInTerminal } from "../cli.ts";
+import {
+  cliProcess as cli,
+  folder,
+  jsonLines,
+  type Running,
+  secret,
+  start,
+  startInTerminal,
+} from "../cli.ts";
 import { entry, storeAt } from "../operated-inbox.ts";
 
 async function urlOf(running: Running): Promise<string> {

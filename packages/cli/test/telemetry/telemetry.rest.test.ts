@@ -9,7 +9,7 @@ import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { entry } from "../../../../test/inbox-entry.ts";
 import { startPostgres } from "../../../../test/servers/index.ts";
-import { cli, folder, jsonLines, type Running, secret, start } from "../cli.ts";
+import { cliProcess as cli, folder, jsonLines, type Running, secret, start } from "../cli.ts";
 
 const receiving = async (running: Running) => (await running.written(/Listening at (\S+)/))[1] ?? "";
 const metricsAt = async (running: Running) => (await running.written(/Metrics at (\S+)\/metrics/))[1] ?? "";
