@@ -51,8 +51,14 @@ export default defineConfig({
         },
       },
       { extends: true, test: { name: "servers", include: ending(".servers.test.ts"), ...servers, ...quick } },
-      { extends: true, test: { name: "rest", include: ending(".{rest,process}.test.ts"), ...servers, ...quick } },
-      { extends: true, test: { name: "lab", include: ending(".lab.test.ts"), testTimeout: 1_800_000, ...servers } },
+      {
+        extends: true,
+        test: { name: "rest", include: ending(".{rest,process}.test.ts"), ...servers, ...quick },
+      },
+      {
+        extends: true,
+        test: { name: "lab", include: ending(".lab.test.ts"), testTimeout: 1_800_000, ...servers },
+      },
     ],
   },
 });
