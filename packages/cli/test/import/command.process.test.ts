@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ImportReport } from "@esim-webhooks/import";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { cli, cliInto, type Ended, start, startInTerminal } from "../cli.ts";
+import { cliInto, type Ended, start, startInTerminal } from "../cli.ts";
 import { configOf, type OperatedInbox, openOperatedInbox } from "../operated-inbox.ts";
 import { deliveryRecord, deliveryRecords } from "./dump.ts";
 
