@@ -21,6 +21,10 @@ const ending = (name: string) => folders.map((folder) => `${folder}/*${name}`);
 const inMemory = memoryFolder();
 /** Half of what those tests wait for is syncs. The laboratory syncs to the disk. */
 const quick = { env: inMemory === undefined || process.env["TMPDIR"] ? {} : { TMPDIR: inMemory } };
+/** The long tests print a warning that no test expects; it fails the others. */
+const printing = ({ env = {} }: { env?: Record<string, string> }) => ({
+  env: { ...env, PRINT_WARNINGS: "1" },
+});
 const servers = { globalSetup: "test/servers/global-setup.ts", typecheck: { include: [] } };
 
 export default defineConfig({
@@ -52,8 +56,20 @@ export default defineConfig({
         },
       },
       { extends: true, test: { name: "servers", include: ending(".servers.test.ts"), ...servers, ...quick } },
-      { extends: true, test: { name: "rest", include: ending(".{rest,process}.test.ts"), ...servers, ...quick } },
-      { extends: true, test: { name: "lab", include: ending(".lab.test.ts"), testTimeout: 1_800_000, ...servers } },
+      {
+        extends: true,
+        test: { name: "rest", include: ending(".{rest,process}.test.ts"), ...servers, ...printing(quick) },
+      },
+      {
+        extends: true,
+        test: {
+          name: "lab",
+          include: ending(".lab.test.ts"),
+          testTimeout: 1_800_000,
+          ...servers,
+          ...printing({}),
+        },
+      },
     ],
   },
 });
