@@ -31,6 +31,10 @@ const ending = (name: string) => folders.map((folder) => `${folder}/*${name}`);
 const inMemory = memoryFolder();
 /** Half of what those tests wait for is syncs. The laboratory syncs to the disk. */
 const quick = { env: inMemory === undefined || process.env["TMPDIR"] ? {} : { TMPDIR: inMemory } };
+/** The long tests print a warning that no test expects; it fails the others. */
+const printing = ({ env = {} }: { env?: Record<string, string> }) => ({
+  env: { ...env, PRINT_WARNINGS: "1" },
+});
 const servers = { globalSetup: "test/servers/global-setup.ts", typecheck: { include: [] } };
 
 /** Where `.ci/run` wants a report; not of the runs that tests start. */
@@ -80,7 +84,7 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: "rest", include: ending(".{rest,process}.test.ts"), ...servers, ...quick },
+        test: { name: "rest", include: ending(".{rest,process}.test.ts"), ...servers, ...printing(quick) },
       },
       {
         extends: true,
@@ -90,6 +94,7 @@ export default defineConfig({
           testTimeout: 1_800_000,
           expect: { poll: { timeout: 120_000, interval: 20 } },
           ...servers,
+          ...printing({}),
         },
       },
     ],

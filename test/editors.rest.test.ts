@@ -10,7 +10,7 @@ describeInEditor("TypeScript 7", openTypeScript7, (editor) => {
   descriptions(editor);
 });
 
-// it takes four times as long: the other calls are in the stress tests
+// it takes four times as long: the other calls are in editors.lab.test.ts
 describeInEditor("TypeScript 5.9", openTypeScript5, (editor) => {
   completions(editor, ["webhookRouter", "webhookPlugin", "defineConfig"]);
   descriptions(editor);

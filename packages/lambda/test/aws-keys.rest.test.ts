@@ -5,8 +5,11 @@ import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testin
 import { type AwsKeysOptions, secretsManagerKeys } from "@esim-webhooks/lambda/secrets-manager";
 import { ssmKeys } from "@esim-webhooks/lambda/ssm";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { expectWarnings } from "../../../test/support/warnings.ts";
 import { rotatingWith } from "../../endpoint/test/rotate/rotating.ts";
 import { type AwsKeysServer, startAwsKeys } from "./aws-keys-server.ts";
+
+expectWarnings("no_matching_key");
 
 let server: AwsKeysServer;
 let names = 0;

@@ -16,9 +16,12 @@ import { importDeliveries } from "@esim-webhooks/import";
 import { SpanKind, SpanStatusCode } from "@opentelemetry/api";
 import { describe, expect, it } from "vitest";
 import { root } from "../../../test/run.ts";
+import { expectWarnings } from "../../../test/support/warnings.ts";
 import { knownInbox, memoryState } from "../../endpoint/test/reconcile/memory-state.ts";
 import { made, servedListing } from "../../endpoint/test/served-listing.ts";
 import { instrumented, named } from "./set-up.ts";
+
+expectWarnings("event_dead");
 
 const secret = newSecret();
 

@@ -11,7 +11,17 @@ import { breakSnapshots } from "../../../test/servers/break-snapshots.ts";
 import { privateReplica } from "../../../test/servers/index.ts";
 import { freePort } from "../../../test/servers/kept-server.ts";
 import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
+import { expectWarnings } from "../../../test/support/warnings.ts";
 import { entryOf, openersOn } from "./set-up.ts";
+
+expectWarnings(
+  "evicting_store",
+  "invalid_option",
+  "missing_rights",
+  "short_retention",
+  "wrong_credentials",
+  /Skipping the ready check/,
+);
 
 const redis = redisOfFile("--repl-diskless-sync", "no");
 const { opened, openInbox, openQueue, openWorker, keepClient } = openersOn(() => redis.server.url);

@@ -3,7 +3,10 @@ import type { BullmqInbox } from "@esim-webhooks/queue-bullmq";
 import { Cluster, Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { privateFailover, privateRedisCluster, type TestCluster } from "../../../test/servers/index.ts";
+import { expectWarnings } from "../../../test/support/warnings.ts";
 import { entryOf, openersOn } from "./set-up.ts";
+
+expectWarnings("evicting_store", "invalid_option");
 
 const { opened, openInbox, keepClient } = openersOn(() => "");
 

@@ -8,7 +8,10 @@ import axe from "axe-core";
 import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { chromiumPath } from "../../../test/servers/chromium.ts";
+import { expectWarnings } from "../../../test/support/warnings.ts";
 import { registerOverApi } from "./register-over-api.ts";
+
+expectWarnings("invalid", "no_matching_key");
 
 let browser: Browser;
 beforeAll(async () => {

@@ -13,8 +13,11 @@ import { entry } from "../../../test/inbox-entry.ts";
 import { runNode } from "../../../test/run.ts";
 import { privatePgBouncer, startProxy } from "../../../test/servers/index.ts";
 import { postgresUrl } from "../../../test/servers/shared.ts";
+import { expectWarnings } from "../../../test/support/warnings.ts";
 import { migrations } from "../src/database/migrations.ts";
 import { createSchema, earlierSchema, faulted, type TestSchema } from "./schema.ts";
+
+expectWarnings("invalid_option", "migration_missing", "schema_mismatch", "short_retention");
 
 let shop: TestSchema;
 beforeEach(async () => {

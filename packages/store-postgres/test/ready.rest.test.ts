@@ -11,9 +11,12 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { entry } from "../../../test/inbox-entry.ts";
 import { privatePostgres } from "../../../test/servers/index.ts";
 import { loggerTo } from "../../../test/support/logger-to.ts";
+import { expectWarnings } from "../../../test/support/warnings.ts";
 import { migrations } from "../src/database/migrations.ts";
 import { createSchema, earlierSchema, type TestSchema } from "./schema.ts";
 import { withDefaults } from "./settings.ts";
+
+expectWarnings("database_newer", "missing_rights", "read_only_store", "schema_mismatch");
 
 let shop: TestSchema;
 beforeEach(async () => {

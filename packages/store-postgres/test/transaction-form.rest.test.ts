@@ -13,7 +13,10 @@ import { Kysely, PostgresDialect } from "kysely";
 import type { PoolClient } from "pg";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { entry } from "../../../test/inbox-entry.ts";
+import { expectWarnings } from "../../../test/support/warnings.ts";
 import { createSchema, faulted, type TestSchema } from "./schema.ts";
+
+expectWarnings("handler_failed");
 
 let shop: TestSchema;
 

@@ -25,7 +25,10 @@ import { runNode } from "../../../test/run.ts";
 import { startPostgres } from "../../../test/servers/index.ts";
 import { postgresUrl } from "../../../test/servers/shared.ts";
 import { loggerTo } from "../../../test/support/logger-to.ts";
+import { expectWarnings } from "../../../test/support/warnings.ts";
 import { createSchema, type Shop, type TestSchema } from "./schema.ts";
+
+expectWarnings("event_dead", "handler_failed", "invalid_pause");
 
 type ShopHandlers = Handlers<EsimEvents, Transaction<Shop>>;
 

@@ -14,6 +14,18 @@ import { privateRedis, privateReplica, startProxy } from "../../../test/servers/
 import { freePort } from "../../../test/servers/kept-server.ts";
 import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
 import { loggerTo } from "../../../test/support/logger-to.ts";
+import { expectWarnings } from "../../../test/support/warnings.ts";
+
+expectWarnings(
+  "evicting_store",
+  "eviction_unknown",
+  "invalid_option",
+  "missing_replicas",
+  "missing_rights",
+  "read_only_store",
+  "store_full",
+  /\[ioredis\] Unhandled error event/,
+);
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;

@@ -4,6 +4,9 @@ import { Cluster, Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { closedAfterEach } from "../../../test/closed-after-each.ts";
 import { privateFailover, privateRedisCluster, type TestCluster } from "../../../test/servers/index.ts";
+import { expectWarnings } from "../../../test/support/warnings.ts";
+
+expectWarnings("evicting_store");
 
 const hourMs = 3_600_000;
 

@@ -11,8 +11,11 @@ import {
 } from "@esim-webhooks/store-sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { entry, key } from "../../../test/inbox-entry.ts";
+import { expectWarnings } from "../../../test/support/warnings.ts";
 import { openShop, type Shop } from "./shop.ts";
 import { folderOfEachTest } from "./temporary-folder.ts";
+
+expectWarnings("invalid_option");
 
 const folder = folderOfEachTest();
 let path: string;

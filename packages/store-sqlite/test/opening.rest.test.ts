@@ -17,10 +17,20 @@ import { sqliteBackup, sqliteInbox, sqliteState, sqliteStore } from "@esim-webho
 import { describe, expect, it, onTestFinished } from "vitest";
 import { entry, key } from "../../../test/inbox-entry.ts";
 import { root } from "../../../test/run.ts";
+import { expectWarnings } from "../../../test/support/warnings.ts";
 import { faultOf } from "../src/database/faults.ts";
 import { networkTypeOf } from "../src/database/location.ts";
 import { migrations } from "../src/database/migrations.ts";
 import { folderOfEachTest } from "./temporary-folder.ts";
+
+expectWarnings(
+  "database_corrupt",
+  "database_newer",
+  "database_read_only",
+  "invalid_option",
+  "pglite_folder",
+  "schema_mismatch",
+);
 
 const folder = folderOfEachTest();
 

@@ -12,8 +12,9 @@ export interface KeySuiteOptions {
  * Tests what `KeyStore` promises within one process: exact records, and one winner per version. `crashSuite` tests it with several
  * processes. Runs under any test runner with `describe` and `it`, passed or global.
  */
-export function keySuite(name: string, { open }: KeySuiteOptions, runner?: Runner): void {
+export function keySuite(name: string, options: KeySuiteOptions, runner?: Runner): void {
   const { describe, it } = runnerOrGlobal(runner);
+  const { open } = options;
   describe(`keySuite: ${name}`, () => {
     for (const [sentence, run] of keyRecords) it(sentence, () => run(open));
   });
