@@ -18,7 +18,9 @@ const keyOf = (id: string) => ({ source: "default", id });
 /** Resolves once the event is done or dead. */
 async function settled(id: string) {
   await expect.poll(async () => (await inbox.get(keyOf(id)))?.state).toMatch(/^(done|dead)$/);
-  return inbox.get(keyOf(id));
+  const event = await inbox.get(keyOf(id));
+  if (event === undefined) throw new Error(`${id} is no longer there.`);
+  return event;
 }
 
 describe("what an event keeps", () => {
