@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import type { ApiClient } from "@esim-webhooks/client";
 import type { FileKeySource } from "@esim-webhooks/core/key-file";
 import {
@@ -14,7 +15,7 @@ import {
 import { withApi } from "../api/open-client.ts";
 import { shownRecord, shownText } from "../api/shown-record.ts";
 import { commandLogger, stepLogger } from "../log/command-logger.ts";
-import type { CliContext, Output } from "../program/context.ts";
+import type { CliContext, CliProcess, Output } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
 import { explained } from "../program/explained.ts";
 import { printable } from "../program/printable.ts";
@@ -68,7 +69,7 @@ export async function ensure(this: CliContext, flags: EnsureFlags, url: string):
       return;
     }
     output.data(sentenceOf(result, where));
-    if (flags.keyFile !== undefined && isNew(result) && !isReadFrom(setUp, file)) {
+    if (flags.keyFile !== undefined && isNew(result) && !isReadFrom(process, setUp, file)) {
       output.data(
         `So that receivers read it, give the config secret: fileKeySource(${JSON.stringify(flags.keyFile)}), of @esim-webhooks/core/key-file.`,
       );
@@ -93,9 +94,9 @@ function isNew(result: EnsuredEndpoint | ReplacedEndpoint): boolean {
 }
 
 /** Whether the config has this key file as its secret. */
-function isReadFrom({ secret }: SetUp, file: string | undefined): boolean {
+function isReadFrom({ cwd }: CliProcess, { secret }: SetUp, file: string | undefined): boolean {
   const { keyFile: configured } = (secret ?? {}) as Partial<FileKeySource>;
-  return configured !== undefined && configured === file;
+  return configured !== undefined && resolve(cwd(), configured) === file;
 }
 
 /** The commands that fix what is wrong with the endpoint, with the flags that this one was given. */
