@@ -76,6 +76,7 @@ export default defineConfig({
         plugins: [noInstallations],
         test: {
           name: "servers",
+          isolate: false,
           include: ending(".servers.test.ts"),
           exclude: Object.values(missingServers()).map(({ files }) => files),
           ...servers,

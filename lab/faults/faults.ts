@@ -35,7 +35,7 @@ export const faults: readonly Fault[] = [
       "const [result] = await putEntries(inbox, [inboxEntry(parsed, { source, id, body, receivedAt, key })]);",
     after:
       'const [result]: PutResult[] = ["stored"]; void putEntries(inbox, [inboxEntry(parsed, { source, id, body, receivedAt, key })]).catch(() => {});',
-    checks: ["packages/core/test/receive/receiver.test.ts", "test/transports.test.ts"],
+    checks: ["packages/core/test/receive/receiver.test.ts", "test/transports.suite.test.ts"],
   },
   {
     name: "a leased event does not hold its lane (SQLite)",

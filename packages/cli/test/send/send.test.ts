@@ -4,9 +4,12 @@ import { memoryStore, nodeHandler } from "@esim-webhooks/core";
 import { newSecret, sampleData } from "@esim-webhooks/core/testing";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { answerEndlessly, listen } from "../../../../test/listen.ts";
+import { expectWarnings } from "../../../../test/support/warnings.ts";
 import { send } from "../../src/commands/send.ts";
 import { faults } from "../../src/send/expectation.ts";
 import { cli, folder, jsonLines, secret } from "../cli.ts";
+
+expectWarnings("no_matching_key");
 
 const received: { id: string; type: string; data: unknown }[] = [];
 let fails = false;
