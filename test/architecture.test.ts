@@ -50,7 +50,6 @@ const mayReadMessages = {
     "packages/store-redis/src/scripts.ts",
   ],
   "a field of that name that is not an error's": [
-    "packages/cli/src/doctor/doctor.ts",
     "packages/cli/src/doctor/store-checks.ts",
     "packages/sandbox/src/number/port-in-steps.ts",
   ],

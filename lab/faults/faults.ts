@@ -63,14 +63,14 @@ export const faults: readonly Fault[] = [
     file: "packages/endpoint/src/rotate/rotation-steps.ts",
     before: "const endMs = nowMs + overlapMs;",
     after: "const endMs = nowMs;",
-    checks: ["packages/endpoint/test/rotate/rotate-secret.test.ts"],
+    checks: ["packages/endpoint/test/rotate/rotate-secret.rest.test.ts"],
   },
   {
     name: "a rotation calls the service before receivers hold off unknown signatures",
     file: "packages/endpoint/src/rotate/rotation-steps.ts",
     before: "return { nextStep, keys: holdingOff(nowMs), ...(whenWritten && { whenWritten }) };",
     after: "return { nextStep, ...(whenWritten && { whenWritten }) };",
-    checks: ["packages/endpoint/test/rotate/rotate-secret.test.ts"],
+    checks: ["packages/endpoint/test/rotate/rotate-secret.rest.test.ts"],
   },
   {
     name: "a frequent reconciliation reads only what is listed after the last one",

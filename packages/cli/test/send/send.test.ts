@@ -9,7 +9,7 @@ import { send } from "../../src/commands/send.ts";
 import { faults } from "../../src/send/expectation.ts";
 import { cli, folder, jsonLines, secret } from "../cli.ts";
 
-expectWarnings("no_matching_key");
+expectWarnings("failed", "invalid", "no_matching_key", "timestamp_out_of_tolerance");
 
 const received: { id: string; type: string; data: unknown }[] = [];
 let fails = false;
