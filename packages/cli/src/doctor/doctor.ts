@@ -36,7 +36,10 @@ export async function doctor(this: CliContext, flags: DoctorFlags): Promise<void
   });
   const checks = [checkNode(this.process.version), ...(await checkSetUp(this, flags))];
   await new Promise(setImmediate); // Node.js emits a warning in a later tick
-  const all = [...checks, ...warnings].map(({ message, ...one }) => ({ ...one, message: this.output.mask(message) }));
+  const all = [...checks, ...warnings].map(({ message, ...one }) => ({
+    ...one,
+    message: this.output.mask(message),
+  }));
   if (all.some(({ ok }) => !ok)) this.process.exitCode = exitCodes.problem;
   if (flags.json) this.output.json({ ok: all.every(({ ok }) => ok), checks: all });
   else for (const one of all) show(this.output, one);
