@@ -196,7 +196,7 @@ describe("sandbox", () => {
     const { code, stderr } = await cli(args, { cwd });
     expect(code).toBe(2);
     expect(stderr).toMatch(
-      /Error \(unusable_data\): Another sandbox keeps its state in state\. Stop that one/,
+      /Error \(unusable_data\): Another sandbox keeps its state in \S+\/state\. Stop that one/,
     );
 
     await stopped(first);
