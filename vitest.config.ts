@@ -87,6 +87,9 @@ export default defineConfig({
         test: {
           name: "rest",
           include: ending(".{rest,process}.test.ts"),
+          // some build packages, a site and a Next.js application
+          testTimeout: 1_800_000,
+          hookTimeout: 1_800_000,
           ...servers,
           ...printing(quick),
           typecheck: { enabled: true, include: ending(".test-d.ts"), tsconfig: "tsconfig.types.json" },
