@@ -29,7 +29,11 @@ export default defineConfig({
   test: {
     ...settings,
     ...(unit.test as typeof settings),
-    exclude: ["**/node_modules/**", "**/*.{servers,process,lab}.test.ts", ...otherRest],
+    exclude: [
+      "**/node_modules/**",
+      "**/*.{servers,suite.rest,process,lab}.test.ts",
+      "packages/store-sqlite/test/*.suite.test.ts", // its threads take seconds to start under faketime
+    ],
     typecheck: { enabled: false },
   },
 });
