@@ -31,8 +31,9 @@ export default defineConfig({
     ...(unit.test as typeof settings),
     exclude: [
       "**/node_modules/**",
-      "**/*.{servers,suite.rest,process,lab}.test.ts",
+      "**/*.{servers,process,lab}.test.ts",
       "packages/store-sqlite/test/*.suite.test.ts", // its threads take seconds to start under faketime
+      ...otherRest,
     ],
     typecheck: { enabled: false },
   },
