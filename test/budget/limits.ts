@@ -6,7 +6,7 @@
 export const limits: Limits = {
   tiers: {
     "npm test": { projects: ["unit", "servers"], wall: 240, cpu: 350 },
-    "npm run test:rest": { projects: ["rest"], wall: 1800, cpu: 2400 },
+    "npm run test:rest": { projects: ["rest"], wall: 3000, cpu: 3600 },
   },
   /** CPU of a file of `npm test`, with that of the processes it starts. Conformance suites end in `.suite.test.ts` or `.suite.servers.test.ts`. */
   file: 10,
