@@ -8,6 +8,7 @@ export default defineConfig({
     name: "dear",
     root: import.meta.dirname,
     include: ["burn.ts"],
+    testTimeout: 300_000,
     setupFiles: ["../measured-file.ts"],
     reporters: [
       budgetReporter({
