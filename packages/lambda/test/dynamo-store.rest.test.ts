@@ -34,6 +34,20 @@ async function itemOf({ source, id }: { readonly source: string; readonly id: st
   return Item;
 }
 
+/** A client whose server shows this time, in ms since the Unix epoch. */
+function withDate(ms: number): DynamoDBClient {
+  const dated = dynamoClient(server.url);
+  onTestFinished(() => dated.destroy());
+  const connection = dated.config.requestHandler;
+  const handle = connection.handle.bind(connection);
+  connection.handle = async (...request) => {
+    const answer = await handle(...request);
+    answer.response.headers["date"] = new Date(ms).toUTCString();
+    return answer;
+  };
+  return dated;
+}
+
 describe("dynamoStore", () => {
   it("grants no lease that ends too early where the process was frozen since its last operation", async () => {
     const store = dynamoStore(table, { client });
@@ -51,6 +65,20 @@ describe("dynamoStore", () => {
     const token = claim.status === "claimed" ? claim.token : "";
     expect(await store.extend(key, token, 60_000)).toBe(true);
     expect(Number((await itemOf(key))?.["until"]?.N)).toBeGreaterThanOrEqual(before + 60_000);
+  });
+
+  it("grants no second claim before a lease has ended, to a process that knows the time only to the second", async () => {
+    // the server's clock stands at the very beginning of a second, of which its answers show no fraction
+    const second = Math.floor(Date.now() / 1000) * 1000;
+    const served = dynamoStore(table, { client: withDate(second) });
+    const key = newKey();
+    const leaseMs = 1500;
+    expect((await served.claim(key, leaseMs)).status).toBe("claimed");
+    const until = Number((await itemOf(key))?.["until"]?.N);
+    const stillHeld = Math.floor((until - 1) / 1000) * 1000; // in this second, the lease has not ended for certain
+    const newProcess = dynamoStore(table, { client: withDate(stillHeld) });
+    expect((await newProcess.claim(key, leaseMs)).status).toBe("busy");
+    expect((await newProcess.claim(key, leaseMs)).status).toBe("busy"); // and now it has read the time
   });
 
   it("lets DynamoDB delete each item after its end, and reads none that it has not deleted yet", async () => {

@@ -97,6 +97,55 @@ describe.skipIf(process.platform === "win32")("a file that is open", () => {
     await inbox.close();
   });
 
+  it.runIf(hasLog)(
+    "loses nothing when its log is removed and its process is killed once it has noticed",
+    async () => {
+      const stores = `
+      import { rmSync } from "node:fs";
+      import { sqliteInbox } from "@esim-webhooks/store-sqlite";
+      const { FILE: path, ENTRY } = process.env;
+      const inbox = sqliteInbox({ path });
+      const entry = JSON.parse(ENTRY);
+      await inbox.put([{ ...entry, receivedAt: new Date(entry.receivedAt), body: Buffer.from("{}") }]);
+      for (const end of ["-wal", "-shm"]) rmSync(path + end);
+      await inbox.ready().catch(({ code }) => console.log(code));
+      process.kill(process.pid, "SIGKILL");
+    `;
+      const environment = { FILE: path, ENTRY: JSON.stringify(entry("msg_1")) };
+      const { output } = await runNode(["--input-type=module", "--eval", stores], environment).ended;
+      expect(output).toMatch(/^database_moved$/m);
+      const inbox = sqliteInbox({ path });
+      expect(await inbox.get(key("msg_1"))).toMatchObject({ state: "ready" });
+      await inbox.close();
+    },
+  );
+
+  it.runIf(hasLog)(
+    "keeps what another program has committed to a new log, when its own was removed and it is closed",
+    async () => {
+      const inbox = sqliteInbox({ path });
+      await inbox.put([entry("msg_1")]);
+      remove("-wal", "-shm");
+      await expect(inbox.ready()).rejects.toMatchObject({ code: "database_moved" });
+      const commits = `
+      import { DatabaseSync } from "node:sqlite";
+      const database = new DatabaseSync(process.env.FILE);
+      database.exec("create table note (n)");
+      for (let n = 0; n < 300; n++) database.exec("insert into note values (" + n + ")");
+      process.kill(process.pid, "SIGKILL");
+    `;
+      await runNode(["--input-type=module", "--eval", commits], { FILE: path }).ended;
+      await inbox.close();
+      const shop = openShop(path);
+      expect(shop.all("select count(*) as notes from note")).toEqual([{ notes: 300 }]);
+      shop.close();
+      const reopened = sqliteInbox({ path });
+      expect(await reopened.get(key("msg_1"))).toMatchObject({ state: "ready" });
+      await reopened.close();
+      await sqliteCheck({ path });
+    },
+  );
+
   it.runIf(hasLog).each(["-wal", "-shm"])(
     "loses nothing when its %s is removed and another process is started too early, which is refused",
     async (end) => {

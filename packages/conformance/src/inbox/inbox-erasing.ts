@@ -226,6 +226,19 @@ export const inboxErasing: readonly InboxScenario[] = [
       withInbox(open, {}, (inbox) => assert.rejects(eraseSubject(inbox, ""), { code: "invalid_input" })),
   ],
   [
+    "counts the time of a dead event's body from its end, not from when it was received",
+    ["writer", "queue", "admin", "bodyRetention"],
+    (open) =>
+      withInbox(open, { bodyRetentionMs: 3_600_000 }, async (inbox) => {
+        const events = newEvents();
+        const entry = { ...events.entry("a"), receivedAt: new Date(Date.now() - 7_200_000) };
+        await stored(inbox, entry);
+        await inbox.settle([{ ...(await takenOne(events, inbox)), state: "dead", error: "no" }]);
+        await inbox.purge();
+        assert.notEqual((await inbox.get(entry))?.body, null);
+      }),
+  ],
+  [
     "removes the body of a dead event after its time, and does not redrive it then",
     ["writer", "queue", "admin", "bodyRetention"],
     (open) =>

@@ -668,6 +668,42 @@ describe("dedupe around the handler", () => {
     expect((await processing).code).toBe("processed");
   });
 
+  it("loses a claim a whole lease after its last renewal was asked for, however late the answer to that came", async () => {
+    useFakeTimers();
+    const [asked, never] = [Promise.withResolvers<boolean>(), new Promise<boolean>(() => {})];
+    const extend = vi.fn(() => (extend.mock.calls.length === 1 ? asked.promise : never));
+    const store: DedupeStore = { ...memoryStore({ clock: stopped }), extend };
+    let isAborted = false;
+    const processor = createProcessor(
+      {
+        "*": async (_, { signal }) => {
+          await new Promise((resolve) => signal.addEventListener("abort", resolve));
+          isAborted = true;
+        },
+      },
+      { store, leaseMs: 90 },
+    );
+    void processor.process(faulted);
+    await vi.advanceTimersByTimeAsync(60); // the first renewal is asked for after 30 ms
+    asked.resolve(true);
+    await vi.advanceTimersByTimeAsync(59);
+    expect(isAborted).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(isAborted).toBe(true);
+  });
+
+  it("starts no handler whose claim was answered when its lease had ended", async () => {
+    useFakeTimers();
+    const granted = Promise.withResolvers<Claim>();
+    const store: DedupeStore = { ...memoryStore({ clock: stopped }), claim: () => granted.promise };
+    const handle = vi.fn();
+    const processing = createProcessor({ "*": handle }, { store, leaseMs: 90 }).process(faulted);
+    await vi.advanceTimersByTimeAsync(90);
+    granted.resolve({ status: "claimed", token: "late" });
+    expect((await processing).code).not.toBe("processed");
+    expect(handle).not.toHaveBeenCalled();
+  });
+
   it("renews no claim after its event has ended", async () => {
     useFakeTimers();
     const extend = vi.fn(() => true);

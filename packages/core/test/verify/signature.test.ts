@@ -386,6 +386,19 @@ describe("verify", () => {
     );
   });
 
+  it("refuses a signature that differs in any one of its 44 characters", () => {
+    const [version, mac = ""] = right.split(",");
+    for (let place = 0; place < mac.length - 1; place += 1) {
+      const other = mac[place] === "A" ? "B" : "A";
+      const signature = `${version},${mac.slice(0, place)}${other}${mac.slice(place + 1)}`;
+      expect(
+        verify({ headers: { ...headers, "webhook-signature": signature }, body }, secret),
+        `place ${place}`,
+      ).toMatchObject({ code: "no_matching_key" });
+    }
+    expect(mac).toHaveLength(44);
+  });
+
   it("identifies a delivery by the bytes of the id that were signed, however its header spells them", () => {
     const at = new Date("2026-11-20T12:00:00Z");
     const key = Buffer.from(secret.slice("whsec_".length), "base64");

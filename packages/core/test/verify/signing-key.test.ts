@@ -36,6 +36,21 @@ describe("hmacSha256", () => {
     expect(Buffer.from(hmacSha256(hex(key))("", data), "base64").toString("hex")).toBe(digest);
   });
 
+  it("gives what createHmac gives for each length around the largest that it hashes at once", () => {
+    const mac = hmacSha256(hex("0b".repeat(32)));
+    for (let length = 5080; length <= 5160; length += 1) {
+      for (const prefix of ["", "msg_1.1795176000."]) {
+        const body = new Uint8Array(length - prefix.length).fill(length % 251);
+        expect(mac(prefix, body), `${length} bytes`).toBe(
+          createHmac("sha256", hex("0b".repeat(32)))
+            .update(prefix)
+            .update(body)
+            .digest("base64"),
+        );
+      }
+    }
+  });
+
   it("gives what createHmac gives, for short and long bodies in any order, with any key of 1 to 100 bytes", () => {
     const key = fc.uint8Array({ minLength: 1, maxLength: 100 });
     const prefix = fc.string({ unit: "binary-ascii", maxLength: 600 });

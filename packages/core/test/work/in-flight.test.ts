@@ -362,6 +362,17 @@ describe("leases", () => {
     expect(renewals).toHaveLength(2); // a lost lease is not renewed
   });
 
+  it("last from when a renewal was asked for, however late its answer is", async () => {
+    const slow = Promise.withResolvers<boolean[]>();
+    const { hold, renewal, since } = leasesWith(() => slow.promise);
+    const lease = hold("a");
+    await renewal();
+    await pass(third);
+    slow.resolve([true]);
+    await pass(0);
+    expect(since(lease.heldUntil)).toBe(third + leaseMs);
+  });
+
   it("stay as they are, lost or dropped, when a slow renewal ends later; until then there is no other one", async () => {
     const slow = Promise.withResolvers<boolean[]>();
     let calls = 0;

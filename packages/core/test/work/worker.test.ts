@@ -452,6 +452,31 @@ describe("createWorker", () => {
     });
   });
 
+  it.each([{}, { typeLimits: { "esim.enabled": 1 } }])(
+    "starts no handler of an event whose take was answered when its lease had ended: %j",
+    async (options) => {
+      stopTime();
+      const leaseMs = 60_000;
+      const inbox = memoryInbox();
+      await inbox.put([entry("a")]);
+      const stop = new AbortController();
+      const started: string[] = [];
+      const slow = {
+        ...inbox,
+        async take(limits: TakeOptions) {
+          const taken = await inbox.take(limits);
+          if (taken.length === 0) return taken;
+          block(leaseMs);
+          stop.abort();
+          return taken;
+        },
+      };
+      const handlers: Handlers<EsimEvents> = { "esim.enabled": ({ id }) => void started.push(id) };
+      await passUntil(createWorker(slow, handlers, { leaseMs, ...options }).run({ signal: stop.signal }));
+      expect(started).toEqual([]);
+    },
+  );
+
   it("gives an event back whose handler comes too late, without counting the attempt", async () => {
     stopTime();
     const leaseMs = 60_000;

@@ -1,4 +1,4 @@
-import { type BigIntStats, statSync } from "node:fs";
+import { type BigIntStats, existsSync, linkSync, renameSync, rmSync, statSync } from "node:fs";
 import { FaultError, faultOf, moved, replaced } from "./faults.ts";
 
 /**
@@ -14,6 +14,10 @@ export interface HeldFiles {
    * acknowledged that is lost.
    */
   check(): void;
+  /** Whether nothing is at the log's path while the database is in place: then a checkpoint saves what only the removed log has. */
+  isLogGone(): boolean;
+  /** Calls `close`. SQLite removes the file at the log's path, which may be the log of another process by now: that one is kept. */
+  closeWith(close: () => void): void;
 }
 
 interface Held {
@@ -63,5 +67,18 @@ export function holdFiles(database: string): HeldFiles {
       held.push(hold(`${database}-wal`), hold(`${database}-shm`));
     },
     check,
+    isLogGone() {
+      const [own, log] = held;
+      return own !== undefined && isInPlace(own) && log !== undefined && statOf(log.file) === undefined;
+    },
+    closeWith(close) {
+      const [, log] = held;
+      if (log === undefined || isInPlace(log) || !existsSync(log.file)) return close();
+      const kept = `${log.file}.kept`;
+      linkSync(log.file, kept);
+      close();
+      if (existsSync(log.file)) rmSync(kept);
+      else renameSync(kept, log.file);
+    },
   };
 }

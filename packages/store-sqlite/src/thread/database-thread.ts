@@ -46,7 +46,11 @@ function watch(connection: Connection): NodeJS.Timeout {
   }, watchEveryMs);
 }
 
-function serve(connection: Connection, answer: (calls: readonly Call[]) => Answer[]): void {
+function serve(
+  connection: Connection,
+  answer: (calls: readonly Call[]) => Answer[],
+  close: () => void = connection.close,
+): void {
   let watching: NodeJS.Timeout | undefined;
   port.on("message", (request: Request) => {
     switch (request.kind) {
@@ -58,7 +62,7 @@ function serve(connection: Connection, answer: (calls: readonly Call[]) => Answe
         return;
       case "close":
         clearInterval(watching);
-        connection.close();
+        close();
         process.exit(); // of this thread alone
     }
   });
@@ -67,7 +71,8 @@ function serve(connection: Connection, answer: (calls: readonly Call[]) => Answe
 try {
   if (role === "writer") {
     const { journal, files, ...connection } = openWriter(options);
-    serve(connection, createWriteCalls({ path, connection, journal, files }));
+    const close = () => files.closeWith(connection.close);
+    serve(connection, createWriteCalls({ path, connection, journal, files }), close);
     reply({ kind: "opened", journal });
   } else {
     const connection = { reader: openReader, source: openSource, backup: openAsItIs }[role](options);

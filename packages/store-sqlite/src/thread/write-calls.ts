@@ -30,12 +30,22 @@ export function createWriteCalls(writer: Writer): (calls: readonly Call[]) => An
   const clock = createClock();
   const leftMs = ({ untilMs }: Call) => untilMs - uptimeMs();
 
+  function checkFiles(): void {
+    try {
+      files.check();
+    } catch (error) {
+      // what was acknowledged must outlive a kill, too
+      if (files.isLogGone()) connection.exec("pragma wal_checkpoint(passive)");
+      throw error;
+    }
+  }
+
   return function together(asked: readonly Call[]): Answer[] {
     const longestMs = Math.max(...asked.map(leftMs));
     if (longestMs <= 0) return asked.map(() => notAsked);
     connection.exec(`pragma busy_timeout = ${busyMsOf(longestMs)}`);
     try {
-      files.check();
+      checkFiles();
       const { nowMs, answers } = inTransaction(connection, (tx) => {
         if (journal.hasWalResetBug) refuseWal(tx, path, journal);
         if (clock.mayBeSetBack(tx.nowMs)) shortenWaits(tx);
@@ -45,7 +55,7 @@ export function createWriteCalls(writer: Writer): (calls: readonly Call[]) => An
           answers: asked.map((call) => (leftMs(call) <= 0 ? notAsked : { output: done(tx, call) })),
         };
       });
-      files.check();
+      checkFiles();
       clock.saw(nowMs);
       return answers;
     } catch (thrown) {
