@@ -1,9 +1,12 @@
 import { sql } from "kysely";
 import { expect, it } from "vitest";
 import { entry, key } from "../../../test/inbox-entry.ts";
+import { expectWarnings } from "../../../test/support/warnings.ts";
 import { tablesIn } from "../src/database/tables.ts";
 import { report } from "../src/sql/workers.ts";
 import { inboxesOfEachTest } from "./inboxes.ts";
+
+expectWarnings("schema_mismatch");
 
 const given = inboxesOfEachTest();
 const take = { limit: 100, leaseMs: 60_000 };
@@ -134,4 +137,20 @@ it("counts a committed transaction as done, and forgets minutes that are older t
     [],
   ]);
   expect((await sql`select from ${table}`.execute(shop.db)).rows).toHaveLength(2);
+});
+
+it("acknowledges no event that a trigger of the user's own discards", async () => {
+  const { event, shop, open } = given();
+  const discard = sql`${sql.id(shop.schema)}.discard`;
+  const running = open();
+  await running.ready();
+  await sql`create function ${discard}() returns trigger language plpgsql as 'begin return null; end'`.execute(
+    shop.db,
+  );
+  await sql`create trigger discard before insert on ${event} for each row execute function ${discard}()`.execute(
+    shop.db,
+  );
+  const discarded = { code: "schema_mismatch", message: expect.stringContaining("discards rows") };
+  await expect(running.put([entry("msg_1")])).rejects.toMatchObject(discarded);
+  await expect(open().ready()).rejects.toMatchObject(discarded);
 });

@@ -60,3 +60,19 @@ it("gives the room of what was purged back to the disk, some at each purge", asy
   await inbox.close();
   expect(statSync(path).size).toBeLessThan(before / 4);
 });
+
+it("acknowledges no event that a trigger of the user's own discards", async () => {
+  const path = join(folder.path, "trigger.db");
+  const inbox = sqliteInbox({ path });
+  await inbox.ready();
+  const database = new DatabaseSync(path);
+  database.exec(
+    "create trigger discards before insert on esim_webhooks_event begin select raise(ignore); end",
+  );
+  database.close();
+  await expect(inbox.put([entry("msg_1")])).rejects.toMatchObject({
+    code: "schema_mismatch",
+    message: expect.stringMatching(/has discarded an event .* Remove the trigger/),
+  });
+  await inbox.close();
+});

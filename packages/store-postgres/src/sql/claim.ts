@@ -2,7 +2,7 @@ import type { Claim, EventKey } from "@esim-webhooks/core";
 import { spreadRetention } from "@esim-webhooks/core/kit";
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { inMs, qualified, retentionTime, serverTime, type Tables } from "../database/tables.ts";
-import { countConflict } from "./put.ts";
+import { countConflict, discardsRows, mostTries } from "./put.ts";
 
 const retryHeldRowMs = 1000;
 
@@ -34,10 +34,11 @@ export async function claim(
   fingerprint: number | undefined,
 ): Promise<Claim> {
   const wanted = { ...key, fingerprint: fingerprint ?? null };
-  for (;;) {
+  for (let tries = mostTries; ; tries -= 1) {
     const inserted = await insert(db, tables, wanted, leaseMs);
     if (inserted !== undefined) return { status: "claimed", token: inserted };
     const held = await look(db, tables, wanted);
+    if (held === undefined && tries === 0) throw discardsRows(tables);
     if (held === undefined) continue; // released between the two statements
     const conflict = held.isConflict && { conflict: true as const };
     if (held.isQueued) {

@@ -1,7 +1,8 @@
 import { crc32 } from "node:zlib";
-import type { EventKey, InboxEntry, PutResult } from "@esim-webhooks/core";
+import type { EventKey, InboxEntry, PutResult, WebhookError } from "@esim-webhooks/core";
 import { keyText } from "@esim-webhooks/core/kit";
 import { type Kysely, type RawBuilder, sql } from "kysely";
+import { type PostgresErrorCode, schemaMismatch } from "../database/errors.ts";
 import type { OpenPostgres } from "../database/postgres-database.ts";
 import { qualified, serverTime, type Tables } from "../database/tables.ts";
 import { inKeyOrder, textArray } from "./batch.ts";
@@ -85,10 +86,12 @@ async function compareOne(
   tables: Tables,
   row: PutRow,
   present: Present | undefined,
+  tries = mostTries,
 ): Promise<PutResult> {
   if (present === undefined) {
     // released or purged since the insert
     if ((await insert(tables, [row]).execute(db)).rows.length > 0) return "stored";
+    if (tries === 0) throw discardsRows(tables);
   } else if (isConflict(row.entry, present)) {
     await countConflict(db, tables, row.entry);
     return "conflict";
@@ -96,7 +99,16 @@ async function compareOne(
     if (!present.inline) return "duplicate";
     if (await storeBody(db, tables, row, present.token)) return "stored";
   }
-  return compareOne(db, tables, row, (await look(db, tables, [row])).get(row.key)); // the row has changed meanwhile
+  const changed = (await look(db, tables, [row])).get(row.key); // meanwhile
+  return compareOne(db, tables, row, changed, changed === undefined ? tries - 1 : tries);
+}
+
+/** How often a row may be absent that was not inserted because it was there. */
+export const mostTries = 3;
+
+/** A trigger of the user's own does this. */
+export function discardsRows(tables: Tables): WebhookError<PostgresErrorCode> {
+  return schemaMismatch(tables, "the table of events discards rows that are inserted");
 }
 
 /** Compares bodies only if both are signed bytes or both were rebuilt: a dump formats JSON its own way. */

@@ -178,6 +178,13 @@ export function replaced(database: string): Fault {
   };
 }
 
+/** A row that was inserted is absent, so nothing may be acknowledged for it. */
+export const discarded: Fault = {
+  code: "schema_mismatch",
+  problem: "The table esim_webhooks_event has discarded an event that was inserted.",
+  remedy: "Remove the trigger on it that does this. The event is stored with its next delivery.",
+};
+
 function noFolder(path: string, cause: string): Fault {
   return {
     code: "database_read_only",

@@ -1,5 +1,6 @@
 import { crc32 } from "node:zlib";
 import type { EventKey, PutResult } from "@esim-webhooks/core";
+import { discarded, FaultError } from "../database/faults.ts";
 import type { Transaction } from "../database/transaction.ts";
 import { hasEnded } from "./lease.ts";
 
@@ -94,8 +95,9 @@ function compare(tx: Transaction, row: PutRow): PutResult {
     from esim_webhooks_event where id = $id and source = $source`,
     { now: tx.nowMs, id: row.id, source: row.source },
   );
-  const isConflict = present !== undefined && differs(row, present);
-  if (present?.inline && !isConflict) {
+  if (present === undefined) throw new FaultError(discarded);
+  const isConflict = differs(row, present);
+  if (present.inline && !isConflict) {
     leaveBody(tx, row);
     return "stored";
   }
