@@ -1,32 +1,20 @@
-import { execFileSync, spawnSync } from "node:child_process";
-import {
-  cpSync,
-  globSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { spawnSync } from "node:child_process";
+import { globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, delimiter, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { esimCatalog } from "@esim-webhooks/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readManifests } from "../scripts/release/manifest.ts";
 import { openTypeScript5 } from "./editors/typescript-5.ts";
 import { openTypeScript7 } from "./editors/typescript-7.ts";
 import { installed } from "./installed.ts";
 import { oldestNode, withoutOldestNode } from "./oldest-node.ts";
+import { makeClone, manifests, names, release, runIn } from "./release-clone.ts";
 import { root } from "./run.ts";
 import { followStartPage } from "./start-page.ts";
 
 const place = mkdtempSync(join(tmpdir(), "esim-webhooks-packed-"));
 const project = join(place, "project");
 const clone = join(place, "clone");
-const manifests = [...readManifests().values()];
-const names = manifests.map(({ name }) => basename(name));
 
 /** The kilobytes that each tarball may have: a tenth more than it had when this was written. */
 const limits: Readonly<Record<string, number>> = {
@@ -50,27 +38,9 @@ const limits: Readonly<Record<string, number>> = {
   "store-sqlite": 174,
 };
 
-/** Runs a command with this Node.js. */
-function run(command: string, args: readonly string[], cwd = project, node = process.execPath): string {
-  const env = { ...process.env, PATH: dirname(node) + delimiter + process.env["PATH"] };
-  return execFileSync(command, args, { cwd, env, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
-}
-
-/** What a fresh clone has, and the dependencies that bootstrapping would install. Nothing is built. */
-function makeClone(folder: string): void {
-  const files = run("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard"], root)
-    .split("\0")
-    .slice(0, -1);
-  for (const file of files) cpSync(join(root, file), join(folder, file));
-  const modules = join(folder, "node_modules");
-  mkdirSync(join(modules, "@esim-webhooks"), { recursive: true });
-  for (const name of readdirSync(join(root, "node_modules")))
-    if (name !== "@esim-webhooks") symlinkSync(join(root, "node_modules", name), join(modules, name));
-  for (const name of names) symlinkSync(`../../packages/${name}`, join(modules, "@esim-webhooks", name));
-}
-
-/** The output of a dry run of the release. */
-const release = (folder: string): string => run("npm", ["run", "-s", "release", "--", "--dry-run"], folder);
+/** Runs a command with this Node.js, in the project. */
+const run = (command: string, args: readonly string[], cwd = project, node = process.execPath): string =>
+  runIn(cwd, command, args, node);
 const tarballs = (folder: string): string[] =>
   globSync("release/*.tgz", { cwd: folder }).map((file) => join(folder, file));
 
@@ -118,36 +88,6 @@ describe("a dry run of the release, in a fresh clone", () => {
     expect(run("sha256sum", ["--check", "--strict", "SHA256SUMS"], join(clone, "release"))).toContain(
       "core-0.1.0.tgz: OK",
     );
-  });
-
-  it("makes the same bytes in another clone", () => {
-    const other = join(place, "another clone");
-    makeClone(other);
-    expect(release(other)).toBe(printed);
-  });
-
-  it("is of the next version after npm run versions: everywhere, with nothing to announce, and no changeset left", () => {
-    const next = join(place, "next");
-    makeClone(next);
-    const read = (file: string) => readFileSync(join(next, file), "utf8");
-    const versions = ["node", "--conditions=@esim-webhooks/source", "scripts/release/versions.ts"];
-    expect(() => run("npx", versions, next)).toThrow("There is no changeset");
-    writeFileSync(
-      join(next, ".changeset/new.md"),
-      '---\n"@esim-webhooks/core": minor\n---\n\nSomething is new.\n',
-    );
-    expect(run("npx", versions, next)).toContain("This is version 0.2.0.");
-    for (const name of names) {
-      const { version, dependencies, peerDependencies } = JSON.parse(read(`packages/${name}/package.json`));
-      expect(version, name).toBe("0.2.0");
-      for (const [dependency, range] of Object.entries({ ...dependencies, ...peerDependencies }))
-        if (dependency.startsWith("@esim-webhooks/")) expect(range, dependency).toBe("0.2.0");
-    }
-    expect(read("packages/core/src/base/version.ts")).toContain('"0.2.0"');
-    expect(read("packages/store-sqlite/src/database/version.ts")).toContain('"0.2.0"');
-    expect(JSON.parse(read("packages/core/events/asyncapi.json")).info.version).toBe("0.2.0");
-    expect(read("packages/core/CHANGELOG.md")).toContain("Something is new.");
-    expect(readdirSync(join(next, ".changeset"))).toEqual(["config.json"]);
   });
 
   it.each(names)("makes a tarball of %s that is no larger than its limit", (name) => {

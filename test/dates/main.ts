@@ -1,23 +1,24 @@
 // Runs the unit tests, and others that depend on dates, on other days and in another time zone: `npm run test:dates`. Arguments
-// are parts of the paths of test files.
+// are parts of the paths of test files; `--only <day>` runs them on one of the days.
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
+import { parseArgs } from "node:util";
 import { program } from "../servers/binaries.ts";
 
 interface Day {
   readonly name: string;
-  /** How far the wall clock is moved, as `faketime` takes it. Unset: it stays as it is. */
-  readonly shift?: string;
+  /** How far the wall clock is moved, as `faketime` takes it. */
+  readonly shift: string;
   readonly env?: Readonly<Record<string, string>>;
 }
 
 const days: readonly Day[] = [
   { name: "tomorrow", shift: "+1d" },
   { name: "in 30 days", shift: "+30d" },
-  { name: "in 400 days", shift: "+400d" },
-  { name: "in St. John's", env: { TZ: "America/St_Johns" } }, // half an hour off the full hours, with DST
+  // half an hour off the full hours, with daylight saving time
+  { name: "in 400 days in St. John's", shift: "+400d", env: { TZ: "America/St_Johns" } },
 ];
 
 /** The report of Vitest's reporter `json`, as far as it is read here. */
@@ -50,7 +51,7 @@ function findFaketime(): string | undefined {
 /** Runs the tests on that day. Resolves to how many passed, and to the lines that describe the failures. */
 async function testOn(
   { shift, env }: Day,
-  faketime: string | undefined,
+  faketime: string,
   parts: readonly string[],
 ): Promise<{ passed: number; failures: readonly string[] }> {
   const folder = mkdtempSync(join(tmpdir(), "esim-webhooks-dates-"));
@@ -67,10 +68,11 @@ async function testOn(
       ...parts,
     ],
   ];
-  const [command = "", ...args] =
-    shift === undefined || faketime === undefined ? vitest : [faketime, "-f", shift, ...vitest];
   try {
-    const { code, output } = await run(command, args, { ...env, FAKETIME_DONT_FAKE_MONOTONIC: "1" });
+    const { code, output } = await run(faketime, ["-f", shift, ...vitest], {
+      ...env,
+      FAKETIME_DONT_FAKE_MONOTONIC: "1",
+    });
     const report = reportIn(file);
     const failures = report === undefined ? [] : failuresIn(report);
     // it was killed, crashed, or failed outside the tests
@@ -124,19 +126,24 @@ function failuresIn({ testResults }: Report): string[] {
   return failures;
 }
 
-const parts = process.argv.slice(2);
+const { values, positionals: parts } = parseArgs({
+  allowPositionals: true,
+  options: { only: { type: "string" } },
+});
+const chosen = days.filter(({ name }) => values.only === undefined || name === values.only);
+if (chosen.length === 0) {
+  console.error(`There is no such day. Name one of: ${days.map(({ name }) => name).join("; ")}.`);
+  process.exit(1);
+}
 const faketime = findFaketime();
-const isSkipped = ({ shift }: Day) => shift !== undefined && faketime === undefined;
-const skipped = days.filter(isSkipped);
-if (skipped.length > 0) {
-  const names = skipped.map(({ name }) => name).join(", ");
+if (faketime === undefined) {
   console.log(
-    `Skipped (${names}): install faketime (Debian: apt-get install faketime; macOS: brew install libfaketime).`,
+    "Skipped: install faketime (Debian: apt-get install faketime; macOS: brew install libfaketime).",
   );
-  if (process.env["CI"]) process.exitCode = 1;
+  process.exit(process.env["CI"] ? 1 : 0);
 }
 const results: string[] = [];
-for (const day of days.filter((one) => !isSkipped(one))) {
+for (const day of chosen) {
   const { passed, failures } = await testOn(day, faketime, parts);
   for (const failure of failures) console.log(`${day.name}: ${failure}\n`);
   if (failures.length > 0 || passed === 0) process.exitCode = 1;

@@ -452,7 +452,7 @@ describe("createWorker", () => {
     });
   });
 
-  it.each([{}, { typeLimits: { "esim.enabled": 1 } }])(
+  it.each<WorkerOptions>([{}, { typeLimits: { "esim.enabled": 1 } }])(
     "starts no handler of an event whose take was answered when its lease had ended: %j",
     async (options) => {
       stopTime();
