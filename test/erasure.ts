@@ -10,7 +10,6 @@ import {
   type InboxWriter,
   type Logger,
   type Rerunnable,
-  retryLater,
   type Settlement,
   type TakenEvent,
 } from "@esim-webhooks/core";
@@ -203,7 +202,7 @@ const handlers: Handlers<EsimEvents> = {
   "esim.faulted": ({ data }) => {
     throw new Error(`no SIM for ${(data as unknown as Planted).thrown}`);
   },
-  "esim.disabled": () => retryLater(3_600_000),
+  "esim.disabled": (_event, context) => context.retryLater(3_600_000),
 };
 
 function settlementOf(one: TakenEvent, state: SettledAs): Settlement {

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { createReceiver, memoryStore, type Receiver, retryLater } from "@esim-webhooks/core";
+import { createReceiver, memoryStore, type Receiver } from "@esim-webhooks/core";
 import { findTroubles, troubleTable, watchTroubles } from "@esim-webhooks/core/health";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
@@ -109,8 +109,7 @@ describe("watchTroubles", () => {
   it("logs that more than 5 % of the deliveries of ten minutes were answered 5xx, with their outcomes, however many forged ones arrive", async () => {
     let isBroken = false;
     const fails = createReceiver({ "*": () => isBroken && Promise.reject(new Error("no luck")) }, { secret });
-    const later = () => retryLater(1000);
-    const asks = createReceiver({ "*": later }, { secret });
+    const asks = createReceiver({ "*": (_, context) => context.retryLater(1000) }, { secret });
     const store = { ...memoryStore(), claim: () => Promise.reject(new Error("down")) };
     const storeless = createReceiver({ "*": () => {} }, { secret, store });
     const { later: look, logged, lines } = watched({});
@@ -137,7 +136,7 @@ describe("watchTroubles", () => {
     const { later } = watched({});
     const throwing = createReceiver({ "*": () => Promise.reject(new Error("no luck")) }, { secret });
     await receive(throwing, 2);
-    await receive(createReceiver({ "*": () => retryLater(1000) }, { secret }), 100);
+    await receive(createReceiver({ "*": (_, context) => context.retryLater(1000) }, { secret }), 100);
     const closed = createReceiver({ "*": () => {} }, { secret });
     await closed.close();
     await receive(closed, 100);

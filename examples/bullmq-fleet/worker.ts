@@ -1,12 +1,12 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { discard, type EsimEvents, type Handlers } from "@esim-webhooks/core";
+import type { EsimEvents, Handlers } from "@esim-webhooks/core";
 import { bullmqProcessor } from "@esim-webhooks/queue-bullmq";
 import { Worker } from "bullmq";
 
 const handlers: Handlers<EsimEvents> = {
-  "esim.faulted": async ({ data }) => {
-    if (data.reason !== "download_order_expired") return discard("the device may still succeed");
+  "esim.faulted": async ({ data }, context) => {
+    if (data.reason !== "download_order_expired") return context.discard("the device may still succeed");
     return console.log(`reordering ${data.esimReference}`);
   },
 };

@@ -1,13 +1,13 @@
 import { env } from "cloudflare:workers";
 import { durableObjectStore, queueHandler, queueInbox } from "@esim-webhooks/cloudflare";
-import { discard, type EsimEvents, type Handlers, retryLater, webhookHandler } from "@esim-webhooks/core";
+import { type EsimEvents, type Handlers, webhookHandler } from "@esim-webhooks/core";
 
 export { DedupeObject } from "@esim-webhooks/cloudflare";
 
 const handlers: Handlers<EsimEvents> = {
-  "esim.faulted": async ({ data }, { attempt }) => {
-    if (data.reason !== "download_order_expired") return discard("the device may still succeed");
-    if (attempt === 1) return retryLater(1000); // our own order call has not answered yet
+  "esim.faulted": async ({ data }, context) => {
+    if (data.reason !== "download_order_expired") return context.discard("the device may still succeed");
+    if (context.attempt === 1) return context.retryLater(1000); // our own order call has not answered yet
     return console.log(`reordering ${data.esimReference}`);
   },
 };

@@ -1,5 +1,5 @@
 import type { AddressInfo } from "node:net";
-import { createWorker, discard, type EsimEvents, type Handlers } from "@esim-webhooks/core";
+import { createWorker, type EsimEvents, type Handlers } from "@esim-webhooks/core";
 import { createRunner } from "@esim-webhooks/core/run";
 import { webhookRouter } from "@esim-webhooks/express";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
@@ -19,8 +19,8 @@ const server = app.listen(Number(process.env["PORT"] ?? 3000), "127.0.0.1", (err
 });
 
 const handlers: Handlers<EsimEvents> = {
-  "esim.faulted": async ({ data }) => {
-    if (data.reason !== "download_order_expired") return discard("the device may still succeed");
+  "esim.faulted": async ({ data }, context) => {
+    if (data.reason !== "download_order_expired") return context.discard("the device may still succeed");
     return console.log(`reordering ${data.esimReference}`);
   },
 };

@@ -1,6 +1,6 @@
 import type { AddressInfo } from "node:net";
 import { DatabaseSync } from "node:sqlite";
-import { discard, type EsimEvents, type Handlers } from "@esim-webhooks/core";
+import type { EsimEvents, Handlers } from "@esim-webhooks/core";
 import { webhookRouter } from "@esim-webhooks/express";
 import { type SqliteTransaction, sqliteStore } from "@esim-webhooks/store-sqlite";
 import express from "express";
@@ -14,9 +14,9 @@ db.exec("create table if not exists replacements (esim text primary key)");
 
 const handlers: Handlers<EsimEvents, SqliteTransaction> = {
   // the replacement commits together with the done mark of the event, or not at all
-  "esim.faulted": ({ data }, { tx }) => {
-    if (data.reason !== "download_order_expired") return discard("the device may still succeed");
-    return tx.write({
+  "esim.faulted": ({ data }, context) => {
+    if (data.reason !== "download_order_expired") return context.discard("the device may still succeed");
+    return context.tx.write({
       sql: "insert into replacements values (?) on conflict do nothing", // an eSIM may have several events
       parameters: [data.esimReference],
     });

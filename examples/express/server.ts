@@ -1,5 +1,5 @@
 import type { AddressInfo } from "node:net";
-import { discard, type EsimEvents, type Handlers, retryLater } from "@esim-webhooks/core";
+import type { EsimEvents, Handlers } from "@esim-webhooks/core";
 import { webhookRouter } from "@esim-webhooks/express";
 import express from "express";
 
@@ -8,10 +8,10 @@ const reorder = async (order: string) => void reorders.push(order); // your own 
 const orders = new Map([["730155284096617302", "order-1"]]);
 
 const handlers: Handlers<EsimEvents> = {
-  "esim.faulted": async ({ data }) => {
-    if (data.reason !== "download_order_expired") return discard("the device may still succeed");
+  "esim.faulted": async ({ data }, context) => {
+    if (data.reason !== "download_order_expired") return context.discard("the device may still succeed");
     const order = orders.get(data.esimReference);
-    if (order === undefined) return retryLater(30_000); // our own order call has not answered yet
+    if (order === undefined) return context.retryLater(30_000); // our own order call has not answered yet
     return reorder(order);
   },
   "esim.lifecycle.*": ({ type, data }, { logger }) => logger.info({ type }, `now ${data.lifecycleStatus}`),

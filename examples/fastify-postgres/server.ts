@@ -1,4 +1,4 @@
-import { discard, type EsimEvents, type Handlers } from "@esim-webhooks/core";
+import type { EsimEvents, Handlers } from "@esim-webhooks/core";
 import { webhookPlugin } from "@esim-webhooks/fastify";
 import { postgresStore } from "@esim-webhooks/store-postgres";
 import fastify from "fastify";
@@ -26,10 +26,10 @@ await sql`insert into stock values ('4812009377150264', 10) on conflict do nothi
 
 const handlers: Handlers<EsimEvents, Transaction<Database>> = {
   // both writes commit together with the done mark of the event, or not at all
-  "esim.faulted": async ({ data: { reason, esimReference: esim, profileReference: profile } }, { tx }) => {
-    if (reason !== "download_order_expired") return discard("the device may still succeed");
-    await tx.insertInto("orders").values({ esim, profile }).execute();
-    return tx
+  "esim.faulted": async ({ data: { reason, esimReference: esim, profileReference: profile } }, context) => {
+    if (reason !== "download_order_expired") return context.discard("the device may still succeed");
+    await context.tx.insertInto("orders").values({ esim, profile }).execute();
+    return context.tx
       .updateTable("stock")
       .set(({ eb }) => ({ available: eb("available", "-", 1) }))
       .where("profile", "=", profile)

@@ -1,6 +1,5 @@
 import {
   createWorker,
-  discard,
   type EsimEvents,
   type EsimLifecycleData,
   type Handlers,
@@ -38,9 +37,9 @@ const storeStatus = latestOnly<StatusEvent, Transaction<Database>>(async ({ data
 
 const handlers: Handlers<EsimEvents, Transaction<Database>> = {
   // the order commits together with the done mark of the event, so there is exactly one order
-  "esim.faulted": async ({ data: { reason, esimReference: esim, profileReference: profile } }, { tx }) => {
-    if (reason !== "download_order_expired") return discard("the device may still succeed");
-    await tx.insertInto("orders").values({ esim, profile }).execute();
+  "esim.faulted": async ({ data: { reason, esimReference: esim, profileReference: profile } }, context) => {
+    if (reason !== "download_order_expired") return context.discard("the device may still succeed");
+    await context.tx.insertInto("orders").values({ esim, profile }).execute();
     return console.log(`reordering ${esim}`);
   },
   "esim.lifecycle.suspended": storeStatus,

@@ -1,4 +1,4 @@
-import { discard, type HandlerContext } from "@esim-webhooks/core";
+import type { HandlerContext } from "@esim-webhooks/core";
 import { type EsimEvent, OnEsimEvent } from "@esim-webhooks/nest";
 import { Injectable, Module } from "@nestjs/common";
 
@@ -14,9 +14,9 @@ export class Faults {
   constructor(private readonly orders: Orders) {}
 
   @OnEsimEvent("esim.faulted")
-  async onFault({ data }: EsimEvent<"esim.faulted">, { logger }: HandlerContext) {
-    logger.info({ reason: data.reason }, "An eSIM has a fault.");
-    if (data.reason !== "download_order_expired") return discard("the device may still succeed");
+  async onFault({ data }: EsimEvent<"esim.faulted">, context: HandlerContext) {
+    context.logger.info({ reason: data.reason }, "An eSIM has a fault.");
+    if (data.reason !== "download_order_expired") return context.discard("the device may still succeed");
     return this.orders.replace(data.esimReference);
   }
 }

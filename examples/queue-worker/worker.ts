@@ -1,11 +1,11 @@
-import { createProcessor, discard, type EsimEvents, esimCatalog, type Handlers } from "@esim-webhooks/core";
+import { createProcessor, type EsimEvents, esimCatalog, type Handlers } from "@esim-webhooks/core";
 import { decodeEntry, type EncodedEntry } from "@esim-webhooks/core/kit";
 import { redisStore } from "@esim-webhooks/store-redis";
 import { DelayedError, type Job, UnrecoverableError, Worker } from "bullmq";
 
 const handlers: Handlers<EsimEvents> = {
-  "esim.faulted": async ({ data }) => {
-    if (data.reason !== "download_order_expired") return discard("the device may still succeed");
+  "esim.faulted": async ({ data }, context) => {
+    if (data.reason !== "download_order_expired") return context.discard("the device may still succeed");
     return console.log(`reordering ${data.esimReference}`);
   },
 };

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import type { ApiClient } from "@esim-webhooks/client";
-import { discard, type EsimEvents, type Handlers, retryLater } from "@esim-webhooks/core";
+import type { EsimEvents, HandlerContext, Handlers } from "@esim-webhooks/core";
 import { webhookRouter } from "@esim-webhooks/express";
 import express from "express";
 
@@ -20,21 +20,20 @@ export async function startBackend(api: ApiClient, port = 0) {
     return esimReference;
   }
 
-  function reach(esimReference: string, state: State) {
+  function reach(esimReference: string, state: State, context: HandlerContext) {
     const known = orders.get(esimReference);
-    if (known === undefined) return retryLater(30_000); // our own order call has not answered yet
+    if (known === undefined) return context.retryLater(30_000); // our own order call has not answered yet
     if (states.indexOf(state) > states.indexOf(known.state)) known.state = state;
-    return undefined;
   }
 
   const handlers: Handlers<EsimEvents> = {
-    "esim.assigned": ({ data }) => reach(data.esimReference, "ready"),
-    "esim.enabled": ({ data }) => reach(data.esimReference, "in use"),
-    "esim.faulted": async ({ id, data }) => {
-      if (data.reason !== "download_order_expired") return discard("the device may still succeed");
+    "esim.assigned": ({ data }, context) => reach(data.esimReference, "ready", context),
+    "esim.enabled": ({ data }, context) => reach(data.esimReference, "in use", context),
+    "esim.faulted": async ({ id, data }, context) => {
+      if (data.reason !== "download_order_expired") return context.discard("the device may still succeed");
       const customer = orders.get(data.esimReference)?.customer;
       if (customer !== undefined) await order(customer, id); // its id as the key: ordered once, even if this runs again
-      return reach(data.esimReference, "replaced");
+      return reach(data.esimReference, "replaced", context);
     },
   };
 

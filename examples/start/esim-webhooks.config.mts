@@ -1,5 +1,4 @@
 import { defineConfig } from "@esim-webhooks/cli";
-import { discard } from "@esim-webhooks/core";
 import { fileKeySource } from "@esim-webhooks/core/key-file";
 import { sqliteInbox, sqliteState } from "@esim-webhooks/store-sqlite";
 
@@ -12,9 +11,9 @@ export default defineConfig({
   state: sqliteState({ path }),
   handlers: {
     "esim.assigned": ({ timestamp }, { logger }) => logger.info({ timestamp }, "an eSIM is assigned"),
-    "esim.faulted": ({ data }, { logger }) => {
-      if (data.reason !== "download_order_expired") return discard("the device may still succeed");
-      return logger.warn({ reason: data.reason }, "order a replacement"); // in your own code, this is a call of the partner API
+    "esim.faulted": ({ data }, context) => {
+      if (data.reason !== "download_order_expired") return context.discard("the device may still succeed");
+      return context.logger.warn({ reason: data.reason }, "order a replacement"); // in your own code, this is a call of the partner API
     },
   },
 });

@@ -1,4 +1,4 @@
-import { discard, type EsimEvents, type Handlers, retryLater } from "@esim-webhooks/core";
+import type { EsimEvents, Handlers } from "@esim-webhooks/core";
 
 /** What the handlers need from the rest of your backend: a test passes its own. */
 export interface Shop {
@@ -8,10 +8,10 @@ export interface Shop {
 
 export function handlersFor(shop: Shop): Handlers<EsimEvents> {
   return {
-    "esim.faulted": async ({ data }) => {
-      if (data.reason !== "download_order_expired") return discard("the device may still succeed");
+    "esim.faulted": async ({ data }, context) => {
+      if (data.reason !== "download_order_expired") return context.discard("the device may still succeed");
       const order = await shop.orderOf(data.esimReference);
-      if (order === undefined) return retryLater(30_000); // our own order call has not answered yet
+      if (order === undefined) return context.retryLater(30_000); // our own order call has not answered yet
       return shop.orderReplacement(order);
     },
   };

@@ -290,7 +290,7 @@ function createWorld(
       await sleep(conduct.wait(2 * settings.timeoutMs), conduct.chance(0.5) ? context.signal : undefined);
     } else if (conduct.chance(0.7)) await sleep(conduct.wait(conduct.pick([5, 50, 1000])));
     if (faults.strikes("handlerThrows")) throw new Error("The handler fails on purpose.");
-    if (faults.strikes("handlerWaits")) return process.program.core.retryLater(conduct.wait(30_000));
+    if (faults.strikes("handlerWaits")) return context.retryLater(conduct.wait(30_000));
     return undefined;
   }
 

@@ -1,11 +1,10 @@
 import { type QueueMessage, type QueueProducer, queueHandler, queueInbox } from "@esim-webhooks/cloudflare";
 import {
   type DedupeStore,
-  discard,
   type EsimEvents,
+  type HandlerContext,
   type Handlers,
   memoryStore,
-  retryLater,
   webhookHandler,
 } from "@esim-webhooks/core";
 import { newSecret, type SignedRequest, sampleData, signedRequest } from "@esim-webhooks/core/testing";
@@ -108,18 +107,11 @@ describe("queueHandler", () => {
   });
 
   it.each([
-    ["acknowledges what the handler discards", () => discard("no effect"), 1, 0, 0, "ack"],
-    [
-      "retries after the time that the handler asks for, in whole seconds",
-      () => retryLater(90_500),
-      1,
-      91,
-      91,
-      91,
-    ],
+    ["acknowledges what the handler discards", discards, 1, 0, 0, "ack"],
+    ["retries after the time that the handler asks for, in whole seconds", asksFor(90_500), 1, 91, 91, 91],
     [
       "retries after 12 hours, the limit of a Queue, if it asks for more",
-      () => retryLater(80_000_000),
+      asksFor(80_000_000),
       1,
       43_200,
       43_200,
@@ -176,6 +168,14 @@ describe("queueHandler", () => {
     expect(() => queueHandler({ "*": () => {} }, {} as never)).toThrow(/queueHandler: .*durableObjectStore/);
   });
 });
+
+function discards(_: unknown, context: HandlerContext): never {
+  return context.discard("no effect");
+}
+
+function asksFor(ms: number): (event: unknown, context: HandlerContext) => never {
+  return (_, context) => context.retryLater(ms);
+}
 
 function fails(): never {
   throw new Error("no connection");

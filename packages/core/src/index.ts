@@ -35,15 +35,8 @@ export type {
   WebhookEvent,
 } from "./event/event.ts";
 export type { EventOutcome, UndoneOutcome } from "./handle/event-outcome.ts";
-export type {
-  Discard,
-  FamilyMember,
-  Handler,
-  HandlerContext,
-  Handlers,
-  RetryLater,
-} from "./handle/handler.ts";
-export { discard, retryLater } from "./handle/handler.ts";
+export type { FamilyMember, Handler, HandlerContext, Handlers } from "./handle/handler.ts";
+export { HandlerEnded } from "./handle/handler-ended.ts";
 export type { Provenance } from "./process/claimed-work.ts";
 export type { Processor, ProcessorOptions } from "./process/processor.ts";
 export { createProcessor } from "./process/processor.ts";

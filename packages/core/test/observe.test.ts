@@ -10,12 +10,12 @@ import {
   type Delivery,
   type EsimEvents,
   esimCatalog,
+  type HandlerContext,
   type Handlers,
   type Inbox,
   memoryStore,
   nodeHandler,
   type OutcomeCode,
-  retryLater,
   type WebhookEvent,
   type WorkerOptions,
 } from "@esim-webhooks/core";
@@ -385,7 +385,7 @@ describe("a claim that is observed", () => {
 
   it("is dead when its handler asks for a retry, and the queue does not try it again", async () => {
     const seen = watched(["settle"]);
-    const processor = createProcessor({ "*": () => retryLater(9) });
+    const processor = createProcessor({ "*": (_, context) => context.retryLater(9) });
     await processor.process(event, { isLastAttempt: ({ code }) => code === "retry_later" });
     const dead = { ...ref, by: "processor", attempt: 1, outcome: "dead", reason: "retry_later", ...times };
     expect(seen).toEqual([["settle", dead]]);
@@ -450,16 +450,16 @@ describe("a claim that is observed", () => {
   });
 
   describe("by a logger", () => {
-    async function logged(handler: () => unknown, changes: Partial<DedupeStore> = {}) {
+    async function logged(handler: (context: HandlerContext) => unknown, changes: Partial<DedupeStore> = {}) {
       vi.useFakeTimers({ toFake: ["performance"] });
       onTestFinished(() => void vi.useRealTimers());
       vi.advanceTimersByTime(1000);
       const lines: [level: string, fields: object, message: string][] = [];
       const logger = loggerTo((fields, message, level) => lines.push([level, fields, message]));
       const handlers = {
-        "*": () => {
+        "*": (_: unknown, context: HandlerContext) => {
           vi.advanceTimersByTime(40);
-          return handler() as undefined;
+          return handler(context) as undefined;
         },
       };
       const processor = createProcessor(handlers, { store: { ...memoryStore(), ...changes }, logger });
@@ -468,10 +468,10 @@ describe("a claim that is observed", () => {
     }
     const line = { ...ref, attempt: 1, durationMs: 40 };
 
-    it.each<[string, () => unknown, string, object]>([
+    it.each<[string, (context: HandlerContext) => unknown, string, object]>([
       ["done", () => {}, "info", { outcome: "done" }],
       ["failed, with what was thrown", fails, "warn", { outcome: "retry", err: new Error("no order") }],
-      ["waiting, which is no failure", () => retryLater(9), "info", { outcome: "waiting" }],
+      ["waiting, which is no failure", ({ retryLater }) => retryLater(9), "info", { outcome: "waiting" }],
     ])("has one line, which says that it is %s", async (_, handler, level, fields) => {
       expect(await logged(handler)).toEqual([[level, { ...line, ...fields }, "webhook event"]]);
     });
@@ -757,10 +757,10 @@ describe("a worker that is observed", () => {
 
   it("shows each take, each run of a handler with its attempt, and how each lease ended", async () => {
     let runs = 0;
-    const handler = () => {
+    const handler = (_: unknown, context: HandlerContext) => {
       runs += 1;
       if (runs === 1) return fails();
-      return runs === 2 ? retryLater(9) : undefined;
+      return runs === 2 ? context.retryLater(9) : undefined;
     };
     const seen = await work({ "*": handler });
     const handled = {
@@ -799,7 +799,7 @@ describe("a worker that is observed", () => {
   });
 
   it("shows why an event is dead", async () => {
-    const later = await endings({ "*": () => retryLater(9) }, {}, { maxWaitMs: 0 });
+    const later = await endings({ "*": (_, context) => context.retryLater(9) }, {}, { maxWaitMs: 0 });
     expect(later).toEqual([{ ...about, attempt: 1, outcome: "dead", reason: "retry_later" }]);
     const take = memoryInbox().take;
     const changed = (change: object): Partial<Inbox> => {

@@ -1,6 +1,5 @@
 import {
   createWorker,
-  discard,
   type EsimEvents,
   type Handlers,
   type InboxAdmin,
@@ -67,9 +66,9 @@ async function stored(inbox: AnyInbox): Promise<void> {
 async function work(inbox: AnyInbox): Promise<void> {
   const stop = new AbortController();
   const handlers: Handlers<EsimEvents> = {
-    "*": ({ id }) => {
+    "*": ({ id }, context) => {
       if (failing.includes(id)) throw errorOf(id);
-      return discard("not needed");
+      return context.discard("not needed");
     },
   };
   const worker = hasRole(inbox, "queue")

@@ -2,10 +2,9 @@ import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   createProcessor,
-  discard,
+  type HandlerContext,
   type InboxEntry,
   memoryStore,
-  retryLater,
   WebhookError,
 } from "@esim-webhooks/core";
 import { memoryInbox } from "@esim-webhooks/core/testing";
@@ -308,10 +307,10 @@ describe("importDeliveries into handlers", () => {
     const store = memoryStore();
     let isUp = false;
     const handlers = {
-      "esim.enabled": ({ id }: { id: string }) => {
+      "esim.enabled": ({ id }: { id: string }, context: HandlerContext) => {
         if (id === "done" || isUp) return undefined;
-        if (id === "later") return retryLater(1000);
-        if (id === "discarded") return discard("not ours");
+        if (id === "later") return context.retryLater(1000);
+        if (id === "discarded") return context.discard("not ours");
         throw new Error("+31 6 1234 5678 has no plan");
       },
     };

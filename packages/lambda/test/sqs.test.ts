@@ -6,7 +6,7 @@ import {
   SendMessageCommand,
   SQSClient,
 } from "@aws-sdk/client-sqs";
-import { type InboxEntry, type InboxWriter, memoryStore, retryLater } from "@esim-webhooks/core";
+import { type InboxEntry, type InboxWriter, memoryStore } from "@esim-webhooks/core";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { lambdaHandler, type SqsHandler, type SqsRecord, sqsHandler } from "@esim-webhooks/lambda";
 import { type SqsInboxOptions, sqsInbox } from "@esim-webhooks/lambda/sqs";
@@ -238,7 +238,7 @@ describe("sqsHandler", () => {
     await inbox.put(numbered(4));
     const attempts: string[] = [];
     const handler = sqsHandler({
-      "*": ({ id }, { attempt }) => {
+      "*": ({ id }, { attempt, retryLater }) => {
         attempts.push(`${id} ${attempt}`);
         if (id === "msg_1" && attempt === 1) throw new Error("the shop is down");
         return id === "msg_2" && attempt === 1 ? retryLater(1000) : undefined;

@@ -6,7 +6,6 @@ import {
   type EsimEvents,
   type Handlers,
   memoryStore,
-  retryLater,
 } from "@esim-webhooks/core";
 import { observe } from "@esim-webhooks/core/observe";
 import { memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
@@ -129,9 +128,9 @@ describe("instrument", () => {
     for (const id of ["msg_dead", "msg_lost", "msg_later"]) await receiver.receive(delivery(id));
     await receiver.receive(delivery("msg_unhandled", "esim.enabled"));
     const handlers: Handlers<EsimEvents> = {
-      "esim.faulted": ({ id }) => {
+      "esim.faulted": ({ id }, context) => {
         if (id === "msg_dead") throw new RangeError("no stock");
-        return id === "msg_later" ? retryLater(86_400_000) : undefined;
+        return id === "msg_later" ? context.retryLater(86_400_000) : undefined;
       },
     };
     const losing: typeof inbox = {

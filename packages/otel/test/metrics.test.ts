@@ -4,12 +4,10 @@ import { join } from "node:path";
 import {
   createReceiver,
   createWorker,
-  discard,
   type EsimEvents,
   esimCatalog,
   type Handlers,
   memoryStore,
-  retryLater,
 } from "@esim-webhooks/core";
 
 import { memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
@@ -65,15 +63,15 @@ describe("after a storm of redeliveries, forged deliveries, conflicts, failures,
     let calls = 0;
     let failures = 0;
     const handlers: Handlers<EsimEvents> = {
-      "esim.faulted": ({ id }, { attempt }) => {
+      "esim.faulted": ({ id }, context) => {
         calls += 1;
         const kind = kindOf(id);
-        if (kind === "always fails" || (kind === "fails once" && attempt === 1)) {
+        if (kind === "always fails" || (kind === "fails once" && context.attempt === 1)) {
           failures += 1;
           throw new RangeError("no luck");
         }
-        if (kind === "discarded") return discard("not ours");
-        return kind === "waits once" && !waited.has(id) && waited.add(id) ? retryLater(1) : undefined;
+        if (kind === "discarded") return context.discard("not ours");
+        return kind === "waits once" && !waited.has(id) && waited.add(id) ? context.retryLater(1) : undefined;
       },
     };
     const waited = new Set<string>();

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { discard, type EsimEvents, type Handlers, type Logger, type StoredEvent } from "@esim-webhooks/core";
+import type { EsimEvents, Handlers, Logger, StoredEvent } from "@esim-webhooks/core";
 import { observe } from "@esim-webhooks/core/observe";
 import { type BullmqInbox, type BullmqProcessorOptions, bullmqProcessor } from "@esim-webhooks/queue-bullmq";
 import { type Job, type Queue, UnrecoverableError, type Worker, type WorkerOptions } from "bullmq";
@@ -93,7 +93,7 @@ describe("what BullMQ keeps of an error", () => {
   });
 
   it("is the reason of a discarded event, masked", async () => {
-    const worker = work({ "*": () => discard("8932042000001234567 is not ours") });
+    const worker = work({ "*": (_, context) => context.discard("8932042000001234567 is not ours") });
     await inbox.put([entryOf("msg_1")]);
     const [job] = (await once(worker, "completed")) as [Job];
     expect(job.returnvalue).toEqual({ outcome: "discarded", reason: "••• is not ours" });

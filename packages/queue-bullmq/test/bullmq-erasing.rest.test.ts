@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
-import { eraseSubject, type InboxEntry, retryLater } from "@esim-webhooks/core";
+import { eraseSubject, type HandlerContext, type InboxEntry } from "@esim-webhooks/core";
 import { type BullmqInbox, bullmqProcessor } from "@esim-webhooks/queue-bullmq";
 import { Queue, QueueEvents } from "bullmq";
 import { beforeEach, expect, it, vi } from "vitest";
@@ -130,14 +130,18 @@ it("keeps the run of an import, without what its record says", async () => {
 
 it("discards the result of a handler that runs meanwhile, for each of its outcomes", async () => {
   const go = Promise.withResolvers<void>();
-  const outcomes = [() => undefined, () => retryLater(1), () => Promise.reject(new Error("no"))];
+  const outcomes = [
+    () => undefined,
+    (context: HandlerContext) => context.retryLater(1),
+    () => Promise.reject(new Error("no")),
+  ];
   const started: string[] = [];
   const worker = openWorker(
     bullmqProcessor({
-      "*": async ({ id }) => {
+      "*": async ({ id }, context) => {
         started.push(id);
         await go.promise;
-        return outcomes[Number(id)]?.();
+        return outcomes[Number(id)]?.(context);
       },
     }),
     { concurrency: 3 },
@@ -171,10 +175,10 @@ it("erases every event, even while workers settle them and operators redrive the
     let calls = 0;
     const worker = openWorker(
       bullmqProcessor({
-        "*": async () => {
+        "*": async (_, context) => {
           calls += 1;
           if (calls % 3 === 0) throw new Error("no");
-          if (calls % 3 === 1) return retryLater(1);
+          if (calls % 3 === 1) return context.retryLater(1);
           await pause(1);
           return undefined;
         },

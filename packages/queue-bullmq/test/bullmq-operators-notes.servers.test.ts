@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { type Minute, type MinuteCounts, retryLater } from "@esim-webhooks/core";
+import type { HandlerContext, Minute, MinuteCounts } from "@esim-webhooks/core";
 import { observe } from "@esim-webhooks/core/observe";
 import { bullmqProcessor, pauseWhileStuck } from "@esim-webhooks/queue-bullmq";
 import { expect, it, onTestFinished } from "vitest";
@@ -23,7 +23,7 @@ const sumOf = (minutes: readonly Minute[]): MinuteCounts =>
 it("counts in each minute what is stored, and what workers of createWorker do", async () => {
   const inbox = openInbox({ minuteCounts: true, jobOptions: { attempts: 2, backoff: 1 } });
   const handlers = {
-    "*": ({ id }: { id: string }, { attempt }: { attempt: number }) => {
+    "*": ({ id }: { id: string }, { attempt, retryLater }: HandlerContext) => {
       if (id === "dead") throw new Error("no");
       return id === "waits" && attempt === 1 ? retryLater(1) : undefined;
     },

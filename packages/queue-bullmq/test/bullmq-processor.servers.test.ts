@@ -2,14 +2,12 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { once } from "node:events";
 import { setImmediate as nextTick, setTimeout } from "node:timers/promises";
 import {
-  discard,
   type EsimEvents,
   esimCatalog,
   type HandlerContext,
   type Handlers,
   type Logger,
   memoryStore,
-  retryLater,
 } from "@esim-webhooks/core";
 import { encodeEntry } from "@esim-webhooks/core/kit";
 import { observe, type SettleMessage } from "@esim-webhooks/core/observe";
@@ -122,7 +120,7 @@ it("tries a failed event again as BullMQ is set, and counts the attempts", async
 it("delays an event for retryLater without an attempt spent", async () => {
   const attempts: number[] = [];
   const worker = work({
-    "*": (_, { attempt }) => {
+    "*": (_, { attempt, retryLater }) => {
       attempts.push(attempt);
       return attempt < 4 ? retryLater(1) : undefined;
     },
@@ -140,7 +138,7 @@ it.each(["an operator", "a dashboard"])(
     const seen: unknown[] = [];
     const stop = observe({ settle: ({ outcome, reason }) => void seen.push([outcome, reason]) });
     const { lines, logger } = recorded();
-    const worker = work({ "*": () => retryLater(10) }, { maxWaitMs: 1, logger });
+    const worker = work({ "*": (_, context) => context.retryLater(10) }, { maxWaitMs: 1, logger });
     const waits = ["retry", undefined];
     const dead = ["dead", "retry_later"];
     await inbox.put([entryOf("msg_1")]);
@@ -159,7 +157,7 @@ it.each(["an operator", "a dashboard"])(
 
 it("delays an event for a day at most, and logs a longer retryLater once", async () => {
   const { lines, logger } = recorded();
-  work({ "*": () => retryLater(1e300) }, { logger });
+  work({ "*": (_, context) => context.retryLater(1e300) }, { logger });
   await inbox.put([entryOf("msg_1"), entryOf("msg_2")]);
   await expect.poll(() => queue.getJobCounts("delayed")).toEqual({ delayed: 2 });
   for (const { delay } of await queue.getJobs(["delayed"])) expect(delay).toBeLessThanOrEqual(86_400_000);
@@ -167,7 +165,7 @@ it("delays an event for a day at most, and logs a longer retryLater once", async
 });
 
 it("completes a discarded event with the reason", async () => {
-  const worker = work({ "*": () => discard("the device may still succeed") });
+  const worker = work({ "*": (_, context) => context.discard("the device may still succeed") });
   await inbox.put([entryOf()]);
   const { returnvalue } = await completed(worker);
   expect(returnvalue).toEqual({ outcome: "discarded", reason: "the device may still succeed" });
@@ -347,7 +345,11 @@ describe("an event that is dead", () => {
 
   it("is one error in the log if it was started more often than the worker's maxStartedAttempts", async () => {
     const { lines, logger } = recorded();
-    const worker = workReported({ "*": () => retryLater(1) }, { logger }, { maxStartedAttempts: 1 });
+    const worker = workReported(
+      { "*": (_, context) => context.retryLater(1) },
+      { logger },
+      { maxStartedAttempts: 1 },
+    );
     await inbox.put([entryOf("msg_1")]);
     await failed(worker);
     const cause = "job started more than allowable limit";

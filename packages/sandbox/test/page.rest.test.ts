@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { nodeHandler, retryLater } from "@esim-webhooks/core";
+import { type HandlerContext, nodeHandler } from "@esim-webhooks/core";
 import { type Sandbox, startSandbox } from "@esim-webhooks/sandbox";
 import axe from "axe-core";
 import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from "playwright-core";
@@ -44,7 +44,10 @@ async function open(options: BrowserContextOptions = {}): Promise<Opened> {
 }
 
 /** A receiver that the page's form registers for every event. Returns the types of the events that it has handled. */
-async function register(page: Page, handle: () => unknown = () => {}): Promise<readonly string[]> {
+async function register(
+  page: Page,
+  handle: (context: HandlerContext) => unknown = () => {},
+): Promise<readonly string[]> {
   const handled: string[] = [];
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -52,7 +55,10 @@ async function register(page: Page, handle: () => unknown = () => {}): Promise<r
   await press(page, "Register for every event");
   const endpoint = await page.locator("#endpoints li").textContent();
   const secret = /whsec_[\w+/]{43}=/.exec(endpoint ?? "")?.[0] ?? "";
-  const handler = nodeHandler({ "*": ({ type }) => handle() ?? void handled.push(type) }, { secret });
+  const handler = nodeHandler(
+    { "*": ({ type }, context) => handle(context) ?? void handled.push(type) },
+    { secret },
+  );
   server.on("request", handler);
   onTestFinished(async () => {
     server.close();
@@ -202,7 +208,7 @@ describe("the page", () => {
   it("tries again what has failed when the clock is advanced, and replays and dumps it", async () => {
     const { page } = await open();
     let calls = 0;
-    const handled = await register(page, () => (calls++ === 0 ? retryLater() : undefined));
+    const handled = await register(page, (context) => (calls++ === 0 ? context.retryLater() : undefined));
     await press(page, "Order an eSIM");
     await delivery(page, "failed").filter({ hasText: "503" }).waitFor();
     await press(page, "Advance the clock");

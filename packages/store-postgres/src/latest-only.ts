@@ -1,4 +1,4 @@
-import { discard, type Handler, type WebhookEvent } from "@esim-webhooks/core";
+import type { Handler, WebhookEvent } from "@esim-webhooks/core";
 import { erasedSubject } from "@esim-webhooks/core/kit";
 import { sql } from "kysely";
 import { tablesIn } from "./database/tables.ts";
@@ -39,7 +39,7 @@ export function latestOnly<Event extends WebhookEvent<string, unknown>, Tx exten
       on conflict (family, subject) do update set occurred_at = excluded.occurred_at
       where latest.occurred_at <= excluded.occurred_at
       returning 1`.execute(kyselyOf(context.tx));
-    return rows.length === 0 ? discard("older than what was worked before") : handler(event, context);
+    return rows.length === 0 ? context.discard("older than what was worked before") : handler(event, context);
   };
 }
 

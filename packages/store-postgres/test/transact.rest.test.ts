@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createProcessor, discard, type Handlers, retryLater } from "@esim-webhooks/core";
+import { createProcessor, type HandlerContext, type Handlers } from "@esim-webhooks/core";
 import { type PostgresStore, postgresStore } from "@esim-webhooks/store-postgres";
 import { CamelCasePlugin, Kysely, PostgresDialect, sql, type Transaction } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -47,13 +47,13 @@ describe("context.tx", () => {
       },
       "failed",
     ],
-    ["asks for a retry", () => retryLater(1000), "retry_later"],
+    ["asks for a retry", ({ retryLater }: HandlerContext) => retryLater(1000), "retry_later"],
   ])("writes nothing when the handler %s after its insert, and leaves the id free", async (_, end, code) => {
     let fails = true;
     const handlers: Handlers<{ "esim.faulted": unknown }, Transaction<Shop>> = {
-      "esim.faulted": async ({ id }, { tx }) => {
-        await order(tx, id);
-        return fails ? end() : undefined;
+      "esim.faulted": async ({ id }, context) => {
+        await order(context.tx, id);
+        return fails ? end(context) : undefined;
       },
     };
     const processor = createProcessor(handlers as never, { store });
@@ -67,9 +67,9 @@ describe("context.tx", () => {
   it("commits together with the done mark when the handler discards the event", async () => {
     const processor = createProcessor(
       {
-        "esim.faulted": async ({ id }, { tx }) => {
-          await order(tx, id);
-          return discard("nothing to do");
+        "esim.faulted": async ({ id }, context) => {
+          await order(context.tx, id);
+          return context.discard("nothing to do");
         },
       },
       { store },

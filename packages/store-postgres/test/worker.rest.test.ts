@@ -2,12 +2,11 @@ import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
 import {
   createWorker,
-  discard,
   type EsimEvents,
+  type HandlerContext,
   type Handlers,
   type InboxEntry,
   type Logger,
-  retryLater,
   type WorkerOptions,
 } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
@@ -196,7 +195,7 @@ describe("an event whose handler", () => {
   it("asks for a retry is worked again after that time, not before, as the same attempt", async () => {
     const times: number[] = [];
     const attempts: number[] = [];
-    const handler = (_: unknown, { attempt }: { attempt: number }) => {
+    const handler = (_: unknown, { attempt, retryLater }: HandlerContext) => {
       times.push(performance.now());
       attempts.push(attempt);
       return times.length === 1 ? retryLater(300) : undefined;
@@ -214,7 +213,10 @@ describe("an event whose handler", () => {
     ["no time at all", 0],
   ])("asks for a retry in %s keeps no other event from being settled", async (_, ms) => {
     let asked = 0;
-    work({ "esim.faulted": () => (++asked === 1 ? retryLater(ms) : undefined), "*": () => {} });
+    work({
+      "esim.faulted": (_, context) => (++asked === 1 ? context.retryLater(ms) : undefined),
+      "*": () => {},
+    });
     await put(entry("odd", { type: "esim.faulted" }), ...manyOf(20, "esim.enabled"));
     await expect
       .poll(async () => (await inbox.stats()).states.done)
@@ -262,7 +264,7 @@ describe("an event whose handler", () => {
 
   it("discards it is done, and the log says so", async () => {
     const logger = keptLog();
-    work({ "*": () => discard("not ours") }, { logger });
+    work({ "*": (_, context) => context.discard("not ours") }, { logger });
     await put(entry("msg_1"));
     await untilState("msg_1", "done");
     expect(logger.lines).toMatchObject([{ level: "info", message: expect.stringContaining("discarded") }]);
@@ -515,11 +517,11 @@ describe("context.tx", () => {
   it("commits the handler's writes together with the settlement, and a failed handler leaves none", async () => {
     const seen: (string | undefined)[] = [];
     const handlers: ShopHandlers = {
-      "*": async ({ id }, { tx }) => {
-        await order(tx, `${id} ${seen.length + 1}`);
+      "*": async ({ id }, context) => {
+        await order(context.tx, `${id} ${seen.length + 1}`);
         seen.push((await inbox.get(key(id)))?.state);
         if (seen.length === 1) throw new Error("no stock");
-        if (seen.length === 2) return retryLater(0);
+        if (seen.length === 2) return context.retryLater(0);
         return undefined;
       },
     };

@@ -1,4 +1,4 @@
-import { discard, type Handler, type WebhookEvent } from "@esim-webhooks/core";
+import type { Handler, WebhookEvent } from "@esim-webhooks/core";
 import { erasedSubject, occurredAtMs } from "@esim-webhooks/core/kit";
 import type { SqliteTransaction } from "./transact.ts";
 
@@ -28,7 +28,7 @@ export function latestOnly<Event extends WebhookEvent<string, unknown>>(
     const key = { family: family(event), subject: about, erased: erasedSubject(about) };
     const occurredAt = occurredAtMs({ event, receivedAt }) ?? 0;
     const [latest] = await tx.read(`select 1 ${later}`, [key.family, key.subject, key.erased, occurredAt]);
-    if (latest !== undefined) return discard("older than what was worked before");
+    if (latest !== undefined) return context.discard("older than what was worked before");
     tx.write(
       {
         sql: `insert into esim_webhooks_latest (family, subject, occurred_at)

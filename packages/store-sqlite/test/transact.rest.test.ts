@@ -1,10 +1,9 @@
 import { join } from "node:path";
 import {
   createProcessor,
-  discard,
   type EsimEvents,
+  type HandlerContext,
   type Handlers,
-  retryLater,
   type WebhookEvent,
 } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
@@ -64,12 +63,12 @@ describe("context.tx", () => {
       },
       "failed",
     ],
-    ["asks for a retry", () => retryLater(1000), "retry_later"],
+    ["asks for a retry", ({ retryLater }: HandlerContext) => retryLater(1000), "retry_later"],
   ])("writes nothing when the handler %s after its write, and leaves the id free", async (_, end, code) => {
     let fails = true;
-    const processor = processorOf(({ id }, { tx }) => {
-      order(tx, id);
-      return fails ? end() : undefined;
+    const processor = processorOf(({ id }, context) => {
+      order(context.tx, id);
+      return fails ? end(context) : undefined;
     });
     expect((await processor.process(faulted("msg_1"))).code).toBe(code);
     expect(shop.orders()).toEqual([]);
@@ -79,9 +78,9 @@ describe("context.tx", () => {
   });
 
   it("commits with the mark when the handler discards, since the event is then done", async () => {
-    const processor = processorOf(({ id }, { tx }) => {
-      order(tx, id);
-      return discard("nothing to do");
+    const processor = processorOf(({ id }, context) => {
+      order(context.tx, id);
+      return context.discard("nothing to do");
     });
     expect((await processor.process(faulted("msg_1"))).code).toBe("discarded");
     expect((await processor.process(faulted("msg_1"))).code).toBe("duplicate");

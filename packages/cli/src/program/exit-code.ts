@@ -43,6 +43,8 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   unsupported_node: exitCodes.usage,
   unknown_event_type: exitCodes.usage,
   async_schema: exitCodes.usage,
+  conflicting_outcomes: exitCodes.unexpected,
+  outcome_too_late: exitCodes.unexpected,
   unsigned_dump: exitCodes.usage,
   source_unknown: exitCodes.usage,
   checkpoint_mismatch: exitCodes.usage,

@@ -29,6 +29,8 @@ describe("exit codes", () => {
     invalid_input: 2,
     unknown_event_type: 2,
     async_schema: 2,
+    conflicting_outcomes: 1,
+    outcome_too_late: 1,
     unsigned_dump: 2,
     source_unknown: 2,
     checkpoint_mismatch: 2,

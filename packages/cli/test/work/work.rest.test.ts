@@ -41,10 +41,9 @@ describe("work", () => {
       entry("msg_invalid", { esimReference: 1 }),
     ]);
     const config = `${open}
-      import { retryLater } from "@esim-webhooks/core";
-      export default { target, worker: { maxAttempts: 1, maxWaitMs: 0 }, handlers: { "esim.faulted": ({ id }, { tx }) => {
+      export default { target, worker: { maxAttempts: 1, maxWaitMs: 0 }, handlers: { "esim.faulted": ({ id }, context) => {
         if (id === "msg_fails") throw new Error("oh");
-        if (id === "msg_later") return retryLater(5000);
+        if (id === "msg_later") return context.retryLater(5000);
       } } };`;
     const running = start(["work", "--concurrency", "3"], {
       cwd: folder({ "esim-webhooks.config.ts": config }),
@@ -73,6 +72,22 @@ describe("work", () => {
     });
   });
 
+  it("ends when a handler leaves a rejected promise behind, and logs the event whose handler it was", async () => {
+    const open = await withInbox([entry("msg_left")]);
+    const config = `${open}
+      const check = async ({ discard }) => discard("not ours");
+      export default { target, handlers: { "esim.faulted": async (_event, context) => {
+        setImmediate(() => void check(context)); // not awaited
+      } } };`;
+    const ended = await start(["work"], { cwd: folder({ "esim-webhooks.config.ts": config }) }).ended;
+    expect(ended.code).toBe(1);
+    const left = jsonLines(ended).filter(({ msg }) => String(msg).includes("left behind an error"));
+    expect(left).toMatchObject([{ level: "error", id: "msg_left", type: "esim.faulted", source: "default" }]);
+    expect(ended.stderr).toMatch(
+      /esim\.faulted called discard\("not ours"\) after its event was settled|HandlerEnded/,
+    );
+  });
+
   it("finishes running events and ends when its output is closed", async () => {
     const open = await withInbox([entry("msg_quick"), entry("msg_slow")]);
     const config = `${open}
@@ -96,10 +111,9 @@ describe("work", () => {
   it("prints an event that is done in the handler's transaction, and one to be retried", async () => {
     const open = await withInbox([entry("msg_tx"), entry("msg_later")]);
     const config = `${open}
-      import { retryLater } from "@esim-webhooks/core";
       import { sql } from "kysely";
-      export default { target, handlers: { "esim.faulted": ({ id }, { tx }) =>
-        id === "msg_later" ? retryLater(5000) : sql\`select 1\`.execute(tx) } };`;
+      export default { target, handlers: { "esim.faulted": ({ id }, context) =>
+        id === "msg_later" ? context.retryLater(5000) : sql\`select 1\`.execute(context.tx) } };`;
     const running = start(["work"], { cwd: folder({ "esim-webhooks.config.ts": config }) });
     await running.written(/"id":"msg_tx".*"outcome":"done"/);
     await running.written(/"id":"msg_later".*"outcome":"waiting","afterMs":5000/);

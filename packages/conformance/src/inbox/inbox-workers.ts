@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type InboxQueue, retryLater } from "@esim-webhooks/core";
+import type { HandlerContext, InboxQueue } from "@esim-webhooks/core";
 import { observe, type SettleMessage } from "@esim-webhooks/core/observe";
 import { longLeaseMs } from "../store/store-context.ts";
 import {
@@ -74,8 +74,8 @@ export const inboxWorkers: readonly InboxScenario[] = [
         const lines = await worked(
           queue,
           {
-            [type]: ({ data }) => {
-              if (data["step"] === "later") return retryLater(0);
+            [type]: ({ data }, context) => {
+              if (data["step"] === "later") return context.retryLater(0);
               throw new Error("out of stock");
             },
           },
@@ -149,13 +149,13 @@ export const inboxWorkers: readonly InboxScenario[] = [
       }),
   ],
   [
-    "spends no attempt each time a handler returns retryLater",
+    "spends no attempt each time a handler calls retryLater",
     ["writer", "queue", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
         const { type, queue, isIn } = await oneStored(inbox);
         const attempts: number[] = [];
-        const handler = (_: unknown, { attempt }: { attempt: number }) => {
+        const handler = (_: unknown, { attempt, retryLater }: HandlerContext) => {
           attempts.push(attempt);
           return attempts.length < 5 ? retryLater(1) : undefined;
         };
@@ -176,9 +176,9 @@ export const inboxWorkers: readonly InboxScenario[] = [
         const options = { catalog: stepCatalog(type), maxWaitMs: 1 };
         for (const life of ["stored", "redriven"]) {
           let asked = 0;
-          const handler = () => {
+          const handler = (_: unknown, context: HandlerContext) => {
             asked += 1;
-            return retryLater(10);
+            return context.retryLater(10);
           };
           const lines = await worked(queue, { [type]: handler }, options, () => isIn("dead"));
           assert.equal(asked, 2, life);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { discard, sign, type WebhookEvent } from "@esim-webhooks/core";
+import { sign, type WebhookEvent } from "@esim-webhooks/core";
 import {
   assertAnswer,
   faulted,
@@ -51,10 +51,14 @@ export const acceptedEvents: Pick<
     "answers 200 when the handler discards the event, without its reason",
     (withServer) => {
       const request = faulted();
-      return withServer({ "*": () => discard("internal reason") }, { secret }, async ({ url }) => {
-        assertAnswer(await send(url, request), 200, "discarded");
-        assertAnswer(await send(url, request), 200, "duplicate");
-      });
+      return withServer(
+        { "*": (_, context) => context.discard("internal reason") },
+        { secret },
+        async ({ url }) => {
+          assertAnswer(await send(url, request), 200, "discarded");
+          assertAnswer(await send(url, request), 200, "duplicate");
+        },
+      );
     },
   ],
   unknown_type: [

@@ -1,5 +1,12 @@
 import assert from "node:assert/strict";
-import { type DedupeStore, esimCatalog, memoryStore, retryLater, sign } from "@esim-webhooks/core";
+import {
+  type DedupeStore,
+  type EsimEvents,
+  esimCatalog,
+  type Handlers,
+  memoryStore,
+  sign,
+} from "@esim-webhooks/core";
 import { signedRequest } from "@esim-webhooks/core/testing";
 import {
   assertAnswer,
@@ -89,7 +96,9 @@ export const retriedEvents: Pick<
     "answers 503 with the Retry-After of retryLater, and runs the handler again",
     async (withServer) => {
       let ready = false;
-      const handlers = { "*": () => (ready ? undefined : retryLater(90_500)) };
+      const handlers: Handlers<EsimEvents> = {
+        "*": (_, context) => (ready ? undefined : context.retryLater(90_500)),
+      };
       await withServer(handlers, { secret }, async ({ url }) => {
         const answer = await send(url, faulted({ id: "msg_later" }));
         assertAnswer(answer, 503, "retry_later");

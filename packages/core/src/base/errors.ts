@@ -6,6 +6,8 @@ export type CoreErrorCode =
   | "invalid_input"
   | "unknown_event_type"
   | "async_schema"
+  | "conflicting_outcomes"
+  | "outcome_too_late"
   | "store_full"
   | "store_unavailable"
   | "keys_unavailable"

@@ -17,6 +17,8 @@ export interface StageMessage {
 
 /** A step on the way of a delivery or an event, with a start, an end, and work in between. */
 export interface Stage<Message extends StageMessage, AtEnd extends keyof Message = never> {
+  /** The channel of messages about stages that begin. A store that is bound to it is current in all that the stage does. */
+  readonly started: Channel<unknown, Message>;
   /** The channel of messages about ended stages. */
   readonly ended: Channel<unknown, Message>;
   /**
@@ -107,6 +109,7 @@ export function createStage<Message extends StageMessage, AtEnd extends keyof Me
   }
 
   return {
+    started: start,
     ended: asyncEnd,
     // named arguments: a rest parameter would cost a delivery 3 % of its time
     around: (work, begin, fieldsOf) => (one, two, three) =>

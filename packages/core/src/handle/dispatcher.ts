@@ -3,11 +3,12 @@ import { WebhookError } from "../base/errors.ts";
 import type { Logger } from "../base/logger.ts";
 import { suggest } from "../base/options.ts";
 import { outcomeFields } from "../base/trace.ts";
-import { tryThen } from "../base/waiting.ts";
+import { isPromise } from "../base/waiting.ts";
 import type { Catalog } from "../event/catalog.ts";
 import type { WebhookEvent } from "../event/event.ts";
 import type { DispatchOutcome } from "./event-outcome.ts";
-import { type Handler, type HandlerContext, type Handlers, isRetryLater, readVerdict } from "./handler.ts";
+import type { Handler, HandlerContext, Handlers } from "./handler.ts";
+import { type NotedOutcome, outcomeOfReturn, outcomeOfThrow } from "./noted-outcome.ts";
 import { type HandleMessage, handleStage } from "./stages.ts";
 
 /** Calls handlers. Does not know who called it. */
@@ -18,7 +19,14 @@ export interface Dispatcher {
    * Runs the handler of the event's type. Never throws or rejects: that becomes the outcome `failed`. `taken` is for `observe`. Default:
    * a processor has the event.
    */
-  dispatch(event: WebhookEvent, context: HandlerContext, taken?: TakenFacts): Awaitable<DispatchOutcome>;
+  dispatch(event: WebhookEvent, call: HandlerCall, taken?: TakenFacts): Awaitable<DispatchOutcome>;
+}
+
+/** One call of a handler. */
+export interface HandlerCall {
+  readonly context: HandlerContext;
+  /** The outcome that the handler notes with functions of its context. */
+  readonly note: NotedOutcome;
 }
 
 /** What `observe` shows of how an event came to its handler. */
@@ -61,11 +69,17 @@ export function createDispatcher<Data>(handlers: Handlers<Data, never>, catalog:
 
   function callHandler(
     event: WebhookEvent,
-    context: HandlerContext,
+    { context, note }: HandlerCall,
     taken: TakenFacts | undefined,
   ): Awaitable<DispatchOutcome> {
     taken?.onStart?.();
-    return tryThen(() => handlerOf(event.type)?.(event, context), outcomeOf, failed);
+    try {
+      const returned = handlerOf(event.type)?.(event, context);
+      if (isPromise(returned)) return whenSettled(returned, note);
+    } catch (error) {
+      return outcomeOfThrow(note, error);
+    }
+    return outcomeOfReturn(note);
   }
 
   return {
@@ -74,21 +88,16 @@ export function createDispatcher<Data>(handlers: Handlers<Data, never>, catalog:
   };
 }
 
-function outcomeOf(returned: unknown): DispatchOutcome {
-  const given = readVerdict(returned);
-  if (given === undefined) return { code: "processed" };
-  return isRetryLater(given)
-    ? { code: "retry_later", retryAfterMs: given.afterMs }
-    : { code: "discarded", reason: given.reason };
-}
-
-function failed(error: unknown): DispatchOutcome {
-  return { code: "failed", error };
+function whenSettled(returned: Promise<unknown>, note: NotedOutcome): Promise<DispatchOutcome> {
+  return Promise.resolve(returned).then(
+    () => outcomeOfReturn(note),
+    (error: unknown) => outcomeOfThrow(note, error),
+  );
 }
 
 function factsOf(
   { id, type }: WebhookEvent,
-  { source, attempt, replayed, receivedAt }: HandlerContext,
+  { context: { source, attempt, replayed, receivedAt } }: HandlerCall,
   { by = "processor", dueForMs, trace }: TakenFacts = {},
 ) {
   return {

@@ -1,4 +1,3 @@
-import { WebhookError } from "../base/errors.ts";
 import type { Logger } from "../base/logger.ts";
 import type { EventOf, FamilyOf, UnknownEvent } from "../event/event.ts";
 
@@ -26,11 +25,24 @@ export interface HandlerContext<Tx = unknown> {
    * `Handlers<EsimEvents, SqliteTransaction>`. Without that it is `unknown`.
    */
   readonly tx: Tx;
+  /**
+   * Ends a handler that is not ready for the event, for example because the event came before the API call that caused it has
+   * answered. The event is tried again, and what was written by `tx` is rolled back. A worker does not count this as an attempt: the
+   * event can wait for the worker's `maxWaitMs`. Notes the outcome, then throws `HandlerEnded`, so nothing after the call runs. Write
+   * `return context.retryLater()`, so that TypeScript knows it too. Fails the event for a negative pause, with `invalid_input`.
+   * @param afterMs the pause, in ms. A worker waits for a day at most; a sender has its own schedule. Default 60,000
+   */
+  readonly retryLater: (afterMs?: number) => never;
+  /**
+   * Ends a handler that wants no effect: the event is done, and `reason` is logged. What was written by `tx` before is committed. Notes
+   * the outcome, then throws `HandlerEnded`, so nothing after the call runs. Write `return context.discard(reason)`.
+   */
+  readonly discard: (reason: string) => never;
 }
 
 /**
- * Handles one event. Returning means done, unless the handler returns `retryLater(ms)` or `discard(reason)`. Throwing
- * means failed, and the event is tried again.
+ * Handles one event. Returning means done, whatever the value, unless the handler has called `context.retryLater` or `context.discard`.
+ * Throwing anything else means failed, and the event is tried again.
  */
 export type Handler<Event, Tx = unknown> = (event: Event, context: HandlerContext<Tx>) => unknown;
 
@@ -57,52 +69,4 @@ export type Handlers<Data, Tx = unknown> = {
 export class HandlerTimeout extends Error {
   /** The name that `AbortSignal.timeout` gives its error, too. */
   override readonly name = "TimeoutError";
-}
-
-const verdict: unique symbol = Symbol.for("esim-webhooks.verdict");
-
-/** Returned by a handler: not ready yet, try again. */
-export interface RetryLater {
-  /** Marks the value as made by `retryLater`. */
-  readonly [verdict]: "retry_later";
-  /** The pause until the next try, in ms. */
-  readonly afterMs: number;
-}
-
-/** Returned by a handler: this event is done without effect. */
-export interface Discard {
-  /** Marks the value as made by `discard`. */
-  readonly [verdict]: "discard";
-  /** Why, for the log. */
-  readonly reason: string;
-}
-
-/**
- * Returned by a handler that is not ready for the event, for example because the event came before the API call that
- * caused it has answered. The event is tried again. A worker does not count this as an attempt: the event can wait for the worker's
- * `maxWaitMs`. Throws `invalid_input` for a negative pause.
- * @param afterMs the pause, in ms. A worker waits for a day at most; a sender has its own schedule. Default 60,000
- */
-export function retryLater(afterMs = 60_000): RetryLater {
-  if (Number.isFinite(afterMs) && afterMs >= 0) return { [verdict]: "retry_later", afterMs };
-  throw new WebhookError(
-    "invalid_input",
-    `retryLater was called with ${afterMs}.`,
-    "Pass milliseconds, 0 or more.",
-  );
-}
-
-/** Returned by a handler that wants no effect: the event is done, and `reason` is logged. */
-export function discard(reason: string): Discard {
-  return { [verdict]: "discard", reason };
-}
-
-/** The verdict that a handler returned, or undefined for any other value. */
-export function readVerdict(returned: unknown): RetryLater | Discard | undefined {
-  const isVerdict = typeof returned === "object" && returned !== null && verdict in returned;
-  return isVerdict ? (returned as RetryLater | Discard) : undefined;
-}
-
-export function isRetryLater(given: RetryLater | Discard): given is RetryLater {
-  return given[verdict] === "retry_later";
 }

@@ -7,6 +7,8 @@ import type { WebhookEvent } from "../event/event.ts";
 import type { Transacted } from "../store/dedupe-store.ts";
 import type { Dispatcher, TakenFacts } from "./dispatcher.ts";
 import type { DispatchOutcome, EventOutcome } from "./event-outcome.ts";
+import type { HandlerContext } from "./handler.ts";
+import { createNote, noteDiscard, noteRetryLater } from "./noted-outcome.ts";
 
 /** The lease of an event, as far as its handler is concerned. */
 export interface HandlerLease {
@@ -50,7 +52,9 @@ export function createRunHandler(dispatcher: Dispatcher, watch: LoopWatch, logge
     if (lease.heldUntil <= calledAt) return { code: "lease_lost" };
     const { id, type } = event;
     const { source, attempt, receivedAt, replayed } = facts;
-    const context = {
+    const note = createNote();
+    const noted = { source, id, type, logger };
+    const context: HandlerContext = {
       signal: lease.signal,
       attempt,
       source,
@@ -58,10 +62,13 @@ export function createRunHandler(dispatcher: Dispatcher, watch: LoopWatch, logge
       replayed,
       logger: logger.child === undefined ? logger : childOf(logger, { id, type, source }),
       tx,
+      // closures of its own, for handlers that destructure or spread their context
+      retryLater: (afterMs = 60_000) => noteRetryLater(note, noted, afterMs),
+      discard: (reason) => noteDiscard(note, noted, reason),
     };
     const outcome = dispatcher.dispatch(
       event,
-      context,
+      { context, note },
       logger === silentLogger ? facts : noting(lease, facts),
     );
     watch.expectedAt(calledAt, () => [type]); // warns if the call itself took long

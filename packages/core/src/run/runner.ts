@@ -19,6 +19,7 @@ import type { Receiver } from "../receive/delivery.ts";
 import type { Lifecycle } from "../store/lifecycle.ts";
 import type { Worker } from "../work/worker.ts";
 import { type ClosableServer, closeServer } from "./close-server.ts";
+import { watchLeftBehind } from "./left-behind.ts";
 
 export type { ClosableServer } from "./close-server.ts";
 
@@ -40,7 +41,10 @@ export interface RunnerOptions {
    * `shutdownMs` of its own. Default 25,000.
    */
   shutdownMs?: number | undefined;
-  /** Gets a line when a health check begins to fail or passes again, and when a delivery does not end in time. Default: silent. */
+  /**
+   * Gets a line when a health check begins to fail or passes again, when a delivery does not end in time, and when an error that no code
+   * catches ends the process: with the event whose handler left it behind, if one did. Default: silent.
+   */
   logger?: Logger;
 }
 
@@ -113,6 +117,7 @@ export function createRunner(options: RunnerOptions): Runner {
     async run(given) {
       const { signal, server, close } = parseOptions("runner.run", runShape, given);
       const failures: unknown[] = [];
+      const stopWatching = watchLeftBehind(logger);
       const stop = () => stopping.abort();
       const aborted = once(stopped, "abort");
       const attempt = async (step: () => Awaitable<unknown>) => {
@@ -143,10 +148,12 @@ export function createRunner(options: RunnerOptions): Runner {
       const closeAll = async () => {
         for (const each of close) await attempt(() => each.close());
       };
-      if (await isInTime) await closeAll();
-      else {
+      if (await isInTime) {
+        await closeAll();
+        stopWatching();
+      } else {
         logger.warn({ shutdownMs }, late);
-        void ended.then(closeAll); // a handler that ends then still settles its event
+        void ended.then(closeAll).then(stopWatching); // a handler that ends then still settles its event
       }
       if (failures.length > 0) throw failures[0];
     },

@@ -8,7 +8,6 @@ import {
   type Logger,
   memoryStore,
   type ReceiverOptions,
-  retryLater,
   sign,
   type Target,
   WebhookError,
@@ -597,7 +596,7 @@ describe("createReceiver", () => {
   });
 
   it("asks for at most a day's pause", async () => {
-    const { reply } = await receive({ "*": () => retryLater(1e24) }, delivery());
+    const { reply } = await receive({ "*": (_, context) => context.retryLater(1e24) }, delivery());
     expect(reply.headers["retry-after"]).toBe("86400");
   });
 

@@ -5,14 +5,13 @@ import { runInNewContext } from "node:vm";
 import {
   createWorker,
   defineCatalog,
-  discard,
   type EsimEvents,
+  type Handler,
   type HandlerContext,
   type Handlers,
   type Inbox,
   type InboxEntry,
   memoryStore,
-  retryLater,
   type TakenEvent,
   type TakeOptions,
   type WorkerOptions,
@@ -246,12 +245,12 @@ describe("createWorker", () => {
       throw new Error("no stock");
     };
     const dayMs = 86_400_000;
-    const cases: [string, () => unknown, WorkerOptions["backoff"], number, string][] = [
+    const cases: [string, Handler<unknown>, WorkerOptions["backoff"], number, string][] = [
       ["a backoff of Infinity", fails, () => Number.POSITIVE_INFINITY, dayMs, "Infinity ms"],
       ["a backoff of 1e300", fails, () => 1e300, dayMs, "1e+300 ms"],
       ["a backoff of NaN, in place of which the default applies", fails, () => Number.NaN, 1000, "NaN ms"],
       ["a backoff that throws, in place of which the default applies", fails, fails, 1000, "no number"],
-      ["retryLater(1e300)", () => retryLater(1e300), undefined, dayMs, "1e+300 ms"],
+      ["retryLater(1e300)", (_, { retryLater }) => retryLater(1e300), undefined, dayMs, "1e+300 ms"],
     ];
     it.each(cases)("%s", async (_, handler, backoff, atMostMs, given) => {
       const inbox = memoryInbox();
@@ -830,7 +829,7 @@ describe("createWorker", () => {
       await inbox.put([entry("a"), entry("b", "esim.disabled")]);
       const logger = keptLog();
       const handlers: Handlers<EsimEvents> = {
-        "esim.enabled": () => discard("no such order"),
+        "esim.enabled": (_, context) => context.discard("no such order"),
         "esim.disabled": () => {},
       };
       running(inbox, handlers, { logger });
@@ -847,7 +846,7 @@ describe("createWorker", () => {
       stopTime();
       const { inbox } = watchedInbox();
       await inbox.put([entry("a")]);
-      running(inbox, { "*": () => retryLater(60_000) });
+      running(inbox, { "*": (_, context) => context.retryLater(60_000) });
       await pass(1);
       expect(await inbox.get(key("a"))).toMatchObject({ state: "ready", error: "retryLater" });
     });
@@ -872,7 +871,7 @@ describe("createWorker", () => {
     it.each([
       ["rolled_back", () => {}, "lost"],
       ["committed", () => {}, "done"],
-      ["rolled_back", () => retryLater(60_000), "retry"],
+      ["rolled_back", (_: unknown, { retryLater }: HandlerContext) => retryLater(60_000), "retry"],
       ["unused", () => {}, "done"],
     ] as const)("with a transaction that is %s: the event is %s", async (transaction, handler, outcome) => {
       stopTime();
@@ -982,11 +981,14 @@ describe("createWorker", () => {
     });
 
     it("uses the limit of the type in place of the general one, and none where neither is set", async () => {
-      const { settles } = await settlesOf(({ signal }) => ended(signal).then(() => retryLater(0)), {
-        timeoutMs: 3_600_000,
-        timeouts: { "esim.enabled": 10 },
-        graceMs: 60_000,
-      });
+      const { settles } = await settlesOf(
+        ({ signal, retryLater }) => ended(signal).then(() => retryLater(0)),
+        {
+          timeoutMs: 3_600_000,
+          timeouts: { "esim.enabled": 10 },
+          graceMs: 60_000,
+        },
+      );
       expect(settles).toMatchObject([{ outcome: "retry" }]);
       const unlimited = await settlesOf(() => new Promise((resolve) => setTimeout(resolve, 60)), {
         timeouts: { "esim.disabled": 1 },
@@ -1086,7 +1088,7 @@ describe("createWorker", () => {
     it("does not count the time in which an abandoned handler still ran as time that its handler has waited", async () => {
       const first = Promise.withResolvers<void>();
       const { settles } = await settlesOf(
-        (_, call) => (call === 1 ? first.promise : retryLater(0)),
+        ({ retryLater }, call) => (call === 1 ? first.promise : retryLater(0)),
         { timeoutMs: 10, graceMs: 0, leaseMs: 100, concurrency: 2, maxWaitMs: 60 },
         4,
         (settled) => settled === 3 && first.resolve(), // it was put off twice, for 100 ms each
