@@ -73,6 +73,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
   );
   expect(surface).toEqual({
     core: [
+      "HandlerEnded",
       "WebhookError",
       "createCatalog",
       "createKeyring",
@@ -80,7 +81,6 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "createReceiver",
       "createWorker",
       "defineCatalog",
-      "discard",
       "discardRest",
       "eraseSubject",
       "esimCatalog",
@@ -89,7 +89,6 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "nodeDelivery",
       "nodeHandler",
       "receiveRequest",
-      "retryLater",
       "sign",
       "verify",
       "watchMisses",
@@ -221,7 +220,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "workerGoneMs",
       "writeCursor",
     ],
-    testing: ["memoryInbox", "newSecret", "sampleData", "signedRequest"],
+    testing: ["memoryInbox", "newSecret", "runHandler", "sampleData", "signedRequest"],
     conformance: ["crashSuite", "inboxSuite", "keySuite", "receiverSuite", "stateSuite", "storeSuite"],
     importing: ["importDeliveries", "observeImports", "readCapturedRequests", "replayRecords"],
     endpoint: [

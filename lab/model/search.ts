@@ -424,7 +424,7 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
         emit(`The handler of ${about} returns in ${name}.`, end(system, "done"));
         disturb(system, "retry", (next) => {
           emit(`The handler of ${about} throws in ${name}.`, end(next, failure));
-          if (!isInline) emit(`The handler of ${about} returns retryLater in ${name}.`, end(next, "waiting"));
+          if (!isInline) emit(`The handler of ${about} calls retryLater in ${name}.`, end(next, "waiting"));
         });
         if (!isInline)
           disturb(system, "timeout", (next) =>

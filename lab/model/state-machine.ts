@@ -111,7 +111,7 @@ export const table = {
   "settle waiting": {
     ...settled,
     operation: "`settle`, waiting",
-    who: "a worker, when the handler returned `retryLater`",
+    who: "a worker, when the handler called `retryLater`",
     to: { state: "ready", ended: false, attempts: "-1", suspect: false },
     writes:
       "when it is due again, the error, `attempts` − 1, and since when it has waited, if it has not waited before",

@@ -23,7 +23,7 @@ export type SqsHandler = (event: SqsEvent, context?: LambdaContext) => Promise<S
  *
  * Messages of a batch are handled concurrently; of a FIFO queue, those of a group one after the other, and after one that failed the rest of
  * its group stays in the queue. Half a second before the function's timeout, handlers are aborted, and what is not done stays in the queue. A
- * message that fails is delivered again after the visibility timeout, also when its handler returned `retryLater`, and goes to the
+ * message that fails is delivered again after the visibility timeout, also when its handler called `retryLater`, and goes to the
  * dead-letter queue after `maxReceiveCount` attempts. An event without a handler is done, as in a receiver with handlers.
  *
  * Throws like `createProcessor`. Rejects with `batch_failed` when no message is done, and with `unknown_event_source` for an event that is

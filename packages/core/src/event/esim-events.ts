@@ -133,7 +133,7 @@ export interface EsimEvents {
    * **Next:** `esim.downloaded`, once the user installs it.
    *
    * **Do:** store the `iccid` with your order, and show the user how to install the eSIM. The event can arrive before the
-   * answer to your order: if you do not know the `esimReference` yet, return `retryLater(30_000)`.
+   * answer to your order: if you do not know the `esimReference` yet, call `context.retryLater(30_000)`.
    */
   readonly "esim.assigned": EsimAssignedData;
   /**

@@ -103,15 +103,17 @@ function conflicting(first: string, other: string, cause?: unknown): DispatchOut
   return { code: "failed", error };
 }
 
+const lateCall = "A handler ended its event after it was settled.";
+
 /** Logs a call that comes too late, and returns the error for it. */
-function tooLate({ id, source, type, logger }: NotedEvent, call: string): WebhookError {
+function tooLate({ id, source, type, logger }: NotedEvent, lateOne: string): WebhookError {
   const error = new WebhookError(
     "outcome_too_late",
-    `A handler of ${type} called ${call} after its event was settled, so the call has no effect.`,
+    `A handler of ${type} called ${lateOne} after its event was settled, so the call has no effect.`,
     "Await all that the handler starts, and stop when context.signal aborts.",
   );
-  if (logger === silentLogger) warnOnce(error.code, error.message, error);
-  else logger.error({ id, source, type, err: error }, "A handler ended its event after it was settled.");
+  if (logger === silentLogger) warnOnce("outcome_too_late", lateCall, error);
+  else logger.error({ id, source, type, err: error }, lateCall);
   return error;
 }
 

@@ -48,7 +48,7 @@ export interface Provenance {
    */
   fingerprint?: number;
   /**
-   * Returns whether your queue will not try the event again after its handler threw (`failed`) or returned `retryLater`
+   * Returns whether your queue will not try the event again after its handler threw (`failed`) or called `retryLater`
    * (`retry_later`). `observe` then reports `settle` as `dead`, not as `retry`. Called only while `settle` is
    * observed or there is a logger, and only if the claim was not lost. Default: false, also when it throws.
    */

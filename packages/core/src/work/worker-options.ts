@@ -21,7 +21,7 @@ export interface WorkerOptions<Data = EsimEvents> extends TimeLimitOptions<Data>
   /** How long a crashed worker blocks an event for the others, in ms; renewed while a handler runs. Default 30,000. */
   leaseMs?: number;
   /**
-   * How many times an event is tried before it is dead. A try counts even if its worker crashes, but not if the handler returned
+   * How many times an event is tried before it is dead. A try counts even if its worker crashes, but not if the handler called
    * `retryLater`. Default 20.
    */
   maxAttempts?: number;

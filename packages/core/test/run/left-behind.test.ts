@@ -1,3 +1,4 @@
+import type { EventEmitter } from "node:events";
 import { createProcessor, type HandlerContext } from "@esim-webhooks/core";
 import { createRunner } from "@esim-webhooks/core/run";
 import { sampleData } from "@esim-webhooks/core/testing";
@@ -9,7 +10,7 @@ const error = new Error("forgotten");
 
 /** As Node.js does when an error reaches no handler of it. */
 function leaveBehind(): void {
-  process.emit("uncaughtExceptionMonitor", error, "unhandledRejection");
+  (process as EventEmitter).emit("uncaughtExceptionMonitor", error, "unhandledRejection");
 }
 
 /** What a runner logs as errors while `work` runs, and afterwards. */

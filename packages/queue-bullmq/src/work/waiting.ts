@@ -16,7 +16,7 @@ interface WaitingJob {
  * has changed it, and so could bring back the body of an event that was erased.
  */
 interface Wait {
-  /** When its handler first returned `retryLater`, in ms since the Unix epoch. */
+  /** When its handler first called `retryLater`, in ms since the Unix epoch. */
   readonly waitingSince?: number;
 }
 
