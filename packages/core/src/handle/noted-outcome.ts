@@ -57,7 +57,7 @@ function end(
   outcome: DispatchOutcome,
   thrown: Error = new HandlerEnded(call),
 ): never {
-  if (note.isOver) throw tooLate(event, call);
+  if (note.isOver) throw tooLate(event, { call });
   note.first ??= { call, outcome, thrown };
   if (note.first.call !== call) note.otherCall ??= call;
   throw note.first.thrown;
@@ -106,10 +106,10 @@ function conflicting(first: string, other: string, cause?: unknown): DispatchOut
 const lateCall = "A handler ended its event after it was settled.";
 
 /** Logs a call that comes too late, and returns the error for it. */
-function tooLate({ id, source, type, logger }: NotedEvent, lateOne: string): WebhookError {
+function tooLate({ id, source, type, logger }: NotedEvent, late: { readonly call: string }): WebhookError {
   const error = new WebhookError(
     "outcome_too_late",
-    `A handler of ${type} called ${lateOne} after its event was settled, so the call has no effect.`,
+    `A handler of ${type} called ${late.call} after its event was settled, so the call has no effect.`,
     "Await all that the handler starts, and stop when context.signal aborts.",
   );
   if (logger === silentLogger) warnOnce("outcome_too_late", lateCall, error);
