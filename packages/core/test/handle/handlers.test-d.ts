@@ -80,6 +80,18 @@ describe("handlers are typed from the catalog", () => {
     });
   });
 
+  test("retryLater and discard end a handler for TypeScript too, with a return", () => {
+    nodeHandler({
+      "esim.faulted": ({ data }, context) => {
+        const order = data.reason === "download_order_expired" ? "order-1" : undefined;
+        if (order === undefined) return context.retryLater(30_000);
+        expectTypeOf(order).toEqualTypeOf<"order-1">();
+        expectTypeOf(context.discard).toEqualTypeOf<(reason: string) => never>();
+        return order;
+      },
+    });
+  });
+
   test("comparing the type narrows to one event of the catalog, although unknown types come too", () => {
     nodeHandler({
       "*": (event) => {
