@@ -117,7 +117,7 @@ export function createRunner(options: RunnerOptions): Runner {
     async run(given) {
       const { signal, server, close } = parseOptions("runner.run", runShape, given);
       const failures: unknown[] = [];
-      const stopWatching = watchLeftBehind(logger);
+      const stopWatching = watchLeftBehind(settings.logger);
       const stop = () => stopping.abort();
       const aborted = once(stopped, "abort");
       const attempt = async (step: () => Awaitable<unknown>) => {
