@@ -21,10 +21,10 @@ async function bundleBytes(name: string, from: string, external: readonly string
 }
 
 it.each([
-  ["webhookHandler", "core", 32.6],
-  ["createWorker", "core", 22.6],
+  ["webhookHandler", "core", 33.3],
+  ["createWorker", "core", 23.2],
   ["verify", "core", 5.5],
-  ["webhookRouter", "express", 33.5],
+  ["webhookRouter", "express", 34.2],
   ["lambdaHandler", "lambda", 33.5],
   ["redisStore", "store-redis", 16],
   ["durableObjectStore", "cloudflare", 10.5],
