@@ -41,7 +41,7 @@ export interface HandlerContext<Tx = unknown> {
 }
 
 /**
- * Handles one event. Returning means done, whatever the value, unless the handler has called `context.retryLater` or `context.discard`.
+ * Handles one event. Returning any value means done, unless the handler has called `context.retryLater` or `context.discard`.
  * Throwing anything else means failed, and the event is tried again.
  */
 export type Handler<Event, Tx = unknown> = (event: Event, context: HandlerContext<Tx>) => unknown;

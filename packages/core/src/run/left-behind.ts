@@ -10,7 +10,7 @@ const loggers: Logger[] = [];
 
 /**
  * Logs an error that no code catches, such as the rejection of a promise that was not awaited, with the event whose handler left it
- * behind: once for each logger, however many watches it has. It only watches: Node.js still ends the process, unless the application has a
+ * behind: once for each logger, also if it has several watches. It only watches: Node.js still ends the process, unless the application has a
  * listener of its own. Returns a function that ends the watch.
  */
 export function watchLeftBehind(logger: Logger): () => void {

@@ -12,7 +12,7 @@ import type { EventToSend } from "./signed-request.ts";
 export interface RunHandlerOptions<Data = EsimEvents, Tx = unknown> {
   /** The attempt, from 1, as the handler sees it. Default 1. */
   readonly attempt?: number;
-  /** What the handler gets as `context.tx`. It is neither committed nor rolled back: the test does that. Default: undefined. */
+  /** The `context.tx` of the handler. It is neither committed nor rolled back: the test does that. Default: undefined. */
   readonly tx?: Tx;
   /** The event types and their schemas. Default: the eSIM events. */
   readonly catalog?: Catalog<Data>;
