@@ -200,6 +200,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "shortestSafeRetentionMs",
       "shownId",
       "silentLogger",
+      "sourceOption",
       "span",
       "spreadRetention",
       "stackText",
