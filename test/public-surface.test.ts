@@ -206,6 +206,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "stackText",
       "storeShape",
       "subjectOption",
+      "targetPath",
       "subjectReader",
       "suggest",
       "systemClock",

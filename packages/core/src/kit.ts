@@ -49,6 +49,7 @@ export { sourceOption, toleranceOption } from "./receive/receiver-options.ts";
 export type { MountedPath, Route } from "./receive/route.ts";
 export { checkPlainPath, createRoute } from "./receive/route.ts";
 export { isInbox } from "./receive/target.ts";
+export { targetPath } from "./receive/target-path.ts";
 export { closeServer } from "./run/close-server.ts";
 export type { Defer } from "./run/with-defer.ts";
 export { withDefer } from "./run/with-defer.ts";
