@@ -164,6 +164,7 @@ describe("docs", () => {
       no_matching_key: true,
       method_not_allowed: true,
       unknown_endpoint: true,
+      endpoint_unconfirmed: true,
       unsupported_encoding: true,
       too_large: true,
       overloaded: true,

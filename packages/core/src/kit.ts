@@ -45,10 +45,11 @@ export type { EntryAttempt, ProcessedEntry } from "./process/entry-processor.ts"
 export { createEntryProcessor, provenanceOf } from "./process/entry-processor.ts";
 export type { ProcessorSettings } from "./process/processor.ts";
 export { processorShape } from "./process/processor.ts";
-export { toleranceOption } from "./receive/receiver-options.ts";
+export { sourceOption, toleranceOption } from "./receive/receiver-options.ts";
 export type { MountedPath, Route } from "./receive/route.ts";
 export { checkPlainPath, createRoute } from "./receive/route.ts";
 export { isInbox } from "./receive/target.ts";
+export { targetPath } from "./receive/target-path.ts";
 export { closeServer } from "./run/close-server.ts";
 export type { Defer } from "./run/with-defer.ts";
 export { withDefer } from "./run/with-defer.ts";

@@ -288,6 +288,7 @@ const everyOutcome: Readonly<Record<OutcomeCode, true>> = {
   no_matching_key: true,
   method_not_allowed: true,
   unknown_endpoint: true,
+  endpoint_unconfirmed: true,
   too_large: true,
   unsupported_encoding: true,
   overloaded: true,

@@ -1,5 +1,5 @@
 import { discardRest, type EsimEvents, receiveRequest, watchMisses } from "@esim-webhooks/core";
-import { createDeadline } from "@esim-webhooks/core/kit";
+import { createDeadline, targetPath } from "@esim-webhooks/core/kit";
 import type {
   FastifyBaseLogger,
   FastifyInstance,
@@ -109,7 +109,7 @@ function spellingsOf(path: string, { initialConfig }: FastifyInstance): readonly
 /** What a URL has below a mount, whose segments may be parameters: as it was sent, since those of Fastify are decoded. */
 function pathBelow(mount: string, url = ""): string {
   const segments = mount.split("/").filter((segment) => segment !== "").length;
-  const [path = ""] = url.split("?", 1);
+  const [path = ""] = targetPath(url).split("?", 1);
   return `/${path
     .split("/")
     .slice(segments + 1)

@@ -32,6 +32,7 @@ const outcomes: Readonly<Record<OutcomeCode, true>> = {
   no_matching_key: true,
   method_not_allowed: true,
   unknown_endpoint: true,
+  endpoint_unconfirmed: true,
   body_incomplete: true,
   too_large: true,
   overloaded: true,
@@ -48,7 +49,7 @@ const verifyOutcomes: Readonly<Record<VerifyMessage["outcome"], true>> = {
   rotating: true,
   keys_unavailable: true,
   missing_secret: true,
-  unknown_endpoint: true,
+  endpoint_unconfirmed: true,
   internal_error: true,
 };
 /** Whether an end has a reason. */

@@ -11,7 +11,7 @@ import type {
   StateStore,
   WebhookError,
 } from "@esim-webhooks/core";
-import { type OptionsShape, parseOptions, withMethods } from "@esim-webhooks/core/kit";
+import { type OptionsShape, parseOptions, sourceOption, withMethods } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import type { CliContext, CliProcess } from "../program/context.ts";
 import { ProgramError } from "../program/program-error.ts";
@@ -39,7 +39,7 @@ const shape: OptionsShape<Shape> = {
   ),
   store: z.optional(withMethods<DedupeStore>("claim", "extend", "complete", "release")),
   state: z.optional(withMethods<StateStore>("read", "write")),
-  source: z.optional(z.string().check(z.minLength(1))),
+  source: z.optional(sourceOption),
   endpoints: z.optional(
     z.custom<EndpointLookup>((value) => typeof value === "function", "expected a function of the path"),
   ),

@@ -29,10 +29,20 @@ function lookup(found: Readonly<Record<string, FoundEndpoint>>): {
 
 const clock = { now: () => now.getTime() };
 
-/** The outcome that only a receiver with `endpoints` has. */
-export const unknownEndpoint: Pick<ScenarioByOutcome, "unknown_endpoint"> = {
+/** The outcomes that only a receiver with `endpoints` has. */
+export const unknownEndpoint: Pick<ScenarioByOutcome, "unknown_endpoint" | "endpoint_unconfirmed"> = {
   unknown_endpoint: [
-    "answers 404 to a path for which `endpoints` finds none, and looks it up again after 10 s",
+    "answers 404 to a path for which `endpoints` finds none when it is asked after the delivery arrived",
+    async (withServer) => {
+      const { endpoints, paths } = lookup({ acme });
+      await withServer(noHandler, { endpoints, clock }, async ({ url }) => {
+        assertAnswer(await send(below(url, "/globex"), signedFor(globex)), 404, "unknown_endpoint");
+        assert.equal(paths.length, 1);
+      });
+    },
+  ],
+  endpoint_unconfirmed: [
+    "answers 503 with Retry-After to a path for which `endpoints` found none less than 10 s ago, and looks it up again after that",
     async (withServer) => {
       const time = { now: now.getTime() };
       const found: Record<string, FoundEndpoint> = { acme };
@@ -44,11 +54,11 @@ export const unknownEndpoint: Pick<ScenarioByOutcome, "unknown_endpoint"> = {
         assertAnswer(await send(path, request), 404, "unknown_endpoint");
         found["globex"] = globex;
         time.now += 9_999;
-        assertAnswer(await send(path, request), 404, "unknown_endpoint");
+        assertAnswer(await send(path, request), 503, "endpoint_unconfirmed");
         assert.equal(paths.length, 1);
         time.now += 1;
         assertAnswer(await send(path, request), 200, "processed");
-        assertAnswer(await send(below(url, `/${"a".repeat(1100)}`), request), 404, "unknown_endpoint");
+        assertAnswer(await send(below(url, `/${"a".repeat(1100)}`), request), 503, "endpoint_unconfirmed");
         assert.equal(paths.length, 2);
       });
     },

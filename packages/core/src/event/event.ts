@@ -61,6 +61,17 @@ export function isStorableId(id: string): boolean {
   return id !== "" && Buffer.byteLength(id) <= 1024 && id.isWellFormed() && !id.includes("\0");
 }
 
+const longestSource = 255; // every store can hold it together with the longest id
+
+/** The form of a source, for messages. */
+export const sourceForm: string = `1 to ${longestSource} characters, without a NUL or half of a surrogate pair`;
+
+/** Whether every store can hold this source. */
+export function isStorableSource(source: unknown): source is string {
+  if (typeof source !== "string" || source.length < 1 || source.length > longestSource) return false;
+  return source.isWellFormed() && !source.includes("\0");
+}
+
 /** An id that every HTTP client sends, and every terminal shows, as it is. */
 export const idPattern: RegExp = /^[!-~]{1,1024}$/;
 

@@ -3,10 +3,12 @@ import { type Clock, monotonicClock } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import { type Logger, silentLogger, throttledLog, warnOnce } from "../base/logger.ts";
 import { andThen, createDeadline } from "../base/waiting.ts";
+import { isStorableSource, sourceForm } from "../event/event.ts";
 import { isList, type KeySource, type LoadedKeys, type Waiters } from "../verify/key-source.ts";
 import { listSecrets, prepareKeys } from "../verify/keyring.ts";
+import { createMissingPaths } from "./missing-paths.ts";
 import type { Outcome } from "./outcome.ts";
-import { type EndpointLookup, longestSource } from "./receiver-options.ts";
+import type { EndpointLookup } from "./receiver-options.ts";
 import { registerSource } from "./shared-source.ts";
 import { createVerifier, isKeySource, type Verifier } from "./verifier.ts";
 
@@ -17,7 +19,13 @@ export interface Endpoint {
 }
 
 /** Why there is no endpoint for a delivery. */
-type NoEndpoint = Extract<Outcome, { code: "unknown_endpoint" | "keys_unavailable" }>;
+type NoEndpoint = Extract<
+  Outcome,
+  { code: "unknown_endpoint" | "endpoint_unconfirmed" | "keys_unavailable" }
+>;
+
+/** Why an endpoint that was known is none any more. The sender tries again. */
+type Ended = Exclude<NoEndpoint, { code: "unknown_endpoint" }>;
 
 /** The endpoints of a receiver. */
 export interface Endpoints {
@@ -38,8 +46,6 @@ interface Settings {
 
 const longestPath = 1024;
 const mostEndpoints = 10_000;
-const mostUnknownPaths = 1000;
-const unknownForMs = 10_000;
 const mostLookups = 100;
 /** Two endpoints under a flood of forged deliveries do not keep the others from their new keys. */
 const mostWaiters = 300;
@@ -60,34 +66,25 @@ interface KnownEndpoint extends Endpoint {
  * The endpoints that `lookUp` finds. Any client can ask for any path, so the paths, what is remembered of them, and the lookups
  * under way are all bounded. The lookup is also the key source of each endpoint that it has found: what it answers later is seen as the
  * change of a key is.
+ *
+ * A delivery is answered 404, which is final, only if a lookup that began after it arrived has found none for its path.
  */
 export function createEndpoints(lookUp: EndpointLookup, settings: Settings): Endpoints {
   const { clock, logger, idStore, watch } = settings;
   const known = new Map<string, KnownEndpoint>(); // the least recently used first
-  const unknownSince = new Map<string, number>(); // the oldest first
+  const missing = createMissingPaths(clock);
   const underWay = new Map<string, Promise<KnownEndpoint | NoEndpoint>>();
   const slots = createSlots(mostLookups);
   const waiters: Waiters = { count: 0, most: mostWaiters };
   const logFailure = failureLog(logger);
+  const logMissing = throttledLog(logger.warn, monotonicClock);
   const keyLog = logger === silentLogger ? logger.error : throttledLog(logger.error, monotonicClock);
-
-  function isUnknown(path: string): boolean {
-    const sinceMs = clock.now() - (unknownSince.get(path) ?? Number.NEGATIVE_INFINITY);
-    return sinceMs >= 0 && sinceMs < unknownForMs; // a clock that was set back forgets
-  }
-
-  function rememberUnknown(path: string): void {
-    unknownSince.delete(path);
-    unknownSince.set(path, clock.now());
-    if (unknownSince.size > mostUnknownPaths) unknownSince.delete(firstKey(unknownSince));
-  }
 
   async function lookUpNew(path: string): Promise<KnownEndpoint | NoEndpoint> {
     try {
       const found = await ask(lookUp, path);
       if (found !== null) return await admit(path, found);
-      rememberUnknown(path);
-      return notFound;
+      return missing.missed(path) ? notFound : doubted;
     } catch (err) {
       logFailure(err);
       return lookupFailed;
@@ -101,7 +98,7 @@ export function createEndpoints(lookUp: EndpointLookup, settings: Settings): End
     const { source } = first;
     let latest = first.keys;
     let isLoaded = false;
-    let ended: NoEndpoint | undefined; // why it is no endpoint any more
+    let ended: Ended | undefined;
     let queued: Promise<Found | null> | undefined;
 
     /** Asks again, in a slot. Calls that wait for one share it. */
@@ -118,7 +115,7 @@ export function createEndpoints(lookUp: EndpointLookup, settings: Settings): End
         if (isLoaded) {
           const found = await askAgain();
           if (found?.source === source) latest = found.keys;
-          else end(found === null ? notFound : sourceChanged);
+          else end(found === null ? doubted : sourceChanged);
         }
         isLoaded = true;
         return latest;
@@ -140,13 +137,16 @@ export function createEndpoints(lookUp: EndpointLookup, settings: Settings): End
       leave: registerSource(idStore, source, keys, logger),
     };
 
-    function end(reason: NoEndpoint): void {
+    function end(reason: Ended): void {
       ended = reason;
-      if (reason === notFound) rememberUnknown(path);
       if (known.get(path) === endpoint) forget(path, endpoint);
+      if (reason !== doubted) return;
+      missing.missed(path);
+      logMissing({ code: "endpoint_missing", source }, missingText);
     }
 
     await verifier.ready();
+    missing.found(path);
     known.set(path, endpoint);
     if (known.size > mostEndpoints) forget(...firstEntry(known));
     return endpoint;
@@ -154,6 +154,7 @@ export function createEndpoints(lookUp: EndpointLookup, settings: Settings): End
 
   function forget(path: string, endpoint: KnownEndpoint): void {
     known.delete(path);
+    missing.left(path);
     endpoint.leave();
   }
 
@@ -168,9 +169,9 @@ export function createEndpoints(lookUp: EndpointLookup, settings: Settings): End
         return endpoint;
       }
       if (path.length > longestPath) return tooLong;
-      if (isUnknown(path)) return notFound;
+      if (missing.isResting(path)) return lookedUpBefore;
       const begun = underWay.get(path);
-      if (begun !== undefined) return begun;
+      if (begun !== undefined) return begun.then((found) => (found === notFound ? lookedUpBefore : found));
       if (!slots.tryTake()) return tooManyLookups;
       const lookup = lookUpNew(path);
       underWay.set(path, lookup);
@@ -185,8 +186,18 @@ export function createEndpoints(lookUp: EndpointLookup, settings: Settings): End
 }
 
 const notFound: NoEndpoint = { code: "unknown_endpoint", reason: "endpoints() found none for the path" };
+const lookedUpBefore: NoEndpoint = {
+  code: "endpoint_unconfirmed",
+  reason:
+    "endpoints() found none for the path, in a lookup that began before this delivery; it is asked again after 10 s at most",
+};
+const doubted: Ended = {
+  code: "endpoint_unconfirmed",
+  reason:
+    "endpoints() found none for the path, where it had found one within the last hour; it is asked again before that is believed",
+};
 const tooLong: NoEndpoint = {
-  code: "unknown_endpoint",
+  code: "endpoint_unconfirmed",
   reason: `the path has more than ${longestPath} characters, so it was not looked up`,
 };
 const lookupFailed: NoEndpoint = {
@@ -197,10 +208,14 @@ const tooManyLookups: NoEndpoint = {
   code: "keys_unavailable",
   reason: `${mostLookups} endpoints are being looked up already`,
 };
-const sourceChanged: NoEndpoint = {
+const sourceChanged: Ended = {
   code: "keys_unavailable",
   reason: "the endpoint has another source now, under which the next attempt is accepted",
 };
+
+const missingText =
+  "endpoints() found no endpoint for a path for which it had found one. Its deliveries are answered 503, and 404 once a lookup " +
+  "5 s later or more has found none either. If it was not removed, let endpoints() read the primary database, not a replica.";
 
 /** The path without its query, and without a slash at its end. */
 function plainPath(given: string): string {
@@ -219,8 +234,7 @@ async function foundBy(lookUp: EndpointLookup, path: string): Promise<Found | nu
   const answer = await lookUp(path);
   if (answer === null || answer === undefined) return null;
   const { source, secret } = answer;
-  if (typeof source !== "string" || source.length < 1 || source.length > longestSource)
-    throw wrongAnswer("source", `has no source of 1 to ${longestSource} characters`);
+  if (!isStorableSource(source)) throw wrongAnswer("source", `has no source of ${sourceForm}`);
   const loaded = isKeySource(secret) ? await secret.load() : { keys: secret };
   const keys = isList(loaded) ? { keys: loaded } : loaded;
   if (listSecrets(keys?.keys).length === 0) throw wrongAnswer("secret", "has no secret");
@@ -277,11 +291,6 @@ function createSlots(most: number) {
       else next();
     },
   };
-}
-
-function firstKey<Key>(map: ReadonlyMap<Key, unknown>): Key {
-  const [first] = map.keys();
-  return first as Key;
 }
 
 function firstEntry<Key, Value>(map: ReadonlyMap<Key, Value>): [Key, Value] {

@@ -8,6 +8,7 @@ import { createReceiver } from "./receiver.ts";
 import type { ReceiverOptions } from "./receiver-options.ts";
 import type { Reply } from "./reply.ts";
 import type { Target } from "./target.ts";
+import { targetPath } from "./target-path.ts";
 
 /** A request listener for `http.createServer`. Only `endpoints` looks at the path. */
 export interface NodeHandler {
@@ -61,7 +62,10 @@ export async function receiveRequest(
 }
 
 /** A Node.js request as a delivery. Uses the raw bytes that a body parser has kept, never a parsed body. */
-export function nodeDelivery(request: NodeRequest, path: string | undefined = request.url): Delivery {
+export function nodeDelivery(
+  request: NodeRequest,
+  path: string | undefined = request.url && targetPath(request.url),
+): Delivery {
   let bytes: Uint8Array | undefined; // kept, for another receiver of the same delivery
   return {
     method: request.method ?? "",

@@ -17,8 +17,10 @@ export type Outcome =
   | Refusal
   /** Not `POST`. */
   | { readonly code: "method_not_allowed" }
-  /** The option `endpoints` knows none for the path. */
+  /** The option `endpoints` knows none for the path, asked after the delivery arrived. */
   | { readonly code: "unknown_endpoint"; readonly reason: string }
+  /** The option `endpoints` may know none for the path: an earlier lookup found none, or one lookup where it had found one. */
+  | { readonly code: "endpoint_unconfirmed"; readonly reason: string }
   /** No key matches the bytes as they came, and they have a content-encoding: nothing unauthenticated is inflated. */
   | { readonly code: "unsupported_encoding"; readonly reason: string }
   /** The body is longer than `maxBodyBytes`, so it cannot be verified. */

@@ -3,6 +3,7 @@ import type { Awaitable } from "../base/awaitable.ts";
 import { WebhookError } from "../base/errors.ts";
 import { durationMs, type OptionsShape, parseOptions, type SettingsOf } from "../base/options.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
+import { isStorableSource, sourceForm } from "../event/event.ts";
 import { type ProcessorOptions, processorShape } from "../process/processor.ts";
 import type { StoreCapabilities } from "../store/dedupe-store.ts";
 import { durableStores } from "../store/store-options.ts";
@@ -38,7 +39,8 @@ export interface ReceiverOptions<Data = EsimEvents, Tx = unknown> extends Proces
   /**
    * For several endpoints, in place of `secret` and `source`: finds the endpoint of a request's path, or null, which is answered 404.
    * At most 10,000 found endpoints are cached, and asked for again as a key source is: when no key matches, and each minute in which
-   * deliveries arrive. A path without an endpoint is remembered for 10 s. When it throws, or takes more than 5 s, the answer is 503.
+   * deliveries arrive. Null must be true when it is returned: read the primary database, not a replica. When it throws, or takes more
+   * than 5 s, the answer is 503, and so it is while an earlier null is remembered: for 10 s, or 1 s where an endpoint was known.
    */
   endpoints?: EndpointLookup;
   /**
@@ -62,13 +64,18 @@ export interface ReceiverOptions<Data = EsimEvents, Tx = unknown> extends Proces
   deadlineMs?: number;
 }
 
-export const longestSource = 255; // every store can hold it together with the longest id
 const unverifiedBytes = 64 * 1024 * 1024;
 
 /** The schema of the option `toleranceSeconds`. */
 export const toleranceOption: z.ZodMiniType<ToleranceSeconds> = z.custom<ToleranceSeconds>(
   (given) => toleranceOf(given) !== undefined,
   toleranceForm,
+);
+
+/** The schema of the option `source`. */
+export const sourceOption: z.ZodMiniType<string> = z.custom<string>(
+  isStorableSource,
+  `expected ${sourceForm}`,
 );
 
 const bytes = z.int().check(z.gte(1));
@@ -78,7 +85,7 @@ export const receiverShape: OptionsShape<
 > = {
   secret: z.optional(z.custom<Secret>()), // checked by the keyring
   ...processorShape,
-  source: z._default(z.string().check(z.minLength(1), z.maxLength(longestSource)), "default"),
+  source: z._default(sourceOption, "default"),
   endpoints: z.optional(
     z.custom<EndpointLookup>((given) => typeof given === "function", "expected a function of the path"),
   ),

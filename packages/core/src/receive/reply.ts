@@ -62,6 +62,7 @@ const answers: Readonly<Record<OutcomeCode, Answer>> = {
   malformed_header: { status: 400, log: "warn", title: "A signature header is malformed" },
   no_matching_key: { status: 401, log: "warn", title: "The signature matches no key" },
   unknown_endpoint: { status: 404, log: "warn", title: "There is no such endpoint" },
+  endpoint_unconfirmed: { status: 503, log: "info", title: "This endpoint is not known yet" },
   method_not_allowed: { status: 405, log: "info", title: "Only POST is allowed", headers: { allow: "POST" } },
   body_incomplete: { status: 408, log: "warn", title: "The body ended too early" },
   too_large: { status: 503, log: "error", title: "The body is too large" },
@@ -99,7 +100,7 @@ export function replyTo(outcome: Outcome): Reply {
 
 /**
  * What an answer says about the delivery and the receiver. `refused`: 4xx. `deferred`: 503 as intended, since the event is being
- * handled, its handler asked for it again, or the receiver closes. `failed`: every other 5xx.
+ * handled, its handler asked for it again, its endpoint will be looked up again, or the receiver closes. `failed`: every other 5xx.
  */
 export function verdictOf(code: OutcomeCode): "accepted" | "refused" | "deferred" | "failed" {
   const { status, log } = answers[code];

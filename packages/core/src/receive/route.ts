@@ -3,6 +3,7 @@ import { WebhookError } from "../base/errors.ts";
 import type { Logger } from "../base/logger.ts";
 import type { Receiver } from "./delivery.ts";
 import { type NodeRequest, receiveRequest, watchMisses, writeReply } from "./node.ts";
+import { targetPath } from "./target-path.ts";
 
 /** Where a host has mounted an adapter, and the rest of the request's path: named as Express names them. */
 export interface MountedPath {
@@ -66,7 +67,7 @@ export function createRoute(receiver: Receiver, path: string, logger?: Logger): 
 }
 
 function pathOf({ url = "" }: NodeRequest): string {
-  return url.split("?", 1)[0] as string;
+  return targetPath(url).split("?", 1)[0] as string;
 }
 
 /** Ignores case and a trailing slash, as the routes of Express and Nest do. */

@@ -1,12 +1,27 @@
 import { type Logger, warnOfSetup } from "../base/logger.ts";
 
-/** Store or inbox → source → the fingerprints of the keys of each receiver that accepts its events into it. */
-const keysBySource = new WeakMap<object, Map<string, Set<readonly string[]>>>();
+/** A receiver, or one of its endpoints, that accepts the events of a source into a store. */
+interface Registration {
+  readonly source: string;
+  /** The fingerprints of its keys. */
+  readonly keys: readonly string[];
+}
+
+/** The registrations of one store or inbox. */
+interface Registry {
+  readonly bySource: Index;
+  readonly byKey: Index;
+}
+
+type Index = Map<string, Set<Registration>>;
+
+const registries = new WeakMap<object, Registry>();
 
 /**
- * Registers a receiver that accepts events of `source` into `store`. Warns if another receiver of this process does so too
- * and has none of these keys: they are two endpoints, and an id of one would be taken for a duplicate of the other's.
- * Returns a function that removes the registration. `keys` is an array of this receiver alone.
+ * Registers what accepts events of `source` into `store`. Warns if another one of this process does so too and has none of these
+ * keys: they are two endpoints, and an id of one would be taken for a duplicate of the other's. Also warns if one with another source
+ * has one of these keys: a captured delivery of one is accepted by the other, as another event.
+ * Returns a function that removes the registration.
  */
 export function registerSource(
   store: object,
@@ -14,10 +29,10 @@ export function registerSource(
   keys: readonly string[],
   logger: Logger,
 ): () => void {
-  const bySource = keysBySource.get(store) ?? new Map<string, Set<readonly string[]>>();
-  const receivers = bySource.get(source) ?? new Set<readonly string[]>();
-  keysBySource.set(store, bySource.set(source, receivers));
-  const known = [...receivers].flat();
+  const registry = registries.get(store) ?? { bySource: new Map(), byKey: new Map() };
+  registries.set(store, registry);
+  const { bySource, byKey } = registry;
+  const known = [...(bySource.get(source) ?? [])].flatMap((other) => other.keys);
   if (known.length > 0 && keys.length > 0 && !keys.some((key) => known.includes(key))) {
     warnOfSetup(
       logger,
@@ -26,9 +41,32 @@ export function registerSource(
         'duplicate of the other\'s with the same id, and does not run. Give each a source of its own, such as { source: "eu" }.',
     );
   }
-  receivers.add(keys);
+  const other = keys.flatMap((key) => [...(byKey.get(key) ?? [])]).find((one) => one.source !== source);
+  if (other !== undefined) {
+    warnOfSetup(
+      logger,
+      "shared_secret",
+      `The sources "${other.source}" and "${source}" have the same signing secret, by its fingerprint: a delivery of one that was captured is accepted at ` +
+        "the other, and its event runs again. Give each endpoint a secret of its own, or give both the same source.",
+    );
+  }
+  const registration: Registration = { source, keys };
+  add(bySource, source, registration);
+  for (const key of keys) add(byKey, key, registration);
   return () => {
-    receivers.delete(keys);
-    if (receivers.size === 0) bySource.delete(source);
+    remove(bySource, source, registration);
+    for (const key of keys) remove(byKey, key, registration);
   };
+}
+
+function add(index: Index, name: string, registration: Registration): void {
+  const registered = index.get(name);
+  if (registered === undefined) index.set(name, new Set([registration]));
+  else registered.add(registration);
+}
+
+function remove(index: Index, name: string, registration: Registration): void {
+  const registered = index.get(name);
+  registered?.delete(registration);
+  if (registered?.size === 0) index.delete(name);
 }

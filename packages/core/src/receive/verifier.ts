@@ -18,10 +18,10 @@ export interface SecretOption {
   secret?: Secret;
 }
 
-/** No key matches, but a newer one may; or the endpoint has been removed. */
+/** No key matches, but a newer one may; or the endpoint may have been removed. */
 export type Undecided = Extract<
   Outcome,
-  { code: "rotating" | "keys_unavailable" | "missing_secret" | "unknown_endpoint" }
+  { code: "rotating" | "keys_unavailable" | "missing_secret" | "endpoint_unconfirmed" }
 > & {
   readonly ok: false;
 };
@@ -85,9 +85,7 @@ export function createVerifier(
       return isUnknown && keyring.rotatingAt(atMs) ? { ok: false, code: "rotating" } : second;
     },
     async ready() {
-      if ((await keyring.ready()) === "loaded") return;
-      // no delivery arrives while it is not ready, so it must load the keys again by itself
-      if ((await keyring.refresh()) === "loaded") return;
+      if ((await keyring.ensureLoaded()) === "loaded") return;
       throw new WebhookError(
         "keys_unavailable",
         "The key source could not be loaded, and there are no keys.",

@@ -60,8 +60,19 @@ export interface SignedHeaders {
   readonly signatures: readonly string[];
 }
 
-// a repeated header is joined with commas
-const v1Signature = /(?<=^v1,|[ ,]v1,)[A-Za-z0-9+/]{43}=(?=[ ,]|$)/g;
+const oneSignature = /^v1,([A-Za-z0-9+/]{43}=)$/;
+const base64Mac = /^[A-Za-z0-9+/]{43}=$/;
+
+/**
+ * The v1 signatures in a list, in every form that a proxy makes of it: with blanks or tabs anywhere between its parts, empty members,
+ * and repeated headers joined by commas. Linear in its length. A signature still has to match.
+ */
+function v1Signatures(list: string): readonly string[] {
+  const one = oneSignature.exec(list)?.[1];
+  if (one !== undefined) return [one];
+  const parts = list.split(/[ \t,]+/);
+  return parts.filter((part, index) => parts[index - 1] === "v1" && base64Mac.test(part));
+}
 
 /** Reads the signature headers. Refuses only what no signature can prove. */
 export function readSignedHeaders(header: HeaderReader): SignedHeaders | HeaderRefusal {
@@ -69,10 +80,25 @@ export function readSignedHeaders(header: HeaderReader): SignedHeaders | HeaderR
   const timestamp = header("webhook-timestamp");
   const signature = header("webhook-signature");
   if (id === undefined || timestamp === undefined || !signature) return missing(header);
-  const signatures = signature.match(v1Signature);
-  if (signatures !== null) return { ok: true, id, timestamp, signatures };
+  const signatures = v1Signatures(signature);
+  if (signatures.length > 0) return { ok: true, id, timestamp, signatures };
   const reason = "webhook-signature has no v1 signature in it";
   return { ok: false, code: "malformed_header", headers: ["webhook-signature"], reason };
+}
+
+/** The headers with an id and a timestamp that were sent twice, and joined, as sent once. Undefined if neither was. */
+export function sentOnce(signed: SignedHeaders): SignedHeaders | undefined {
+  const [id, timestamp] = [halfOf(signed.id), halfOf(signed.timestamp)];
+  if (id === undefined && timestamp === undefined) return undefined;
+  return { ...signed, id: id ?? signed.id, timestamp: timestamp ?? signed.timestamp };
+}
+
+function halfOf(text: string): string | undefined {
+  for (const comma of [", ", ","]) {
+    const half = text.slice(0, (text.length - comma.length) / 2);
+    if (half !== "" && text === `${half}${comma}${half}`) return half;
+  }
+  return undefined;
 }
 
 /** The names of the headers of a signed delivery. */

@@ -27,8 +27,13 @@ export interface KeySource {
 
 /** A keyring whose keys come from a key source. */
 export interface LoadedKeyring extends Keyring {
-  /** Waits for the first load. */
+  /** Waits for the first load, among the deliveries that wait. */
   ready(): Promise<Loading>;
+  /**
+   * Waits for the first load, and loads again if that failed, as no delivery may arrive that would. Not among the deliveries that wait:
+   * it holds no body, and forged ones cannot keep it out.
+   */
+  ensureLoaded(): Promise<Loading>;
   /**
    * Waits for a load that begins after this call, and so sees the newest keys. Concurrent calls share one load.
    */
@@ -137,6 +142,7 @@ export function createLoadedKeyring(
   return {
     ...keyringOf(() => keys),
     rotatingAt: (atMs) => atMs < rotation.endMs,
+    ensureLoaded: async () => (keys.length > 0 || (await current) === "loaded" ? "loaded" : next()),
     ready: async () => (keys.length > 0 ? "loaded" : counted(() => current)),
     refresh: () => counted(next),
     refreshIfOld() {

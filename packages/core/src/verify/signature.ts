@@ -8,6 +8,7 @@ import {
   headerText,
   readSignedHeaders,
   type SignedHeaders,
+  sentOnce,
   signedForms,
   timestampPattern,
 } from "./headers.ts";
@@ -122,8 +123,24 @@ function invalid(problem: string, remedy: string): WebhookError {
   return new WebhookError("invalid_option", `${problem}.`, remedy, { where: "verify" });
 }
 
-/** Looks for a key that made the signature over these bytes, among the valid keys and those that are yet to be valid. */
+/**
+ * Looks for a key that made the signature over these bytes, among the valid keys and those that are yet to be valid. If there is none
+ * and the id or the timestamp was sent twice, looks for one that signed it as sent once.
+ */
 export function prove(
+  signed: SignedHeaders,
+  body: Uint8Array,
+  keyring: Keyring,
+  atMs: number,
+): Proof | Refusal {
+  const proof = proveAsSent(signed, body, keyring, atMs);
+  if (proof.ok || proof.code !== "no_matching_key") return proof;
+  const once = sentOnce(signed);
+  const second = once && proveAsSent(once, body, keyring, atMs);
+  return second?.ok || (second && second.code !== "no_matching_key") ? second : proof;
+}
+
+function proveAsSent(
   signed: SignedHeaders,
   body: Uint8Array,
   keyring: Keyring,

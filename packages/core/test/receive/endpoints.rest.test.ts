@@ -130,6 +130,19 @@ describe("the deliveries of one endpoint", () => {
     await receive("/b", secretOf("b"));
     expect(lines.filter(({ code }) => code === "shared_source")).toHaveLength(1);
   });
+
+  it("are warned about when an endpoint with another source has the same secret", async () => {
+    const { endpoints, found, secretOf } = table("a", "b", "c");
+    found.set("/b", { source: "b", secret: secretOf("a") });
+    const { receive, lines } = receiving(endpoints);
+    for (const [path, secret] of [
+      ["/a", secretOf("a")],
+      ["/c", secretOf("c")],
+      ["/b", secretOf("a")],
+    ] as const)
+      expect(await receive(path, secret)).toBe("processed");
+    expect(lines.filter(({ code }) => code === "shared_secret")).toHaveLength(1);
+  });
 });
 
 describe("forged deliveries to many endpoints", () => {
@@ -147,6 +160,18 @@ describe("forged deliveries to many endpoints", () => {
     expect(outcomes.filter((outcome) => outcome === "keys_unavailable")).toHaveLength(700);
     const ofOne = await Promise.all(Array.from({ length: 150 }, () => receive("/a", newSecret())));
     expect(ofOne.filter((outcome) => outcome === "no_matching_key")).toHaveLength(100);
+  });
+
+  it("do not keep the first delivery of another endpoint out", async () => {
+    const names = ["a", "b", "c"];
+    const { endpoints, found, secretOf } = table(...names, "new", "newer");
+    found.set("/newer", { source: "newer", secret: { load: async () => [secretOf("newer")] } });
+    const { receive } = receiving(endpoints);
+    for (const name of names) expect(await receive(`/${name}`, secretOf(name))).toBe("processed");
+    const forged = Array.from({ length: 300 }, (_, index) => receive(`/${names[index % 3]}`, newSecret()));
+    expect(await receive("/new", secretOf("new"))).toBe("processed");
+    expect(await receive("/newer", secretOf("newer"))).toBe("processed");
+    expect(new Set(await Promise.all(forged))).toEqual(new Set(["no_matching_key"]));
   });
 });
 
@@ -215,8 +240,10 @@ describe("a lookup", () => {
     [
       "no source",
       { secret: newSecret() },
-      /has no source of 1 to 255 characters\. Return \{ source, secret \}/,
+      /has no source of 1 to 255 characters, without a NUL or half of a surrogate pair\. Return \{ source, secret \}/,
     ],
+    ["a source with a NUL", { source: "a\0", secret: newSecret() }, /has no source of 1 to 255/],
+    ["half a surrogate pair", { source: "a\ud800", secret: newSecret() }, /has no source of 1 to 255/],
     ["a long source", { source: "s".repeat(256), secret: newSecret() }, /has no source of 1 to 255/],
     ["no secret", { source: "a" }, /has no secret\. Return .* let it throw: deliveries are answered 503/],
     ["half a secret", { source: "a", secret: "whsec_abc" }, /signing secret/],
@@ -234,7 +261,7 @@ describe("a lookup", () => {
   it("is not begun for a path of more than 1,024 characters", async () => {
     const { endpoints } = table();
     const { receive, asked } = receiving(endpoints);
-    expect(await receive(`/${"a".repeat(1024)}`, newSecret())).toBe("unknown_endpoint");
+    expect(await receive(`/${"a".repeat(1024)}`, newSecret())).toBe("endpoint_unconfirmed");
     expect(asked).toEqual([]);
     expect(await receive(`/${"a".repeat(1023)}`, newSecret())).toBe("unknown_endpoint");
     expect(asked).toHaveLength(1);
@@ -247,12 +274,37 @@ describe("a path without an endpoint", () => {
     const { receive, asked, time } = receiving(endpoints);
     const after = async (ms: number) => {
       time.now += ms;
-      expect(await receive("/later", newSecret())).toBe("unknown_endpoint");
-      return asked.length;
+      return [await receive("/later", newSecret()), asked.length];
     };
     expect([await after(0), await after(9_999), await after(1), await after(-3_600_000)]).toEqual([
-      1, 1, 2, 3,
+      ["unknown_endpoint", 1],
+      ["endpoint_unconfirmed", 1],
+      ["unknown_endpoint", 2],
+      ["unknown_endpoint", 3],
     ]);
+  });
+
+  it("that a stranger asked for before it was added gets no final answer until it is looked up again", async () => {
+    const { endpoints, found } = table();
+    const { receive, time } = receiving(endpoints);
+    const secret = newSecret();
+    expect(await receive("/new", newSecret())).toBe("unknown_endpoint");
+    found.set("/new", { source: "new", secret });
+    expect(await receive("/new", secret)).toBe("endpoint_unconfirmed");
+    time.now += 10_000;
+    expect(await receive("/new", secret)).toBe("processed");
+  });
+
+  it("is final only for the delivery whose lookup began after it arrived", async () => {
+    const { endpoints, waiting } = held();
+    const { receive, asked } = receiving(endpoints);
+    const stranger = receive("/new", newSecret());
+    await expect.poll(() => waiting.size).toBe(1);
+    const authentic = receive("/new", newSecret()); // the row was added after the lookup had read the table
+    waiting.get("/new")?.(null);
+    expect(await stranger).toBe("unknown_endpoint");
+    expect(await authentic).toBe("endpoint_unconfirmed");
+    expect(asked).toHaveLength(1);
   });
 
   it("is remembered among 1,000, the oldest of which is forgotten first", async () => {
@@ -318,23 +370,54 @@ describe("an endpoint that changes", () => {
     expect(await receive("/a", newSecret())).toBe("no_matching_key");
   });
 
-  it("is asked for again after a minute, and when it was removed, the deliveries after that get 404", async () => {
-    const { receive, found, secretOf, asked, advance } = await accepted();
+  it("is asked for again after a minute, and when it was removed, the deliveries after that get 503, and 404 once a lookup 5 s later confirms it", async () => {
+    const { receive, found, secretOf, asked, lines, advance } = await accepted();
     found.delete("/a");
     expect(await receive("/a", secretOf("a"))).toBe("processed");
     advance(60_001);
     expect(await receive("/a", secretOf("a"))).toBe("processed"); // as with a key source, in the background
     await expect.poll(() => asked.length).toBe(3);
-    await expect.poll(() => receive("/a", secretOf("a"))).toBe("unknown_endpoint");
-    expect(asked).toHaveLength(3); // it is remembered as unknown
+    await expect.poll(() => receive("/a", secretOf("a"))).toBe("endpoint_unconfirmed");
+    expect(asked).toHaveLength(3); // for a second
+    advance(4_000);
+    expect(await receive("/a", secretOf("a"))).toBe("endpoint_unconfirmed");
+    expect(asked).toHaveLength(4);
+    advance(1001);
+    expect(await receive("/a", secretOf("a"))).toBe("unknown_endpoint");
+    expect(await receive("/a", secretOf("a"))).toBe("endpoint_unconfirmed");
+    expect(asked).toHaveLength(5);
     expect(await receive("/b", secretOf("b"))).toBe("processed");
+    expect(lines.filter(({ code }) => code === "endpoint_missing")).toMatchObject([{ source: "a" }]);
   });
 
-  it("is asked for before a delivery is accepted after two minutes without one, and when it was removed, that gets 404", async () => {
+  it("is served again a second after one empty answer, as of a replica that lags, and no delivery gets 404", async () => {
+    const { receive, found, secretOf, advance } = await accepted();
+    found.set("/a", null);
+    advance(120_001);
+    expect(await receive("/a", secretOf("a"))).toBe("endpoint_unconfirmed");
+    found.set("/a", { source: "a", secret: secretOf("a") });
+    expect(await receive("/a", secretOf("a"))).toBe("endpoint_unconfirmed");
+    advance(1000);
+    expect(await receive("/a", secretOf("a"))).toBe("processed");
+    found.set("/a", null);
+    advance(120_001);
+    expect(await receive("/a", secretOf("a"))).toBe("endpoint_unconfirmed"); // the first empty answer again
+  });
+
+  it("needs one empty answer an hour after it was last known", async () => {
+    const { receive, found, secretOf, advance } = await accepted();
+    found.set("/a", null);
+    advance(120_001);
+    expect(await receive("/a", secretOf("a"))).toBe("endpoint_unconfirmed");
+    advance(3_600_000);
+    expect(await receive("/a", secretOf("a"))).toBe("unknown_endpoint");
+  });
+
+  it("is asked for before a delivery is accepted after two minutes without one, and when it was removed, that is not accepted", async () => {
     const { receive, found, secretOf, sources, advance } = await accepted();
     found.set("/a", null);
     advance(120_001);
-    expect(await receive("/a", secretOf("a"))).toBe("unknown_endpoint");
+    expect(await receive("/a", secretOf("a"))).toBe("endpoint_unconfirmed");
     expect(await receive("/b", secretOf("b"))).toBe("processed");
     expect(sources).toEqual(["a", "b", "b"]);
   });

@@ -879,6 +879,20 @@ describe("createReceiver", () => {
       expect(warnings(closed, on({ ...other, store: closing }))).toBe(0);
     });
 
+    it("says at start-up that they share a store and a secret, and have two sources", () => {
+      const { secret } = one;
+      const codes = (target: Parameters<typeof createReceiver>[0], ...options: ReceiverOptions[]) => {
+        const { logger, lines } = logged();
+        for (const given of options) createReceiver(target, { ...given, secret, logger });
+        return lines.map(({ fields }) => fields["code"]);
+      };
+      const store = memoryStore();
+      expect(codes(handlers, { store, source: "eu" }, { store, source: "us" })).toEqual(["shared_secret"]);
+      expect(codes(handlers, { store: memoryStore(), source: "eu" })).toEqual([]);
+      const inbox = { put: async () => [] };
+      expect(codes(inbox, { source: "eu" }, { source: "eu" }, { source: "us" })).toEqual(["shared_secret"]);
+    });
+
     it("says so once one of two receivers with the same key is closed, for the other still has it", () => {
       const store = memoryStore();
       const on = (options: ReceiverOptions) => (logger: Logger) =>

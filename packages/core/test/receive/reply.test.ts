@@ -35,6 +35,7 @@ const contract: Record<OutcomeCode, string> = {
   malformed_header: "400 warn refused",
   no_matching_key: "401 warn refused",
   unknown_endpoint: "404 warn refused",
+  endpoint_unconfirmed: "503 info deferred",
   method_not_allowed: "405 info refused",
   body_incomplete: "408 warn refused",
 };

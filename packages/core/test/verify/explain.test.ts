@@ -102,7 +102,7 @@ describe("explainVerification", () => {
       },
       { code: "wrong_secret_or_body", message: expect.any(String) },
     ]);
-    for (const odd of ["", ["msg_1", "msg_1"]]) {
+    for (const odd of ["", ["msg_1", "msg_2"]]) {
       expect(explain({ headers: { ...headers, "webhook-id": odd } }).findings[0]).toEqual({
         code: "malformed_header",
         message: expect.stringMatching(/^Webhook-id is empty, or is there more than once\. Check/),

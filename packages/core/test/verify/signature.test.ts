@@ -271,6 +271,11 @@ describe("verify", () => {
     ["in a header that was repeated, and joined with commas", `${wrong},${right}`],
     ["in a header that was repeated, and joined as fetch does", `${wrong}, ${right}`],
     ["in a header that was repeated, as a list", [wrong, right]],
+    ["after a comma with a blank", right.replace(",", ", ")],
+    ["after a comma with tabs", right.replace(",", "\t,\t ")],
+    ["between tabs", `${wrong}\t${right}\t`],
+    ["after one that is read strictly", `${wrong} ${right.replace(",", ", ")}`],
+    ["among empty members", `,, ${wrong}, ,${right},`],
   ])("finds the right signature %s", (_, signature) => {
     expect(verify({ headers: { ...headers, "webhook-signature": signature }, body }, secret).ok).toBe(true);
   });
@@ -282,11 +287,32 @@ describe("verify", () => {
     ["with something after it", `${right}x`],
     ["that is cut short", right.slice(0, -2)],
     ["without its padding", right.slice(0, -1)],
-    ["after a space", right.replace(",", ", ")],
   ])("takes no signature %s for one, though it begins or ends with the right one", (_, signature) => {
     expect(verify({ headers: { ...headers, "webhook-signature": signature }, body }, secret)).toMatchObject({
       code: "malformed_header",
     });
+  });
+
+  it.each([
+    ["the id", { "webhook-id": "msg_1, msg_1" }],
+    ["the id, joined without a blank", { "webhook-id": "msg_1,msg_1" }],
+    ["the timestamp", { "webhook-timestamp": [headers["webhook-timestamp"], headers["webhook-timestamp"]] }],
+    [
+      "all headers",
+      Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, `${value}, ${value}`])),
+    ],
+  ])("reads %s that was sent twice as sent once, so the id stays the same", (_, changes) => {
+    const given = { ...headers, ...changes };
+    expect(verify({ headers: given, body }, secret)).toMatchObject({ ok: true, id: "msg_1" });
+    expect(verify({ headers: given, body }, newSecret())).toMatchObject({ code: "no_matching_key" });
+  });
+
+  it("reads an id that was signed with a repetition in it as it was signed", () => {
+    const mac = createKeyring(secret)
+      .keysAt(0)[0]
+      ?.mac(`a, a.${headers["webhook-timestamp"]}.`, Buffer.from(body));
+    const given = { ...headers, "webhook-id": "a, a", "webhook-signature": `v1,${mac}` };
+    expect(verify({ headers: given, body }, secret)).toMatchObject({ ok: true, id: "a, a" });
   });
 
   it.each<[string, object, unknown]>([

@@ -12,6 +12,7 @@ import {
   processorShape,
   type SettingsOf,
   safeLogger,
+  sourceOption,
   withMethods,
 } from "@esim-webhooks/core/kit";
 import type { ReplayOptions } from "@esim-webhooks/import";
@@ -81,7 +82,7 @@ const setupShape: OptionsShape<SetupSettings> = {
   logger,
   clock,
   state: withMethods<StateStore>("ready", "read", "write"),
-  source: z._default(z.string().check(z.minLength(1)), "default"),
+  source: z._default(sourceOption, "default"),
   newSource: z._default(z.boolean(), false),
   concurrency: z._default(z.int().check(z.gte(1)), 1),
   deadlineMs: z._default(durationMs(1), 25_000),

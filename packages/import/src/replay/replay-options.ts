@@ -12,6 +12,7 @@ import {
   type OptionsShape,
   processorShape,
   type SettingsOf,
+  sourceOption,
   toleranceOption,
 } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
@@ -73,7 +74,7 @@ const { catalog, store, logger, clock } = processorShape;
 
 export const replayShape: OptionsShape<ReplaySettings> = {
   secret: z.optional(z.custom<Secrets>()), // the keyring checks it
-  source: z._default(nonEmpty, "default"),
+  source: z._default(sourceOption, "default"),
   newSource: z._default(z.boolean(), false),
   toleranceSeconds: z._default(toleranceOption, defaultToleranceSeconds),
   trustUnsigned: z._default(z.boolean(), false),
