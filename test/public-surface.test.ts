@@ -163,6 +163,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "keyText",
       "keysIn",
       "laneReader",
+      "latestOnlyHandler",
       "leaseEnded",
       "limitPauses",
       "listenTo",
