@@ -64,7 +64,7 @@ export function judge(operation: Operation, attempt: Attempt, history: History):
   return { next: "fail", code: codes[status] ?? "unexpected_status" };
 }
 
-/** Operations of which a 409 says nothing else (spec 4.9), so that a proxy may drop its `Retry-After`. */
+/** Operations of which a 409 has no other documented meaning, so that a proxy may drop its `Retry-After`. */
 const onlyInFlight: ReadonlySet<string> = new Set(["numbers.allocate"]);
 
 const codes: Readonly<Record<number, ApiErrorCode>> = {
