@@ -162,6 +162,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "keyText",
       "keysIn",
       "laneReader",
+      "latestOnlyHandler",
       "leaseEnded",
       "limitPauses",
       "listenTo",

@@ -25,15 +25,18 @@ await db.destroy();
 type StatusEvent = WebhookEvent<string, EsimLifecycleData<LifecycleStatus>>;
 
 // ignores an event that is older than the state in the table
-const storeStatus = latestOnly<StatusEvent, Transaction<Database>>(async ({ data }, { tx }) => {
-  const { esimReference: esim, lifecycleStatus: status } = data;
-  await tx
-    .insertInto("esims")
-    .values({ esim, status })
-    .onConflict((conflict) => conflict.column("esim").doUpdateSet({ status }))
-    .execute();
-  console.log(`${esim} is ${status}`);
-});
+const storeStatus = latestOnly<StatusEvent, Transaction<Database>>(
+  { state: "lifecycle" },
+  async ({ data }, { tx }) => {
+    const { esimReference: esim, lifecycleStatus: status } = data;
+    await tx
+      .insertInto("esims")
+      .values({ esim, status })
+      .onConflict((conflict) => conflict.column("esim").doUpdateSet({ status }))
+      .execute();
+    console.log(`${esim} is ${status}`);
+  },
+);
 
 const handlers: Handlers<EsimEvents, Transaction<Database>> = {
   // the order commits together with the done mark of the event, so there is exactly one order

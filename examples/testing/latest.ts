@@ -3,7 +3,7 @@ import { latestOnly, type SqliteTransaction } from "@esim-webhooks/store-sqlite"
 
 /** Keeps the present status of each line, in any order of arrival. */
 export const handlers: Handlers<EsimEvents, SqliteTransaction> = {
-  "esim.lifecycle.*": latestOnly((event, { tx }) => {
+  "esim.lifecycle.*": latestOnly({ state: "lifecycle" }, (event, { tx }) => {
     switch (event.type) {
       case "esim.lifecycle.suspended":
       case "esim.lifecycle.activated":

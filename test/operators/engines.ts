@@ -27,12 +27,12 @@ export type WorkedEngine = Exclude<Engine, "bullmq">;
 
 type AnyHandler = Handler<WebhookEvent>;
 
-/** Makes a handler `latestOnly` with the engine's own. */
+/** Makes a handler `latestOnly` with the engine's own. Its events are of one state. */
 export function latestOnly(engine: WorkedEngine, place: string, handler: AnyHandler): AnyHandler {
   return (
     engine === "sqlite"
-      ? latestOnSqlite(handler as Handler<WebhookEvent, SqliteTransaction>)
-      : latestOnPostgres(handler as Handler<WebhookEvent, object>, { schema: place })
+      ? latestOnSqlite({ state: "profile" }, handler as Handler<WebhookEvent, SqliteTransaction>)
+      : latestOnPostgres({ state: "profile", schema: place }, handler as Handler<WebhookEvent, object>)
   ) as AnyHandler;
 }
 

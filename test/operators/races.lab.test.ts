@@ -36,7 +36,7 @@ function work(
   const logger: Logger = { debug() {}, info() {}, warn: log, error: log };
   const running = createWorker(
     inbox,
-    { "*": handler },
+    { "esim.enabled": handler },
     { pollMs: 20, backoff: () => 0, logger, ...options },
   ).run({
     signal: stopping.signal,

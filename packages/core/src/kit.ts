@@ -37,6 +37,8 @@ export { eventOf, idPattern, isStorableId, keyText, shownId } from "./event/even
 export type { ReadBody } from "./event/shown-event.ts";
 export { maskEvent, maskJson, maskLane, readBody } from "./event/shown-event.ts";
 export { HandlerTimeout } from "./handle/handler.ts";
+export type { LatestKey, LatestOnlySettings } from "./handle/latest-only.ts";
+export { latestOnlyHandler } from "./handle/latest-only.ts";
 export type { SettledLine, SettleMessage } from "./handle/settled.ts";
 export { ageOf, reportSettled } from "./handle/settled.ts";
 export type { TimeLimitOptions, TimeLimitSettings, TimeLimits } from "./handle/time-limits.ts";

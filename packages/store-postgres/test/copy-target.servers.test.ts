@@ -243,7 +243,7 @@ describe("records of another inbox", () => {
     await target.copyLatest([latest]);
     await target.copyLatest([{ ...latest, occurredAtMs: at("2026-11-19T10:00:00Z") }]);
     const store = postgresStore({ url, schema });
-    const handle = latestOnly(() => {}, { schema });
+    const handle = latestOnly({ state: latest.family, schema }, () => {});
     const worked = async (timestamp: string) => {
       const claim = await store.claim(key(timestamp), 60_000);
       let result: unknown;

@@ -112,7 +112,7 @@ it("no file of the database but its write-ahead log, and no dump, has the data o
   await put("paused");
   await put("other", other);
   await inbox.pause({ types: ["esim.enabled"], reason: "test" });
-  const handle = latestOnly(() => {}, { schema: "esim_webhooks" });
+  const handle = latestOnly({ state: "profile", schema: "esim_webhooks" }, () => {});
   const latest = {
     id: "msg_latest",
     type: "esim.enabled",

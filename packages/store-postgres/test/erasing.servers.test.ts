@@ -14,12 +14,13 @@ it("latestOnly still skips an older event of an eSIM that was erased, and what i
   const { open, shop } = given();
   const inbox = open();
   const handled: string[] = [];
-  const handle = latestOnly<ReturnType<typeof eventOf>, object>(({ id }) => void handled.push(id), {
-    schema: shop.schema,
-  });
+  const handle = latestOnly<ReturnType<typeof eventOf>, object>(
+    { state: "profile", schema: shop.schema },
+    ({ id }) => void handled.push(id),
+  );
   const eventOf = (id: string, hour: number) => {
     const timestamp = `2026-01-01T0${hour}:00:00Z`;
-    return { id, type: "esim.lifecycle.enabled", timestamp, data: { esimReference: "esim_1" } };
+    return { id, type: "esim.enabled", timestamp, data: { esimReference: "esim_1" } };
   };
   const run = (id: string, hour: number) =>
     shop.db.transaction().execute(async (tx) => handle(eventOf(id, hour), { tx } as never));

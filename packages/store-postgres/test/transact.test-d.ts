@@ -42,11 +42,13 @@ describe("context.tx is typed by the user's own schema", () => {
 
   test("is what latestOnly gives to its handler, which goes with no other store", () => {
     const handlers: Handlers<EsimEvents, Transaction<Shop>> = {
-      "esim.enabled": latestOnly((_, { tx }) => expectTypeOf(tx).toEqualTypeOf<Transaction<Shop>>()),
+      "esim.enabled": latestOnly({ state: "profile" }, (_, { tx }) =>
+        expectTypeOf(tx).toEqualTypeOf<Transaction<Shop>>(),
+      ),
     };
     webhookHandler(handlers, { store: postgresStore<Shop>({ url: "postgres://localhost/shop" }) });
     // @ts-expect-error there is no transaction
-    webhookHandler({ "esim.enabled": latestOnly(() => {}) });
+    webhookHandler({ "esim.enabled": latestOnly({ state: "profile" }, () => {}) });
   });
 
   test("is unknown without such a store, and handlers that do not use it go with any store", () => {
@@ -64,7 +66,9 @@ describe("context.tx is typed by the user's own schema", () => {
     const inbox = postgresInbox({ url, tx: (client) => drizzle(client) });
     createWorker(inbox, { "*": (_, { tx }) => expectTypeOf(tx).toExtend<NodePgDatabase>() });
     createWorker(inbox, {
-      "*": latestOnly((_, { tx }) => expectTypeOf(tx).toExtend<NodePgDatabase>()),
+      "esim.enabled": latestOnly({ state: "profile" }, (_, { tx }) =>
+        expectTypeOf(tx).toExtend<NodePgDatabase>(),
+      ),
     });
     // @ts-expect-error no kysely transaction
     createWorker(inbox, { "*": (_, { tx }) => tx.selectFrom("orders") });

@@ -295,23 +295,25 @@ describe("tx: (client) => drizzle(client)", () => {
 });
 
 describe("latestOnly", () => {
+  const enabled = (id: string): WebhookEvent => ({ ...faulted(id), type: "esim.enabled" });
+
   it("skips events older than the newest one in any form of context.tx, in the same transaction", async () => {
     const { schema } = shop;
     const order = drizzleOrder();
     const at = (id: string, second: number): WebhookEvent => ({
-      ...faulted(id),
+      ...enabled(id),
       timestamp: `2026-01-01T00:00:0${second}Z`,
     });
     const store = postgresStore({ pool: shop.pool(1), schema, tx: (client) => drizzle(client) });
     let fails = true;
     const handler = latestOnly<WebhookEvent, NodePgDatabase>(
+      { state: "profile", schema },
       async ({ id }, { tx }) => {
         await tx.insert(order).values({ event: id, esim: "e" });
         if (fails) throw new Error("no stock");
       },
-      { schema },
     );
-    const processor = createProcessor({ "esim.faulted": handler }, { store });
+    const processor = createProcessor({ "esim.enabled": handler }, { store });
     expect((await processor.process(at("at 5, failed", 5))).code).toBe("failed");
     fails = false;
     for (const second of [3, 2, 4]) await processor.process(at(`at ${second}`, second));
@@ -323,17 +325,19 @@ describe("latestOnly", () => {
     const insert = insertInto(shop);
     const run = (client: PoolClient) => (text: string, values: unknown[]) => client.query(text, values);
     const store = postgresStore({ pool: shop.pool(1), schema, tx: run });
-    const handler = latestOnly<WebhookEvent, ReturnType<typeof run>>(({ id }, { tx }) => tx(insert, [id]), {
-      schema,
-    });
-    const processor = createProcessor({ "*": handler }, { store });
-    expect(await processor.process(faulted("msg_1"))).toEqual({ code: "processed" });
+    const handler = latestOnly<WebhookEvent, ReturnType<typeof run>>(
+      { state: "profile", schema },
+      ({ id }, { tx }) => tx(insert, [id]),
+    );
+    const processor = createProcessor({ "esim.enabled": handler }, { store });
+    expect(await processor.process(enabled("msg_1"))).toEqual({ code: "processed" });
     expect(await shop.orders()).toEqual(["msg_1"]);
   });
 
   it("says what it needs when there is no Postgres store", async () => {
-    const processor = createProcessor({ "*": latestOnly(() => {}) } as Handlers<EsimEvents>);
-    expect(await processor.process(faulted("msg_1"))).toMatchObject({
+    const handler = latestOnly({ state: "profile" }, () => {});
+    const processor = createProcessor({ "esim.enabled": handler } as Handlers<EsimEvents>);
+    expect(await processor.process(enabled("msg_1"))).toMatchObject({
       code: "failed",
       error: { code: "invalid_input", message: expect.stringMatching(/^latestOnly was given a context\.tx/) },
     });

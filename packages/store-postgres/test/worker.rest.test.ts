@@ -686,8 +686,8 @@ describe("latestOnly", () => {
       await order(tx, id);
       run(id);
     };
-    const kept = latestOnly(handler as never, { schema: shop.schema }) as never;
-    return { "esim.lifecycle.*": kept, "*": kept };
+    const of = (state: string) => latestOnly({ state, schema: shop.schema }, handler as never) as never;
+    return { "esim.lifecycle.*": of("lifecycle"), "esim.enabled": of("profile"), "package.*": of("package") };
   }
 
   /** Puts an event and waits until it is done. */
@@ -696,7 +696,7 @@ describe("latestOnly", () => {
     await untilState(given.id, "done");
   }
 
-  it("skips only an event that is older than the newest worked one of its eSIM and family", async () => {
+  it("skips only an event that is older than the newest worked one of its eSIM and state", async () => {
     work(latest());
     await worked(lifecycle("e1 at 5", 5));
     await worked(lifecycle("e1 at 3", 3));
@@ -728,7 +728,7 @@ describe("latestOnly", () => {
       await order(tx, id);
       state.push(id);
     };
-    const kept = latestOnly(handler as never, { schema: shop.schema }) as never;
+    const kept = latestOnly({ state: "lifecycle", schema: shop.schema }, handler as never) as never;
     work({ "esim.lifecycle.*": kept }, { concurrency: 10 }, openInbox({}, 15));
     await untilDone(10);
     expect(state.at(-1)).toBe("at 9");

@@ -149,7 +149,7 @@ it("keeps how far latestOnly has come for an erased eSIM, so that an older event
   const inbox = open();
   const shop = openShop(path);
   onTestFinished(() => shop.close());
-  const handler = latestOnly<WebhookEvent>(({ id }, { tx }) =>
+  const handler = latestOnly<WebhookEvent>({ state: "profile" }, ({ id }, { tx }) =>
     tx.write({ sql: "insert into orders (event) values (?)", parameters: [id] }),
   );
   async function handle(id: string, timestamp: string): Promise<void> {

@@ -28,7 +28,7 @@ describe("context.tx is SQLite's", () => {
 
   test("which returns nothing from a write, and rows from a read", () => {
     const handlers: Handlers<EsimEvents, SqliteTransaction> = {
-      "esim.faulted": latestOnly(async ({ data }, { tx }) => {
+      "esim.enabled": latestOnly({ state: "profile" }, async ({ data }, { tx }) => {
         const sql = "insert into orders values (?)";
         expectTypeOf(
           tx.write({ sql, parameters: [data.esimReference] }, { changes: 1 }),

@@ -126,7 +126,7 @@ describe("a worker on SQLite", () => {
         receivedAt: new Date(),
       };
     };
-    const handler = latestOnly<WebhookEvent>(({ id }, { tx }) =>
+    const handler = latestOnly<WebhookEvent>({ state: "package" }, ({ id }, { tx }) =>
       tx.write({ sql: "insert into orders (event) values (?)", parameters: [id] }),
     );
     for (const [id, second] of [
@@ -141,7 +141,7 @@ describe("a worker on SQLite", () => {
     shop.close();
   });
 
-  it("skips what is older than what latestOnly has worked, and keeps eSIMs and families apart", async () => {
+  it("skips what is older than what latestOnly has worked, and keeps eSIMs and states apart", async () => {
     const shop = openShop(path);
     const inbox = sqliteInbox({ path });
     const at = (second: number) => `2026-01-01T00:00:0${second}.000Z`;
@@ -150,16 +150,19 @@ describe("a worker on SQLite", () => {
       ["older", { timestamp: at(3), esim: "a" }],
       ["same", { timestamp: at(5), esim: "a", type: "esim.disabled" }],
       ["other esim", { timestamp: at(1), esim: "b" }],
-      ["other family", { timestamp: at(1), esim: "a", type: "esim.balance.updated" }],
+      ["other state", { timestamp: at(1), esim: "a", type: "esim.mccswitch" }],
     ];
-    const handler = latestOnly<{ id: string; type: string; timestamp: string; data: unknown }>(
-      ({ id }, { tx }) => tx.write({ sql: "insert into orders (event) values (?)", parameters: [id] }),
-    );
+    const of = (state: string) =>
+      latestOnly<WebhookEvent>({ state }, ({ id }, { tx }) =>
+        tx.write({ sql: "insert into orders (event) values (?)", parameters: [id] }),
+      );
+    const profile = of("profile");
+    const handlers = { "esim.enabled": profile, "esim.disabled": profile, "esim.mccswitch": of("network") };
     for (const [index, [id, options]] of given.entries()) {
       await inbox.put([entry(id, options)]);
-      await work({ "*": handler }, async () => (await inbox.count({ state: "done" })) === index + 1);
+      await work(handlers, async () => (await inbox.count({ state: "done" })) === index + 1);
     }
-    expect(shop.orders()).toEqual(["newer", "other esim", "other family", "same"]);
+    expect(shop.orders()).toEqual(["newer", "other esim", "other state", "same"]);
     await inbox.close();
     shop.close();
   });

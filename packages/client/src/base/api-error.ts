@@ -12,16 +12,16 @@ import type { Problem } from "./problem.ts";
  * - `unauthorized` (401): the service refused a fresh token, too. Check that client id, secret and base URL belong together
  * - `forbidden` (403): the client has no access to this. Check the references, and which client the credentials belong to
  * - `not_found` (404): the service does not have this. Check the references, and that the base URL ends in /api/v3
- * - `conflict` (409 without `Retry-After`): a rule of the service forbids it. Do what `problemDetails` says
+ * - `conflict` (409 without `Retry-After`, but of `numbers.allocate`): a rule of the service forbids it. Do what `problemDetails` says
  * - `key_reused` (422): the idempotency key was used with another body before. Use a key of its own for each operation
- * - `in_flight` (423, or 409 with `Retry-After`): the first request with the same idempotency key was still under way at the last attempt
+ * - `in_flight` (423, 409 with `Retry-After`, or any 409 of `numbers.allocate`): the first request with the same idempotency key was still under way at the last attempt
  * - `rate_limited` (429): at the last attempt, too; or the service asked for a pause that is longer than the call's time
  * - `service_failed` (5xx): at the last attempt, too. Call again later, with the same body and `idempotencyKey`
  * - `unexpected_status`: any other status. Check the base URL, and see `problemDetails`
  * - `unreachable`: no connection. Check that the service runs, and the base URL; then call again with the same body and
  *   `idempotencyKey`
  * - `connection_lost`: the connection ended before the answer was complete, so the operation may have been done. Call again with the
- *   same body and `idempotencyKey`, which cannot do it twice
+ *   same body and `idempotencyKey`, which cannot do it twice within 48 hours of the first attempt
  * - `timed_out`: no answer within the time. Call again with the same body and `idempotencyKey`, or raise `timeoutMs`
  * - `aborted`: the caller's signal ended it, and it may have been done. To continue it, call again with the same body and `idempotencyKey`
  * - `unreadable_answer`: success, with a body that is not JSON: html, empty, cut short. A proxy may have answered instead

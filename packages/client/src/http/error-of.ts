@@ -95,7 +95,7 @@ function mend(code: ApiErrorCode, operation: Operation, run: Run, problem: Probl
 
 /** What to do about an operation that may have been done. */
 export function repeatSafely(operation: Operation): string {
-  return `It may have been done: call again later with ${sameKey(operation)}, which cannot do it twice.`;
+  return `It may have been done: call again later with ${sameKey(operation)}, which cannot do it twice${operation.idempotencyKey === undefined ? "" : " within 48 hours of the first attempt"}.`;
 }
 
 function isRedirect(status: number): boolean {

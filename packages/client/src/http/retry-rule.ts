@@ -41,7 +41,7 @@ const failuresPerKey = 3;
 
 /**
  * The retry rule. It repeats only what cannot take effect twice: what the service refused to start (429, and 423 or 409 with
- * `Retry-After` while the first request is in flight), and what may be done already if it is harmless, has an idempotency
+ * `Retry-After` while the first request is in flight; of `numbers.allocate` any 409), and what may be done already if it is harmless, has an idempotency
  * key, or is a DELETE.
  */
 export function judge(operation: Operation, attempt: Attempt, history: History): Verdict {
@@ -53,7 +53,7 @@ export function judge(operation: Operation, attempt: Attempt, history: History):
   const afterMs = retryAfterMs(headers);
   if (status >= 200 && status < 300) return { next: "done" };
   if (status === 429) return { next: "retry", code: "rate_limited", afterMs };
-  if (status === 423 || (status === 409 && headers.has("retry-after")))
+  if (status === 423 || (status === 409 && (headers.has("retry-after") || onlyInFlight.has(operation.name))))
     return { next: "retry", code: "in_flight", afterMs };
   if (status === 404 && method === "DELETE" && history.mayBeDone) return { next: "gone" };
   if (status === 401 && !history.hasFreshToken) return { next: "renew" };
@@ -63,6 +63,9 @@ export function judge(operation: Operation, attempt: Attempt, history: History):
   }
   return { next: "fail", code: codes[status] ?? "unexpected_status" };
 }
+
+/** Operations of which a 409 has no other documented meaning, so that a proxy may drop its `Retry-After`. */
+const onlyInFlight: ReadonlySet<string> = new Set(["numbers.allocate"]);
 
 const codes: Readonly<Record<number, ApiErrorCode>> = {
   400: "bad_request",

@@ -154,7 +154,7 @@ it("says at which address nothing answers, without its path, and what to check",
   const sending = createClient({ baseUrl: "http://127.0.0.1:9/api/v3", exchange, maxAttempts: 1 });
   const notSent = await failureOf(sending.esims.order({}));
   expect(notSent.message).toBe(
-    "esims.order: nothing answers at http://127.0.0.1:9. Check that the service runs and that the base URL (ESIM_API_URL) is right. It may have been done: call again later with the same body and error.idempotencyKey, which cannot do it twice.",
+    "esims.order: nothing answers at http://127.0.0.1:9. Check that the service runs and that the base URL (ESIM_API_URL) is right. It may have been done: call again later with the same body and error.idempotencyKey, which cannot do it twice within 48 hours of the first attempt.",
   );
 });
 

@@ -201,8 +201,8 @@ export interface EsimEvents {
    *
    * **Next:** `esim.lifecycle.activated`, when you reactivate the line or order a package for it.
    *
-   * **Do:** show the line as suspended. Events arrive in any order: use `latestOnly`, so that an older event does not overwrite
-   * a newer one.
+   * **Do:** show the line as suspended. Events arrive in any order: use `latestOnly({ state: "lifecycle" }, …)`, so that an older
+   * event does not overwrite a newer one.
    */
   readonly "esim.lifecycle.suspended": EsimLifecycleData<"suspended">;
   /**
@@ -211,8 +211,8 @@ export interface EsimEvents {
    *
    * **Next:** `esim.lifecycle.suspended` or `esim.lifecycle.terminated`, when you ask for it.
    *
-   * **Do:** show the line as active. Events arrive in any order: use `latestOnly`, so that an older event does not overwrite a
-   * newer one.
+   * **Do:** show the line as active. Events arrive in any order: use `latestOnly({ state: "lifecycle" }, …)`, so that an older
+   * event does not overwrite a newer one.
    */
   readonly "esim.lifecycle.activated": EsimLifecycleData<"active">;
   /**

@@ -9,6 +9,7 @@ import type { WebhookEvent } from "../event/event.ts";
 import type { DispatchOutcome } from "./event-outcome.ts";
 import type { Handler, HandlerContext, Handlers } from "./handler.ts";
 import { type NotedOutcome, outcomeOfReturn, outcomeOfThrow } from "./noted-outcome.ts";
+import { faultsAreNoState, isLatestOnly } from "./latest-only.ts";
 import { type HandleMessage, handleStage } from "./stages.ts";
 
 /** Calls handlers. Does not know who called it. */
@@ -41,7 +42,10 @@ export interface TakenFacts {
   readonly onStart?: () => void;
 }
 
-/** Checks the handlers against the catalog. Throws `unknown_event_type`, suggesting the nearest name. */
+/**
+ * Checks the handlers against the catalog. Throws `unknown_event_type`, suggesting the nearest name, and `invalid_option` if
+ * `latestOnly` would take `esim.faulted`.
+ */
 export function createDispatcher<Data>(handlers: Handlers<Data, never>, catalog: Catalog<Data>): Dispatcher {
   const given = readHandlers(handlers);
   const names = new Set([...catalog.types, ...catalog.types.flatMap(familiesOf), "*"]);
@@ -57,6 +61,7 @@ export function createDispatcher<Data>(handlers: Handlers<Data, never>, catalog:
   const known = new Map<string, Handler<WebhookEvent> | undefined>(
     catalog.types.map((type) => [type, mostSpecific(type)]),
   );
+  if (isLatestOnly(known.get("esim.faulted"))) throw faultsAreNoState();
 
   /** The handler of the most specific key: the type itself, its longest family, or the star. */
   function mostSpecific(type: string): Handler<WebhookEvent> | undefined {

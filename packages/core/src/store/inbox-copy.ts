@@ -52,7 +52,7 @@ export interface EventRecord extends EventKey {
 
 /** The newest event that `latestOnly` has worked for a subject. */
 export interface LatestRecord {
-  /** The event types that describe the same state. */
+  /** The option `state` of `latestOnly`. */
   readonly family: string;
   /** The eSIM reference, or its hash once it was erased. */
   readonly subject: string;
