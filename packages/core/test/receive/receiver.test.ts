@@ -881,9 +881,9 @@ describe("createReceiver", () => {
 
     it("says at start-up that they share a store and a secret, and have two sources", () => {
       const { secret } = one;
-      const codes = (target: Parameters<typeof createReceiver>[0], ...options: ReceiverOptions[]) => {
+      const codes = (target: object, ...options: ReceiverOptions[]) => {
         const { logger, lines } = logged();
-        for (const given of options) createReceiver(target, { ...given, secret, logger });
+        for (const given of options) createReceiver(target as Handlers, { ...given, secret, logger });
         return lines.map(({ fields }) => fields["code"]);
       };
       const store = memoryStore();
