@@ -8,8 +8,8 @@ import type { Catalog } from "../event/catalog.ts";
 import type { WebhookEvent } from "../event/event.ts";
 import type { DispatchOutcome } from "./event-outcome.ts";
 import type { Handler, HandlerContext, Handlers } from "./handler.ts";
-import { type NotedOutcome, outcomeOfReturn, outcomeOfThrow } from "./noted-outcome.ts";
 import { faultsAreNoState, isLatestOnly } from "./latest-only.ts";
+import { type NotedOutcome, outcomeOfReturn, outcomeOfThrow } from "./noted-outcome.ts";
 import { type HandleMessage, handleStage } from "./stages.ts";
 
 /** Calls handlers. Does not know who called it. */

@@ -883,7 +883,7 @@ describe("createReceiver", () => {
       const { secret } = one;
       const codes = (target: object, ...options: ReceiverOptions[]) => {
         const { logger, lines } = logged();
-        for (const given of options) createReceiver(target as Handlers, { ...given, secret, logger });
+        for (const given of options) createReceiver(target as typeof handlers, { ...given, secret, logger });
         return lines.map(({ fields }) => fields["code"]);
       };
       const store = memoryStore();
