@@ -59,8 +59,8 @@ const configs = {
   inline: "{ handlers }",
   worker: `{
     handlers,
-    target: sqliteInbox({ path: ".esim-webhooks/events.db" }),
-    state: sqliteState({ path: ".esim-webhooks/events.db" }),
+    target: sqliteInbox({ path }),
+    state: sqliteState({ path }),
     worker: {
       ...{ maxAttempts: 1, pollMs: 50, shutdownMs: 200 },
       ...(existsSync(beside("limited")) && { timeoutMs: 60, graceMs: 60 }),
@@ -70,20 +70,25 @@ const configs = {
 
 const config = (kind: keyof typeof configs) => `
   import { appendFileSync, existsSync } from "node:fs";
+  import { fileURLToPath } from "node:url";
   import { sqliteInbox, sqliteState } from "@esim-webhooks/store-sqlite";
   const beside = (name) => new URL(name, import.meta.url);
+  const path = fileURLToPath(beside(".esim-webhooks/events.db"));
   export const handlers = {
     "*": ({ id }) => {
       if (existsSync(beside("failing"))) throw new Error("the handler is broken");
-      if (existsSync(beside("hanging"))) return new Promise((resolve) => setTimeout(resolve, 3_600_000));
+      if (existsSync(beside("hanging"))) return new Promise(() => {});
       appendFileSync(beside("handled.txt"), id + "\\n");
     },
   };
   export default ${configs[kind]};`;
 
 const keyFileConfig = `
+  import { relative } from "node:path";
+  import { fileURLToPath } from "node:url";
   import { fileKeySource } from "@esim-webhooks/core/key-file";
-  export default { secret: fileKeySource("esim.key") };`;
+  const path = relative("", fileURLToPath(new URL("esim.key", import.meta.url)));
+  export default { secret: fileKeySource(path) };`;
 
 /** Starts a backend for one test, on a manual clock, with its receiver up. */
 export async function startBackend({

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../../../../test/run.ts";
-import { type CliOptions, type Ended, startLine } from "../cli.ts";
+import { type Begun, begin, type CliOptions, type Ended, startLine } from "../cli.ts";
 
 export interface Block {
   /** A line each. */
@@ -44,10 +44,10 @@ export function openPage(file: string): Page {
     async follow(heading, number, { cwd, env }, written) {
       const ended: Ended[] = [];
       for (const line of take(heading, number).commands) {
-        const running = startLine(line, { ...(cwd && { cwd }), ...(env && { env }) });
+        const running = beginLine(line, { ...(cwd && { cwd }), ...(env && { env }) });
         if (written !== undefined && line.includes("--every")) {
           await running.written(written);
-          running.child.kill("SIGTERM");
+          running.kill("SIGTERM");
         }
         ended.push(await running.ended);
       }
@@ -55,6 +55,26 @@ export function openPage(file: string): Page {
     },
     left: () => [...left],
   };
+}
+
+/** Begins a line in this process if it is one command, and in a shell if it needs one, or options for Node.js. */
+function beginLine(line: string, options: CliOptions): Begun {
+  const { env = {} } = options;
+  const args = env["NODE_OPTIONS"] === undefined ? argumentsOf(line, env) : undefined;
+  return args === undefined ? startLine(line, options) : begin(args, options);
+}
+
+/** The arguments of a line that is one call of the command line. Undefined: only a shell knows what it does. */
+function argumentsOf(line: string, env: Readonly<Record<string, string>>): string[] | undefined {
+  const [program, ...words] = line.match(/(?:"[^"]*"|[^\s"])+/g) ?? [];
+  if (program !== "esim-webhooks") return undefined;
+  const args = words.map((word) => {
+    const variable = /^"\$(\w+)"$/.exec(word)?.[1];
+    if (variable !== undefined) return env[variable] ?? "";
+    if (/^"[^"$`\\]*"$/.test(word)) return word.slice(1, -1);
+    return /^[\w.,:/@=+-]+$/.test(word) ? word : undefined;
+  });
+  return args.every((arg) => arg !== undefined) ? args : undefined;
 }
 
 function blockOf(text: string): Block {

@@ -5,7 +5,7 @@ import { newSecret, sampleData } from "@esim-webhooks/core/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { listen } from "../../../../test/listen.ts";
 import { startService } from "../api/service.ts";
-import { cliProcess as cli, folder, secret, startLine } from "../cli.ts";
+import { cli, folder, secret, startLine } from "../cli.ts";
 import { startBackend } from "./backend.ts";
 import { alike, openPage } from "./page.ts";
 
@@ -105,8 +105,11 @@ describe("docs/endpoint.md", () => {
   const handlers = (types: readonly string[]) =>
     `{ ${types.map((type) => `"${type}": () => {}`).join(", ")} }`;
   const config = (types: readonly string[]) => `
+    import { relative } from "node:path";
+    import { fileURLToPath } from "node:url";
     import { fileKeySource } from "@esim-webhooks/core/key-file";
-    export default { secret: fileKeySource("esim.key"), handlers: ${handlers(types)} };`;
+    const path = relative("", fileURLToPath(new URL("esim.key", import.meta.url)));
+    export default { secret: fileKeySource(path), handlers: ${handlers(types)} };`;
 
   it("registers an endpoint, ends with 3 when something is wrong with it, and replaces it", async () => {
     const { env, api, sandbox } = await startService();

@@ -2,7 +2,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { startPostgres } from "../../../../test/servers/index.ts";
-import { cliProcess as cli, folder, jsonLines, start } from "../cli.ts";
+import { begin, cli, folder, jsonLines, start } from "../cli.ts";
 import { type Backend, startBackend } from "./backend.ts";
 
 const reconcile = ({ cwd, env }: Backend, ...args: string[]) => cli(["reconcile", ...args], { cwd, env });
@@ -100,8 +100,9 @@ describe("reconcile", () => {
     const backend = await startBackend();
     writeFileSync(
       join(backend.cwd, "esim-webhooks.config.mjs"),
-      `import { sqliteInbox } from "@esim-webhooks/store-sqlite";
-       export default { target: sqliteInbox({ path: "mine.db" }) };`,
+      `import { fileURLToPath } from "node:url";
+       import { sqliteInbox } from "@esim-webhooks/store-sqlite";
+       export default { target: sqliteInbox({ path: fileURLToPath(new URL("mine.db", import.meta.url)) }) };`,
     );
     const { code, stderr } = await reconcile(backend, "--since", "1h");
     expect(code).toBe(2);
@@ -112,9 +113,11 @@ describe("reconcile", () => {
     const backend = await startBackend();
     writeFileSync(
       join(backend.cwd, "esim-webhooks.config.mjs"),
-      `import { sqliteInbox, sqliteState } from "@esim-webhooks/store-sqlite";
-       const target = sqliteInbox({ path: "mine.db", durability: "normal" });
-       export default { target, state: sqliteState({ path: "state.db" }) };`,
+      `import { fileURLToPath } from "node:url";
+       import { sqliteInbox, sqliteState } from "@esim-webhooks/store-sqlite";
+       const beside = (name) => fileURLToPath(new URL(name, import.meta.url));
+       const target = sqliteInbox({ path: beside("mine.db"), durability: "normal" });
+       export default { target, state: sqliteState({ path: beside("state.db") }) };`,
     );
     const { code, stderr } = await reconcile(backend, "--since", "1h");
     expect(code).toBe(2);
@@ -126,7 +129,7 @@ describe("reconcile", () => {
   it("goes on with --every while the API fails, prints what a pass found, and ends with 0 at SIGTERM", async () => {
     const backend = await startBackend();
     const { sandbox, cwd, env } = backend;
-    const running = start(["reconcile", "--every", "1s", "--since", "1h", "--json"], { cwd, env });
+    const running = begin(["reconcile", "--every", "1s", "--since", "1h", "--json"], { cwd, env });
     await running.written(/Reconciling the endpoint/);
     const [first] = await backend.emitAcknowledged(1);
     await running.written(/"acknowledgedAndLost":1/);
@@ -138,7 +141,7 @@ describe("reconcile", () => {
     await running.written(/Reconciling failed\. It is retried at the next interval\./);
     const [second] = await backend.emitAcknowledged(1);
     await expect.poll(() => backend.stored()).toContain(second);
-    running.child.kill("SIGTERM");
+    running.kill("SIGTERM");
     const ended = await running.ended;
     expect(ended.code).toBe(0);
     expect(jsonLines(ended)).toMatchObject([
@@ -153,7 +156,7 @@ describe("reconcile", () => {
     const elsewhere = { ...env, ESIM_API_URL: "http://127.0.0.1:9/api/v3" };
     const waiting = start(["reconcile", "--every", "1d", "--since", "1h"], { cwd: folder(), env: elsewhere });
     sandbox.faults.add({ kind: "error", status: 503, call: "GET /management/webhooks", times: 8 });
-    const running = start(["reconcile", "--every", "1s", "--since", "1h"], { cwd, env });
+    const running = begin(["reconcile", "--every", "1s", "--since", "1h"], { cwd, env });
     await running.written(/The API is asked again until it answers\./);
     await running.written(/Reconciling the endpoint/);
     await api.webhooks.delete(reference);
@@ -174,7 +177,7 @@ describe("reconcile", () => {
     const backend = await startBackend({ database: postgres.url });
     const { cwd, env } = backend;
     await postgres.kill();
-    const running = start(["reconcile", "--every", "1s", "--since", "1h"], { cwd, env });
+    const running = begin(["reconcile", "--every", "1s", "--since", "1h"], { cwd, env });
     await running.written(/Error \(store_unavailable\): Postgres at .* It is tried again until it answers\./);
     await postgres.start();
     await running.written(/Reconciling the endpoint/);
@@ -185,7 +188,7 @@ describe("reconcile", () => {
     await postgres.start();
     const [second] = await backend.emitAcknowledged(1);
     await expect.poll(() => backend.stored().catch(() => [])).toContain(second);
-    running.child.kill("SIGTERM");
+    running.kill("SIGTERM");
     expect((await running.ended).code).toBe(0);
     expect(await backend.stored()).toContain(first);
   });

@@ -6,15 +6,17 @@ import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { rotateCall, rotatingFile } from "../../../endpoint/test/rotate/rotating.ts";
 import { variablesOf } from "../api/service.ts";
-import { cliProcess as cli, folder, jsonLines, start } from "../cli.ts";
+import { begin, cli, cliProcess, folder, jsonLines } from "../cli.ts";
 import { startBackend } from "./backend.ts";
-
-const node = [`--import=${import.meta.resolve("./skipping-waits.ts")}`];
+import { skippingWaits } from "./skipping-waits-here.ts";
 
 const config = `
   import { defineConfig } from "@esim-webhooks/cli";
   import { fileKeySource } from "@esim-webhooks/core/key-file";
-  export default defineConfig({ secret: fileKeySource("esim.key") });
+  import { relative } from "node:path";
+  import { fileURLToPath } from "node:url";
+  const path = relative("", fileURLToPath(new URL("esim.key", import.meta.url)));
+  export default defineConfig({ secret: fileKeySource(path) });
 `;
 
 /** Makes the first reconciliation: a rotation needs to know how far back to look. */
@@ -28,13 +30,14 @@ async function startRotate(...options: [SandboxOptions?, (() => string)?]) {
   const world = await rotatingFile(join(cwd, "esim.key"), ...options);
   onTestFinished(() => world[Symbol.asyncDispose]());
   const env = variablesOf(world.sandbox);
-  const rotate = (...args: string[]) => cli(["rotate", ...args], { cwd, env, node });
+  const rotate = (...args: string[]) => skippingWaits(() => cli(["rotate", ...args], { cwd, env }));
   return { ...world, cwd, env, rotate };
 }
 
 describe("rotate", () => {
   it("says with --dry-run what it would do, and changes not a byte of the key file", async () => {
-    const { cwd, keys, rotate, endpoint } = await startRotate();
+    const { cwd, env, keys, endpoint } = await startRotate();
+    const rotate = (...args: string[]) => cliProcess(["rotate", ...args], { cwd, env }); // it shows a path of the config
     const file = join(cwd, "esim.key");
     const text = `${(await keys.read())?.record.keys[0]}\n`; // plain, which a rotation would make JSON
     writeFileSync(file, text);
@@ -183,9 +186,9 @@ describe("rotate", () => {
     await backend.emit(1);
     await reconcileFirst(cwd, env);
     sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, done: true, times: 3 });
-    expect((await cli(["rotate"], { cwd, env, node })).code).toBe(1);
+    expect((await skippingWaits(() => cli(["rotate"], { cwd, env }))).code).toBe(1);
     await api.webhooks.delete(reference);
-    const { code, stderr } = await cli(["rotate"], { cwd, env, node });
+    const { code, stderr } = await skippingWaits(() => cli(["rotate"], { cwd, env }));
     expect(code).toBe(2);
     expect(stderr).toMatch(/Error \(endpoint_unknown\): /);
     expect(JSON.parse(readFileSync(join(cwd, "esim.key"), "utf8"))).not.toHaveProperty("change");
@@ -197,12 +200,12 @@ describe("rotate", () => {
     await backend.emit(1);
     await reconcileFirst(cwd, env);
     sandbox.faults.add({ kind: "error", call: rotateCall, status: 500, done: true, times: 3 });
-    expect((await cli(["rotate"], { cwd, env, node })).code).toBe(1); // nobody has the secret
+    expect((await skippingWaits(() => cli(["rotate"], { cwd, env }))).code).toBe(1); // nobody has the secret
     const exhausted = await backend.emit(2);
     await sandbox.advance("16h");
     expect(await backend.stored()).toHaveLength(1);
 
-    const { code, stdout } = await cli(["rotate"], { cwd, env, node });
+    const { code, stdout } = await skippingWaits(() => cli(["rotate"], { cwd, env }));
     expect({ code, stdout }).toEqual({
       code: 0,
       stdout: expect.stringMatching(
@@ -218,7 +221,7 @@ describe("rotate", () => {
     const { cwd, env } = backend;
     await reconcileFirst(cwd, env);
     const [lost] = await backend.emitAcknowledged(1);
-    const { code, stdout } = await cli(["rotate"], { cwd, env, node });
+    const { code, stdout } = await skippingWaits(() => cli(["rotate"], { cwd, env }));
     expect({ code, stdout }).toEqual({ code: 3, stdout: expect.stringContaining("ALARM: 1 event was") });
     expect(stdout).toContain(lost);
   });
@@ -248,9 +251,9 @@ describe("rotate", () => {
 
   it("ends with 130 when it is interrupted, and says that the next run continues", async () => {
     const { cwd, env, rotate, endpoint } = await startRotate();
-    const running = start(["rotate"], { cwd, env });
+    const running = begin(["rotate"], { cwd, env });
     await running.written(/The new key is stored\./);
-    running.child.kill("SIGINT");
+    running.kill("SIGINT");
     const { code, stderr } = await running.ended;
     expect(code).toBe(130);
     expect(stderr).toContain("Stopping: finishing the step under way.");

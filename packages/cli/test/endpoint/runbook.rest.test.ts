@@ -8,7 +8,7 @@ import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import pg from "pg";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { postgresUrl } from "../../../../test/servers/shared.ts";
-import { cliProcess as cli, type Ended, start } from "../cli.ts";
+import { begin, cli, type Ended, start } from "../cli.ts";
 import { type Backend, startBackend } from "./backend.ts";
 import { openPage } from "./page.ts";
 
@@ -44,9 +44,9 @@ async function reconcileBefore({ cwd, env }: Backend): Promise<void> {
 
 /** Works the events of the inbox until this is true. */
 async function workUntil({ cwd, env }: Backend, isDone: () => boolean | Promise<boolean>): Promise<void> {
-  const worker = start(["work"], { cwd, env });
+  const worker = begin(["work"], { cwd, env });
   await expect.poll(isDone).toBe(true);
-  worker.child.kill("SIGTERM");
+  worker.kill("SIGTERM");
   await worker.ended;
 }
 
@@ -193,7 +193,7 @@ describe("docs/runbook.md: the database is lost", () => {
     const [, url = ""] = await killed.written(/Listening at (\S+)/);
     expect(await cli(["send", "esim.enabled", "--url", url], withSecret)).toMatchObject({ code: 0 });
     await backend.down();
-    killed.child.kill("SIGKILL");
+    killed.kill("SIGKILL");
     await killed.ended;
     expect(existsSync(join(cwd, ".esim-webhooks/events.db-wal"))).toBe(true);
 
@@ -212,7 +212,7 @@ describe("docs/runbook.md: a rotation went wrong", () => {
     sandbox.faults.add({ kind: "slow_answer", call, bytesPerSecond: 1 }); // it is rotated, and nobody knows the secret
     const killed = start(["rotate"], { cwd, env });
     await expect.poll(() => sandbox.faults.list()).toEqual([]);
-    killed.child.kill("SIGKILL");
+    killed.kill("SIGKILL");
     await killed.ended;
     const heldOff = await backend.emit(2);
     expect(await backend.stored()).toEqual([]);
@@ -291,7 +291,7 @@ describe("docs/runbook.md: a handler hangs", () => {
     backend.hanging(true);
     const [id = ""] = await backend.emit(1);
     const place = { cwd, env: { ...env, ID: id } };
-    const hung = start(["work"], place);
+    const hung = start(["work"], place); // a process each: its end ends the handler
     await expect.poll(() => backend.stored("leased")).toEqual([id]);
     const [leased] = await follow(section, 1, place);
     expect(leased?.stdout).toContain(id);
@@ -300,7 +300,7 @@ describe("docs/runbook.md: a handler hangs", () => {
     expect(taken?.stdout).not.toMatch(/timed out/);
 
     expect(await follow(section, 3, place)).toMatchObject([{ code: 0 }]);
-    hung.child.kill("SIGTERM");
+    hung.kill("SIGTERM");
     await hung.ended;
     backend.limit();
     const restarted = start(["work"], place);
@@ -318,7 +318,7 @@ describe("docs/runbook.md: a handler hangs", () => {
     expect(backend.handled()).toEqual([]);
 
     backend.hanging(false);
-    restarted.child.kill("SIGTERM");
+    restarted.kill("SIGTERM");
     await restarted.ended;
     expect(await cli(["inbox", "retry", "--yes"], place)).toMatchObject({ code: 0 });
     await workUntil(backend, () => backend.handled().length === 1);
@@ -355,7 +355,7 @@ describe("docs/runbook.md: a worker lives and takes nothing", () => {
     const { cwd, env } = backend;
     backend.hanging(true);
     await backend.emit(2);
-    const hung = start(["work", "--concurrency", "1"], { cwd, env });
+    const hung = begin(["work", "--concurrency", "1"], { cwd, env });
     await expect.poll(async () => (await backend.stored("leased")).length).toBe(1);
     await expect.poll(async () => (await cli(["inbox", "workers"], { cwd, env })).stdout).toMatch(/1 of 1/);
     letAnHourPass(backend);
@@ -367,7 +367,7 @@ describe("docs/runbook.md: a worker lives and takes nothing", () => {
     );
     expect(workers?.stdout).toMatch(/1 of 1/);
     expect(paused).toMatchObject({ code: 0, stdout: "", stderr: "Nothing is paused.\n" });
-    hung.child.kill("SIGTERM");
+    hung.kill("SIGTERM");
     await hung.ended;
   });
 
@@ -377,7 +377,7 @@ describe("docs/runbook.md: a worker lives and takes nothing", () => {
     const reason = "CRM is down";
     expect(await cli(["inbox", "pause", "--reason", reason], { cwd, env })).toMatchObject({ code: 0 });
     const [id = ""] = await backend.emit(1);
-    const worker = start(["work"], { cwd, env });
+    const worker = begin(["work"], { cwd, env });
     await worker.written(/Events are paused/);
     await expect.poll(async () => (await cli(["inbox", "workers"], { cwd, env })).stdout).toMatch(/0 of 20/);
     const [doctor, workers, paused] = await follow(section, 1, backend);
@@ -393,7 +393,7 @@ describe("docs/runbook.md: a worker lives and takes nothing", () => {
     const [resumed] = await follow(section, 2, backend);
     expect(resumed?.stdout).toMatch(/^Resumed: all types /);
     await expect.poll(() => backend.handled()).toEqual([id]);
-    worker.child.kill("SIGTERM");
+    worker.kill("SIGTERM");
     await worker.ended;
   });
 });
@@ -410,14 +410,14 @@ describe("docs/runbook.md: stop one type for two hours", () => {
     );
     expect(listed?.stdout).toMatch(/^esim\.installed .*CRM is down$/m);
     const ids = await backend.emit(2);
-    const worker = start(["work"], { cwd, env });
+    const worker = begin(["work"], { cwd, env });
     await worker.written(/Events are paused/);
     expect((await backend.stored("ready")).sort()).toEqual([...ids].sort());
     expect(backend.handled()).toEqual([]);
     const [resumed] = await follow(section, 2, backend);
     expect(resumed?.stdout).toMatch(/^Resumed: esim\.installed /);
     await expect.poll(() => backend.handled().sort()).toEqual([...ids].sort());
-    worker.child.kill("SIGTERM");
+    worker.kill("SIGTERM");
     await worker.ended;
   });
 });

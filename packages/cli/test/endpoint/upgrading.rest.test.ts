@@ -8,7 +8,7 @@ import { root } from "../../../../test/run.ts";
 import { postgresUrl } from "../../../../test/servers/shared.ts";
 import * as postgres from "../../../store-postgres/src/database/migration-0001.ts";
 import * as sqlite from "../../../store-sqlite/src/database/migration-0001.ts";
-import { cliProcess as cli, folder, jsonLines } from "../cli.ts";
+import { cli, folder, jsonLines } from "../cli.ts";
 import { entry, storeAt } from "../operated-inbox.ts";
 import { startBackend } from "./backend.ts";
 import { openPage } from "./page.ts";
