@@ -43,7 +43,7 @@ it("the rules and the dashboard count the deliveries that failed, and those that
     verdictOf,
   );
   expect([...verdicts.keys()].sort()).toEqual(["accepted", "deferred", "failed", "refused"]);
-  expect(verdicts.get("deferred")).toEqual(["busy", "retry_later", "shutting_down"]);
+  expect(verdicts.get("deferred")).toEqual(["busy", "retry_later", "shutting_down", "endpoint_unconfirmed"]);
   for (const text of [rules, read("packages/otel/monitoring/dashboard.json")]) {
     const outcomes = (operator: string) =>
       Array.from(

@@ -254,7 +254,7 @@ describe("records of another inbox", () => {
           timestamp,
           data: { esimReference: "E1" },
         };
-        result = await handle(event as never, { tx } as never);
+        result = await handle(event as never, { tx, discard: (reason: string) => ({ reason }) } as never);
         return true;
       };
       if (claim.status === "claimed") await store.transact(key(timestamp), claim.token, work);

@@ -119,7 +119,7 @@ it("no file of the database but its write-ahead log, and no dump, has the data o
     timestamp: "2026-01-01T00:00:00Z",
     data: { esimReference: subject },
   };
-  await db.transaction().execute(async (tx) => handle(latest as never, { tx } as never));
+  await db.transaction().execute(async (tx) => handle(latest as never, { tx, discard: () => {} } as never));
 
   const hex = (text: string) => Buffer.from(text).toString("hex"); // a dump has bodies as hexadecimal digits
   await sql`checkpoint`.execute(db);

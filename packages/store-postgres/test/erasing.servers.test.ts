@@ -23,7 +23,9 @@ it("latestOnly still skips an older event of an eSIM that was erased, and what i
     return { id, type: "esim.enabled", timestamp, data: { esimReference: "esim_1" } };
   };
   const run = (id: string, hour: number) =>
-    shop.db.transaction().execute(async (tx) => handle(eventOf(id, hour), { tx } as never));
+    shop.db
+      .transaction()
+      .execute(async (tx) => handle(eventOf(id, hour), { tx, discard: () => {} } as never));
   const table = sql.id(shop.schema, "latest");
   const rows = async () =>
     (
