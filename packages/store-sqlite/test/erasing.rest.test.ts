@@ -159,7 +159,7 @@ it("keeps how far latestOnly has come for an erased eSIM, so that an older event
     if (lease === undefined || stored.event === null) throw new Error("nothing was taken");
     const context = { receivedAt: stored.receivedAt, replayed: false };
     await inbox.transact(lease, async (tx) => {
-      await handler(stored.event as WebhookEvent, { ...context, tx } as never);
+      await handler(stored.event as WebhookEvent, { ...context, tx, discard: () => {} } as never);
       return true;
     });
     await inbox.settle([{ ...lease, state: "done" }]);

@@ -5,6 +5,7 @@ const brand = Symbol.for("esim-webhooks.handler-ended");
  * handler that catches this error and returns does not change it. Code that catches all errors should rethrow this one.
  */
 export class HandlerEnded extends Error {
+  /** `"HandlerEnded"`. */
   override readonly name = "HandlerEnded";
 
   /** @param call how the handler ended, such as `retryLater(30000)` */

@@ -27,6 +27,8 @@ export interface LatestKey {
 /**
  * For authors of a store's `latestOnly`. Makes the handler that skips an event older than the newest one that was handled for the same
  * state and subject. Throws `invalid_option`.
+ * @param settings the options that every store's `latestOnly` has
+ * @param handler the handler that stores the state
  * @param advance stores the event's time as the newest one, in the transaction of the handler's writes. Returns false if a later one is there
  */
 export function latestOnlyHandler<Event extends WebhookEvent<string, unknown>, Tx>(
