@@ -20,9 +20,11 @@ export {
   withMethods,
 } from "./base/options.ts";
 export { pageOf } from "./base/pages.ts";
+export { createPlaces } from "./base/places.ts";
 export { safeListener } from "./base/safe-listener.ts";
 export type { ServerAddress } from "./base/server-url.ts";
 export { addressText, isServerUrl } from "./base/server-url.ts";
+export { shared } from "./base/shared.ts";
 export type { TextAnswer, TextHandler } from "./base/text-handler.ts";
 export { textHandler } from "./base/text-handler.ts";
 export { ago, instant, span } from "./base/time-text.ts";

@@ -112,7 +112,9 @@ export function inboxDashboard(inbox: InboxAdmin, options: DashboardOptions): Da
     }
   }
 
-  return Object.assign((request: Request) => answer({ request }), mountsOf(answer));
+  const busy = () => plain(503, "Too Many Requests In Progress", { "retry-after": "1" });
+  const { fetch, ...mounts } = mountsOf(answer, busy);
+  return Object.assign((request: Request) => fetch({ request }), mounts);
 }
 
 const visitorShape = z.nullable(

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isUint8Array } from "node:util/types";
+import { createPlaces } from "@esim-webhooks/core/kit";
 
 export interface Asked {
   readonly request: Request;
@@ -36,6 +37,8 @@ export interface FastifyRequest {
 
 /** The part of a reply of Fastify that is called. */
 export interface FastifyReply {
+  /** The response of Node.js. */
+  readonly raw: ServerResponse;
   /** Sets the status. */
   code(status: number): FastifyReply;
   /** Sets the headers. */
@@ -65,10 +68,26 @@ export interface Mounts {
 /** The body of a call is smaller. */
 export const mostBodyBytes = 64_000;
 
-/** Mounts for frameworks, none of which is imported. */
-export function mountsOf(answer: Answer): Mounts {
+/**
+ * Mounts for frameworks, none of which is imported. While 32 answers are being made or written, others are 503: a page opens far fewer, and
+ * deliveries to the same process wait while they run.
+ */
+export function mountsOf(answer: Answer, busy: () => Response): Mounts & { readonly fetch: Answer } {
+  const places = createPlaces();
+
+  async function fetch(asked: Asked): Promise<Response> {
+    if (!places.enter()) return busy();
+    try {
+      return await answer(asked);
+    } finally {
+      places.leave();
+    }
+  }
+
   return {
+    fetch,
     async node(request, response) {
+      if (!places.hold(request, response)) return writeBusy(busy(), response);
       try {
         const answered = await answer({
           request: await requestOf(request, request.originalUrl, request.body),
@@ -85,19 +104,33 @@ export function mountsOf(answer: Answer): Mounts {
     async fastify(app) {
       for (const path of ["/", "/*"])
         app.all(path, async (request, reply) => {
-          const answered = await answer({
-            request: await requestOf(request.raw, undefined, request.body),
-            native: request,
-            encodings: encodingsOf(request.raw),
-          });
+          const isHeld = places.hold(request.raw, reply.raw);
+          if (!isHeld) reply.raw.shouldKeepAlive = false;
+          const answered = !isHeld
+            ? busy()
+            : await answer({
+                request: await requestOf(request.raw, undefined, request.body),
+                native: request,
+                encodings: encodingsOf(request.raw),
+              });
           return reply
             .code(answered.status)
             .headers(Object.fromEntries(answered.headers))
             .send(Buffer.from(await answered.arrayBuffer()));
         });
     },
-    hono: (context) => answer({ request: context.req.raw, native: context }),
+    hono: (context) => fetch({ request: context.req.raw, native: context }),
   };
+}
+
+/** What else waits on this connection is not read. */
+function writeBusy({ status, headers }: Response, response: ServerResponse): void {
+  response.shouldKeepAlive = false;
+  try {
+    response.writeHead(status, Object.fromEntries(headers)).end();
+  } catch {
+    response.destroy(); // something else has answered
+  }
 }
 
 function encodingsOf({ headers }: IncomingMessage): string | undefined {

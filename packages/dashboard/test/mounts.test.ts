@@ -10,6 +10,7 @@ import fastify from "fastify";
 import { Hono } from "hono";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { listen } from "../../../test/listen.ts";
+import { pipelined } from "../../../test/pipelined.ts";
 import { pageHeaders } from "./page-call.ts";
 
 /** Whom the framework's own request names: undefined without one. */
@@ -117,6 +118,14 @@ describe.each(Object.entries(mounts))("the dashboard on %s", (name, mount) => {
       expect([found, vary], accepted).toEqual([name === "Hono" ? null : encoding, "accept-encoding"]);
       expect((await file.text()) === script, accepted).toBe(true);
     }
+  });
+
+  it("works on few of 5,000 requests that one connection sends, and reads no more of them", async () => {
+    if (name.includes("proxy") || name === "Hono") return; // the connection is not ours
+    const url = new URL(`${await mount()}/assets/dashboard.js`);
+    const statuses = await pipelined(url.href, 5000, otto);
+    expect(statuses.length).toBeLessThan(5000);
+    expect((await fetch(url, { headers: otto })).status).toBe(200);
   });
 
   it("refuses a call of another site", async () => {

@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
 import {
   createReceiver,
   createWorker,
@@ -43,8 +44,10 @@ export function createEsimWebhooks<Data, Tx>(
   let runner: Runner | undefined;
   let running: Promise<void> | undefined;
 
-  const serve: Route = (request, response, next) =>
-    route === undefined ? next() : route(request, response, next);
+  const serve: Route = (request, response, next) => {
+    if (route !== undefined) return route(request, response, next);
+    return isSigned(request) ? answerStarting(response) : next();
+  };
   // as soon as there is an adapter, so that nothing is mounted before it: @nestjs/testing has one after its providers
   if (path !== false) host.init$.subscribe(() => void host.httpAdapter?.use(serve));
 
@@ -91,6 +94,17 @@ export function createEsimWebhooks<Data, Tx>(
     isLive: (key = "esim-webhooks") => nestHealth(key, runner?.liveness),
     ...hooks,
   } as EsimWebhooks;
+}
+
+function isSigned({ method, headers }: IncomingMessage): boolean {
+  return method === "POST" && headers["webhook-signature"] !== undefined;
+}
+
+/** Nest would answer 404 before the application is initialized, which the sender does not retry. */
+function answerStarting(response: ServerResponse): void {
+  const headers = { "content-type": "application/problem+json", "retry-after": "5" };
+  const problem = { type: "urn:esim-webhooks:starting", title: "Starting", status: 503, code: "starting" };
+  response.writeHead(503, headers).end(JSON.stringify(problem));
 }
 
 const closeMs = 5000;

@@ -1,4 +1,6 @@
 import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { defineCatalog, type HandlerContext, type Logger, WebhookError } from "@esim-webhooks/core";
 import { memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import {
@@ -129,6 +131,29 @@ function platformTests(platform: Platform): void {
     const forged = { ...faulted(), body: "{}" };
     expect(await send(`${url}/webhooks`, forged)).toEqual([401, "no_matching_key"]);
     expect(noted).toHaveLength(1);
+  });
+
+  it("answers a delivery that arrives before the application is initialized 503, so that the sender tries again", async () => {
+    const imports = [EsimWebhooksModule.forRoot({ secret })];
+    const module = moduleOf({ imports, providers: [handlersClass({ "*": () => {} })] });
+    const adapter = platform.adapter();
+    const app = await NestFactory.create(module, adapter, { logger: false, abortOnError: false });
+    onTestFinished(() => app.close());
+    if (adapter instanceof FastifyAdapter) {
+      const { method, headers, body } = faulted();
+      const early = await adapter.getInstance().inject({ method, url: "/webhooks", headers, payload: body });
+      expect([early.statusCode, early.headers["retry-after"]]).toEqual([503, "5"]);
+      return; // an instance that has answered can no longer be initialized
+    }
+    const server = createServer(adapter.getInstance());
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    onTestFinished(() => void server.close());
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`;
+    const early = await fetch(url, faulted());
+    expect([early.status, early.headers.get("retry-after")]).toEqual([503, "5"]);
+    expect((await fetch(url)).status).toBe(404);
+    await app.init();
+    expect(await send(url)).toEqual([200, "processed"]);
   });
 
   it("calls the most specific of a type's, a family's and the star's methods", async () => {

@@ -1,5 +1,5 @@
 import { WebhookError } from "@esim-webhooks/core";
-import { type TextAnswer, type TextHandler, textHandler } from "@esim-webhooks/core/kit";
+import { shared, type TextAnswer, type TextHandler, textHandler } from "@esim-webhooks/core/kit";
 import { type InstrumentOptions, recordAllMetrics } from "./instrument.ts";
 
 /** Answers a scrape of Prometheus: with status 503 if the metrics could not be read. */
@@ -8,12 +8,15 @@ export interface MetricsHandler extends TextHandler {
   close(): Promise<void>;
 }
 
+/** Deliveries wait while the metrics are read and written down. */
+const keptMs = 1000;
 const contentType = "text/plain; version=0.0.4; charset=utf-8";
 
 /**
  * Records the metrics of this process, and serves them in the text format of Prometheus. It makes no spans: for those, call
  * `instrument` too. Anyone who can reach this route sees event types and counts, so expose it only to Prometheus. An inbox that does not
- * answer within 2 s has `esim_webhooks_inbox_up` 0 and no other gauges, and the other metrics are served.
+ * answer within 2 s has `esim_webhooks_inbox_up` 0 and no other gauges, and the other metrics are served. Scrapes share the metrics that are
+ * being read, and for a second after.
  *
  * Rejects with `invalid_option` unless `@opentelemetry/sdk-metrics` and `@opentelemetry/exporter-prometheus` are installed.
  */
@@ -51,7 +54,7 @@ export async function metricsHandler(
     }
   }
 
-  return Object.assign(textHandler(contentType, scrape), {
+  return Object.assign(textHandler(contentType, shared(scrape, keptMs)), {
     async close() {
       stop();
       await meterProvider.shutdown();

@@ -2,8 +2,10 @@ import { createReceiver, memoryStore } from "@esim-webhooks/core";
 import { memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { instrument } from "@esim-webhooks/otel";
 import { metricsHandler } from "@esim-webhooks/otel/prometheus";
+import { PrometheusExporter } from "@opentelemetry/exporter-prometheus";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { listen } from "../../../test/listen.ts";
+import { pipelined } from "../../../test/pipelined.ts";
 
 it("serves the metrics of this process as text, to fetch and over HTTP, and still does when the inbox does not answer", async () => {
   const secret = newSecret();
@@ -33,6 +35,9 @@ it("serves the metrics of this process as text, to fetch and over HTTP, and stil
   expect(text).toMatch(/^esim_webhooks_inbox_up 1/m);
   expect(text).toMatch(/^esim_webhooks_inbox_oldest_due_age(\{.*\})? 0/m);
   await inbox.close();
+  vi.useFakeTimers({ toFake: ["performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  vi.advanceTimersByTime(3_600_000); // what was read is shared for a second
   const without = await (await metrics()).text();
   expect(without).toContain("esim_webhooks_deliveries_total");
   expect(without).toMatch(/^esim_webhooks_inbox_up 0/m);
@@ -103,4 +108,23 @@ it("answers 503 if the metrics cannot be read, and does not reject", async () =>
   const response = { writeHead: vi.fn().mockReturnThis(), end: vi.fn() };
   await metrics.node({} as never, response as never);
   expect(response.writeHead).toHaveBeenCalledWith(503, expect.anything());
+});
+
+it("reads the metrics once for thousands of scrapes on one connection, and cuts that connection", async () => {
+  const collect = vi.spyOn(PrometheusExporter.prototype, "collect");
+  onTestFinished(() => collect.mockRestore());
+  const metrics = await metricsHandler();
+  onTestFinished(() => metrics.close());
+  const server = await listen(
+    (request, response) => void metrics.node(request, response),
+    "/",
+    async () => {},
+  );
+  onTestFinished(() => server.close());
+  vi.useFakeTimers({ toFake: ["performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const statuses = await pipelined(server.url, 5000);
+  expect(statuses.length).toBeLessThan(5000);
+  expect(collect).toHaveBeenCalledTimes(1);
+  expect((await fetch(server.url)).status).toBe(200);
 });

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { createServer } from "node:http";
+import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Logger } from "@esim-webhooks/core";
 import { inboxDashboard } from "@esim-webhooks/dashboard";
@@ -11,6 +11,7 @@ import { operator } from "../inbox/pauses.ts";
 import { type InboxAccess, withInbox } from "../inbox/with-inbox.ts";
 import { commandLogger, dataLines } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
+import { createSideServer } from "../program/http-server.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { stopSignal } from "../program/stopping.ts";
 import { isKeyStore } from "../set-up/key-place.ts";
@@ -33,7 +34,7 @@ export async function dashboard(this: CliContext, flags: DashboardFlags): Promis
     async (access) => {
       // other users of this machine can reach the port, and other sites its name
       const path = `/${randomBytes(16).toString("base64url")}/`;
-      const server = createServer();
+      const server = createSideServer();
       const address = await listening(server.listen(port, host), flags);
       const page = inboxDashboard(access.inbox, {
         authorize: ({ url }) =>
@@ -92,10 +93,7 @@ function checkLoopback(host: string): void {
 }
 
 /** Resolves to the host and the port. Throws `cannot_listen`. */
-async function listening(
-  server: ReturnType<typeof createServer>,
-  { host = "127.0.0.1", port }: DashboardFlags,
-): Promise<string> {
+async function listening(server: Server, { host = "127.0.0.1", port }: DashboardFlags): Promise<string> {
   try {
     await once(server, "listening");
   } catch (cause) {

@@ -17,11 +17,33 @@ export interface ServerAt {
 }
 
 /** Listens. Throws `cannot_listen`. */
-export async function openServer(
-  answer: RequestListener,
-  { host, port, flags }: ServerAt,
-): Promise<OpenServer> {
-  const server = createServer(answer).listen(port, host);
+export function openServer(answer: RequestListener, at: ServerAt): Promise<OpenServer> {
+  return opened(createServer(answer), at);
+}
+
+/** The same for what is beside the receiver, on a server of `createSideServer`. */
+export function openSideServer(answer: RequestListener, at: ServerAt): Promise<OpenServer> {
+  return opened(createSideServer().on("request", answer), at);
+}
+
+/** How long a request may take to arrive at a server beside the receiver, in ms. */
+const arrivalMs = 5000;
+
+/**
+ * Makes a server for what is beside the receiver, of which one client can hold little: each connection has one request, which must arrive
+ * within 5 s or is answered 408, and its answer closes it.
+ */
+export function createSideServer(): Server {
+  const bounds = { headersTimeout: arrivalMs, requestTimeout: arrivalMs, connectionsCheckingInterval: 1000 };
+  const server = createServer(bounds, (_, response) => {
+    response.shouldKeepAlive = false;
+  });
+  server.maxRequestsPerSocket = 1; // others that were read with the first one
+  return server;
+}
+
+async function opened(server: Server, { host, port, flags }: ServerAt): Promise<OpenServer> {
+  server.listen(port, host);
   try {
     await once(server, "listening");
   } catch (cause) {

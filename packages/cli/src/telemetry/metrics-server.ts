@@ -3,7 +3,7 @@ import type { TextHandler } from "@esim-webhooks/core/health";
 import { closeServer } from "@esim-webhooks/core/kit";
 import type { Runner } from "@esim-webhooks/core/run";
 import type { Output } from "../program/context.ts";
-import { openServer, requestedPath } from "../program/http-server.ts";
+import { openSideServer, requestedPath } from "../program/http-server.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { missingPackages } from "./missing-packages.ts";
 import { measured, type Watched } from "./watched.ts";
@@ -60,12 +60,14 @@ export async function serveMetrics(
   const paths = [...handlers.keys()].join(", ");
   const answer = (request: IncomingMessage, response: ServerResponse) => {
     const handler = handlers.get(requestedPath(request.url));
-    if (handler !== undefined) void handler.node(request, response);
+    if (request.method !== "GET" && request.method !== "HEAD")
+      response.writeHead(405, { allow: "GET, HEAD" }).end();
+    else if (handler !== undefined) void handler.node(request, response);
     else response.writeHead(404, { "content-type": "text/plain" }).end(`There are: ${paths}\n`);
   };
   try {
     const flags = { host: "--metrics-host", port: "--metrics-port" };
-    const { url, server } = await openServer(answer, { host, port, flags });
+    const { url, server } = await openSideServer(answer, { host, port, flags });
     output.note(`Metrics at ${url}/metrics, probes at /livez and /readyz`);
     return async () => {
       await closeServer(server);

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { createPlaces } from "./places.ts";
 
 /** Answers a request with a text. It looks at neither its method nor its path. */
 export interface TextHandler {
@@ -18,18 +19,32 @@ export interface TextAnswer {
   readonly text: string;
 }
 
-/** Makes a handler of what `answer` resolves to, which must not reject. No cache keeps its answers. */
+const busy: TextAnswer = { status: 503, text: "Too many requests are in progress. Try again later.\n" };
+const busyHeaders = { "content-type": "text/plain", "cache-control": "no-store", "retry-after": "1" };
+
+/**
+ * Makes a handler of what `answer` resolves to, which must not reject. No cache keeps its answers. While 32 answers are being made or
+ * written, others are answered 503.
+ */
 export function textHandler(contentType: string, answer: () => Promise<TextAnswer>): TextHandler {
   const headers = { "content-type": contentType, "cache-control": "no-store" };
+  const places = createPlaces();
   const handler = async (): Promise<Response> => {
-    const { status, text } = await answer();
-    return new Response(text, { status, headers });
+    if (!places.enter()) return new Response(busy.text, { status: busy.status, headers: busyHeaders });
+    try {
+      const { status, text } = await answer();
+      return new Response(text, { status, headers });
+    } finally {
+      places.leave();
+    }
   };
   return Object.assign(handler, {
-    async node(_: IncomingMessage, response: ServerResponse) {
-      const { status, text } = await answer();
+    async node(request: IncomingMessage, response: ServerResponse) {
+      const isHeld = places.hold(request, response);
+      const { status, text } = isHeld ? await answer() : busy;
+      if (!isHeld) response.shouldKeepAlive = false; // what else waits on this connection is not read
       try {
-        response.writeHead(status, headers).end(text);
+        response.writeHead(status, isHeld ? headers : busyHeaders).end(text);
       } catch {
         response.destroy(); // something else has answered already
       }

@@ -1,5 +1,11 @@
 import { type Logger, WebhookError } from "@esim-webhooks/core";
-import { addressText, isServerUrl, monotonicClock, throttledLog } from "@esim-webhooks/core/kit";
+import {
+  addressText,
+  createDeadline,
+  isServerUrl,
+  monotonicClock,
+  throttledLog,
+} from "@esim-webhooks/core/kit";
 import { Queue } from "bullmq";
 import { type Cluster, Redis } from "ioredis";
 import { explained, withoutArguments } from "./errors.ts";
@@ -47,10 +53,23 @@ export function openQueue(options: OpenQueueOptions): OpenQueue {
       if (own !== undefined) gatherWrites(own.stream);
     },
     async close() {
-      await queue.close();
-      own?.disconnect();
+      own?.on("error", () => {}); // BullMQ removes its listener, and without one ioredis writes errors to stderr
+      try {
+        await createDeadline(timeoutMs).before(queue.close());
+      } finally {
+        if (own !== undefined) cut(own);
+      }
     },
   };
+}
+
+/**
+ * Closes a client, whatever its server does, and for good: BullMQ connects again what it has interrupted, also after the close, and a
+ * server that does not answer would keep that connection, and so the process.
+ */
+export function cut(client: Redis | Cluster): void {
+  client.connect = async () => {};
+  client.disconnect(); // ioredis destroys the socket 2 s later, if the server leaves it open
 }
 
 /** A write of its own for each command is a large part of what `queue.add` costs. */

@@ -17,6 +17,7 @@ import { DelayedError, Worker as QueueWorker } from "bullmq";
 import { type Cluster, Redis } from "ioredis";
 import * as z from "zod/mini";
 import { workerName } from "../admin/workers.ts";
+import { cut } from "../redis/connection.ts";
 import { withoutArguments } from "../redis/errors.ts";
 import { type BullmqProcessor, bullmqProcessor, type EventJob, maxWaitMs } from "./bullmq-processor.ts";
 import type { JobResult } from "./ending.ts";
@@ -98,6 +99,7 @@ export function createQueueWorker<Data>(
     slots: () => ({ concurrency, running: running(), abandoned: processor.abandoned() }),
     async run({ signal }) {
       const connection = connect(place.connection);
+      const duplicates = duplicatesOf(connection);
       const taken = createTakenJobs(
         processor,
         () => stuck.check(),
@@ -132,8 +134,11 @@ export function createQueueWorker<Data>(
         taken.giveBack();
         await createDeadline(timeoutMs).before(paused);
       }
-      await worker.close(true); // without force, it waits for a Redis that is down, and its timers keep the process
-      connection.disconnect();
+      try {
+        await createDeadline(timeoutMs).before(worker.close(true)); // without force, it waits for a Redis that is down, and its timers keep the process
+      } finally {
+        for (const client of [connection, ...duplicates]) cut(client);
+      }
       await counter?.close();
     },
   };
@@ -146,6 +151,18 @@ function connect(connection: string | Redis | Cluster): Redis {
   const redisOptions = { ...connection.options.redisOptions, maxRetriesPerRequest: null };
   const overridden = { redisOptions } as Parameters<Cluster["duplicate"]>[1];
   return connection.duplicate([], overridden) as unknown as Redis; // a Worker takes both
+}
+
+/** Those that BullMQ makes of a client: its worker waits for jobs on one. */
+function duplicatesOf(connection: Redis): readonly Redis[] {
+  const made: Redis[] = [];
+  const { duplicate } = connection;
+  connection.duplicate = (...given) => {
+    const client = duplicate.apply(connection, given);
+    made.push(client);
+    return client;
+  };
+  return made;
 }
 
 /** Not `instanceof`: the client may come from another copy of ioredis. */

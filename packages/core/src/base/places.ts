@@ -1,0 +1,43 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+/** How many answers a handler beside the receiver works on at the same time: far more than probes, a Prometheus and people need. */
+const mostInFlight = 32;
+
+/** Places for answers that are being made or written. */
+export interface AnswerPlaces {
+  /** Whether there was a place. Free it with `leave`. */
+  enter(): boolean;
+  leave(): void;
+  /** The same for an answer of Node.js, whose place is free once it is written, or its connection has closed. */
+  hold(request: IncomingMessage, response: ServerResponse): boolean;
+}
+
+/** Bounds the work of a handler whose requests a stranger may send by the thousand: deliveries wait while it runs. */
+export function createPlaces(most: number = mostInFlight): AnswerPlaces {
+  const held = new Map<ServerResponse, IncomingMessage>();
+  let entered = 0;
+
+  function isFull(): boolean {
+    if (entered + held.size < most) return false;
+    // an answer that waits behind others on its connection emits nothing when that closes
+    for (const [response, { socket }] of held) if (socket?.destroyed) held.delete(response);
+    return entered + held.size >= most;
+  }
+
+  return {
+    enter() {
+      if (isFull()) return false;
+      entered += 1;
+      return true;
+    },
+    leave() {
+      entered -= 1;
+    },
+    hold(request, response) {
+      if (isFull()) return false;
+      held.set(response, request);
+      response.once?.("close", () => held.delete(response));
+      return true;
+    },
+  };
+}
