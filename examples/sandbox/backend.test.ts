@@ -5,8 +5,8 @@ import { startSandbox } from "@esim-webhooks/sandbox";
 import { startBackend } from "./backend.ts";
 
 /** A service of its own for each test. Its clock stands still, so that hours take no time. */
-async function start(context: TestContext) {
-  const sandbox = await startSandbox({ clock: "manual" });
+async function start(context: TestContext, switches: { idPer?: "delivery" | "event" } = {}) {
+  const sandbox = await startSandbox({ clock: "manual", switches });
   context.after(() => sandbox.close());
   const api = createClient({ baseUrl: sandbox.url, ...sandbox.credentials });
   const backend = await startBackend(api);
@@ -42,6 +42,19 @@ test("a dead download order is replaced once, though its event comes again and a
   const states = Array.from(backend.orders.values(), ({ state }) => state);
   assert.deepEqual(states, ["replaced", "ready"]);
 });
+
+for (const idPer of ["delivery", "event"] as const) {
+  test(`a replay under new ids replaces nothing again, with an id per ${idPer}`, async (context) => {
+    const { sandbox, backend } = await start(context, { idPer });
+    const esim = await sandbox.esim(await backend.order("ada"));
+    await esim.fault("download_order_expired");
+    await sandbox.advance("1m");
+    await sandbox.replay({ under: "new" });
+    await sandbox.advance("1m");
+    const states = Array.from(backend.orders.values(), ({ state }) => state);
+    assert.deepEqual(states, ["replaced", "ready"]);
+  });
+}
 
 test("nothing is lost while the endpoint does not answer for hours", async (context) => {
   const { sandbox, backend } = await start(context);

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
-import type { ApiClient } from "@esim-webhooks/client";
+import { type ApiClient, idempotencyKeyOf } from "@esim-webhooks/client";
 import type { EsimEvents, HandlerContext, Handlers } from "@esim-webhooks/core";
 import { webhookRouter } from "@esim-webhooks/express";
 import express from "express";
@@ -29,10 +29,11 @@ export async function startBackend(api: ApiClient, port = 0) {
   const handlers: Handlers<EsimEvents> = {
     "esim.assigned": ({ data }, context) => reach(data.esimReference, "ready", context),
     "esim.enabled": ({ data }, context) => reach(data.esimReference, "in use", context),
-    "esim.faulted": async ({ id, data }, context) => {
+    "esim.faulted": async (event, context) => {
+      const { data } = event;
       if (data.reason !== "download_order_expired") return context.discard("the device may still succeed");
       const customer = orders.get(data.esimReference)?.customer;
-      if (customer !== undefined) await order(customer, id); // its id as the key: ordered once, even if this runs again
+      if (customer !== undefined) await order(customer, idempotencyKeyOf(event, "replace")); // once for each event, under every id that it has
       return reach(data.esimReference, "replaced", context);
     },
   };
