@@ -91,4 +91,4 @@ it("frees the connection of a commit whose answer is lost, also in a pool that c
   await inbox.close();
   await pool.end();
   await proxy.close();
-}, 60_000);
+});

@@ -121,4 +121,4 @@ it("holds no more backends than a pool has places, and one, while commits wait f
   const stored = () => inbox.put([entry("many_after")]).catch(() => "away");
   await expect.poll(stored).toEqual([expect.stringMatching(/stored|duplicate/)]);
   await inbox.close();
-}, 60_000);
+});
