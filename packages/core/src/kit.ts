@@ -20,7 +20,7 @@ export {
   withMethods,
 } from "./base/options.ts";
 export { pageOf } from "./base/pages.ts";
-export { createPlaces } from "./base/places.ts";
+export { type AnswerPlaces, createPlaces } from "./base/places.ts";
 export { safeListener } from "./base/safe-listener.ts";
 export type { ServerAddress } from "./base/server-url.ts";
 export { addressText, isServerUrl } from "./base/server-url.ts";

@@ -7,6 +7,7 @@ const mostInFlight = 32;
 export interface AnswerPlaces {
   /** Whether there was a place. Free it with `leave`. */
   enter(): boolean;
+  /** Frees a place. */
   leave(): void;
   /** The same for an answer of Node.js, whose place is free once it is written, or its connection has closed. */
   hold(request: IncomingMessage, response: ServerResponse): boolean;
