@@ -23,6 +23,7 @@ import { type PostgresPool, sql, type Transaction } from "kysely";
 import * as z from "zod/mini";
 import { batched } from "./batched.ts";
 import { createHints, listenForHints } from "./database/hints.ts";
+import type { Work } from "./database/own-transaction.ts";
 import {
   openPostgres,
   type PostgresOptions,
@@ -117,13 +118,22 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
   const hints = createHints();
   const channel = channelOf(tables.schema);
   const takeDue = isFair ? createFairTake() : take;
+  const unawaited = new Set<Promise<void>>();
   let reapAt = 0;
+
+  /** Runs an operation that no caller waits for, and whose failure loses nothing. `close` waits for it. */
+  function inBackground(operation: Work<unknown>): void {
+    const ended = run(operation).then(
+      () => void unawaited.delete(ended),
+      () => void unawaited.delete(ended),
+    );
+    unawaited.add(ended);
+  }
 
   /** Wakes workers in this process and, with notify, in others. */
   function announce(): void {
     hints.give();
-    if (notifyPool)
-      run((connection) => sql`select pg_notify(${channel}, '')`.execute(connection)).catch(() => {});
+    if (notifyPool) inBackground((connection) => sql`select pg_notify(${channel}, '')`.execute(connection));
   }
 
   /** Checks an entry and makes its row. An invalid entry would otherwise fail its whole batch. */
@@ -171,7 +181,7 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
       counter?.put(results);
       const receivedAt = deliveryToNote(entries);
       if (receivedAt !== undefined)
-        run((connection) => noteDelivery(connection, tables, receivedAt)).catch(() => {}); // a later one is noted
+        inBackground((connection) => noteDelivery(connection, tables, receivedAt)); // a later one is noted
       return results;
     },
     rerun: async (entries) => rerunRows(entries.map((entry) => rowOf(entry, checkRerun))),
@@ -238,6 +248,7 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
     now,
     async close() {
       await counter?.close();
+      await Promise.all(unawaited);
       await close();
     },
   };

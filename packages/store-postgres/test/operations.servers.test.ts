@@ -154,3 +154,25 @@ it("acknowledges no event that a trigger of the user's own discards", async () =
   await expect(running.put([entry("msg_1")])).rejects.toMatchObject(discarded);
   await expect(open().ready()).rejects.toMatchObject(discarded);
 });
+
+it("closes once the note of a delivery is written, so that nothing of it runs in a pool that others use", async () => {
+  const { shop, open } = given();
+  const inbox = open();
+  await inbox.ready();
+  const lastDelivery = sql.id(shop.schema, "last_delivery");
+  const { closing } = await shop.db.transaction().execute(async (tx) => {
+    await sql`lock table ${lastDelivery} in access exclusive mode`.execute(tx);
+    await inbox.put([entry("msg_1")]);
+    let isClosed = false;
+    const closing = inbox.close().then(() => (isClosed = true));
+    const waiting = () =>
+      sql`select from pg_locks where relation = ${`${shop.schema}.last_delivery`}::regclass and not granted`.execute(
+        tx,
+      );
+    await expect.poll(async () => (await waiting()).rows.length).toBe(1);
+    expect(isClosed).toBe(false);
+    return { closing };
+  });
+  await closing;
+  expect((await sql`select from ${lastDelivery}`.execute(shop.db)).rows).toHaveLength(1);
+});

@@ -149,10 +149,10 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
   }
 
   /** Logs how many unhandled events have a handler now: an upgrade may have added it. */
-  async function logUnhandled(): Promise<void> {
-    if (!hasRole(inbox, "admin")) return;
+  async function logUnhandled(signal: AbortSignal): Promise<void> {
+    if (!hasRole(inbox, "admin") || signal.aborted) return;
     try {
-      if ((await inbox.gauges()).counts.unhandled === 0) return; // stats reads the whole inbox
+      if ((await inbox.gauges()).counts.unhandled === 0 || signal.aborted) return; // stats reads the whole inbox
       const { types } = await inbox.stats();
       const events = types
         .filter(({ state, type }) => state === "unhandled" && type !== null && dispatcher.handles(type))
@@ -182,7 +182,7 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
     slots: () => ({ concurrency, running: running(), abandoned: limits.abandoned() }),
     async run(options) {
       const signal = signalIn(options);
-      void logUnhandled(); // a stop does not wait for it
+      const looking = logUnhandled(signal);
       const wakeup = createWakeup(signal);
       let isFull = false;
       let suspectsAt = 0;
@@ -240,7 +240,7 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
         }
       }
       stopHints?.();
-      await Promise.all([inFlight.stop(shutdownMs), purging, presence]);
+      await Promise.all([inFlight.stop(shutdownMs), purging, presence, looking]);
     },
   };
 }

@@ -362,6 +362,36 @@ describe("createWorker", () => {
     expect(await inbox.get(key("a"))).toMatchObject({ state: "done" });
   });
 
+  it("asks the inbox nothing after its run has ended, and nothing if it was stopped before it began", async () => {
+    const answers = Promise.withResolvers<void>();
+    const real = memoryInbox();
+    const asked: string[] = [];
+    const slow: Inbox = {
+      ...real,
+      async gauges() {
+        asked.push("gauges");
+        await answers.promise;
+        return { ...(await real.gauges()), counts: { ...(await real.gauges()).counts, unhandled: 1 } };
+      },
+      async stats() {
+        asked.push("stats");
+        return real.stats();
+      },
+    };
+    await createWorker(slow, { "*": () => {} }).run({ signal: AbortSignal.abort() });
+    expect(asked).toEqual([]);
+    const stop = new AbortController();
+    let hasEnded = false;
+    const running = createWorker(slow, { "*": () => {} }).run({ signal: stop.signal });
+    const ended = running.then(() => (hasEnded = true));
+    stop.abort();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(hasEnded).toBe(false);
+    answers.resolve();
+    await ended;
+    expect(asked).toEqual(["gauges"]);
+  });
+
   it("handles events while a purge takes its time, and waits for it before it ends", async () => {
     const purged = Promise.withResolvers<number>();
     let isPurged = false;
