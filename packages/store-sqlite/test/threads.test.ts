@@ -37,7 +37,7 @@ describe("the thread that writes", () => {
   it.skipIf(process.platform !== "linux")(
     "is one, though the one before could not open the file and ends after it was started",
     async () => {
-      const inbox = sqliteInbox({ path });
+      const inbox = sqliteInbox({ path, timeoutMs: 120_000 });
       writeFileSync(path, "not a database at all".repeat(300));
       await expect(inbox.ready()).rejects.toMatchObject({ code: "database_corrupt" });
       rmSync(path);
@@ -68,7 +68,7 @@ describe("the thread that writes", () => {
   });
 
   it("dies with puts under way: each of them rejects, the next one starts it again, and nothing is there twice", async () => {
-    const inbox = sqliteInbox({ path });
+    const inbox = sqliteInbox({ path, timeoutMs: 120_000 });
     await inbox.ready();
     const posting = vi.spyOn(Worker.prototype, "postMessage");
     const shop = openShop(path);
