@@ -191,4 +191,15 @@ describe("docs", () => {
         expect(Object.keys({ ...replyTo({ code } as Outcome).headers })).toEqual(["content-type"]);
     }
   });
+
+  it("runbook.md has each outcome that is answered 5xx for a cause that does not pass by itself", () => {
+    const every = read("docs/status-contract.md").matchAll(/^\| `(\w+)` \| 5\d\d/gm);
+    const [, causes = ""] =
+      /^## Deliveries are answered 5xx$([\s\S]*?)^## /m.exec(read("docs/runbook.md")) ?? [];
+    const rows = causes.matchAll(/^\| (`.*?) \| (?!what)/gm);
+    const inPassing = ["busy", "retry_later", "shutting_down"];
+    expect(
+      [...Array.from(rows, ([, codes = ""]) => codes.match(/\w+/g) ?? []).flat(), ...inPassing].sort(),
+    ).toEqual(Array.from(every, ([, code]) => code).sort());
+  });
 });

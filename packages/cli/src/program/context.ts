@@ -41,13 +41,15 @@ export interface RunOptions {
 export interface CliContext extends CommandContext, Required<RunOptions> {
   readonly process: CliProcess;
   readonly output: Output;
+  /** What runs once the command has ended, also by an error. They must not reject. */
+  readonly atEnd: (() => Promise<unknown>)[];
 }
 
 export function createContext(
   process: CliProcess,
   { importConfig = (url) => import(url), now = Date.now }: RunOptions = {},
 ): CliContext {
-  return { process, output: createOutput(process), importConfig, now };
+  return { process, output: createOutput(process), atEnd: [], importConfig, now };
 }
 
 type Style = Parameters<typeof util.styleText>[0];

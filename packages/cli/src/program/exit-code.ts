@@ -98,6 +98,7 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   store_unavailable: exitCodes.unexpected,
   keys_unavailable: exitCodes.unexpected,
   shutting_down: exitCodes.unexpected,
+  close_timed_out: exitCodes.unexpected,
   wal_in_use: exitCodes.unexpected,
   cannot_listen: exitCodes.unexpected,
   no_answer: exitCodes.unexpected,

@@ -7,11 +7,18 @@ import type {
   DedupeStore,
   EndpointLookup,
   Handlers,
+  Lifecycle,
   Secret,
   StateStore,
   WebhookError,
 } from "@esim-webhooks/core";
-import { type OptionsShape, parseOptions, sourceOption, withMethods } from "@esim-webhooks/core/kit";
+import {
+  createDeadline,
+  type OptionsShape,
+  parseOptions,
+  sourceOption,
+  withMethods,
+} from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import type { CliContext, CliProcess } from "../program/context.ts";
 import { ProgramError } from "../program/program-error.ts";
@@ -62,9 +69,20 @@ export async function loadConfig(context: CliContext, named: string | undefined)
   if (!existsSync(file)) {
     throw new ProgramError("invalid_config", `There is no config file ${file}.`, "Correct --config.");
   }
-  const config = parseConfig(file, await importConfig(context, file));
+  const exported = await importConfig(context, file);
+  context.atEnd.push(() => closeOwn(exported));
+  const config = parseConfig(file, exported);
   refuseBoth(file, config);
   return { file, config };
+}
+
+const closeMs = 5000;
+
+/** Closes the stores of a config: a command may have ended before it closed them, and closing them twice is safe. */
+async function closeOwn(exported: unknown): Promise<void> {
+  const { target, store, state } = Object(exported) as Record<string, Partial<Lifecycle> | undefined>;
+  const closed = [target, store, state].map(async (own) => own?.close?.());
+  await createDeadline(closeMs).before(Promise.allSettled(closed));
 }
 
 function parseConfig(file: string, exported: unknown): AnyConfig {

@@ -63,7 +63,6 @@ function isWorkable(inbox: ConfigTarget): inbox is ConfigTarget & Workable {
 export async function openQueue(setUp: SetUp): Promise<OpenInbox<Workable>> {
   const { inbox, where, close } = await anyInbox(setUp);
   if (isWorkable(inbox)) return prepared(setUp, { inbox, where, close }, inbox);
-  await close().catch(() => {}); // report the missing role
   throw missingRole("queue", where);
 }
 
@@ -93,7 +92,6 @@ export async function findInbox<Name extends "queue" | "admin">(
 ): Promise<OpenInbox<InboxRoles[Name]>> {
   const { inbox, where, close } = await anyInbox(setUp, logger);
   if (hasRole(inbox, role)) return { inbox, where, close };
-  await close().catch(() => {}); // report the missing role
   throw missingRole(role, where);
 }
 

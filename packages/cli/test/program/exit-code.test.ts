@@ -24,6 +24,7 @@ describe("exit codes", () => {
     missing_secret: 2,
     keys_unavailable: 1,
     shutting_down: 1,
+    close_timed_out: 1,
     invalid_secret: 2,
     invalid_option: 2,
     invalid_input: 2,

@@ -26,7 +26,17 @@ it("works on one request of each connection beside the receiver, and closes it",
   expect(answers).toMatch(/^HTTP\/1\.1 200 OK\r\n(?:.*\r\n)*connection: close/i);
 });
 
-it("gives a request beside the receiver seconds to arrive", async () => {
-  const { server } = await sideServer();
+it("gives a request beside the receiver seconds to arrive, and ends one that was sent by half", async () => {
+  const { server, url } = await sideServer();
   expect([server.headersTimeout, server.requestTimeout]).toEqual([5000, 5000]);
+  server.headersTimeout = 1;
+  server.requestTimeout = 1;
+  const { hostname, port } = new URL(url);
+  const halves = ["GET / HTTP/1.1\r\nhost:", "GET / HTTP/1.1\r\nhost: a\r\n", "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n{"];
+  const answers = halves.map(async (half) => {
+    const socket = connect(Number(port), hostname);
+    socket.write(half);
+    return (await text(socket)).slice(0, 12); // until the server closes it
+  });
+  expect(await Promise.all(answers)).toEqual(["HTTP/1.1 408", "HTTP/1.1 408", "HTTP/1.1 200"]);
 });

@@ -11,7 +11,8 @@ export type CoreErrorCode =
   | "store_full"
   | "store_unavailable"
   | "keys_unavailable"
-  | "shutting_down";
+  | "shutting_down"
+  | "close_timed_out";
 
 const brand = Symbol.for("esim-webhooks.error");
 

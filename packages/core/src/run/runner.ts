@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import * as z from "zod/mini";
 import type { Awaitable } from "../base/awaitable.ts";
+import { WebhookError } from "../base/errors.ts";
 import { type Logger, safeLogger, silentLogger } from "../base/logger.ts";
 import {
   durationMs,
@@ -54,7 +55,10 @@ export interface RunOptions {
   signal: AbortSignal;
   /** The server of the receiver. It accepts no more connections then, and other requests of it may last until `shutdownMs`. */
   server?: ClosableServer;
-  /** What is closed at the end, one after the other, such as the inbox: each also if another one fails. */
+  /**
+   * What is closed at the end, one after the other, such as the inbox: each also if another one fails. One that takes longer than 10 s, or
+   * than `shutdownMs` if that is longer, is given up.
+   */
   close?: readonly Pick<Lifecycle, "close">[];
 }
 
@@ -68,7 +72,7 @@ export interface Runner {
    * Runs the worker and the reconciler until `signal` aborts. Then the process is not ready, the server accepts no more connections, the
    * receiver answers 503 and the worker takes no more events. It waits until all that was accepted has ended, closes what is in `close`,
    * and resolves. Call it once. When the worker or the reconciler fails, it stops in the same way. Each error is logged when it happens, and
-   * it rejects with the first one. Rejects with `invalid_option` without a signal.
+   * it rejects with the first one: `close_timed_out` for what was given up. Rejects with `invalid_option` without a signal.
    */
   run(options: RunOptions): Promise<void>;
 }
@@ -146,7 +150,8 @@ export function createRunner(options: RunnerOptions): Runner {
       await Promise.all([...working, ...closing]);
       liveness.close();
       const closeAll = async () => {
-        for (const each of close) await attempt(() => each.close());
+        for (const [place, each] of close.entries())
+          await attempt(() => closeInTime(each, place, Math.max(shutdownMs, closeMs)));
       };
       if (await isInTime) {
         await closeAll();
@@ -158,6 +163,22 @@ export function createRunner(options: RunnerOptions): Runner {
       if (failures.length > 0) throw failures[0];
     },
   };
+}
+
+const closeMs = 10_000;
+
+async function closeInTime(each: Pick<Lifecycle, "close">, place: number, ms: number): Promise<void> {
+  const closing = async () => {
+    await each.close();
+    return true;
+  };
+  if (await createDeadline(ms).before(closing())) return;
+  throw new WebhookError(
+    "close_timed_out",
+    `close[${place}] was not closed within ${ms} ms, so it stays as it is.`,
+    "Limit what its close() waits for. What it holds may keep the process alive.",
+    { where: "runner.run", option: "close" },
+  );
 }
 
 const late =

@@ -4,6 +4,7 @@ import {
   headerReader,
   readSignedHeaders,
   type SignedHeaders,
+  sentOnce,
   timestampPattern,
 } from "./headers.ts";
 import { keyringOf, listSecrets, type Secrets } from "./keyring.ts";
@@ -65,11 +66,12 @@ export function explainVerification(
   const { atMs, tolerance } = readVerifyOptions(options);
   const body = bodyBytes(delivery.body);
   const { keys, findings: badSecrets } = readSecrets(secrets);
-  const signed = readSignedHeaders(headerReader(delivery.headers));
-  if (!signed.ok) return { verdict: signed, findings: headerFindings(delivery.headers, signed) };
+  const received = readSignedHeaders(headerReader(delivery.headers));
+  if (!received.ok) return { verdict: received, findings: headerFindings(delivery.headers, received) };
+  const signed = sentOnce(received) ?? received;
 
   const proof = prove(
-    signed,
+    received,
     body,
     keyringOf(() => keys),
     atMs,

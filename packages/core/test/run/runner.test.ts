@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { createWorker, nodeHandler, type Receiver } from "@esim-webhooks/core";
 import { createRunner } from "@esim-webhooks/core/run";
 import { memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { entry } from "../../../../test/inbox-entry.ts";
 import { loggerTo } from "../../../../test/support/logger-to.ts";
 
@@ -109,6 +109,33 @@ describe("createRunner", () => {
     await expect(run({ signal: AbortSignal.abort(), close })).rejects.toThrow("the inbox is down");
     expect(log).toContain("events have ended");
     expect(log.at(-1)).toBe("state is closed");
+  });
+
+  it("gives up what does not close in time, says which, and closes the rest", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    for (const [shutdownMs, boundMs] of [
+      [1, 10_000],
+      [25_000, 25_000],
+    ]) {
+      const { log, closing } = parts();
+      const lines: unknown[] = [];
+      const logger = { ...silent, error: ({ err }: { readonly err?: unknown }) => void lines.push(err) };
+      const hangs = { close: () => new Promise<void>(nothing) };
+      const close = [closing("inbox"), hangs, closing("state")];
+      const ended = createRunner({ shutdownMs, logger }).run({ signal: AbortSignal.abort(), close });
+      const error = {
+        code: "close_timed_out",
+        message: expect.stringContaining(`close[1] was not closed within ${boundMs} ms`),
+      };
+      const rejected = expect(ended).rejects.toMatchObject(error);
+      await vi.advanceTimersByTimeAsync(boundMs - 1);
+      expect(log).toEqual(["inbox is closed"]);
+      await vi.advanceTimersByTimeAsync(1);
+      await rejected;
+      expect(log).toEqual(["inbox is closed", "state is closed"]);
+      expect(lines).toMatchObject([error]);
+    }
   });
 
   it.each(["worker", "reconciler"] as const)(

@@ -312,6 +312,18 @@ describe("explainVerification", () => {
     expect(() => explain({ at: new Date(Number.NaN) })).toThrow(/is not a valid Date\. Pass the time/);
   });
 
+  it.each([
+    ["that verifies", {}],
+    ["that is stale", { at: new Date(at.getTime() + 7_200_000) }],
+    ["of another secret", { secrets: newSecret() }],
+    ["whose body was indented", { body: JSON.stringify(JSON.parse(body), null, 2) }],
+    ["of a secret that is misread", { headers: signedWithBytes(Buffer.from(secret)) }],
+  ])("explains a delivery %s in the same way if its headers were sent twice", (_, given) => {
+    const twice = Object.entries(given.headers ?? headers).map(([name, value]) => [name, [value, value]]);
+    const explanation = explain(given);
+    expect(explain({ ...given, headers: Object.fromEntries(twice) })).toEqual(explanation);
+  });
+
   it("gives the verdict that verify gives", () => {
     const late = new Date(at.getTime() + 7_200_000);
     for (const when of [at, late]) {

@@ -104,7 +104,7 @@ describe("verify", () => {
     expect(verify({ headers, body: foreign }, secret).ok).toBe(true);
   });
 
-  it("makes one HMAC for each key, for any number of signatures", () => {
+  it("makes one HMAC for each key, for any number of signatures, and as many again for an id that was sent twice", () => {
     const macs: string[] = [];
     const watched = createKeyring([newSecret(), newSecret()])
       .keysAt(0)
@@ -119,7 +119,11 @@ describe("verify", () => {
     const keyring = { keysAt: () => watched, keysAfter: () => [] };
     const refused = verify({ headers: { ...headers, "webhook-signature": signatures }, body }, keyring);
     expect(refused).toMatchObject({ ok: false, code: "no_matching_key" });
-    expect(macs).toEqual(watched.map(({ fingerprint }) => fingerprint));
+    const once = watched.map(({ fingerprint }) => fingerprint);
+    expect(macs).toEqual(once);
+    const twice = { ...headers, "webhook-id": "msg_1, msg_1", "webhook-signature": signatures };
+    expect(verify({ headers: twice, body }, keyring).ok).toBe(false);
+    expect(macs).toEqual([...once, ...once, ...once]);
   });
 
   it("compares nothing that an earlier comparison left, when a keyring of the caller's own answers too little", () => {

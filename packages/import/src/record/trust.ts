@@ -19,19 +19,24 @@ export interface TrustSettings {
 /**
  * Verifies the signature of a captured request, with the keys that were valid when it was received. Without a signature:
  * throws `unsigned_dump` unless the operator trusts unsigned records, and else returns the captured bytes, or null if the
- * body must be rebuilt.
+ * body must be rebuilt. The id is the one that was signed, where there is a signature.
  */
-export type TrustCheck = (event: DumpedEvent) => { readonly body: Uint8Array } | Refusal | null;
+export type TrustCheck = (event: DumpedEvent) => Trusted | Refusal | null;
+
+interface Trusted {
+  readonly id: string;
+  readonly body: Uint8Array;
+}
 
 export function createTrustCheck({ secret, toleranceSeconds, trustUnsigned }: TrustSettings): TrustCheck {
   let keyring: Keyring | undefined;
-  return ({ request }) => {
+  return ({ id, request }) => {
     if (request?.isSigned) {
       keyring ??= createKeyring(secret); // most dumps need no key
       return verifyRequest(request, keyring, toleranceSeconds);
     }
     if (!trustUnsigned) throw unsigned();
-    return request !== null && !request.isGuess ? { body: request.bodies[0] } : null;
+    return request !== null && !request.isGuess ? { id, body: request.bodies[0] } : null;
   };
 }
 
@@ -39,11 +44,11 @@ function verifyRequest(
   { headers, bodies, isGuess, receivedAt }: ReceivedRequest,
   keyring: Keyring,
   toleranceSeconds: ToleranceSeconds,
-): { readonly body: Uint8Array } | Refusal {
+): Trusted | Refusal {
   let refusal: Refusal = { ok: false, code: "no_matching_key", reason: "it has no body" };
   for (const body of bodies) {
     const proof = verify({ headers, body }, keyring, { at: receivedAt, toleranceSeconds });
-    if (proof.ok) return { body };
+    if (proof.ok) return { id: proof.id, body };
     if (proof.code !== "no_matching_key") return proof; // another body would not change that
     refusal = proof;
   }

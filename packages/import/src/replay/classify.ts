@@ -85,15 +85,17 @@ export function createClassifier<Item>(
   return (raw) => {
     const { position } = raw;
     if ("fault" in raw) return refused(raw, raw, invalid(raw));
-    const event = readRecord(raw.value);
-    if ("fault" in event) return refused(raw, event, invalid(event));
-    const { id, type, occurredMs } = event;
-    const status = statusOf(event);
-    if (!passes(event)) return { ...filteredOut, position, id, type, occurredMs, status };
-    const checked = verifyOrTrust(event);
+    const read = readRecord(raw.value);
+    if ("fault" in read) return refused(raw, read, invalid(read));
+    const { type, occurredMs } = read;
+    const status = statusOf(read);
+    if (!passes(read)) return { ...filteredOut, position, id: read.id, type, occurredMs, status };
+    const checked = verifyOrTrust(read);
     if (checked !== null && "code" in checked) {
-      return refused(raw, event, { fate: "rejected", code: checked.code, reason: checked.reason });
+      return refused(raw, read, { fate: "rejected", code: checked.code, reason: checked.reason });
     }
+    const id = checked?.id ?? read.id;
+    const event = { ...read, id };
     const prepared = sink.prepare(acceptedEvent(event, checked?.body ?? null));
     if ("fate" in prepared) return refused(raw, event, prepared);
     return { position, id, type, occurredMs, status, ...prepared, raw: keepsRaw ? raw : undefined };

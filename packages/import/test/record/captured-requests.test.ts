@@ -97,6 +97,14 @@ describe("a captured request", () => {
     expect(reject.code).toBe("timestamp_out_of_tolerance");
   });
 
+  it("whose id was sent twice is stored under the id that was signed, as the receiver stores it", async () => {
+    const { headers, ...rest } = request;
+    for (const id of ["msg_1, msg_1", ["msg_1", "msg_1"]]) {
+      const { entry } = await imported({ ...rest, headers: { ...headers, "webhook-id": id } });
+      expect(entry).toMatchObject({ id: "msg_1", event: { id: "msg_1" } });
+    }
+  });
+
   it("verifies with a secret of another form than that of Standard Webhooks", async () => {
     const hex = Buffer.alloc(20, 7).toString("hex");
     const signed = captured({ secret: Buffer.from(hex, "hex") });

@@ -1,6 +1,4 @@
-import { createProcessor } from "@esim-webhooks/core";
 import { describe, expect, test } from "vitest";
-import { catalog, handlers } from "../../../../examples/testing/port-in.ts";
 import { findEsim } from "../../src/esim/esim.ts";
 import { registerOnNetwork } from "../../src/esim/network.ts";
 import { changeLifecycle } from "../../src/lifecycle/lifecycle.ts";
@@ -305,17 +303,4 @@ test("abandoning a port-in activates an eSIM that has been on a network", () => 
   expect(findEsim(service, esim.esimReference).activatedAt).toBeNull();
   abandonPortIn(service, reference);
   expect(findEsim(service, esim.esimReference).activatedAt).toBe(service.clock.now());
-});
-
-test("the schemas that docs/events.md shows take the events: a reason is an object", async () => {
-  const { service, events, create, reference } = requested();
-  failPortIn(service, reference);
-  completePortIn(service, create().portInRequestReference);
-  const envelope = { id: "msg_1", timestamp: "2026-11-20T10:00:00Z" };
-  const given = events();
-  expect(typesOf(given)).toEqual(expect.arrayContaining(["port_in.failed", "port_in.completed"]));
-  for (const { type, data } of given)
-    expect(
-      await createProcessor(handlers, { catalog }).process({ ...envelope, type, data } as never),
-    ).toEqual({ code: "processed" });
 });
