@@ -117,7 +117,7 @@ describe("createRunner", () => {
     for (const [shutdownMs, boundMs] of [
       [1, 10_000],
       [25_000, 25_000],
-    ]) {
+    ] as const) {
       const { log, closing } = parts();
       const lines: unknown[] = [];
       const logger = { ...silent, error: ({ err }: { readonly err?: unknown }) => void lines.push(err) };
