@@ -28,7 +28,6 @@ expectWarnings(
   "database_newer",
   "database_read_only",
   "invalid_option",
-  "pglite_folder",
   "schema_mismatch",
 );
 
@@ -108,16 +107,11 @@ describe("the file", () => {
   it("is refused with a code of its own where no database can be kept, and nothing of it is changed", async () => {
     const damaged = join(folder.path, "damaged.db");
     writeFileSync(damaged, "not a database at all, but long enough to be looked at".repeat(100));
-    const pglite = join(folder.path, "pglite");
-    mkdirSync(pglite);
-    writeFileSync(join(pglite, "PG_VERSION"), "17");
     expect(await refused(damaged)).toMatchObject({
       code: "database_corrupt",
       message: expect.stringContaining(damaged),
     });
     expect(statSync(damaged).size).toBe(5400);
-    expect(await refused(pglite)).toMatchObject({ code: "pglite_folder" });
-    expect(await refused(join(pglite, "events.db"))).toMatchObject({ code: "pglite_folder" });
     expect(await refused(folder.path)).toMatchObject({
       code: "invalid_option",
       message: expect.stringContaining(join(folder.path, "events.db")),

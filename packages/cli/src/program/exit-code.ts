@@ -64,7 +64,6 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   network_mount: exitCodes.usage,
   node_too_old: exitCodes.usage,
   thread_missing: exitCodes.usage,
-  pglite_folder: exitCodes.usage,
   damaged_dump: exitCodes.problem,
   unknown_dump: exitCodes.problem,
   dump_too_large: exitCodes.problem,

@@ -1,15 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import {
-  type DedupeStore,
-  type Inbox,
-  type Logger,
-  type StateStore,
-  WebhookError,
-} from "@esim-webhooks/core";
+import type { DedupeStore, Inbox, Logger, StateStore } from "@esim-webhooks/core";
 import { makeFolder, silentLogger, warnOfSetup } from "@esim-webhooks/core/kit";
-import type { SqliteErrorCode } from "@esim-webhooks/store-sqlite";
 import { fullDisk } from "../program/error-text.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { type Folder, openModeOf, type Place, postgresUrlOf } from "./place.ts";
@@ -77,17 +70,12 @@ export function wasUsed(folder: Folder): boolean {
   return existsSync(path) && readFileSync(path, "utf8") === ignoreAll;
 }
 
-/** The database in the folder. Throws `pglite_folder` where an earlier version has left one of another kind. */
-export function fileIn({ dataDir, path }: Pick<Folder, "dataDir" | "path">): string {
-  if (!existsSync(join(path, "postgres", "PG_VERSION"))) return join(path, "events.db");
-  throw new WebhookError<SqliteErrorCode>(
-    "pglite_folder",
-    `The events in ${join(dataDir, "postgres")} were stored by an earlier version, with PGlite, which this version cannot read.`,
-    "Let that version process them, and then remove that folder; or name another folder with --data-dir.",
-  );
+/** The database in the folder. */
+export function fileIn({ path }: Pick<Folder, "path">): string {
+  return join(path, "events.db");
 }
 
-/** Whether the default inbox is there: opening an embedded one would create it. Throws `pglite_folder`. */
+/** Whether the default inbox is there: opening an embedded one would create it. */
 export function isThere(place: Place): boolean {
   return "url" in place || existsSync(fileIn(place));
 }

@@ -112,7 +112,7 @@ async function anyInbox(setUp: SetUp, logger?: Logger): Promise<OpenInbox<Config
   return { inbox, where, close: async () => inbox.close?.() };
 }
 
-/** Whether there is an inbox yet. Throws `pglite_folder`. */
+/** Whether there is an inbox yet. */
 export function hasInbox({ config, place }: SetUp): boolean {
   return config.target !== undefined || isThere(place);
 }

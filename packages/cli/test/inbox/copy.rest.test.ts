@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
@@ -301,14 +301,6 @@ rotation   (small state)  another value  another value
     expect(stderr).toContain(says);
     expect(stderr).not.toContain("hunter2");
     expect(existsSync(join(cwd, "elsewhere"))).toBe(false);
-  });
-
-  it("refuses a folder that PGlite left", async () => {
-    mkdirSync(join(cwd, "old", "postgres"), { recursive: true });
-    writeFileSync(join(cwd, "old", "postgres", "PG_VERSION"), "17");
-    const { code, stderr } = await copy("--data-dir", "old");
-    expect(code).toBe(2);
-    expect(stderr).toContain("Error (pglite_folder)");
   });
 
   it("ends with 1 when Postgres is away, and prints no password", async () => {

@@ -51,7 +51,6 @@ describe("exit codes", () => {
     network_mount: 2,
     node_too_old: 2,
     thread_missing: 2,
-    pglite_folder: 2,
     wal_in_use: 1,
     migration_blocked: 1,
     migration_missing: 1,

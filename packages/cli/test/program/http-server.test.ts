@@ -32,7 +32,11 @@ it("gives a request beside the receiver seconds to arrive, and ends one that was
   server.headersTimeout = 1;
   server.requestTimeout = 1;
   const { hostname, port } = new URL(url);
-  const halves = ["GET / HTTP/1.1\r\nhost:", "GET / HTTP/1.1\r\nhost: a\r\n", "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n{"];
+  const halves = [
+    "GET / HTTP/1.1\r\nhost:",
+    "GET / HTTP/1.1\r\nhost: a\r\n",
+    "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n{",
+  ];
   const answers = halves.map(async (half) => {
     const socket = connect(Number(port), hostname);
     socket.write(half);

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -314,22 +314,6 @@ export default { port: 0, handlers: { "*": () => order("8932042000001234567") } 
     });
     expect(ended.stdout).not.toContain("8932042");
   });
-
-  it.each([["serve"], ["inbox", "stats"], ["doctor"]])(
-    "refuses the events that PGlite left, and says what to do: %s %s",
-    async (...args) => {
-      const cwd = folder();
-      mkdirSync(join(cwd, ".esim-webhooks/postgres"), { recursive: true });
-      writeFileSync(join(cwd, ".esim-webhooks/postgres/PG_VERSION"), "17\n");
-      const { code, stdout, stderr } = await cli(args, { cwd });
-      expect(code).toBe(args[0] === "doctor" ? 3 : 2);
-      expect(stdout + stderr).toContain(
-        "The events in .esim-webhooks/postgres were stored by an earlier version, with PGlite",
-      );
-      expect(stdout + stderr).toContain("Let that version process them, and then remove that folder");
-      expect(existsSync(join(cwd, ".esim-webhooks/events.db"))).toBe(false);
-    },
-  );
 
   it("prints text on a terminal, and JSON there with --json", async () => {
     const cwd = folder({ "esim-webhooks.config.ts": withMemory });

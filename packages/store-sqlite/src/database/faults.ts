@@ -12,8 +12,6 @@ export type SqliteErrorCode =
   | "network_mount"
   /** This Node.js has no SQLite. */
   | "node_too_old"
-  /** The folder is one that PGlite left. */
-  | "pglite_folder"
   /** The tables are not those of this version: an unreleased or unknown one has made them. */
   | "schema_mismatch"
   /** A bundler has left out the code of the thread that has the database. */

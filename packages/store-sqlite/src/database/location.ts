@@ -16,7 +16,7 @@ export interface Location {
 export async function prepareLocation({ path, allowNetworkMount }: Location): Promise<void> {
   const folder = dirname(path);
   try {
-    await refuseFolders(path, folder);
+    await refuseFolder(path);
     await makeFolder(folder);
     if (!allowNetworkMount) await refuseNetworkMount(folder);
     await makeFile(path);
@@ -32,7 +32,7 @@ export async function prepareLocation({ path, allowNetworkMount }: Location): Pr
 /** Refuses a file that does not exist, or is where no database can be kept. Makes nothing. */
 export async function requireFile({ path, allowNetworkMount }: Location): Promise<void> {
   try {
-    await refuseFolders(path, dirname(path));
+    await refuseFolder(path);
     if (!(await exists(path))) {
       throw new FaultError({
         code: "invalid_option",
@@ -46,15 +46,7 @@ export async function requireFile({ path, allowNetworkMount }: Location): Promis
   }
 }
 
-async function refuseFolders(path: string, folder: string): Promise<void> {
-  for (const each of [path, folder]) {
-    if (!(await exists(join(each, "PG_VERSION")))) continue;
-    throw new FaultError({
-      code: "pglite_folder",
-      problem: `The folder ${each} has the PGlite database of an earlier version of esim-webhooks; this version uses an SQLite file.`,
-      remedy: "Process its events with the earlier version of esim-webhooks, then name another path.",
-    });
-  }
+async function refuseFolder(path: string): Promise<void> {
   if (!(await isFolder(path))) return;
   throw new FaultError({
     code: "invalid_option",
