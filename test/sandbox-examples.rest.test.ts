@@ -3,8 +3,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient } from "@esim-webhooks/client";
+import { stateKeySource } from "@esim-webhooks/core/key-state";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { startSandbox } from "@esim-webhooks/sandbox";
+import { postgresState } from "@esim-webhooks/store-postgres";
 import pg from "pg";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { installed } from "./installed.ts";
@@ -78,8 +80,7 @@ describe("an event that comes to two endpoints, and again under new ids, has one
     ["express-redis/server", printedKeys, 2],
     ["express-sqlite/server", listed("/replacements"), 1], // of one eSIM
     ["express-drizzle/server", listed("/orders"), 2],
-    ["fastify-postgres/server", listed("/orders"), 2],
-    ["fastify-postgres/server", takenFromStock, 2],
+    ["fastify-postgres/server", ordersAndStock, 2],
     ["embedded/server", printedKeys, 2],
     ["inbox/receiver", ordersOfWorker, 2],
     ["queue-worker/receiver", printedKeys, 2],
@@ -87,7 +88,7 @@ describe("an event that comes to two endpoints, and again under new ids, has one
   ])("examples/%s.ts", async (name, effects, number) => {
     const port = await freePort();
     const base = `http://127.0.0.1:${port}`;
-    const { secrets, send } = await servicesWithSeveralIds(`${base}/webhooks`);
+    const { secrets, send, replay } = await servicesWithSeveralIds(`${base}/webhooks`);
     const stores = await ownStores();
     const environment = { PORT: String(port), ESIM_WEBHOOK_SECRET: secrets, ...stores };
     const receiver = start(`examples/${name}.ts`, environment);
@@ -96,16 +97,70 @@ describe("an event that comes to two endpoints, and again under new ids, has one
       ? start(`examples/${name.replace(/receiver$/, "worker")}.ts`, environment)
       : undefined;
     await worker?.line(/^working/);
-    const ids = await send();
+    await send();
+    const ids = await replay();
+    expect(ids.size).toBe(2 * 2 + 2); // by the first service, one for each endpoint
     const output = () => receiver.output() + (worker?.output() ?? "");
     const started = { base, databaseUrl: stores.DATABASE_URL, output, ids };
     expect(await effects(started)).toHaveLength(number);
   });
 
-  async function takenFromStock({ databaseUrl }: Started): Promise<unknown[]> {
-    const [stock] = await query(databaseUrl, "select available from stock");
-    return Array(10 - (stock as { available: number }).available).fill("an eSIM");
+  async function ordersAndStock({ databaseUrl }: Started): Promise<unknown[]> {
+    expect(await query(databaseUrl, "select available from stock")).toEqual([{ available: 10 - 2 }]);
+    return query(databaseUrl, "select key from orders");
   }
+
+  /** Where an example orders, by the environment; and how many orders it has. */
+  async function partnerApi() {
+    const sandbox = await startSandbox({ clock: "manual" });
+    onTestFinished(() => sandbox.close());
+    const { url, credentials } = sandbox;
+    const api = createClient({ baseUrl: url, ...credentials });
+    const counting = { url: "http://127.0.0.1:9/", eventTypes: ["esim.assigned"] };
+    const { webhookEndpointReference } = await api.webhooks.create(counting);
+    const orders = async () => (await api.webhooks.deliveries(webhookEndpointReference).page()).data;
+    const { clientId, clientSecret } = credentials;
+    const environment = { ESIM_API_URL: url, ESIM_CLIENT_ID: clientId, ESIM_CLIENT_SECRET: clientSecret };
+    return { sandbox, orders, environment };
+  }
+
+  it("examples/reorder/server.ts, although the service has forgotten the keys of its orders", async () => {
+    const { sandbox, orders, environment } = await partnerApi();
+    const port = await freePort();
+    const { secrets, send, replay } = await servicesWithSeveralIds(`http://127.0.0.1:${port}/webhooks`);
+    const { DATABASE } = await ownStores();
+    const own = { PORT: String(port), ESIM_WEBHOOK_SECRET: secrets, DATABASE };
+    await start("examples/reorder/server.ts", { ...environment, ...own }).line(/^Listening at/);
+    await send();
+    await replay();
+    expect(await orders()).toHaveLength(2);
+    await sandbox.advance("3d");
+    await replay();
+    expect(await orders()).toHaveLength(2);
+  });
+
+  it("examples/observability/worker.ts", async () => {
+    const { orders, environment } = await partnerApi();
+    const port = await freePort();
+    const url = `http://127.0.0.1:${port}/webhooks`;
+    const { secrets, send, replay } = await servicesWithSeveralIds(url);
+    const { DATABASE_URL } = await ownStores();
+    const own = { ...environment, DATABASE_URL, PORT: String(port), METRICS_PORT: "0" };
+    const registered = await start("examples/observability/register.ts", own).line(/^\S+$/);
+    const state = postgresState({ url: DATABASE_URL });
+    onTestFinished(() => state.close());
+    const keys = stateKeySource(state);
+    const { record, version } = (await keys.read()) ?? { record: { keys: [] }, version: undefined };
+    await keys.write({ ...record, keys: [...record.keys, ...secrets.split(" ")] }, version);
+    await start("examples/observability/receiver.ts", own).line(/^receiving/);
+    const endpoint = { ESIM_ENDPOINT: registered[0], STORING_SINCE: new Date().toISOString() };
+    await start("examples/observability/worker.ts", { ...own, ...endpoint }).line(/^working/);
+    await send();
+    const ids = await replay();
+    const done = () => query(DATABASE_URL, "select id from esim_webhooks.event where state = 'done'");
+    await expect.poll(done).toHaveLength(ids.size);
+    expect(await orders()).toHaveLength(2);
+  });
 
   async function ordersOfWorker({ databaseUrl, ids }: Started): Promise<unknown[]> {
     const done = () => query(databaseUrl, "select id from esim_webhooks.event where state = 'done'");

@@ -7,11 +7,10 @@ import { expect, onTestFinished } from "vitest";
 export interface SeveralIds {
   /** Of all endpoints, for `ESIM_WEBHOOK_SECRET`. */
   readonly secrets: string;
-  /**
-   * Each service sends an order that has expired, and support sends it again under the same ids and under new ones. All deliveries
-   * must be acknowledged. Returns the ids, which are of two events.
-   */
-  send(): Promise<ReadonlySet<string>>;
+  /** Each service sends an event: an order that has expired. */
+  send(): Promise<void>;
+  /** Support sends both again, under their ids and under new ones. Returns all ids. Every delivery must have been acknowledged. */
+  replay(): Promise<ReadonlySet<string>>;
 }
 
 export async function servicesWithSeveralIds(url: string): Promise<SeveralIds> {
@@ -28,12 +27,16 @@ export async function servicesWithSeveralIds(url: string): Promise<SeveralIds> {
   return {
     secrets: services.flatMap(({ endpoints }) => endpoints.map((it) => it.signingSecret)).join(" "),
     async send() {
-      const ids = new Set<string>();
-      for (const { idPer, sandbox, api, endpoints } of services) {
+      for (const { idPer, sandbox } of services) {
         const timestamp = { delivery: "2026-11-20T12:00:01Z", event: "2026-11-20T12:00:02Z" }[idPer];
         sandbox.faults.add({ kind: "cut" });
         await sandbox.emit({ type: "esim.faulted", timestamp, data: sampleData("esim.faulted") });
         await sandbox.advance("30s");
+      }
+    },
+    async replay() {
+      const ids = new Set<string>();
+      for (const { sandbox, api, endpoints } of services) {
         for (const under of ["same", "new"] as const) {
           await sandbox.replay({ under });
           await sandbox.advance("30s"); // the same id at two endpoints: one of them may have been busy
@@ -45,7 +48,6 @@ export async function servicesWithSeveralIds(url: string): Promise<SeveralIds> {
           }
         }
       }
-      expect(ids.size).toBe(4 + 2); // with an id per delivery: one for each endpoint, twice
       return ids;
     },
   };
@@ -53,4 +55,4 @@ export async function servicesWithSeveralIds(url: string): Promise<SeveralIds> {
 
 /** The keys of the effects that a process has printed. */
 export const keysIn = (output: string): string[] =>
-  Array.from(output.matchAll(/, key ([0-9a-f]{64})$/gm), ([, key = ""]) => key);
+  Array.from(output.matchAll(/, key (\S+)$/gm), ([, key = ""]) => key);
