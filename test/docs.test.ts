@@ -11,6 +11,14 @@ import { root } from "./run.ts";
 const read = (file: string) => readFileSync(join(root, file), "utf8");
 const pages = globSync("{*.md,docs/**/*.md,bench/*.md,site/*.md,packages/*/README.md}", { cwd: root });
 
+/** Code of a page or an example that orders a replacement after a fault. */
+const ordering = [
+  ...[...pages, "packages/core/skills/esim-webhooks/SKILL.md"].flatMap(
+    (page) => read(page).match(/```ts[\s\S]*?```/g) ?? [],
+  ),
+  ...globSync("examples/**/*.{ts,mts}", { cwd: root }).map(read),
+].filter((code) => /(?:"esim\.faulted":|@OnEsimEvent\("esim\.faulted"\))[\s\S]*?(\bre-?order|replac|[Oo]rders?\b)/.test(code));
+
 /** A link to a file, with a title. */
 const titledLink = /\]\(([^)\s]+) "([^"]+)"\)/g;
 
@@ -124,13 +132,13 @@ describe("docs", () => {
   });
 
   it("order a replacement only for a dead download order, since a device may recover from any other fault", () => {
-    const blocks = [
-      ...pages.flatMap((page) => read(page).match(/```ts[\s\S]*?```/g) ?? []),
-      ...globSync("examples/**/*.ts", { cwd: root }).map(read),
-    ];
-    const orders = /"esim\.faulted":[\s\S]*?(\bre-?order|replac|[Oo]rders?\b)/;
-    const onAnyFault = blocks.filter((it) => orders.test(it) && !it.includes("download_order_expired"));
-    expect(onAnyFault).toEqual([]);
+    expect(ordering.filter((it) => !it.includes("download_order_expired"))).toEqual([]);
+  });
+
+  it("give each order the key of its event or of its eSIM, since an event has an id for each endpoint and replay", () => {
+    expect(ordering.length).toBeGreaterThan(20);
+    const hasKey = /idempotencyKeyOf\(|on conflict do nothing|and replaced = 0/;
+    expect(ordering.filter((it) => !hasKey.test(it))).toEqual([]);
   });
 
   it("name the rules of the spec, since a reader has no spec whose sections could be looked up", () => {

@@ -1,13 +1,15 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { EsimEvents, Handlers } from "@esim-webhooks/core";
+import { type EsimEvents, type Handlers, idempotencyKeyOf } from "@esim-webhooks/core";
 import { bullmqProcessor } from "@esim-webhooks/queue-bullmq";
 import { Worker } from "bullmq";
 
 const handlers: Handlers<EsimEvents> = {
-  "esim.faulted": async ({ data }, context) => {
+  "esim.faulted": async (event, context) => {
+    const { data } = event;
     if (data.reason !== "download_order_expired") return context.discard("the device may still succeed");
-    return console.log(`reordering ${data.esimReference}`);
+    const key = idempotencyKeyOf(event, "reorder"); // for your own order call, which orders once for a key
+    return console.log(`reordering ${data.esimReference}, key ${key}`);
   },
 };
 

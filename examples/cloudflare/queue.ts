@@ -1,14 +1,16 @@
 import { env } from "cloudflare:workers";
 import { durableObjectStore, queueHandler, queueInbox } from "@esim-webhooks/cloudflare";
-import { type EsimEvents, type Handlers, webhookHandler } from "@esim-webhooks/core";
+import { type EsimEvents, type Handlers, idempotencyKeyOf, webhookHandler } from "@esim-webhooks/core";
 
 export { DedupeObject } from "@esim-webhooks/cloudflare";
 
 const handlers: Handlers<EsimEvents> = {
-  "esim.faulted": async ({ data }, context) => {
+  "esim.faulted": async (event, context) => {
+    const { data } = event;
     if (data.reason !== "download_order_expired") return context.discard("the device may still succeed");
     if (context.attempt === 1) return context.retryLater(1000); // our own order call has not answered yet
-    return console.log(`reordering ${data.esimReference}`);
+    const key = idempotencyKeyOf(event, "reorder"); // for your own order call, which orders once for a key
+    return console.log(`reordering ${data.esimReference}, key ${key}`);
   },
 };
 

@@ -54,6 +54,10 @@ await step("the dump of what it missed is imported", ["imported", "imported"], a
 await receiver.listen(Number(new URL(url).port));
 const duplicates = Array<string>(receiver.effects.length).fill("duplicate");
 await step("support sends everything again", [...duplicates, "invalid"], () => sandbox.replay());
+const runAgain = duplicates.map(() => "processed");
+await step("and under new ids: it runs, without effect", [...runAgain, "invalid"], () =>
+  sandbox.replay({ under: "new" }),
+);
 
 await sandbox.setEndpointActive(endpoint.webhookEndpointReference, false);
 const accepting = await startAccepting();
@@ -71,11 +75,12 @@ await step("killed after its answer; a worker continues", ["stored", "worked"], 
   receiver.results.push({ outcome: "worked" });
 });
 
-const events = new Set<string>();
+const events = new Map<string, string>();
 for await (const line of createInterface({ input: Readable.from(sandbox.dump()) })) {
-  events.add((JSON.parse(line) as { eventId: string }).eventId);
+  const { eventId, payload } = JSON.parse(line) as { eventId: string; payload: unknown };
+  events.set(eventId, JSON.stringify(payload));
 }
 await sandbox.close();
 receiver.stop();
-const { runs, effects } = receiver;
-process.exitCode = report(steps, { events, invalid: 1, runs, effects }) ? 0 : 1;
+const { runs, effects, repeats } = receiver;
+process.exitCode = report(steps, { events, invalid: 1, runs, effects, repeats }) ? 0 : 1;

@@ -4,6 +4,7 @@ import {
   createReceiver,
   type EsimEvents,
   type Handlers,
+  idempotencyKeyOf,
   memoryStore,
   nodeDelivery,
   writeReply,
@@ -27,15 +28,19 @@ export function createDemoReceiver() {
   const results: Result[] = [];
   const runs: string[] = [];
   const effects: string[] = [];
+  const repeats: string[] = [];
+  const keys = new Set<string>(); // in a real backend, a unique column
   let mood: "works" | "fails" | "waits" = "works";
   let answered = Promise.withResolvers<void>();
 
   const handlers: Handlers<EsimEvents> = {
-    "*": async ({ id }) => {
-      runs.push(id);
+    "*": async (event) => {
+      runs.push(event.id);
       if (mood === "waits") await answered.promise;
       if (mood === "fails") throw new Error("the database was unavailable");
-      effects.push(id);
+      const key = idempotencyKeyOf(event, "note");
+      (keys.has(key) ? repeats : effects).push(event.id);
+      keys.add(key);
     },
   };
 
@@ -44,7 +49,10 @@ export function createDemoReceiver() {
     store,
     results,
     runs,
+    /** The ids under which the handler had its effect. */
     effects,
+    /** The ids under which the handler ran for an event that had had its effect under another one. */
+    repeats,
     /** From now on, its handler works, fails, or waits until another delivery was answered. */
     behave(next: typeof mood) {
       mood = next;

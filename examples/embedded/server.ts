@@ -1,5 +1,5 @@
 import type { AddressInfo } from "node:net";
-import { createWorker, type EsimEvents, type Handlers } from "@esim-webhooks/core";
+import { createWorker, type EsimEvents, type Handlers, idempotencyKeyOf } from "@esim-webhooks/core";
 import { createRunner } from "@esim-webhooks/core/run";
 import { webhookRouter } from "@esim-webhooks/express";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
@@ -19,9 +19,11 @@ const server = app.listen(Number(process.env["PORT"] ?? 3000), "127.0.0.1", (err
 });
 
 const handlers: Handlers<EsimEvents> = {
-  "esim.faulted": async ({ data }, context) => {
+  "esim.faulted": async (event, context) => {
+    const { data } = event;
     if (data.reason !== "download_order_expired") return context.discard("the device may still succeed");
-    return console.log(`reordering ${data.esimReference}`);
+    const key = idempotencyKeyOf(event, "reorder"); // for your own order call, which orders once for a key
+    return console.log(`reordering ${data.esimReference}, key ${key}`);
   },
 };
 const worker = createWorker(inbox, handlers, {

@@ -1,4 +1,5 @@
 import type { AddressInfo } from "node:net";
+import { idempotencyKeyOf } from "@esim-webhooks/core";
 import { webhookRouter } from "@esim-webhooks/express";
 import { postgresStore } from "@esim-webhooks/store-postgres";
 import { drizzle } from "drizzle-orm/node-postgres";
@@ -7,7 +8,11 @@ import { sql } from "drizzle-orm/sql";
 import express from "express";
 import pg from "pg";
 
-const orders = pgTable("orders", { esim: text().notNull(), profile: text().notNull() });
+const orders = pgTable("orders", {
+  key: text().primaryKey(),
+  esim: text().notNull(),
+  profile: text().notNull(),
+});
 
 const url = process.env["DATABASE_URL"] || "postgres://postgres@localhost:5432/postgres";
 const pool = new pg.Pool({ connectionString: url });
@@ -20,14 +25,18 @@ const store = postgresStore({ pool, tx: (client) => drizzle(client) });
 await store.migrate();
 
 // normally part of your own migrations
-await db.execute(sql`create table if not exists orders (esim text not null, profile text not null)`);
+await db.execute(
+  sql`create table if not exists orders (key text primary key, esim text not null, profile text not null)`,
+);
 
 const router = webhookRouter(
   {
-    // the order commits together with the done mark of the event, or not at all
-    "esim.faulted": async ({ data }, { tx }) => {
-      if (data.reason !== "download_order_expired") return; // the device may still succeed
-      await tx.insert(orders).values({ esim: data.esimReference, profile: data.profileReference });
+    // the order commits together with the done mark of the delivery, or not at all
+    "esim.faulted": async (event, { tx }) => {
+      const { reason, esimReference: esim, profileReference: profile } = event.data;
+      if (reason !== "download_order_expired") return; // the device may still succeed
+      const key = idempotencyKeyOf(event, "reorder"); // the same under every id of the event, and another one for other data
+      await tx.insert(orders).values({ key, esim, profile }).onConflictDoNothing();
     },
   },
   { store, logger: console },

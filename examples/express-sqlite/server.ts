@@ -13,11 +13,11 @@ const db = new DatabaseSync(path, { timeout: 5000 }); // the same file, with you
 db.exec("create table if not exists replacements (esim text primary key)");
 
 const handlers: Handlers<EsimEvents, SqliteTransaction> = {
-  // the replacement commits together with the done mark of the event, or not at all
+  // the replacement commits together with the done mark of the delivery, or not at all
   "esim.faulted": ({ data }, context) => {
     if (data.reason !== "download_order_expired") return context.discard("the device may still succeed");
     return context.tx.write({
-      sql: "insert into replacements values (?) on conflict do nothing", // an eSIM may have several events
+      sql: "insert into replacements values (?) on conflict do nothing", // an eSIM has one, whatever its events, their ids and their data: this needs no other key
       parameters: [data.esimReference],
     });
   },

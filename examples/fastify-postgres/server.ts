@@ -1,4 +1,4 @@
-import type { EsimEvents, Handlers } from "@esim-webhooks/core";
+import { type EsimEvents, type Handlers, idempotencyKeyOf } from "@esim-webhooks/core";
 import { webhookPlugin } from "@esim-webhooks/fastify";
 import { postgresStore } from "@esim-webhooks/store-postgres";
 import fastify from "fastify";
@@ -6,7 +6,7 @@ import { Kysely, PostgresDialect, sql, type Transaction } from "kysely";
 import pg from "pg";
 
 interface Database {
-  orders: { esim: string; profile: string };
+  orders: { key: string; esim: string; profile: string };
   stock: { profile: string; available: number };
 }
 
@@ -20,15 +20,23 @@ const store = postgresStore<Database>({ pool });
 await store.migrate();
 
 // normally part of your own migrations
-await sql`create table if not exists orders (esim text, profile text)`.execute(db);
+await sql`create table if not exists orders (key text primary key, esim text, profile text)`.execute(db);
 await sql`create table if not exists stock (profile text primary key, available integer)`.execute(db);
 await sql`insert into stock values ('4812009377150264', 10) on conflict do nothing`.execute(db);
 
 const handlers: Handlers<EsimEvents, Transaction<Database>> = {
-  // both writes commit together with the done mark of the event, or not at all
-  "esim.faulted": async ({ data: { reason, esimReference: esim, profileReference: profile } }, context) => {
+  // both writes commit together with the done mark of the delivery, or not at all
+  "esim.faulted": async (event, context) => {
+    const { reason, esimReference: esim, profileReference: profile } = event.data;
     if (reason !== "download_order_expired") return context.discard("the device may still succeed");
-    await context.tx.insertInto("orders").values({ esim, profile }).execute();
+    const key = idempotencyKeyOf(event, "reorder"); // the same under every id of the event, and another one for other data
+    const order = await context.tx
+      .insertInto("orders")
+      .values({ key, esim, profile })
+      .onConflict((conflict) => conflict.column("key").doNothing())
+      .returning("key")
+      .executeTakeFirst();
+    if (order === undefined) return context.discard("ordered before, under another id");
     return context.tx
       .updateTable("stock")
       .set(({ eb }) => ({ available: eb("available", "-", 1) }))

@@ -2,7 +2,7 @@ import { type PostgresInbox, postgresInbox } from "@esim-webhooks/store-postgres
 
 /** The tables that handlers write with `context.tx`. */
 export interface Database {
-  orders: { esim: string; profile: string };
+  orders: { key: string; esim: string; profile: string };
   esims: { esim: string; status: string };
 }
 

@@ -3,6 +3,7 @@ import {
   type EsimEvents,
   type EsimLifecycleData,
   type Handlers,
+  idempotencyKeyOf,
   type LifecycleStatus,
   type WebhookEvent,
 } from "@esim-webhooks/core";
@@ -18,7 +19,7 @@ await inbox.migrate();
 const db = new Kysely<Database>({
   dialect: new PostgresDialect({ pool: new pg.Pool({ connectionString: url }) }),
 });
-await sql`create table if not exists orders (esim text, profile text)`.execute(db);
+await sql`create table if not exists orders (key text primary key, esim text, profile text)`.execute(db);
 await sql`create table if not exists esims (esim text primary key, status text)`.execute(db);
 await db.destroy();
 
@@ -39,10 +40,18 @@ const storeStatus = latestOnly<StatusEvent, Transaction<Database>>(
 );
 
 const handlers: Handlers<EsimEvents, Transaction<Database>> = {
-  // the order commits together with the done mark of the event, so there is exactly one order
-  "esim.faulted": async ({ data: { reason, esimReference: esim, profileReference: profile } }, context) => {
+  // the order commits together with the done mark of the delivery, or not at all
+  "esim.faulted": async (event, context) => {
+    const { reason, esimReference: esim, profileReference: profile } = event.data;
     if (reason !== "download_order_expired") return context.discard("the device may still succeed");
-    await context.tx.insertInto("orders").values({ esim, profile }).execute();
+    const key = idempotencyKeyOf(event, "reorder"); // the same under every id of the event, and another one for other data
+    const order = await context.tx
+      .insertInto("orders")
+      .values({ key, esim, profile })
+      .onConflict((conflict) => conflict.column("key").doNothing())
+      .returning("key")
+      .executeTakeFirst();
+    if (order === undefined) return context.discard("ordered before, under another id");
     return console.log(`reordering ${esim}`);
   },
   "esim.lifecycle.suspended": storeStatus,

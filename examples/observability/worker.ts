@@ -1,6 +1,6 @@
 // Handles the events of the inbox, and recovers those that the receiver has missed.
-import { createClient, idempotencyKeyOf } from "@esim-webhooks/client";
-import { createWorker, type EsimEvents, type Handlers } from "@esim-webhooks/core";
+import { createClient } from "@esim-webhooks/client";
+import { createWorker, type EsimEvents, type Handlers, idempotencyKeyOf } from "@esim-webhooks/core";
 import { createReconciler } from "@esim-webhooks/endpoint";
 import { inbox, state } from "./inbox.ts";
 import { monitor } from "./monitor.ts";
@@ -14,7 +14,7 @@ const api = createClient({ logger: console }); // ESIM_API_URL, ESIM_CLIENT_ID, 
 const handlers: Handlers<EsimEvents> = {
   "esim.faulted": async (event, context) => {
     if (event.data.reason !== "download_order_expired") return; // the device may try again
-    const idempotencyKey = idempotencyKeyOf(event, "reorder");
+    const idempotencyKey = idempotencyKeyOf(event, "reorder"); // the service knows it for 48 hours: ../reorder has a table for later
     await api.esims.order({ esimVariant: "standard" }, { idempotencyKey, signal: context.signal });
   },
   "esim.lifecycle.*": ({ id, type }) => console.log("handled", type, id),

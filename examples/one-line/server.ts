@@ -1,14 +1,18 @@
 import type { AddressInfo } from "node:net";
+import { idempotencyKeyOf } from "@esim-webhooks/core";
 import { webhookRouter } from "@esim-webhooks/express";
 import express from "express";
 
-const reorder = async (esimReference: string) => console.log(`reordering ${esimReference}`);
+/** Your own order call, which orders once for a key. */
+const reorder = async (esimReference: string, key: string) =>
+  console.log(`reordering ${esimReference}, key ${key}`);
 
 const app = express();
 app.use(
   webhookRouter({
-    "esim.faulted": async ({ data: { reason, esimReference } }) =>
-      reason === "download_order_expired" && reorder(esimReference), // after any other fault, the device may still succeed
+    "esim.faulted": async (event) =>
+      event.data.reason === "download_order_expired" && // after any other fault, the device may still succeed
+      reorder(event.data.esimReference, idempotencyKeyOf(event, "reorder")),
   }),
 );
 

@@ -1,12 +1,20 @@
-import { createProcessor, type EsimEvents, esimCatalog, type Handlers } from "@esim-webhooks/core";
+import {
+  createProcessor,
+  type EsimEvents,
+  esimCatalog,
+  type Handlers,
+  idempotencyKeyOf,
+} from "@esim-webhooks/core";
 import { decodeEntry, type EncodedEntry } from "@esim-webhooks/core/kit";
 import { redisStore } from "@esim-webhooks/store-redis";
 import { DelayedError, type Job, UnrecoverableError, Worker } from "bullmq";
 
 const handlers: Handlers<EsimEvents> = {
-  "esim.faulted": async ({ data }, context) => {
+  "esim.faulted": async (event, context) => {
+    const { data } = event;
     if (data.reason !== "download_order_expired") return context.discard("the device may still succeed");
-    return console.log(`reordering ${data.esimReference}`);
+    const key = idempotencyKeyOf(event, "reorder"); // for your own order call, which orders once for a key
+    return console.log(`reordering ${data.esimReference}, key ${key}`);
   },
 };
 

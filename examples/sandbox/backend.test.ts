@@ -50,6 +50,8 @@ for (const idPer of ["delivery", "event"] as const) {
     await esim.fault("download_order_expired");
     await sandbox.advance("1m");
     await sandbox.replay({ under: "new" });
+    await sandbox.advance("5d"); // the service has forgotten the key of the replacement
+    await sandbox.replay({ under: "new" });
     await sandbox.advance("1m");
     const states = Array.from(backend.orders.values(), ({ state }) => state);
     assert.deepEqual(states, ["replaced", "ready"]);

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
-import { type ApiClient, idempotencyKeyOf } from "@esim-webhooks/client";
-import type { EsimEvents, HandlerContext, Handlers } from "@esim-webhooks/core";
+import type { ApiClient } from "@esim-webhooks/client";
+import { type EsimEvents, type HandlerContext, type Handlers, idempotencyKeyOf } from "@esim-webhooks/core";
 import { webhookRouter } from "@esim-webhooks/express";
 import express from "express";
 
@@ -32,8 +32,10 @@ export async function startBackend(api: ApiClient, port = 0) {
     "esim.faulted": async (event, context) => {
       const { data } = event;
       if (data.reason !== "download_order_expired") return context.discard("the device may still succeed");
-      const customer = orders.get(data.esimReference)?.customer;
-      if (customer !== undefined) await order(customer, idempotencyKeyOf(event, "replace")); // once for each event, under every id that it has
+      const known = orders.get(data.esimReference);
+      if (known !== undefined && known.state !== "replaced") {
+        await order(known.customer, idempotencyKeyOf(event, "replace")); // again after a crash, and under another id: the same order
+      }
       return reach(data.esimReference, "replaced", context);
     },
   };

@@ -13,7 +13,7 @@ export default defineConfig({
     "esim.assigned": ({ timestamp }, { logger }) => logger.info({ timestamp }, "an eSIM is assigned"),
     "esim.faulted": ({ data }, context) => {
       if (data.reason !== "download_order_expired") return context.discard("the device may still succeed");
-      return context.logger.warn({ reason: data.reason }, "order a replacement"); // in your own code, this is a call of the partner API
+      return context.logger.warn({ reason: data.reason }, "order a replacement"); // in your own code, a call of the partner API, with idempotencyKeyOf(event, "reorder")
     },
   },
 });

@@ -9,10 +9,10 @@ const secret = newSecret();
 
 /** A receiver with a shop that knows the eSIM of the sample data. */
 function start() {
-  const replaced: string[] = [];
+  const replaced = new Map<string, string>();
   const handlers = handlersFor({
     orderOf: async (esim) => (esim === sampleData("esim.faulted").esimReference ? "order-1" : undefined),
-    orderReplacement: async (order) => void replaced.push(order),
+    orderReplacement: async (order, key) => void replaced.set(key, order),
   });
   const receive = webhookHandler(handlers, { secret });
   const deliver = async (request: SignedRequest) => {
@@ -22,24 +22,27 @@ function start() {
   return { replaced, deliver };
 }
 
-function faulted(changes = {}): SignedRequest {
+function faulted(changes = {}, id = "msg_1"): SignedRequest {
   const data = { ...sampleData("esim.faulted"), ...changes };
-  return signedRequest({ type: "esim.faulted", data }, { secret });
+  const event = { id, type: "esim.faulted", timestamp: "2026-11-20T12:00:00Z", data } as const;
+  return signedRequest(event, { secret });
 }
 
-test("a dead download order is replaced once, even if the event is delivered many times", async () => {
+test("a dead download order is replaced once, even if the event is delivered many times, and under another id", async () => {
   const { replaced, deliver } = start();
   const request = faulted({ reason: "download_order_expired" });
   assert.deepEqual(await deliver(request), { status: 200, outcome: "processed" });
   assert.deepEqual(await deliver(request), { status: 200, outcome: "duplicate" });
-  assert.deepEqual(replaced, ["order-1"]);
+  const replayed = faulted({ reason: "download_order_expired" }, "msg_2"); // as from another endpoint, too
+  assert.deepEqual(await deliver(replayed), { status: 200, outcome: "processed" });
+  assert.deepEqual([...replaced.values()], ["order-1"]);
 });
 
 for (const reason of ["user_rejected", "install_failed", "a reason that comes next year"]) {
   test(`nothing is ordered after ${reason}`, async () => {
     const { replaced, deliver } = start();
     assert.deepEqual(await deliver(faulted({ reason })), { status: 200, outcome: "discarded" });
-    assert.deepEqual(replaced, []);
+    assert.deepEqual([...replaced.values()], []);
   });
 }
 

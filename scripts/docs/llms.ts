@@ -45,7 +45,8 @@ export function llmsFullText(): string {
 
 const promise =
   "A webhook receiver for the eSIM partner API, in TypeScript, for Express, Fastify, NestJS, Next.js, Hono and plain Node.js. " +
-  "No authentic event is lost, none takes effect twice, nothing forged gets in, and a wrong set-up says how to fix it.";
+  "No authentic event is lost, no delivery takes effect twice (effects use a key of the event, which may have several ids), " +
+  "nothing forged gets in, and a wrong set-up says how to fix it.";
 
 function textOf(file: string): string {
   return readFileSync(join(root, file), "utf8")

@@ -24,7 +24,7 @@ function sidebarItem({ file, url, title, showsHeadings }: Page): DefaultTheme.Si
 export default defineConfig({
   title: "esim-webhooks",
   description:
-    "Receive the webhooks of the eSIM partner API: no authentic event lost, none taking effect twice.",
+    "Receive the webhooks of the eSIM partner API: no authentic event lost, no delivery taking effect twice.",
   lang: "en",
   head: [["link", { rel: "icon", href: `data:image/svg+xml,${encodeURIComponent(icon)}` }]],
   srcDir: "..",

@@ -21,7 +21,6 @@ export type { Account, Client } from "./operations/account.ts";
 export type { CallOptions, ChangeOptions } from "./operations/caller.ts";
 export type { EsimCatalog, EsimVariant, WebhookEventType } from "./operations/catalog.ts";
 export type { ChangeLifecycle, Esims, LifecycleOperation, OrderEsimRequest } from "./operations/esims.ts";
-export { idempotencyKeyOf, idempotencyKeyOfDelivery } from "./operations/idempotency-key-of.ts";
 export type { Listing, ListOptions, Page, PageOptions, Pagination } from "./operations/listing.ts";
 export type {
   Address,

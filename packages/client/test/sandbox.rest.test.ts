@@ -4,11 +4,9 @@ import {
   type CallMessage,
   type ClientOptions,
   createClient,
-  idempotencyKeyOf,
-  idempotencyKeyOfDelivery,
   observeCalls,
 } from "@esim-webhooks/client";
-import { memoryStore, nodeHandler } from "@esim-webhooks/core";
+import { idempotencyKeyOf, idempotencyKeyOfDelivery, memoryStore, nodeHandler } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { type Sandbox, type SandboxOptions, startSandbox } from "@esim-webhooks/sandbox";
 import { describe, expect, it, onTestFinished } from "vitest";

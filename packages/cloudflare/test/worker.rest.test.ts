@@ -77,16 +77,21 @@ describe("webhookHandler on miniflare, made where the module is loaded", () => {
 });
 
 describe("examples/cloudflare/queue.ts on miniflare", () => {
-  it("answers 202 and handles each event once from the Queue, retries and redeliveries included", async () => {
+  it("answers 202 and handles each event once from the Queue, retries and redeliveries included, under one key for all ids", async () => {
     const worker = await run("examples/cloudflare/queue.ts");
-    const request = faulted({ reason: "download_order_expired", esimReference: "größer 📶" });
+    const expired = { ...sampleData("esim.faulted"), esimReference: "größer 📶" };
+    const event = { type: "esim.faulted", timestamp: "2026-11-20T12:00:00Z", data: expired } as const;
+    const request = signedRequest({ id: "msg_1", ...event }, { secret });
     for (const _ of [1, 2]) expect(await deliver(worker, request)).toEqual([202, "stored"]);
     expect(await deliver(worker, faulted({}, newSecret()))).toEqual([401, "no_matching_key"]);
-    expect(await worker.line(/^reordering/)).toBe("reordering größer 📶");
+    const order = await worker.line(/^reordering/);
+    expect(order).toMatch(/^reordering größer 📶, key [0-9a-f]{64}$/);
+    expect(await deliver(worker, signedRequest({ id: "msg_2", ...event }, { secret }))).toEqual([202, "stored"]);
+    expect(await worker.line(/^reordering/)).toBe(order);
     const other = faulted({ reason: "download_order_expired", esimReference: "other" });
     expect(await deliver(worker, other)).toEqual([202, "stored"]);
     // the next one is of the other event, so the redelivery of the first has not run
-    expect(await worker.line(/^reordering/)).toBe("reordering other");
+    expect(await worker.line(/^reordering/)).toMatch(/^reordering other, key /);
   });
 
   it("makes an event that does not fit its schema a dead letter, with its body", async () => {

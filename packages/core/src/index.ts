@@ -34,6 +34,7 @@ export type {
   UnknownType,
   WebhookEvent,
 } from "./event/event.ts";
+export { idempotencyKeyOf, idempotencyKeyOfDelivery } from "./event/idempotency-key-of.ts";
 export type { EventOutcome, UndoneOutcome } from "./handle/event-outcome.ts";
 export type { FamilyMember, Handler, HandlerContext, Handlers } from "./handle/handler.ts";
 export { HandlerEnded } from "./handle/handler-ended.ts";

@@ -6,6 +6,7 @@ import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testin
 import { beforeAll, expect, it, onTestFinished } from "vitest";
 import { type Run, root } from "../../../test/run.ts";
 import { runInTest } from "../../../test/support/run-in-test.ts";
+import { keysIn } from "../../../test/support/several-ids.ts";
 
 const secret = newSecret();
 
@@ -19,27 +20,28 @@ function run(program: string, environment: Record<string, string>): Run {
   return runInTest([file], { ESIM_WEBHOOK_SECRET: secret, PORT: "0", NO_COLOR: "1", ...environment });
 }
 
+/** The same event each time, under another id. */
 async function send(base: string, reason: string): Promise<unknown> {
   const data = { ...sampleData("esim.faulted"), reason };
-  const response = await fetch(
-    new URL("/webhooks", base),
-    signedRequest({ type: "esim.faulted", data }, { secret }),
-  );
+  const event = { type: "esim.faulted", timestamp: "2026-11-20T12:00:00Z", data } as const;
+  const response = await fetch(new URL("/webhooks", base), signedRequest(event, { secret }));
   return [response.status, await response.json()];
 }
 
 it.each(["express", "fastify"])(
-  "main.ts on %s orders a replacement with an injected service, for a dead download order only, and stops on SIGTERM",
+  "main.ts on %s orders a replacement with an injected service, for a dead download order only, under one key for each event, and stops on SIGTERM",
   async (PLATFORM) => {
     const server = run("main", { PLATFORM });
     const [, base = ""] = await server.line(/listening at (\S+)/);
     expect(await send(base, "download_order_expired")).toEqual([200, { outcome: "processed" }]);
     await server.line(/^ordered a replacement of /);
     await server.line(/LOG \[EsimWebhooks\] An eSIM has a fault\. \{.*"reason":"download_order_expired"/);
+    expect(await send(base, "download_order_expired")).toEqual([200, { outcome: "processed" }]);
     expect(await send(base, "profile_install_failed")).toEqual([200, { outcome: "discarded" }]);
     server.child.kill("SIGTERM");
     const { output } = await server.ended;
-    expect(output.match(/^ordered/gm)).toHaveLength(1);
+    expect(output.match(/^ordered/gm)).toHaveLength(2);
+    expect(new Set(keysIn(output)).size).toBe(1);
     expect(output).toContain(
       "Webhooks: POST /webhooks, handlers run inline; esim.faulted → Faults.onFault (FaultsModule)",
     );

@@ -39,7 +39,7 @@ export interface StoreCapabilities {
 }
 
 /**
- * Remembers which ids are claimed or done, so that no event takes effect twice.
+ * Remembers which ids are claimed or done, so that no delivery takes effect twice.
  *
  * An id is absent, claimed or done. A claim is a lease: it ends by itself after `leaseMs`, and the id is
  * absent again. A done id stays done for the store's retention. Each operation is one atomic transition.

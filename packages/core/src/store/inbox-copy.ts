@@ -109,7 +109,7 @@ export interface CopiedEvents {
   readonly different: readonly DifferentEvent[];
 }
 
-/** An inbox to copy into. A copy can be repeated after the source was used again, so that no event takes effect twice. */
+/** An inbox to copy into. A copy can be repeated after the source was used again, so that no delivery takes effect twice. */
 export interface CopyTarget extends Lifecycle {
   ready(): Promise<void>;
   migrate(): Promise<void>;

@@ -73,7 +73,7 @@ export interface EventJob {
 export interface BullmqProcessorOptions<Data = EsimEvents, Tx = unknown> extends TimeLimitOptions<Data> {
   /**
    * A store that remembers done ids in addition to the queue, such as `postgresStore`: handlers get its transaction as `context.tx`, and
-   * an effect in it happens exactly once. Default: none; an event runs again if its worker dies in the middle.
+   * an effect in it happens exactly once for a delivery. Default: none; an event runs again if its worker dies in the middle.
    */
   store?: DedupeStore<Tx>;
   /** How long a crashed worker blocks an id in that store, in ms. Default 30,000. */

@@ -1,13 +1,15 @@
 import { createHash } from "node:crypto";
-import { WebhookError, type WebhookEvent } from "@esim-webhooks/core";
+import { WebhookError } from "../base/errors.ts";
+import type { WebhookEvent } from "./event.ts";
 
 /**
  * The idempotency key of what a handler does about an event: the same for all its deliveries, at every endpoint and under every
- * id, and for every run, so that the service does it once. It is made from the event's type, timestamp and data.
+ * id, and for every run. So the effect happens once, if the other side, or a unique column of your own table, remembers the key.
  *
- * Two events with the same type, timestamp and data have the same key: what both ask for is done once. Do not use it to
- * deduplicate deliveries. The body of such a call must depend on the event alone, or the second run is refused with 422
- * (`key_reused`). The service remembers keys for 48 hours: an event that is replayed later has its effect again.
+ * It is a hash of the purpose and of the event's type, timestamp and data: if `data` has changed, the key is another one. Two
+ * events with the same type, timestamp and data have the same key: what both ask for is done once. Do not use it to deduplicate
+ * deliveries. The partner API remembers keys for 48 hours, and refuses another body under one with 422 (`key_reused`): the body
+ * must depend on the event alone.
  *
  * Throws `invalid_input` for what is not an event, or an empty purpose.
  * @param event what the handler got
