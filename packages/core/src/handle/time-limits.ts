@@ -55,7 +55,7 @@ export function createTimeLimits(
   let abandoned = 0;
 
   function limited(handler: Handler<WebhookEvent>): Handler<WebhookEvent> {
-    return (event, context) => {
+    const inLimit: Handler<WebhookEvent> = (event, context) => {
       const limitMs = Object.hasOwn(timeouts, event.type) ? timeouts[event.type] : timeoutMs;
       if (limitMs === undefined) return handler(event, context);
       const limit = new AbortController();
@@ -64,6 +64,7 @@ export function createTimeLimits(
       const key = { source: context.source, id: event.id };
       return isPromise(result) ? inTime(Promise.resolve(result), limitMs, limit, key, event.type) : result;
     };
+    return Object.assign(inLimit, handler); // with the mark of latestOnly
   }
 
   async function inTime(

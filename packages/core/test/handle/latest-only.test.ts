@@ -1,6 +1,12 @@
-import { createProcessor, type Handlers, WebhookError, type WebhookEvent } from "@esim-webhooks/core";
+import {
+  createProcessor,
+  createWorker,
+  type Handlers,
+  WebhookError,
+  type WebhookEvent,
+} from "@esim-webhooks/core";
 import { latestOnlyHandler } from "@esim-webhooks/core/kit";
-import { sampleData } from "@esim-webhooks/core/testing";
+import { memoryInbox, sampleData } from "@esim-webhooks/core/testing";
 import { describe, expect, it } from "vitest";
 
 /** A store's `latestOnly` over a map, and the ids of the events that it let through. */
@@ -69,6 +75,10 @@ describe("latestOnly", () => {
         message: expect.stringContaining('Give "esim.faulted" a handler without latestOnly.'),
       });
       create({ "*": latestOnly("profile"), "esim.faulted": () => {} });
+      for (const options of [{}, { timeoutMs: 1000 }]) {
+        const handlers = { [key]: latestOnly("profile") } as never;
+        expect(() => createWorker(memoryInbox(), handlers, options)).toThrow(/without latestOnly/);
+      }
     },
   );
 
