@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { EsimEvents, Handlers } from "@esim-webhooks/core";
+import { consoleLogger, type EsimEvents, type Handlers } from "@esim-webhooks/core";
 import { bullmqProcessor } from "@esim-webhooks/queue-bullmq";
 import { Worker } from "bullmq";
 
@@ -11,7 +11,7 @@ const handlers: Handlers<EsimEvents> = {
   },
 };
 
-const processor = bullmqProcessor(handlers, { logger: console });
+const processor = bullmqProcessor(handlers, { logger: consoleLogger() });
 const worker = new Worker(process.env["QUEUE"] ?? "esim-webhooks", processor, {
   connection: { url: process.env["REDIS_URL"] ?? "redis://localhost:6379", maxRetriesPerRequest: null },
   concurrency: 20,

@@ -1,4 +1,5 @@
 import type { AddressInfo } from "node:net";
+import { consoleLogger } from "@esim-webhooks/core";
 import { webhookRouter } from "@esim-webhooks/express";
 import { postgresStore } from "@esim-webhooks/store-postgres";
 import { drizzle } from "drizzle-orm/node-postgres";
@@ -30,7 +31,7 @@ const router = webhookRouter(
       await tx.insert(orders).values({ esim: data.esimReference, profile: data.profileReference });
     },
   },
-  { store, logger: console },
+  { store, logger: consoleLogger() },
 );
 
 const app = express();

@@ -1,7 +1,15 @@
-import { createProcessor, type EsimEvents, esimCatalog, type Handlers } from "@esim-webhooks/core";
+import {
+  consoleLogger,
+  createProcessor,
+  type EsimEvents,
+  esimCatalog,
+  type Handlers,
+} from "@esim-webhooks/core";
 import { decodeEntry, type EncodedEntry } from "@esim-webhooks/core/kit";
 import { redisStore } from "@esim-webhooks/store-redis";
 import { DelayedError, type Job, UnrecoverableError, Worker } from "bullmq";
+
+const logger = consoleLogger();
 
 const handlers: Handlers<EsimEvents> = {
   "esim.faulted": async ({ data }, context) => {
@@ -11,9 +19,9 @@ const handlers: Handlers<EsimEvents> = {
 };
 
 const url = process.env["REDIS_URL"] ?? "redis://localhost:6379";
-const store = redisStore(url, { logger: console });
+const store = redisStore(url, { logger });
 await store.ready();
-const processor = createProcessor(handlers, { store, logger: console });
+const processor = createProcessor(handlers, { store, logger });
 
 /** Processes a job. Returning completes it; after an error, the queue tries it again with backoff. */
 async function work(job: Job<EncodedEntry>, token?: string): Promise<string> {
