@@ -40,9 +40,12 @@ async function work(job: Job<EncodedEntry>, token?: string): Promise<string> {
     case "retry_later":
       await job.moveToDelayed(Date.now() + outcome.retryAfterMs, token);
       throw new DelayedError();
+    case "busy": // another worker is handling it, until then at the latest: nothing has failed
+      await job.moveToDelayed(Date.now() + Math.min(outcome.retryAfterMs, 5000), token);
+      throw new DelayedError();
     case "invalid": // remains a failed job, which can be retried after an upgrade
       throw new UnrecoverableError(`invalid: ${outcome.issues.map(({ path }) => path).join(", ")}`);
-    default: // busy, failed, store_unavailable …
+    default: // failed, store_unavailable …
       throw new Error(outcome.code, { cause: "error" in outcome ? outcome.error : undefined });
   }
 }
