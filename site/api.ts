@@ -14,6 +14,8 @@ const subpaths: Readonly<Record<string, string>> = {
   "@esim-webhooks/core/key-file": "Signing keys in a file, which a rotation changes while receivers run.",
   "@esim-webhooks/core/key-state": "Signing keys in the state of a store, for several machines.",
   "@esim-webhooks/core/kit": "What the packages of this repository share. It may change in any version.",
+  "@esim-webhooks/core/log-lines":
+    "Log lines as the command line prints them, for the packages of this repository. It may change in any version.",
   "@esim-webhooks/core/masking": "Removes personal data and secrets from texts and records.",
   "@esim-webhooks/core/observe": "Reports what happens to each delivery and event, without payloads.",
   "@esim-webhooks/core/run":

@@ -108,6 +108,7 @@ const packages: Readonly<Record<string, Package>> = {
       "@esim-webhooks/core/health",
       "@esim-webhooks/core/key-file",
       "@esim-webhooks/core/key-state",
+      "@esim-webhooks/core/log-lines",
       "@esim-webhooks/core/masking",
       "@esim-webhooks/core/kit",
       "@esim-webhooks/core/observe",

@@ -736,10 +736,11 @@ describe("examples/queue-worker", () => {
     await Promise.all(workers.map(({ line }) => line(/^working/)));
 
     return {
+      queue,
       deliver: receiver.deliver,
       jobsAre: (counts: Record<string, number>) =>
         expect.poll(() => queue.getJobCounts()).toMatchObject(counts),
-      /** What the workers printed until they were ended, in the order of the alphabet. */
+      /** What the workers printed about events until they were ended, in the order of the alphabet. */
       async ended(): Promise<string[]> {
         await Promise.all([receiver, ...workers].map(endsBySigterm));
         const outputs = await Promise.all(workers.map(({ ended }) => ended));
@@ -747,7 +748,7 @@ describe("examples/queue-worker", () => {
       },
     };
   }
-  const printed = /^(?:msg_\S+: (?:processed|duplicate)|reordering .*)$/gm;
+  const printed = /^(?:msg_\S+: .*|reordering .*)$/gm;
   const noJobs = { waiting: 0, active: 0, delayed: 0, failed: 0 };
 
   it("takes every delivery of an event, which two workers handle once, byte for byte as it was sent", async () => {
@@ -789,8 +790,8 @@ describe("examples/queue-worker", () => {
     await Promise.all([receiver, worker].map(endsBySigterm));
   });
 
-  it("tries an event again that could not be worked, as while somebody else holds it", async () => {
-    const { deliver, jobsAre, ended } = await start();
+  it("tries an event again that another process handles, and logs no error", async () => {
+    const { queue, deliver, jobsAre, ended } = await start();
     const request = faulted();
     const key = { source: "default", id: request.headers["webhook-id"] ?? "" };
     const store = redisStore(redisUrl);
@@ -799,6 +800,7 @@ describe("examples/queue-worker", () => {
     expect(await deliver(request)).toEqual(stored);
     await jobsAre({ delayed: 1 });
     await store.release(key, "token" in claim ? claim.token : "");
+    await queue.promoteJobs(); // the claim could have lasted for ten minutes
     await jobsAre(noJobs);
     expect(await ended()).toEqual([
       `${key.id}: processed`,

@@ -8,6 +8,7 @@ import * as health from "@esim-webhooks/core/health";
 import * as keyFile from "@esim-webhooks/core/key-file";
 import * as keyState from "@esim-webhooks/core/key-state";
 import * as kit from "@esim-webhooks/core/kit";
+import * as logLines from "@esim-webhooks/core/log-lines";
 import * as masking from "@esim-webhooks/core/masking";
 import * as observing from "@esim-webhooks/core/observe";
 import * as run from "@esim-webhooks/core/run";
@@ -42,6 +43,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       keyFile,
       keyState,
       kit,
+      logLines,
       masking,
       observing,
       run,
@@ -75,6 +77,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
     core: [
       "HandlerEnded",
       "WebhookError",
+      "consoleLogger",
       "createCatalog",
       "createKeyring",
       "createProcessor",
@@ -95,6 +98,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "verify",
       "watchMisses",
       "webhookHandler",
+      "winstonLogger",
       "writeReply",
     ],
     explain: ["explainVerification"],
@@ -103,6 +107,19 @@ it("exports what is meant to be public, and nothing by accident", () => {
     observing: ["observe", "setTraceSource", "setTracer"],
     run: ["createRunner"],
     state: ["fileState"],
+    logLines: [
+      "detailsOf",
+      "hasColours",
+      "jsonLine",
+      "lineLogger",
+      "messageOf",
+      "prettyLine",
+      "printable",
+      "printableJson",
+      "replacement",
+      "tracedError",
+      "unprintable",
+    ],
     masking: ["maskField", "maskPersonalData", "maskSecrets", "maskText", "masked", "shortened"],
     kit: [
       "HandlerTimeout",

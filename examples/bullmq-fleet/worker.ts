@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type EsimEvents, type Handlers, idempotencyKeyOf } from "@esim-webhooks/core";
+import { consoleLogger, type EsimEvents, type Handlers, idempotencyKeyOf } from "@esim-webhooks/core";
 import { bullmqProcessor } from "@esim-webhooks/queue-bullmq";
 import { Worker } from "bullmq";
 
@@ -13,7 +13,7 @@ const handlers: Handlers<EsimEvents> = {
   },
 };
 
-const processor = bullmqProcessor(handlers, { logger: console });
+const processor = bullmqProcessor(handlers, { logger: consoleLogger() });
 const worker = new Worker(process.env["QUEUE"] ?? "esim-webhooks", processor, {
   connection: { url: process.env["REDIS_URL"] ?? "redis://localhost:6379", maxRetriesPerRequest: null },
   concurrency: 20,

@@ -1,12 +1,15 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { AddressInfo } from "node:net";
+import { consoleLogger } from "@esim-webhooks/core";
 import { inboxDashboard, type Visitor } from "@esim-webhooks/dashboard";
 import { webhookRouter } from "@esim-webhooks/express";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import express, { type NextFunction, type Request, type Response } from "express";
 
+const logger = consoleLogger();
+
 // the inbox of your receiver; its workers may be in other processes
-const inbox = sqliteInbox({ path: `${process.env["DATA_DIR"] ?? "data"}/events.db`, logger: console });
+const inbox = sqliteInbox({ path: `${process.env["DATA_DIR"] ?? "data"}/events.db`, logger });
 await inbox.ready();
 
 interface SignedIn extends Request {
@@ -35,11 +38,11 @@ function signIn(request: SignedIn, response: Response, next: NextFunction): void
 const dashboard = inboxDashboard(inbox, {
   authorize: (_, { user }: SignedIn) => user ?? null,
   title: process.env["ENVIRONMENT"] ?? "development",
-  logger: console, // a line for each action, with the name of the operator
+  logger, // a line for each action, with the name of the operator
 });
 
 const app = express();
-const router = webhookRouter(inbox, { logger: console });
+const router = webhookRouter(inbox, { logger });
 app.use(router); // before any body parser
 app.use("/webhooks-inbox", signIn, dashboard.node);
 

@@ -1,16 +1,24 @@
 import type { AddressInfo } from "node:net";
-import { createWorker, type EsimEvents, type Handlers, idempotencyKeyOf } from "@esim-webhooks/core";
+import {
+  consoleLogger,
+  createWorker,
+  type EsimEvents,
+  type Handlers,
+  idempotencyKeyOf,
+} from "@esim-webhooks/core";
 import { createRunner } from "@esim-webhooks/core/run";
 import { webhookRouter } from "@esim-webhooks/express";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import express from "express";
 
+const logger = consoleLogger();
+
 // one SQLite file: an event answered with 202 is on the disk, and other processes on this machine may work it too
-const inbox = sqliteInbox({ path: `${process.env["DATA_DIR"] ?? "data"}/events.db`, logger: console });
+const inbox = sqliteInbox({ path: `${process.env["DATA_DIR"] ?? "data"}/events.db`, logger });
 await inbox.ready(); // throws if the file cannot be used
 
 const app = express();
-const router = webhookRouter(inbox, { logger: console });
+const router = webhookRouter(inbox, { logger });
 app.use(router); // before any body parser
 
 const server = app.listen(Number(process.env["PORT"] ?? 3000), "127.0.0.1", (error) => {
@@ -28,9 +36,9 @@ const handlers: Handlers<EsimEvents> = {
 };
 const worker = createWorker(inbox, handlers, {
   leaseMs: 5000, // after a crash, events that were being handled wait this long
-  logger: console,
+  logger,
 });
-const runner = createRunner({ receiver: router, worker, inbox, logger: console });
+const runner = createRunner({ receiver: router, worker, inbox, logger });
 app.get("/livez", runner.liveness.node).get("/readyz", runner.readiness.node);
 const stopping = new AbortController();
 process.once("SIGTERM", () => stopping.abort());

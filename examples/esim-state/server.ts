@@ -1,19 +1,22 @@
 import type { AddressInfo } from "node:net";
 import { DatabaseSync } from "node:sqlite";
+import { consoleLogger } from "@esim-webhooks/core";
 import { webhookRouter } from "@esim-webhooks/express";
 import { sqliteStore } from "@esim-webhooks/store-sqlite";
 import express from "express";
 import { esimTable, handlers } from "./state.ts";
 
+const logger = consoleLogger();
+
 const path = process.env["DATABASE"] ?? "esims.db";
-const store = sqliteStore({ path, logger: console });
+const store = sqliteStore({ path, logger });
 await store.ready(); // throws if the file cannot be used
 
 const db = new DatabaseSync(path, { timeout: 5000 }); // the same file, with your own table
 db.exec(esimTable);
 
 const app = express();
-const router = webhookRouter(handlers, { store, logger: console });
+const router = webhookRouter(handlers, { store, logger });
 app.use(router); // before any body parser
 app.get("/esims/:reference", ({ params }, response) => {
   const esim = db.prepare("select * from esim where reference = ?").get(params.reference);

@@ -1,5 +1,5 @@
 import type { AddressInfo } from "node:net";
-import { idempotencyKeyOf } from "@esim-webhooks/core";
+import { consoleLogger, idempotencyKeyOf } from "@esim-webhooks/core";
 import { webhookRouter } from "@esim-webhooks/express";
 import { postgresStore } from "@esim-webhooks/store-postgres";
 import { drizzle } from "drizzle-orm/node-postgres";
@@ -39,7 +39,7 @@ const router = webhookRouter(
       await tx.insert(orders).values({ key, esim, profile }).onConflictDoNothing();
     },
   },
-  { store, logger: console },
+  { store, logger: consoleLogger() },
 );
 
 const app = express();

@@ -1,8 +1,10 @@
 import type { AddressInfo } from "node:net";
-import { type EsimEvents, type Handlers, idempotencyKeyOf } from "@esim-webhooks/core";
+import { consoleLogger, type EsimEvents, type Handlers, idempotencyKeyOf } from "@esim-webhooks/core";
 import { webhookRouter } from "@esim-webhooks/express";
 import { redisStore } from "@esim-webhooks/store-redis";
 import express from "express";
+
+const logger = consoleLogger();
 
 const handlers: Handlers<EsimEvents> = {
   "esim.faulted": async (event, context) => {
@@ -14,11 +16,11 @@ const handlers: Handlers<EsimEvents> = {
 };
 
 // an event that one process has done does not run in another
-const store = redisStore(process.env["REDIS_URL"] ?? "redis://localhost:6379", { logger: console });
+const store = redisStore(process.env["REDIS_URL"] ?? "redis://localhost:6379", { logger });
 await store.ready(); // throws if Redis is unavailable or may evict keys
 
 const app = express();
-const router = webhookRouter(handlers, { store, logger: console });
+const router = webhookRouter(handlers, { store, logger });
 app.use(router); // before any body parser
 
 const server = app.listen(Number(process.env["PORT"] ?? 3000), "127.0.0.1", (error) => {

@@ -1,12 +1,14 @@
 import type { AddressInfo } from "node:net";
 import { DatabaseSync } from "node:sqlite";
-import type { EsimEvents, Handlers } from "@esim-webhooks/core";
+import { consoleLogger, type EsimEvents, type Handlers } from "@esim-webhooks/core";
 import { webhookRouter } from "@esim-webhooks/express";
 import { type SqliteTransaction, sqliteStore } from "@esim-webhooks/store-sqlite";
 import express from "express";
 
+const logger = consoleLogger();
+
 const path = process.env["DATABASE"] ?? "shop.db";
-const store = sqliteStore({ path, logger: console });
+const store = sqliteStore({ path, logger });
 await store.ready(); // throws if the file cannot be used
 
 const db = new DatabaseSync(path, { timeout: 5000 }); // the same file, with your own tables
@@ -24,7 +26,7 @@ const handlers: Handlers<EsimEvents, SqliteTransaction> = {
 };
 
 const app = express();
-const router = webhookRouter(handlers, { store, logger: console });
+const router = webhookRouter(handlers, { store, logger });
 app.use(router); // before any body parser
 app.get("/replacements", (_request, response) => {
   response.json(db.prepare("select esim from replacements").all());

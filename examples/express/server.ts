@@ -1,5 +1,5 @@
 import type { AddressInfo } from "node:net";
-import { type EsimEvents, type Handlers, idempotencyKeyOf } from "@esim-webhooks/core";
+import { consoleLogger, type EsimEvents, type Handlers, idempotencyKeyOf } from "@esim-webhooks/core";
 import { webhookRouter } from "@esim-webhooks/express";
 import express from "express";
 
@@ -19,7 +19,7 @@ const handlers: Handlers<EsimEvents> = {
 };
 
 const app = express();
-app.use(webhookRouter(handlers, { logger: console })); // before any body parser
+app.use(webhookRouter(handlers, { logger: consoleLogger() })); // before any body parser
 app.use(express.json());
 
 app.get("/reorders", (_request, response) => {

@@ -1,3 +1,4 @@
+import { consoleLogger } from "@esim-webhooks/core";
 import { type PostgresInbox, postgresInbox } from "@esim-webhooks/store-postgres";
 
 /** The tables that handlers write with `context.tx`. */
@@ -13,6 +14,6 @@ export function openInbox(): PostgresInbox<Database> {
   return postgresInbox<Database>({
     url,
     lane: ({ data }) => data.esimReference, // the events of an eSIM run one at a time
-    logger: console,
+    logger: consoleLogger(),
   });
 }

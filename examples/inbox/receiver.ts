@@ -1,4 +1,5 @@
 import type { AddressInfo } from "node:net";
+import { consoleLogger } from "@esim-webhooks/core";
 import { webhookRouter } from "@esim-webhooks/express";
 import express from "express";
 import { openInbox } from "./inbox.ts";
@@ -7,7 +8,7 @@ const inbox = openInbox();
 await inbox.migrate();
 
 const app = express();
-const router = webhookRouter(inbox, { logger: console }); // answers 202 once an event is stored
+const router = webhookRouter(inbox, { logger: consoleLogger() }); // answers 202 once an event is stored
 app.use(router); // before any body parser
 
 const server = app.listen(Number(process.env["PORT"] ?? 3000), "127.0.0.1", (error) => {

@@ -1,4 +1,5 @@
 import {
+  consoleLogger,
   createWorker,
   type EsimEvents,
   type EsimLifecycleData,
@@ -59,7 +60,7 @@ const handlers: Handlers<EsimEvents, Transaction<Database>> = {
   "esim.lifecycle.terminated": storeStatus,
 };
 
-const worker = createWorker(inbox, handlers, { concurrency: 20, logger: console });
+const worker = createWorker(inbox, handlers, { concurrency: 20, logger: consoleLogger() });
 const stopping = new AbortController();
 process.once("SIGTERM", () => stopping.abort());
 console.log("working");

@@ -1,3 +1,4 @@
+import { consoleLogger } from "@esim-webhooks/core";
 import { webhookRouter } from "@esim-webhooks/express";
 import express from "express";
 import { inbox, keys, state } from "./inbox.ts";
@@ -7,7 +8,7 @@ const stopping = new AbortController();
 process.once("SIGTERM", () => stopping.abort());
 
 const app = express();
-const router = webhookRouter(inbox, { secret: keys, logger: console }); // answers 202 once an event is stored
+const router = webhookRouter(inbox, { secret: keys, logger: consoleLogger() }); // answers 202 once an event is stored
 app.use(router); // before any body parser
 
 const stopMonitor = await monitor({ receiver: router, signal: stopping.signal });

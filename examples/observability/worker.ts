@@ -1,15 +1,23 @@
 // Handles the events of the inbox, and recovers those that the receiver has missed.
 import { createClient } from "@esim-webhooks/client";
-import { createWorker, type EsimEvents, type Handlers, idempotencyKeyOf } from "@esim-webhooks/core";
+import {
+  consoleLogger,
+  createWorker,
+  type EsimEvents,
+  type Handlers,
+  idempotencyKeyOf,
+} from "@esim-webhooks/core";
 import { createReconciler } from "@esim-webhooks/endpoint";
 import { inbox, state } from "./inbox.ts";
 import { monitor } from "./monitor.ts";
+
+const logger = consoleLogger();
 
 const stopping = new AbortController();
 process.once("SIGTERM", () => stopping.abort());
 const { signal } = stopping;
 
-const api = createClient({ logger: console }); // ESIM_API_URL, ESIM_CLIENT_ID, ESIM_CLIENT_SECRET
+const api = createClient({ logger }); // ESIM_API_URL, ESIM_CLIENT_ID, ESIM_CLIENT_SECRET
 
 const handlers: Handlers<EsimEvents> = {
   "esim.faulted": async (event, context) => {
@@ -20,11 +28,11 @@ const handlers: Handlers<EsimEvents> = {
   "esim.lifecycle.*": ({ id, type }) => console.log("handled", type, id),
 };
 
-const worker = createWorker(inbox, handlers, { timeoutMs: 60_000, logger: console });
+const worker = createWorker(inbox, handlers, { timeoutMs: 60_000, logger });
 const reconciler = createReconciler(api, process.env["ESIM_ENDPOINT"] ?? "", inbox, {
   state,
   since: new Date(process.env["STORING_SINCE"] ?? "2026-11-20T00:00:00Z"), // for the first pass: when the receiver began
-  logger: console,
+  logger,
 });
 
 const stopMonitor = await monitor({ worker, signal });

@@ -1,5 +1,5 @@
 import type { AddressInfo } from "node:net";
-import type { InboxEntry } from "@esim-webhooks/core";
+import { consoleLogger, type InboxEntry } from "@esim-webhooks/core";
 import { type EncodedEntry, encodeEntry } from "@esim-webhooks/core/kit";
 import { webhookRouter } from "@esim-webhooks/express";
 import { Queue } from "bullmq";
@@ -26,7 +26,7 @@ async function put(entries: readonly InboxEntry[]): Promise<"stored"[]> {
 }
 
 const app = express();
-const router = webhookRouter({ put }, { logger: console });
+const router = webhookRouter({ put }, { logger: consoleLogger() });
 app.use(router); // before any body parser
 
 const server = app.listen(Number(process.env["PORT"] ?? 3000), "127.0.0.1", (error) => {

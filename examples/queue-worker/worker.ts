@@ -1,4 +1,5 @@
 import {
+  consoleLogger,
   createProcessor,
   type EsimEvents,
   esimCatalog,
@@ -8,6 +9,8 @@ import {
 import { decodeEntry, type EncodedEntry } from "@esim-webhooks/core/kit";
 import { redisStore } from "@esim-webhooks/store-redis";
 import { DelayedError, type Job, UnrecoverableError, Worker } from "bullmq";
+
+const logger = consoleLogger();
 
 const handlers: Handlers<EsimEvents> = {
   "esim.faulted": async (event, context) => {
@@ -19,9 +22,9 @@ const handlers: Handlers<EsimEvents> = {
 };
 
 const url = process.env["REDIS_URL"] ?? "redis://localhost:6379";
-const store = redisStore(url, { logger: console });
+const store = redisStore(url, { logger });
 await store.ready();
-const processor = createProcessor(handlers, { store, logger: console });
+const processor = createProcessor(handlers, { store, logger });
 
 /** Processes a job. Returning completes it; after an error, the queue tries it again with backoff. */
 async function work(job: Job<EncodedEntry>, token?: string): Promise<string> {
@@ -40,9 +43,12 @@ async function work(job: Job<EncodedEntry>, token?: string): Promise<string> {
     case "retry_later":
       await job.moveToDelayed(Date.now() + outcome.retryAfterMs, token);
       throw new DelayedError();
+    case "busy": // another worker is handling it, until then at the latest: nothing has failed
+      await job.moveToDelayed(Date.now() + Math.min(outcome.retryAfterMs, 5000), token);
+      throw new DelayedError();
     case "invalid": // remains a failed job, which can be retried after an upgrade
       throw new UnrecoverableError(`invalid: ${outcome.issues.map(({ path }) => path).join(", ")}`);
-    default: // busy, failed, store_unavailable …
+    default: // failed, store_unavailable …
       throw new Error(outcome.code, { cause: "error" in outcome ? outcome.error : undefined });
   }
 }

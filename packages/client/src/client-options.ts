@@ -4,7 +4,6 @@ import {
   loggerOption,
   type OptionsShape,
   parseOptions,
-  safeLogger,
   silentLogger,
   withMethods,
 } from "@esim-webhooks/core/kit";
@@ -37,7 +36,7 @@ export interface ClientOptions {
   readonly tokenRequest?: TokenRequest | undefined;
   /** Sends the requests. Default: the platform's `fetch`. */
   readonly fetch?: Fetch | undefined;
-  /** Gets the log lines: pino, `console`, or anything of their shape. Default: silent. */
+  /** Gets the log lines: `consoleLogger()`, pino, or anything of their shape. Default: silent. */
   readonly logger?: Logger | undefined;
   /** Returns the time and waits, for tests. Default: a monotonic clock and timers. */
   readonly clock?: ClientClock | undefined;
@@ -87,8 +86,7 @@ const callsPerSecond = 10;
 
 export function parseClientOptions(options: unknown): ClientSettings {
   const given = parseOptions<Parsed>("createClient", clientShape, options);
-  const { clock, exchange, limiter, fetch = globalThis.fetch } = given;
-  const logger = safeLogger(given.logger);
+  const { clock, exchange, limiter, logger, fetch = globalThis.fetch } = given;
   const credentials = () => ({
     clientId: given.clientId ?? fromEnvironment("clientId", "ESIM_CLIENT_ID"),
     clientSecret: given.clientSecret ?? fromEnvironment("clientSecret", "ESIM_CLIENT_SECRET"),

@@ -4,7 +4,6 @@ import {
   loggerOption,
   type OptionsShape,
   parseOptions,
-  safeLogger,
   silentLogger,
   withMethods,
 } from "@esim-webhooks/core/kit";
@@ -40,6 +39,5 @@ export const limiterShape: OptionsShape<LimiterParts> = {
  * share. Throws `invalid_option`.
  */
 export function createLimiter(options: LimiterOptions = {}): Limiter {
-  const parts = parseOptions("createLimiter", limiterShape, options);
-  return limiterOf({ ...parts, logger: safeLogger(parts.logger) });
+  return limiterOf(parseOptions("createLimiter", limiterShape, options));
 }

@@ -7,7 +7,7 @@ export { byteBuffer } from "./base/byte-buffer.ts";
 export { dateTimeMs, monotonicClock, systemClock } from "./base/clock.ts";
 export type { CoalesceOptions } from "./base/coalesce.ts";
 export { coalesce } from "./base/coalesce.ts";
-export { safeLogger, silentLogger, throttledLog, warnOfSetup } from "./base/logger.ts";
+export { silentLogger, throttledLog } from "./base/logger.ts";
 export { makeFolder } from "./base/make-folder.ts";
 export { maskPersonalData } from "./base/masking.ts";
 export type { Kind, OptionsShape, Places, SettingsOf } from "./base/options.ts";
@@ -22,6 +22,7 @@ export {
 export { pageOf } from "./base/pages.ts";
 export { type AnswerPlaces, createPlaces } from "./base/places.ts";
 export { safeListener } from "./base/safe-listener.ts";
+export { safeLogger, warnOfSetup } from "./base/safe-logger.ts";
 export type { ServerAddress } from "./base/server-url.ts";
 export { addressText, isServerUrl } from "./base/server-url.ts";
 export { shared } from "./base/shared.ts";

@@ -4,7 +4,6 @@ import {
   loggerOption,
   type OptionsShape,
   parseOptions,
-  safeLogger,
   silentLogger,
   warnOfSetup,
   withMethods,
@@ -89,7 +88,7 @@ export function inboxDashboard(inbox: InboxAdmin, options: DashboardOptions): Da
       { where: "inboxDashboard" },
     );
   }
-  const settings: Settings = { inbox, ...rest, logger: safeLogger(rest.logger) };
+  const settings: Settings = { inbox, ...rest };
 
   async function answer(asked: Asked): Promise<Response> {
     let visitor: Visitor | null;

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { type EsimEvents, WebhookError } from "@esim-webhooks/core";
-import { type OptionsShape, parseOptions, type SettingsOf, safeLogger } from "@esim-webhooks/core/kit";
+import { type OptionsShape, parseOptions, type SettingsOf } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import type { DumpLimits } from "./dump/record.ts";
 import type { Ledger } from "./replay/ledger.ts";
@@ -74,5 +74,5 @@ export function parseImportOptions(options: unknown): ImportSettings {
       { where: "importDeliveries" },
     );
   }
-  return { ...settings, logger: safeLogger(settings.logger) };
+  return settings;
 }

@@ -42,7 +42,7 @@ export interface SqsInboxOptions {
   lane?: LaneOf;
   /** How long one call of SQS may take, in ms. Default 5,000. */
   timeoutMs?: number;
-  /** Gets the log lines: pino, `console`, or anything of their shape. Default: silent. */
+  /** Gets the log lines: `consoleLogger()`, pino, or anything of their shape. Default: silent. */
   logger?: Logger;
 }
 

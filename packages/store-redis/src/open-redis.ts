@@ -30,7 +30,7 @@ export interface RedisOptions {
    * store its own. Not for a `Cluster`.
    */
   waitReplicas?: number;
-  /** Gets the log lines: pino, `console`, or anything of their shape. Default: silent. */
+  /** Gets the log lines: `consoleLogger()`, pino, or anything of their shape. Default: silent. */
   logger?: Logger;
 }
 

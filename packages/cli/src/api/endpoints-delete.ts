@@ -1,7 +1,7 @@
 import { createKeyring, type StoredKey } from "@esim-webhooks/core";
+import { printable } from "@esim-webhooks/core/log-lines";
 import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
-import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { isKeyStore, keyPlaceOf } from "../set-up/key-place.ts";
 import type { SetUp } from "../set-up/set-up.ts";

@@ -1,8 +1,8 @@
 import type { EsimVariant, Listing, WebhookDelivery, WebhookEndpoint } from "@esim-webhooks/client";
 import { ago } from "@esim-webhooks/core/kit";
+import { printable } from "@esim-webhooks/core/log-lines";
 import { shortened } from "@esim-webhooks/core/masking";
 import type { CliContext } from "../program/context.ts";
-import { printable } from "../program/printable.ts";
 import { count } from "../terminal/quantities.ts";
 import { type Cell, type Column, table } from "../terminal/table.ts";
 import { layoutFor, type Tone, unpainted } from "../terminal/text.ts";

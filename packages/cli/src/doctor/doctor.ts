@@ -1,8 +1,8 @@
+import { printable } from "@esim-webhooks/core/log-lines";
 import { clientOptions, hasCredentials } from "../api/client-options.ts";
 import type { SetUpFlags } from "../flags/flag-kinds.ts";
 import type { CliContext, CliProcess, Output } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
-import { printable } from "../program/printable.ts";
 import { onWarning } from "../program/warnings.ts";
 import type { Folder } from "../set-up/place.ts";
 import { readSetUp, type SetUp } from "../set-up/set-up.ts";

@@ -1,8 +1,8 @@
 import type { InboxAdmin, InboxGauges, Pause, WorkerPresence } from "@esim-webhooks/core";
 import { findTroubles, troubleLimits, troubleTable } from "@esim-webhooks/core/health";
 import { ago, instant, span } from "@esim-webhooks/core/kit";
+import { printable } from "@esim-webhooks/core/log-lines";
 import { pausedTypes, pauseText, resumeCommand } from "../inbox/pause-text.ts";
-import { printable } from "../program/printable.ts";
 import { waitingEvents } from "../set-up/gauge-sum.ts";
 import { count, counted, countedSoFar, countSoFar } from "../terminal/quantities.ts";
 import { type Check, check, failed, passed, warned } from "./check.ts";

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import type { ApiClient } from "@esim-webhooks/client";
 import type { FileKeySource } from "@esim-webhooks/core/key-file";
+import { printable } from "@esim-webhooks/core/log-lines";
 import {
   type EndpointFinding,
   type EndpointWish,
@@ -18,7 +19,6 @@ import { commandLogger, stepLogger } from "../log/command-logger.ts";
 import type { CliContext, CliProcess, Output } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
 import { explained } from "../program/explained.ts";
-import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { flagsOf, shellWord } from "../program/shell.ts";
 import { interruptedBy, stopSignal } from "../program/stopping.ts";

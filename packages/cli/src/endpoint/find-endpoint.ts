@@ -1,11 +1,11 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { type ApiClient, ApiError, type WebhookEndpoint } from "@esim-webhooks/client";
 import { WebhookError } from "@esim-webhooks/core";
+import { printable } from "@esim-webhooks/core/log-lines";
 import { type EndpointErrorCode, listEndpoints } from "@esim-webhooks/endpoint";
 import { shownText } from "../api/shown-record.ts";
 import type { Output } from "../program/context.ts";
 import { explainedCall } from "../program/explained.ts";
-import { printable } from "../program/printable.ts";
 
 /**
  * The endpoint that a command is about: the one with this reference, else the one that the keys name, else the client's only endpoint.

@@ -1,5 +1,6 @@
 import type { Logger } from "@esim-webhooks/core";
 import { instant, span } from "@esim-webhooks/core/kit";
+import { printable } from "@esim-webhooks/core/log-lines";
 import {
   observeReconciliations,
   type ReconcileLedger,
@@ -8,7 +9,6 @@ import {
 } from "@esim-webhooks/endpoint";
 import type { Output } from "../program/context.ts";
 import { type ExitCode, exitCodes } from "../program/exit-code.ts";
-import { printable } from "../program/printable.ts";
 import { ledgerTable } from "../terminal/ledger-table.ts";
 import { count, counted } from "../terminal/quantities.ts";
 import { type Layout, type Tone, unpainted } from "../terminal/text.ts";

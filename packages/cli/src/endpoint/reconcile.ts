@@ -1,11 +1,11 @@
 import { type ApiClient, ApiError } from "@esim-webhooks/client";
 import { type Logger, WebhookError } from "@esim-webhooks/core";
+import { printable } from "@esim-webhooks/core/log-lines";
 import { createReconciler, reconcile as makePass, type ReconcileSetup } from "@esim-webhooks/endpoint";
 import { withApi } from "../api/open-client.ts";
 import { commandLogger } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
 import { explained } from "../program/explained.ts";
-import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { stopSignal } from "../program/stopping.ts";
 import { storeOf } from "../set-up/named-store.ts";

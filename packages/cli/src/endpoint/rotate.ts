@@ -1,6 +1,7 @@
 import type { ApiClient } from "@esim-webhooks/client";
 import type { KeyStore } from "@esim-webhooks/core";
 import { dateTimeMs, span } from "@esim-webhooks/core/kit";
+import { printable } from "@esim-webhooks/core/log-lines";
 import {
   planRotation,
   type ReconcileReport,
@@ -14,7 +15,6 @@ import { stepLogger } from "../log/command-logger.ts";
 import type { CliContext, Output } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
 import { explained } from "../program/explained.ts";
-import { printable } from "../program/printable.ts";
 import { interruptedBy, stopSignal } from "../program/stopping.ts";
 import { keyPlaceOf, namedFile } from "../set-up/key-place.ts";
 import { hasInbox } from "../set-up/open-target.ts";

@@ -1,6 +1,6 @@
 import { suggest } from "@esim-webhooks/core/kit";
+import { printable } from "@esim-webhooks/core/log-lines";
 import type { Output } from "../program/context.ts";
-import { printable } from "../program/printable.ts";
 
 /** The known types that a type or a family, such as `esim.lifecycle.*`, matches. */
 export function matchingTypes(type: string, known: readonly string[]): readonly string[] {

@@ -1,6 +1,6 @@
 import { instant, span } from "@esim-webhooks/core/kit";
+import { printable } from "@esim-webhooks/core/log-lines";
 import type { ImportReport, Ledger } from "@esim-webhooks/import";
-import { printable } from "../program/printable.ts";
 import { ledgerTable } from "../terminal/ledger-table.ts";
 import { count } from "../terminal/quantities.ts";
 import { columnsOf, cut, type Layout, type Paint, type Tone, unpainted } from "../terminal/text.ts";

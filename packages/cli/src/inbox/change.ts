@@ -1,8 +1,8 @@
 import type { EventKey, InboxFilter, InboxState } from "@esim-webhooks/core";
 import { hasRole, whyItWaits } from "@esim-webhooks/core/kit";
+import { printable } from "@esim-webhooks/core/log-lines";
 import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
-import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { flagsOf, shellWord } from "../program/shell.ts";
 import { missingRole } from "../set-up/open-target.ts";

@@ -1,7 +1,7 @@
 import type { CopySource, CopyTarget, DifferentEvent } from "@esim-webhooks/core/kit";
+import { printable } from "@esim-webhooks/core/log-lines";
 import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
-import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { isPostgresUrl, nameOf } from "../set-up/place.ts";
 import { count, counted } from "../terminal/quantities.ts";

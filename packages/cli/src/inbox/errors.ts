@@ -1,8 +1,8 @@
 import type { InboxAdmin, InboxFilter, InboxPage, InboxRow } from "@esim-webhooks/core";
 import { ago, type ErrorGroup, groupByError } from "@esim-webhooks/core/kit";
+import { printable } from "@esim-webhooks/core/log-lines";
 import { shortened } from "@esim-webhooks/core/masking";
 import type { CliContext } from "../program/context.ts";
-import { printable } from "../program/printable.ts";
 import { count } from "../terminal/quantities.ts";
 import { type Column, table } from "../terminal/table.ts";
 import { cut, type Layout, layoutFor, unpainted } from "../terminal/text.ts";

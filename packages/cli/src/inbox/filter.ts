@@ -1,8 +1,8 @@
 import type { InboxAdmin, InboxFilter, InboxPage } from "@esim-webhooks/core";
 import { instant } from "@esim-webhooks/core/kit";
+import { printable } from "@esim-webhooks/core/log-lines";
 import { matchingTypes, warnOfUnknownTypes } from "../flags/types-flag.ts";
 import type { Output } from "../program/context.ts";
-import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { sentenceStart } from "../terminal/text.ts";
 import type { FilterFlags } from "./flags.ts";

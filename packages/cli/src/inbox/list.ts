@@ -1,8 +1,8 @@
 import { type InboxPage, type InboxRow, WebhookError } from "@esim-webhooks/core";
 import { ago } from "@esim-webhooks/core/kit";
+import { printable } from "@esim-webhooks/core/log-lines";
 import { maskText, shortened } from "@esim-webhooks/core/masking";
 import type { CliContext } from "../program/context.ts";
-import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { count } from "../terminal/quantities.ts";
 import { type Column, table } from "../terminal/table.ts";

@@ -1,7 +1,7 @@
 import type { Pause } from "@esim-webhooks/core";
 import { ago, instant, span } from "@esim-webhooks/core/kit";
+import { printable } from "@esim-webhooks/core/log-lines";
 import { shortened } from "@esim-webhooks/core/masking";
-import { printable } from "../program/printable.ts";
 import { flagsOf } from "../program/shell.ts";
 import type { InboxFlags } from "./flags.ts";
 

@@ -1,9 +1,9 @@
 import { hostname, userInfo } from "node:os";
 import { type Pause, WebhookError } from "@esim-webhooks/core";
 import { ago, instant, suggest } from "@esim-webhooks/core/kit";
+import { printable } from "@esim-webhooks/core/log-lines";
 import { matchingTypes } from "../flags/types-flag.ts";
 import type { CliContext, CliProcess } from "../program/context.ts";
-import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { table } from "../terminal/table.ts";
 import { type Layout, layoutFor, sentenceStart } from "../terminal/text.ts";

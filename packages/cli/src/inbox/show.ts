@@ -9,10 +9,10 @@ import {
   span,
   whyItWaits,
 } from "@esim-webhooks/core/kit";
+import { printable } from "@esim-webhooks/core/log-lines";
 import { maskText, shortened } from "@esim-webhooks/core/masking";
 import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
-import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { bytes, count, counted } from "../terminal/quantities.ts";
 import { layoutFor, type Paint, unpainted } from "../terminal/text.ts";

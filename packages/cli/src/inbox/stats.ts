@@ -1,8 +1,8 @@
 import type { GaugeCount, InboxGauges, InboxState, InboxStats, Pause } from "@esim-webhooks/core";
 import { instant, span } from "@esim-webhooks/core/kit";
+import { printable } from "@esim-webhooks/core/log-lines";
 import { shortened } from "@esim-webhooks/core/masking";
 import type { CliContext } from "../program/context.ts";
-import { printable } from "../program/printable.ts";
 import { count, counted, countedSoFar, countSoFar } from "../terminal/quantities.ts";
 import { table } from "../terminal/table.ts";
 import { type Layout, layoutFor, type Paint, type Tone, unpainted } from "../terminal/text.ts";

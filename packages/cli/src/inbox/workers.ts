@@ -1,7 +1,7 @@
 import type { WorkerPresence } from "@esim-webhooks/core";
 import { ago } from "@esim-webhooks/core/kit";
+import { printable } from "@esim-webhooks/core/log-lines";
 import type { CliContext } from "../program/context.ts";
-import { printable } from "../program/printable.ts";
 import { count } from "../terminal/quantities.ts";
 import { table } from "../terminal/table.ts";
 import { type Layout, layoutFor } from "../terminal/text.ts";

@@ -1,13 +1,13 @@
 import { ApiError, type WebhookDelivery, type WebhookEndpoint } from "@esim-webhooks/client";
 import { createKeyring } from "@esim-webhooks/core";
 import { suggest } from "@esim-webhooks/core/kit";
+import { printable } from "@esim-webhooks/core/log-lines";
 import { listedMs, occurredAtMs } from "@esim-webhooks/endpoint";
 import { shownText } from "../api/shown-record.ts";
 import { goneEndpoint } from "../endpoint/find-endpoint.ts";
 import { matchingTypes } from "../flags/types-flag.ts";
 import { exitCodes } from "../program/exit-code.ts";
 import { explainedCall } from "../program/explained.ts";
-import { printable } from "../program/printable.ts";
 import { stopSignal } from "../program/stopping.ts";
 import { hintOf } from "../send/expectation.ts";
 import { tryPost } from "../send/post.ts";

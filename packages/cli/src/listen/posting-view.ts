@@ -1,8 +1,8 @@
 import type { WebhookDelivery } from "@esim-webhooks/client";
 import { maskEvent, span } from "@esim-webhooks/core/kit";
+import { printable, printableJson } from "@esim-webhooks/core/log-lines";
 import { shortened } from "@esim-webhooks/core/masking";
 import type { Output } from "../program/context.ts";
-import { printable, printableJson } from "../program/printable.ts";
 import { type Answer, codeOf, type NoAnswer } from "../send/post.ts";
 import type { Posting } from "./relay.ts";
 

@@ -1,8 +1,8 @@
 import type { ApiErrorCode, WebhookDelivery } from "@esim-webhooks/client";
 import { WebhookError } from "@esim-webhooks/core";
+import { printable } from "@esim-webhooks/core/log-lines";
 import { readDeliveries } from "@esim-webhooks/endpoint";
 import { exitCodes } from "../program/exit-code.ts";
-import { printable } from "../program/printable.ts";
 import { hintOf } from "../send/expectation.ts";
 import { post } from "../send/post.ts";
 import { printPosting } from "./posting-view.ts";

@@ -1,10 +1,10 @@
 import type * as util from "node:util";
+import { hasColours, printableJson } from "@esim-webhooks/core/log-lines";
 import { maskSecrets } from "@esim-webhooks/core/masking";
 import type { CommandContext } from "@stricli/core";
-import { hasColours } from "../terminal/colours.ts";
 import { describeError } from "./error-text.ts";
 import { maskOwnSecrets } from "./own-secrets.ts";
-import { printableJson, printableLines } from "./printable.ts";
+import { printableLines } from "./printable-lines.ts";
 
 /**
  * The part of the process that the command line uses: a test passes its own. Relative paths resolve against `cwd()`. SIGINT and

@@ -1,9 +1,8 @@
+import { detailsOf, messageOf, printable, tracedError } from "@esim-webhooks/core/log-lines";
 import { maskSecrets, maskText, shortened } from "@esim-webhooks/core/masking";
 import { errorCodeOf, isFullDisk } from "./exit-code.ts";
 import { maskOwnSecrets } from "./own-secrets.ts";
-import { printable } from "./printable.ts";
 import { ProgramError } from "./program-error.ts";
-import { detailsOf, messageOf, tracedError } from "./shown-error.ts";
 
 const debugVariable = "ESIM_WEBHOOKS_DEBUG";
 

@@ -1,3 +1,4 @@
+import { printable } from "@esim-webhooks/core/log-lines";
 import { maskSecrets } from "@esim-webhooks/core/masking";
 import {
   type ApplicationText,
@@ -12,7 +13,6 @@ import {
 import type { CliProcess } from "./context.ts";
 import { describeError } from "./error-text.ts";
 import { maskOwnSecrets } from "./own-secrets.ts";
-import { printable } from "./printable.ts";
 
 const seeHelp = "Run it with --help to see its commands and flags.";
 

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { span } from "@esim-webhooks/core/kit";
+import { printable } from "@esim-webhooks/core/log-lines";
 import { maskSecrets, shortened } from "@esim-webhooks/core/masking";
 import {
   type DeliveryAttempt,
@@ -11,7 +12,6 @@ import {
 } from "@esim-webhooks/sandbox";
 import type { CliContext, CliProcess, Output } from "../program/context.ts";
 import { explained } from "../program/explained.ts";
-import { printable } from "../program/printable.ts";
 import { typedCommand } from "../program/shell.ts";
 import { stopSignal } from "../program/stopping.ts";
 import { codeOf } from "../send/post.ts";

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { type Catalog, esimCatalog } from "@esim-webhooks/core";
+import { printable } from "@esim-webhooks/core/log-lines";
 import { shortened } from "@esim-webhooks/core/masking";
 import { type Fault, signedRequest } from "@esim-webhooks/core/testing";
 import type { CliContext, Output } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
-import { printable } from "../program/printable.ts";
 import { knownSecrets, requiredSecret, signingSecret } from "../set-up/known-secrets.ts";
 import { readSetUp } from "../set-up/set-up.ts";
 import { eventToSend, unknownFieldNotes } from "./event-data.ts";

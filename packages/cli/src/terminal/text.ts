@@ -1,5 +1,5 @@
 import { styleText } from "node:util";
-import { hasColours } from "./colours.ts";
+import { hasColours } from "@esim-webhooks/core/log-lines";
 
 /** The width and colours of a stream. */
 export interface Layout {

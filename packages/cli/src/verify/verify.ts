@@ -1,10 +1,10 @@
 import { Readable } from "node:stream";
 import { type Catalog, esimCatalog, type Secrets, WebhookError } from "@esim-webhooks/core";
 import { type Explanation, explainVerification } from "@esim-webhooks/core/explain";
+import { printable } from "@esim-webhooks/core/log-lines";
 import { type CapturedRequest, type RecordFault, readCapturedRequests } from "@esim-webhooks/import";
 import type { CliContext, Output } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
-import { printable } from "../program/printable.ts";
 import { ProgramError } from "../program/program-error.ts";
 import { readInput } from "../send/read-input.ts";
 import { givenSecret, knownSecrets } from "../set-up/known-secrets.ts";

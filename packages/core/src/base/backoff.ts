@@ -1,4 +1,5 @@
-import { type Logger, warnOfSetup } from "./logger.ts";
+import type { Logger } from "./logger.ts";
+import { warnOfSetup } from "./safe-logger.ts";
 
 /** Options of `fullJitter`. */
 export interface FullJitterOptions {

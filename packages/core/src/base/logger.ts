@@ -3,7 +3,7 @@ import type { Clock } from "./clock.ts";
 /** Writes one line of a level: first its fields, then a fixed text, as pino takes them. */
 export type Log = (fields: Record<string, unknown>, message: string) => void;
 
-/** Where log lines go. pino and `console` have this shape. The default logger is silent. */
+/** Where log lines go. `consoleLogger()`, pino and `console` have this shape. The default logger is silent. */
 export interface Logger {
   /** For detail that is seen only when it is asked for. */
   debug: Log;
@@ -15,31 +15,14 @@ export interface Logger {
   error: Log;
   /** A logger that adds `bindings` to every line. Without it, lines carry fewer fields. */
   child?(bindings: Record<string, unknown>): Logger;
+  /** Only winston's loggers have it. They read arguments in another order: pass `winstonLogger(logger)`. */
+  readonly transports?: never;
 }
 
 const nothing: Log = () => {};
 
 /** The default logger, which drops all lines. */
 export const silentLogger: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
-
-/** Wraps a logger so that its exceptions do not fail a delivery. The silent one stays itself, so that it can be recognised. */
-export function safeLogger(logger: Logger): Logger {
-  if (logger === silentLogger) return logger;
-  const attempt = <Result>(log: () => Result): Result | undefined => {
-    try {
-      return log();
-    } catch {
-      return undefined; // there is nowhere left to log this
-    }
-  };
-  return {
-    debug: (fields, message) => attempt(() => logger.debug(fields, message)),
-    info: (fields, message) => attempt(() => logger.info(fields, message)),
-    warn: (fields, message) => attempt(() => logger.warn(fields, message)),
-    error: (fields, message) => attempt(() => logger.error(fields, message)),
-    child: (bindings) => safeLogger(attempt(() => logger.child?.(bindings)) ?? logger),
-  };
-}
 
 /** The child of a logger, made for its first line: most handlers log nothing. */
 export function childOf(logger: Logger, bindings: Record<string, unknown>): Logger {
@@ -75,15 +58,6 @@ export function throttledLog(log: Log, clock: Clock): Log {
     loggedAt = now;
     alike = 0;
   };
-}
-
-/**
- * Logs a mistake in the set-up, with what was thrown, if anything. It would not be seen in the silent default logger: without
- * another, it is a Node.js process warning, once per process and code.
- */
-export function warnOfSetup(logger: Logger, code: string, message: string, err?: unknown): void {
-  if (logger === silentLogger) warnOnce(code, message, err);
-  else logger.error({ code, ...(err !== undefined && { err }) }, message);
 }
 
 /** Emits a Node.js process warning, once per process and code; with the stack of an error, if there is one. */

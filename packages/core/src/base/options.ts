@@ -3,6 +3,8 @@ import { en } from "zod/locales";
 import * as z from "zod/mini";
 import { WebhookError } from "./errors.ts";
 import type { Logger } from "./logger.ts";
+import { safeLogger } from "./safe-logger.ts";
+import { isWinston } from "./winston-logger.ts";
 
 /** `Did you mean "…"?` when one of the names is similar, else all names. */
 export function suggest(name: string, names: readonly string[]): string {
@@ -138,10 +140,12 @@ export function hasMethod(value: unknown, method: string): boolean {
   return typeof (value as Record<string, unknown> | null | undefined)?.[method] === "function";
 }
 
-/** The schema of an option `logger`: an object with the four methods of `Logger`. */
-export const loggerOption: z.ZodMiniCustom<Logger, Logger> = withMethods<Logger>(
-  "debug",
-  "info",
-  "warn",
-  "error",
+/** The schema of an option `logger`: an object with the four methods of `Logger`, which is made safe. winston's are adapted. */
+export const loggerOption: z.ZodMiniType<Logger> = z.pipe(
+  z.custom<Logger>(
+    (value) =>
+      isWinston(value) || ["debug", "info", "warn", "error"].every((level) => hasMethod(value, level)),
+    "expected an object with debug(), info(), warn(), error(), such as pino or consoleLogger()",
+  ),
+  z.transform(safeLogger),
 );

@@ -63,9 +63,7 @@ export function isSettlementSeen(logger: Logger): boolean {
   return logger !== silentLogger || settleNotice.hasSubscribers;
 }
 
-const levels: Readonly<
-  Record<SettleMessage["outcome"] | "waiting", Exclude<keyof Logger, "debug" | "child">>
-> = {
+const levels: Readonly<Record<SettleMessage["outcome"] | "waiting", "info" | "warn" | "error">> = {
   done: "info",
   unhandled: "info", // its type is warned of once
   retry: "warn",

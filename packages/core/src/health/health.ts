@@ -1,6 +1,7 @@
 import type { Awaitable } from "../base/awaitable.ts";
 import { WebhookError } from "../base/errors.ts";
-import { type Logger, safeLogger } from "../base/logger.ts";
+import type { Logger } from "../base/logger.ts";
+import { safeLogger } from "../base/safe-logger.ts";
 import { type TextHandler, textHandler } from "../base/text-handler.ts";
 
 /** What a check has found. */

@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import { askInTime } from "../base/ask.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
-import { type Logger, safeLogger, silentLogger } from "../base/logger.ts";
+import { type Logger, silentLogger } from "../base/logger.ts";
 import {
   durationMs,
   loggerOption,
@@ -65,8 +65,7 @@ export interface TroubleWatch {
  * has shown last stays. Throws `invalid_option`.
  */
 export function watchTroubles(options: WatchTroublesOptions = {}): TroubleWatch {
-  const { inbox, toleranceSeconds, silenceMs, logger, clock } = parseOptions("watchTroubles", shape, options);
-  const log = safeLogger(logger);
+  const { inbox, toleranceSeconds, silenceMs, logger: log, clock } = parseOptions("watchTroubles", shape, options);
   const lookAt = inbox && createInboxLook(inbox, { silenceMs });
   const look =
     lookAt &&

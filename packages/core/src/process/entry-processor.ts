@@ -1,5 +1,6 @@
 import { crc32 } from "node:zlib";
-import { safeLogger, silentLogger } from "../base/logger.ts";
+import { silentLogger } from "../base/logger.ts";
+import { safeLogger } from "../base/safe-logger.ts";
 import type { Catalog } from "../event/catalog.ts";
 import { esimCatalog } from "../event/esim-catalog.ts";
 import { shownId } from "../event/event.ts";

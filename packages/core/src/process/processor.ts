@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import type { Awaitable } from "../base/awaitable.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
-import { type Logger, safeLogger, silentLogger } from "../base/logger.ts";
+import { type Logger, silentLogger } from "../base/logger.ts";
 import {
   checkArguments,
   durationMs,
@@ -34,7 +34,7 @@ export interface ProcessorOptions<Data = EsimEvents, Tx = unknown> {
   catalog?: Catalog<Data>;
   /** How long a crashed process blocks an id, in ms. The lease is renewed while a handler runs. Default 30,000. */
   leaseMs?: number;
-  /** Gets the log lines: pino, `console`, or anything of their shape. Default: silent. */
+  /** Gets the log lines: `consoleLogger()`, pino, or anything of their shape. Default: silent. */
   logger?: Logger;
   /** Returns the time, for tests. Default: the machine's clock. */
   clock?: Clock;
@@ -118,8 +118,7 @@ export function createLateProcessor<Data, Tx>(
     "Pass handlers, then options such as { store }. Events of an inbox are handled by a worker: createWorker(inbox, handlers).",
   );
   const settings = parseOptions("createProcessor", processorShape, options);
-  const logger = safeLogger(settings.logger);
-  const { leaseMs, clock, store = memoryStore({ logger }) } = settings;
+  const { leaseMs, clock, logger, store = memoryStore({ logger }) } = settings;
   const catalog = settings.catalog as Catalog<Data>;
   const dispatcher = createDispatcher<Data>(handlers, catalog);
   const work = createClaimedWork(store, dispatcher, {

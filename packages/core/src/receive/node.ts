@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isUint8Array } from "node:util/types";
-import { type Logger, silentLogger, warnOfSetup } from "../base/logger.ts";
+import { type Logger, silentLogger } from "../base/logger.ts";
+import { warnOfSetup } from "../base/safe-logger.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 import { signatureHeaders } from "../verify/headers.ts";
 import type { BodySink, BodyStream, Delivery, Received, Receiver } from "./delivery.ts";

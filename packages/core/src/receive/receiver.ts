@@ -1,7 +1,6 @@
 import type { Awaitable } from "../base/awaitable.ts";
 import { dateTimeMs } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
-import { safeLogger } from "../base/logger.ts";
 import { checkArguments } from "../base/options.ts";
 import { createStage, outcomeFields, type Stage, type StageMessage } from "../base/trace.ts";
 import { andThen, createDeadline, isPromise, tryThen } from "../base/waiting.ts";
@@ -87,8 +86,7 @@ export function receiverWith<Data, Tx>(
     "Pass handlers or an inbox, not both, then options such as { secret, store }. Events of an inbox are handled by a worker: createWorker(inbox, handlers).",
   );
   const settings = readReceiverOptions(options, ownOptions);
-  const { source, tolerance, deadlineMs, store, leaseMs, clock } = settings;
-  const logger = safeLogger(settings.logger);
+  const { source, tolerance, deadlineMs, store, leaseMs, clock, logger } = settings;
   const catalog = settings.catalog as Catalog<Data>;
   const readBody = createBodyIntake(settings);
   const watch = (verify: Verifier["verify"], source: string): Verifier["verify"] =>

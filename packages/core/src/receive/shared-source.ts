@@ -1,4 +1,5 @@
-import { type Logger, warnOfSetup } from "../base/logger.ts";
+import type { Logger } from "../base/logger.ts";
+import { warnOfSetup } from "../base/safe-logger.ts";
 
 /** A receiver, or one of its endpoints, that accepts the events of a source into a store. */
 interface Registration {

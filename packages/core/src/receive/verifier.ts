@@ -1,7 +1,8 @@
 import type { Awaitable } from "../base/awaitable.ts";
 import type { Clock } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
-import { type Logger, warnOfSetup } from "../base/logger.ts";
+import type { Logger } from "../base/logger.ts";
+import { warnOfSetup } from "../base/safe-logger.ts";
 import { createStage, type Stage, type StageMessage } from "../base/trace.ts";
 import type { SignedHeaders } from "../verify/headers.ts";
 import { createLoadedKeyring, type KeySource, type Loading, type Waiters } from "../verify/key-source.ts";

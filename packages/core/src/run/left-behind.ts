@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { type Logger, safeLogger, silentLogger } from "../base/logger.ts";
+import { type Logger, silentLogger } from "../base/logger.ts";
 import { handleStage } from "../handle/stages.ts";
 
 /** The message of the handler that has begun what runs now. */
@@ -35,7 +35,7 @@ function logLeftBehind(err: unknown): void {
   if (message === undefined) return; // no handler began it
   const { source, id, type } = message;
   for (const logger of new Set(loggers)) {
-    safeLogger(logger).error(
+    logger.error(
       { source, id, type, err },
       "A handler of this type left behind an error that nothing catches, which ends the process. Await every promise in it.",
     );

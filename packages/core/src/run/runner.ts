@@ -2,7 +2,7 @@ import { once } from "node:events";
 import * as z from "zod/mini";
 import type { Awaitable } from "../base/awaitable.ts";
 import { WebhookError } from "../base/errors.ts";
-import { type Logger, safeLogger, silentLogger } from "../base/logger.ts";
+import { type Logger, silentLogger } from "../base/logger.ts";
 import {
   durationMs,
   hasMethod,
@@ -104,12 +104,11 @@ const runShape: OptionsShape<SettingsOf<RunOptions, "server">> = {
  * Makes one process of a receiver, a worker, or both: with the probes, and one clean stop for all that it has. Throws `invalid_option`.
  */
 export function createRunner(options: RunnerOptions): Runner {
-  const { receiver, worker, reconciler, inbox, store, shutdownMs, ...settings } = parseOptions(
+  const { receiver, worker, reconciler, inbox, store, shutdownMs, logger } = parseOptions(
     "createRunner",
     shape,
     options,
   );
-  const logger = safeLogger(settings.logger);
   const stopping = new AbortController();
   const { signal: stopped } = stopping;
   const readiness = readinessHandler({ receiver, inbox, store, signal: stopped, logger });
@@ -121,7 +120,7 @@ export function createRunner(options: RunnerOptions): Runner {
     async run(given) {
       const { signal, server, close } = parseOptions("runner.run", runShape, given);
       const failures: unknown[] = [];
-      const stopWatching = watchLeftBehind(settings.logger);
+      const stopWatching = watchLeftBehind(logger);
       const stop = () => stopping.abort();
       const aborted = once(stopped, "abort");
       const attempt = async (step: () => Awaitable<unknown>) => {

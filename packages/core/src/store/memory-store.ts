@@ -1,8 +1,8 @@
 import * as z from "zod/mini";
 import { type Clock, monotonicClock } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
-import { warnOfSetup } from "../base/logger.ts";
 import { type OptionsShape, parseOptions, withMethods } from "../base/options.ts";
+import { warnOfSetup } from "../base/safe-logger.ts";
 import { type EventKey, keyText, sourceIn } from "../event/event.ts";
 import type { Claim, DedupeStore } from "./dedupe-store.ts";
 import { createMemoryRows, none } from "./memory-rows.ts";

@@ -1,4 +1,5 @@
-import { type Logger, warnOfSetup } from "../base/logger.ts";
+import type { Logger } from "../base/logger.ts";
+import { warnOfSetup } from "../base/safe-logger.ts";
 
 /** Deletes what has ended, one slice at a time. */
 export interface Purger {

@@ -1,5 +1,6 @@
 import { WebhookError } from "../base/errors.ts";
-import { type Logger, warnOfSetup } from "../base/logger.ts";
+import type { Logger } from "../base/logger.ts";
+import { warnOfSetup } from "../base/safe-logger.ts";
 import { createDeadline } from "../base/waiting.ts";
 
 /** Options of `createStoreGuard`. */

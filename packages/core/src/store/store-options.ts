@@ -1,6 +1,7 @@
 import * as z from "zod/mini";
-import { type Logger, silentLogger, warnOfSetup } from "../base/logger.ts";
+import { type Logger, silentLogger } from "../base/logger.ts";
 import { loggerOption, type OptionsShape } from "../base/options.ts";
+import { warnOfSetup } from "../base/safe-logger.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 
@@ -20,7 +21,7 @@ export interface StoreOptions {
    * that not all end together. Default 30 days. Below 8 days, replays can run again.
    */
   retentionMs?: number;
-  /** Gets the log lines: pino, `console`, or anything of their shape. Default: silent. */
+  /** Gets the log lines: `consoleLogger()`, pino, or anything of their shape. Default: silent. */
   logger?: Logger;
 }
 

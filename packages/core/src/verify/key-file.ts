@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { errnoOf } from "../base/durable-file.ts";
 import { WebhookError } from "../base/errors.ts";
-import { type Logger, silentLogger, warnOfSetup } from "../base/logger.ts";
+import { type Logger, silentLogger } from "../base/logger.ts";
+import { warnOfSetup } from "../base/safe-logger.ts";
 import { keyRecordOf, loadedKeysOf, readKeyText } from "./key-record.ts";
 import type { KeyStore } from "./key-store.ts";
 import { keysIn } from "./keyring.ts";

@@ -1,6 +1,7 @@
 import { type Clock, dateTimeMs } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
-import { type Logger, warnOfSetup } from "../base/logger.ts";
+import type { Logger } from "../base/logger.ts";
+import { warnOfSetup } from "../base/safe-logger.ts";
 import { createDeadline, pause } from "../base/waiting.ts";
 import { type Keyring, keyringOf, prepareKeys, type Secrets } from "./keyring.ts";
 import type { Key, SigningKey } from "./signing-key.ts";

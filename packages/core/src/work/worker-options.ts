@@ -38,7 +38,7 @@ export interface WorkerOptions<Data = EsimEvents> extends TimeLimitOptions<Data>
   shutdownMs?: number;
   /** The event types and their schemas. Default: the eSIM events. Extend them with `defineCatalog`. */
   catalog?: Catalog<Data>;
-  /** Gets the log lines: pino, `console`, or anything of their shape. Default: silent. */
+  /** Gets the log lines: `consoleLogger()`, pino, or anything of their shape. Default: silent. */
   logger?: Logger;
 }
 

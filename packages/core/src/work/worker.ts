@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { fullJitter, safeBackoff } from "../base/backoff.ts";
 import { monotonicClock } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
-import { safeLogger, throttledLog } from "../base/logger.ts";
+import { throttledLog } from "../base/logger.ts";
 import { checkArguments, hasMethod } from "../base/options.ts";
 import { createWakeup } from "../base/waiting.ts";
 import type { Catalog } from "../event/catalog.ts";
@@ -60,8 +60,8 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
   );
   checkQueue(inbox);
   const settings = readWorkerOptions(options);
-  const { concurrency, typeLimits, leaseMs, maxAttempts, maxWaitMs, pollMs, shutdownMs, catalog } = settings;
-  const logger = safeLogger(settings.logger);
+  const { concurrency, typeLimits, leaseMs, maxAttempts, maxWaitMs, pollMs, shutdownMs, catalog, logger } =
+    settings;
   const logUnavailable = throttledLog(logger.error, monotonicClock);
   const backoff = safeBackoff(settings.backoff, defaultBackoff, logger);
   const limits = createTimeLimits(settings, logger);

@@ -18,7 +18,7 @@ export interface ChangeOptions {
   readonly secretForm?: SecretForm | undefined;
   /** Aborts the run; the next run continues. */
   readonly signal?: AbortSignal | undefined;
-  /** Gets a line for each step, and a warning while a new secret cannot be stored: pino, `console`, or anything of their shape. Default: silent. */
+  /** Gets a line for each step, and a warning while a new secret cannot be stored: `consoleLogger()`, pino, or anything of their shape. Default: silent. */
   readonly logger?: Logger | undefined;
   /** Returns the time and waits, for tests. Default: the machine's time and timers. */
   readonly clock?: WaitingClock | undefined;

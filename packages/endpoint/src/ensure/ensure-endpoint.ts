@@ -10,7 +10,6 @@ import {
   type OptionsShape,
   parseOptions,
   type SettingsOf,
-  safeLogger,
   withMethods,
 } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
@@ -94,7 +93,6 @@ export async function ensureEndpoint<Data = EsimEvents>(
   const stored = await readKeys(settings.keyStore);
   const run = {
     ...settings,
-    logger: safeLogger(settings.logger),
     api,
     wanted,
     offered,

@@ -4,7 +4,6 @@ import {
   type OptionsShape,
   parseOptions,
   type SettingsOf,
-  safeLogger,
 } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import type { EndpointErrorCode } from "../base/errors.ts";
@@ -70,8 +69,7 @@ const shape: OptionsShape<ReplaceSettings<FirstReconciled>> = {
 export function parseReplaceOptions<Reconciled extends FirstReconciled>(
   options: unknown,
 ): ReplaceSettings<Reconciled> {
-  const settings = parseOptions("replaceEndpoint", shape, options) as ReplaceSettings<Reconciled>;
-  return { ...settings, logger: safeLogger(settings.logger) };
+  return parseOptions("replaceEndpoint", shape, options) as ReplaceSettings<Reconciled>;
 }
 
 /** Reconciles the first endpoint, after the pass of a worker that is under way. Throws `not_settled` if not all of its events are stored or handled. */

@@ -1,7 +1,6 @@
 import {
   type DedupeStore,
   type EsimEvents,
-  type Logger,
   type StateStore,
   WebhookError,
 } from "@esim-webhooks/core";
@@ -11,7 +10,6 @@ import {
   parseOptions,
   processorShape,
   type SettingsOf,
-  safeLogger,
   sourceOption,
   withMethods,
 } from "@esim-webhooks/core/kit";
@@ -109,13 +107,13 @@ const reconcilerShape: OptionsShape<ReconcilerSettings> = {
 export function parseReconcileOptions(options: unknown): ReconcileSettings {
   const settings = parseOptions("reconcile", reconcileShape, options);
   refuseFuture("reconcile", settings);
-  return withSafeLogger(settings);
+  return settings;
 }
 
 export function parseReconcilerOptions(options: unknown): ReconcilerSettings {
   const settings = parseOptions("createReconciler", reconcilerShape, options);
   refuseFuture("createReconciler", settings);
-  return withSafeLogger(settings);
+  return settings;
 }
 
 /** How far our own clock may be behind that of the service, in ms. */
@@ -130,8 +128,4 @@ function refuseFuture(caller: string, { since, clock }: Pick<ReconcileSettings, 
     "Pass the time when your receiver began to store events.",
     { where: caller },
   );
-}
-
-function withSafeLogger<Settings extends { readonly logger: Logger }>(settings: Settings): Settings {
-  return { ...settings, logger: safeLogger(settings.logger) };
 }

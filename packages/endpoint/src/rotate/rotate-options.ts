@@ -4,7 +4,6 @@ import {
   type OptionsShape,
   parseOptions,
   type SettingsOf,
-  safeLogger,
   withMethods,
 } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
@@ -62,7 +61,7 @@ export function parseRotateOptions(caller: string, options: unknown): RotateSett
   if (settings.reconcile !== undefined && settings.state === undefined) {
     throw invalid(`${caller}: reconcile needs state`, "Pass the state store that reconcile is given.");
   }
-  return { ...settings, logger: safeLogger(settings.logger) };
+  return settings;
 }
 
 /** Throws `invalid_option` for arguments that plainly cannot be right. */

@@ -53,7 +53,7 @@ export interface ReplayOptions<Data = EsimEvents, Tx = unknown> extends ImportFi
   readonly dryRun?: boolean | undefined;
   /** Stops the replay: running handlers finish, and the report says `interrupted`. */
   readonly signal?: AbortSignal | undefined;
-  /** Gets the log lines: pino, `console`, or anything of their shape. Default: silent. */
+  /** Gets the log lines: `consoleLogger()`, pino, or anything of their shape. Default: silent. */
   readonly logger?: Logger | undefined;
   /** The clock, for tests. Default: the machine's clock. */
   readonly clock?: Clock | undefined;

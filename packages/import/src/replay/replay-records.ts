@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { EsimEvents } from "@esim-webhooks/core";
-import { durationMs, idPattern, parseOptions, safeLogger } from "@esim-webhooks/core/kit";
+import { durationMs, idPattern, parseOptions } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import type { RawRecord } from "../dump/record.ts";
 import { isDeeper, isObject } from "../record/fields.ts";
@@ -63,8 +63,7 @@ export async function replayRecords<Data = EsimEvents, Tx = unknown>(
   target: ReplayTarget<Data, Tx>,
   options: ReplayRecordsOptions<Data, Tx> = {},
 ): Promise<ReplayReport> {
-  const { journal = { run: randomUUID() }, ...parsed } = parseOptions("replayRecords", shape, options);
-  const settings = { ...parsed, logger: safeLogger(parsed.logger) };
+  const { journal = { run: randomUUID() }, ...settings } = parseOptions("replayRecords", shape, options);
   const { dryRun, source, logger, signal, oldestFirst } = settings;
   const { run } = journal;
   const checks = createChecks(settings);

@@ -23,7 +23,6 @@ import {
   processorShape,
   provenanceOf,
   type SettleMessage,
-  safeLogger,
   type TimeLimitOptions,
   type TimeLimitSettings,
   timeLimitShape,
@@ -85,7 +84,7 @@ export interface BullmqProcessorOptions<Data = EsimEvents, Tx = unknown> extends
   maxWaitMs?: number;
   /** The event types and their schemas. Default: the eSIM events. Extend them with `defineCatalog`. */
   catalog?: Catalog<Data>;
-  /** Gets the log lines: pino, `console`, or anything of their shape. Default: silent. */
+  /** Gets the log lines: `consoleLogger()`, pino, or anything of their shape. Default: silent. */
   logger?: Logger;
 }
 
@@ -132,8 +131,7 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
   options: BullmqProcessorOptions<Data, Tx> = {},
 ): BullmqProcessor {
   const settings = parseOptions("bullmqProcessor", shape, options);
-  const logger = safeLogger(settings.logger);
-  const { store = lockStore, leaseMs, maxWaitMs } = settings;
+  const { store = lockStore, leaseMs, maxWaitMs, logger } = settings;
   const catalog = (options.catalog ?? esimCatalog) as Catalog<Data>;
   checkTypes("bullmqProcessor", "timeouts", Object.keys(settings.timeouts), catalog as Catalog<unknown>);
   const limits = createTimeLimits(settings, logger);

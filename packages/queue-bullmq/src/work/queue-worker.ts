@@ -7,7 +7,6 @@ import {
   type OptionsShape,
   parseOptions,
   processorShape,
-  safeLogger,
   type TimeLimitOptions,
   type TimeLimitSettings,
   throttledLog,
@@ -36,7 +35,7 @@ export interface QueueWorkerOptions<Data = EsimEvents> extends TimeLimitOptions<
   shutdownMs?: number;
   /** The event types and their schemas. Default: the eSIM events. Extend them with `defineCatalog`. */
   catalog?: Catalog<Data>;
-  /** Gets the log lines: pino, `console`, or anything of their shape. Default: silent. */
+  /** Gets the log lines: `consoleLogger()`, pino, or anything of their shape. Default: silent. */
   logger?: Logger;
 }
 
@@ -78,9 +77,8 @@ export function createQueueWorker<Data>(
   options: QueueWorkerOptions<Data>,
 ): BullmqWorker {
   const settings = parseOptions("bullmqInbox.createWorker", shape, options);
-  const { concurrency, maxWaitMs, shutdownMs, graceMs } = settings;
+  const { concurrency, maxWaitMs, shutdownMs, graceMs, logger } = settings;
   const { name, prefix, timeoutMs, counter, currentPause } = place;
-  const logger = safeLogger(settings.logger);
   const catalog = settings.catalog as Catalog<Data>;
   const processor = bullmqProcessor<Data>(handlers, {
     maxWaitMs,

@@ -63,7 +63,7 @@ export function watchStuck(
 
 /** Options of `watchStuck`. */
 export interface StuckWatchOptions {
-  /** Gets a line when the worker becomes stuck: pino, `console`, or anything of their shape. Default: silent. */
+  /** Gets a line when the worker becomes stuck: `consoleLogger()`, pino, or anything of their shape. Default: silent. */
   logger?: Logger;
 }
 

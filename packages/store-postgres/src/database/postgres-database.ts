@@ -39,7 +39,7 @@ export interface PostgresOptions<Database = unknown> extends DatabaseOptions<Dat
   schema?: string;
   /** The timeout of an operation, in ms, including the wait for a connection. Default 5,000. */
   timeoutMs?: number;
-  /** Gets the log lines: pino, `console`, or anything of their shape. Default: silent. */
+  /** Gets the log lines: `consoleLogger()`, pino, or anything of their shape. Default: silent. */
   logger?: Logger;
 }
 

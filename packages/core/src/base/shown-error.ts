@@ -1,4 +1,4 @@
-import { maskText } from "@esim-webhooks/core/masking";
+import { maskText } from "./masking.ts";
 
 /**
  * An error as log lines show it. Its texts are masked: a handler's error may contain personal data. Fields that it has of its own are

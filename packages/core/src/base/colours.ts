@@ -1,8 +1,16 @@
 /** The values of FORCE_COLOR that switch colours on, as Node.js reads them. */
 const forced = ["", "1", "true", "2", "3"];
 
+/** The part of an output stream that shows whether it has colours. */
+export interface ColourStream {
+  /** Whether it is a terminal. */
+  readonly isTTY?: boolean;
+  /** Returns the bits of a colour that the terminal shows. */
+  getColorDepth?(env?: object): number;
+}
+
 /** Whether text for this stream has colours: as FORCE_COLOR and NO_COLOR say, else on a terminal that has colours. */
-export function hasColours(stream: NodeJS.WriteStream, env: NodeJS.ProcessEnv): boolean {
+export function hasColours(stream: ColourStream, env: Readonly<Record<string, string | undefined>>): boolean {
   const { FORCE_COLOR } = env;
   if (FORCE_COLOR !== undefined) return forced.includes(FORCE_COLOR);
   return stream.isTTY === true && (stream.getColorDepth?.(env) ?? 4) > 2;

@@ -1,0 +1,19 @@
+import { hasColours } from "./colours.ts";
+import { type LineStyle, lineLogger, prettyLine } from "./line-logger.ts";
+import type { Logger } from "./logger.ts";
+
+/**
+ * Makes a logger for people: one line on the console for each event, as `esim-webhooks serve` prints in a terminal:
+ * `12:00:01  ✔ processed  esim.faulted  msg_1  key 1a2b3c4d  12 ms`. Errors follow with their stack and causes. Secrets and what looks
+ * like personal data are masked in them. Drops debug lines. Colours as FORCE_COLOR and NO_COLOR say, else in a terminal that has them.
+ */
+export function consoleLogger(): Logger {
+  return lineLogger(prettyLine(coloured), (line, level) => console[level](line));
+}
+
+const colours = { dim: [2, 22], green: [32, 39], yellow: [33, 39], red: [31, 39] } as const;
+
+const coloured: LineStyle = (style, text) => {
+  const [begin, end] = colours[style];
+  return hasColours(process.stdout ?? {}, process.env) ? `\u001b[${begin}m${text}\u001b[${end}m` : text;
+};

@@ -1,0 +1,40 @@
+import { type Logger, silentLogger, warnOnce } from "./logger.ts";
+import { isWinston, winstonLogger } from "./winston-logger.ts";
+
+/** Each logger as `safeLogger` has wrapped it; a wrapped one is its own. */
+const safeLoggers = new WeakMap<Logger, Logger>([[silentLogger, silentLogger]]);
+
+/**
+ * Wraps a logger so that its exceptions do not fail a delivery, and adapts winston's, which would lose every text. The same logger always
+ * has the same wrapper; the silent one stays itself, so that it can be recognised.
+ */
+export function safeLogger(given: Logger): Logger {
+  const existing = safeLoggers.get(given);
+  if (existing !== undefined) return existing;
+  const logger = isWinston(given) ? winstonLogger(given) : given;
+  const attempt = <Result>(log: () => Result): Result | undefined => {
+    try {
+      return log();
+    } catch {
+      return undefined; // there is nowhere left to log this
+    }
+  };
+  const safe: Logger = {
+    debug: (fields, message) => attempt(() => logger.debug(fields, message)),
+    info: (fields, message) => attempt(() => logger.info(fields, message)),
+    warn: (fields, message) => attempt(() => logger.warn(fields, message)),
+    error: (fields, message) => attempt(() => logger.error(fields, message)),
+    child: (bindings) => safeLogger(attempt(() => logger.child?.(bindings)) ?? logger),
+  };
+  safeLoggers.set(given, safe).set(safe, safe);
+  return safe;
+}
+
+/**
+ * Logs a mistake in the set-up, with what was thrown, if anything. It would not be seen in the silent default logger: without
+ * another, it is a Node.js process warning, once per process and code.
+ */
+export function warnOfSetup(logger: Logger, code: string, message: string, err?: unknown): void {
+  if (logger === silentLogger) warnOnce(code, message, err);
+  else safeLogger(logger).error({ code, ...(err !== undefined && { err }) }, message);
+}

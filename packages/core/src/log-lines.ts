@@ -1,0 +1,7 @@
+export type { ColourStream } from "./base/colours.ts";
+export { hasColours } from "./base/colours.ts";
+export type { LineLevel, LineOf, LineStyle } from "./base/line-logger.ts";
+export { jsonLine, lineLogger, prettyLine } from "./base/line-logger.ts";
+export { printable, printableJson, replacement, unprintable } from "./base/printable.ts";
+export type { ShownError } from "./base/shown-error.ts";
+export { detailsOf, messageOf, tracedError } from "./base/shown-error.ts";
