@@ -17,7 +17,9 @@ const ordering = [
     (page) => read(page).match(/```ts[\s\S]*?```/g) ?? [],
   ),
   ...globSync("examples/**/*.{ts,mts}", { cwd: root }).map(read),
-].filter((code) => /(?:"esim\.faulted":|@OnEsimEvent\("esim\.faulted"\))[\s\S]*?(\bre-?order|replac|[Oo]rders?\b)/.test(code));
+].filter((code) =>
+  /(?:"esim\.faulted":|@OnEsimEvent\("esim\.faulted"\))[\s\S]*?(\bre-?order|replac|[Oo]rders?\b)/.test(code),
+);
 
 /** A link to a file, with a title. */
 const titledLink = /\]\(([^)\s]+) "([^"]+)"\)/g;

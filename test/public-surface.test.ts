@@ -267,12 +267,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "sentAtMs",
       "servicePlanOf",
     ],
-    client: [
-      "ApiError",
-      "createClient",
-      "createLimiter",
-      "observeCalls",
-    ],
+    client: ["ApiError", "createClient", "createLimiter", "observeCalls"],
     express: ["webhookRouter"],
     cloudflare: ["DedupeObject", "durableObjectStore", "queueHandler", "queueInbox"],
     health: [

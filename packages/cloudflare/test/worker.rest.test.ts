@@ -86,7 +86,10 @@ describe("examples/cloudflare/queue.ts on miniflare", () => {
     expect(await deliver(worker, faulted({}, newSecret()))).toEqual([401, "no_matching_key"]);
     const order = await worker.line(/^reordering/);
     expect(order).toMatch(/^reordering größer 📶, key [0-9a-f]{64}$/);
-    expect(await deliver(worker, signedRequest({ id: "msg_2", ...event }, { secret }))).toEqual([202, "stored"]);
+    expect(await deliver(worker, signedRequest({ id: "msg_2", ...event }, { secret }))).toEqual([
+      202,
+      "stored",
+    ]);
     expect(await worker.line(/^reordering/)).toBe(order);
     const other = faulted({ reason: "download_order_expired", esimReference: "other" });
     expect(await deliver(worker, other)).toEqual([202, "stored"]);

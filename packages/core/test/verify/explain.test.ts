@@ -319,7 +319,10 @@ describe("explainVerification", () => {
     ["whose body was indented", { body: JSON.stringify(JSON.parse(body), null, 2) }],
     ["of a secret that is misread", { headers: signedWithBytes(Buffer.from(secret)) }],
   ])("explains a delivery %s in the same way if its headers were sent twice", (_, given) => {
-    const twice = Object.entries("headers" in given ? given.headers : headers).map(([name, value]) => [name, [value, value]]);
+    const twice = Object.entries("headers" in given ? given.headers : headers).map(([name, value]) => [
+      name,
+      [value, value],
+    ]);
     const explanation = explain(given);
     expect(explain({ ...given, headers: Object.fromEntries(twice) })).toEqual(explanation);
   });
