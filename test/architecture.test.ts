@@ -17,11 +17,11 @@ const mayReadMessages = {
     "packages/cli/src/import/dump-file.ts",
     "packages/cli/src/program/error-text.ts",
     "packages/cli/src/program/parser-text.ts",
-
     "packages/client/src/base/bare-error.ts",
     "packages/client/src/http/admission.ts",
     "packages/conformance/src/inbox/inbox-workers.ts",
     "packages/core/src/base/shown-error.ts",
+    "packages/core/src/base/winston-logger.ts",
     "packages/core/src/receive/verifier.ts",
     "packages/core/src/store/error-text.ts",
     "packages/core/src/store/store-guard.ts",
