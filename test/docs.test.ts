@@ -2,9 +2,9 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { Outcome, OutcomeCode } from "@esim-webhooks/core";
 import { describe, expect, it } from "vitest";
-import { pageOf } from "../packages/core/src/base/pages.ts";
+import { pageOf, pageUrl } from "../packages/core/src/base/pages.ts";
 import { replyTo } from "../packages/core/src/receive/reply.ts";
-import { packedReadme } from "../scripts/packed-readme.ts";
+import { packedReadme } from "../scripts/release/packed-readme.ts";
 import { anchorsIn } from "./anchors.ts";
 import { root } from "./run.ts";
 
@@ -102,29 +102,21 @@ describe("docs", () => {
   });
 
   it.each(globSync("packages/*", { cwd: root }))(
-    "%s is packed with a README whose links to files are absolute, or a page's name while the pages have no URL",
+    "%s is packed with a README whose links to files lead to the one address of the repository",
     (folder) => {
-      const { scripts } = JSON.parse(read(`${folder}/package.json`));
-      expect(scripts).toEqual({
-        prepack: "node ../../scripts/packed-readme.ts write",
-        postpack: "node ../../scripts/packed-readme.ts restore",
-      });
-      const readme = read(`${folder}/README.md`);
-      const relative = /\]\((?!https?:|#)/;
-      const url = "https://pages.example/";
-      const linked = packedReadme(readme, basename(folder), url);
-      expect(linked).not.toMatch(relative);
-      for (const [, file = ""] of linked.matchAll(/\]\(https:\/\/pages\.example\/([^)#]+)/g))
-        expect(existsSync(join(root, file)), file).toBe(true);
-      const unlinked = packedReadme(readme, basename(folder), undefined);
-      expect(unlinked).not.toMatch(relative);
-      if (readme.includes("](../../README.md)")) expect(unlinked).toContain("(`README.md`)");
+      const packed = packedReadme(read(`${folder}/README.md`), folder);
+      expect(packed).not.toMatch(/\]\((?!https?:|#)/);
+      const start = `](${pageUrl("")}`;
+      for (const link of packed.split(start).slice(1))
+        expect(existsSync(join(root, link.split(/[)#]/)[0] ?? "")), link).toBe(true);
     },
   );
 
-  it("are named in messages by their URL, from the one constant, or by their name and project while there is none", () => {
-    expect(pageOf("docs/sandbox.md", "https://pages.example/")).toBe("https://pages.example/docs/sandbox.md");
-    expect(pageOf("docs/sandbox.md", undefined)).toContain("docs/sandbox.md of esim-webhooks");
+  it("are named in messages by their URL, from the one constant, or by their name and project while it is the placeholder", () => {
+    const url = "https://pages.example/blob/main/docs/sandbox.md";
+    expect(pageOf("docs/sandbox.md", "https://pages.example")).toBe(url);
+    const placeholder = "https://pages.example/your-organization/esim-webhooks";
+    expect(pageOf("docs/sandbox.md", placeholder)).toBe("docs/sandbox.md of esim-webhooks");
     const code = globSync("packages/*/src/**/*.ts", { cwd: root }).flatMap((file) =>
       read(file)
         .replaceAll(/\/\*[\s\S]*?\*\/|\/\/ .*$/gm, "")

@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { pageUrl } from "../packages/core/src/base/pages.ts";
 import type { OutcomeCode } from "../packages/core/src/receive/outcome.ts";
 import { verdictOf } from "../packages/core/src/receive/reply.ts";
-import { linkedRules, pageUrl } from "../scripts/release/manifest.ts";
+import { linkedRules } from "../scripts/release/manifest.ts";
 import { anchorsIn } from "./anchors.ts";
 import { root } from "./run.ts";
 

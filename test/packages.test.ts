@@ -1,7 +1,8 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { owner, publishedManifest, readManifests } from "../scripts/release/manifest.ts";
+import { repositoryUrl } from "../packages/core/src/base/pages.ts";
+import { publishedManifest, readManifests } from "../scripts/release/manifest.ts";
 import { root } from "./run.ts";
 
 const read = (file: string): string => readFileSync(join(root, file), "utf8");
@@ -25,9 +26,9 @@ describe.each(packages)(
     it("says where its sources are, how it is published, and what it is found by", () => {
       expect(manifest, "run npm run docs").toEqual(publishedManifest(manifest, folder));
       expect(manifest).toMatchObject({
-        homepage: expect.stringContaining(`/${owner}/`),
-        bugs: expect.stringContaining(`/${owner}/`),
-        repository: { url: expect.stringContaining(`/${owner}/`), directory: folder },
+        homepage: expect.stringContaining(repositoryUrl),
+        bugs: expect.stringContaining(repositoryUrl),
+        repository: { url: expect.stringContaining(repositoryUrl), directory: folder },
         publishConfig: { access: "public", provenance: true },
         license: "MIT",
         type: "module",

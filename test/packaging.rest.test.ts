@@ -1,9 +1,21 @@
-import { spawnSync } from "node:child_process";
-import { globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { esimCatalog } from "@esim-webhooks/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { installLines } from "../scripts/release/install-lines.ts";
+import { readManifests, withNeeded } from "../scripts/release/manifest.ts";
 import { openTypeScript5 } from "./editors/typescript-5.ts";
 import { openTypeScript7 } from "./editors/typescript-7.ts";
 import { installed } from "./installed.ts";
@@ -153,11 +165,43 @@ describe("the packed packages, installed elsewhere", () => {
 
   it("have READMEs without links that are dead elsewhere, and the clone keeps its own", () => {
     for (const name of names) {
-      const readme = (folder: string) => readFileSync(join(folder, name, "README.md"), "utf8");
-      expect(readme(join(project, "node_modules/@esim-webhooks"))).not.toMatch(/\]\((?!https?:|#)/);
-      expect(readme(join(clone, "packages"))).toBe(readme(join(root, "packages")));
-      expect(readdirSync(join(clone, "packages", name))).not.toContain(".README.md.kept");
+      const readme = readFileSync(join(project, "node_modules/@esim-webhooks", name, "README.md"), "utf8");
+      expect(readme).not.toMatch(/\]\((?!https?:|#)/);
     }
+  });
+
+  it("are made in a copy, so that nothing in the clone changes, and none is left when it is stopped", async () => {
+    const folder = join(clone, "packages/core");
+    expect(readdirSync(folder)).not.toContain("dist");
+    expect(readFileSync(join(folder, "README.md"))).toEqual(
+      readFileSync(join(root, "packages/core/README.md")),
+    );
+    const copies = mkdtempSync(join(place, "copies-"));
+    const pack = ["--conditions=@esim-webhooks/source", join(clone, "scripts/release/pack.ts"), "core"];
+    const child = spawn(process.execPath, pack, { env: { ...process.env, TMPDIR: copies } });
+    let printed = "";
+    child.stderr.setEncoding("utf8").on("data", (text) => {
+      printed += text;
+      if (printed.includes("Building core")) child.kill("SIGINT");
+    });
+    const [, signal] = await once(child, "close");
+    expect(signal, printed).toBe("SIGINT");
+    expect(readdirSync(copies)).toEqual([]);
+    expect(existsSync(join(clone, "packed"))).toBe(false);
+  });
+
+  it("install with pnpm by the command that npm run pack prints, and import from their entries", () => {
+    const folder = join(place, "pnpm");
+    mkdirSync(folder);
+    const packed = withNeeded(readManifests(), ["packages/express"]);
+    const line = installLines([...packed.values()], join(clone, "release")).get("pnpm") ?? "";
+    const bin = join(installed("test/publishing"), ".bin");
+    runIn(folder, "bash", ["-c", `export PATH='${bin}':$PATH; npm init -y && ${line} --prefer-offline`]);
+    writeFileSync(
+      join(folder, "imports.mjs"),
+      `import "@esim-webhooks/core"; import { webhookRouter } from "@esim-webhooks/express"; import "express"; console.log(typeof webhookRouter);`,
+    );
+    expect(run(process.execPath, ["imports.mjs"], folder)).toBe("function\n");
   });
 
   it("import from every entry, as JavaScript", () => {

@@ -1,15 +1,16 @@
 // npm run release: builds every package from nothing, packs and checks it, and writes the tarballs and their digests to `release`.
 // It publishes nothing: .github/workflows/release.yml passes those files to the job that does. It fails while something stops the
 // release; with `--dry-run`, it only says what does.
-import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
+import { isPlaceholder, repositoryUrl } from "../../packages/core/src/base/pages.ts";
 import { readChangesets } from "./changesets.ts";
-import { type Manifest, owner, placeholderOwner, readManifests } from "./manifest.ts";
+import { type Manifest, readManifests, withNeeded } from "./manifest.ts";
+import { makeTarballs, tarballName } from "./tarballs.ts";
 
 const root = join(import.meta.dirname, "../..");
 const target = join(root, "release");
@@ -21,10 +22,10 @@ interface Tarball {
   readonly bytes: Buffer;
 }
 
-const manifests = inOrder(readManifests());
-clean();
-run("tsc", ["-b", ...manifests.keys()]);
-const tarballs = [...manifests].map(([folder, manifest]) => pack(folder, manifest));
+const manifests = withNeeded(readManifests()); // what is published can always be installed
+rmSync(target, { recursive: true, force: true });
+await makeTarballs(manifests, target);
+const tarballs = [...manifests.values()].map(readTarball);
 const sums = tarballs.map(({ file, bytes }) => `${digest("sha256", "hex", bytes)}  ${file}\n`).join("");
 writeFileSync(join(target, "SHA256SUMS"), sums);
 for (const { name, version, file, bytes } of tarballs) {
@@ -43,35 +44,9 @@ else
     `${tarballs.length} packages could be published${stops.length > 0 ? ", once that is done" : ""}.`,
   );
 
-/** Those that others depend on come first: what is published can always be installed. */
-function inOrder(given: ReadonlyMap<string, Manifest>): Map<string, Manifest> {
-  const ordered = new Map<string, Manifest>();
-  const add = (folder: string, manifest: Manifest): void => {
-    for (const [other, { name }] of given)
-      if (name in { ...manifest.dependencies } && !ordered.has(other))
-        add(other, given.get(other) ?? manifest);
-    ordered.set(folder, manifest);
-  };
-  for (const [folder, manifest] of given) if (!ordered.has(folder)) add(folder, manifest);
-  return ordered;
-}
-
-/** Removes what earlier builds have written: the files of sources that are gone would be packed. */
-function clean(): void {
-  for (const path of globSync("packages/*/{dist,*.tsbuildinfo}", { cwd: root }))
-    rmSync(join(root, path), { recursive: true });
-  rmSync(target, { recursive: true, force: true });
-  mkdirSync(target);
-}
-
-function pack(folder: string, { name, version }: Manifest): Tarball {
-  run("npm", ["pack", "--silent", "--pack-destination", target], folder);
-  const file = `${name.replace("@", "").replace("/", "-")}-${version}.tgz`;
-  return { name, version, file, bytes: readFileSync(join(target, file)) };
-}
-
-function run(command: string, args: readonly string[], folder = "."): void {
-  execFileSync(command, args, { cwd: join(root, folder), stdio: ["ignore", "ignore", "inherit"] });
+function readTarball(manifest: Manifest): Tarball {
+  const file = tarballName(manifest);
+  return { name: manifest.name, version: manifest.version, file, bytes: readFileSync(join(target, file)) };
 }
 
 function digest(algorithm: string, encoding: "hex" | "base64", bytes: Buffer): string {
@@ -98,9 +73,9 @@ function findStops(): string[] {
   const { GITHUB_REF_TYPE: type, GITHUB_REF_NAME: tag } = process.env;
   const changesets = readChangesets();
   return [
-    ...(owner === placeholderOwner
+    ...(isPlaceholder(repositoryUrl)
       ? [
-          `The repository's owner is the placeholder "${owner}". Change it in scripts/release/manifest.ts, and run \`npm run docs\`.`,
+          `The repository's address is a placeholder: ${repositoryUrl}. Change it in packages/core/src/base/pages.ts, and run \`npm run docs\`.`,
         ]
       : []),
     ...(changesets.length > 0

@@ -1,20 +1,8 @@
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { pageOf, pagesUrl } from "../../packages/core/src/base/pages.ts";
-
-/** The account that owns the repository. This is the one line to change; then run `npm run docs`. */
-export const owner = "your-organization";
-
-/** `npm run release` refuses to publish while the owner is this placeholder. */
-export const placeholderOwner = "your-organization";
+import { pageUrl, repositoryUrl } from "../../packages/core/src/base/pages.ts";
 
 const root = join(import.meta.dirname, "../..");
-const repository = `https://github.com/${owner}/esim-webhooks`;
-
-/** The URL of a page of the repository, such as `docs/runbook.md`, for files that are packed. */
-export function pageUrl(path: string): string {
-  return pageOf(path, pagesUrl ?? `${repository}/blob/main/`);
-}
 
 /** The alert rules, whose links lead to the pages of now. */
 export function linkedRules(rules: string): string {
@@ -31,7 +19,6 @@ export interface Manifest {
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly peerDependencies?: Readonly<Record<string, string>>;
   readonly peerDependenciesMeta?: Readonly<Record<string, { readonly optional?: boolean }>>;
-  readonly scripts?: Readonly<Record<string, string>>;
 }
 
 /** The package.json of each package by its folder, such as `packages/core`. */
@@ -42,6 +29,22 @@ export function readManifests(): ReadonlyMap<string, Manifest> {
   );
 }
 
+/** The packages of `wanted` and the packages that they need, by folder. A package comes after all that it needs. */
+export function withNeeded(
+  manifests: ReadonlyMap<string, Manifest>,
+  wanted: Iterable<string> = manifests.keys(),
+): Map<string, Manifest> {
+  const ordered = new Map<string, Manifest>();
+  const add = (folder: string): void => {
+    const manifest = manifests.get(folder);
+    if (manifest === undefined || ordered.has(folder)) return;
+    for (const [other, { name }] of manifests) if (name in { ...manifest.dependencies }) add(other);
+    ordered.set(folder, manifest);
+  };
+  for (const folder of wanted) add(folder);
+  return ordered;
+}
+
 const sharedKeywords = ["esim", "webhook", "webhooks"];
 
 /** The package.json with what a registry shows of a package: where its sources are, and how it is published. */
@@ -50,9 +53,9 @@ export function publishedManifest(manifest: Manifest, folder: string): Manifest 
   const words = name.slice(name.indexOf("/") + 1).split("-");
   const shared = {
     keywords: [...new Set([...sharedKeywords, ...words, ...keywords])],
-    homepage: `${repository}/tree/main/${folder}#readme`,
-    bugs: `${repository}/issues`,
-    repository: { type: "git", url: `git+${repository}.git`, directory: folder },
+    homepage: `${repositoryUrl}/tree/main/${folder}#readme`,
+    bugs: `${repositoryUrl}/issues`,
+    repository: { type: "git", url: `git+${repositoryUrl}.git`, directory: folder },
     publishConfig: { access: "public", provenance: true },
   };
   return { name, version, description, ...shared, ...others, ...shared }; // first for the order, then for the values

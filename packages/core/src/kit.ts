@@ -28,6 +28,8 @@ export { addressText, isServerUrl } from "./base/server-url.ts";
 export { shared } from "./base/shared.ts";
 export type { TextAnswer, TextHandler } from "./base/text-handler.ts";
 export { textHandler } from "./base/text-handler.ts";
+export type { Thrown } from "./base/thrown.ts";
+export { describeThrown, isInstance, readThrown } from "./base/thrown.ts";
 export { ago, instant, span } from "./base/time-text.ts";
 export type { ListenerWarning, ProgressNotice, Stage, StageMessage } from "./base/trace.ts";
 export { createNotice, createProgressNotice, createStage, listenTo } from "./base/trace.ts";

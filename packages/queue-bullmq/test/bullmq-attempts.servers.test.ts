@@ -6,6 +6,7 @@ import { type Job, type Queue, UnrecoverableError, type Worker, type WorkerOptio
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { key } from "../../../test/inbox-entry.ts";
 import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
+import { oddThrows } from "../../conformance/src/base/odd-throws.ts";
 import { entryOf, openersOn } from "./set-up.ts";
 
 const redis = redisOfFile();
@@ -90,6 +91,26 @@ describe("what BullMQ keeps of an error", () => {
     const [job, error] = await failed;
     expect(error).toBeInstanceOf(UnrecoverableError);
     expect(job).toMatchObject({ attemptsMade: 1, finishedOn: expect.any(Number) });
+  });
+
+  it("is its reason, whatever a handler throws, and the attempt fails once", async () => {
+    const odd = new Map(oddThrows().map((it) => [it.of, it]));
+    const once = openInbox({ jobOptions: { attempts: 1 } });
+    const lines: unknown[] = [];
+    const write: Logger["error"] = ({ id }) => void lines.push(id);
+    const logger: Logger = { debug() {}, info() {}, warn: write, error: write };
+    const worker = work({ "*": ({ id }) => Promise.reject(odd.get(id)?.thrown) }, { logger });
+    const read: unknown[] = [];
+    worker.on("failed", (job, error) => {
+      for (const key in error) read.push([job?.id, Reflect.get(error, key)]); // as serializers do
+    });
+    await once.put(Array.from(odd.keys(), (id) => entryOf(id)));
+    for (const { of: id, reason } of odd.values()) {
+      const attempts = (await dead(id))?.history.map((attempt) => [id, attempt.reason, attempt.error]);
+      expect(attempts).toEqual([[id, "failed", reason]]);
+    }
+    expect(lines.sort()).toEqual([...odd.keys()].sort());
+    expect(await queue.getJobCounts("active", "delayed", "wait")).toEqual({ active: 0, delayed: 0, wait: 0 });
   });
 
   it("is the reason of a discarded event, masked", async () => {

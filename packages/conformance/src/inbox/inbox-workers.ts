@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { HandlerContext, InboxQueue } from "@esim-webhooks/core";
 import { observe, type SettleMessage } from "@esim-webhooks/core/observe";
+import { oddThrows } from "../base/odd-throws.ts";
 import { longLeaseMs } from "../store/store-context.ts";
 import {
   entryOf,
@@ -118,6 +119,47 @@ export const inboxWorkers: readonly InboxScenario[] = [
           published.map(({ id, type, outcome, reason }) => [id, type, outcome, reason]).sort(),
           Object.keys(causes).map((id) => [id, type, "dead", id]),
         );
+      }),
+  ],
+  [
+    "fails an attempt with its reason whatever a handler throws, and works the next event",
+    ["writer", "queue", "admin"],
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const { type, source } = newEvents();
+        const odd = new Map(oddThrows().map((it) => [it.of, it]));
+        await stored(inbox, ...Array.from(odd.keys(), (id) => entryOf(source, id, type, { step: "" })));
+        let calls = 0;
+        const throwOdd = ({ id }: { id: string }, { retryLater }: HandlerContext) => {
+          calls += 1;
+          if (calls % 3 === 1) throw odd.get(id)?.thrown;
+          if (calls % 3 === 2) return Promise.reject(odd.get(id)?.thrown);
+          return Promise.reject()
+            .catch(() => retryLater())
+            .catch(() => {
+              throw odd.get(id)?.thrown;
+            });
+        };
+        const lines = await worked(
+          takingOnly(inbox, [type]),
+          { [type]: throwOdd },
+          { catalog: stepCatalog(type), maxAttempts: 1 },
+          async () => (await inbox.count({ source, state: "dead" })) === odd.size,
+        );
+        assert.equal(calls, odd.size);
+        const errors = lines.filter(({ level }) => level === "error");
+        for (const { of: id, reason } of odd.values()) {
+          const { error = null, history = [] } = (await inbox.get({ source, id })) ?? {};
+          assert.deepEqual([id, error], [id, reason]);
+          assert.deepEqual(
+            history.map((attempt) => [attempt.reason, attempt.error]),
+            [["failed", reason]],
+          );
+          assert.deepEqual(
+            errors.filter((line) => line["id"] === id).map(({ cause }) => cause),
+            [reason],
+          );
+        }
       }),
   ],
   [

@@ -1,3 +1,5 @@
+import { hasBrand } from "./thrown.ts";
+
 /** The codes of the errors that core throws; they are stable. Other packages have their own codes. */
 export type CoreErrorCode =
   | "missing_secret"
@@ -70,6 +72,6 @@ export class WebhookError<Code extends string = CoreErrorCode> extends Error imp
 
   /** Whether a value is a `WebhookError`, even one from another copy of this package, which `instanceof` does not see. */
   static is(value: unknown): value is WebhookError<CoreErrorCode | (string & {})> {
-    return typeof value === "object" && value !== null && brand in value;
+    return hasBrand(value, brand);
   }
 }

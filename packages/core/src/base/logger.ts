@@ -1,4 +1,5 @@
 import type { Clock } from "./clock.ts";
+import { describeThrown } from "./thrown.ts";
 
 /** Writes one line of a level: first its fields, then a fixed text, as pino takes them. */
 export type Log = (fields: Record<string, unknown>, message: string) => void;
@@ -69,11 +70,11 @@ export function warnOnce(code: string, message: string, error?: unknown): void {
 
 /** Emits a Node.js process warning about a callback of the user that threw, with the stack of its error. */
 export function warnOfCallback(code: string, message: string, error: unknown): void {
-  const detail = error instanceof Error ? error.stack : undefined;
+  const { stack: detail } = describeThrown(error);
   process.emitWarning(message, {
     type: "EsimWebhooksWarning",
     code,
-    ...(detail !== undefined && { detail }),
+    ...(detail !== "" && { detail }),
   });
 }
 

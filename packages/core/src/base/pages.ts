@@ -1,7 +1,17 @@
-/** Where the pages of the repository are read: a URL that ends in a slash. Undefined while there is none. */
-export const pagesUrl: string | undefined = undefined;
+/** The repository's address, to which packed pages, messages and alerts link. This is the one line to change; then run `npm run docs`. */
+export const repositoryUrl: string = "https://github.com/your-organization/esim-webhooks";
 
-/** A page of the repository, such as `docs/sandbox.md`, as a message names it: its URL, or its name while there is none. */
-export function pageOf(path: string, url: string | undefined = pagesUrl): string {
-  return url === undefined ? `${path} of esim-webhooks` : url + path;
+/** Whether an address is the placeholder, at which no page can be read. */
+export function isPlaceholder(address: string): boolean {
+  return address.includes("/your-organization/");
+}
+
+/** The URL of a file or folder of the repository, such as `docs/runbook.md`. */
+export function pageUrl(path: string, address: string = repositoryUrl): string {
+  return `${address}/blob/main/${path}`;
+}
+
+/** A page of the repository, such as `docs/sandbox.md`, as a message names it: its URL, or its name while the address is the placeholder. */
+export function pageOf(path: string, address: string = repositoryUrl): string {
+  return isPlaceholder(address) ? `${path} of esim-webhooks` : pageUrl(path, address);
 }

@@ -1,12 +1,14 @@
-import { type Logger, silentLogger, warnOnce } from "./logger.ts";
+import { type Log, type Logger, silentLogger, warnOnce } from "./logger.ts";
+import { describeThrown } from "./thrown.ts";
 import { isWinston, winstonLogger } from "./winston-logger.ts";
 
 /** Each logger as `safeLogger` has wrapped it; a wrapped one is its own. */
 const safeLoggers = new WeakMap<Logger, Logger>([[silentLogger, silentLogger]]);
 
 /**
- * Wraps a logger so that its exceptions do not fail a delivery, and adapts winston's, which would lose every text. The same logger always
- * has the same wrapper; the silent one stays itself, so that it can be recognised.
+ * Wraps a logger so that its exceptions do not fail a delivery, and adapts winston's, which would lose every text. A line with an `err` that
+ * the logger cannot write, since anything may be thrown, is written with its text. The same logger always has the same wrapper; the
+ * silent one stays itself, so that it can be recognised.
  */
 export function safeLogger(given: Logger): Logger {
   const existing = safeLoggers.get(given);
@@ -19,11 +21,22 @@ export function safeLogger(given: Logger): Logger {
       return undefined; // there is nowhere left to log this
     }
   };
+  const write =
+    (level: "debug" | "info" | "warn" | "error"): Log =>
+    (fields, message) => {
+      try {
+        logger[level](fields, message);
+      } catch {
+        const { err } = fields;
+        if (err !== undefined)
+          attempt(() => logger[level]({ ...fields, err: describeThrown(err).text }, message));
+      }
+    };
   const safe: Logger = {
-    debug: (fields, message) => attempt(() => logger.debug(fields, message)),
-    info: (fields, message) => attempt(() => logger.info(fields, message)),
-    warn: (fields, message) => attempt(() => logger.warn(fields, message)),
-    error: (fields, message) => attempt(() => logger.error(fields, message)),
+    debug: write("debug"),
+    info: write("info"),
+    warn: write("warn"),
+    error: write("error"),
     child: (bindings) => safeLogger(attempt(() => logger.child?.(bindings)) ?? logger),
   };
   safeLoggers.set(given, safe).set(safe, safe);

@@ -1,4 +1,5 @@
 import { maskText } from "./masking.ts";
+import { describeThrown, hasBrand, readThrown } from "./thrown.ts";
 
 /**
  * An error as log lines show it. Its texts are masked: a handler's error may contain personal data. Fields that it has of its own are
@@ -38,31 +39,26 @@ export function detailsOf({ stack, cause }: ShownError): readonly string[] {
 
 /** The message of anything that can be thrown. */
 export function messageOf(error: unknown): string {
-  try {
-    return String(error instanceof Error ? error.message : error);
-  } catch {
-    return "a value that cannot be converted to text"; // such as an object without a prototype
-  }
+  return describeThrown(error).message;
 }
 
 function shown(error: unknown, causesLeft: number, withoutStack: boolean): ShownError {
-  if (!(error instanceof Error)) return { message: maskText(messageOf(error)) };
-  if (error instanceof AggregateError && error.message === "")
-    return shown(error.errors[0], causesLeft, withoutStack); // one for each address of a host that does not answer
-  const code = "code" in error && typeof error.code === "string" ? { code: maskText(error.code) } : {};
-  const stack = withoutStack ? "" : callsOf(error);
-  const { cause } = error;
+  const { isError, name, message, stack, cause } = describeThrown(error);
+  if (!isError) return { message: maskText(message) };
+  if (name === "AggregateError" && message === "") return shown(cause, causesLeft, withoutStack); // one for each address of a host that does not answer
+  const code = readThrown(error, "code");
+  const calls = withoutStack ? "" : callsOf(stack);
   return {
-    ...code,
-    message: maskText(messageOf(error) || error.name),
-    ...(stack !== "" && { stack: maskText(stack) }),
+    ...(typeof code === "string" && { code: maskText(code) }),
+    message: maskText(message || name),
+    ...(calls !== "" && { stack: maskText(calls) }),
     ...(cause !== undefined && causesLeft > 0 && { cause: shown(cause, causesLeft - 1, withoutStack) }),
   };
 }
 
 /** The stack without the message that precedes it. */
-function callsOf({ stack }: Error): string {
-  return String(stack ?? "")
+function callsOf(stack: string): string {
+  return stack
     .split("\n")
     .map((line) => line.trim())
     .filter((line) => line.startsWith("at "))
@@ -70,5 +66,5 @@ function callsOf({ stack }: Error): string {
 }
 
 function isOurs(error: unknown): boolean {
-  return typeof error === "object" && error !== null && Symbol.for("esim-webhooks.error") in error;
+  return hasBrand(error, Symbol.for("esim-webhooks.error"));
 }

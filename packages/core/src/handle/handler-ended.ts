@@ -1,3 +1,5 @@
+import { hasBrand } from "../base/thrown.ts";
+
 const brand = Symbol.for("esim-webhooks.handler-ended");
 
 /**
@@ -18,6 +20,6 @@ export class HandlerEnded extends Error {
 
   /** Whether a value is a `HandlerEnded`, even one from another copy of this package, which `instanceof` does not see. */
   static is(value: unknown): value is HandlerEnded {
-    return typeof value === "object" && value !== null && brand in value;
+    return hasBrand(value, brand);
   }
 }

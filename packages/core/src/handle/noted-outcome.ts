@@ -1,5 +1,6 @@
 import { WebhookError } from "../base/errors.ts";
 import { type Logger, silentLogger, warnOnce } from "../base/logger.ts";
+import { readThrown } from "../base/thrown.ts";
 import type { EventKey } from "../event/event.ts";
 import type { DispatchOutcome } from "./event-outcome.ts";
 import { HandlerEnded } from "./handler-ended.ts";
@@ -87,8 +88,7 @@ function comesFrom(error: unknown, thrown: Error): boolean {
   let current = error;
   for (let depth = 0; depth <= mostCauses; depth++) {
     if (current === thrown) return true;
-    if (!(current instanceof Error)) return false;
-    current = current.cause;
+    current = readThrown(current, "cause");
   }
   return false;
 }

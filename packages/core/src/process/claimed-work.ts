@@ -1,6 +1,7 @@
 import type { Awaitable } from "../base/awaitable.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/logger.ts";
+import { isInstance } from "../base/thrown.ts";
 import { outcomeFields } from "../base/trace.ts";
 import { andThen, createDeadline, isPromise } from "../base/waiting.ts";
 import type { EventKey, WebhookEvent } from "../event/event.ts";
@@ -288,7 +289,7 @@ function lineOf(outcome: EventOutcome): SettledLine {
 
 /** That the handler ran too long, if that is why it failed. */
 function timedOut(outcome: EventOutcome): Pick<SettleMessage, "reason"> {
-  return "error" in outcome && outcome.error instanceof HandlerTimeout ? { reason: "timed_out" } : {};
+  return "error" in outcome && isInstance(outcome.error, HandlerTimeout) ? { reason: "timed_out" } : {};
 }
 
 /** What `isLastAttempt` returns; false when it throws. */

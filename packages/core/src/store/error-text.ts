@@ -1,19 +1,16 @@
+import { describeThrown, type Thrown } from "../base/thrown.ts";
+
 /** What begins each frame of a stack, in the form that V8 writes. */
 export const frameStart = "\n    at ";
 
 const mostFrames = 10;
 const mostCauses = 5;
 const causeStart = ": caused by: ";
-const unconvertible = "A value was thrown that cannot be converted to text."; // such as an object without a prototype
 
 /** What was thrown, as an inbox keeps it for operators: its name and message, those of its causes, then the first frames of its stack. */
 export function errorText(thrown: unknown): string {
-  try {
-    const text = withCauses(messageOf(thrown), thrown);
-    return thrown instanceof Error ? [text, ...framesOf(thrown)].join(frameStart) : text;
-  } catch {
-    return unconvertible;
-  }
+  const described = describeThrown(thrown);
+  return [withCauses(described.text, thrown), ...framesOf(described)].join(frameStart);
 }
 
 /** The message of an error, and then its causes: `Error: CRM failed: caused by: TypeError: fetch failed`. None is repeated. */
@@ -21,29 +18,15 @@ export function withCauses(message: string, thrown: unknown): string {
   let text = message;
   const seen = new Set([thrown]);
   for (
-    let cause = causeBelow(thrown);
-    cause !== undefined && !seen.has(cause) && seen.size <= mostCauses;
-    cause = causeBelow(cause)
+    let { cause } = describeThrown(thrown);
+    cause !== undefined && cause !== null && !seen.has(cause) && seen.size <= mostCauses;
   ) {
     seen.add(cause);
-    const isRepeated = text.includes(cause instanceof Error ? String(cause.message) : messageOf(cause));
-    if (!isRepeated) text = text.replace(/\.$/, "") + causeStart + messageOf(cause);
+    const described = describeThrown(cause);
+    if (!text.includes(described.message)) text = text.replace(/\.$/, "") + causeStart + described.text;
+    cause = described.cause;
   }
   return text;
-}
-
-/** Of several errors the first, such as those of a connection to each address of a host. */
-function causeBelow(thrown: unknown): unknown {
-  if (!(thrown instanceof Error)) return undefined;
-  return thrown.cause ?? (thrown instanceof AggregateError ? thrown.errors[0] : undefined);
-}
-
-function messageOf(thrown: unknown): string {
-  try {
-    return thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : String(thrown);
-  } catch {
-    return unconvertible;
-  }
 }
 
 /** The message of an error in at most that many characters: a long one leaves room for its causes. */
@@ -56,7 +39,7 @@ export function fittedError(text: string, most: number): string {
 }
 
 /** The frames alone: the text before them repeats the message. */
-export function framesOf({ message, stack = "" }: Pick<Error, "message" | "stack">): readonly string[] {
+export function framesOf({ message, stack }: Pick<Thrown, "message" | "stack">): readonly string[] {
   const [, ...frames] = stack.slice(stack.indexOf(message) + message.length).split(frameStart);
   return frames.slice(0, mostFrames);
 }

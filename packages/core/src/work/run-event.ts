@@ -1,6 +1,7 @@
 import { type Backoff, limitPauses } from "../base/backoff.ts";
 import { monotonicClock } from "../base/clock.ts";
 import { type Logger, silentLogger, throttledLog, warnOnce } from "../base/logger.ts";
+import { isInstance } from "../base/thrown.ts";
 import { type Catalog, type Issue, issueText, type Parsed, withoutValues } from "../event/catalog.ts";
 import type { WebhookEvent } from "../event/event.ts";
 import { createTypeWarning, type Dispatcher } from "../handle/dispatcher.ts";
@@ -88,7 +89,7 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
     });
     const failed = (error: unknown, message: string): Ending => {
       const text = errorText(error);
-      const reason = error instanceof HandlerTimeout ? "timed_out" : "failed";
+      const reason = isInstance(error, HandlerTimeout) ? "timed_out" : "failed";
       if (attempt >= maxAttempts) return { ...dead(reason, text), error };
       if (logger === silentLogger) warnOnce("handler_failed", `${message} ${howToSeeMore}`, error);
       return {
@@ -157,7 +158,7 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
       case "failed":
         return failed(
           outcome.error,
-          outcome.error instanceof HandlerTimeout ? "The handler ran too long." : "The handler failed.",
+          isInstance(outcome.error, HandlerTimeout) ? "The handler ran too long." : "The handler failed.",
         );
     }
   };

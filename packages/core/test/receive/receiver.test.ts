@@ -17,6 +17,7 @@ import { observe, type ReceiveMessage } from "@esim-webhooks/core/observe";
 import { type Fault, memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { loggerTo } from "../../../../test/support/logger-to.ts";
+import { oddThrows } from "../../../conformance/src/base/odd-throws.ts";
 import { readReceiverOptions } from "../../src/receive/receiver-options.ts";
 import { createKeyring } from "../../src/verify/keyring.ts";
 
@@ -152,6 +153,31 @@ describe("what is logged of a delivery", () => {
     expect(JSON.stringify(reply)).not.toContain("locked");
   });
 
+  it.each(oddThrows())(
+    "what a handler threw, and as text where the logger cannot write it: $of",
+    async ({ thrown, reason }) => {
+      const { logger, lines } = logged();
+      const writable: unknown[] = [];
+      const error: Logger["error"] = (fields, message) => {
+        const { err } = fields as { err: Error | undefined };
+        writable.push(
+          typeof err === "object" && err !== null ? `${err.name}${err.message}${err.stack}` : err,
+        );
+        logger.error(fields, message);
+      };
+      const receiver = createReceiver(
+        { "*": () => Promise.reject(thrown) },
+        { secret, logger: { ...logger, error } },
+      );
+      for (const _ of ["first", "tried again"]) {
+        const { status, outcome } = await receiver.receive(delivery());
+        expect([status, outcome.code]).toEqual([500, "failed"]);
+      }
+      expect(lines).toHaveLength(2);
+      for (const { fields } of lines) expect([thrown, reason]).toContain(fields["err"]);
+    },
+  );
+
   it("the outcome of a handler that ended after the answer was given", async () => {
     const { logger, lines } = logged();
     const finish = Promise.withResolvers<void>();
@@ -277,6 +303,13 @@ describe("a receiver without a logger warns of the first delivery", () => {
     };
     const [[message] = []] = await warningsOf(thrower, [undefined]);
     expect(message).toBe("A delivery was answered 500: its handler threw. Pass { logger }.");
+  });
+
+  it("whatever its handler threw", async () => {
+    for (const { thrown } of oddThrows()) {
+      const warnings = await warningsOf({ "*": () => Promise.reject(thrown) }, [undefined, undefined]);
+      expect(warnings).toEqual([[expect.stringContaining("its handler threw"), expect.anything()]]);
+    }
   });
 
   it("whose schema threw, with the stack", async () => {

@@ -1,5 +1,15 @@
 import type { AttemptReport } from "@esim-webhooks/core";
-import { fittedError, frameStart, framesOf, maskPersonalData, withCauses } from "@esim-webhooks/core/kit";
+import {
+  describeThrown,
+  fittedError,
+  frameStart,
+  framesOf,
+  isInstance,
+  maskPersonalData,
+  readThrown,
+  withCauses,
+} from "@esim-webhooks/core/kit";
+import { DelayedError, WaitingChildrenError, WaitingError } from "bullmq";
 
 /** What the processor notes of a failed attempt at the end of the stack that BullMQ keeps of it. */
 export interface AttemptNote {
@@ -16,19 +26,44 @@ const noteStart = `${frameStart}esim-webhooks `;
 const mostCharacters = 2000;
 
 /**
- * The error as BullMQ may keep it: of the same class, with its causes in its message, secrets and personal data masked in message and stack,
- * and with the note. Its cause is the original.
+ * What was thrown, as an error that BullMQ may keep: of the same class, with its causes in its message, secrets and personal data masked in
+ * message and stack, and with the note. Its cause is the original.
  */
-export function storableError(error: Error, note: AttemptNote): Error {
-  const message = storable(withCauses(String(error.message), error));
-  const frames = framesOf(error).map((frame) => `${frameStart}${storable(frame)}`);
-  const copy = Object.assign(Object.create(Object.getPrototypeOf(error)) as Error, error);
-  const value = (text: string) => ({ value: text, writable: true, configurable: true });
-  return Object.defineProperties(copy, {
-    message: value(message),
-    stack: value(`${error.name}: ${message}${frames.join("")}${noteStart}${JSON.stringify(note)}`),
-    cause: { value: error, writable: true, configurable: true },
-  });
+export function storableError(thrown: unknown, note: AttemptNote): Error {
+  const described = describeThrown(thrown);
+  const message = storable(withCauses(described.message, thrown));
+  const start = described.isError ? `${described.name}: ` : "";
+  const frames = framesOf(described).map((frame) => `${frameStart}${storable(frame)}`);
+  const stack = `${start}${message}${frames.join("")}${noteStart}${JSON.stringify(note)}`;
+  const isPlain = putOffs.some((it) => isInstance(thrown, it) || described.name === it.name);
+  const error = isPlain ? new Error() : ofSameClass(thrown);
+  const name = isPlain ? "Error" : described.name;
+  const fields = { name, message, stack, cause: thrown };
+  for (const [key, value] of Object.entries(fields)) define(error, key, value);
+  return error;
+}
+
+/** The errors after which BullMQ leaves a job as it is, since a processor has moved it. A handler cannot: its job would stay active. */
+const putOffs = [DelayedError, WaitingError, WaitingChildrenError];
+
+/** An error of the class of another one, with its own fields, and with those that its class has getters for: these may need the original. */
+function ofSameClass(thrown: unknown): Error {
+  const error = new Error();
+  try {
+    if (!(thrown instanceof Error)) return error;
+    for (const key of Object.keys(thrown)) define(error, key, readThrown(thrown, key));
+    const ofThrown = Object.getPrototypeOf(thrown);
+    for (let of = ofThrown; of !== Error.prototype; of = Object.getPrototypeOf(of))
+      for (const [key, { get }] of Object.entries(Object.getOwnPropertyDescriptors(of)))
+        if (get !== undefined) define(error, key, readThrown(thrown, key));
+    return Object.setPrototypeOf(error, ofThrown);
+  } catch {
+    return error; // a proxy that cannot be asked
+  }
+}
+
+function define(error: Error, key: string, value: unknown): void {
+  Object.defineProperty(error, key, { value, writable: true, configurable: true });
 }
 
 function storable(text: string): string {

@@ -15,13 +15,16 @@ import {
   checkTypes,
   createTimeLimits,
   decodeEntry,
+  describeThrown,
   durationMs,
+  isInstance,
   limitPauses,
   monotonicClock,
   type OptionsShape,
   parseOptions,
   processorShape,
   provenanceOf,
+  readThrown,
   type SettleMessage,
   type TimeLimitOptions,
   type TimeLimitSettings,
@@ -200,7 +203,10 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
             durationMs: monotonicClock.now() - startedAt,
             ...(waitMs !== undefined && { waitMs }),
           },
-          { ...(isDead && { cause: error.message }), ...("error" in outcome && { err: outcome.error }) },
+          {
+            ...(isDead && { cause: describeThrown(error).message }),
+            ...("error" in outcome && { err: outcome.error }),
+          },
         );
       if (isDead) {
         await forgetWait(job);
@@ -260,12 +266,13 @@ function deadBefore(outcome: JobOutcome): Pick<SettleMessage, "outcome" | "reaso
 }
 
 function isRateLimit(error: unknown): boolean {
-  return error instanceof Error && error.message === RATE_LIMIT_ERROR;
+  return readThrown(error, "message") === RATE_LIMIT_ERROR;
 }
 
 /** Whether BullMQ will not try the job again after this error. A job of a worker that stops is given back. */
 function isFinal(error: unknown, { attemptsMade, opts }: EventJob, signal: AbortSignal | undefined): boolean {
-  if (error instanceof UnrecoverableError) return true;
+  if (isInstance(error, UnrecoverableError) || readThrown(error, "name") === UnrecoverableError.name)
+    return true;
   if (isRateLimit(error)) return false;
   return attemptsMade + 1 >= (opts.attempts ?? 1) && !signal?.aborted;
 }

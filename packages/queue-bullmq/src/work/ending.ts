@@ -1,5 +1,5 @@
 import type { AttemptReport, EventOutcome, Issue } from "@esim-webhooks/core";
-import { HandlerTimeout, maskPersonalData } from "@esim-webhooks/core/kit";
+import { HandlerTimeout, isInstance, maskPersonalData } from "@esim-webhooks/core/kit";
 import { UnrecoverableError } from "bullmq";
 
 /** What a job returns to BullMQ, which shows it: how its event ended. */
@@ -14,7 +14,7 @@ export interface JobResult {
 export type Ending =
   | { readonly result: JobResult }
   | { readonly retryAfterMs: number }
-  | { readonly error: Error };
+  | { readonly error: unknown };
 
 /** What became of the event of a job. */
 export type JobOutcome =
@@ -57,7 +57,7 @@ export function endingOf(outcome: JobOutcome, type: string | null): Ending {
       };
     case "failed":
     case "schema_threw":
-      return { error: errorOf(outcome.error) };
+      return { error: outcome.error };
   }
 }
 
@@ -72,7 +72,7 @@ export function failureReasonOf(outcome: JobOutcome): AttemptReport["reason"] {
     case "waited_too_long":
       return "retry_later";
     default:
-      return "error" in outcome && outcome.error instanceof HandlerTimeout ? "timed_out" : "failed";
+      return "error" in outcome && isInstance(outcome.error, HandlerTimeout) ? "timed_out" : "failed";
   }
 }
 
@@ -85,10 +85,4 @@ function unrecoverable(message: string): Error {
 function withoutValues({ path, message, isFixedText }: Issue): string {
   const text = isFixedText ? message : "does not fit the schema";
   return path ? `${path}: ${text}` : text;
-}
-
-function errorOf(thrown: unknown): Error {
-  return thrown instanceof Error
-    ? thrown
-    : new Error(`The handler threw ${String(thrown)}.`, { cause: thrown });
 }

@@ -1,0 +1,85 @@
+/** What can be read of a thrown value. */
+export interface Thrown {
+  /** Whether it is an error, of any realm. */
+  readonly isError: boolean;
+  /** The name of an error; empty for another value. */
+  readonly name: string;
+  /** The message of an error, or the value as text. */
+  readonly message: string;
+  /** The name and message of an error, or the value as text. */
+  readonly text: string;
+  /** The stack of an error; empty if it has none. */
+  readonly stack: string;
+  /** The cause of an error, or the first of several errors, such as those of a connection to each address of a host. Undefined: none. */
+  readonly cause: unknown;
+}
+
+const unconvertible = "A value was thrown that cannot be converted to text."; // such as an object without a prototype
+const unreadable = "The message of the error cannot be read.";
+
+/** Describes a thrown value, which can be anything: a proxy, a frozen error or one whose getters throw. Never throws. */
+export function describeThrown(thrown: unknown): Thrown {
+  const message = readThrown(thrown, "message");
+  const isError = isInstance(thrown, Error) || (isObject(thrown) && typeof message === "string");
+  if (!isError) {
+    const text = textOf(thrown) ?? unconvertible;
+    return { isError, name: "", message: text, text, stack: "", cause: undefined };
+  }
+  const shown = (message === undefined ? undefined : textOf(message)) ?? unreadable;
+  const name = textOf(readThrown(thrown, "name") ?? "") || "Error";
+  const stack = readThrown(thrown, "stack");
+  return {
+    isError,
+    name,
+    message: shown,
+    text: `${name}: ${shown}`,
+    stack: typeof stack === "string" ? stack : "",
+    cause:
+      readThrown(thrown, "cause") ??
+      (name === "AggregateError" ? readThrown(readThrown(thrown, "errors"), "0") : undefined),
+  };
+}
+
+/** A property of a thrown value. Undefined if it cannot be read. */
+export function readThrown(thrown: unknown, key: string): unknown {
+  try {
+    return isObject(thrown) ? Reflect.get(thrown, key) : undefined;
+  } catch {
+    return undefined; // a getter, or a proxy
+  }
+}
+
+/** Whether a thrown value is an instance of a class. False for a proxy that cannot be asked. */
+export function isInstance<Instance>(
+  thrown: unknown,
+  of: abstract new (...given: never[]) => Instance,
+): thrown is Instance {
+  try {
+    return thrown instanceof of;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether a thrown value has a property, such as the brand of a class. False for a proxy that cannot be asked. */
+export function hasBrand(thrown: unknown, brand: symbol): boolean {
+  try {
+    return typeof thrown === "object" && thrown !== null && brand in thrown;
+  } catch {
+    return false;
+  }
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
+
+/** As text that every database can store. */
+function textOf(value: unknown): string | undefined {
+  try {
+    const text = typeof value === "function" ? `function ${value.name}` : String(value);
+    return text.replaceAll("\0", "\uFFFD").toWellFormed();
+  } catch {
+    return undefined;
+  }
+}
