@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isUint8Array } from "node:util/types";
-import { createPlaces } from "@esim-webhooks/core/kit";
+import { createPlaces, targetPath } from "@esim-webhooks/core/kit";
 
 export interface Asked {
   readonly request: Request;
@@ -138,14 +138,14 @@ function encodingsOf({ headers }: IncomingMessage): string | undefined {
 }
 
 /** A fetch request, with the body that a parser has read, or the first bytes of the body: more than a call may have, if it is larger. */
-async function requestOf(request: IncomingMessage, url = request.url, parsed?: unknown): Promise<Request> {
+async function requestOf(request: IncomingMessage, url = request.url ?? "/", parsed?: unknown): Promise<Request> {
   const { method = "GET", headers } = request;
   const given = Object.entries(headers).flatMap(([name, value]) =>
     value === undefined || name.startsWith(":") ? [] : [[name, String(value)] as [string, string]],
   );
   const hasBody = method !== "GET" && method !== "HEAD";
-  const path = url?.startsWith("/") ? url : "/"; // `//host` would be another host in a relative URL
-  return new Request(`http://${headers.host ?? "localhost"}${path}`, {
+  // `//host` would be another host in a relative URL
+  return new Request(`http://${headers.host ?? "localhost"}${targetPath(url)}`, {
     method,
     headers: given,
     ...(hasBody && { body: parsed === undefined ? await firstBytes(request) : textOf(parsed) }),

@@ -163,6 +163,18 @@ it("answers HEAD without a body on Node.js", async () => {
   expect([response.status, await response.text()]).toEqual([200, ""]);
 });
 
+it("finds the path of a target in absolute form on Node.js", async () => {
+  const url = (await mounts["Node.js"]?.()) as string;
+  for (const [path, status] of [
+    [`${url}/`, 200],
+    [url, 307],
+  ] as const) {
+    const answered = Promise.withResolvers<number | undefined>();
+    httpRequest(url, { path, headers: otto }, (answer) => answered.resolve(answer.resume().statusCode)).end();
+    expect([path, await answered.promise]).toEqual([path, status]);
+  }
+});
+
 it("ends a request whose client leaves before its body has arrived", async () => {
   const server = createServer(dashboard().node as RequestListener);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { sqliteInbox } from "@esim-webhooks/store-sqlite";
+import { sqliteInbox, sqliteStore } from "@esim-webhooks/store-sqlite";
 import { afterAll, expect, it } from "vitest";
 import { entry, key } from "../../../test/inbox-entry.ts";
 import { expectWarnings } from "../../../test/support/warnings.ts";
@@ -61,7 +61,7 @@ it("gives the room of what was purged back to the disk, some at each purge", asy
   expect(statSync(path).size).toBeLessThan(before / 4);
 });
 
-it("acknowledges no event that a trigger of the user's own discards", async () => {
+it("acknowledges and claims no event that a trigger of the user's own discards", async () => {
   const path = join(folder.path, "trigger.db");
   const inbox = sqliteInbox({ path });
   await inbox.ready();
@@ -70,9 +70,11 @@ it("acknowledges no event that a trigger of the user's own discards", async () =
     "create trigger discards before insert on esim_webhooks_event begin select raise(ignore); end",
   );
   database.close();
-  await expect(inbox.put([entry("msg_1")])).rejects.toMatchObject({
-    code: "schema_mismatch",
-    message: expect.stringMatching(/has discarded an event .* Remove the trigger/),
-  });
-  await inbox.close();
+  const store = sqliteStore({ path });
+  for (const work of [inbox.put([entry("msg_1")]), store.claim({ source: "default", id: "msg_2" }, 1000)])
+    await expect(work).rejects.toMatchObject({
+      code: "schema_mismatch",
+      message: expect.stringMatching(/has discarded an event .* Remove the trigger/),
+    });
+  await Promise.all([inbox.close(), store.close()]);
 });

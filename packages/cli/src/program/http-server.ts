@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { targetPath } from "@esim-webhooks/core/kit";
 import { ProgramError } from "./program-error.ts";
 
 export interface OpenServer {
@@ -58,9 +59,9 @@ async function opened(server: Server, { host, port, flags }: ServerAt): Promise<
   return { url: `http://${family === "IPv6" ? `[${address}]` : address}:${bound}`, server };
 }
 
-/** The path that a request asks for, without a query and a slash at its end. */
-export function requestedPath(url = ""): string {
-  return withoutSlash(url.replace(/\?.*/s, ""));
+/** The path of a request's target, without a query and a slash at its end. */
+export function requestedPath(target = ""): string {
+  return withoutSlash(targetPath(target).replace(/\?.*/s, ""));
 }
 
 export function withoutSlash(path: string): string {

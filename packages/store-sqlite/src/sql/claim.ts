@@ -1,4 +1,5 @@
 import type { Claim, EventKey } from "@esim-webhooks/core";
+import { discarded, FaultError } from "../database/faults.ts";
 import type { Transaction } from "../database/transaction.ts";
 import { hasEnded, hasExpired, newFence } from "./lease.ts";
 import { countConflict } from "./put.ts";
@@ -61,7 +62,7 @@ function insert(tx: Transaction, input: ClaimInput): Claim {
     values ($source, $id, 'leased', ${newFence}, $now + $leaseMs, $leaseMs, $fingerprint) returning fence as token`,
     claimParameters(tx, input),
   );
-  return { status: "claimed", token: row?.token ?? "" };
+  return claimed(row);
 }
 
 /** What an inbox has left of the event, and what operators see of it, goes with its lease or retention. */
@@ -80,7 +81,12 @@ function takeOver(tx: Transaction, input: ClaimInput, changes: string): Claim {
     where id = $id and source = $source returning fence as token`,
     claimParameters(tx, input),
   );
-  return { status: "claimed", token: row?.token ?? "" };
+  return claimed(row);
+}
+
+function claimed(row: { readonly token: string } | undefined): Claim {
+  if (row === undefined) throw new FaultError(discarded);
+  return { status: "claimed", token: row.token };
 }
 
 function claimParameters({ nowMs: now }: Transaction, { key, leaseMs, fingerprint }: ClaimInput) {

@@ -1,0 +1,23 @@
+import { once } from "node:events";
+import { type IncomingMessage, request, type ServerResponse } from "node:http";
+import { expect, it, onTestFinished } from "vitest";
+import { listen } from "../../src/serve/serve.ts";
+
+const nothing = () => {};
+const logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+
+it("serve passes on a target in absolute form by its path, as RFC 9112 obliges servers to", async () => {
+  const receive = ({ url }: IncomingMessage, response: ServerResponse) => void response.end(url);
+  const at = { host: "127.0.0.1", port: 0, path: "/webhooks", isPrefix: true, logger };
+  const { url, server } = await listen(receive as never, at);
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  for (const target of ["/webhooks/acme?try=2", "http://host/webhooks/acme?try=2", `${url}/webhooks/acme/`]) {
+    const sent = request(url, { method: "POST", path: target }).end();
+    const [answer] = (await once(sent, "response")) as [IncomingMessage];
+    answer.setEncoding("utf8");
+    expect([target, answer.statusCode, (await answer.toArray()).join("")]).toEqual([target, 200, "/acme"]);
+  }
+});
