@@ -54,15 +54,6 @@ describe("the program", () => {
     expect(stderr).toMatch(/^Error \(unexpected\): A promise never settled, .+\n$/);
   });
 
-  it("installs its completion into ~/.bashrc, and removes it again", async () => {
-    const home = folder({ ".bashrc": "# mine" });
-    const env = { HOME: home, SHELL: "/bin/bash" };
-    expect((await cliProcess(["completion", "install"], { env })).code).toBe(0);
-    expect(readFileSync(join(home, ".bashrc"), "utf8")).toContain("esim-webhooks __complete $COMP_LINE");
-    expect((await cliProcess(["completion", "uninstall"], { env })).code).toBe(0);
-    expect(readFileSync(join(home, ".bashrc"), "utf8").trim()).toBe("# mine");
-  });
-
   it("ends by SIGINT while it waits for standard input", async () => {
     const { child, ended } = start(["verify"], {
       node: ["--import", "data:text/javascript,process.stdin.unref?.()"],
