@@ -22,6 +22,7 @@ const mayReadMessages = {
     "packages/client/src/http/admission.ts",
     "packages/conformance/src/inbox/inbox-workers.ts",
     "packages/core/src/base/shown-error.ts",
+    "packages/core/src/base/winston-logger.ts",
     "packages/core/src/receive/verifier.ts",
     "packages/core/src/store/error-text.ts",
     "packages/core/src/store/store-guard.ts",
