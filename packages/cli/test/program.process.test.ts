@@ -1,6 +1,4 @@
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { cliProcess, folder, start } from "./cli.ts";
 

@@ -73,7 +73,11 @@ async function run(
       secret: (await knownSecrets(setUp.secret)) ?? [], // else the library reads a variable
       ...written,
       signal: stop.signal,
-      logger: commandLogger({ write: above(output.log), json: flags.json === true && !isTerminal, style: output.styleNote }),
+      logger: commandLogger({
+        write: above(output.log),
+        json: flags.json === true && !isTerminal,
+        style: output.styleNote,
+      }),
       onProgress: (progress) => meter.update(progress),
     });
   } finally {

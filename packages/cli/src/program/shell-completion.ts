@@ -23,6 +23,7 @@ const shells: Readonly<Record<string, ShellCompletion>> = {
     file: (env, home) => join(env["ZDOTDIR"] || home, ".zshrc"),
     lines: [
       "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }",
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: zsh expands it
       '_esim_webhooks() { compadd -- ${(f)"$(COMP_LINE="${(j: :)words[1,CURRENT]}" esim-webhooks __complete ${words[1,CURRENT]})"} }',
       "compdef _esim_webhooks esim-webhooks",
     ],
@@ -68,7 +69,10 @@ function completionOf(env: Environment): { readonly file: string; readonly lines
 }
 
 /** Rewrites a file, which may be missing, from its lines without the completion. */
-async function change(file: string, linesOf: (others: readonly string[]) => readonly string[]): Promise<void> {
+async function change(
+  file: string,
+  linesOf: (others: readonly string[]) => readonly string[],
+): Promise<void> {
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return "";
     throw error;

@@ -7,7 +7,13 @@ function meterOf(
 ) {
   let time = 0;
   const written: string[] = [];
-  const meter = createMeter({ write: (text) => written.push(text), totalBytes, columns, json, now: () => time });
+  const meter = createMeter({
+    write: (text) => written.push(text),
+    totalBytes,
+    columns,
+    json,
+    now: () => time,
+  });
   const update = (at: number, bytesRead: number, read: number) => {
     time = at;
     meter.update({ bytesRead, ledger: { read } });

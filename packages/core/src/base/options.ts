@@ -53,12 +53,10 @@ export function parseOptions<Settings>(
     if (issue.code === "unrecognized_keys") return issue.keys.map((key) => suggest(key, Object.keys(shape)));
     return [(issue.code === "custom" && issue.params?.["remedy"]) || remedy];
   });
-  throw new WebhookError(
-    "invalid_option",
-    `${problems.join("; ")}.`,
-    [...new Set(remedies)].join(" "),
-    { where: caller, option: String(result.error.issues[0]?.path[0] ?? unknownKeys[0] ?? "") || undefined },
-  );
+  throw new WebhookError("invalid_option", `${problems.join("; ")}.`, [...new Set(remedies)].join(" "), {
+    where: caller,
+    option: String(result.error.issues[0]?.path[0] ?? unknownKeys[0] ?? "") || undefined,
+  });
 }
 
 /** The first names; only `url` or `path` when nothing was passed but, perhaps, the value of it. */

@@ -65,7 +65,13 @@ export interface TroubleWatch {
  * has shown last stays. Throws `invalid_option`.
  */
 export function watchTroubles(options: WatchTroublesOptions = {}): TroubleWatch {
-  const { inbox, toleranceSeconds, silenceMs, logger: log, clock } = parseOptions("watchTroubles", shape, options);
+  const {
+    inbox,
+    toleranceSeconds,
+    silenceMs,
+    logger: log,
+    clock,
+  } = parseOptions("watchTroubles", shape, options);
   const lookAt = inbox && createInboxLook(inbox, { silenceMs });
   const look =
     lookAt &&

@@ -35,7 +35,8 @@ describe("a logger that is none", () => {
     const refused = '"logger": expected an object with debug(), info(), warn(), error()';
     const remedy = "Pass consoleLogger(), or a logger such as pino.";
     expect(() => memoryStore(options)).toThrow(`memoryStore: ${refused}. ${remedy}`);
-    const message = /retentionMs".*\. Correct the options: .* takes, with units and ranges\. Pass consoleLogger/;
+    const message =
+      /retentionMs".*\. Correct the options: .* takes, with units and ranges\. Pass consoleLogger/;
     expect(() => memoryStore({ retentionMs: -1, ...options })).toThrow(message);
   });
 });

@@ -43,7 +43,11 @@ describe("a logger of winston", () => {
         message: "The handler failed.",
         id: "msg_1",
         err: {
-          cause: { message: "the shop is closed", stack: expect.any(String) }, code: "no_order", message: "no order", stack: expect.stringMatching(/^Error: no order\n {4}at .*winston-logger/) },
+          cause: { message: "the shop is closed", stack: expect.any(String) },
+          code: "no_order",
+          message: "no order",
+          stack: expect.stringMatching(/^Error: no order\n {4}at .*winston-logger/),
+        },
       },
       { level: "warn", message: "careful" },
       { level: "info", message: "ready" },

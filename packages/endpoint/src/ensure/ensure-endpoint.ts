@@ -6,12 +6,7 @@ import {
   type Handlers,
   type KeyStore,
 } from "@esim-webhooks/core";
-import {
-  type OptionsShape,
-  parseOptions,
-  type SettingsOf,
-  withMethods,
-} from "@esim-webhooks/core/kit";
+import { type OptionsShape, parseOptions, type SettingsOf, withMethods } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import { endpointsOfUrl, isSameUrl } from "../base/list-endpoints.ts";
 import { type ChangeOptions, changeShape, checkClient } from "../base/options.ts";

@@ -1,9 +1,4 @@
-import {
-  type DedupeStore,
-  type EsimEvents,
-  type StateStore,
-  WebhookError,
-} from "@esim-webhooks/core";
+import { type DedupeStore, type EsimEvents, type StateStore, WebhookError } from "@esim-webhooks/core";
 import {
   durationMs,
   type OptionsShape,
