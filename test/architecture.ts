@@ -124,7 +124,6 @@ const packages: Readonly<Record<string, Package>> = {
       "@esim-webhooks/store-redis",
       "@esim-webhooks/store-sqlite",
       "@opentelemetry/api",
-      "@stricli/auto-complete",
       "@stricli/core",
       "zod/mini",
     ],

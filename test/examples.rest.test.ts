@@ -490,6 +490,15 @@ describe("examples/express", () => {
     ]);
     expect(await post(`${base}/webhooks`, "esim.installed")).toEqual([200, { outcome: "unhandled_type" }]);
     expect(await (await fetch(`${base}/reorders`)).json()).toEqual(["order-1"]);
+    const second = run(["examples/express/server.ts"], {
+      PORT: new URL(base).port,
+      ESIM_WEBHOOK_SECRET: secret,
+    });
+    const { code, output } = await second.ended;
+    expect([code, output]).toEqual([
+      1,
+      expect.stringMatching(/^The receiver cannot listen: .* Set PORT to a free port\.\n$/),
+    ]);
   });
 });
 

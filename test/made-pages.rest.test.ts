@@ -113,6 +113,7 @@ describe("packages/core/events", () => {
       expect($schema).toContain("draft-07");
       for (const field of fields) expect(schema.properties[field.name].description).toBe(field.doc);
     }
+    expect(schemaOf("esim.balance.updated").properties.occurredAt.format).toBe("date-time");
   });
 
   const values = ["", "active", "suspended", "terminated", 0, 1.5, 206, null, true, [], {}, undefined];

@@ -112,10 +112,11 @@ function dataSchema({ type, fields }: EventDoc): JsonSchema {
   return { ...schema, title: type, properties: Object.fromEntries(described) };
 }
 
-function fieldSchema({ properties = {} }: JsonSchema, { name, type }: Member): object {
+function fieldSchema({ properties = {} }: JsonSchema, { name, type, doc }: Member): object {
   const known = Array.from(type.matchAll(/`"(.*?)"`/g), ([, value]) => value);
   return {
     ...(properties[name] as object),
+    ...(doc.endsWith("a date-time.") && { format: "date-time" }), // the catalog takes any text
     ...(known.length > 1 && { examples: known }), // others are valid too
   };
 }

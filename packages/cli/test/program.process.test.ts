@@ -1,6 +1,4 @@
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { cliProcess, folder, start } from "./cli.ts";
 
@@ -52,15 +50,6 @@ describe("the program", () => {
     const { code, stderr } = await cliProcess(["doctor"], { cwd });
     expect(code).toBe(1);
     expect(stderr).toMatch(/^Error \(unexpected\): A promise never settled, .+\n$/);
-  });
-
-  it("installs its completion into ~/.bashrc, and removes it again", async () => {
-    const home = folder({ ".bashrc": "# mine" });
-    const env = { HOME: home, SHELL: "/bin/bash" };
-    expect((await cliProcess(["completion", "install"], { env })).code).toBe(0);
-    expect(readFileSync(join(home, ".bashrc"), "utf8")).toContain("esim-webhooks __complete $COMP_LINE");
-    expect((await cliProcess(["completion", "uninstall"], { env })).code).toBe(0);
-    expect(readFileSync(join(home, ".bashrc"), "utf8").trim()).toBe("# mine");
   });
 
   it("ends by SIGINT while it waits for standard input", async () => {

@@ -85,7 +85,8 @@ describe("the program", () => {
     [["srve"], 'There is no command "srve". Did you mean `serve`?'],
     [["serve", "--prot", "3"], "There is no flag --prot. Did you mean --port?"],
     [["serve", "--port", "many"], '--port: "many" is not a whole number from 0 to 65535. Correct it.'],
-    [["serve", "--port"], "--port has no value. Write one after it."],
+    [["serve", "--port"], "--port needs a value. Write --port <value>."],
+    [["inbox", "pause"], "--reason needs a value. Write --reason <value>."],
     [
       ["send", "esim.enabled", "--fault", "tamperd"],
       "--fault tamperd is not possible. Write one of: tampered, stale, ",

@@ -58,6 +58,7 @@ async function run(
     write: (text) => void stderr.write(text),
     totalBytes,
     columns: isTerminal ? () => stderr.columns || 80 : undefined,
+    json: flags.json === true,
     ...(paint && { paint }),
   });
   const above = (write: (line: string) => void) => (line: string) => {
@@ -72,7 +73,11 @@ async function run(
       secret: (await knownSecrets(setUp.secret)) ?? [], // else the library reads a variable
       ...written,
       signal: stop.signal,
-      logger: commandLogger({ write: above(output.log), json: !isTerminal, style: output.styleNote }),
+      logger: commandLogger({
+        write: above(output.log),
+        json: flags.json === true && !isTerminal,
+        style: output.styleNote,
+      }),
       onProgress: (progress) => meter.update(progress),
     });
   } finally {

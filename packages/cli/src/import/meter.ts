@@ -12,8 +12,10 @@ export interface MeterOptions {
   write(text: string): void;
   /** Undefined for a pipe. */
   readonly totalBytes: number | undefined;
-  /** The terminal's columns. Undefined without a terminal: progress is then written as JSON lines. */
+  /** The terminal's columns. Undefined without a terminal: progress is then written as lines. */
   readonly columns: (() => number) | undefined;
+  /** JSON lines without a terminal, instead of lines for people. */
+  readonly json: boolean;
   readonly paint?: Paint;
   /** A monotonic clock, in ms. */
   readonly now?: () => number;
@@ -38,9 +40,9 @@ interface Sample {
   readonly records: number;
 }
 
-/** Shows the progress of an import: a bar on a terminal, else a JSON line per second. */
+/** Shows the progress of an import: a bar on a terminal, else a line per second. */
 export function createMeter(options: MeterOptions): Meter {
-  const { write, totalBytes, columns, paint = unpainted, now = () => performance.now() } = options;
+  const { write, totalBytes, columns, json, paint = unpainted, now = () => performance.now() } = options;
   const everyMs = columns ? redrawMs : lineMs;
   let samples: Sample[] = [];
   let dueAt = now() + everyMs;
@@ -87,7 +89,8 @@ export function createMeter(options: MeterOptions): Meter {
       if (isFirst && !columns) return; // one sample gives no rate
       dueAt = now() + everyMs;
       if (columns) draw(current, columns());
-      else write(`${JSON.stringify({ progress: { ...paceJson(current), ...reading.ledger } })}\n`);
+      else if (json) write(`${JSON.stringify({ progress: { ...paceJson(current), ...reading.ledger } })}\n`);
+      else write(`${factsOf(current).join("  ").trimStart()}\n`);
       isShown = columns !== undefined;
     },
     clear() {
@@ -131,13 +134,8 @@ const eighths = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"] as const;
 
 /** One line of at most `width` columns (default 80). Facts that do not fit are dropped from the right, the bar last. */
 export function progressBar(pace: Pace, { width = 80, paint = unpainted }: Layout = {}): string {
-  const { bytesRead, totalBytes, records, recordsPerSecond } = pace;
-  const facts = [
-    totalBytes === undefined ? bytes(bytesRead) : percent(bytesRead, totalBytes).padStart(4),
-    `${count(records)} records`,
-    `${count(recordsPerSecond)}/s`,
-    ...timeLeft(pace),
-  ];
+  const { bytesRead, totalBytes } = pace;
+  const facts = factsOf(pace);
   let room = 0;
   let line = "";
   for (; facts.length > 0; facts.pop()) {
@@ -148,6 +146,16 @@ export function progressBar(pace: Pace, { width = 80, paint = unpainted }: Layou
   if (totalBytes === undefined || facts.length === 0) return line.slice(0, width);
   const bar = barOf(totalBytes > 0 ? Math.min(1, bytesRead / totalBytes) : 1, Math.min(longestBar, room));
   return `${paint("accent", bar.filled)}${paint("faint", bar.empty)}  ${line}`;
+}
+
+function factsOf(pace: Pace): string[] {
+  const { bytesRead, totalBytes, records, recordsPerSecond } = pace;
+  return [
+    totalBytes === undefined ? bytes(bytesRead) : percent(bytesRead, totalBytes).padStart(4),
+    `${count(records)} records`,
+    `${count(recordsPerSecond)}/s`,
+    ...timeLeft(pace),
+  ];
 }
 
 function barOf(part: number, cells: number): { filled: string; empty: string } {

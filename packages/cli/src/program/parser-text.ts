@@ -63,7 +63,10 @@ function mistakeIn(error: unknown): readonly [problem: string, remedy: string] |
     return [`--${name}:`, reason.replace(/[^.?!]$/, "$&.")];
   }
   if (error instanceof UnsatisfiedFlagError)
-    return [`--${error.externalFlagName} has no value.`, `Write one after it. ${seeHelp}`];
+    return [
+      `--${error.externalFlagName} needs a value.`,
+      `Write --${error.externalFlagName} <value>. ${seeHelp}`,
+    ];
   if (error instanceof UnsatisfiedPositionalError)
     return [`The argument <${error.placeholder}> is missing.`, seeHelp];
   if (error instanceof UnexpectedPositionalError) {

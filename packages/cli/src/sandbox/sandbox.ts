@@ -77,10 +77,10 @@ export function welcome(
     "",
     "Try next, in another terminal:",
     "",
-    ...firstCommands(controlUrl, process),
-    `A receiver that registers itself needs none of them: ${sameSandbox(controlUrl)}npm start in a clone of esim-webhooks. Then order an eSIM:`,
-    "",
-    `  curl ${controlUrl}/esims -d '{}'`,
+    ...(process.env["npm_package_name"] === "esim-webhooks" // a clone of this repository
+      ? [`  ${sameSandbox(controlUrl)}npm start`]
+      : [...firstCommands(controlUrl, process), "Then order an eSIM:", ""]),
+    `  curl -d '{}' ${controlUrl}/esims`,
     "",
     "Each attempt to deliver an event is printed below.",
   ].join("\n");

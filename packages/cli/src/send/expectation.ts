@@ -52,6 +52,11 @@ export function hintOf({ status, body }: Answer, flag: string): string | undefin
   if (status === 401) {
     return "This 401 is not the answer of an esim-webhooks receiver: something in front of it answered, such as an authentication hook. Let deliveries pass without it.";
   }
+  const code = /"code":"(\w+)"/.exec(body)?.[1];
+  if (code === "body_consumed") {
+    return "Something read the body before the receiver did, such as express.json(): mount the receiver before it. The receiver's log has the details.";
+  }
+  if (status >= 500 && code !== undefined) return `The receiver's log says why it answered ${code}.`;
   if (status === 404) return `Nothing takes deliveries at this path: correct ${flag}.`;
   return undefined;
 }

@@ -3,11 +3,17 @@ import { createMeter } from "../../src/import/meter.ts";
 
 function meterOf(
   columns?: () => number,
-  { totalBytes }: { totalBytes?: number | undefined } = { totalBytes: 1000 },
+  { totalBytes, json = false }: { totalBytes?: number | undefined; json?: boolean } = { totalBytes: 1000 },
 ) {
   let time = 0;
   const written: string[] = [];
-  const meter = createMeter({ write: (text) => written.push(text), totalBytes, columns, now: () => time });
+  const meter = createMeter({
+    write: (text) => written.push(text),
+    totalBytes,
+    columns,
+    json,
+    now: () => time,
+  });
   const update = (at: number, bytesRead: number, read: number) => {
     time = at;
     meter.update({ bytesRead, ledger: { read } });
@@ -45,8 +51,16 @@ describe("the meter of an import", () => {
     expect(written.at(-1)).toBe("\n");
   });
 
-  it("writes one JSON line per second without a terminal", () => {
+  it("writes a line for people per second without a terminal", () => {
     const { written, update } = meterOf();
+    update(0, 0, 0);
+    update(500, 100, 50);
+    update(1000, 200, 100);
+    expect(written).toEqual(["20%  100 records  100/s  4s left\n"]);
+  });
+
+  it("writes one JSON line per second without a terminal, with --json", () => {
+    const { written, update } = meterOf(undefined, { totalBytes: 1000, json: true });
     update(0, 0, 0);
     update(500, 100, 50);
     update(1000, 200, 100);
@@ -59,14 +73,14 @@ describe("the meter of an import", () => {
   });
 
   it("does not count the records of an earlier run in the rate", () => {
-    const { written, update } = meterOf();
+    const { written, update } = meterOf(undefined, { totalBytes: 1000, json: true });
     update(0, 500, 1_000_000);
     update(1000, 600, 1_000_010);
     expect(JSON.parse(written[0] ?? "")).toMatchObject({ progress: { recordsPerSecond: 10 } });
   });
 
   it("gives no time left for a pipe", () => {
-    const { written, update } = meterOf(undefined, {});
+    const { written, update } = meterOf(undefined, { json: true });
     update(0, 0, 0);
     update(1000, 100, 10);
     expect(JSON.parse(written[0] ?? "")).toMatchObject({ progress: { totalBytes: null, secondsLeft: null } });

@@ -51,7 +51,7 @@ async function stopped({ child, ended }: Running) {
 async function printedCommands(running: Running) {
   await running.written(/is printed below/);
   const [, block = ""] = await running.written(/in another terminal:\n\n((?: {2}.*\n)+)/);
-  const [, order = ""] = await running.written(/^ +(curl \S+\/esims .*)$/m);
+  const [, order = ""] = await running.written(/^ +(curl -d .* \S+\/esims)$/m);
   return {
     commands: block
       .trimEnd()
@@ -124,6 +124,14 @@ describe("sandbox", () => {
     expect(code).toBe(0);
     expect(secrets).toEqual([expect.stringMatching(/^sandbox_/), expect.stringMatching(/^whsec_/)]);
     expect(secrets.filter((secret) => stdout.includes(secret))).toEqual([]);
+  });
+
+  it("prints two commands to try next in a clone: a receiver that registers itself, and an order", async () => {
+    const running = start(["sandbox", "--port", "0"], { env: { npm_package_name: "esim-webhooks" } });
+    const { commands, order } = await printedCommands(running);
+    const controlUrl = order.slice("curl -d '{}' ".length, -"/esims".length);
+    expect(commands).toEqual([`SANDBOX_URL=${controlUrl} npm start`, `curl -d '{}' ${controlUrl}/esims`]);
+    await stopped(running);
   });
 
   it.each([

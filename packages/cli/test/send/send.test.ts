@@ -9,7 +9,7 @@ import { send } from "../../src/commands/send.ts";
 import { faults } from "../../src/send/expectation.ts";
 import { cli, folder, jsonLines, secret } from "../cli.ts";
 
-expectWarnings("failed", "invalid", "no_matching_key", "timestamp_out_of_tolerance");
+expectWarnings("body_consumed", "failed", "invalid", "no_matching_key", "timestamp_out_of_tolerance");
 
 const received: { id: string; type: string; data: unknown }[] = [];
 let fails = false;
@@ -169,6 +169,23 @@ describe("send", () => {
     const lost = await cli(["send", "esim.enabled", "--url", `http://127.0.0.1:${port}/hooks`]);
     nowhere.close();
     expect(lost).toMatchObject({ code: 3, stderr: expect.stringContaining("at this path: correct --url.") });
+  });
+
+  it("says what a 500 means: what read the body first, or that the log says more", async () => {
+    const handler = nodeHandler({ "*": () => {} }, { secret });
+    const behindParser = await listen(
+      (request, response) => void request.resume().once("end", () => handler(request, response)),
+      "/",
+      handler.close,
+    );
+    onTestFinished(behindParser.close);
+    const consumed = await cli(["send", "esim.enabled", "--url", behindParser.url]);
+    expect(consumed).toMatchObject({ code: 3, stdout: expect.stringContaining("body_consumed") });
+    expect(consumed.stderr).toContain("such as express.json(): mount the receiver before it.");
+    fails = true;
+    const failed = await sent("esim.enabled");
+    fails = false;
+    expect(failed.stderr).toBe("The receiver's log says why it answered failed.\n");
   });
 
   it("does not suspect the secret when the 401 is not the receiver's", async () => {

@@ -31,7 +31,7 @@ export function parseOptions<Settings>(
   caller: string,
   shape: OptionsShape<Settings>,
   options: unknown,
-  remedy = "Correct the options; their docstrings give units and ranges.",
+  remedy = "Correct the options: their docstrings say what each takes, with units and ranges.",
 ): Settings {
   if (typeof options !== "object" || options === null || Array.isArray(options)) {
     throw new WebhookError(
@@ -49,13 +49,14 @@ export function parseOptions<Settings>(
       : `"${issue.path.join(".")}": ${issue.message}`,
   );
   const unknownKeys = result.error.issues.flatMap((i) => (i.code === "unrecognized_keys" ? i.keys : []));
-  const remedies = [...new Set(unknownKeys.map((key) => suggest(key, Object.keys(shape))))];
-  throw new WebhookError(
-    "invalid_option",
-    `${problems.join("; ")}.`,
-    remedies.length > 0 ? remedies.join(" ") : remedy,
-    { where: caller, option: String(result.error.issues[0]?.path[0] ?? unknownKeys[0] ?? "") || undefined },
-  );
+  const remedies = result.error.issues.flatMap((issue): readonly string[] => {
+    if (issue.code === "unrecognized_keys") return issue.keys.map((key) => suggest(key, Object.keys(shape)));
+    return [(issue.code === "custom" && issue.params?.["remedy"]) || remedy];
+  });
+  throw new WebhookError("invalid_option", `${problems.join("; ")}.`, [...new Set(remedies)].join(" "), {
+    where: caller,
+    option: String(result.error.issues[0]?.path[0] ?? unknownKeys[0] ?? "") || undefined,
+  });
 }
 
 /** The first names; only `url` or `path` when nothing was passed but, perhaps, the value of it. */
@@ -145,7 +146,10 @@ export const loggerOption: z.ZodMiniType<Logger> = z.pipe(
   z.custom<Logger>(
     (value) =>
       isWinston(value) || ["debug", "info", "warn", "error"].every((level) => hasMethod(value, level)),
-    "expected an object with debug(), info(), warn(), error(), such as pino or consoleLogger()",
+    {
+      error: "expected an object with debug(), info(), warn(), error()",
+      params: { remedy: "Pass consoleLogger(), or a logger such as pino." },
+    },
   ),
   z.transform(safeLogger),
 );

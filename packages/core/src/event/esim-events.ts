@@ -155,7 +155,7 @@ export interface EsimEvents {
   /**
    * The profile was switched on, on the device.
    *
-   * **Next:** `esim.mccswitch`, when the eSIM registers on a network.
+   * **Next:** `esim.mccswitch`, if the eSIM registers on another network than its last one, or for the first time.
    *
    * **Do:** show the eSIM as in use.
    */

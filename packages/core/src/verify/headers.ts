@@ -61,6 +61,7 @@ export interface SignedHeaders {
 }
 
 const oneSignature = /^v1,([A-Za-z0-9+/]{43}=)$/;
+const separators = /[ \t,]+/;
 const base64Mac = /^[A-Za-z0-9+/]{43}=$/;
 
 /**
@@ -70,7 +71,7 @@ const base64Mac = /^[A-Za-z0-9+/]{43}=$/;
 function v1Signatures(list: string): readonly string[] {
   const one = oneSignature.exec(list)?.[1];
   if (one !== undefined) return [one];
-  const parts = list.split(/[ \t,]+/);
+  const parts = list.split(separators);
   return parts.filter((part, index) => parts[index - 1] === "v1" && base64Mac.test(part));
 }
 
@@ -82,8 +83,21 @@ export function readSignedHeaders(header: HeaderReader): SignedHeaders | HeaderR
   if (id === undefined || timestamp === undefined || !signature) return missing(header);
   const signatures = v1Signatures(signature);
   if (signatures.length > 0) return { ok: true, id, timestamp, signatures };
-  const reason = "webhook-signature has no v1 signature in it";
-  return { ok: false, code: "malformed_header", headers: ["webhook-signature"], reason };
+  return {
+    ok: false,
+    code: "malformed_header",
+    headers: ["webhook-signature"],
+    reason: `webhook-signature has ${otherSignature(signature)}`,
+  };
+}
+
+/** What a list has in place of a signature. Not its value: it may be one in another form. */
+function otherSignature(list: string): string {
+  const parts = list.split(separators);
+  const { length } = parts[parts.indexOf("v1") + 1] ?? "";
+  if (!parts.includes("v1") || length === 0) return "no v1 signature in it";
+  if (length === 44) return "a v1 signature that is not base64";
+  return `a v1 signature of ${length} characters, and base64 of an HMAC-SHA256 has 44`;
 }
 
 /** The headers with an id and a timestamp that were sent twice, and joined, as sent once. Undefined if neither was. */

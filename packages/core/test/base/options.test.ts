@@ -29,6 +29,18 @@ describe("options that are not an object", () => {
   });
 });
 
+describe("a logger that is none", () => {
+  it("is refused, with what to pass, next to what is wrong with another option", () => {
+    const options = { logger: { info() {} } as never };
+    const refused = '"logger": expected an object with debug(), info(), warn(), error()';
+    const remedy = "Pass consoleLogger(), or a logger such as pino.";
+    expect(() => memoryStore(options)).toThrow(`memoryStore: ${refused}. ${remedy}`);
+    const message =
+      /retentionMs".*\. Correct the options: .* takes, with units and ranges\. Pass consoleLogger/;
+    expect(() => memoryStore({ retentionMs: -1, ...options })).toThrow(message);
+  });
+});
+
 describe("a store option that is not a store", () => {
   it.each<[string, unknown, RegExp]>([
     ["a promise of a store", Promise.resolve(memoryStore()), /"store": .*not a promise of it: await it/],

@@ -246,11 +246,20 @@ describe("verify", () => {
       code: "missing_header",
       headers: ["webhook-id", "webhook-signature"],
     });
-    expect(refused({ "webhook-signature": "v1,none" })).toEqual({
+  });
+
+  it.each([
+    ["v2,none", "no v1 signature in it"],
+    ["v1,", "no v1 signature in it"],
+    ["v1,none", "a v1 signature of 4 characters, and base64 of an HMAC-SHA256 has 44"],
+    [`v1,${"A".repeat(43)}`, "a v1 signature of 43 characters, and base64 of an HMAC-SHA256 has 44"],
+    [`v1,${"_".repeat(43)}=`, "a v1 signature that is not base64"],
+  ])("says what is wrong with the signature %s", (signature, found) => {
+    expect(verify({ headers: { ...headers, "webhook-signature": signature }, body }, secret)).toEqual({
       ok: false,
       code: "malformed_header",
       headers: ["webhook-signature"],
-      reason: "webhook-signature has no v1 signature in it",
+      reason: `webhook-signature has ${found}`,
     });
   });
 
