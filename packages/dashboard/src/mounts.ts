@@ -138,7 +138,11 @@ function encodingsOf({ headers }: IncomingMessage): string | undefined {
 }
 
 /** A fetch request, with the body that a parser has read, or the first bytes of the body: more than a call may have, if it is larger. */
-async function requestOf(request: IncomingMessage, url = request.url ?? "/", parsed?: unknown): Promise<Request> {
+async function requestOf(
+  request: IncomingMessage,
+  url = request.url ?? "/",
+  parsed?: unknown,
+): Promise<Request> {
   const { method = "GET", headers } = request;
   const given = Object.entries(headers).flatMap(([name, value]) =>
     value === undefined || name.startsWith(":") ? [] : [[name, String(value)] as [string, string]],
