@@ -19,7 +19,7 @@ const handlers: Handlers<EsimEvents, SqliteTransaction> = {
   "esim.faulted": ({ data }, context) => {
     if (data.reason !== "download_order_expired") return context.discard("the device may still succeed");
     return context.tx.write({
-      sql: "insert into replacements values (?) on conflict do nothing", // an eSIM has one, whatever its events, their ids and their data: this needs no other key
+      sql: "insert into replacements values (?) on conflict do nothing", // one for each eSIM, under all ids and data of its events: no other key is needed
       parameters: [data.esimReference],
     });
   },

@@ -4,7 +4,7 @@ import { type PostgresInbox, postgresInbox, postgresState } from "@esim-webhooks
 
 const logger = consoleLogger();
 
-const url = process.env["DATABASE_URL"] || "postgres://postgres@localhost:5432/postgres";
+export const url: string = process.env["DATABASE_URL"] || "postgres://postgres@localhost:5432/postgres";
 
 /** How far reconcile has come, and the signing keys: `esim-webhooks rotate` changes them for all receivers. */
 export const state = postgresState({ url, logger });

@@ -8,7 +8,9 @@ import {
   idempotencyKeyOf,
 } from "@esim-webhooks/core";
 import { createReconciler } from "@esim-webhooks/endpoint";
-import { inbox, state } from "./inbox.ts";
+import { sql, type Transaction } from "kysely";
+import pg from "pg";
+import { inbox, state, url } from "./inbox.ts";
 import { monitor } from "./monitor.ts";
 
 const logger = consoleLogger();
@@ -19,11 +21,20 @@ const { signal } = stopping;
 
 const api = createClient({ logger }); // ESIM_API_URL, ESIM_CLIENT_ID, ESIM_CLIENT_SECRET
 
-const handlers: Handlers<EsimEvents> = {
-  "esim.faulted": async (event, context) => {
+// normally part of your own migrations
+const db = new pg.Client({ connectionString: url });
+await db.connect();
+await db.query("create table if not exists replacement (key text primary key)");
+await db.end();
+
+const handlers: Handlers<EsimEvents, Transaction<unknown>> = {
+  "esim.faulted": async (event, { signal, tx }) => {
     if (event.data.reason !== "download_order_expired") return; // the device may try again
-    const idempotencyKey = idempotencyKeyOf(event, "reorder"); // the service knows it for 48 hours: ../reorder has a table for later
-    await api.esims.order({ esimVariant: "standard" }, { idempotencyKey, signal: context.signal });
+    const key = idempotencyKeyOf(event, "reorder");
+    const { rows } =
+      await sql`insert into replacement values (${key}) on conflict do nothing returning key`.execute(tx);
+    if (rows.length === 0) return; // ordered under another id, perhaps days ago
+    await api.esims.order({ esimVariant: "standard" }, { idempotencyKey: key, signal }); // the service knows the key for 48 hours
   },
   "esim.lifecycle.*": ({ id, type }) => console.log("handled", type, id),
 };

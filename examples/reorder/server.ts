@@ -4,11 +4,17 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { DatabaseSync } from "node:sqlite";
 import { createClient } from "@esim-webhooks/client";
-import { type EsimEvents, type Handlers, idempotencyKeyOf, nodeHandler } from "@esim-webhooks/core";
+import {
+  consoleLogger,
+  type EsimEvents,
+  type Handlers,
+  idempotencyKeyOf,
+  nodeHandler,
+} from "@esim-webhooks/core";
 import { type SqliteTransaction, sqliteStore } from "@esim-webhooks/store-sqlite";
 
 const path = process.env["DATABASE"] ?? "orders.db";
-const store = sqliteStore({ path, logger: console });
+const store = sqliteStore({ path, logger: consoleLogger() });
 await store.ready(); // throws if the file cannot be used
 const db = new DatabaseSync(path, { timeout: 5000 }); // the same file, with your own table
 db.exec("create table if not exists replacement (key text primary key)");

@@ -5,7 +5,7 @@ import { expect, onTestFinished } from "vitest";
 
 /** Two services that have two endpoints each at one URL: the first gives each delivery an id of its own, the second each event. */
 export interface SeveralIds {
-  /** Of all endpoints, for `ESIM_WEBHOOK_SECRET`. */
+  /** The secrets of all endpoints, for `ESIM_WEBHOOK_SECRET`. */
   readonly secrets: string;
   /** Each service sends an event: an order that has expired. */
   send(): Promise<void>;
