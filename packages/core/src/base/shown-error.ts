@@ -6,10 +6,13 @@ import { describeThrown, hasBrand, readThrown } from "./thrown.ts";
  * left out: those of a client's error may be the arguments of a login.
  */
 export interface ShownError {
+  /** Its code, if it has one. */
   readonly code?: string;
+  /** What it says, masked. */
   readonly message: string;
   /** One line for each call, innermost first. Left out for errors of this project: their message says what to do. */
   readonly stack?: string;
+  /** The error that caused it. */
   readonly cause?: ShownError;
 }
 
