@@ -5,10 +5,13 @@ import { maskText } from "./masking.ts";
  * left out: those of a client's error may be the arguments of a login.
  */
 export interface ShownError {
+  /** Its code, if it has one. */
   readonly code?: string;
+  /** Its message, or else its name. */
   readonly message: string;
   /** One line for each call, innermost first. Left out for errors of this project: their message says what to do. */
   readonly stack?: string;
+  /** The error that caused it. */
   readonly cause?: ShownError;
 }
 
