@@ -23,7 +23,7 @@ async function bundleBytes(name: string, from: string, external: readonly string
 it.each([
   ["webhookHandler", "core", 35.1],
   ["createWorker", "core", 24.3],
-  ["verify", "core", 5.6],
+  ["verify", "core", 5.7],
   ["webhookRouter", "express", 36.1],
   ["lambdaHandler", "lambda", 35.2],
   ["redisStore", "store-redis", 16.4],

@@ -8,7 +8,7 @@ import { describeThrown, hasBrand, readThrown } from "./thrown.ts";
 export interface ShownError {
   /** Its code, if it has one. */
   readonly code?: string;
-  /** What it says, masked. */
+  /** What it says, or else its name, masked. */
   readonly message: string;
   /** One line for each call, innermost first. Left out for errors of this project: their message says what to do. */
   readonly stack?: string;
