@@ -6,10 +6,13 @@ import { describeThrown, hasBrand, readThrown } from "./thrown.ts";
  * left out: those of a client's error may be the arguments of a login.
  */
 export interface ShownError {
+  /** The code of a `WebhookError`, a system error or a database's error. */
   readonly code?: string;
+  /** The message, or its name where that is empty. For a value that is no error, its text. */
   readonly message: string;
   /** One line for each call, innermost first. Left out for errors of this project: their message says what to do. */
   readonly stack?: string;
+  /** The error that caused it. */
   readonly cause?: ShownError;
 }
 
