@@ -81,6 +81,7 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   database_corrupt: exitCodes.unexpected,
   database_moved: exitCodes.unexpected,
   database_newer: exitCodes.unexpected,
+  database_not_utf8: exitCodes.unexpected,
   database_read_only: exitCodes.unexpected,
   checkpoint_in_use: exitCodes.unexpected,
   foreign_file: exitCodes.usage,

@@ -47,6 +47,7 @@ describe("exit codes", () => {
     database_corrupt: 1,
     database_moved: 1,
     database_newer: 1,
+    database_not_utf8: 1,
     database_read_only: 1,
     network_mount: 2,
     node_too_old: 2,

@@ -9,6 +9,8 @@ export type PostgresErrorCode =
   | "schema_mismatch"
   /** A newer version of this package has migrated the schema, and this one cannot work with it. */
   | "database_newer"
+  /** The database's encoding cannot store every text. */
+  | "database_not_utf8"
   /** Other transactions have kept the tables locked. */
   | "migration_blocked"
   /** The server is a standby, or refuses writes by its settings. */

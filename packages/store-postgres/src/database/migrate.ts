@@ -14,7 +14,7 @@ const pauseMs = 500;
 
 /**
  * Updates the schema, while receivers and workers use it. When several processes do it at the same time, each step is run once. Rejects
- * with `database_newer` or `schema_mismatch` for a schema that this version cannot work with, and with `migration_blocked` when
+ * with `database_newer`, `schema_mismatch` or `database_not_utf8` for a schema or database that this version cannot work with, and with `migration_blocked` when
  * a transaction has kept the tables locked for `patienceMs`.
  * @param more indexes that an option of the inbox needs
  */

@@ -57,7 +57,7 @@ export function recording(index: number): string {
   return `insert into esim_webhooks.migration (number, id${columns}) values (${index + 1}, '${id}'${values}) on conflict do nothing;`;
 }
 
-/** Rejects with `migration_missing`, `schema_mismatch` or `database_newer` unless this version can work with the schema. */
+/** Rejects with `migration_missing`, `schema_mismatch`, `database_newer` or `database_not_utf8` unless this version can work with the schema. */
 export async function checkMigrations(db: Kysely<unknown>, tables: Tables): Promise<void> {
   const applied = await appliedMigrations(db, tables);
   if (applied === migrations.length) return;
@@ -95,10 +95,24 @@ export async function appliedMigrations(db: Kysely<unknown>, tables: Tables): Pr
   );
 }
 
-/** Without an id where the table has no such column. Checks first that it exists: a failing query would abort the transaction. */
+/** The encodings that store every text. SQL_ASCII keeps the bytes of a text as they are. */
+const encodings: readonly unknown[] = ["UTF8", "SQL_ASCII"];
+
+/**
+ * Without an id where the table has no such column. Checks first that it exists: a failing query would abort the transaction. Rejects
+ * with `database_not_utf8` where the text of an error could not be stored, so that its event would stay leased.
+ */
 async function recordedMigrations(db: Kysely<unknown>, tables: Tables): Promise<readonly Recorded[]> {
-  const { rows } = await sql<{ present: boolean }>`
-    select to_regclass(${qualified(tables, "migration")}) is not null as present`.execute(db);
+  const { rows } = await sql<{ present: boolean; encoding: string }>`
+    select to_regclass(${qualified(tables, "migration")}) is not null as present,
+      current_setting('server_encoding') as encoding`.execute(db);
+  const encoding = rows[0]?.encoding;
+  if (!encodings.includes(encoding))
+    throw new WebhookError<PostgresErrorCode>(
+      "database_not_utf8",
+      `The database has the encoding ${encoding}, which cannot store every text.`,
+      "Use a database with the encoding UTF8: create database … encoding 'UTF8' template template0.",
+    );
   if (!rows[0]?.present) return [];
   const recorded = await sql<Recorded>`select * from ${tables.migration} order by number`.execute(db);
   return recorded.rows;
