@@ -1,13 +1,6 @@
 import type { ApiClient, WebhookDelivery, WebhookEndpoint } from "@esim-webhooks/client";
 import { ago, instant } from "@esim-webhooks/core/kit";
-import {
-  type EndpointGap,
-  newestMs,
-  readDeliveries,
-  sentAtMs,
-  servicePlanOf,
-  type Watermark,
-} from "@esim-webhooks/endpoint";
+import { newestMs, readDeliveries, sentAtMs, servicePlanOf, type Watermark } from "@esim-webhooks/endpoint";
 import { shownText } from "../api/shown-record.ts";
 import { gapText } from "../endpoint/reconcile-view.ts";
 import { count, counted } from "../terminal/quantities.ts";
@@ -42,10 +35,7 @@ export function checkHealth(
   return failed("delivery", `${parts}. See what the receiver at ${shownText(url, false)} logs.`);
 }
 
-/**
- * Deliveries that the service has given up: they are not sent again. Fails when `reconcile` has not recovered one, and when it
- * has noted a time in which the service may have sent nothing.
- */
+/** Deliveries that the service has given up: they are not sent again. Fails when `reconcile` has not recovered one. */
 export function checkMissed(
   { deliveries, isAll }: NewestDeliveries,
   watermark: Watermark | undefined,
@@ -59,14 +49,7 @@ export function checkMissed(
   ]
     .map((text) => `; ${text}`)
     .join("");
-  const gaps = watermark?.gaps ?? null;
-  if (gaps !== null && gaps.length > 0 && left.length === 0)
-    return failed("missed", `none of ${read} that is listed${rest}; ${gapsText(gaps)}`);
-  if (left.length === 0)
-    return passed(
-      "missed",
-      `none of ${read}${rest}${gaps === null ? "; no pass of reconcile has noted whether the endpoint was active" : ""}`,
-    );
+  if (left.length === 0) return passed("missed", `none of ${read}${rest}`);
   const ahead = left.filter((delivery) => newestMs(delivery) > Date.now() + mostSkewMs).length;
   const note =
     ahead === 0
@@ -74,12 +57,20 @@ export function checkMissed(
       : ` The attempts of ${count(ahead)} are dated ahead of this machine's clock, as on a sandbox whose clock was advanced: doctor shows them as missed until that time, also after reconcile.`;
   return failed(
     "missed",
-    `The service gave up ${counted(left.length, "delivery", "deliveries")} of ${read}${rest}. esim-webhooks reconcile brings the events in.${note}${gaps === null || gaps.length === 0 ? "" : ` Besides, ${gapsText(gaps)}`}`,
+    `The service gave up ${counted(left.length, "delivery", "deliveries")} of ${read}${rest}. esim-webhooks reconcile brings the events in.${note}`,
   );
 }
 
-function gapsText(gaps: readonly EndpointGap[]): string {
-  return `the service may not have sent events ${gaps.map(gapText).join("; ")}. Ask support for a replay, then run esim-webhooks reconcile --acknowledge-gaps.`;
+/** The times in which the service may have sent nothing, so nothing is listed. Fails when `reconcile` has noted one that is not acknowledged. */
+export function checkGaps(watermark: Watermark | undefined): Check {
+  const gaps = watermark?.gaps ?? null;
+  if (gaps === null)
+    return passed("gaps", "not known: no pass of reconcile has noted whether the endpoint was active");
+  if (gaps.length === 0) return passed("gaps", "none: passes of reconcile saw the endpoint active");
+  return failed(
+    "gaps",
+    `The service may not have sent events ${gaps.map(gapText).join("; ")}. Ask support for a replay, then run esim-webhooks reconcile --acknowledge-gaps.`,
+  );
 }
 
 /**
