@@ -21,6 +21,7 @@ const endpointReference = process.env["ESIM_ENDPOINT"] ?? "";
 const worker = createWorker(inbox, handlers, { logger });
 const reconciler = createReconciler(api, endpointReference, inbox, {
   state,
+  eventTypes: Object.keys(handlers), // the endpoint must be subscribed to those that are named exactly
   since: new Date(process.env["STORING_SINCE"] ?? "2026-11-20T00:00:00Z"), // for the first pass: when the receiver began
   logger,
 });

@@ -27,6 +27,7 @@ export type { FirstReconciled, ReplaceOptions, ReplacePass } from "./ensure/repl
 export { observeReconciliations } from "./observe-reconciliations.ts";
 export type { Reconciler } from "./reconcile/create-reconciler.ts";
 export { createReconciler } from "./reconcile/create-reconciler.ts";
+export type { EndpointGap } from "./reconcile/endpoint-gaps.ts";
 export type { Watermark } from "./reconcile/pass-state.ts";
 export { readWatermark } from "./reconcile/pass-state.ts";
 export type { ReconcileTarget } from "./reconcile/reconcile.ts";

@@ -50,8 +50,10 @@ export interface ServedListing {
   readonly endpoint: string;
   /** How many pages were read. */
   pages(): number;
-  /** The methods of all calls, in order. */
+  /** The methods of all calls except the list of endpoints, in order. */
   readonly calls: readonly string[];
+  /** What the list of endpoints shows of the endpoint. */
+  readonly itself: { active: boolean; eventTypes: string[]; createdAt: string };
 }
 
 /**
@@ -66,6 +68,7 @@ export function servedListing(
 ): ServedListing {
   const calls: string[] = [];
   let pages = 0;
+  const itself = { active: true, eventTypes: ["esim.enabled"], createdAt: new Date(0).toISOString() };
   const api = createClient({
     baseUrl: "https://api.test/api/v3",
     clientId: "123456",
@@ -73,6 +76,20 @@ export function servedListing(
     limiter,
     async fetch(url, { method = "GET" }) {
       if (url.endsWith("/auth/token")) return Response.json({ access_token: "token", expires_in: 86_400 });
+      if (method === "GET" && new URL(url).pathname.endsWith("/management/webhooks")) {
+        return Response.json({
+          data: [
+            {
+              webhookEndpointReference: "endpoint-1",
+              url: "https://receiver.test",
+              description: null,
+              updatedAt: itself.createdAt,
+              ...itself,
+            },
+          ],
+          pagination: { limit: 100, hasMore: false, nextCursor: null },
+        });
+      }
       calls.push(method);
       if (method !== "GET") return Response.json({ data: {} });
       pages += 1;
@@ -91,5 +108,5 @@ export function servedListing(
       });
     },
   });
-  return { api, endpoint: "endpoint-1", pages: () => pages, calls };
+  return { api, endpoint: "endpoint-1", pages: () => pages, calls, itself };
 }

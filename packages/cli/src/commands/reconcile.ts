@@ -13,7 +13,8 @@ export const reconcile: Command<CliContext> = command<ReconcileFlags, []>({
       "those that the service has given up, and those that were acknowledged and lost. What it still sends again is left",
       "alone. Events that are stored or done are duplicates and do not run again, so it can always be repeated. It keeps how",
       "far it has come, and reads on from there. The listing reaches back 7 days. Ends with 3 when something was",
-      "recovered or did not get through.",
+      "recovered or did not get through, and when the endpoint is inactive, or was in the last 7 days: no listing has",
+      "the events of that time. --acknowledge-gaps ends that report.",
     ].join("\n"),
     [
       "esim-webhooks reconcile --since 2d",

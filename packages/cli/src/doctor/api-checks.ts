@@ -14,7 +14,7 @@ import { defaultState, isThere } from "../set-up/default-place.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import { counted } from "../terminal/quantities.ts";
 import { type Check, check, failed, passed } from "./check.ts";
-import { checkHealth, checkKey, checkMissed, newestDeliveries } from "./delivery-checks.ts";
+import { checkGaps, checkHealth, checkKey, checkMissed, newestDeliveries } from "./delivery-checks.ts";
 import { currentKeys } from "./set-up-checks.ts";
 
 /** A service that is down should not hold up the other checks for long. */
@@ -101,7 +101,7 @@ async function checkDeliveries(
   const health = await checkCall("delivery", async () => {
     const newest = await newestDeliveries(api, endpoint.webhookEndpointReference);
     const keys = await currentKeys(setUp).catch(() => []); // the check of the secret says why
-    checks.push(checkMissed(newest, watermark));
+    checks.push(checkMissed(newest, watermark), checkGaps(watermark));
     if (keys.length > 0) checks.push(checkKey(keys, newest));
     return checkHealth(newest, endpoint, watermark);
   });

@@ -2,6 +2,7 @@ import type { ApiClient, WebhookDelivery, WebhookEndpoint } from "@esim-webhooks
 import { ago, instant } from "@esim-webhooks/core/kit";
 import { newestMs, readDeliveries, sentAtMs, servicePlanOf, type Watermark } from "@esim-webhooks/endpoint";
 import { shownText } from "../api/shown-record.ts";
+import { gapText } from "../endpoint/reconcile-view.ts";
 import { count, counted } from "../terminal/quantities.ts";
 import { type Check, failed, passed } from "./check.ts";
 
@@ -57,6 +58,18 @@ export function checkMissed(
   return failed(
     "missed",
     `The service gave up ${counted(left.length, "delivery", "deliveries")} of ${read}${rest}. esim-webhooks reconcile brings the events in.${note}`,
+  );
+}
+
+/** The times in which the service may have sent nothing, so nothing is listed. Fails when `reconcile` has noted one that is not acknowledged. */
+export function checkGaps(watermark: Watermark | undefined): Check {
+  const gaps = watermark?.gaps ?? null;
+  if (gaps === null)
+    return passed("gaps", "not known: no pass of reconcile has noted whether the endpoint was active");
+  if (gaps.length === 0) return passed("gaps", "none: passes of reconcile saw the endpoint active");
+  return failed(
+    "gaps",
+    `The service may not have sent events ${gaps.map(gapText).join("; ")}. Ask support for a replay, then run esim-webhooks reconcile --acknowledge-gaps.`,
   );
 }
 

@@ -31,7 +31,7 @@ import { explainedFindings } from "./explained-findings.ts";
 import type { EnsureFlags } from "./flags.ts";
 import { refuseNoFile } from "./key-file.ts";
 import { openReconcileTarget } from "./reconcile-target.ts";
-import { withoutReports } from "./reconcile-view.ts";
+import { gapText, withoutReports } from "./reconcile-view.ts";
 
 /** Finds the endpoint of a URL or registers it, and says what is wrong with it; or replaces it by one that is as wished. */
 export async function ensure(this: CliContext, flags: EnsureFlags, url: string): Promise<void> {
@@ -61,7 +61,8 @@ export async function ensure(this: CliContext, flags: EnsureFlags, url: string):
     const { endpoint } = result;
     const stored = await keyStore.read().catch(() => undefined); // to say what is wrong, no more
     const { change } = stored?.record ?? {};
-    const findings = explainedFindings(result.findings, { url, ...commandsOf(flags, url), change });
+    const now = explainedFindings(result.findings, { url, ...commandsOf(flags, url), change });
+    const findings = [...now, ...gapFindings(result)];
     if (findings.length > 0) process.exitCode = exitCodes.problem;
     if (flags.json) {
       const shown = shownRecord(endpoint, false) as object;
@@ -76,6 +77,18 @@ export async function ensure(this: CliContext, flags: EnsureFlags, url: string):
     }
     printFindings(output, findings);
   });
+}
+
+/** The times in which the service may have sent the first endpoint nothing: with it goes what reconcile has noted of them. */
+function gapFindings(result: EnsuredEndpoint | ReplacedEndpoint): readonly EndpointFinding[] {
+  if (!("replaced" in result) || result.replaced === null) return [];
+  const about = [result.replaced];
+  return (result.reconciled?.gaps ?? []).map((gap) => ({
+    code: "inactive",
+    about,
+    problem: `The service may not have sent events to ${about}, ${gapText(gap)}.`,
+    remedy: "Ask support for a replay of that time: the runbook has the text (The endpoint was inactive).",
+  }));
 }
 
 function sentenceOf(result: EnsuredEndpoint | ReplacedEndpoint, where: string): string {

@@ -57,6 +57,7 @@ export interface ReconcileFlags extends SetUpFlags {
   readonly every?: number;
   readonly includeComing?: boolean;
   readonly dryRun?: boolean;
+  readonly acknowledgeGaps?: boolean;
   readonly source?: string;
   readonly newSource?: boolean;
   readonly json?: boolean;
@@ -76,6 +77,9 @@ export const reconcileFlags: FlagParametersForType<ReconcileFlags, CliContext> =
   },
   includeComing: switchFlag("Recover what the service would send again, too"),
   dryRun: switchFlag("Read the listing and say what it has, but change nothing"),
+  acknowledgeGaps: switchFlag(
+    "Report no more the times in which the endpoint was inactive or not subscribed, as far as earlier passes have reported them",
+  ),
   endpoint: endpointFlag,
   source: textFlag("name", "The name of the endpoint in the store. Default: the config's"),
   newSource: switchFlag("Accept a source of which the store has no events"),

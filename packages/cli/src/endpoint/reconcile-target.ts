@@ -57,11 +57,17 @@ export async function untouchedReconcileTarget(setUp: SetUp): Promise<OpenReconc
 }
 
 function optionsOf(
-  { source, catalog }: SetUp,
+  { source, catalog, handlers }: SetUp,
   options: ImportTarget["options"],
   state: StateStore,
 ): ReconcileSetup<unknown> {
-  return { ...options, state, source, ...(catalog && { catalog }) };
+  return {
+    ...options,
+    state,
+    source,
+    ...(catalog && { catalog }),
+    ...(handlers && { eventTypes: Object.keys(handlers) }), // workers have them, if not the target
+  };
 }
 
 /** In place of an embedded state that is not there: opening it would create it. */

@@ -2,6 +2,7 @@ import type { Logger } from "@esim-webhooks/core";
 import { instant, span } from "@esim-webhooks/core/kit";
 import { printable } from "@esim-webhooks/core/log-lines";
 import {
+  type EndpointGap,
   observeReconciliations,
   type ReconcileLedger,
   type ReconcileMessage,
@@ -96,7 +97,7 @@ function byDelivery(stored: number, missed: number): string {
 
 /** The alarm first, then the events whose handlers failed, and those that are no longer listed. */
 function findings(
-  { recovered, failing, ids, lost }: ReconcileReport,
+  { recovered, failing, ids, lost, gaps }: ReconcileReport,
   { paint = unpainted }: Layout,
 ): string[] {
   const bad = (text: string) => paint("bad", text);
@@ -147,7 +148,34 @@ function findings(
           "The service keeps events for 7 days, so support cannot replay them. If a dump was made in time, import it:",
           "esim-webhooks import <dump> --trust-unsigned. Otherwise, read the state of their eSIMs through the API.",
         ]),
+    ...(gaps === null ? ["", paint("faint", notSeen)] : gapLines(gaps, bad)),
   ];
+}
+
+/** What is known of gaps before the first pass that looks for them. */
+const notSeen =
+  "No earlier pass has noted whether the endpoint was active. If it was not, no list has the events of that time: ask support.";
+
+/** The times in which the service may have sent the endpoint nothing, and what to do. None: no lines. */
+function gapLines(gaps: readonly EndpointGap[], bad: (text: string) => string): string[] {
+  if (gaps.length === 0) return [];
+  return [
+    "",
+    bad("ALARM: the service may not have sent events of these times, and no list has them:"),
+    ...gaps.map((gap) => `  ${gapText(gap)}`),
+    "Ask support for a replay of these times, within 7 days: the runbook has the text (The endpoint was inactive). Then run",
+    "esim-webhooks reconcile --acknowledge-gaps.",
+  ];
+}
+
+/** `at most from 2026-11-20 12:00:00Z to 2026-11-20 14:00:00Z, while the endpoint was inactive`. */
+export function gapText({ from, to, eventTypes }: EndpointGap): string {
+  const end = to === null ? "now" : instant(new Date(to));
+  const why =
+    eventTypes === null
+      ? `while the endpoint ${to === null ? "is" : "was"} inactive`
+      : `while it was not subscribed to ${eventTypes.map(printable).join(", ")}`;
+  return `at most from ${instant(new Date(from))} to ${end}, ${why}`;
 }
 
 function listOf(ids: readonly string[], total: number): string[] {
@@ -155,17 +183,20 @@ function listOf(ids: readonly string[], total: number): string[] {
   return [...ids.map((id) => `  ${printable(id)}`), ...(more > 0 ? [`  and ${count(more)} more`] : [])];
 }
 
-/** The exit code after a pass: 3 if something was missing, did not get through, or is lost. */
-export function exitCodeOf({ interrupted, dryRun, ledger, recovered, ids, lost }: ReconcileReport): ExitCode {
+/** The exit code after a pass: 3 if something was missing, did not get through, is lost, or may be in a gap. */
+export function exitCodeOf(report: ReconcileReport): ExitCode {
+  const { interrupted, dryRun, ledger, recovered, ids, lost, gaps } = report;
   if (interrupted) return exitCodes.interrupted;
   const missing = recovered.missed + recovered.acknowledgedAndLost;
   const refused = dryRun ? 0 : refusedIn({ ledger, ids });
-  return missing + refused > 0 || lost !== null ? exitCodes.problem : exitCodes.ok;
+  const unsent = gaps?.length ?? 0;
+  return missing + refused + unsent > 0 || lost !== null ? exitCodes.problem : exitCodes.ok;
 }
 
 /** Whether the operator has to look into the pass of a rotation. What the rotation itself cost, and was recovered, does not count. */
-export function needsLook({ ledger, recovered, ids, lost }: ReconcileReport): boolean {
-  return refusedIn({ ledger, ids }) + recovered.acknowledgedAndLost > 0 || lost !== null;
+export function needsLook({ ledger, recovered, ids, lost, gaps }: ReconcileReport): boolean {
+  const unsent = gaps?.length ?? 0;
+  return refusedIn({ ledger, ids }) + recovered.acknowledgedAndLost + unsent > 0 || lost !== null;
 }
 
 function refusedIn({ ledger, ids }: Pick<ReconcileReport, "ledger" | "ids">): number {

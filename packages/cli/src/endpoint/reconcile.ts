@@ -22,10 +22,11 @@ import { exitCodeOf, printPasses, reconcileView, withoutReports } from "./reconc
 
 /** Recovers what the listing of the endpoint has and the target does not: once, or until it is stopped. */
 export async function reconcile(this: CliContext, flags: ReconcileFlags): Promise<void> {
-  if (flags.every !== undefined && flags.dryRun) {
+  const once = flags.dryRun ? "--dry-run" : flags.acknowledgeGaps ? "--acknowledge-gaps" : undefined;
+  if (flags.every !== undefined && once !== undefined) {
     throw new ProgramError(
       "invalid_usage",
-      "--every and --dry-run contradict each other.",
+      `--every and ${once} contradict each other.`,
       "Remove one of them.",
     );
   }
@@ -67,13 +68,13 @@ interface Pass {
 
 async function passOnce(
   context: CliContext,
-  { json, since, dryRun }: ReconcileFlags,
+  { json, since, dryRun, acknowledgeGaps }: ReconcileFlags,
   { api, reference, open, setup }: Pass,
 ): Promise<void> {
   const { output, process } = context;
   const stop = stopSignal(context, "the events under way");
   const startedAt = performance.now();
-  const options = { ...setup, since, dryRun, signal: stop.signal };
+  const options = { ...setup, since, dryRun, acknowledgeGaps, signal: stop.signal };
   const report = await makePass<unknown>(api, reference, open.target, options).finally(stop.release);
   const view = { tookMs: performance.now() - startedAt, ...layoutFor(process.stdout, process.env) };
   if (json) output.json(report);

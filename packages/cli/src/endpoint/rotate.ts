@@ -156,7 +156,8 @@ function printReport(
   if (reconciled !== null) {
     const { missed, acknowledgedAndLost } = reconciled.recovered;
     const found = missed + acknowledgedAndLost;
-    const outcome = found === 0 ? "Nothing was missed" : `Recovered ${counted(found, "missed event")}`;
+    const none = reconciled.gaps?.length ? "The list has nothing that was missed" : "Nothing was missed";
+    const outcome = found === 0 ? none : `Recovered ${counted(found, "missed event")}`;
     output.data(`${outcome}. Reconciled with ${reconciledWith}.`);
   } else if (reconciledWith === undefined) {
     output.data("Nothing was reconciled. Run esim-webhooks reconcile where the events are kept.");

@@ -239,14 +239,14 @@ describe("doctor with the partner API", () => {
     const mark = new Date(at(3));
     const endpoint = { url } as WebhookEndpoint;
     expect(checkHealth(deliveries, endpoint, undefined).ok).toBe(false);
-    expect(checkHealth(deliveries, endpoint, { mark, settledTo: mark }).ok).toBe(true);
+    expect(checkHealth(deliveries, endpoint, { mark, settledTo: mark, gaps: [] }).ok).toBe(true);
     const down = { deliveries: missed, isAll: true };
-    expect(checkHealth(down, endpoint, { mark, settledTo: mark }).ok).toBe(false);
+    expect(checkHealth(down, endpoint, { mark, settledTo: mark, gaps: [] }).ok).toBe(false);
   });
 
   it("reports that nobody has reconciled lately", () => {
     const settledTo = new Date(Date.now() - 3 * 24 * 60 * 60_000);
-    expect(checkReconciled({ mark: settledTo, settledTo })).toMatchObject({
+    expect(checkReconciled({ mark: settledTo, settledTo, gaps: [] })).toMatchObject({
       ok: false,
       message: expect.stringMatching(
         /^The events are settled to 20\S+ \S+Z only, .* --every 5m, or createReconciler/,

@@ -7,6 +7,7 @@ import { describe, expect, it } from "vitest";
 import { startService } from "../api/service.ts";
 import { type CliOptions, cliProcess as cli, folder, jsonLines } from "../cli.ts";
 import { startBackend } from "./backend.ts";
+import { skippingWaits } from "./skipping-waits-here.ts";
 
 const url = "https://shop.example/webhooks";
 
@@ -213,5 +214,21 @@ describe("endpoint ensure", () => {
     expect(await fileKeySource(join(cwd, "esim.key")).read()).toMatchObject({
       record: { keys: [{ endpoint: replacing }] },
     });
+  });
+
+  it("replaces an inactive endpoint, and ends with 3 and the time whose events no list has", async () => {
+    const backend = await startBackend({ keyFile: true });
+    const { api, sandbox, reference, cwd, env } = backend;
+    const [{ url } = { url: "" }] = (await api.webhooks.list().page()).data;
+    sandbox.setEndpointActive(reference, false);
+    const types = ["--types", "esim.installed", "--replace", "--since", "1h"];
+    const ran = await skippingWaits(() => cli(["endpoint", "ensure", url, ...types], { cwd, env }));
+    expect(ran).toMatchObject({
+      code: 3,
+      stdout: expect.stringContaining(`Replaced the endpoint ${reference}`),
+    });
+    expect(ran.stdout).toMatch(
+      /inactive: The service may not have sent events .* at most from .* to now, while the endpoint is inactive\. Ask support/,
+    );
   });
 });

@@ -118,6 +118,34 @@ describe("docs/runbook.md: down for a day", () => {
   });
 });
 
+describe("docs/runbook.md: the endpoint was inactive", () => {
+  it("reports for how long, until support has replayed the events and the report is acknowledged", async () => {
+    const section = "The endpoint was inactive";
+    const backend = await startBackend();
+    const { sandbox, reference } = backend;
+    await reconcileBefore(backend);
+    const before = await backend.emit(1);
+    sandbox.setEndpointActive(reference, false);
+    await backend.emit(2);
+    expect((await follow(section, 1, backend))[0]?.stdout).toMatch(
+      / to now, while the endpoint is inactive$/m,
+    );
+    sandbox.setEndpointActive(reference, true);
+    const [found] = await follow(section, 1, backend);
+    expect(found).toMatchObject(recovered);
+    expect(found?.stdout).toMatch(
+      /^ALARM: .*\n {2}at most from \S+ \S+Z to \S+ \S+Z, while the endpoint was inactive\nAsk support/m,
+    );
+    expect(await backend.stored()).toEqual(before);
+
+    await sandbox.replay();
+    await sandbox.settled();
+    expect(await backend.stored()).toHaveLength(3);
+    expect((await follow(section, 1, backend))[0]).toMatchObject(recovered);
+    expect(outcomes(await follow(section, 2, backend))).toEqual([ok]);
+  });
+});
+
 describe("docs/runbook.md: down for a week", () => {
   it("recovers the last 7 days; what is older is gone for support too, and comes back from an export made in time", async () => {
     const section = "We were down for a week";

@@ -22,7 +22,7 @@ export const troubleTable: Readonly<
 > = {
   no_delivery: {
     remedy: "Check that the endpoint is active and that its URL reaches the receiver: esim-webhooks doctor.",
-    section: "We were down for a day",
+    section: "The endpoint was inactive",
   },
   deliveries_refused: {
     remedy:

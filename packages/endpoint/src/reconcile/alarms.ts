@@ -16,7 +16,7 @@ export interface Alarms {
   /** Raises that alarm for the rest of them. Call it when no more are settled. */
   flush(): void;
   /** Raises the other alarms. Call it before the state is written: the next pass does not find these events again. */
-  raise(report: Pick<ReconcileReport, "ledger" | "ids" | "lost">, depth: Depth): void;
+  raise(report: Pick<ReconcileReport, "ledger" | "ids" | "lost" | "gaps">, depth: Depth): void;
   readonly ids: Pick<ReconcileReport["ids"], "acknowledgedAndLost" | "invalid" | "unstorable">;
   /** What later passes have to know. */
   reported(): PassState["reported"];
@@ -24,7 +24,7 @@ export interface Alarms {
 
 const dayMs = 24 * 60 * 60_000;
 /** An event that a pass still finds is reported again after a day; an invalid one never, since the listing has forgotten it by then. */
-const reportAgainAfterMs = { lost: dayMs, invalid: 8 * dayMs };
+const reportAgainAfterMs = { lost: dayMs, gap: dayMs, invalid: 8 * dayMs };
 
 /** How many events fit into the state. If there are more, those that were lost can be reported again, invalid ones are only counted. */
 const mostReported = 1000;
@@ -91,7 +91,7 @@ export function createAlarms({ fields, before, dryRun, nowMs, logger }: AlarmsOp
       if (monotonicClock.now() >= nextFlushAt) flush();
     },
     flush,
-    raise({ ledger, ids, lost }, depth) {
+    raise({ ledger, ids, lost, gaps }, depth) {
       if (invalid.length > 0) {
         logger.error(
           { ...fields, ids: invalid },
@@ -114,6 +114,13 @@ export function createAlarms({ fields, before, dryRun, nowMs, logger }: AlarmsOp
         logger.error(
           { ...fields, lost },
           "The service has forgotten the events of this time before they were settled, and support cannot replay them. Import a dump that was made in time, or read the state of their eSIMs through the API.",
+        );
+      }
+      const newGaps = gaps?.filter(({ from, to }) => !isReported("gap", `${from} ${to}`)) ?? [];
+      if (newGaps.length > 0) {
+        logger.error(
+          { ...fields, gaps: newGaps },
+          "The endpoint was inactive in this time, or not subscribed to these event types, so no listing has their events. Ask support for a replay, and end this report with acknowledgeGaps.",
         );
       }
     },

@@ -78,6 +78,7 @@ export function createReconciler<Data = EsimEvents, Tx = unknown>(
             goBackTo: undefined,
             minDepth: "recent",
             dryRun: false,
+            acknowledgeGaps: false,
             signal,
           });
         } finally {

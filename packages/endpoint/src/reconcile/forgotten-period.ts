@@ -1,8 +1,5 @@
-import type { ApiClient } from "@esim-webhooks/client";
-import { dateTimeMs } from "@esim-webhooks/core/kit";
 import type { Period } from "@esim-webhooks/import";
 import { listedMs, newest } from "../base/deliveries.ts";
-import { endpointIn, listEndpoints } from "../base/list-endpoints.ts";
 import { isoOf } from "./pass-state.ts";
 
 /** A listed time can be right if it is less than 30 days ahead of our own clock, which may be behind. */
@@ -15,9 +12,6 @@ const mostAheadMs = 30 * 24 * 60 * 60_000;
 const slackMs = 10 * 60_000;
 
 export interface WholeListing {
-  readonly api: Pick<ApiClient, "webhooks">;
-  readonly endpoint: string;
-  readonly signal: AbortSignal;
   /** How far back the caller asked to go. */
   readonly since: Date | undefined;
   readonly nowMs: number;
@@ -27,22 +21,17 @@ export interface WholeListing {
   readonly oldestMs: number;
   /** Until when the events were settled before the pass. */
   readonly fromMs: number;
+  /** When the endpoint was created. NaN if it is not available: an alarm for too long a time is better than none. */
+  readonly createdMs: number;
 }
 
 /** The period that the listing has forgotten, not including the time before the endpoint was created; null if there is none. */
-export async function findForgottenPeriod(listing: WholeListing): Promise<Period | null> {
-  const { since, nowMs, newestMs, oldestMs, fromMs } = listing;
+export function findForgottenPeriod(listing: WholeListing): Period | null {
+  const { since, nowMs, newestMs, oldestMs, fromMs, createdMs } = listing;
   const isPlausible = newestMs <= nowMs + mostAheadMs;
   const endMs = isPlausible ? newest([nowMs, newestMs]) : nowMs;
   const toMs = Math.min(endMs - listedMs, oldestMs); // what is listed is not forgotten, whichever clock is wrong
   if (toMs - fromMs <= (fromMs === since?.getTime() ? slackMs : 0)) return null;
-  const createdMs = await createdAtMs(listing);
   if (createdMs >= toMs) return null;
   return { from: isoOf(createdMs > fromMs ? createdMs : fromMs), to: isoOf(toMs) };
-}
-
-/** NaN if it is not available: an alarm for too long a time is better than none. */
-async function createdAtMs({ api, endpoint, signal }: WholeListing): Promise<number> {
-  const all = await listEndpoints(api, signal).catch(() => []);
-  return dateTimeMs(endpointIn(all, endpoint)?.createdAt);
 }

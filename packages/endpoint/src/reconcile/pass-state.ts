@@ -5,12 +5,13 @@ import type { ImportErrorCode } from "@esim-webhooks/import";
 import * as z from "zod/mini";
 import type { EndpointErrorCode } from "../base/errors.ts";
 import type { Reach } from "./depth.ts";
+import { type EndpointGap, reportedGaps, type Sightings, withoutExpired } from "./endpoint-gaps.ts";
 
 /**
  * What reconciling remembers of an endpoint, in a `StateStore`. Times are in ms here, and date-times in the store; except for those of
- * `passes` and `reported`, they are the service's.
+ * `passes`, `reported` and the sightings of the endpoint, they are the service's.
  */
-export interface PassState extends Reach {
+export interface PassState extends Reach, Sightings {
   readonly source: string;
   /** Deliveries that show no time since then are never recovered. */
   readonly since: number;
@@ -62,6 +63,12 @@ const stateSchema = z.object({
   ignored: z.record(z.string(), time),
   failing: z.array(z.string()),
   reported: z.record(z.string(), time),
+  seenAt: z._default(z.nullable(time), null), // an earlier commit looked at no endpoint
+  lacking: z._default(z.record(z.string(), time), {}),
+  gaps: z._default(
+    z.array(z.object({ from: time, to: time, eventTypes: z.nullable(z.array(z.string())) })),
+    [],
+  ),
   lastRun: z._default(z.nullable(z.string()), null), // an earlier commit stored none
   runner: z.nullable(anyRunner),
 });
@@ -142,6 +149,9 @@ export function startState(stored: PassState | undefined, start: PassStart, nowM
     ignored: {},
     failing: [],
     reported: {},
+    seenAt: stored?.seenAt ?? null, // the same endpoint, whatever its source
+    lacking: stored?.lacking ?? {},
+    gaps: stored?.gaps ?? [],
     lastRun: null,
     runner: null,
   };
@@ -172,6 +182,8 @@ export interface Watermark {
   readonly mark: Date;
   /** About until when the events are settled. It moves on when no events arrive. */
   readonly settledTo: Date;
+  /** The gaps, as in `ReconcileReport`. Null: no pass has looked at the endpoint yet. */
+  readonly gaps: readonly EndpointGap[] | null;
 }
 
 /**
@@ -186,7 +198,9 @@ export async function readWatermark(
   const stored = await state.read(name);
   if (stored === undefined) return undefined;
   const read = readPassState(name, stored.value);
-  return { mark: new Date(read.mark), settledTo: new Date(settledToMs(read)) };
+  const current = { lacking: read.lacking, gaps: withoutExpired(read.gaps, Date.now()) };
+  const gaps = reportedGaps(current, read.seenAt !== null);
+  return { mark: new Date(read.mark), settledTo: new Date(settledToMs(read)), gaps };
 }
 
 export function isoOf(ms: number): string {

@@ -1,11 +1,13 @@
 import { randomUUID } from "node:crypto";
 import type { ApiClient } from "@esim-webhooks/client";
-import { countsOf, noteRun } from "@esim-webhooks/core/kit";
+import { countsOf, dateTimeMs, isInbox, noteRun } from "@esim-webhooks/core/kit";
 import { type RawRecord, type RecordVerdict, type ReplayTarget, replayRecords } from "@esim-webhooks/import";
 import { newest, readDeliveries } from "../base/deliveries.ts";
+import { endpointIn, listEndpoints } from "../base/list-endpoints.ts";
 import { createAlarms } from "./alarms.ts";
 import { claimPass, type PassClaim, readOnlyClaim } from "./claim-pass.ts";
 import { type Depth, nextDepth, passesBegun, passesCompleted, untilMsOf } from "./depth.ts";
+import { afterLook, reportedGaps, type Sightings, withoutExpired } from "./endpoint-gaps.ts";
 import { findForgottenPeriod } from "./forgotten-period.ts";
 import { isoOf, type PassStart, settledToMs, startState, stateName } from "./pass-state.ts";
 import { createPassTally } from "./pass-tally.ts";
@@ -21,6 +23,8 @@ export interface PassRequest extends Pick<PassStart, "firstPassFrom" | "goBackTo
   /** The depth if no deeper pass is due. */
   readonly minDepth: Depth;
   readonly dryRun: boolean;
+  /** Whether the gaps that earlier passes have found are left out from now on. */
+  readonly acknowledgeGaps: boolean;
   readonly signal: AbortSignal | undefined;
 }
 
@@ -56,9 +60,10 @@ async function runPass(
   claim: PassClaim,
   nowMs: number,
 ): Promise<ReconcileReport> {
-  const { api, endpoint, target, settings, firstPassFrom, dryRun } = request;
+  const { api, endpoint, target, settings, firstPassFrom, dryRun, acknowledgeGaps } = request;
   const { source, newSource, catalog, store, concurrency, deadlineMs, includeComing } = settings;
   const { overlapMs, logger, clock } = settings;
+  const eventTypes = settings.eventTypes ?? handledTypes(target);
   const { initialState, depth } = claim.plan;
   const signal = AbortSignal.any([claim.takenOver, ...(request.signal ? [request.signal] : [])]);
   const names = { run, endpoint, source };
@@ -123,21 +128,30 @@ async function runPass(
     return !interrupted;
   }
 
+  let createdMs = Number.NaN;
+
+  /** What passes have seen of the endpoint, with what this one sees. The next one looks again if the service does not show it. */
+  async function lookAtEndpoint(): Promise<Sightings> {
+    const { seenAt, lacking, since } = initialState;
+    const gaps = acknowledgeGaps && !dryRun ? [] : withoutExpired(initialState.gaps, nowMs);
+    const before = { seenAt, lacking, gaps };
+    const calledAt = clock.now();
+    const all = await listEndpoints(api, signal).catch((err: unknown) => {
+      logger.debug({ ...names, err }, "It is not known whether the endpoint is active.");
+      return [];
+    });
+    const found = endpointIn(all, endpoint);
+    if (found === undefined) return before;
+    createdMs = dateTimeMs(found.createdAt);
+    return afterLook(before, { endpoint: found, eventTypes, since, calledAt, answeredAt: clock.now() });
+  }
+
   /** What the listing has forgotten. */
-  async function forgottenPeriod(): Promise<ReconcileReport["lost"]> {
+  function forgottenPeriod(): ReconcileReport["lost"] {
     if (!seesMark || !tally.isWhole) return null;
     const { newestMs, oldestMs } = tally;
     const fromMs = settledToMs(initialState);
-    return findForgottenPeriod({
-      api,
-      endpoint,
-      signal,
-      since: firstPassFrom,
-      nowMs,
-      newestMs,
-      oldestMs,
-      fromMs,
-    });
+    return findForgottenPeriod({ since: firstPassFrom, nowMs, newestMs, oldestMs, fromMs, createdMs });
   }
 
   const startedAt = new Date();
@@ -154,9 +168,12 @@ async function runPass(
         );
 
   notice.began();
+  let sightings: Partial<Sightings> = {};
   try {
+    const seen = await lookAtEndpoint();
+    sightings = seen;
     const isComplete = await recover().finally(alarms.flush);
-    const lost = isComplete ? await forgottenPeriod() : null;
+    const lost = isComplete ? forgottenPeriod() : null;
     if (isComplete) claim.advance(reachedMs());
     const report: ReconcileReport = {
       ...names,
@@ -165,6 +182,7 @@ async function runPass(
       ...counted(),
       ids: { ...alarms.ids, failed: tally.failed },
       lost,
+      gaps: reportedGaps(seen, initialState.seenAt !== null),
       mark: isoOf(claim.mark),
     };
     alarms.raise(report, depth); // at the latest now: once the state is written, no other pass finds them
@@ -175,6 +193,7 @@ async function runPass(
         lastRun: run,
       }),
       ...tally.remembered(isComplete),
+      ...sightings,
       reported: alarms.reported(),
     });
     const { interrupted, mark } = report;
@@ -186,9 +205,14 @@ async function runPass(
     await note(interrupted ? "interrupted" : "complete");
     return report;
   } catch (error) {
-    await claim.end({}).catch(() => {}); // the first error is the one to report
+    await claim.end(sightings).catch(() => {}); // the first error is the one to report
     notice.failed(error);
     await note("failed");
     throw error;
   }
+}
+
+/** The names of a map of handlers, which their receivers have too. Undefined for an inbox or a processor, whose handlers are not known. */
+function handledTypes(target: PassRequest["target"]): readonly string[] | undefined {
+  return isInbox(target) || "process" in target ? undefined : Object.keys(target);
 }

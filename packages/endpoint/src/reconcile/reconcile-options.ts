@@ -23,6 +23,11 @@ export interface ReconcileSetup<Data = EsimEvents, Tx = unknown>
   readonly source?: string | undefined;
   /** Accepts a `source` of which the target has no events yet. If the endpoint had another one, it starts again, with `since`. Default false. */
   readonly newSource?: boolean | undefined;
+  /**
+   * The event types that the endpoint must be subscribed to: the report has the periods in which it was not. Families and `*` are left
+   * out, so `Object.keys(handlers)` of a worker will do. Default: those of the handlers, if they are the target; else none.
+   */
+  readonly eventTypes?: readonly string[] | undefined;
   /** With handlers: remembers done ids. Must be durable. Default: none, which is refused. */
   readonly store?: DedupeStore<Tx> | undefined;
   /**
@@ -51,6 +56,11 @@ export interface ReconcileOptions<Data = EsimEvents, Tx = unknown> extends Recon
   readonly since?: Date | undefined;
   /** Reads the listing, but changes nothing. Default false. */
   readonly dryRun?: boolean | undefined;
+  /**
+   * Ends the report of all gaps that earlier passes have found: support has replayed their events, or they are not needed. A gap that
+   * this pass finds is still reported. Default false.
+   */
+  readonly acknowledgeGaps?: boolean | undefined;
   /** Stops the pass: running handlers finish, or reach their deadline, and the report says `interrupted`; also while it waits for another pass. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -62,7 +72,7 @@ export interface ReconcilerOptions<Data = EsimEvents, Tx = unknown> extends Reco
   readonly everyMs?: number | undefined;
 }
 
-type WithoutDefault = "store";
+type WithoutDefault = "store" | "eventTypes";
 export type SetupSettings = SettingsOf<ReconcileSetup<unknown>, WithoutDefault>;
 export type ReconcileSettings = SettingsOf<ReconcileOptions<unknown>, WithoutDefault | "since" | "signal">;
 export type ReconcilerSettings = SettingsOf<ReconcilerOptions<unknown>, WithoutDefault | "since">;
@@ -77,6 +87,7 @@ const setupShape: OptionsShape<SetupSettings> = {
   state: withMethods<StateStore>("ready", "read", "write"),
   source: z._default(sourceOption, "default"),
   newSource: z._default(z.boolean(), false),
+  eventTypes: z.optional(z.array(z.string())),
   concurrency: z._default(z.int().check(z.gte(1)), 1),
   deadlineMs: z._default(durationMs(1), 25_000),
   includeComing: z._default(z.boolean(), false),
@@ -90,6 +101,7 @@ const reconcileShape: OptionsShape<ReconcileSettings> = {
   ...setupShape,
   since: date,
   dryRun: z._default(z.boolean(), false),
+  acknowledgeGaps: z._default(z.boolean(), false),
   signal: z.optional(z.instanceof(AbortSignal)),
 };
 

@@ -1,4 +1,5 @@
 import type { Ledger, Period } from "@esim-webhooks/import";
+import type { EndpointGap } from "./endpoint-gaps.ts";
 
 /** How many deliveries were listed, by what became of them: `listed` is the sum of all others. */
 export interface ReconcileLedger extends Omit<Ledger, "read"> {
@@ -53,6 +54,11 @@ export interface ReconcileReport {
   };
   /** The period whose events the service has forgotten before they were settled: support cannot replay them either. */
   readonly lost: Period | null;
+  /**
+   * The periods in which the endpoint was inactive, or not subscribed to some of `eventTypes`. A gap that has ended is reported for
+   * 7 days, unless `acknowledgeGaps` ends that. Empty: passes have seen none. Null: this is the first pass that looked.
+   */
+  readonly gaps: readonly EndpointGap[] | null;
   /** The watermark after this pass, as docs/reconcile.md defines it. */
   readonly mark: string;
 }

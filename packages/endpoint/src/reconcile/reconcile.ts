@@ -31,7 +31,7 @@ export async function reconcile<Data = EsimEvents, Tx = unknown>(
   options: ReconcileOptions<Data, Tx>,
 ): Promise<ReconcileReport> {
   checkReconcileArguments("reconcile", api, endpointReference, target, options);
-  const { since, dryRun, signal, ...settings } = parseReconcileOptions(options);
+  const { since, dryRun, acknowledgeGaps, signal, ...settings } = parseReconcileOptions(options);
   if (!dryRun) await refuseForgetful(target, settings.store as DedupeStore | undefined, settings.state);
   return makePass({
     api,
@@ -42,6 +42,7 @@ export async function reconcile<Data = EsimEvents, Tx = unknown>(
     goBackTo: since,
     minDepth: "watermark",
     dryRun,
+    acknowledgeGaps,
     signal,
   });
 }
