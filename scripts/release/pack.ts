@@ -20,6 +20,8 @@ const packed = withNeeded(
   (wanted.length > 0 ? wanted : names).map((name) => `packages/${name}`),
 );
 await makeTarballs(packed, target, (step) => console.error(`${step} …`));
-console.log(`Packed ${packed.size} packages. In the folder of your project, where its package.json is, run one of these commands:`);
+console.log(
+  `Packed ${packed.size} packages. In the folder of your project, where its package.json is, run one of these commands:`,
+);
 for (const [manager, line] of installLines([...packed.values()], target))
   console.log(`\nwith ${manager}:\n${line}`);
