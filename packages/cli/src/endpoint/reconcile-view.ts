@@ -152,7 +152,7 @@ function findings(
   ];
 }
 
-/** What is known of gaps before the first pass that looks for them. */
+/** The sentence about gaps before the first pass that looks for them. */
 const notSeen =
   "No earlier pass has noted whether the endpoint was active. If it was not, no list has the events of that time: ask support.";
 

@@ -22,17 +22,17 @@ export interface ClosedGap {
   readonly eventTypes: readonly string[] | null;
 }
 
-/** What passes have seen of the endpoint itself. Times in ms, by our own clock. */
+/** The notes of passes about the endpoint itself. Times in ms, by our own clock. */
 export interface Sightings {
   /** When the last pass looked at it; null before the first look. */
   readonly seenAt: number | null;
-  /** What it lacked then, and when it last had it: event types, and `*` while it was inactive. */
+  /** Everything that it lacked then, with the time when it last had it: event types, and `*` while it was inactive. */
   readonly lacking: Readonly<Record<string, number>>;
   /** The gaps that ended in the last 7 days and are not acknowledged, oldest first. */
   readonly gaps: readonly ClosedGap[];
 }
 
-/** What a pass sees of the endpoint. */
+/** The endpoint as a pass sees it. */
 export interface Look {
   readonly endpoint: Pick<WebhookEndpoint, "active" | "eventTypes" | "createdAt">;
   /** The event types that it must have. Undefined: not known, so those that it lacked before. */
