@@ -21,11 +21,11 @@ async function bundleBytes(name: string, from: string, external: readonly string
 }
 
 it.each([
-  ["webhookHandler", "core", 35.1],
+  ["webhookHandler", "core", 35.3],
   ["createWorker", "core", 24.3],
   ["verify", "core", 5.7],
-  ["webhookRouter", "express", 36.1],
-  ["lambdaHandler", "lambda", 35.2],
+  ["webhookRouter", "express", 36.3],
+  ["lambdaHandler", "lambda", 35.4],
   ["redisStore", "store-redis", 16.4],
   ["durableObjectStore", "cloudflare", 10.9],
   ["createClient", "client", 24.3],
