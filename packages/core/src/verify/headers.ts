@@ -91,7 +91,7 @@ export function readSignedHeaders(header: HeaderReader): SignedHeaders | HeaderR
   };
 }
 
-/** What a list has in place of a signature. Not its value: it may be one in another form. */
+/** Describes the signature that cannot be read, without its value: it may be right in another form. */
 function otherSignature(list: string): string {
   const parts = list.split(separators);
   const { length } = parts[parts.indexOf("v1") + 1] ?? "";
