@@ -31,8 +31,7 @@ it.each(["LATIN1", "WIN1252"])(
   async (encoding) => {
     const pool = await databaseIn(encoding);
     const refusal = { code: "database_not_utf8", message: expect.stringContaining(encoding) };
-    for (const open of [postgresInbox, postgresStore, postgresState]) {
-      const opened = open({ pool });
+    for (const opened of [postgresInbox({ pool }), postgresStore({ pool }), postgresState({ pool })]) {
       await expect(opened.migrate()).rejects.toMatchObject(refusal);
       await expect(opened.ready()).rejects.toMatchObject(refusal);
       await opened.close();
