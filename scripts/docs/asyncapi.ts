@@ -1,8 +1,8 @@
 import { packageVersion } from "@esim-webhooks/core/kit";
 import { sampleData } from "@esim-webhooks/core/testing";
 import * as z from "zod/mini";
-import { esimSchemas } from "../../packages/core/src/event/esim-catalog.ts";
-import { type EventDoc, readEvents } from "./events-page.ts";
+import { esimSchemas, integer } from "../../packages/core/src/event/esim-catalog.ts";
+import { type EventDoc, experimental, isExperimental, readEvents } from "./events-page.ts";
 import type { Member } from "./read-types.ts";
 
 type JsonSchema = z.core.JSONSchema.BaseSchema;
@@ -16,6 +16,7 @@ export function eventFiles(): ReadonlyMap<string, string> {
   return new Map([...files].map(([name, content]) => [name, `${JSON.stringify(content, null, 2)}\n`]));
 }
 
+const apiVersion = "3.8.0"; // of the partner API, which the catalog is of
 const draft = "http://json-schema.org/draft-07/schema#"; // that of AsyncAPI
 
 function asyncApi(events: readonly EventDoc[]): object {
@@ -26,7 +27,7 @@ function asyncApi(events: readonly EventDoc[]): object {
       title: "Webhooks of the eSIM partner API",
       version: packageVersion,
       description:
-        "The events whose fields are documented. Readers must be tolerant: keep unknown fields, expect other types and other values, " +
+        `The events of the API's version ${apiVersion} whose fields are documented. Readers must be tolerant: keep unknown fields, expect other types and other values, ` +
         "any order, and more than one delivery of an event. Made by esim-webhooks from its catalog.",
       license: { name: "MIT" },
     },
@@ -58,10 +59,10 @@ function asyncApi(events: readonly EventDoc[]): object {
             type: "object",
             required: ["webhook-id", "webhook-timestamp", "webhook-signature"],
             properties: {
-              "webhook-id": header(
-                "The id of the delivery: the same in all its attempts, another one at each endpoint.",
+              "webhook-id": header("The id of the delivery: the same in all its attempts."),
+              "webhook-timestamp": header(
+                "Unix seconds, and part of what is signed. Standard Webhooks: the time of the attempt.",
               ),
-              "webhook-timestamp": header("When this attempt was signed, in Unix seconds."),
               "webhook-signature": header(
                 "Signatures separated by spaces: `v1,` and the base64 of the HMAC-SHA256 of `id.timestamp.body`.",
               ),
@@ -75,12 +76,13 @@ function asyncApi(events: readonly EventDoc[]): object {
 }
 
 function message({ type, doc }: EventDoc): object {
-  const [summary = ""] = doc.replace("**Experimental.** ", "").split(/(?<=\.)\s/);
+  const [summary = ""] = doc.replace(experimental, "").split(/(?<=\.)\s/);
   return {
     name: type,
     title: type,
     summary,
     description: doc,
+    ...(isExperimental(doc) && { "x-experimental": true }),
     traits: [{ $ref: "#/components/messageTraits/signed" }],
     payload: {
       type: "object",
@@ -96,12 +98,13 @@ function message({ type, doc }: EventDoc): object {
 }
 
 /** The schema that the catalog checks, with what the doc comments say of its fields. */
-function dataSchema({ type, fields }: EventDoc): JsonSchema {
+function dataSchema({ type, doc, fields }: EventDoc): JsonSchema {
   const { $schema, ...schema } = z.toJSONSchema(esimSchemas[type].schema, {
     io: "input",
     target: "draft-7",
     unrepresentable: "any",
     override({ zodSchema, jsonSchema }) {
+      if (zodSchema === integer) jsonSchema.type = "integer";
       if (zodSchema._zod.def.type === "custom") jsonSchema.type = ["string", "number"] as never; // a network code
     },
   });
@@ -109,7 +112,12 @@ function dataSchema({ type, fields }: EventDoc): JsonSchema {
     field.name,
     { ...fieldSchema(schema, field), description: field.doc },
   ]);
-  return { ...schema, title: type, properties: Object.fromEntries(described) };
+  return {
+    ...schema,
+    title: type,
+    ...(isExperimental(doc) && { "x-experimental": true }),
+    properties: Object.fromEntries(described),
+  };
 }
 
 function fieldSchema({ properties = {} }: JsonSchema, { name, type, doc }: Member): object {

@@ -38,7 +38,7 @@ ${events.map(section).join("\n\n")}
 }
 
 function row({ type, doc }: EventDoc): string {
-  const mark = doc.startsWith(experimental) ? " experimental " : " ";
+  const mark = isExperimental(doc) ? " experimental " : " ";
   return `| [\`${type}\`](#${anchorOf(type)}) | ${firstSentence(doc)} |${mark}|`;
 }
 
@@ -60,7 +60,9 @@ function example(type: keyof EsimEvents): string {
   return `\`\`\`json\n${JSON.stringify(envelope, null, 2)}\n\`\`\``;
 }
 
-const experimental = "**Experimental.** ";
+/** How the doc comment of an event begins whose payload may change without notice. */
+export const experimental = "**Experimental.** ";
+export const isExperimental = (doc: string): boolean => doc.startsWith(experimental);
 const hasList = ({ doc }: Member): boolean => doc.includes("\n\n");
 const firstParagraph = (doc: string): string => doc.split("\n\n")[0]?.replaceAll("\n", " ") ?? "";
 const afterFirst = (doc: string): string => doc.split("\n\n").slice(1).join("\n\n");

@@ -28,19 +28,25 @@ export async function events(
     return;
   }
   const { components }: AsyncApi = JSON.parse(document);
-  const types = Object.values(components.messages).map(({ name, summary }) => ({ type: name, summary }));
+  const types = Object.values(components.messages).map((message) => ({
+    type: message.name,
+    summary: message.summary,
+    experimental: message["x-experimental"] === true,
+  }));
   if (json) output.json(types);
   else
     for (const line of table(
       [{ title: "type" }, { title: "sent when" }],
-      types.map((it) => [it.type, it.summary]),
+      types.map((it) => [it.type, it.experimental ? `${it.summary} (experimental)` : it.summary]),
     ))
       output.data(line);
 }
 
 interface AsyncApi {
   readonly components: {
-    readonly messages: Readonly<Record<string, { readonly name: string; readonly summary: string }>>;
+    readonly messages: Readonly<
+      Record<string, { readonly name: string; readonly summary: string; readonly "x-experimental"?: boolean }>
+    >;
   };
 }
 

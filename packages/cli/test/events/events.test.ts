@@ -13,6 +13,9 @@ it("events lists every event type with when it is sent", async () => {
   expect(stdout).toMatch(/^esim\.assigned +An order has its eSIM, and a device can download it\.$/m);
   const listed = JSON.parse((await cli(["events", "--json"])).stdout);
   expect(listed.map(({ type }: { type: string }) => type)).toEqual(esimCatalog.types);
+  const experimental = listed.filter((it: { experimental: boolean }) => it.experimental);
+  expect(experimental).toMatchObject([{ type: "esim.faulted" }, { type: "esim.balance.updated" }]);
+  expect(stdout.match(/^.*\(experimental\)$/gm)).toHaveLength(2);
 });
 
 it("events prints the AsyncAPI document, or the JSON Schema of a type, for other programs to read", async () => {

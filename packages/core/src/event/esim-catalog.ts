@@ -6,7 +6,10 @@ import { type Catalog, catalogOf, type Schemas } from "./catalog.ts";
 import type { EsimEvents, LifecycleStatus, NetworkCode } from "./esim-events.ts";
 
 const text = z.string("expected a string");
-const integer = z.int("expected a whole number");
+/** Any whole number: `z.int` refuses those beyond 2^53, and an event is not invalid because JSON.parse has rounded one. */
+export const integer: z.ZodMiniNumber = z
+  .number("expected a whole number")
+  .check(z.refine(Number.isInteger, "expected a whole number"));
 
 const networkCode = z.custom<NetworkCode>(
   (value) => typeof value === "string" || typeof value === "number",

@@ -104,9 +104,9 @@ export interface EsimBalanceUpdatedData extends EsimData {
   readonly reason: string;
   /** More about the change, for people. */
   readonly detail?: string | undefined;
-  /** How much was added or taken: a whole number in the minor unit of `currency`, such as cents. */
+  /** How much was added or taken: a whole number in the minor unit of `currency`, such as cents. Beyond 2^53, JavaScript rounds it. */
   readonly amount: number;
-  /** The balance after the change: a whole number in the minor unit of `currency`. */
+  /** The balance after the change: a whole number in the minor unit of `currency`. Beyond 2^53, JavaScript rounds it. */
   readonly balanceAfter: number;
   /** The currency: three letters (ISO 4217). */
   readonly currency: string;
@@ -120,7 +120,7 @@ export interface EsimBalanceUpdatedData extends EsimData {
 
 /** The data of `package.ended`. Only `reason` is documented by the API; other fields are kept as sent. */
 export interface PackageEndedData {
-  /** Why the package ended. `removed`: its eSIM is about to be suspended or terminated. It has no documented type. */
+  /** Why the package ended: each event has it. `removed`: its eSIM is about to be suspended or terminated. Its type is not documented, and an event without it is read, too. */
   readonly reason?: Untyped<"removed">;
   readonly [field: string]: unknown;
 }
@@ -161,7 +161,7 @@ export interface EsimEvents {
    */
   readonly "esim.enabled": EsimDeviceData;
   /**
-   * The profile was switched off, on the device. The network still serves the line: this is not a suspension.
+   * The profile was switched off, on the device. This is no lifecycle event: the line is not suspended by it.
    *
    * **Next:** `esim.enabled`, if the user switches it on again, or `esim.deleted`.
    *

@@ -121,6 +121,11 @@ describe("the eSIM catalog", () => {
     const data = sampleData("esim.balance.updated");
     expect(parseData("esim.balance.updated", { ...data, amount: -1500, balanceAfter: 0 }).kind).toBe("known");
     expect(parseData("esim.balance.updated", { ...data, amount: 1.5 }).kind).toBe("invalid");
+    const beyond = JSON.parse('{"amount":9007199254740993,"balanceAfter":123456789012345678901234}');
+    expect(parseData("esim.balance.updated", { ...data, ...beyond })).toMatchObject({
+      kind: "known",
+      event: { data: { amount: 9007199254740992 } },
+    });
     expect(parseData("esim.balance.updated", { ...data, amount: "1500" }).kind).toBe("invalid");
   });
 

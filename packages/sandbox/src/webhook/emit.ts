@@ -41,12 +41,16 @@ export function emitEvent(service: Service, clientReference: string, newEvent: N
   return ids;
 }
 
+/** None for a retired type: the catalog has every type that can be delivered (4.8). */
 function subscribers(service: Service, clientReference: string, eventType: string): number[] {
   return service.db
     .all<{ sequence: number }>(
       `select sequence from endpoints where clientReference = ? and active = 1
-         and exists (select 1 from json_each(eventTypesJson) where value = ?) order by sequence`,
+         and exists (select 1 from json_each(eventTypesJson) where value = ?)
+         and ? not in (select eventType from eventTypes where retired = 1)
+       order by sequence`,
       clientReference,
+      eventType,
       eventType,
     )
     .map(({ sequence }) => sequence);

@@ -64,6 +64,7 @@ function selected({ db, clock }: Service, clientReference: string, choice: Repla
            where eventSequence = events.sequence and endpointSequence = endpoints.sequence)
        where clientReference = ? and events.createdAt between ? and ? and active = 1
          and exists (select 1 from json_each(eventTypesJson) where value = eventType)
+         and eventType not in (select eventType from eventTypes where retired = 1)
          and (? is null or webhookEndpointReference = ?))
      where ? is null or eventId in (select value from json_each(?)) or deliveredAs in (select value from json_each(?))
      order by event, endpoint`,

@@ -236,6 +236,8 @@ describe("the fingerprint of a body", () => {
     ["a key more", "{}", '{"a":null}'],
     ["a key that is special in JavaScript", "{}", '{"__proto__":{"a":1}}'],
     ["no body and an empty object", "", "{}"],
+    ["whole numbers that are rounded to the same", '{"a":9007199254740993}', '{"a":9007199254740992}'],
+    ["numbers beyond all that JavaScript has", '{"a":1e400}', '{"a":null}'],
     ["two that are no JSON", "{", "["],
   ])("differs for %s", (_, one, other) => {
     expect(fingerprintOf(one)).not.toBe(fingerprintOf(other));

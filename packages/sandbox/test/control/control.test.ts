@@ -611,11 +611,12 @@ describe("the handle", () => {
     await sandbox.addEventType("esim.foo");
     await using endpoint = await startEndpoint();
     await register(sandbox, endpoint.url);
-    await sandbox.retireEventType("esim.foo"); // the endpoint keeps it
     sandbox.faults.add({ kind: "duplicate", eventType: "esim.foo" });
     for (const call of ["POST /auth/token", "DELETE /management/webhooks/{webhookEndpointReference}"])
       sandbox.faults.dropNextAnswer(call);
     expect(await sandbox.emit({ type: "esim.foo", data: {} })).toHaveLength(1);
+    await sandbox.retireEventType("esim.foo"); // the endpoint keeps the subscription
+    expect(await sandbox.emit({ type: "esim.foo", data: {} })).toEqual([]);
   });
 
   it("says after close that the sandbox is closed", async () => {

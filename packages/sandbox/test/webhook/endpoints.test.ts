@@ -11,7 +11,8 @@ import {
   rotateSecret,
   setActive,
 } from "../../src/webhook/endpoints.ts";
-import { retireEventType } from "../../src/webhook/event-types.ts";
+import { addEventType, retireEventType } from "../../src/webhook/event-types.ts";
+import { replay } from "../../src/webhook/replay.ts";
 import { testService } from "../service.ts";
 
 function given(switches: SwitchSettings = {}) {
@@ -95,11 +96,19 @@ it("removes an endpoint with its deliveries", () => {
   );
 });
 
-it("keeps a subscription to a type that was retired since", () => {
+it("keeps a subscription to a type that was retired since, and delivers nothing of it until the type is back", () => {
   const { service, clientId, create } = given();
   create();
+  const emit = () => emitEvent(service, clientId, { type: "esim.assigned", data: {} });
+  emit();
   retireEventType(service, "esim.assigned");
   expect(listEndpoints(service, clientId, page).data[0]?.eventTypes).toEqual(["esim.assigned"]);
+  expect(emit()).toEqual([]);
+  expect(replay(service, clientId)).toEqual([]);
+  addEventType(service, "esim.assigned");
+  expect(emit()).toHaveLength(1);
+  expect(replay(service, clientId)).toHaveLength(3); // the event of that time is kept, too
+  retireEventType(service, "esim.assigned");
   expect(() => create()).toThrow(refused("invalid"));
 });
 

@@ -49,7 +49,10 @@ export function idempotent(service: Service, keys: IdempotencyKeys): Middleware 
   };
 }
 
-/** The same for bodies that differ only in whitespace and the order of keys: SHA-256 of its canonical JSON, hexadecimal. */
+/**
+ * The same for bodies that differ only in whitespace and the order of keys: SHA-256 of its canonical JSON, hexadecimal. Numbers beyond
+ * 2^53 are compared as they are written, since `JSON.parse` rounds them.
+ */
 export function fingerprintOf(body: string): string {
   return createHash("sha256").update(canonical(body)).digest("hex");
 }
@@ -57,10 +60,15 @@ export function fingerprintOf(body: string): string {
 /** A body that is no JSON, or empty, stands for itself. */
 function canonical(body: string): string {
   try {
-    return JSON.stringify(sorted(JSON.parse(body)));
+    return JSON.stringify(sorted(JSON.parse(body, asWritten)));
   } catch {
     return body;
   }
+}
+
+function asWritten(_key: string, value: unknown, { source }: { readonly source?: string } = {}): unknown {
+  const isRounded = typeof value === "number" && Math.abs(value) > Number.MAX_SAFE_INTEGER;
+  return isRounded ? { number: source } : value;
 }
 
 function sorted(value: unknown): unknown {
