@@ -45,14 +45,7 @@ const time = z.codec(
   z.number(),
   { decode: dateTimeMs, encode: isoOf },
 );
-
 const runner = z.object({ run: z.string(), leaseMs: z.number() });
-
-/** An earlier commit stored only the name of the pass. */
-const anyRunner = z.codec(z.union([z.string(), runner]), runner, {
-  decode: (stored) => (typeof stored === "string" ? { run: stored, leaseMs: 30_000 } : stored),
-  encode: (known) => known,
-});
 
 const stateSchema = z.object({
   source: z.string(),
@@ -63,21 +56,11 @@ const stateSchema = z.object({
   ignored: z.record(z.string(), time),
   failing: z.array(z.string()),
   reported: z.record(z.string(), time),
-  seenAt: z._default(z.nullable(time), null), // an earlier commit looked at no endpoint
-  lacking: z._default(z.record(z.string(), time), {}),
-  gaps: z._default(
-    z.array(z.object({ from: time, to: time, eventTypes: z.nullable(z.array(z.string())) })),
-    [],
-  ),
-  lastRun: z._default(z.nullable(z.string()), null), // an earlier commit stored none
-  runner: z.nullable(anyRunner),
-});
-
-/** The times of passes in a state of version 0.1, which also counted the tries of each event. */
-const schemaOfVersion01 = z.looseObject({
-  settledTo: z.string(),
-  deepPassAt: z.string(),
-  fullPassAt: z.string(),
+  seenAt: z.nullable(time),
+  lacking: z.record(z.string(), time),
+  gaps: z.array(z.object({ from: time, to: time, eventTypes: z.nullable(z.array(z.string())) })),
+  lastRun: z.nullable(z.string()),
+  runner: z.nullable(runner),
 });
 
 /** The name of the state. Hashed, because the reference may be anything. */
@@ -87,19 +70,13 @@ export function stateName(endpoint: string): string {
 
 /** Throws `invalid_state` if the value is not of a pass. */
 export function readPassState(name: string, value: unknown): PassState {
-  const earlier = schemaOfVersion01.safeParse(value);
-  const read = stateSchema.safeParse(earlier.success ? converted(earlier.data) : value);
+  const read = stateSchema.safeParse(value);
   if (read.success) return read.data;
   throw new WebhookError<EndpointErrorCode>(
     "invalid_state",
     `The state ${JSON.stringify(name)} is not one that reconcile has written.`,
     "Pass a StateStore that nothing else writes to under this name, or remove this state and pass since.",
   );
-}
-
-function converted({ settledTo, deepPassAt, fullPassAt, ...state }: z.infer<typeof schemaOfVersion01>) {
-  const passes = { recent: settledTo, watermark: deepPassAt, full: fullPassAt, quietUntil: deepPassAt };
-  return { ...state, passes, failing: [], reported: {} };
 }
 
 /** The state as the store keeps it. */

@@ -162,30 +162,6 @@ describe("a reconciler", () => {
     expect(await first).toMatchObject({ interrupted: false });
   });
 
-  it("takes the place of a killed pass of an earlier version, whose state has no lease", async () => {
-    const state = memoryState();
-    const { api, endpoint } = servedListing(() => []);
-    const inbox = knownInbox();
-    await reconcile(api, endpoint, inbox, { state, since: new Date(startMs), clock });
-    const { name, value, version } = await state.first();
-    await state.write(name, { ...(value as object), runner: "5f3c7d0e" }, version);
-    const waits: unknown[] = [];
-    const stop = new AbortController();
-    const info = (fields: object) => {
-      if ("leaseMs" in fields) waits.push(fields.leaseMs);
-      stop.abort();
-    };
-    const logger = { ...silentLogger, info };
-    await reconcile(api, endpoint, inbox, {
-      state,
-      since: new Date(startMs),
-      clock,
-      signal: stop.signal,
-      logger,
-    });
-    expect(waits).toEqual([30_000]);
-  });
-
   it("stops a pass whose place another process took, and leaves the watermark to that one", async () => {
     const state = memoryState();
     const { api, endpoint } = servedListing(() => [made({ occurredMs: startMs + 5 })]);

@@ -32,7 +32,7 @@ function served(deliveries: readonly WebhookDelivery[]) {
 }
 
 /** The name under which reconciling keeps the state of the endpoint. */
-async function nameOf(endpoint: string): Promise<string> {
+async function _nameOf(endpoint: string): Promise<string> {
   const read = Promise.withResolvers<string>();
   await readWatermark({ read: async (name) => read.resolve(name) as undefined }, endpoint);
   return read.promise;
@@ -394,51 +394,6 @@ describe("the watermark", () => {
       lost: null,
     });
     expect(await readWatermark(options.state, endpoint)).toMatchObject({ mark: since, settledTo: since });
-  });
-
-  it("is read from a state of version 0.1, whose failed events are tried again", async () => {
-    const { api, endpoint, pages, inbox, options } = served(many());
-    for (const { eventId } of many()) inbox.ids.add(eventId ?? "");
-    const at = (minutes: number) => new Date(startMs + minutes * minute).toISOString();
-    const value = {
-      endpoint,
-      source: "default",
-      since: at(0),
-      mark: at(900),
-      head: at(990),
-      settledTo: at(900),
-      deepPassAt: at(1400),
-      fullPassAt: at(1000),
-      fullPassTriedAt: at(1000),
-      ignored: { aBcDeFgHiJ: at(100) },
-      failures: { aBcDeFgHiJ: [9, 29_000_000] },
-      reported: ["aBcDeFgHiJ"],
-      completed: 70,
-      runner: null,
-    };
-    await options.state.write(await nameOf(endpoint), value, undefined);
-    expect(await readWatermark(options.state, endpoint)).toEqual({
-      mark: new Date(at(900)),
-      settledTo: new Date(at(900)),
-      gaps: null,
-    });
-    await onePass(api, endpoint, inbox, options);
-    expect(pages()).toBe(2);
-    expect(await options.state.only()).toEqual({
-      source: "default",
-      since: at(0),
-      mark: at(900),
-      head: at(1000),
-      passes: { recent: at(1440), watermark: at(1400), full: at(1000), quietUntil: at(1400) },
-      ignored: value.ignored,
-      failing: [],
-      reported: {},
-      seenAt: at(1440),
-      lacking: {},
-      gaps: [],
-      lastRun: expect.any(String),
-      runner: null,
-    });
   });
 
   it("refuses a state that is not its own", async () => {
