@@ -200,6 +200,7 @@ describe("a run", () => {
     const calls = spans.filter(({ attributes }) => "http.request.method" in attributes);
     expect(calls.map(({ name, kind }) => [name, kind])).toEqual([
       ["auth.token", SpanKind.CLIENT],
+      ["webhooks.list", SpanKind.CLIENT],
       ["webhooks.deliveries", SpanKind.CLIENT],
     ]);
     expect(JSON.stringify(calls.map(({ attributes }) => attributes))).not.toContain(endpoint);
