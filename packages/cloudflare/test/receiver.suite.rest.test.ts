@@ -67,7 +67,7 @@ const revived = (_key: string, value: unknown): unknown =>
     ? Buffer.from((value as unknown as { data: number[] }).data)
     : value;
 
-/** workerd decodes headers as UTF-8, and has U+FFFD for what is not. Such a delivery is answered 401. The partner's ids are ASCII. */
+/** workerd decodes headers as UTF-8, and has U+FFFD for what is not. Such a delivery is answered 401. */
 const latin1 = new Set([
   "takes an id that is sent in latin1, signed in latin1 or in UTF-8",
   "runs the handler once for an id that is sent in UTF-8 and then in latin1",

@@ -61,7 +61,7 @@ export function watchStuck(
   };
 }
 
-/** Options of `watchStuck`. */
+/** Options of `pauseWhileStuck`. */
 export interface StuckWatchOptions {
   /** Gets a line when the worker becomes stuck: `consoleLogger()`, pino, or anything of their shape. Default: silent. */
   logger?: Logger;
