@@ -8,12 +8,20 @@ import type { Logger } from "./logger.ts";
  * like personal data are masked in them. Drops debug lines. Colours as FORCE_COLOR and NO_COLOR say, else in a terminal that has them.
  */
 export function consoleLogger(): Logger {
-  return lineLogger(prettyLine(coloured), (line, level) => console[level](line));
+  const onOutput = prettyLine(colouredFor("stdout"));
+  const onError = prettyLine(colouredFor("stderr"));
+  return lineLogger(
+    (level, fields, message) => (level === "info" ? onOutput : onError)(level, fields, message),
+    (line, level) => console[level](line),
+  );
 }
 
 const colours = { dim: [2, 22], green: [32, 39], yellow: [33, 39], red: [31, 39] } as const;
 
-const coloured: LineStyle = (style, text) => {
-  const [begin, end] = colours[style];
-  return hasColours(process.stdout ?? {}, process.env) ? `\u001b[${begin}m${text}\u001b[${end}m` : text;
-};
+/** One of the two may be a terminal while the other one is a file. */
+function colouredFor(stream: "stdout" | "stderr"): LineStyle {
+  return (style, text) => {
+    const [begin, end] = colours[style];
+    return hasColours(process[stream] ?? {}, process.env) ? `\u001b[${begin}m${text}\u001b[${end}m` : text;
+  };
+}

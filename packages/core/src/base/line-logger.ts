@@ -20,8 +20,9 @@ export type LineStyle = (style: "dim" | "green" | "yellow" | "red", text: string
 export function lineLogger(lineOf: LineOf, write: (line: string, level: LineLevel) => void): Logger {
   const withBindings = (bindings: Readonly<Record<string, unknown>>): Logger => {
     const at = (level: LineLevel) => (fields: Readonly<Record<string, unknown>>, message: string) => {
-      const isText = typeof fields === "string"; // as with pino, the fields can be left out
-      const all = isText ? bindings : { ...bindings, ...fields };
+      const isText = typeof fields === "string"; // as with pino, the fields can be left out, or be an error
+      const given = fields instanceof Error ? { err: fields } : fields;
+      const all = isText ? bindings : { ...bindings, ...given };
       write(lineOrMessage(lineOf, level, withMaskedTexts(all), isText ? String(fields) : message), level);
     };
     return {

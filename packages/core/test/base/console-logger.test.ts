@@ -59,6 +59,26 @@ it("prints the text of a line that has a field which cannot be text, and no debu
   expect(untimed()).toEqual(["warn: ! careful"]);
 });
 
+it("prints an error that is passed in place of the fields, as pino does", () => {
+  consoleLogger().error(new Error("the shop is closed") as never, "no order");
+  expect(untimed()).toEqual([expect.stringMatching(/^error: ✘ no order +the shop is closed\n {6}at /)]);
+});
+
+it("colours the lines of the stream that is a terminal, and leaves those of a file as they are", () => {
+  vi.stubEnv("FORCE_COLOR", undefined);
+  vi.stubEnv("NO_COLOR", undefined);
+  for (const terminal of ["stdout", "stderr"] as const) {
+    lines.length = 0;
+    for (const stream of ["stdout", "stderr"] as const)
+      vi.spyOn(process, stream, "get").mockReturnValue({ isTTY: stream === terminal } as never);
+    const logger = consoleLogger();
+    logger.info({}, "ready");
+    logger.error({}, "broken");
+    const coloured = lines.filter((line) => line.includes("\u001b["));
+    expect(coloured).toEqual([expect.stringContaining(terminal === "stdout" ? "ready" : "broken")]);
+  }
+});
+
 it("colours its lines as FORCE_COLOR says", () => {
   vi.stubEnv("FORCE_COLOR", "1");
   consoleLogger().error({}, "broken");
