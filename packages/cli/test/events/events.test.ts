@@ -26,6 +26,21 @@ it("events prints the AsyncAPI document, or the JSON Schema of a type, for other
   });
 });
 
+it("the files of events name the API's version, mark what is experimental, and have a date-time and whole numbers of any size", () => {
+  const document = JSON.parse(file("asyncapi.json"));
+  expect(document.info.description).toContain("the API's version 3.8.0");
+  const experimental = ["esim.faulted", "esim.balance.updated"];
+  for (const type of esimCatalog.types) {
+    const schema = JSON.parse(file(`${type}.schema.json`));
+    const mark = experimental.includes(type) ? true : undefined;
+    for (const marked of [schema, document.components.schemas[type], document.components.messages[type]])
+      expect(marked["x-experimental"], type).toBe(mark);
+  }
+  const { amount, occurredAt } = document.components.schemas["esim.balance.updated"].properties;
+  expect(occurredAt).toMatchObject({ format: "date-time" });
+  expect(amount).toEqual({ type: "integer", description: expect.any(String) });
+});
+
 it("events says what is wrong with a type that it does not know, and with one next to --asyncapi", async () => {
   expect(await cli(["events", "esim.fautled"])).toMatchObject({
     code: 2,
