@@ -31,13 +31,6 @@ function served(deliveries: readonly WebhookDelivery[]) {
   return { api, endpoint, pages, inbox, options, since };
 }
 
-/** The name under which reconciling keeps the state of the endpoint. */
-async function _nameOf(endpoint: string): Promise<string> {
-  const read = Promise.withResolvers<string>();
-  await readWatermark({ read: async (name) => read.resolve(name) as undefined }, endpoint);
-  return read.promise;
-}
-
 describe("the watermark", () => {
   it("bounds how many pages are read", async () => {
     const { api, endpoint, inbox, options, since } = served(many());
