@@ -90,7 +90,7 @@ const packages: Readonly<Record<string, Package>> = {
   },
   "store-postgres": {
     imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "kysely", "pg", "zod/mini"],
-    rooms: ["database", "sql"],
+    rooms: ["schema", "database", "sql"],
   },
   "store-sqlite": {
     imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "zod/mini"],

@@ -6,8 +6,8 @@ import { instrument } from "@esim-webhooks/otel";
 import type { MeterProvider } from "@opentelemetry/api";
 import { exitCodes } from "../../packages/cli/src/program/exit-code.ts";
 import { replyTo } from "../../packages/core/src/receive/reply.ts";
-import { migrations as postgres } from "../../packages/store-postgres/src/database/migrations.ts";
-import { migrations as sqlite } from "../../packages/store-sqlite/src/database/migrations.ts";
+import * as postgres from "../../packages/store-postgres/src/database/migrations.ts";
+import * as sqlite from "../../packages/store-sqlite/src/database/migrations.ts";
 import { readLogLines } from "../docs/log-lines.ts";
 import { packageExports, root } from "../docs/read-types.ts";
 
@@ -109,11 +109,11 @@ function schema(): Surface {
   return {
     ...named(
       "store-postgres",
-      postgres.map(({ id }, index) => [`migration ${index + 1}`, id]),
+      postgres.migrations.map((migration, index) => [`migration ${index + 1}`, postgres.idOf(migration)]),
     ),
     ...named(
       "store-sqlite",
-      sqlite.map(({ id }, index) => [`migration ${index + 1}`, id]),
+      sqlite.migrations.map((migration, index) => [`migration ${index + 1}`, sqlite.idOf(migration)]),
     ),
   };
 }

@@ -41,7 +41,7 @@ function record(id: string, changes: Partial<EventRecord> = {}): EventRecord {
       fingerprint: crc32(body),
     },
     ...{ receivedAtMs: Date.now() - hourMs, occurredAtMs: Date.now() - hourMs, endsAtMs: Date.now() - 1000 },
-    ...{ attempts: 0, conflicts: 0, error: null, replay: null, runs: [] },
+    ...{ attempts: 0, tries: 0, conflicts: 0, error: null, replay: null, runs: [] },
     ...{
       subject: null,
       key: null,
@@ -147,6 +147,7 @@ describe("records of another inbox", () => {
         state: "unhandled",
         endsAtMs,
         attempts: 3,
+        tries: 3,
         conflicts: 2,
         error: "why",
         replay,

@@ -8,9 +8,21 @@ import { entry, key } from "../../../test/inbox-entry.ts";
 import { privatePgBouncer } from "../../../test/servers/index.ts";
 import { postgresUrl } from "../../../test/servers/shared.ts";
 import { migrate } from "../src/database/migrate.ts";
-import * as first from "../src/database/migration-0001.ts";
-import { migrations } from "../src/database/migrations.ts";
+import { type Migration, migrations } from "../src/database/migrations.ts";
 import { tablesIn } from "../src/database/tables.ts";
+
+/** Those of a later version, which adds a column and two indexes. */
+const later: readonly Migration[] = [
+  ...migrations,
+  { oldest: 1, statements: ["alter table esim_webhooks.event add column note text"] },
+  {
+    oldest: 1,
+    indexes: [
+      "event_note on esim_webhooks.event (note) where note is not null",
+      "event_noted on esim_webhooks.event (received_at) where note is not null",
+    ],
+  },
+];
 
 /** A database of its own, since an index waits for all transactions of its database. */
 let url: string;
@@ -24,9 +36,9 @@ beforeEach(async () => {
   await admin.query(`create database ${name}`);
   url = Object.assign(new URL(postgresUrl), { pathname: `/${name}` }).href;
   pool = openPool(5);
-  await query(`${first.text} insert into esim_webhooks.migration (number, id) values (1, '${first.id}');
-    insert into esim_webhooks.event (source, id, state, ends_at, type, body, received_at)
-    values ('default', 'msg_1', 'ready', now(), 'esim.enabled', '{}', now())`);
+  const inbox = postgresInbox({ pool });
+  await inbox.migrate();
+  await inbox.put([entry("msg_1")]);
   return async () => {
     await pool.end();
     await admin.query(`drop database ${name} with (force)`);
@@ -38,6 +50,15 @@ function openPool(max: number, options: pg.PoolConfig = {}): pg.Pool {
   const opened = new pg.Pool({ connectionString: url, max, ...options });
   opened.on("error", () => {});
   return opened;
+}
+
+/** Migrates as the later version does. */
+async function upgrade(by: pg.Pool = pool, patienceMs?: number): Promise<void> {
+  const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool: by }) });
+  await migrate(db, tablesIn("esim_webhooks"), silentLogger, {
+    known: later,
+    ...(patienceMs && { patienceMs }),
+  });
 }
 
 /** A connection within a transaction. */
@@ -53,8 +74,8 @@ async function begin(text: string): Promise<pg.Client> {
 const inUse = "select from esim_webhooks.event limit 1";
 const sees = "set transaction isolation level repeatable read; select 1";
 const applied = () => query("select number from esim_webhooks.migration order by number");
-const all = migrations.map((_, index) => ({ number: index + 1 }));
-const built = migrations
+const all = later.map((_, index) => ({ number: index + 1 }));
+const built = later
   .flatMap(({ indexes = [] }) => indexes)
   .map((index) => ({ name: `esim_webhooks.${index.slice(0, index.indexOf(" "))}`, valid: true }))
   .sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -68,19 +89,20 @@ const phases = async () =>
 
 describe("migrate() of a schema in use", () => {
   it("runs the later migrations once, in five processes concurrently, and keeps the events", async () => {
-    const inboxes = Array.from({ length: 5 }, () => postgresInbox({ url }));
-    onTestFinished(async () => void (await Promise.all(inboxes.map((inbox) => inbox.close()))));
-    await Promise.all(inboxes.map((inbox) => inbox.migrate()));
+    const pools = Array.from({ length: 5 }, () => openPool(2));
+    onTestFinished(async () => void (await Promise.all(pools.map((own) => own.end()))));
+    await Promise.all(pools.map((own) => upgrade(own)));
     expect(await applied()).toEqual(all);
     expect(await validity()).toEqual(built);
-    const [inbox] = inboxes;
-    expect(await inbox?.get(key("msg_1"))).toMatchObject({ state: "ready" });
+    const inbox = postgresInbox({ pool });
+    await inbox.ready();
+    expect(await inbox.get(key("msg_1"))).toMatchObject({ state: "ready" });
+    expect(await inbox.put([entry("msg_2")])).toEqual(["stored"]);
   });
 
   it("lets others use a table for which it waits, and goes on once it has its lock", async () => {
     const reader = await begin(inUse);
-    const store = postgresStore({ pool });
-    const migrated = store.migrate();
+    const migrated = upgrade();
     const waits = () => query("select from pg_locks where mode = 'AccessExclusiveLock' and not granted");
     for (let tries = 0; tries < 2; tries += 1) {
       await expect.poll(waits).not.toEqual([]);
@@ -96,9 +118,7 @@ describe("migrate() of a schema in use", () => {
     const reader = await begin(inUse);
     await reader.query("set application_name = 'a report'");
     const { rows } = await reader.query("select pg_backend_pid() as pid");
-    const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool: openPool(1) }) });
-    onTestFinished(() => db.destroy());
-    await expect(migrate(db, tablesIn("esim_webhooks"), silentLogger, [], 500)).rejects.toMatchObject({
+    await expect(upgrade(pool, 500)).rejects.toMatchObject({
       code: "migration_blocked",
       message: expect.stringMatching(
         new RegExp(
@@ -111,8 +131,7 @@ describe("migrate() of a schema in use", () => {
 
   it("stops an autovacuum that keeps the table", async () => {
     const vacuum = await begin("lock table esim_webhooks.event in share update exclusive mode"); // as one does
-    const store = postgresStore({ pool });
-    const migrated = store.migrate();
+    const migrated = upgrade();
     const waits = () =>
       query(
         "select from pg_locks where mode = 'ShareUpdateExclusiveLock' and not granted and waitstart < now() - interval '1.5 s'",
@@ -126,22 +145,20 @@ describe("migrate() of a schema in use", () => {
 describe("an index that migrate() builds", () => {
   it("is built while events change, also while it waits for an older transaction", async () => {
     const older = await begin(sees);
-    const inbox = postgresInbox({ url });
-    onTestFinished(() => inbox.close());
-    const migrated = inbox.migrate();
+    const migrated = upgrade();
     await expect.poll(phases).toEqual(["waiting for old snapshots"]);
     await query("update esim_webhooks.event set attempts = attempts + 1");
     await older.query("commit");
     await migrated;
     expect(await validity()).toEqual(built);
-    expect(await inbox.put([entry("msg_2")])).toEqual(["stored"]);
+    expect(await postgresInbox({ pool }).put([entry("msg_2")])).toEqual(["stored"]);
   });
 
   it("is built by one of two processes, and the other one waits for it", async () => {
     const older = await begin(sees);
-    const builds = postgresStore({ pool }).migrate();
+    const builds = upgrade();
     await expect.poll(phases).toEqual(["waiting for old snapshots"]);
-    const waits = postgresStore({ pool }).migrate();
+    const waits = upgrade();
     const claims = () =>
       query(
         "select from pg_stat_activity where query like '%update%set claimed_until = clock%' and pid <> pg_backend_pid()",
@@ -154,10 +171,10 @@ describe("an index that migrate() builds", () => {
   });
 
   it("is rebuilt where it was left invalid", async () => {
-    await postgresStore({ pool }).migrate();
-    await query(`update pg_index set indisvalid = false where indexrelid = 'esim_webhooks.event_done'::regclass;
+    await upgrade();
+    await query(`update pg_index set indisvalid = false where indexrelid = 'esim_webhooks.event_note'::regclass;
       delete from esim_webhooks.migration where number = 3`);
-    await postgresStore({ pool }).migrate();
+    await upgrade();
     expect(await validity()).toEqual(built);
   });
 
@@ -165,7 +182,7 @@ describe("an index that migrate() builds", () => {
     const older = await begin(sees);
     const limited = openPool(1, { options: "-c statement_timeout=400 -c lock_timeout=300" });
     onTestFinished(() => limited.end());
-    const migrated = postgresStore({ pool: limited }).migrate();
+    const migrated = upgrade(limited);
     await expect.poll(phases).toEqual(["waiting for old snapshots"]);
     const waits = () =>
       query(
@@ -183,9 +200,9 @@ describe("an index that migrate() builds", () => {
   it("can be built behind a transaction pooler", async () => {
     const pooler = await privatePgBouncer(url, 2);
     onTestFinished(() => pooler.close());
-    const inboxes = Array.from({ length: 3 }, () => postgresInbox({ url: pooler.url }));
-    await Promise.all(inboxes.map((inbox) => inbox.migrate()));
-    await Promise.all(inboxes.map((inbox) => inbox.close()));
+    const pools = Array.from({ length: 3 }, () => openPool(2, { connectionString: pooler.url }));
+    await Promise.all(pools.map((own) => upgrade(own)));
+    await Promise.all(pools.map((own) => own.end()));
     expect(await validity()).toEqual(built);
   });
 

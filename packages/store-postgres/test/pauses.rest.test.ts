@@ -290,6 +290,7 @@ describe("events that wait in their lanes behind one of a paused type", () => {
       state: "done",
       type,
       attempts: 1,
+      tries: 1,
       conflicts: 0,
       ...nothing,
       ...unknown,

@@ -1,12 +1,6 @@
-import { readFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { createProcessor } from "@esim-webhooks/core";
-import {
-  postgresInbox,
-  postgresMigrations,
-  postgresState,
-  postgresStore,
-} from "@esim-webhooks/store-postgres";
+import { postgresInbox, postgresMigrations, postgresStore } from "@esim-webhooks/store-postgres";
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { entry } from "../../../test/inbox-entry.ts";
@@ -15,7 +9,7 @@ import { privatePgBouncer, startProxy } from "../../../test/servers/index.ts";
 import { postgresUrl } from "../../../test/servers/shared.ts";
 import { expectWarnings } from "../../../test/support/warnings.ts";
 import { migrations } from "../src/database/migrations.ts";
-import { createSchema, earlierSchema, faulted, type TestSchema } from "./schema.ts";
+import { createSchema, faulted, type TestSchema } from "./schema.ts";
 
 expectWarnings("invalid_option", "migration_missing", "schema_mismatch", "short_retention");
 
@@ -52,37 +46,6 @@ describe("migrations", () => {
     await store.ready();
     await store.migrate();
     expect((await store.claim(key("msg_1"), 1000)).status).toBe("claimed");
-  });
-
-  it("of an earlier version are refused, and its rows can be moved as the README shows", async () => {
-    const pool = shop.pool(2);
-    const old = `${shop.schema}_old`;
-    const readme = await readFile(new URL("../README.md", import.meta.url), "utf8");
-    const [renaming, moving, dropping] = [...readme.matchAll(/```sql\n([\s\S]*?)```/g)].map(
-      ([, block = ""]) => block.replaceAll("esim_webhooks", shop.schema),
-    );
-    await pool.query(await earlierSchema(shop.schema));
-    await pool.query(`
-      insert into ${shop.schema}.event (source, id, state, ends_at, type, body, received_at)
-      values ('default', 'msg_done', 'done', now() + '1 day', null, null, null),
-        ('default', 'msg_waits', 'ready', now(), 'esim.faulted', '{}', now());
-      insert into ${shop.schema}.state (name, value) values ('mine', '7')`);
-    const given = { pool, schema: shop.schema };
-    const [store, inbox, state] = [postgresStore(given), postgresInbox(given), postgresState(given)];
-    for (const ask of [store.ready, store.migrate, inbox.stats, () => state.read("mine")])
-      await expect(ask()).rejects.toMatchObject({
-        code: "schema_mismatch",
-        message: expect.stringMatching(/migration 1 has no id.*A schema of another version/),
-      });
-    await pool.query(renaming ?? "");
-    await store.migrate();
-    await pool.query(moving ?? "");
-    await pool.query(dropping ?? "");
-    expect((await store.claim(key("msg_done"), 1000)).status).toBe("done");
-    expect(await inbox.take({ limit: 10, leaseMs: 60_000 })).toMatchObject([{ id: "msg_waits" }]);
-    expect((await state.read("mine"))?.value).toBe(7);
-    const { rows } = await pool.query("select to_regnamespace($1) as old", [old]);
-    expect(rows).toEqual([{ old: null }]);
   });
 
   it("that are missing make every operation reject, until they were run", async () => {

@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import type { WebhookEvent } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { Kysely, PostgresDialect, sql } from "kysely";
@@ -51,12 +50,6 @@ export async function createSchema(url: string = postgresUrl): Promise<TestSchem
       await own?.end();
     },
   };
-}
-
-/** SQL that makes the tables as an earlier version did. */
-export async function earlierSchema(schema: string): Promise<string> {
-  const text = await readFile(new URL("./earlier-schema.sql", import.meta.url), "utf8");
-  return text.replaceAll("esim_webhooks", schema);
 }
 
 export function faulted(id: string): WebhookEvent {

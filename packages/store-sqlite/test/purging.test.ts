@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { sqliteInbox, sqliteStore } from "@esim-webhooks/store-sqlite";
 import { afterAll, expect, it } from "vitest";
-import { entry, key } from "../../../test/inbox-entry.ts";
+import { entry } from "../../../test/inbox-entry.ts";
 import { expectWarnings } from "../../../test/support/warnings.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
@@ -11,31 +11,6 @@ expectWarnings("short_retention");
 
 const folder = temporaryFolder();
 afterAll(folder.remove);
-
-it("removes the bodies of events that an earlier version has settled, by when they were received", async () => {
-  const path = join(folder.path, "earlier.db");
-  const inbox = sqliteInbox({ path, bodyRetentionMs: 3_600_000 });
-  await inbox.put(
-    Array.from({ length: 5 }, (_, n) => ({
-      ...entry(`msg_${n}`),
-      receivedAt: new Date(Date.now() - (n === 0 ? 60_000 : 7_200_000)),
-    })),
-  );
-  const taken = await inbox.take({ limit: 5, leaseMs: 60_000 });
-  await inbox.settle(
-    taken.map((lease, n) =>
-      n % 2 === 0 ? { ...lease, state: "unhandled" } : { ...lease, state: "dead", error: "no" },
-    ),
-  );
-  const database = new DatabaseSync(path);
-  database.exec("update esim_webhooks_event set settled_at = null");
-  database.close();
-  expect(await inbox.purge(3)).toBe(3);
-  expect(await inbox.purge(3)).toBe(1);
-  expect(await inbox.purge(3)).toBe(0);
-  expect((await inbox.get(key("msg_0")))?.body).not.toBeNull();
-  await inbox.close();
-});
 
 it("gives the room of what was purged back to the disk, some at each purge", async () => {
   const path = join(folder.path, "events.db");

@@ -51,7 +51,7 @@ export interface InboxRow extends EventKey {
   readonly subject: string | null;
   /** When it was received first. Null: it is unknown, as for an id that was handled inline. */
   readonly receivedAt: Date | null;
-  /** How many attempts have begun since it was stored or redriven. */
+  /** How many attempts have begun. */
   readonly attempts: number;
   /** Ready: when it is due. Leased: when the lease ends. Done or unhandled: when its retention ends. Dead: null. */
   readonly endsAt: Date | null;
@@ -213,7 +213,7 @@ export interface InboxAdmin extends InboxRole {
   get(key: EventKey): Promise<StoredEvent | undefined>;
 
   /**
-   * Dead or unhandled → ready, with attempts reset to 0. Changes at most `limit` events (default 1,000), oldest received
+   * Dead or unhandled → ready, with all of `maxAttempts` ahead again. Changes at most `limit` events (default 1,000), oldest received
    * first, but none whose body was removed. Resolves to how many.
    */
   redrive(filter?: RedriveFilter, limit?: number): Promise<number>;

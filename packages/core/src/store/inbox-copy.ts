@@ -24,8 +24,10 @@ export interface EventRecord extends EventKey {
   readonly occurredAtMs: number | null;
   /** Ready: when it is due. Done or unhandled: when its retention ends. Dead: null. */
   readonly endsAtMs: number | null;
-  /** How many attempts have begun since it was stored or redriven. */
+  /** How many attempts have begun. */
   readonly attempts: number;
+  /** How many of them count towards `maxAttempts`. */
+  readonly tries: number;
   /** How many deliveries of the same id had another body. */
   readonly conflicts: number;
   /** Why its last attempt failed, as `readErrorText` splits it. Null: none did. */

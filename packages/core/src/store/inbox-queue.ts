@@ -34,8 +34,10 @@ export interface TakenEvent extends InboxLease {
   readonly body: Uint8Array;
   /** When it was received first. */
   readonly receivedAt: Date;
-  /** The attempt, from 1. The inbox counts it at take, so an attempt that kills its worker counts too. */
+  /** The attempt, from 1: how often its handler was started, never counted anew. Counted at take, so an attempt that kills its worker counts too. */
   readonly attempt: number;
+  /** How many of its attempts count towards `maxAttempts`: those since it was stored, redriven or run again that were not put off. */
+  readonly tries: number;
   /**
    * For how long its handlers have put it off, in ms by the inbox's time: since the first settlement `waiting` without `isPutOff`
    * after it was stored, redriven or run again. 0 without one.
@@ -66,8 +68,8 @@ export type Settlement = InboxLease &
         readonly report?: AttemptReport;
       }
     /**
-     * Its handler is not ready for it yet: due again in `afterMs`, without counting an attempt. `error` says why. With `isPutOff`, the
-     * worker has not asked its handler: `waitedMs` does not begin to count, and a suspect stays a suspect.
+     * Its handler is not ready for it yet: due again in `afterMs`, without counting a try. `error` says why. With `isPutOff`, the
+     * worker has not asked its handler: no attempt is counted, `waitedMs` does not begin to count, and a suspect stays a suspect.
      */
     | {
         readonly state: "waiting";

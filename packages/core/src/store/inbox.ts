@@ -11,7 +11,7 @@ import type { InboxWriter, PutResult } from "./inbox-writer.ts";
 /** The role of an inbox for imports that run events again. */
 export interface Rerunnable extends InboxRole {
   /**
-   * Done → ready with the body, lane and `replay` of the entry, due immediately, with attempts reset to 0; also if the id was
+   * Done → ready with the body, lane and `replay` of the entry, due immediately, with all of `maxAttempts` ahead again; also if the id was
    * done inline. Answers one to one. True: the event was done, and no `put` or `rerun` with the same `replay.run` had made it
    * ready before. False: the event was in another state, or this run has had it, and nothing changed. So a run works an event
    * again once, every time it calls. Rejects with `invalid_input` for an entry without `replay`.

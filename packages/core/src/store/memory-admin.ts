@@ -124,7 +124,7 @@ export function createMemoryAdmin(
       const now = clock.now();
       const redriven = oldest({ ...filter, state }, limit).filter(({ body }) => body !== null);
       for (const row of redriven)
-        table.write({ ...row, state: "ready", attempts: 0, endsAt: now, settledAt: null });
+        table.write({ ...row, state: "ready", tries: 0, endsAt: now, settledAt: null });
       return redriven.length;
     },
     purgeDead(filter, limit) {

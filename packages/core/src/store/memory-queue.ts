@@ -59,13 +59,14 @@ export function createMemoryQueue(
 
   function lease(row: MemoryRow, now: number, leaseMs: number): TakenEvent {
     const { source, id, type, body, receivedAt, waitingSince, replay, trace, takenAt } = row;
-    const attempts = row.attempts + 1;
+    const [attempts, tries] = [row.attempts + 1, row.tries + 1];
     const token = String(++lastToken); // never reused, so that a late owner cannot pass for the current one
     table.write({
       ...row,
       state: "leased",
       token,
       attempts,
+      tries,
       endsAt: now + leaseMs,
       takenAt: takenAt ?? new Date(now),
     });
@@ -77,6 +78,7 @@ export function createMemoryQueue(
       body: body ?? new Uint8Array(),
       receivedAt,
       attempt: attempts,
+      tries,
       waitedMs: waitingSince === null ? 0 : now - waitingSince,
       replayed: replay !== null,
       dueForMs: now - row.endsAt,
@@ -142,7 +144,8 @@ export function createMemoryQueue(
           state: "ready",
           endsAt: now + settlement.afterMs,
           error: settlement.error,
-          attempts: row.attempts - 1,
+          attempts: settlement.isPutOff ? row.attempts - 1 : row.attempts,
+          tries: row.tries - 1,
           waitingSince: settlement.isPutOff ? waitingSince : (waitingSince ?? now),
         };
       case "untouched":
@@ -152,6 +155,7 @@ export function createMemoryQueue(
           endsAt: now,
           error: null,
           attempts: row.attempts - 1,
+          tries: row.tries - 1,
           waitingSince,
         };
       case "dead":

@@ -19,6 +19,7 @@ export interface MemoryRow extends EventKey {
   readonly occurredAt: number;
   readonly lane: string | null;
   readonly attempts: number;
+  readonly tries: number;
   /** Since when its handlers have put it off; null if they have not. */
   readonly waitingSince: number | null;
   /** Whether its last lease ended without a settlement. */
@@ -94,6 +95,7 @@ export function readyRow(
     occurredAt: occurredAtMs(entry) ?? receivedAt.getTime(),
     lane,
     attempts: 0,
+    tries: 0,
     waitingSince: null,
     isSuspect: false,
     conflicts: 0,

@@ -69,11 +69,11 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
     try {
       return await runEvent(lease);
     } catch (err) {
-      const { source, id, token, attempt } = lease.taken;
+      const { source, id, token, tries } = lease.taken;
       logUnavailable({ err, id, source }, unanswered);
       // the attempt counts: this event may be what makes the database fail
       return {
-        settlement: { source, id, token, state: "ready", afterMs: backoff(attempt), error: unanswered },
+        settlement: { source, id, token, state: "ready", afterMs: backoff(tries), error: unanswered },
         reason: "store_unavailable",
       };
     }

@@ -81,7 +81,7 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
 
   return async (lease) => {
     const { taken } = lease;
-    const { source, id, token, attempt } = taken;
+    const { source, id, token, tries } = taken;
     const key = { source, id, token };
     const dead = (reason: FailureReason, error: string): Ending => ({
       settlement: { ...key, state: "dead", error },
@@ -90,15 +90,15 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
     const failed = (error: unknown, message: string): Ending => {
       const text = errorText(error);
       const reason = isInstance(error, HandlerTimeout) ? "timed_out" : "failed";
-      if (attempt >= maxAttempts) return { ...dead(reason, text), error };
+      if (tries >= maxAttempts) return { ...dead(reason, text), error };
       if (logger === silentLogger) warnOnce("handler_failed", `${message} ${howToSeeMore}`, error);
       return {
-        settlement: { ...key, state: "ready", afterMs: backoff(attempt), error: text },
+        settlement: { ...key, state: "ready", afterMs: backoff(tries), error: text },
         reason,
         error,
       };
     };
-    if (attempt > maxAttempts)
+    if (tries > maxAttempts)
       return dead(
         "attempts",
         `It was tried as often as this worker allows (maxAttempts: ${maxAttempts}). Its history says how each attempt ended.`,
@@ -151,7 +151,7 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
           settlement: {
             ...key,
             state: "waiting",
-            afterMs: limitedWait(outcome.retryAfterMs, attempt),
+            afterMs: limitedWait(outcome.retryAfterMs, tries),
             error: "retryLater",
           },
         };

@@ -58,7 +58,7 @@ export function schemaMismatch(
   return new WebhookError<PostgresErrorCode>(
     "schema_mismatch",
     `The tables of the schema "${schema}" are not those of this version: ${reason}.`,
-    `To keep the events and handled ids in it, move them to a new schema as the README of @esim-webhooks/store-postgres shows under "A schema of another version". Otherwise drop it, and call migrate() or run esim-webhooks migrate.`,
+    "Run the version that made the schema. If you need nothing in it, drop it, and call migrate() or run esim-webhooks migrate.",
     options,
   );
 }

@@ -3,7 +3,14 @@ import { type Logger, WebhookError } from "@esim-webhooks/core";
 import { type Kysely, sql } from "kysely";
 import { buildIndex } from "./build-index.ts";
 import type { PostgresErrorCode } from "./errors.ts";
-import { appliedMigrations, inSchema, migrations, recording, texts } from "./migrations.ts";
+import {
+  appliedMigrations,
+  inSchema,
+  type Migration,
+  migrations,
+  recording,
+  textToRun,
+} from "./migrations.ts";
 import { qualified, type Tables } from "./tables.ts";
 
 /** How long a migration waits for a lock on a table in use. Meanwhile all who need the table wait, too. */
@@ -12,31 +19,39 @@ const lockMs = 300;
 const quietLockMs = 10_000;
 const pauseMs = 500;
 
+interface MigrateOptions {
+  /** Indexes that an option of the inbox needs. Default none. */
+  readonly more?: readonly string[];
+  /** How long to try to lock the tables, in ms. Default 60 s. */
+  readonly patienceMs?: number;
+  /** Default: those of this version. */
+  readonly known?: readonly Migration[];
+}
+
 /**
  * Updates the schema, while receivers and workers use it. When several processes do it at the same time, each step is run once. Rejects
  * with `database_newer`, `schema_mismatch` or `database_not_utf8` for a schema or database that this version cannot work with, and with `migration_blocked` when
  * a transaction has kept the tables locked for `patienceMs`.
- * @param more indexes that an option of the inbox needs
  */
 export async function migrate(
   db: Kysely<unknown>,
   tables: Tables,
   logger: Logger,
-  more: readonly string[] = [],
-  patienceMs = 60_000,
+  { more = [], patienceMs = 60_000, known = migrations }: MigrateOptions = {},
 ): Promise<void> {
   await db.connection().execute(async (connection) => {
-    const count = () => appliedMigrations(connection, tables);
-    for (let applied = await count(); applied < migrations.length; applied = await count()) {
-      const { indexes } = migrations[applied] ?? {};
-      if (applied === 0 || indexes === undefined) {
-        await inTransaction(connection, tables, applied, patienceMs);
+    const count = () => appliedMigrations(connection, tables, known);
+    for (let applied = await count(); applied < known.length; applied = await count()) {
+      const { indexes = [], statements } = known[applied] as Migration;
+      if (applied === 0 || statements !== undefined) {
+        await inTransaction(connection, tables, known, applied, patienceMs);
         continue;
       }
       for (const index of indexes) await buildIndex(connection, tables, logger, applied, index);
-      await sql.raw(inSchema(tables.schema, recording(applied))).execute(connection);
+      const record = recording(known[applied] as Migration, applied);
+      await sql.raw(inSchema(tables.schema, record)).execute(connection);
     }
-    for (const index of more) await buildIndex(connection, tables, logger, migrations.length, index);
+    for (const index of more) await buildIndex(connection, tables, logger, known.length, index);
   });
 }
 
@@ -44,11 +59,12 @@ export async function migrate(
 async function inTransaction(
   connection: Kysely<unknown>,
   tables: Tables,
+  known: readonly Migration[],
   applied: number,
   patienceMs: number,
 ): Promise<void> {
   const endsAt = performance.now() + patienceMs;
-  while (!(await tryOnce(connection, tables, applied))) {
+  while (!(await tryOnce(connection, tables, known, applied))) {
     if (performance.now() >= endsAt) throw await blocked(connection, tables, patienceMs);
     await delay(pauseMs * (0.5 + Math.random()));
   }
@@ -58,7 +74,13 @@ async function inTransaction(
  * False: another process migrates, or a table is in use. Its lock as a migrator belongs to the transaction, so it works behind a
  * transaction pooler. The tables are locked within one message that ends with the commit, so a process that freezes holds none of them.
  */
-async function tryOnce(connection: Kysely<unknown>, tables: Tables, applied: number): Promise<boolean> {
+async function tryOnce(
+  connection: Kysely<unknown>,
+  tables: Tables,
+  known: readonly Migration[],
+  applied: number,
+): Promise<boolean> {
+  const texts = known.map(textToRun);
   const run = (text: string) => sql.raw(inSchema(tables.schema, text)).execute(connection);
   await run(`begin isolation level read committed; set local statement_timeout = 0;
     set local idle_in_transaction_session_timeout = ${quietLockMs}; set local lock_timeout = ${quietLockMs}`);
@@ -68,12 +90,12 @@ async function tryOnce(connection: Kysely<unknown>, tables: Tables, applied: num
       connection,
     );
     const isMine = rows[0]?.mine === true;
-    if (isMine && (await appliedMigrations(connection, tables)) === applied) {
+    if (isMine && (await appliedMigrations(connection, tables, known)) === applied) {
       await run(
         applied === 0
-          ? `${texts().join("")} commit`
+          ? `${texts.join("")} commit`
           : `lock table esim_webhooks.event in share update exclusive mode; set local lock_timeout = ${lockMs};
-            ${texts()[applied]} commit`,
+            ${texts[applied]} commit`,
       );
     } else {
       await run("rollback");

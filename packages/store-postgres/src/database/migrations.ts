@@ -1,33 +1,47 @@
+import { createHash } from "node:crypto";
 import { WebhookError } from "@esim-webhooks/core";
 import { packageVersion, pageOf } from "@esim-webhooks/core/kit";
 import { type Kysely, sql } from "kysely";
+import { createIndexes } from "../schema/create-indexes.ts";
+import { createTables } from "../schema/create-tables.ts";
+import { gaugesFunction } from "../schema/gauges-function.ts";
+import { pauseFunctions } from "../schema/pause-functions.ts";
+import { settleFunctions } from "../schema/settle-functions.ts";
+import { takeFunctions } from "../schema/take-functions.ts";
 import { type PostgresErrorCode, schemaMismatch } from "./errors.ts";
-import * as first from "./migration-0001.ts";
-import * as second from "./migration-0002.ts";
-import * as third from "./migration-0003.ts";
 import { qualified, type Tables } from "./tables.ts";
 
+/** One step of the schema. Once released, it never changes. For another schema, every `esim_webhooks` is replaced with its name. */
 export interface Migration {
-  readonly id: string;
-  readonly text: string;
   /** A version may work with the schema once this was run, if it knows at least that many migrations. */
   readonly oldest: number;
-  /**
-   * The indexes that the text creates, if it does nothing else. Where there are events, each one is built concurrently instead, which
-   * needs a statement outside of a transaction.
-   */
+  /** Run in one transaction. */
+  readonly statements?: readonly string[];
+  /** The name of each index, and what follows in `create index`. Built concurrently, without a transaction, after the statements of earlier migrations. */
   readonly indexes?: readonly string[];
 }
 
 /** In the order in which they are run. Their numbers count from 1. */
-export const migrations: readonly Migration[] = [first, second, third];
+export const migrations: readonly Migration[] = [
+  {
+    oldest: 1,
+    statements: [
+      ...createTables,
+      ...createIndexes,
+      ...pauseFunctions,
+      ...takeFunctions,
+      ...settleFunctions,
+      gaugesFunction,
+    ],
+  },
+];
 
-/** A migration that was run, as the schema records it: its id since the first release, the rest since the second migration. */
+/** A migration that was run, as the schema records it. */
 interface Recorded {
-  readonly id?: string;
-  readonly oldest?: number | null;
+  readonly id: string;
+  readonly oldest: number;
   /** Of the package that ran it. */
-  readonly version?: string | null;
+  readonly version: string;
 }
 
 /**
@@ -36,12 +50,18 @@ interface Recorded {
  * events, build them first, with `create index concurrently`.
  */
 export function postgresMigrations(schema = "esim_webhooks"): readonly string[] {
-  return texts().map((text) => inSchema(schema, text));
+  return migrations.map((migration, index) => inSchema(schema, textToRun(migration, index)));
 }
 
-/** The same, for the default schema. */
-export function texts(): readonly string[] {
-  return migrations.map(({ text }, index) => `${text}\n${recording(index)}\n`);
+/** All of a migration as SQL, for the default schema. */
+export function textOf({ statements = [], indexes = [] }: Migration): string {
+  const all = [...statements, ...indexes.map((index) => `create index if not exists ${index}`)];
+  return all.map((statement) => `${statement};\n`).join("\n");
+}
+
+/** The same with the statement that records it as the one at that place. */
+export function textToRun(migration: Migration, index: number): string {
+  return `${textOf(migration)}\n${recording(migration, index)}\n`;
 }
 
 /** SQL for another schema than the default one. */
@@ -49,12 +69,15 @@ export function inSchema(schema: string, text: string): string {
   return text.replaceAll("esim_webhooks", `"${schema}"`);
 }
 
-/** The statement that records the migration at that place. Of several processes that have run it, one does. */
-export function recording(index: number): string {
-  const { id, oldest } = migrations[index] as Migration;
-  const [columns, values] =
-    index === 0 ? ["", ""] : [", oldest, version", `, ${oldest}, '${packageVersion}'`];
-  return `insert into esim_webhooks.migration (number, id${columns}) values (${index + 1}, '${id}'${values}) on conflict do nothing;`;
+/** The SHA-256 of its text, cut to 16 digits: the schema records it, and is refused by a version that has another text. */
+export function idOf(migration: Migration): string {
+  return createHash("sha256").update(textOf(migration)).digest("hex").slice(0, 16);
+}
+
+/** The statement that records a migration. Of several processes that have run it, one does. */
+export function recording(migration: Migration, index: number): string {
+  const values = `${index + 1}, '${idOf(migration)}', ${migration.oldest}, '${packageVersion}'`;
+  return `insert into esim_webhooks.migration (number, id, oldest, version) values (${values}) on conflict do nothing;`;
 }
 
 /** Rejects with `migration_missing`, `schema_mismatch`, `database_newer` or `database_not_utf8` unless this version can work with the schema. */
@@ -69,29 +92,27 @@ export async function checkMigrations(db: Kysely<unknown>, tables: Tables): Prom
 }
 
 /**
- * How many migrations of this version were run. Rejects unless they are the first ones, by their ids: a number may be another
+ * How many of these migrations were run. Rejects unless they are the first ones, by their ids: a number may be another
  * version's. Rejects if a later one does not allow this version.
  */
-export async function appliedMigrations(db: Kysely<unknown>, tables: Tables): Promise<number> {
+export async function appliedMigrations(
+  db: Kysely<unknown>,
+  tables: Tables,
+  known: readonly Migration[] = migrations,
+): Promise<number> {
   const recorded = await recordedMigrations(db, tables);
-  const known = recorded.slice(0, migrations.length);
-  const differing = known.findIndex(({ id }, index) => id !== migrations[index]?.id);
-  if (differing !== -1) {
-    const id = known[differing]?.id;
-    throw schemaMismatch(
-      tables,
-      `its migration ${differing + 1} ${id === undefined ? "has no id" : `is "${id}"`}, and this version's is "${migrations[differing]?.id}"`,
-    );
+  for (const [index, migration] of known.slice(0, recorded.length).entries()) {
+    const [id, own] = [recorded[index]?.id, idOf(migration)];
+    if (id !== own)
+      throw schemaMismatch(tables, `its migration ${index + 1} is "${id}", and this version's is "${own}"`);
   }
-  const refusing = recorded
-    .slice(known.length)
-    .findLast(({ oldest }) => (oldest ?? Infinity) > migrations.length);
-  if (refusing === undefined) return known.length;
+  const refusing = recorded.slice(known.length).findLast(({ oldest }) => oldest > known.length);
+  if (refusing === undefined) return Math.min(recorded.length, known.length);
   const { oldest, version } = refusing;
   throw new WebhookError<PostgresErrorCode>(
     "database_newer",
-    `The schema "${tables.schema}" is at migration ${recorded.length}. It needs a version that knows migration ${oldest ?? recorded.length}, and version ${packageVersion} knows only ${migrations.length}.`,
-    `Run ${version ? `version ${version} or a newer one` : "the version that migrated it"} in every process. ${pageOf("docs/upgrading.md")} says what a rollback needs.`,
+    `The schema "${tables.schema}" is at migration ${recorded.length}. It needs a version that knows migration ${oldest}, and version ${packageVersion} knows only ${known.length}.`,
+    `Run version ${version} or a newer one in every process. ${pageOf("docs/upgrading.md")} says what a rollback needs.`,
   );
 }
 
@@ -99,7 +120,7 @@ export async function appliedMigrations(db: Kysely<unknown>, tables: Tables): Pr
 const encodings: readonly unknown[] = ["UTF8", "SQL_ASCII"];
 
 /**
- * Without an id where the table has no such column. Checks first that it exists: a failing query would abort the transaction. Rejects
+ * Checks first that the table exists: a failing query would abort the transaction. Rejects
  * with `database_not_utf8` where the text of an error could not be stored, so that its event would stay leased.
  */
 async function recordedMigrations(db: Kysely<unknown>, tables: Tables): Promise<readonly Recorded[]> {

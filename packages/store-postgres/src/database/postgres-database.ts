@@ -121,7 +121,7 @@ export function openPostgres<Database>(
     vacuum: () => guard.runUnchecked(() => vacuum(ours, tables)),
     isDurable: () => durable,
     place: placeOf(options, schema),
-    migrate: () => guard.runUnchecked(() => migrate(ours, tables, logger, indexes)),
+    migrate: () => guard.runUnchecked(() => migrate(ours, tables, logger, { more: indexes })),
     now: () => guard.runUnchecked(() => timeOf(ours)),
     close: () => guard.close(close),
   };

@@ -143,7 +143,7 @@ export async function redrive(
 ): Promise<number> {
   const { numAffectedRows = 0n } = await sql`
     update ${tables.event} as event
-    set state = 'ready', fence = nextval(${qualified(tables, "fence")}::regclass), attempts = 0, ends_at = ${serverTime},
+    set state = 'ready', fence = nextval(${qualified(tables, "fence")}::regclass), tries = 0, ends_at = ${serverTime},
       settled_at = null
     from (${chosen(tables, allOf(matching({ ...filter, state }), sql`body is not null`), limit)}) as chosen
     where event.source = chosen.source and event.id = chosen.id`.execute(db);

@@ -115,6 +115,7 @@ async function takeOver(
       fingerprint = coalesce(case when is_kept then taken.fingerprint end, ${fingerprint}), lane = null,
       body = case when is_kept then taken.body end,
       attempts = case when is_kept then taken.attempts else 0 end,
+      tries = case when is_kept then taken.tries else 0 end,
       replay = case when is_kept then taken.replay end,
       runs = case when is_kept then taken.runs end,
       subject = case when is_kept then taken.subject end, key = case when is_kept then taken.key end,

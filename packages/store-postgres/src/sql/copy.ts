@@ -54,8 +54,8 @@ async function parkedLanes(
 
 /** As a copy wrote it, and the source has changed since. */
 const isOutdated = sql`event.fence < 0
-  and (event.state, event.ends_at, event.attempts, event.conflicts, event.replay)
-    is distinct from (excluded.state, excluded.ends_at, excluded.attempts, greatest(event.conflicts, excluded.conflicts), excluded.replay)`;
+  and (event.state, event.ends_at, event.attempts, event.tries, event.conflicts, event.replay)
+    is distinct from (excluded.state, excluded.ends_at, excluded.attempts, excluded.tries, greatest(event.conflicts, excluded.conflicts), excluded.replay)`;
 
 /** A claim that has ended and has no body is as good as absent. */
 const isAbandoned = sql`event.state = 'leased' and event.body is null and event.ends_at <= ${serverTime}`;
@@ -68,7 +68,7 @@ const wouldRunTwice = sql`excluded.state = 'done' and event.state <> 'done'
 const updateIfAllowed = sql`do update
   set state = excluded.state, fence = excluded.fence, ends_at = excluded.ends_at, type = excluded.type, body = excluded.body,
     received_at = excluded.received_at, occurred_at = excluded.occurred_at,
-    lane = excluded.lane, attempts = excluded.attempts, suspect = false, conflicts = greatest(event.conflicts, excluded.conflicts),
+    lane = excluded.lane, attempts = excluded.attempts, tries = excluded.tries, suspect = false, conflicts = greatest(event.conflicts, excluded.conflicts),
     error = excluded.error, replay = excluded.replay, runs = excluded.runs, fingerprint = excluded.fingerprint,
     subject = excluded.subject, key = excluded.key, trace = excluded.trace, taken_at = excluded.taken_at,
     settled_at = excluded.settled_at, erased_at = excluded.erased_at, history = excluded.history, due_at = null, parked_by = null
@@ -88,15 +88,15 @@ async function write(
   const { rows } = await sql<EventKey>`
     insert into ${tables.event} as event
       (source, id, state, fence, ends_at, type, body, received_at, occurred_at, lane,
-      attempts, conflicts, error, replay, runs, fingerprint, subject, key, trace, taken_at, settled_at, erased_at, history)
+      attempts, tries, conflicts, error, replay, runs, fingerprint, subject, key, trace, taken_at, settled_at, erased_at, history)
     select source, id, state, ${copyMark(tables)}, coalesce(to_timestamp(ends), 'infinity'), type, body,
-      to_timestamp(received), to_timestamp(occurred), lane, attempts, conflicts, error, replay, runs, fingerprint,
+      to_timestamp(received), to_timestamp(occurred), lane, attempts, tries, conflicts, error, replay, runs, fingerprint,
       subject, key, trace, to_timestamp(taken), to_timestamp(settled), to_timestamp(erased), history
     from (
       select *, substring(${bodies}::bytea from body_begin for body_length) as body
       from jsonb_to_recordset(${storableJson(JSON.stringify(rowsOf(records)))}::jsonb) as record (
         source text, id text, state text, ends float8, type text, body_begin int, body_length int, received float8,
-        occurred float8, lane text, attempts int, conflicts int, error text, replay jsonb, runs text[], fingerprint bigint,
+        occurred float8, lane text, attempts int, tries int, conflicts int, error text, replay jsonb, runs text[], fingerprint bigint,
         subject text, key text, trace text, taken float8, settled float8, erased float8, history jsonb
       )
     ) as record
@@ -109,12 +109,13 @@ async function write(
 function rowsOf(records: readonly EventRecord[]): object[] {
   let offset = 1;
   return records.map((record) => {
-    const { source, id, state, type, body, fingerprint, attempts, conflicts, error, replay, runs } = record;
+    const { source, id, state, type, body, fingerprint, attempts, tries, conflicts, error, replay, runs } =
+      record;
     const { subject, key, trace, history } = record;
     const begin = offset;
     offset += body?.byteLength ?? 0;
     return {
-      ...{ source, id, state, type, fingerprint, attempts, conflicts, error },
+      ...{ source, id, state, type, fingerprint, attempts, tries, conflicts, error },
       ...(body && { body_begin: begin, body_length: body.byteLength }),
       ends: seconds(record.endsAtMs),
       received: seconds(record.receivedAtMs),

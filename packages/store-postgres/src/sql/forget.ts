@@ -68,12 +68,12 @@ async function forgetBodies(
   untilMs: number,
 ): Promise<number> {
   const until = sql`to_timestamp(${untilMs / 1000}::float8)`;
-  // what an earlier version has settled has no settled_at; the index has received_at, which is never later
+  // the index has received_at, which is never later than settled_at
   const { numAffectedRows = 0n } = await sql`
     update ${tables.event} as old set body = null
     from (
       select source, id from ${tables.event}
-      where body is not null and state in ('dead', 'unhandled') and received_at <= ${until} and coalesce(settled_at, received_at) <= ${until}
+      where body is not null and state in ('dead', 'unhandled') and received_at <= ${until} and settled_at <= ${until}
       limit ${limit}
       for update skip locked
     ) as over

@@ -167,7 +167,7 @@ export async function rerun(
       for update of event
     )
     update ${tables.event} as event
-    set state = 'ready', fence = nextval(${qualified(tables, "fence")}::regclass), ends_at = ${serverTime}, attempts = 0,
+    set state = 'ready', fence = nextval(${qualified(tables, "fence")}::regclass), ends_at = ${serverTime}, tries = 0,
       suspect = false, error = null, type = entry.type, body = entry.body, fingerprint = entry.fingerprint, received_at = entry.received,
       occurred_at = entry.occurred, lane = entry.lane, replay = entry.replay,
       subject = entry.subject, key = entry.key, trace = entry.trace, taken_at = null, settled_at = null, history = null,

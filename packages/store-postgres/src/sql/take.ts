@@ -11,13 +11,14 @@ interface Row {
   readonly body: Buffer;
   readonly received_ms: number;
   readonly attempts: number;
+  readonly tries: number;
   readonly waited_ms: number;
   readonly replayed: boolean;
   readonly trace: string | null;
   readonly due_ms: number;
 }
 
-/** Ready and due → leased. The functions in the database are explained in their migrations. */
+/** Ready and due → leased. The functions in the database are in the room `schema`. */
 export async function take(
   db: Kysely<unknown>,
   tables: Tables,
@@ -59,7 +60,7 @@ export function createFairTake(): typeof take {
 
 const leased = sql`
   select source, id, fence::text as token, type, body,
-    date_part('epoch', received_at) * 1000 as received_ms, attempts,
+    date_part('epoch', received_at) * 1000 as received_ms, attempts, tries,
     coalesce(date_part('epoch', ${serverTime} - waiting_since) * 1000, 0) as waited_ms, replay is not null as replayed, trace,
     date_part('epoch', ${serverTime} - due_at) * 1000 as due_ms`;
 

@@ -1,30 +1,41 @@
+import { createHash } from "node:crypto";
 import { execAddingColumns } from "./add-columns.ts";
 import type { Connection } from "./connection.ts";
 import { FaultError } from "./faults.ts";
-import * as first from "./migration-0001.ts";
-import * as second from "./migration-0002.ts";
-import * as third from "./migration-0003.ts";
+import { statements } from "./schema.ts";
 import { inTransaction, type Transaction } from "./transaction.ts";
 import { packageVersion } from "./version.ts";
 
+/** One step of the tables. Once released, it never changes. */
 export interface Migration {
-  readonly id: string;
-  readonly text: string;
   /** A version may work with the file once this was run, if it knows at least that many migrations. */
   readonly oldest: number;
-  /** The indexes that the text creates, if nothing else in it takes long. Where there are events, each is built in a transaction of its own. */
+  /** Run in one transaction. One that only adds a column takes no time that grows with the file: it is `alter table … add column …`, a line. */
+  readonly statements?: readonly string[];
+  /** The name of each index, and what follows in `create index`. Where there are events, each is built in a transaction of its own, before the statements. */
   readonly indexes?: readonly string[];
 }
 
 /** In the order in which they are run. Their numbers count from 1. */
-export const migrations: readonly Migration[] = [first, second, third];
+export const migrations: readonly Migration[] = [{ oldest: 1, statements }];
 
-/** A migration that was run, as the file records it: its id since the first release, the rest since the second migration. */
+/** A migration that was run, as the file records it. */
 interface Recorded {
-  readonly id?: string;
-  readonly oldest?: number | null;
+  readonly id: string;
+  readonly oldest: number;
   /** Of the package that ran it. */
-  readonly version?: string | null;
+  readonly version: string;
+}
+
+/** All of a migration as SQL. */
+export function textOf({ statements = [], indexes = [] }: Migration): string {
+  const all = [...statements, ...indexes.map((index) => `create index if not exists ${index}`)];
+  return all.map((statement) => `${statement};\n`).join("\n");
+}
+
+/** The SHA-256 of its text, cut to 16 digits: the file records it, and is refused by a version that has another text. */
+export function idOf(migration: Migration): string {
+  return createHash("sha256").update(textOf(migration)).digest("hex").slice(0, 16);
 }
 
 /**
@@ -32,64 +43,60 @@ interface Recorded {
  * concurrently, one runs each. Which migrations were applied is in a table of ours, since `user_version` belongs to the user's own
  * tables.
  */
-export function migrate(connection: Connection, path: string): void {
+export function migrate(
+  connection: Connection,
+  path: string,
+  known: readonly Migration[] = migrations,
+): void {
   for (;;) {
-    const applied = appliedMigrations(connection, path);
-    if (applied === migrations.length) return;
-    const indexes = applied === 0 ? [] : (migrations[applied]?.indexes ?? []);
+    const applied = appliedMigrations(connection, path, known);
+    if (applied === known.length) return;
+    const indexes = applied === 0 ? [] : (known[applied]?.indexes ?? []);
     for (const index of indexes)
       inTransaction(connection, (tx) => tx.exec(`create index if not exists ${index}`));
     inTransaction(connection, (tx) => {
-      if (appliedMigrations(connection, path) !== applied) return; // another process has run it
-      const last = applied === 0 ? migrations.length : applied + 1;
-      for (let index = applied; index < last; index += 1) run(tx, index);
+      if (appliedMigrations(connection, path, known) !== applied) return; // another process has run it
+      const next = applied === 0 ? known : known.slice(applied, applied + 1);
+      for (const [index, migration] of next.entries()) run(tx, migration, applied + index + 1);
     });
   }
 }
 
-function run(tx: Transaction, index: number): void {
-  const migration = migrations[index];
-  if (migration === undefined) return;
-  execAddingColumns(tx, migration.text);
+function run(tx: Transaction, migration: Migration, number: number): void {
+  execAddingColumns(tx, textOf(migration));
   tx.run(
-    "insert into esim_webhooks_migration (number, id, applied_at) values (?, ?, ?)",
-    ...[index + 1, migration.id, tx.nowMs],
+    "insert into esim_webhooks_migration (number, id, oldest, version, applied_at) values (?, ?, ?, ?, ?)",
+    ...[number, idOf(migration), migration.oldest, packageVersion, tx.nowMs],
   );
-  if (index > 0)
-    tx.run(
-      "update esim_webhooks_migration set oldest = ?, version = ? where number = ?",
-      ...[migration.oldest, packageVersion, index + 1],
-    );
 }
 
 /**
- * How many migrations of this version were run; 0 when there are no tables. Throws a `FaultError` unless they are the first ones, by
+ * How many of these migrations were run; 0 when there are no tables. Throws a `FaultError` unless they are the first ones, by
  * their ids: a number may be another version's. Throws one if a later migration does not allow this version.
  */
-export function appliedMigrations(connection: Connection, path: string): number {
+export function appliedMigrations(
+  connection: Connection,
+  path: string,
+  known: readonly Migration[] = migrations,
+): number {
   const isThere = connection.get("select 1 from sqlite_schema where name = 'esim_webhooks_migration'");
   if (isThere === undefined) return 0;
-  const recorded = connection.all<Recorded>(
-    "select * from esim_webhooks_migration order by number", // the table may have no ids
-  );
-  const known = recorded.slice(0, migrations.length);
-  const differing = known.findIndex(({ id }, index) => id !== migrations[index]?.id);
-  if (differing !== -1) {
-    const id = known[differing]?.id;
-    throw new FaultError({
-      code: "schema_mismatch",
-      problem: `The tables in ${path} are not those of this version: their migration ${differing + 1} ${id === undefined ? "has no id" : `is "${id}"`}, and this version's is "${migrations[differing]?.id}".`,
-      remedy: `To keep the events and handled ids in them, move them to new tables as the README of @esim-webhooks/store-sqlite shows under "Tables of another version". Otherwise name another file.`,
-    });
+  const recorded = connection.all<Recorded>("select * from esim_webhooks_migration order by number");
+  for (const [index, migration] of known.slice(0, recorded.length).entries()) {
+    const [id, own] = [recorded[index]?.id, idOf(migration)];
+    if (id !== own)
+      throw new FaultError({
+        code: "schema_mismatch",
+        problem: `The tables in ${path} are not those of this version: their migration ${index + 1} is "${id}", and this version's is "${own}".`,
+        remedy: "Run the version that made the file, or name another file.",
+      });
   }
-  const refusing = recorded
-    .slice(known.length)
-    .findLast(({ oldest }) => (oldest ?? Infinity) > migrations.length);
-  if (refusing === undefined) return known.length;
+  const refusing = recorded.slice(known.length).findLast(({ oldest }) => oldest > known.length);
+  if (refusing === undefined) return Math.min(recorded.length, known.length);
   const { oldest, version } = refusing;
   throw new FaultError({
     code: "database_newer",
-    problem: `The tables in ${path} are at migration ${recorded.length}. They need a version that knows migration ${oldest ?? recorded.length}, and version ${packageVersion} knows only ${migrations.length}.`,
-    remedy: `Run ${version ? `version ${version} or a newer one` : "the version that migrated them"} of @esim-webhooks/store-sqlite in every process.`,
+    problem: `The tables in ${path} are at migration ${recorded.length}. They need a version that knows migration ${oldest}, and version ${packageVersion} knows only ${known.length}.`,
+    remedy: `Run version ${version} or a newer one of @esim-webhooks/store-sqlite in every process.`,
   });
 }

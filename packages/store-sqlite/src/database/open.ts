@@ -71,19 +71,12 @@ export function openAsItIs(options: OpenOptions): Connection {
 export function openSource(options: OpenOptions): Connection {
   const connection = openAsItIs(options);
   try {
-    const applied = appliedMigrations(connection, options.path);
-    if (applied === migrations.length) return connection;
-    if (applied > 0)
-      throw new FaultError({
-        code: "schema_mismatch",
-        problem: `The tables in ${options.path} are at migration ${applied}, and this version reads those at migration ${migrations.length}.`,
-        remedy:
-          "Update them first: run esim-webhooks migrate, or open the file with sqliteInbox or sqliteStore of this version.",
-      });
+    if (appliedMigrations(connection, options.path) === migrations.length) return connection;
     throw new FaultError({
       code: "invalid_option",
-      problem: `The database ${options.path} holds no tables of esim-webhooks.`,
-      remedy: "Check the path: name the file that your store or inbox was given.",
+      problem: `The database ${options.path} does not have the tables of this version.`,
+      remedy:
+        "Check the path: name the file that your store or inbox was given. If it is of an earlier version, run esim-webhooks migrate first.",
     });
   } catch (error) {
     connection.close();

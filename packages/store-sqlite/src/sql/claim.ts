@@ -67,7 +67,7 @@ function insert(tx: Transaction, input: ClaimInput): Claim {
 
 /** What an inbox has left of the event, and what operators see of it, goes with its lease or retention. */
 const withoutBody = `fingerprint = $fingerprint, body = null, replay = null, runs = null, subject = null, key = null, trace = null,
-  attempts = 0, taken_at = null, history = null, error = null, erased_at = null`;
+  attempts = 0, tries = 0, taken_at = null, history = null, error = null, erased_at = null`;
 
 /** The body stays until the event is completed here: if that does not end well, workers have it again. */
 const keepingBody = "fingerprint = coalesce(fingerprint, $fingerprint)";

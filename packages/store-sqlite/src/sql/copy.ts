@@ -42,7 +42,7 @@ export function eventRecords(
   const rows = connection.prepared(
     `select source, id, iif(state = 'leased', 'ready', state) as state, type, lane, fingerprint,
       received_at as receivedAtMs, occurred_at as occurredAtMs,
-      iif(state = 'leased', min(ends_at, $now), ${dueAt}) as endsAtMs, attempts, conflicts,
+      iif(state = 'leased', min(ends_at, $now), ${dueAt}) as endsAtMs, attempts, tries, conflicts,
       iif(state = 'leased', coalesce(error, $leaseEnded), error) as error, replay, runs, body,
       subject, key, trace, taken_at as takenAtMs, settled_at as settledAtMs, erased_at as erasedAtMs,
       iif(state = 'leased', ${withAttempt(leaseEndedAttempt, "min(ends_at, $now)")}, history) as history

@@ -47,25 +47,15 @@ export function forget(tx: Transaction, input: ForgetInput): number | undefined 
   return forgotten + emptied;
 }
 
-/** Whether an event ended by then: SQL. What an earlier version has settled has no such time, so when it was received decides. */
-const endings = [
-  "settled_at <= $untilMs order by settled_at",
-  "settled_at is null and received_at <= $untilMs",
-] as const;
-
 /** Removes the bodies of events that died, or had no handler, at this time or earlier. Returns how many. */
 function removeBodies(tx: Transaction, input: { readonly untilMs: number; readonly limit: number }): number {
-  let left = input.limit;
-  for (const ending of endings) {
-    left -= tx.run(
-      `update esim_webhooks_event set body = null where rowid in (
-        select rowid from esim_webhooks_event
-        where state in ('dead', 'unhandled') and body is not null and ${ending} limit $limit
-      )`,
-      { untilMs: input.untilMs, limit: left },
-    );
-  }
-  return input.limit - left;
+  return tx.run(
+    `update esim_webhooks_event set body = null where rowid in (
+      select rowid from esim_webhooks_event
+      where state in ('dead', 'unhandled') and body is not null and settled_at <= $untilMs order by settled_at limit $limit
+    )`,
+    { untilMs: input.untilMs, limit: input.limit },
+  );
 }
 
 const mostPages = 256;

@@ -137,7 +137,7 @@ function received({ state, since: _since, until: _until, ...rest }: InboxFilter)
   const isEnded = state === "dead" || state === "unhandled";
   const { subject, ...others }: Filter = isEnded ? rest : { ...rest, state };
   return {
-    table: `esim_webhooks_event indexed by esim_webhooks_event_${isEnded ? `listed_${state}` : "received"}`,
+    table: `esim_webhooks_event indexed by esim_webhooks_event_${isEnded ? state : "received"}`,
     rows: all([
       ...(isEnded ? [matching({ state })] : []),
       { sql: "received_at is not null", parameters: [] },

@@ -140,7 +140,7 @@ export function rerun(tx: Transaction, { rows }: { readonly rows: readonly PutRo
   return rows.map((row) => {
     const changed = tx.run(
       `update esim_webhooks_event
-      set state = 'ready', ends_at = $now, term_ms = 0, attempts = 0, suspect = 0, error = null, type = $type, received_at = $receivedAt,
+      set state = 'ready', ends_at = $now, term_ms = 0, tries = 0, suspect = 0, error = null, type = $type, received_at = $receivedAt,
         occurred_at = $occurredAt, lane = $lane, replay = $replay, fingerprint = $fingerprint, body = $body,
         subject = $subject, key = $key, trace = $trace, taken_at = null, settled_at = null, history = null,
         runs = iif(replay is null, runs, json_insert(coalesce(runs, '[]'), '$[#]', replay ->> 'run'))

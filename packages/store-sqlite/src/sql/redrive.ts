@@ -9,11 +9,11 @@ export interface ChosenInput {
   readonly limit: number;
 }
 
-/** Dead or unhandled → ready, with attempts counted from zero, where there still is a body. Returns how many. */
+/** Dead or unhandled → ready, with tries counted from zero, where there still is a body. Returns how many. */
 export function redrive(tx: Transaction, input: ChosenInput): number {
   const { sql, parameters } = chosen(input, "body is not null");
   return tx.run(
-    `update esim_webhooks_event set state = 'ready', attempts = 0, ends_at = ?, term_ms = 0, settled_at = null where rowid in (${sql})`,
+    `update esim_webhooks_event set state = 'ready', tries = 0, ends_at = ?, term_ms = 0, settled_at = null where rowid in (${sql})`,
     tx.nowMs,
     ...parameters,
   );

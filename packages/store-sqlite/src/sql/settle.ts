@@ -19,12 +19,15 @@ export function settle(
   { settlements, rules }: { readonly settlements: readonly Settling[]; readonly rules: SettleRules },
 ): boolean[] {
   return settlements.map((settlement) => {
-    const { state, endsAt, termMs, error, refund, staysSuspect, keepsWait, waitingSince, keepsBody } =
-      written(tx, settlement, rules);
+    const { state, endsAt, termMs, error, refund, unstarted, keepsWait, waitingSince, keepsBody } = written(
+      tx,
+      settlement,
+      rules,
+    );
     const { attempt = null } = settlement;
     const changed = tx.run(
       `update esim_webhooks_event
-      set state = ?, ends_at = ?, term_ms = ?, error = ?, attempts = attempts - ?, suspect = suspect and ?,
+      set state = ?, ends_at = ?, term_ms = ?, error = ?, attempts = attempts - ?, tries = tries - ?, suspect = suspect and ?,
         waiting_since = iif(?, coalesce(waiting_since, ?), null), body = iif(?, body, null),
         settled_at = ?${attempt === null ? "" : `, history = ${withAttempt("?", "?")}`}
       where id = ? and source = ? and fence = ? and state = 'leased'`,
@@ -33,8 +36,9 @@ export function settle(
         endsAt,
         termMs,
         error,
+        unstarted,
         refund,
-        staysSuspect,
+        unstarted,
         keepsWait,
         waitingSince,
         keepsBody ? 1 : 0,
@@ -55,8 +59,10 @@ interface Written {
   /** How long it waits to be ready. */
   readonly termMs: number;
   readonly error: string | null;
+  /** Whether the try does not count towards `maxAttempts`. */
   readonly refund: 0 | 1;
-  readonly staysSuspect: 0 | 1;
+  /** Whether no handler was started: the attempt does not count, and a suspect stays one. */
+  readonly unstarted: 0 | 1;
   /** Whether the time since when the event has waited stays as it is. */
   readonly keepsWait: 0 | 1;
   /** That time, for an event that has not waited before. */
@@ -69,7 +75,7 @@ function written({ nowMs }: Transaction, settlement: Settlement, rules: SettleRu
     termMs: 0,
     error: null,
     refund: 0,
-    staysSuspect: 0,
+    unstarted: 0,
     keepsWait: 0,
     waitingSince: null,
     keepsBody: true,
@@ -87,10 +93,10 @@ function written({ nowMs }: Transaction, settlement: Settlement, rules: SettleRu
         ...putOff(nowMs, settlement),
         refund: 1,
         keepsWait: 1,
-        ...(settlement.isPutOff ? { staysSuspect: 1 } : { waitingSince: nowMs }),
+        ...(settlement.isPutOff ? { unstarted: 1 } : { waitingSince: nowMs }),
       };
     case "untouched":
-      return { ...plain, state: "ready", endsAt: nowMs, refund: 1, staysSuspect: 1, keepsWait: 1 };
+      return { ...plain, state: "ready", endsAt: nowMs, refund: 1, unstarted: 1, keepsWait: 1 };
     case "dead":
       return { ...plain, state: "dead", endsAt: null, error: storable(settlement.error) };
   }

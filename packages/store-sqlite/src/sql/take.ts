@@ -38,6 +38,7 @@ interface Leased {
   readonly body: Uint8Array;
   readonly receivedAt: number;
   readonly attempt: number;
+  readonly tries: number;
   readonly waitingSince: number | null;
   readonly replayed: 0 | 1;
   readonly trace: string | null;
@@ -47,10 +48,10 @@ interface Leased {
 export function lease(tx: Transaction, due: readonly Due[], leaseMs: number): TakenEvent[] {
   const leased = tx.all<Leased>(
     `update esim_webhooks_event
-    set state = 'leased', fence = ${newFence}, attempts = attempts + 1, ends_at = ?, term_ms = ?,
+    set state = 'leased', fence = ${newFence}, attempts = attempts + 1, tries = tries + 1, ends_at = ?, term_ms = ?,
       taken_at = coalesce(taken_at, ?)
     where rowid in (select value from json_each(?))
-    returning rowid, source, id, fence as token, type, body, received_at as receivedAt, attempts as attempt,
+    returning rowid, source, id, fence as token, type, body, received_at as receivedAt, attempts as attempt, tries,
       waiting_since as waitingSince, replay is not null as replayed, trace`,
     ...[tx.nowMs + leaseMs, leaseMs, tx.nowMs, JSON.stringify(due.map(({ rowid }) => rowid))],
   );
@@ -60,7 +61,7 @@ export function lease(tx: Transaction, due: readonly Due[], leaseMs: number): Ta
 
 function takenEvent(
   { nowMs }: Transaction,
-  { source, id, token, type, body, receivedAt, attempt, waitingSince, replayed, trace }: Leased,
+  { source, id, token, type, body, receivedAt, attempt, tries, waitingSince, replayed, trace }: Leased,
   dueAt: number,
 ): TakenEvent {
   return {
@@ -71,6 +72,7 @@ function takenEvent(
     body,
     receivedAt: new Date(receivedAt),
     attempt,
+    tries,
     waitedMs: waitingSince === null ? 0 : nowMs - waitingSince,
     replayed: replayed === 1,
     dueForMs: nowMs - dueAt,

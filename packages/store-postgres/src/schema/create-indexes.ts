@@ -1,0 +1,42 @@
+/** The indexes of the events. A partial index is used only where a query says its condition word for word. */
+export const createIndexes: readonly string[] = [
+  "create index event_forgettable on esim_webhooks.event (ends_at) where state in ('done', 'unhandled')",
+
+  // rows without a lane have an index of their own, so rows in lanes do not slow them down
+  `create index event_pending on esim_webhooks.event (state, ends_at)
+  where state in ('ready', 'leased') and body is not null and lane is null`,
+  `create index event_pending_in_lane on esim_webhooks.event (ends_at)
+  where state = 'ready' and body is not null and lane is not null`,
+  `create index event_suspect on esim_webhooks.event (ends_at)
+  where state = 'ready' and body is not null and suspect`,
+
+  "create index event_conflicts on esim_webhooks.event (conflicts) where conflicts > 0",
+
+  // The events ahead in a lane. Only events that are ready: a leased one blocks its lane wherever it stands, and event_lane_leased has
+  // it. So leasing an event adds it to no index of waiting events in lanes.
+  `create index event_lane on esim_webhooks.event (lane, occurred_at, source, id)
+  where lane is not null and state = 'ready'`,
+  `create index event_lane_dead on esim_webhooks.event (lane, occurred_at, source, id)
+  where lane is not null and state = 'dead'`,
+  // two workers may find a lane free at the same moment, but only one can lease an event of it
+  `create unique index event_lane_leased on esim_webhooks.event (lane)
+  where lane is not null and state = 'leased'`,
+
+  // Lists read the states one by one, in the order of received_at, id and source. One index of all rows would cost an entry at each put,
+  // take and settlement. With an index of received_at alone, a page would sort all events of a time.
+  // All ready events have a received_at. The condition keeps takes away, which do not state it: where statistics know of no ready event,
+  // the planner would read all of this index for each lane.
+  `create index event_ready on esim_webhooks.event (received_at, id, source)
+  where state = 'ready' and received_at is not null`,
+  // Also the events of an eSIM: a search reads the index, and of the table only what has the hash. An index that begins with the hash
+  // would cost each event as much as all other data of operators.
+  "create index event_done on esim_webhooks.event (received_at, id, source, hashtext(subject)) where state = 'done'",
+  "create index event_dead on esim_webhooks.event (received_at, id, source) where state = 'dead'",
+  "create index event_unhandled on esim_webhooks.event (received_at, id, source) where state = 'unhandled'",
+
+  // Rare rows. Their columns are in other indexes, or null in all other rows: an update compares each indexed column.
+  `create index event_parked on esim_webhooks.event (parked_by)
+  where state = 'ready' and ends_at = 'infinity'`,
+  `create index event_kept_body on esim_webhooks.event (state, received_at)
+  where body is not null and state in ('dead', 'unhandled')`,
+];

@@ -1,0 +1,47 @@
+import { inOrder, plpgsql } from "./sql-function.ts";
+
+/** Rows of an index, in its order: its condition is repeated, and its columns. So no other index is read. */
+interface Indexed {
+  readonly where: string;
+  readonly order: string;
+}
+
+const counted = ({ where, order }: Indexed): string =>
+  `(select count(*) from (select from esim_webhooks.event where ${where} order by ${order} limit most) as found)`;
+
+const readyIn = (when: string): readonly Indexed[] => [
+  { where: `state = 'ready' and body is not null and lane is null and ${when}`, order: "state, ends_at" },
+  { where: `state = 'ready' and body is not null and lane is not null and ${when}`, order: "ends_at" },
+];
+const leased: readonly Indexed[] = [
+  { where: "state = 'leased' and body is not null and lane is null", order: "state, ends_at" },
+  { where: "lane is not null and state = 'leased'", order: "lane" },
+];
+const ended = (state: string): Indexed => ({ where: `state = '${state}'`, order: "received_at" });
+
+const due = readyIn("ends_at <= moment");
+const sum = (parts: readonly Indexed[]): string => parts.map(counted).join("\n    + ");
+
+/** Counts from indexes alone, each up to a limit. By the statistics of yesterday nearly all rows may be of one state. */
+export const gaugesFunction: string = plpgsql(
+  `gauges(moment timestamptz, most integer) returns table (
+  ready bigint, waiting bigint, paused bigint, leased bigint, unhandled bigint, dead bigint, oldest_due timestamptz
+)`,
+  inOrder,
+  `
+begin
+  return query select
+    ${sum(due)},
+    ${sum(readyIn("ends_at > moment and ends_at < 'infinity'"))},
+    ${counted({ where: "state = 'ready' and ends_at = 'infinity'", order: "parked_by" })},
+    ${sum(leased)},
+    ${counted(ended("unhandled"))},
+    ${counted(ended("dead"))},
+    least(${due
+      .map(
+        ({ where, order }) =>
+          `(select ends_at from esim_webhooks.event where ${where} order by ${order} limit 1)`,
+      )
+      .join(",\n      ")});
+end`,
+);

@@ -1,0 +1,105 @@
+import { plpgsql } from "./sql-function.ts";
+
+/** By the statistics almost no row is leased, and the planner would scan all leased rows. */
+const byKey = ["enable_bitmapscan", "enable_seqscan", "enable_hashjoin", "enable_mergejoin"];
+
+/** The functions that end leases and renew them. They return the fences that were not held any longer, which are few. */
+export const settleFunctions: readonly string[] = [
+  `-- The history with one more attempt, which ended at that time. It keeps the last ten.
+create function esim_webhooks.with_attempt(history jsonb, attempt jsonb, ended timestamptz) returns jsonb
+language sql immutable
+as $body$
+  select case when jsonb_array_length(history) >= 10 then history - 0 else coalesce(history, '[]') end
+    || (attempt || jsonb_build_object('at', floor(extract(epoch from ended) * 1000)))
+$body$`,
+
+  // Leased → the state of each settlement, for the leases that are still held. 'untouched' and 'waiting' are ready again with the try
+  // refunded, 'untouched' with the attempt, too: no handler was started.
+  // 'waiting' notes since when the event waits, 'ready' and 'untouched' keep that time, and the other states clear it. With its body, a
+  // done event loses what is of no use then: its trace and its key, which would be a quarter of what is kept of it, and when it occurred,
+  // which orders lanes.
+  // When all are done, which is usual, the arrays from states on are null, and a statement without their cases takes less.
+  // It locks rows in the order of the settlements, so that two calls with the same rows cannot deadlock.
+  plpgsql(
+    `settle(
+  sources text[], ids text[], fences bigint[], states text[], waits double precision[], errors text[],
+  reports jsonb[], moment timestamptz, retention interval, keep_bodies boolean
+) returns setof bigint`,
+    byKey,
+    `
+declare
+  kept bigint[];
+begin
+  if states is null then
+    with held as (
+      update esim_webhooks.event as settled
+      set state = 'done', ends_at = moment + retention, suspect = false, waiting_since = null, error = null, settled_at = moment,
+        due_at = null,
+        body = case when keep_bodies then settled.body end,
+        occurred_at = case when keep_bodies then settled.occurred_at end,
+        trace = case when keep_bodies then settled.trace end,
+        key = case when keep_bodies then settled.key end
+      from unnest(sources, ids, fences) as given (source, id, fence)
+      where settled.source = given.source and settled.id = given.id
+        and settled.fence = given.fence and settled.state = 'leased'
+      returning settled.fence
+    )
+    select array_agg(held.fence) into kept from held;
+  else
+    with held as (
+      update esim_webhooks.event as settled
+      set state = case when given.state in ('untouched', 'waiting') then 'ready' else given.state end,
+        ends_at = case given.state
+          when 'done' then moment + retention
+          when 'unhandled' then moment + retention
+          when 'dead' then 'infinity'
+          else moment + given.wait * interval '1 millisecond' end,
+        attempts = settled.attempts - (given.state = 'untouched')::integer,
+        tries = settled.tries - (given.state in ('untouched', 'waiting'))::integer,
+        suspect = settled.suspect and given.state = 'untouched',
+        waiting_since = case
+          when given.state = 'waiting' then coalesce(settled.waiting_since, moment)
+          when given.state in ('ready', 'untouched') then settled.waiting_since end,
+        error = given.error,
+        due_at = null,
+        settled_at = case when given.state in ('done', 'unhandled', 'dead') then moment end,
+        history = case when given.report is null then settled.history else
+          esim_webhooks.with_attempt(settled.history, given.report, moment) end,
+        body = case when given.state = 'done' and not keep_bodies then null else settled.body end,
+        occurred_at = case when given.state = 'done' and not keep_bodies then null else settled.occurred_at end,
+        trace = case when given.state = 'done' and not keep_bodies then null else settled.trace end,
+        key = case when given.state = 'done' and not keep_bodies then null else settled.key end
+      from unnest(sources, ids, fences, states, waits, errors, reports)
+        as given (source, id, fence, state, wait, error, report)
+      where settled.source = given.source and settled.id = given.id
+        and settled.fence = given.fence and settled.state = 'leased'
+      returning settled.fence
+    )
+    select array_agg(held.fence) into kept from held;
+  end if;
+  if cardinality(kept) = cardinality(fences) then
+    return; -- usual, and cheaper than the comparison
+  end if;
+  return query select * from unnest(fences) except select * from unnest(kept);
+end`,
+  ),
+
+  // leased → leased until another time
+  plpgsql(
+    "renew(sources text[], ids text[], fences bigint[], until timestamptz) returns setof bigint",
+    byKey,
+    `
+begin
+  return query
+    with held as (
+      update esim_webhooks.event as renewed
+      set ends_at = until
+      from unnest(sources, ids, fences) as given (source, id, fence)
+      where renewed.source = given.source and renewed.id = given.id
+        and renewed.fence = given.fence and renewed.state = 'leased'
+      returning renewed.fence
+    )
+    select * from unnest(fences) except select held.fence from held;
+end`,
+  ),
+];
