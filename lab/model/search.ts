@@ -65,7 +65,7 @@ export interface Result extends Explored {
 }
 
 interface Event extends Row {
-  readonly attempts: number;
+  readonly tries: number;
   readonly acknowledged: boolean;
   /** Whether a worker or processor got the answer that the event is done, and no operator has asked for it again. */
   readonly isDone: boolean;
@@ -179,11 +179,11 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
     if (!guards.every((guard) => isAllowed[guard](system, index, isCurrent))) return undefined;
     used.add(name);
     const row = changed(event, to);
-    const attempts = Math.max(
+    const tries = Math.max(
       0,
-      to.attempts === "0" ? 0 : event.attempts + (to.attempts === "+1" ? 1 : to.attempts === "-1" ? -1 : 0),
+      to.tries === "0" ? 0 : event.tries + (to.tries === "+1" ? 1 : to.tries === "-1" ? -1 : 0),
     );
-    const next = withEvent(system, index, { ...event, ...row, attempts });
+    const next = withEvent(system, index, { ...event, ...row, tries });
     return to.fence === "new" || to.state === "absent" ? withStaleFences(next, index) : next;
   }
 
@@ -396,7 +396,7 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
     switch (phase) {
       case "taken": {
         const isAbandoned = (actor.abandoned & (1 << event)) !== 0;
-        if (!isInline && row.attempts > maxAttempts && checks.has("attemptsLeft"))
+        if (!isInline && row.tries > maxAttempts && checks.has("attemptsLeft"))
           emit(`${name} finds that ${about} has had its attempts.`, end(system, "dead"));
         else if (!isInline && isAbandoned && checks.has("notAbandonedHere"))
           emit(`${name} puts ${about} off: its abandoned handler still runs.`, end(system, "put off"));
@@ -413,14 +413,14 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
               `the handler of ${about} was started while an abandoned one runs in the same process`,
             );
           if (row.isDone) throw new Broken(`the handler of ${about} was started although the event is done`);
-          if (!isInline && row.attempts > maxAttempts)
+          if (!isInline && row.tries > maxAttempts)
             throw new Broken(`the handler of ${about} was started more often than maxAttempts`);
           emit(`${name} starts the handler of ${about}.`, put(system, { phase: "running" }));
         }
         return;
       }
       case "running": {
-        const failure = isInline ? "release" : row.attempts >= maxAttempts ? "dead" : "ready";
+        const failure = isInline ? "release" : row.tries >= maxAttempts ? "dead" : "ready";
         emit(`The handler of ${about} returns in ${name}.`, end(system, "done"));
         disturb(system, "retry", (next) => {
           emit(`The handler of ${about} throws in ${name}.`, end(next, failure));
@@ -548,7 +548,7 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
   const first: System = {
     events: plans.map(() => ({
       ...absent,
-      attempts: 0,
+      tries: 0,
       acknowledged: false,
       isDone: false,
       isGone: false,
@@ -640,7 +640,7 @@ function encode({ events, actors, late, isPaused, left }: System): string {
         (Number(event.suspect) << 5) |
         (Number(event.parked) << 6) |
         (Number(event.erased) << 7),
-      event.attempts |
+      event.tries |
         (Number(event.acknowledged) << 3) |
         (Number(event.isDone) << 4) |
         (Number(event.isGone) << 5) |
@@ -679,7 +679,7 @@ function decode(text: string, eventCount: number, actorCount: number): System {
       suspect: bit(row, 5),
       parked: bit(row, 6),
       erased: bit(row, 7),
-      attempts: more & 7,
+      tries: more & 7,
       acknowledged: bit(more, 3),
       isDone: bit(more, 4),
       isGone: bit(more, 5),

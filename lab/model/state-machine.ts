@@ -26,6 +26,8 @@ export interface Change extends Partial<Omit<Row, "state">> {
   /** `new`: one that no lease has had. `void`: the engine may replace it, since no lease has it. */
   readonly fence?: "new" | "void";
   readonly attempts?: "+1" | "-1" | "0";
+  /** The attempts that count towards `maxAttempts`. */
+  readonly tries?: "+1" | "-1" | "0";
 }
 
 /** Conditions that depend on more than the row itself. */
@@ -64,7 +66,7 @@ export const table = {
     who: "a receiver, or an import",
     from: { state: ["absent"] },
     guards: [],
-    to: { state: "ready", ended: true, body: true, fence: "void", attempts: "0" },
+    to: { state: "ready", ended: true, body: true, fence: "void", attempts: "0", tries: "0" },
     writes:
       "the row, due immediately, with its lane and `replay`. If the id is present: only its count of conflicts",
   },
@@ -74,9 +76,9 @@ export const table = {
     who: "a worker",
     from: { state: ["ready"], ended: true, parked: false, body: true },
     guards: ["laneFree", "firstInLane", "notPaused"],
-    to: { state: "leased", ended: false, fence: "new", attempts: "+1" },
+    to: { state: "leased", ended: false, fence: "new", attempts: "+1", tries: "+1" },
     writes:
-      "a new fence, `attempts` + 1, the end of the lease. The event that has been due longest goes first. Takes suspects only when called for suspects, and then only those",
+      "a new fence, `attempts` and `tries` + 1, the end of the lease. The event that has been due longest goes first. Takes suspects only when called for suspects, and then only those",
   },
   extend: {
     part: "inbox",
@@ -112,23 +114,23 @@ export const table = {
     ...settled,
     operation: "`settle`, waiting",
     who: "a worker, when the handler called `retryLater`",
-    to: { state: "ready", ended: false, attempts: "-1", suspect: false },
+    to: { state: "ready", ended: false, tries: "-1", suspect: false },
     writes:
-      "when it is due again, the error, `attempts` − 1, and since when it has waited, if it has not waited before",
+      "when it is due again, the error, `tries` − 1, and since when it has waited, if it has not waited before",
   },
   "settle put off": {
     ...settled,
     operation: "`settle`, waiting, put off",
     who: "a worker, when the handler [still runs](#time-limits) from an earlier attempt",
-    to: { state: "ready", ended: false, attempts: "-1" },
+    to: { state: "ready", ended: false, attempts: "-1", tries: "-1" },
     writes: "the same, except that the time of waiting does not start, and a suspect stays a suspect",
   },
   "settle untouched": {
     ...settled,
     operation: "`settle`, untouched",
     who: "a worker that stops, or that is too late to start the handler",
-    to: { state: "ready", ended: true, attempts: "-1" },
-    writes: "due immediately, `attempts` − 1; a suspect stays a suspect",
+    to: { state: "ready", ended: true, attempts: "-1", tries: "-1" },
+    writes: "due immediately, `attempts` and `tries` − 1; a suspect stays a suspect",
   },
   "settle dead": {
     ...settled,
@@ -159,8 +161,8 @@ export const table = {
     who: 'an operator, for dead events or, with `state: "unhandled"`, for unhandled ones',
     from: { state: ["dead", "unhandled"], body: true },
     guards: [],
-    to: { state: "ready", ended: true, fence: "void", attempts: "0" },
-    writes: "due immediately, `attempts` 0. Keeps the error until the next settlement",
+    to: { state: "ready", ended: true, fence: "void", tries: "0" },
+    writes: "due immediately, `tries` 0. Keeps the error until the next settlement",
   },
   rerun: {
     part: "inbox",
@@ -168,8 +170,8 @@ export const table = {
     who: "an import with `force`",
     from: { state: ["done"], erased: false },
     guards: ["newRun"],
-    to: { state: "ready", ended: true, body: true, suspect: false, fence: "void", attempts: "0" },
-    writes: "the body, lane and `replay` of the import's entry; due immediately, `attempts` 0. Once per run",
+    to: { state: "ready", ended: true, body: true, suspect: false, fence: "void", tries: "0" },
+    writes: "the body, lane and `replay` of the import's entry; due immediately, `tries` 0. Once per run",
   },
   purge: {
     part: "inbox",
@@ -250,7 +252,7 @@ export const table = {
     who: inline,
     from: { state: ["absent"] },
     guards: [],
-    to: { state: "leased", ended: false, body: false, fence: "new", attempts: "0" },
+    to: { state: "leased", ended: false, body: false, fence: "new", attempts: "0", tries: "0" },
     writes: "the row, **without a body**: no `take` sees it, and no lease end makes it ready",
   },
   "claim again": {
@@ -274,6 +276,7 @@ export const table = {
       body: false,
       fence: "new",
       attempts: "0",
+      tries: "0",
       suspect: false,
       erased: false,
     },
@@ -356,7 +359,7 @@ export const checks = {
     inTime: "a handler starts only while its lease has not ended by the worker's own clock",
     notAbandonedHere:
       "a handler does not start while an abandoned one of the same event runs in this process",
-    attemptsLeft: "a handler does not start after `maxAttempts` attempts",
+    attemptsLeft: "a handler does not start after `maxAttempts` tries",
   },
 } as const;
 export type Check = keyof typeof checks.acknowledge | keyof typeof checks.start;
@@ -410,7 +413,7 @@ export function matches(row: Row, { state, ...marks }: Pattern): boolean {
 }
 
 /** The row after a transition. */
-export function changed(row: Row, { state, fence: _, attempts: __, ...marks }: Change): Row {
+export function changed(row: Row, { state, fence: _, attempts: __, tries: ___, ...marks }: Change): Row {
   if (state === "absent") return absent;
   return { ...row, ...marks, state: state === "same" ? row.state : state };
 }

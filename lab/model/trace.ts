@@ -8,6 +8,8 @@ export interface Snapshot extends Omit<Row, "state" | "ended" | "suspect"> {
   readonly state: Exclude<Row["state"], "absent">;
   readonly fence: string | null;
   readonly attempts: number;
+  /** Absent where an engine does not show it, like the next ones. */
+  readonly tries?: number;
   /** Absent where an engine does not show it. */
   readonly suspect?: boolean;
   /** Absent where the order of the changes of two rows is not known. */
@@ -94,15 +96,18 @@ function isFrom(before: Snapshot | null, { state, ...wanted }: Pattern): boolean
 function isTo(
   before: Snapshot | null,
   after: Snapshot | null,
-  { state, fence, attempts, ...changes }: Change,
+  { state, fence, attempts, tries, ...changes }: Change,
 ): boolean {
   if (after === null) return state === "absent";
   if (after.state !== (state === "same" ? before?.state : state)) return false;
   const isMarked = marks.every(
     (mark) => after[mark] === undefined || after[mark] === (changes[mark] ?? before?.[mark] ?? false),
   );
-  const counted = { "+1": (before?.attempts ?? 0) + 1, "-1": (before?.attempts ?? 0) - 1, "0": 0 };
-  const isCounted = after.attempts === (attempts === undefined ? (before?.attempts ?? 0) : counted[attempts]);
+  const counted = (count = 0, change: Change["attempts"]) =>
+    change === "0" ? 0 : count + Number(change ?? 0);
+  const isCounted =
+    after.attempts === counted(before?.attempts, attempts) &&
+    (after.tries === undefined || after.tries === counted(before?.tries, tries));
   const isFenced =
     fence === "void" || (fence === "new" ? after.fence !== before?.fence : after.fence === before?.fence);
   return isMarked && isCounted && isFenced;
@@ -115,15 +120,15 @@ function isSame(a: Snapshot | null, b: Snapshot | null): boolean {
 /** In one order of fields. */
 function show(row: Snapshot | null): string {
   if (row === null) return "absent";
-  const { state, fence, attempts } = row;
+  const { state, fence, attempts, tries } = row;
   const set = marks.filter((mark) => row[mark]).map((mark) => `, ${mark}`);
-  return `${state} (fence ${fence}, attempts ${attempts}${set.join("")})`;
+  return `${state} (fence ${fence}, attempts ${attempts}, tries ${tries}${set.join("")})`;
 }
 
 /** The SQL that has Postgres log each change of the table `event` of a schema into its table `history`. */
 export function postgresHistory(schema: string): string {
   const snapshot = (row: string) => `jsonb_build_object(
-    'state', ${row}.state, 'fence', ${row}.fence::text, 'attempts', ${row}.attempts,
+    'state', ${row}.state, 'fence', ${row}.fence::text, 'attempts', ${row}.attempts, 'tries', ${row}.tries,
     'body', ${row}.body is not null, 'suspect', ${row}.suspect, 'erased', ${row}.erased_at is not null,
     'parked', ${row}.state = 'ready' and ${row}.ends_at = 'infinity')`;
   return `
@@ -150,7 +155,7 @@ export function postgresHistoryOf(schema: string): string {
 /** The same for a SQLite file, into the table `history`. */
 export function sqliteHistory(): string {
   const snapshot = (row: string) => `json_object(
-    'state', ${row}.state, 'fence', ${row}.fence, 'attempts', ${row}.attempts, 'lane', ${row}.lane,
+    'state', ${row}.state, 'fence', ${row}.fence, 'attempts', ${row}.attempts, 'tries', ${row}.tries, 'lane', ${row}.lane,
     'body', json(iif(${row}.body is null, 'false', 'true')), 'suspect', json(iif(${row}.suspect, 'true', 'false')),
     'erased', json(iif(${row}.erased_at is null, 'false', 'true')), 'parked', json(iif(${row}.parked_due is null, 'false', 'true')))`;
   const trigger = (operation: string, before: string, after: string, row: string) => `

@@ -21,6 +21,7 @@ interface Row {
   state: "ready" | "leased" | "done" | "unhandled" | "dead";
   token: string;
   attempts: number;
+  tries: number;
   holder: Owner | undefined;
   leasedAt: number;
   leaseEndsAt: number;
@@ -38,12 +39,14 @@ export interface TakeCommit {
   readonly id: string;
   readonly token: string;
   readonly attempt: number;
+  readonly tries: number;
 }
 
 export interface SettleCommit {
   readonly id: string;
   readonly token: string;
   readonly state: string;
+  readonly isPutOff?: true;
 }
 
 /** Compares everything that becomes durable, is answered or runs with what is promised. */
@@ -165,7 +168,15 @@ export function createChecks(time: VirtualTime, ordered: boolean, clockOfStore: 
         }
         if (known !== undefined) broken(`${id} was stored a second time: it was ${known.state}`);
         const row: Row = {
-          ...{ id, lane: ordered ? lane : null, occurredAt, state: "ready", token: "", attempts: 0 },
+          ...{
+            id,
+            lane: ordered ? lane : null,
+            occurredAt,
+            state: "ready",
+            token: "",
+            attempts: 0,
+            tries: 0,
+          },
           ...{ holder: undefined, leasedAt: 0, leaseEndsAt: 0, effects: 0 },
         };
         rows.set(id, row);
@@ -175,7 +186,7 @@ export function createChecks(time: VirtualTime, ordered: boolean, clockOfStore: 
       }
     },
     taken(holder, taken, leaseMs) {
-      for (const { id, token, attempt } of taken) {
+      for (const { id, token, attempt, tries } of taken) {
         const row = rowOf(id, "taken");
         if (isFinal(row)) broken(`${id} was taken after it was ${row.state}`);
         if (row.state === "leased") {
@@ -188,8 +199,11 @@ export function createChecks(time: VirtualTime, ordered: boolean, clockOfStore: 
         if (tokens.has(token)) broken(`${id} was taken with the fence ${token}, which was used before`);
         tokens.add(token);
         row.attempts += 1;
-        if (row.attempts !== attempt)
-          broken(`${id} was taken as attempt ${attempt}, and it is attempt ${row.attempts}`);
+        row.tries += 1;
+        if (row.attempts !== attempt || row.tries !== tries)
+          broken(
+            `${id} was taken as attempt ${attempt} and try ${tries}, and it is attempt ${row.attempts} and try ${row.tries}`,
+          );
         row.state = "ready"; // for the check of its lane
         checkLane(row);
         row.state = "leased";
@@ -206,7 +220,7 @@ export function createChecks(time: VirtualTime, ordered: boolean, clockOfStore: 
       }
     },
     settled(settlements, results) {
-      for (const [index, { id, token, state }] of settlements.entries()) {
+      for (const [index, { id, token, state, isPutOff }] of settlements.entries()) {
         const row = rowOf(id, "settled");
         if (!results[index]) {
           count("late settlements");
@@ -216,7 +230,8 @@ export function createChecks(time: VirtualTime, ordered: boolean, clockOfStore: 
         }
         if (!isHeld(row, token))
           broken(`${id} was settled as ${state} by a late owner: it is ${row.state}, with another fence`);
-        if (state === "waiting" || state === "untouched") row.attempts -= 1;
+        if (state === "waiting" || state === "untouched") row.tries -= 1;
+        if (state === "untouched" || isPutOff) row.attempts -= 1;
         move(row, state === "waiting" || state === "untouched" ? "ready" : (state as Row["state"]));
       }
     },
@@ -232,7 +247,7 @@ export function createChecks(time: VirtualTime, ordered: boolean, clockOfStore: 
       const row = rowOf(id, "redriven");
       if (row.state !== "dead" && row.state !== "unhandled")
         broken(`${id} was redriven while it was ${row.state}`);
-      row.attempts = 0;
+      row.tries = 0;
       move(row, "ready");
       count("redriven");
     },

@@ -781,8 +781,8 @@ describe("a worker that is observed", () => {
       ["handle", { ...handled, attempt: 2, outcome: "retry_later" }],
       ["settle", { ...about, attempt: 2, outcome: "retry", afterMs: 9 }],
       ["take", { limit: 20, suspects: false, outcome: "taken", taken: 1, events, durationMs }],
-      ["handle", { ...handled, attempt: 2, outcome: "processed" }],
-      ["settle", { ...about, attempt: 2, outcome: "done" }],
+      ["handle", { ...handled, attempt: 3, outcome: "processed" }],
+      ["settle", { ...about, attempt: 3, outcome: "done" }],
     ]);
   });
 
@@ -805,7 +805,7 @@ describe("a worker that is observed", () => {
     const take = memoryInbox().take;
     const changed = (change: object): Partial<Inbox> => {
       const lease = { source: "default", id: "msg_1", token: "1" };
-      let taken = [{ ...lease, type: "esim.faulted", body, receivedAt: new Date(), attempt: 1 }];
+      let taken = [{ ...lease, type: "esim.faulted", body, receivedAt: new Date(), attempt: 1, tries: 1 }];
       return {
         take: async (options) => {
           const events = taken.map((one) => ({
@@ -820,13 +820,12 @@ describe("a worker that is observed", () => {
       };
     };
     const dead = { ...about, outcome: "dead" };
-    expect(await endings({ "*": () => {} }, changed({ attempt: 4 }))).toEqual([
+    expect(await endings({ "*": () => {} }, changed({ attempt: 4, tries: 4 }))).toEqual([
       { ...dead, attempt: 4, reason: "attempts" },
     ]);
     const { type: _, ...untyped } = dead;
     expect(await endings({ "*": () => {} }, changed({ type: null, body: Buffer.from("{}") }))).toEqual([
-      { ...untyped, attempt: 1,
-            tries: 1, reason: "invalid" },
+      { ...untyped, attempt: 1, reason: "invalid" },
     ]);
   });
 

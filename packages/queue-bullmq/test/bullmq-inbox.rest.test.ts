@@ -65,7 +65,8 @@ async function jobOf(queue: Queue, eventId: string): Promise<Job> {
   return (await queue.getJob(id ?? "")) as Job;
 }
 
-const omitRedrive = (name: string, value: unknown) => (name === "redrivenAt" ? undefined : value);
+const omitRedrive = (name: string, value: unknown) =>
+  name === "redrivenAt" || name === "startsBefore" ? undefined : value;
 
 async function refusal(operation: Promise<unknown> | (() => unknown)): Promise<WebhookError<string>> {
   const error = await (typeof operation === "function" ? (async () => operation())() : operation).catch(

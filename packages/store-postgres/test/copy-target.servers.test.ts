@@ -171,6 +171,7 @@ describe("records of another inbox", () => {
       fingerprint: __,
       runs: ___,
       endsAtMs: ____,
+      tries,
       takenAtMs,
       settledAtMs,
       erasedAtMs,

@@ -192,7 +192,7 @@ describe("concurrency", () => {
 });
 
 describe("an event whose handler", () => {
-  it("asks for a retry is worked again after that time, not before, as the same attempt", async () => {
+  it("asks for a retry is worked again after that time, not before, as the next attempt", async () => {
     const times: number[] = [];
     const attempts: number[] = [];
     const handler = (_: unknown, { attempt, retryLater }: HandlerContext) => {
@@ -203,9 +203,9 @@ describe("an event whose handler", () => {
     work({ "*": handler });
     await put(entry("msg_1"));
     const row = await untilState("msg_1", "done");
-    expect(attempts).toEqual([1, 1]);
+    expect(attempts).toEqual([1, 2]);
     expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThanOrEqual(295);
-    expect(row).toMatchObject({ attempts: 1, error: null, body: null });
+    expect(row).toMatchObject({ attempts: 2, error: null, body: null });
   });
 
   it.each([
@@ -337,7 +337,7 @@ describe("an event that no handler gets", () => {
     stopping.abort();
     await running;
     expect(reasons).toEqual([7]);
-    expect(done?.attempts).toBe(1);
+    expect(done?.attempts).toBe(2);
   });
 
   it("is dead when its body is not JSON", async () => {
@@ -362,7 +362,7 @@ describe("an event that no handler gets", () => {
     work({ "esim.faulted": ({ id }) => void worked.push(id) }, { logger: upgraded });
     await expect.poll(() => upgraded.lines.map(({ level }) => level)).toEqual(["info"]);
     expect(await inbox.redrive({ state: "unhandled", types: ["esim.faulted"] })).toBe(1);
-    expect((await untilState("known", "done"))?.attempts).toBe(1);
+    expect((await untilState("known", "done"))?.attempts).toBe(2);
     expect(worked).toEqual(["known"]);
   });
 });

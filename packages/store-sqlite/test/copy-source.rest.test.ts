@@ -74,7 +74,7 @@ describe("the records of a file", () => {
         receivedAtMs: given.receivedAt.getTime(),
         occurredAtMs: Date.parse("2026-11-20T10:00:00.123Z") + 0.456,
         endsAtMs: expect.closeTo(Date.now(), -5),
-        ...{ attempts: 0, conflicts: 1, error: null, replay, runs: ["first"] },
+        ...{ attempts: 1, tries: 0, conflicts: 1, error: null, replay, runs: ["first"] },
         ...{ subject: "E1", key: "key:1a2b3c4d", trace: "00-a-b-01" },
         ...{ takenAtMs: null, settledAtMs: null, erasedAtMs: null, history: null },
       },
@@ -254,7 +254,7 @@ describe("the records of a file", () => {
     const foreign = sqliteCopySource({ path: shop });
     await expect(foreign.look()).rejects.toMatchObject({
       code: "invalid_option",
-      message: expect.stringContaining(`The database ${shop} holds no tables of esim-webhooks.`),
+      message: expect.stringContaining(`The database ${shop} does not have the tables of this version.`),
     });
     await foreign.close();
   });

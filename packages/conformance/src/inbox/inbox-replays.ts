@@ -122,7 +122,7 @@ export const inboxReplays: readonly InboxScenario[] = [
     },
   ],
   [
-    "makes a done event ready with the new body, and resets its attempts",
+    "makes a done event ready with the new body, and counts its tries anew but not its attempts",
     ["writer", "queue", "admin", "rerun"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -136,13 +136,13 @@ export const inboxReplays: readonly InboxScenario[] = [
         });
         assert.deepEqual(await inbox.rerun([again]), [true]);
         const row = await inbox.get(again);
-        assert.deepEqual([row?.state, row?.attempts, row?.error], ["ready", 0, null]);
+        assert.deepEqual([row?.state, row?.attempts, row?.error], ["ready", 1, null]);
         assert.deepEqual([row?.replay, row?.receivedAt], [replay, again.receivedAt]);
         assert.deepEqual(Buffer.from(row?.body ?? []), again.body);
         const taken = await events.take(inbox);
         assert.deepEqual(
-          taken.map(({ id, attempt, replayed }) => ({ id, attempt, replayed })),
-          [{ id: "a", attempt: 1, replayed: true }],
+          taken.map(({ id, attempt, tries, replayed }) => ({ id, attempt, tries, replayed })),
+          [{ id: "a", attempt: 2, tries: 1, replayed: true }],
         );
         assert.deepEqual(Buffer.from(taken[0]?.body ?? []), again.body);
         assert.deepEqual(await inbox.put([again]), ["duplicate"]);

@@ -100,7 +100,7 @@ export const inboxTakes: readonly InboxScenario[] = [
       }),
   ],
   [
-    "gives out an event that waits only when it is due, counts no attempt, and states for how long it has waited until it is redriven",
+    "gives out an event that waits only when it is due, counts an attempt but no try, and states for how long it has waited until it is redriven",
     ["writer", "queue", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -118,22 +118,22 @@ export const inboxTakes: readonly InboxScenario[] = [
           return row;
         };
         const row = await settledAs(later("waiting", 200));
-        assert.deepEqual([row?.state, row?.error, row?.attempts], ["ready", "no order", 0]);
-        for (const [end, attempt] of [
-          [later("waiting", 0), 1],
-          [{ state: "untouched" }, 1],
-          [later("ready", 0), 2],
-          [later("waiting", 0), 2],
+        assert.deepEqual([row?.state, row?.error, row?.attempts], ["ready", "no order", 1]);
+        for (const [end, attempt, tries] of [
+          [later("waiting", 0), 3, 1],
+          [{ state: "untouched" }, 3, 1],
+          [later("ready", 0), 4, 2],
+          [later("waiting", 0), 5, 2],
         ] as const) {
           await settledAs(end);
-          assert.equal(taken.attempt, attempt);
+          assert.deepEqual([taken.attempt, taken.tries], [attempt, tries]);
           assert.ok(taken.waitedMs >= 199, `It has waited for 200 ms, not for ${taken.waitedMs}.`);
         }
         const { source, id, token } = taken;
         await inbox.settle([{ source, id, token, state: "dead", error: "no order" }]);
         assert.equal(await inbox.redrive({ source }), 1);
         const redriven = await takenOne(events, inbox);
-        assert.deepEqual([redriven.attempt, redriven.waitedMs], [1, 0]);
+        assert.deepEqual([redriven.attempt, redriven.tries, redriven.waitedMs], [6, 1, 0]);
       }),
   ],
   [
@@ -149,7 +149,7 @@ export const inboxTakes: readonly InboxScenario[] = [
       }),
   ],
   [
-    "gives out no dead event until an operator redrives it, which resets its attempts",
+    "gives out no dead event until an operator redrives it, which counts its tries anew but not its attempts",
     ["writer", "queue", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -163,7 +163,7 @@ export const inboxTakes: readonly InboxScenario[] = [
         assert.equal((await inbox.get({ source, id: "a" }))?.error, "Error: broken");
         assert.equal(await inbox.redrive({ types: [type], ids: ["a"] }), 1);
         const again = await takenOne(events, inbox);
-        assert.deepEqual([again.id, again.attempt], ["a", 1]);
+        assert.deepEqual([again.id, again.attempt, again.tries], ["a", 2, 1]);
         assert.equal(await inbox.purgeDead({ types: [type] }), 1);
         assert.equal(await inbox.get({ source, id: "b" }), undefined);
         assert.equal(await inbox.redrive({ types: [type] }, 10), 0);

@@ -6,8 +6,8 @@ export interface HandlerContext<Tx = unknown> {
   /** Aborts at the deadline, or when the claim is lost. Stop then, and write nothing more. */
   readonly signal: AbortSignal;
   /**
-   * The number of this try, from 1. Inline it is 1, unless your own queue counts. A worker does not count tries that ended with
-   * `retryLater`; BullMQ does.
+   * How often a handler was started for the event, this time included, on every inbox: also after `retryLater`, a crash, or a retry by
+   * an operator. Inline it is always 1, unless your own queue counts.
    */
   readonly attempt: number;
   /** The name of the endpoint that received the event. */
@@ -27,7 +27,7 @@ export interface HandlerContext<Tx = unknown> {
   readonly tx: Tx;
   /**
    * Ends a handler that is not ready for the event, for example because the event came before the API call that caused it has
-   * answered. The event is tried again, and what was written by `tx` is rolled back. A worker does not count this as an attempt: the
+   * answered. The event is tried again, and what was written by `tx` is rolled back. It does not count towards `maxAttempts`: the
    * event can wait for the worker's `maxWaitMs`. Notes the outcome, then throws `HandlerEnded`, so nothing after the call runs. Write
    * `return context.retryLater()`, so that TypeScript knows it too. Fails the event for a negative pause, with `invalid_input`.
    * @param afterMs the pause, in ms. A worker waits for a day at most; a sender has its own schedule. Default 60,000

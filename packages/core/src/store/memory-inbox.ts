@@ -75,10 +75,10 @@ export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {
     const run = entry.replay?.run;
     if (present?.state !== "done" || run === undefined) return false;
     if (present.erasedAt !== null) return false;
-    const { replay, conflicts } = present;
+    const { replay, attempts, conflicts } = present;
     const runs = replay === null ? present.runs : [...present.runs, replay.run];
     if (runs.includes(run)) return false;
-    table.write({ ...newRow(entry), conflicts, runs });
+    table.write({ ...newRow(entry), attempts, conflicts, runs });
     return true;
   }
 

@@ -20,7 +20,7 @@ function takenEvent(id: string): TakenEvent {
     body: new Uint8Array(),
     receivedAt: new Date(0),
     attempt: 1,
-  tries: 1,
+    tries: 1,
     waitedMs: 0,
     replayed: false,
     dueForMs: 0,
@@ -116,14 +116,14 @@ it("retries an event during which the inbox failed, counts the attempt, and repo
       },
     },
     logger,
-    backoff: (attempt) => attempt * 7,
+    backoff: (tries) => tries * 7,
     async runEvent() {
       await pass(50);
       throw down;
     },
   });
   await pass(5000);
-  inFlight.start({ ...takenEvent("a"), attempt: 3 }, performance.now(), null);
+  inFlight.start({ ...takenEvent("a"), attempt: 5, tries: 3 }, performance.now(), null);
   await inFlight.stop(leaseMs);
   const error = "The inbox did not answer while the event was handled.";
   expect(settled).toEqual([

@@ -13,9 +13,13 @@ redis.call("HDEL", KEYS[2], "progress")`;
  */
 export function createNoteRedrive(scripts: Scripts, keyStart: string): (job: BullmqJob) => Promise<void> {
   const script = scripts.create("esimWebhooksNoteRedrive", 2, redriveLua);
-  return async ({ id = "", data }) => {
+  return async ({ id = "", data, attemptsStarted }) => {
     if (entryIn(data) === undefined) return; // another program's data
-    const redriven = JSON.stringify({ ...(data as object), redrivenAt: Date.now() });
+    const redriven = JSON.stringify({
+      ...(data as object),
+      redrivenAt: Date.now(),
+      startsBefore: attemptsStarted,
+    });
     await script([`${keyStart}:failed`, `${keyStart}:${id}`], [id, redriven]);
   };
 }

@@ -54,7 +54,7 @@ export function postgresMigrations(schema = "esim_webhooks"): readonly string[] 
 }
 
 /** All of a migration as SQL, for the default schema. */
-export function textOf({ statements = [], indexes = [] }: Migration): string {
+function textOf({ statements = [], indexes = [] }: Migration): string {
   const all = [...statements, ...indexes.map((index) => `create index if not exists ${index}`)];
   return all.map((statement) => `${statement};\n`).join("\n");
 }

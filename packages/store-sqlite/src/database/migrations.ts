@@ -28,7 +28,7 @@ interface Recorded {
 }
 
 /** All of a migration as SQL. */
-export function textOf({ statements = [], indexes = [] }: Migration): string {
+function textOf({ statements = [], indexes = [] }: Migration): string {
   const all = [...statements, ...indexes.map((index) => `create index if not exists ${index}`)];
   return all.map((statement) => `${statement};\n`).join("\n");
 }
