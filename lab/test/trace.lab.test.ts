@@ -124,13 +124,14 @@ describe("a history", () => {
     erased: false,
     fence: "1",
     attempts: 1,
+    tries: 1,
   };
   const done: Snapshot = { ...leased, state: "done", body: false };
   const ready: Snapshot = { ...leased, state: "ready" };
 
   it.each([
     ["a done event becomes ready with its fence and attempts", done, ready],
-    ["a lease ends and the next one has the same fence", ready, { ...leased, attempts: 2 }],
+    ["a lease ends and the next one has the same fence", ready, { ...leased, attempts: 2, tries: 2 }],
     ["an attempt is not counted", ready, { ...leased, fence: "2" }],
     ["an event is deleted while it is leased", leased, null],
     ["a dead event is made ready by a delivery", { ...leased, state: "dead" }, { ...leased, state: "ready" }],
@@ -142,7 +143,7 @@ describe("a history", () => {
   it("is refused if two events of one lane are leased", () => {
     const take = (id: string, lane: string) => ({
       ...key(id),
-      before: { ...ready, lane, fence: null, attempts: 0 },
+      before: { ...ready, lane, fence: null, attempts: 0, tries: 0 },
       after: { ...leased, lane, fence: id },
     });
     expect(checkHistory([take("a", "one"), take("b", "two")]).unknown).toEqual([]);
@@ -152,7 +153,7 @@ describe("a history", () => {
   it("is refused if a fence is used twice, or if a change is missing", () => {
     const take = (id: string) => ({
       ...key(id),
-      before: { ...ready, fence: null, attempts: 0 },
+      before: { ...ready, fence: null, attempts: 0, tries: 0 },
       after: leased,
     });
     expect(checkHistory([take("a"), take("b")]).unknown).toEqual([expect.stringContaining("fence 1, which")]);

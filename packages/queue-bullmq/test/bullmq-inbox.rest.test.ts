@@ -715,13 +715,13 @@ describe("for operators", () => {
     expect(await inbox.get(key)).toMatchObject({ error: null, stack: null });
   });
 
-  it("makes dead events ready again with attempts from 0, and still knows their ids", async () => {
+  it("makes dead events ready again which counts no attempt anew, and still knows their ids", async () => {
     const inbox = openInbox({ jobOptions: { attempts: 1 } });
     const entries = ["a", "b", "c"].map((id) => entryOf(id));
     await inbox.put(entries);
     await workOff(3, () => Promise.reject(new Error("no luck")));
     expect(await inbox.redrive({ ids: ["b", "none"] })).toBe(1);
-    expect(await inbox.get({ source: "default", id: "b" })).toMatchObject({ state: "ready", attempts: 0 });
+    expect(await inbox.get({ source: "default", id: "b" })).toMatchObject({ state: "ready", attempts: 1 });
     expect(await inbox.redrive({}, 1)).toBe(1);
     expect(await inbox.redrive()).toBe(1);
     expect(await inbox.redrive()).toBe(0);
