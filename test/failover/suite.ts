@@ -126,7 +126,8 @@ export function failoverSuite(name: string, { start, open, openWaiting }: Failov
       const pair = kept(await start());
       const { acknowledged, lost } = await splitBrain(pair, kept(await open(pair.url)));
       expect(acknowledged).toHaveLength(5);
-      expect(lost).toEqual(acknowledged);
+      expect(lost).toEqual(expect.arrayContaining(acknowledged));
+      expect(lost.length).toBeLessThan(30); // of 35: what it wrote last may have been on its way to the replica
     });
 
     if (openWaiting === undefined) return;

@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import { realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import pg from "pg";
 import { program } from "./binaries.ts";
@@ -42,7 +43,7 @@ export async function privateStandby(primary: TestServer, name: string): Promise
   const copy = (data: string) => {
     const from = `${primary.url}?application_name=${name}`;
     const args = ["-d", from, "-D", data, "-R", "-X", "stream", "-c", "fast", "--no-sync"];
-    execFileSync(join(dirname(initdb().path), "pg_basebackup"), args, {
+    execFileSync(join(dirname(realpathSync(initdb().path)), "pg_basebackup"), args, {
       cwd: dirname(data),
       stdio: ["ignore", "ignore", "inherit"],
       ...asNobody(),
