@@ -64,22 +64,29 @@ export const postgresPair: StartPair = async ({ isSynchronous = false } = {}) =>
     while ((await old.query(`show ${name}`)).rows[0][name] !== value);
   };
   const promote = async () => void (await fresh.query("select pg_promote()"));
+  const untilReplayed = async () => {
+    const { rows } = await old.query("select pg_current_wal_lsn() as lsn");
+    const behind = "select pg_last_wal_replay_lsn() < $1::pg_lsn as behind";
+    while ((await fresh.query(behind, [rows[0].lsn])).rows[0].behind);
+  };
+  /** What a real demotion does to transactions that have begun: none may be acknowledged after it. */
+  const endTransactions = () =>
+    old.query("select pg_terminate_backend(pid, 5000) from pg_stat_activity where backend_xid is not null");
   if (isSynchronous) await set("synchronous_standby_names", "standby");
   /** A real demotion restarts the server, and so cuts its connections. This one answers 25006 on them, as a standby does. */
   const onlyRead = () => set("default_transaction_read_only", "on");
   return behindProxy([primary, standby], {
     async demote() {
       await onlyRead();
-      await fresh.query("select pg_last_wal_replay_lsn()"); // it is up
-      const { rows } = await old.query("select pg_current_wal_lsn() as lsn");
-      const behind = "select pg_last_wal_replay_lsn() < $1::pg_lsn as behind";
-      while ((await fresh.query(behind, [rows[0].lsn])).rows[0].behind);
+      await untilReplayed();
     },
     promote,
     async lead() {
-      if (isSynchronous) await set("synchronous_standby_names", ""); // commits wait no longer
       await onlyRead();
-      if ((await fresh.query("select pg_is_in_recovery() as standby")).rows[0].standby) await promote();
+      await endTransactions();
+      if (!(await fresh.query("select pg_is_in_recovery() as standby")).rows[0].standby) return;
+      await untilReplayed();
+      await promote();
     },
     close: () => Promise.all([old.end(), fresh.end()]),
   });
