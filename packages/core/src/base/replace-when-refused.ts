@@ -15,7 +15,8 @@ const refusal =
   /^(?:CLUSTERDOWN|LOADING|MASTERDOWN|READONLY|UNBLOCKED)\b|-READONLY |^ERR WAIT cannot be used with replica/; // Redis 6 quotes the error in that of the script
 
 const againWithinMs = 1000;
-const ours = new WeakSet<object>();
+/** Our `reconnectOnError` of clients, and the `retryStrategy` that each client had. A `duplicate` has copies of both options. */
+const strategies = new WeakMap<object, ReplaceableClient["options"]["retryStrategy"]>();
 
 /**
  * Makes a client reconnect when its server refuses a command because it is not the primary: after a failover, the address may lead to
@@ -26,8 +27,9 @@ const ours = new WeakSet<object>();
  */
 export function replaceWhenRefused(client: ReplaceableClient): void {
   const { options } = client;
-  const { reconnectOnError, retryStrategy } = options;
-  if (reconnectOnError && !ours.has(reconnectOnError)) return; // ours was copied by `duplicate`
+  const { reconnectOnError } = options;
+  if (reconnectOnError && !strategies.has(reconnectOnError)) return;
+  const retryStrategy = reconnectOnError ? strategies.get(reconnectOnError) : options.retryStrategy;
   const isPatient = options.maxRetriesPerRequest === null;
   let refused: unknown;
   let refusedAt = Number.NEGATIVE_INFINITY;
@@ -52,11 +54,13 @@ export function replaceWhenRefused(client: ReplaceableClient): void {
     return /^wait/i.test(error.command?.name ?? "") ? 1 : 2;
   }
 
-  ours.add(reconnectWhenRefused);
+  strategies.set(reconnectWhenRefused, retryStrategy);
   options.reconnectOnError = reconnectWhenRefused;
   if (!isPatient || !retryStrategy) return;
   options.retryStrategy = (attempt) => {
     const ms = retryStrategy(attempt);
-    return typeof ms === "number" ? Math.max(ms, pauseMs) : ms;
+    const leastMs = pauseMs;
+    pauseMs = 0;
+    return typeof ms === "number" ? Math.max(ms, leastMs) : ms;
   };
 }

@@ -61,7 +61,9 @@ it("leaves the reconnectOnError of a user alone, but not ours, which a duplicate
   const options = { reconnectOnError: theirs };
   replaceWhenRefused({ options });
   expect(options.reconnectOnError).toBe(theirs);
-  const first = replaceable();
+  const first = replaceable({ maxRetriesPerRequest: null, retryStrategy: () => 50 });
   const duplicate = replaceable({ ...first.options });
-  expect([first.refused(readonly), duplicate.refused(readonly)]).toEqual([2, 2]);
+  expect([first.refused(readonly), first.refused(readonly)]).toEqual([2, 2]);
+  expect(duplicate.refused(readonly)).toBe(2);
+  expect(duplicate.options.retryStrategy?.(1)).toBe(50); // that of the first is 1000
 });
