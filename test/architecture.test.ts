@@ -41,13 +41,14 @@ const mayReadMessages = {
   "an error of another program or of Node.js, which shows its kind by its text alone": [
     "packages/cli/src/send/post.ts",
     "packages/cli/src/set-up/config-file.ts",
+    "packages/core/src/base/replace-when-refused.ts",
     "packages/import/src/dump/json-text.ts",
     "packages/queue-bullmq/src/redis/attempt-note.ts",
     "packages/queue-bullmq/src/redis/errors.ts",
     "packages/queue-bullmq/src/work/bullmq-processor.ts",
     "packages/store-redis/src/client.ts",
-    "packages/store-redis/src/eviction.ts",
     "packages/store-redis/src/errors.ts",
+    "packages/store-redis/src/eviction.ts",
     "packages/store-redis/src/scripts.ts",
   ],
   "a field of that name that is not an error's": [

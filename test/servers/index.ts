@@ -5,7 +5,7 @@ import { privateRedis, privateRedisWithWaitAof, probeRedis } from "./redis.ts";
 
 export type { TestServer } from "./kept-server.ts";
 export { privatePgBouncer } from "./pgbouncer.ts";
-export { privatePostgres } from "./postgres.ts";
+export { privatePostgres, privateStandby } from "./postgres.ts";
 export { startProxy, type TestProxy } from "./proxy.ts";
 export { privateRedis } from "./redis.ts";
 export { privateRedisCluster, type TestCluster } from "./redis-cluster.ts";

@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import { realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import pg from "pg";
 import { program } from "./binaries.ts";
@@ -37,12 +38,30 @@ function makeFiles(data: string): void {
 
 const initdb = () => program("initdb", "postgresql", ", or start Docker");
 
-async function startIn(folder: string, changes: Record<string, string>): Promise<TestServer> {
+/** A standby of a private Postgres, which replicates to it under this name. */
+export async function privateStandby(primary: TestServer, name: string): Promise<TestServer> {
+  const copy = (data: string) => {
+    const from = `${primary.url}?application_name=${name}`;
+    const args = ["-d", from, "-D", data, "-R", "-X", "stream", "-c", "fast", "--no-sync"];
+    execFileSync(join(dirname(realpathSync(initdb().path)), "pg_basebackup"), args, {
+      cwd: dirname(data),
+      stdio: ["ignore", "ignore", "inherit"],
+      ...asNobody(),
+    });
+  };
+  return startIn(await serverFolder("postgres"), {}, copy);
+}
+
+async function startIn(
+  folder: string,
+  changes: Record<string, string>,
+  make: (data: string) => void = makeFiles,
+): Promise<TestServer> {
   const { path, way } = initdb();
   const data = join(folder, "data");
   const port = await freePort();
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
-  makeFiles(data);
+  make(data);
   const settings = {
     listen_addresses: "127.0.0.1",
     port: String(port),

@@ -21,6 +21,8 @@ export interface TestProxy {
   readonly url: string;
   /** Cuts the connection instead of passing on the server's next answer. */
   loseNextAnswer(): void;
+  /** Leads new connections to another server. Open ones stay where they are. */
+  lead(target: { readonly url: string }): void;
   /** Stops all data on the open connections, as a firewall does that has dropped their state. New connections work. */
   silence(): void;
   /** Refuses new connections. */
@@ -36,7 +38,7 @@ export async function startProxy(
   target: { readonly url: string },
   { request = unchanged, answer = unchanged, opened = () => "pass", closed = () => {} }: ProxyOptions = {},
 ): Promise<TestProxy> {
-  const { hostname, port } = new URL(target.url);
+  let { hostname, port } = new URL(target.url);
   const sockets = new Set<Socket>();
   let isNextAnswerLost = false;
 
@@ -78,6 +80,9 @@ export async function startProxy(
     url: Object.assign(new URL(target.url), { host: `127.0.0.1:${here}` }).href,
     loseNextAnswer() {
       isNextAnswerLost = true;
+    },
+    lead(target) {
+      ({ hostname, port } = new URL(target.url));
     },
     silence() {
       for (const socket of sockets) socket.removeAllListeners("drain").pause();

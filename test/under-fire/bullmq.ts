@@ -59,7 +59,7 @@ function startWorker(environment: Record<string, string>): WorkerProcess {
 }
 
 /** The history of the jobs of a queue, oldest first: Redis writes each entry together with the change that it is about. */
-async function queueEvents(url: string): Promise<{ event: string; jobId: string }[]> {
+export async function queueEvents(url: string): Promise<{ event: string; jobId: string }[]> {
   const client = new Redis(url);
   const entries = await client.xrange("bull:events:events", "-", "+");
   await client.quit();

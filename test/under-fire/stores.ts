@@ -25,12 +25,12 @@ interface Granted {
 }
 
 /** Which claims there were, and by which of them each event's handler ran. */
-interface Recorded {
+export interface Recorded {
   readonly latest: Map<string, Granted>;
   readonly runs: Map<string, Granted[]>;
 }
 
-function recording({ latest, runs }: Recorded): Handlers<EsimEvents> {
+export function recording({ latest, runs }: Recorded): Handlers<EsimEvents> {
   return {
     "*": async ({ id }) => {
       runs.set(id, [...(runs.get(id) ?? []), latest.get(id) as Granted]);
@@ -40,7 +40,7 @@ function recording({ latest, runs }: Recorded): Handlers<EsimEvents> {
 }
 
 /** The same store, whose claims are recorded. */
-function recorded(store: DedupeStore, { latest }: Recorded): DedupeStore {
+export function recorded(store: DedupeStore, { latest }: Recorded): DedupeStore {
   return {
     ...store,
     async claim(key, leaseMs, fingerprint) {
@@ -53,7 +53,7 @@ function recorded(store: DedupeStore, { latest }: Recorded): DedupeStore {
 }
 
 /** Two receivers, each with a store of its own on the same server, as two processes have. */
-async function startReceivers<Tx>(
+export async function startReceivers<Tx>(
   openStore: () => DedupeStore<Tx>,
   handlers: Handlers<EsimEvents, Tx>,
   logged: string[],
@@ -70,23 +70,23 @@ async function startReceivers<Tx>(
 }
 
 /** How long the fire is: how many events come, and how often the server is killed and frozen meanwhile. */
-interface Fire {
+export interface Fire {
   readonly events: number;
   readonly rounds: number;
   /** How many requests may be in flight concurrently. On a busy machine, with more than it can answer within the store's timeout, all get 503. */
   readonly mostAtOnce: number;
 }
 
-/** Every event is sent by two senders, to either receiver, while the server is killed and frozen over and over. */
-async function sendUnderFire(
+/** Every event is sent by two senders, to either receiver, during outages of the server. */
+export async function sendUnderFire(
   { events, rounds, mostAtOnce }: Fire,
   receivers: readonly RunningServer[],
-  server: TestServer,
+  causeOutages: (rounds: number) => Promise<void>,
 ): Promise<Sent[]> {
   const url = () => receivers[Math.floor(Math.random() * receivers.length)]?.url ?? "";
   const gate = createGate(mostAtOnce);
   const send = (id: string) => sendAsThePartnerApi(id, { secret: () => secret, url, speed, gate });
-  const outages = causeOutages(server, rounds);
+  const outages = causeOutages(rounds);
   const senders = Array.from({ length: 2 * events }, async (_, n) => {
     await pause((n / (2 * events)) * 1300 * rounds); // spread over the outages
     const id = `msg_${Math.floor(n / 2)}`;
@@ -99,7 +99,8 @@ async function sendUnderFire(
   return Promise.all(senders);
 }
 
-async function causeOutages(server: TestServer, rounds: number): Promise<void> {
+/** The server is killed and frozen over and over. */
+const killsOf = (server: TestServer) => async (rounds: number) => {
   for (let round = 0; round < rounds; round++) {
     await pause(500);
     await server.kill();
@@ -110,16 +111,16 @@ async function causeOutages(server: TestServer, rounds: number): Promise<void> {
     await pause(200);
     await server.resume();
   }
-}
+};
 
-function assertNothingLost(sent: readonly Sent[]): void {
+export function assertNothingLost(sent: readonly Sent[]): void {
   const undelivered = sent.filter(({ end }) => end !== "delivered");
   expect(undelivered.map(({ id, end, statuses }) => `${id} ${end}: ${statuses}`)).toEqual([]);
   expect(sent.some(({ statuses }) => statuses.includes(503))).toBe(true); // the outages were felt
 }
 
 /** A second run is honest only when the lease of the first had ended, which may have been renewed but never cut short. */
-function assertRunsApart({ runs }: Recorded): void {
+export function assertRunsApart({ runs }: Recorded): void {
   for (const [id, claims] of runs) {
     for (const [n, later] of claims.slice(1).entries()) {
       const earlier = claims[n] as Granted;
@@ -150,7 +151,7 @@ export function storesUnderFire(fire: Fire): void {
         );
         try {
           const beganAt = performance.now();
-          assertNothingLost(await sendUnderFire(fire, receivers, server));
+          assertNothingLost(await sendUnderFire(fire, receivers, killsOf(server)));
           expect(seen.runs.size).toBe(fire.events);
           assertRunsApart(seen);
           // two receivers, each with one line a second at most about the store
@@ -191,7 +192,7 @@ export function storesUnderFire(fire: Fire): void {
       };
       const receivers = await startReceivers(open, handlers, []);
       try {
-        assertNothingLost(await sendUnderFire(fire, receivers, server));
+        assertNothingLost(await sendUnderFire(fire, receivers, killsOf(server)));
         const client = new pg.Client({ connectionString: server.url });
         await client.connect();
         const { rows } = await client.query(

@@ -1,5 +1,11 @@
 import { type Logger, WebhookError } from "@esim-webhooks/core";
-import { addressText, isServerUrl, monotonicClock, throttledLog } from "@esim-webhooks/core/kit";
+import {
+  addressText,
+  isServerUrl,
+  monotonicClock,
+  replaceWhenRefused,
+  throttledLog,
+} from "@esim-webhooks/core/kit";
 import { Redis } from "ioredis";
 
 /** The part of an ioredis client that the store calls. Both `Redis` (also behind Sentinel) and `Cluster` have it. */
@@ -16,6 +22,8 @@ export interface RedisClient {
   nodes?(role: "master"): RedisClient[];
   /** Where it connects to. */
   readonly options?: object;
+  /** The socket. Another one after a reconnect. */
+  readonly stream?: unknown;
 }
 
 /** The part of a pipeline that the store calls. */
@@ -51,6 +59,7 @@ export function openClient(
 function connectTo(name: string, url: string, timeoutMs: number, logger: Logger): OpenClient {
   const client = redisAt(name, url, timeoutMs);
   const log = throttledLog((fields, message) => logger.debug(fields, message), monotonicClock);
+  replaceWhenRefused(client);
   let connectionError: Error | undefined;
   client.on("error", (error: Error) => {
     connectionError = withoutPassword(error);
@@ -78,6 +87,7 @@ function redisAt(name: string, url: string, timeoutMs: number): Redis {
         maxRetriesPerRequest: 1, // a delivery should get 503 rather than wait
         connectTimeout: timeoutMs,
         socketTimeout: 2 * timeoutMs, // replaces a connection that went silent
+        maxLoadingRetryTime: 500,
         retryStrategy: (attempt) => Math.min(50 * 2 ** attempt, 1000),
       });
     }

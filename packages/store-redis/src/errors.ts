@@ -19,7 +19,8 @@ const refusals: readonly {
     answer: /\bREADONLY You can't write/,
     code: "read_only_store",
     problem: (name) => `The Redis server of ${name} is a read-only replica.`,
-    remedy: "Connect to its master: by the master's address, through Sentinel, or with a Cluster.",
+    remedy:
+      'Connect to its master: by the master\'s address, through Sentinel, or with a Cluster. After a failover, a client of your own reconnects with reconnectOnError: ({ message }) => message.includes("READONLY").',
   },
   {
     answer: /\bNOPERM\b|user executing the script can't|\bunknown (?:redis )?command\b/i,

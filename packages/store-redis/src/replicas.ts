@@ -19,6 +19,7 @@ export function onReplicas(
   const runTogether = coalesce(
     async (given: readonly Given[]): Promise<readonly unknown[]> => {
       const wanted = given.filter(({ signal }) => !signal.aborted);
+      const { stream } = client;
       const pipeline = client.pipeline();
       for (const { script, operation } of wanted) {
         const { letter, key, args } = operation;
@@ -32,6 +33,13 @@ export function onReplicas(
           "store_unavailable",
           `${name} reached ${reached} of the ${replicas} replicas that waitReplicas asks for.`,
           "Check the replicas, or lower waitReplicas.",
+        );
+      }
+      if (client.stream !== stream) {
+        throw new WebhookError(
+          "store_unavailable",
+          `The connection of ${name} was replaced before WAIT had confirmed its writes.`,
+          "Send the event again: the sender does so after 503.",
         );
       }
       const resultOf = new Map(wanted.map((each, index) => [each, results[index]]));

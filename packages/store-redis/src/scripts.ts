@@ -4,7 +4,7 @@ import type { RedisClient } from "./client.ts";
 /**
  * A Lua script, which the server runs atomically for any number of keys. It has functions, each with a letter. A command's first argument
  * is the letters of its keys. Each key also has arguments of its own, and an answer of its own. An error, as for a key of another program,
- * is the answer of that key alone.
+ * is the answer of that key alone, except READONLY: it is the answer of the command, so that ioredis's `reconnectOnError` sees it.
  */
 export interface Script<Name extends string = string> {
   readonly source: string;
@@ -30,6 +30,8 @@ local at = 1
 for i, key in ipairs(KEYS) do
   local ran, answer = pcall(run[string.sub(letters, i, i)], key${given.join("")})
   if not ran and type(answer) ~= 'table' then answer = {err = answer} end -- Redis 6
+  local refusal = type(answer) == 'table' and answer.err
+  if refusal and string.find(refusal, 'READONLY', 1, true) then return answer end
   answers[i] = answer
   at = at + ${arity}
 end

@@ -4,6 +4,7 @@ import {
   createDeadline,
   isServerUrl,
   monotonicClock,
+  replaceWhenRefused,
   throttledLog,
 } from "@esim-webhooks/core/kit";
 import { Queue } from "bullmq";
@@ -34,6 +35,7 @@ const oldestRedis = "6.2.0";
 export function openQueue(options: OpenQueueOptions): OpenQueue {
   const { connection, name, prefix, timeoutMs, logger } = options;
   const own = typeof connection === "string" ? redisAt(connection, timeoutMs) : undefined;
+  if (own !== undefined) replaceWhenRefused(own);
   // a client that was passed may come from another copy of ioredis, whose types differ in private fields
   const client = (own ?? connection) as Redis;
   if (client.options.keyPrefix) {
@@ -87,6 +89,7 @@ function redisAt(url: string, timeoutMs: number): Redis {
         maxRetriesPerRequest: 1, // a delivery should get 503 rather than wait
         connectTimeout: timeoutMs,
         socketTimeout: 2 * timeoutMs, // replaces a connection that went silent
+        maxLoadingRetryTime: 500,
         retryStrategy: (attempt) => Math.min(50 * 2 ** attempt, 1000),
       });
     }

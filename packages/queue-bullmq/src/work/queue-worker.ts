@@ -7,6 +7,7 @@ import {
   type OptionsShape,
   parseOptions,
   processorShape,
+  replaceWhenRefused,
   type TimeLimitOptions,
   type TimeLimitSettings,
   throttledLog,
@@ -97,6 +98,7 @@ export function createQueueWorker<Data>(
     slots: () => ({ concurrency, running: running(), abandoned: processor.abandoned() }),
     async run({ signal }) {
       const connection = connect(place.connection);
+      replaceWhenRefused(connection);
       const duplicates = duplicatesOf(connection);
       const taken = createTakenJobs(
         processor,
@@ -144,7 +146,8 @@ export function createQueueWorker<Data>(
 
 /** A connection for a worker, which waits for Redis indefinitely. */
 function connect(connection: string | Redis | Cluster): Redis {
-  if (typeof connection === "string") return new Redis(connection, { maxRetriesPerRequest: null });
+  if (typeof connection === "string")
+    return new Redis(connection, { maxRetriesPerRequest: null, maxLoadingRetryTime: 500 });
   if (!isCluster(connection)) return connection.duplicate({ maxRetriesPerRequest: null });
   const redisOptions = { ...connection.options.redisOptions, maxRetriesPerRequest: null };
   const overridden = { redisOptions } as Parameters<Cluster["duplicate"]>[1];
@@ -157,6 +160,7 @@ function duplicatesOf(connection: Redis): readonly Redis[] {
   const { duplicate } = connection;
   connection.duplicate = (...given) => {
     const client = duplicate.apply(connection, given);
+    replaceWhenRefused(client);
     made.push(client);
     return client;
   };

@@ -26,12 +26,14 @@ const retryMs = 1000;
 
 /**
  * Calls `onReleased` once the pool has the connection back. `patienceMs`: how long a server that takes our requests to
- * cancel may leave a query without an answer. Then the connection itself must be dead, and is cut.
+ * cancel may leave a query without an answer. Then the connection itself must be dead, and is cut. The pool closes a connection that is
+ * outdated once it is released.
  */
 export function checkOut(
   client: PostgresPoolClient,
   patienceMs: number,
   isBusy: IsBusy,
+  isOutdated: (client: PostgresPoolClient) => boolean,
   onReleased: () => void,
 ): Checkout {
   const release = client.release; // made by the pool each time that it gives out the client
@@ -66,7 +68,7 @@ export function checkOut(
 
   client.release = (destroy = false) => {
     ended.resolve(true);
-    release.call(client, destroy || isGivenUp);
+    release.call(client, destroy || isGivenUp || isOutdated(client));
     if (!isGivenUp) return onReleased();
     // a request that the server accepts late would cancel the next one's query, and a new connection would be one too many until
     // the server has closed this one

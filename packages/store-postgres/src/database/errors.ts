@@ -20,12 +20,12 @@ export type PostgresErrorCode =
 
 /** What the server's refusal means, by its SQLSTATE. */
 export function refusalOf(error: unknown, { schema }: Tables): WebhookError<PostgresErrorCode> | undefined {
-  switch ((error as { code?: unknown }).code) {
+  switch ((error as { code?: unknown } | undefined)?.code) {
     case "25006":
       return new WebhookError<PostgresErrorCode>(
         "read_only_store",
         "The Postgres server, or this role on it, only reads: it is a standby, or default_transaction_read_only is on.",
-        "Connect to the primary, or switch the setting off.",
+        "Connect to the primary, or switch the setting off. After a failover, a kysely instance may keep connections to the old primary: set maxLifetimeSeconds of its pool.",
         { cause: error },
       );
     case "42501":

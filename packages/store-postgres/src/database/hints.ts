@@ -1,4 +1,5 @@
 import type { PostgresPool } from "kysely";
+import { outdatedOf } from "./outdated.ts";
 
 /** Wakes workers when there may be work, so that they need not wait for their next poll. */
 export interface Hints {
@@ -59,9 +60,13 @@ export function listenForHints(pool: PostgresPool, channel: string, onHint: () =
     if (!ended) timer ??= setTimeout(listen, reconnectMs * (0.5 + Math.random())).unref();
   }
 
+  const unsubscribe = outdatedOf(pool).onMore(() => {
+    if (client !== undefined) lost(); // it never writes, so its server never refuses it
+  });
   void listen();
   return () => {
     ended = true;
+    unsubscribe();
     clearTimeout(timer);
     client?.release(true);
     client = undefined;

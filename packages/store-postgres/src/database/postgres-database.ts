@@ -12,7 +12,7 @@ import {
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import * as z from "zod/mini";
 import { type Checked, checkServer } from "./check.ts";
-import { misfitOf } from "./errors.ts";
+import { misfitOf, refusalOf } from "./errors.ts";
 import { migrate } from "./migrate.ts";
 import {
   type DatabaseOptions,
@@ -108,7 +108,7 @@ export function openPostgres<Database>(
       if (problem !== undefined && !isWarned) warnOfSetup(logger, "not_durable", problem);
       isWarned ||= !durable;
     });
-  const explain = (error: unknown) => misfitOf(error, tables);
+  const explain = (error: unknown) => refusalOf(error, tables) ?? misfitOf(error, tables);
   const guard = createStoreGuard({ name, timeoutMs, logger, check, explain });
   return {
     db,

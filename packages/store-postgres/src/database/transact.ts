@@ -71,8 +71,8 @@ async function ended<Database, Tx>(
   }
 }
 
-/** The SQLSTATE classes for faults of the server. All others are faults of the statement. */
-const serverFault = /^(?:08|53|57|58|XX)/;
+/** The SQLSTATE classes for faults of the server, and that of a server which only reads. All others are faults of the statement. */
+const serverFault = /^(?:08|25006|53|57|58|XX)/;
 
 /**
  * Whether the server refused what `work` had written: a deferred constraint failed, or the handler had caught an error, which

@@ -1,8 +1,10 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { Logger } from "@esim-webhooks/core";
-import type { PostgresPool } from "kysely";
+import type { PostgresPool, PostgresPoolClient } from "kysely";
 import { busyBackends } from "./busy-backends.ts";
 import { type Checkout, checkOut } from "./checkout.ts";
 import { currentTaking } from "./connection-handle.ts";
+import { outdatedOf } from "./outdated.ts";
 
 /** The events of pools and clients of `pg`, which kysely's types omit. */
 interface Emitter {
@@ -15,15 +17,17 @@ const listenedTo = new WeakSet<object>();
 
 /**
  * Wraps a pool. Listens to the errors of its connections, idle or in use: without a listener, a connection that the server
- * drops ends the process. Gives each connection to the handle of the operation that takes it. Keeps those who wait in a
+ * drops ends the process. Replaces connections to a server that has become a standby. Gives each connection to the handle of the operation that takes it. Keeps those who wait in a
  * queue of its own, which they leave at their timeout, so that the pool is asked for no more connections than it may open.
  */
 export function watchedPool(pool: PostgresPool, timeoutMs: number, logger: Logger): PostgresPool {
   const slots = createSlots((pool.options as { max?: number } | undefined)?.max ?? Number.POSITIVE_INFINITY);
   const isBusy = busyBackends(pool);
+  const outdated = outdatedOf(pool);
   const listen = (emitter: object) => {
     if (listenedTo.has(emitter)) return;
     listenedTo.add(emitter);
+    if (emitter !== pool) outdated.watch(emitter);
     // not the error itself: pg hangs its whole client on it
     (emitter as Emitter).on?.("error", (error) =>
       logger.debug({ code: error?.code, reason: error?.message }, "postgres connection"),
@@ -32,11 +36,14 @@ export function watchedPool(pool: PostgresPool, timeoutMs: number, logger: Logge
   if (!listenedTo.has(pool)) (pool as Emitter).on?.("connect", listen); // before the connection is used: a stopping server may drop it right away
   listen(pool);
 
-  async function connectionOf(): Promise<Checkout> {
+  async function connectionOf(signal: AbortSignal): Promise<Checkout> {
     try {
-      const client = await pool.connect();
-      listen(client);
-      return checkOut(client, timeoutMs, isBusy, slots.free);
+      for (;;) {
+        const client = await connected(pool, signal);
+        listen(client);
+        if (!outdated.has(client)) return checkOut(client, timeoutMs, isBusy, outdated.has, slots.free);
+        client.release(true);
+      }
     } catch (error) {
       slots.free();
       throw error;
@@ -49,7 +56,7 @@ export function watchedPool(pool: PostgresPool, timeoutMs: number, logger: Logge
     async connect() {
       const { signal, handle } = currentTaking() ?? { signal: AbortSignal.timeout(timeoutMs) };
       await slots.take(signal);
-      const opening = connectionOf();
+      const opening = connectionOf(signal);
       const late = Promise.withResolvers<never>();
       const leave = () => late.reject(signal.reason);
       signal.addEventListener("abort", leave);
@@ -68,6 +75,18 @@ export function watchedPool(pool: PostgresPool, timeoutMs: number, logger: Logge
       }
     },
   };
+}
+
+/** Tries again while the server starts, stops or recovers (57P03). */
+async function connected(pool: PostgresPool, signal: AbortSignal): Promise<PostgresPoolClient> {
+  for (let pauseMs = 25; ; pauseMs = Math.min(2 * pauseMs, 500)) {
+    try {
+      return await pool.connect();
+    } catch (error) {
+      if (signal.aborted || (error as { code?: unknown }).code !== "57P03") throw error;
+    }
+    await delay(pauseMs);
+  }
 }
 
 /** The connections that may be open, given out in the order of asking. */
