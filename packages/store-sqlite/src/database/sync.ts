@@ -9,7 +9,7 @@ import { inTransaction, type Transaction } from "./transaction.ts";
  * must exist.
  */
 export function forceSync(tx: Transaction): void {
-  tx.run("insert into esim_webhooks_migration (number, id, applied_at) values (0, '', 0)");
+  tx.run("insert into esim_webhooks_migration (number, id, oldest, version, applied_at) values (0, '', 0, '', 0)");
   tx.run("delete from esim_webhooks_migration where number = 0");
 }
 
