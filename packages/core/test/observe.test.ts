@@ -825,8 +825,7 @@ describe("a worker that is observed", () => {
     ]);
     const { type: _, ...untyped } = dead;
     expect(await endings({ "*": () => {} }, changed({ type: null, body: Buffer.from("{}") }))).toEqual([
-      { ...untyped, attempt: 1,
-            tries: 1, reason: "invalid" },
+      { ...untyped, attempt: 1, tries: 1, reason: "invalid" },
     ]);
   });
 

@@ -20,7 +20,7 @@ function takenEvent(id: string): TakenEvent {
     body: new Uint8Array(),
     receivedAt: new Date(0),
     attempt: 1,
-  tries: 1,
+    tries: 1,
     waitedMs: 0,
     replayed: false,
     dueForMs: 0,
