@@ -44,6 +44,18 @@ describe("README.md", () => {
   });
 });
 
+describe("examples", () => {
+  it("that listen name a port that is taken, and what to set", () => {
+    const listening = globSync("examples/**/*.ts", { cwd: root, exclude: ["**/node_modules"] }).filter(
+      (file) => /\.listen\(|^(?:const \w+ = )?serve\(/m.test(read(file)),
+    );
+    const without = listening.filter((file) => !/ cannot listen: .*\n *process\.exit\(1\);/.test(read(file)));
+    expect(listening.length).toBeGreaterThan(20);
+    // the demo has ports of its own, and this backend rejects for its caller
+    expect(without.filter((file) => !/^examples\/(?:demo\/|sandbox\/backend\.ts)/.test(file))).toEqual([]);
+  });
+});
+
 describe("docs", () => {
   it("names in its design pages only files that exist", () => {
     const files = new Set(

@@ -10,9 +10,13 @@ const esimWebhooks = webhookHandler({
 const app = new Hono();
 app.all("/webhooks", (context) => esimWebhooks(context.req.raw));
 
-serve(
+const server = serve(
   { fetch: app.fetch, hostname: "127.0.0.1", port: Number(process.env["PORT"] ?? 3000) },
   (info: AddressInfo) => {
     console.log(`listening at http://127.0.0.1:${info.port}`);
   },
 );
+server.on("error", (error) => {
+  console.error(`The receiver cannot listen: ${error.message}. Set PORT to a free port.`);
+  process.exit(1);
+});

@@ -11,3 +11,7 @@ const server = createServer(
 server.listen(Number(process.env["PORT"] ?? 3000), "127.0.0.1", () => {
   console.log(`listening at http://127.0.0.1:${(server.address() as AddressInfo).port}`);
 });
+server.on("error", (error) => {
+  console.error(`The receiver cannot listen: ${error.message}. Set PORT to a free port.`);
+  process.exit(1);
+});

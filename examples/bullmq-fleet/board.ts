@@ -21,7 +21,10 @@ const app = express();
 app.use(board.getRouter()); // jobs contain personal data: put it behind your own login
 
 const server = app.listen(Number(process.env["PORT"] ?? 3001), "127.0.0.1", (error) => {
-  if (error) throw error; // the port is taken, say
+  if (error) {
+    console.error(`The board cannot listen: ${error.message}. Set PORT to a free port.`);
+    process.exit(1);
+  }
   console.log(`listening at http://127.0.0.1:${(server.address() as AddressInfo).port}`);
 });
 

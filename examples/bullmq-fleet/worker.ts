@@ -37,6 +37,10 @@ await worker.waitUntilReady();
 const health = createServer((_, response) => {
   response.end(JSON.stringify({ sinceLastTakeMs: processor.sinceLastTakeMs() }));
 });
+health.on("error", (error) => {
+  console.error(`The worker cannot listen: ${error.message}. Set HEALTH_PORT to a free port.`);
+  process.exit(1);
+});
 health.listen(Number(process.env["HEALTH_PORT"] ?? 0), "127.0.0.1", () => {
   console.log(`working; health at http://127.0.0.1:${(health.address() as AddressInfo).port}`);
 });

@@ -10,5 +10,10 @@ await app.register(async (scope) => {
   });
 });
 
-const url = await app.listen({ host: "127.0.0.1", port: Number(process.env["PORT"] ?? 3000) });
+const url = await app
+  .listen({ host: "127.0.0.1", port: Number(process.env["PORT"] ?? 3000) })
+  .catch((error: Error) => {
+    console.error(`The receiver cannot listen: ${error.message}. Set PORT to a free port.`);
+    process.exit(1);
+  });
 console.log(`listening at ${url}`);

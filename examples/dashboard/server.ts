@@ -47,7 +47,10 @@ app.use(router); // before any body parser
 app.use("/webhooks-inbox", signIn, dashboard.node);
 
 const server = app.listen(Number(process.env["PORT"] ?? 3000), "127.0.0.1", (error) => {
-  if (error) throw error; // the port is taken, say
+  if (error) {
+    console.error(`The receiver cannot listen: ${error.message}. Set PORT to a free port.`);
+    process.exit(1);
+  }
   console.log(`listening at http://127.0.0.1:${(server.address() as AddressInfo).port}`);
 });
 

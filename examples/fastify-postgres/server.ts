@@ -51,7 +51,12 @@ const app = fastify({ logger: { level: "warn" } });
 await app.register(webhookPlugin, { handlers, store });
 app.get("/orders", () => db.selectFrom("orders").selectAll().execute());
 
-const address = await app.listen({ host: "127.0.0.1", port: Number(process.env["PORT"] ?? 3000) });
+const address = await app
+  .listen({ host: "127.0.0.1", port: Number(process.env["PORT"] ?? 3000) })
+  .catch((error: Error) => {
+    console.error(`The receiver cannot listen: ${error.message}. Set PORT to a free port.`);
+    process.exit(1);
+  });
 console.log(`listening at ${address}`);
 
 process.once("SIGTERM", async () => {

@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 const [file = "index.ts", port = "3000"] = process.argv.slice(2);
 const { handler } = await import(pathToFileURL(file).href);
 
-createServer(async (request, response) => {
+const server = createServer(async (request, response) => {
   const event = {
     rawPath: request.url?.split("?")[0],
     headers: request.headers,
@@ -18,4 +18,9 @@ createServer(async (request, response) => {
   const context = { getRemainingTimeInMillis: () => endsAt - Date.now() };
   const { statusCode, headers, body } = await handler(event, context);
   response.writeHead(statusCode, headers).end(body);
-}).listen(Number(port), "127.0.0.1", () => console.log(`${file} has the URL http://127.0.0.1:${port}/`));
+});
+server.listen(Number(port), "127.0.0.1", () => console.log(`${file} has the URL http://127.0.0.1:${port}/`));
+server.on("error", (error) => {
+  console.error(`The server cannot listen: ${error.message}. Pass a free port.`);
+  process.exit(1);
+});

@@ -12,5 +12,8 @@ class AppModule {}
 const adapter = process.env["PLATFORM"] === "fastify" ? new FastifyAdapter() : new ExpressAdapter();
 const app = await NestFactory.create(AppModule, adapter);
 app.enableShutdownHooks();
-await app.listen(process.env["PORT"] ?? 3000, "127.0.0.1");
+await app.listen(process.env["PORT"] ?? 3000, "127.0.0.1").catch((error: Error) => {
+  console.error(`The receiver cannot listen: ${error.message}. Set PORT to a free port.`);
+  process.exit(1);
+});
 console.log(`listening at ${await app.getUrl()}`);

@@ -13,5 +13,8 @@ class ReceiverModule {}
 
 const app = await NestFactory.create(ReceiverModule);
 app.enableShutdownHooks();
-await app.listen(process.env["PORT"] ?? 3000, "127.0.0.1");
+await app.listen(process.env["PORT"] ?? 3000, "127.0.0.1").catch((error: Error) => {
+  console.error(`The receiver cannot listen: ${error.message}. Set PORT to a free port.`);
+  process.exit(1);
+});
 console.log(`listening at ${await app.getUrl()}`);

@@ -42,7 +42,11 @@ export async function monitor({ receiver, worker, signal }: Monitored): Promise<
     Number(process.env["METRICS_PORT"] ?? 9464),
     process.env["METRICS_HOST"] ?? "127.0.0.1",
   ];
-  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(port, host, resolve));
+  server.on("error", (error) => {
+    console.error(`The monitor cannot listen: ${error.message}. Set METRICS_PORT to a free port.`);
+    process.exit(1);
+  });
+  await new Promise<void>((resolve) => server.listen(port, host, resolve));
   return async () => {
     server.close();
     live.close();

@@ -14,7 +14,10 @@ app.use(router); // before any body parser
 const stopMonitor = await monitor({ receiver: router, signal: stopping.signal });
 const [port, host] = [Number(process.env["PORT"] ?? 3000), process.env["HOST"] ?? "127.0.0.1"];
 const server = app.listen(port, host, (error) => {
-  if (error) throw error; // the port is taken, say
+  if (error) {
+    console.error(`The receiver cannot listen: ${error.message}. Set PORT to a free port.`);
+    process.exit(1);
+  }
   console.log("receiving");
 });
 

@@ -16,5 +16,8 @@ server.route({
   },
 });
 
-await server.start();
+await server.start().catch((error: Error) => {
+  console.error(`The receiver cannot listen: ${error.message}. Set PORT to a free port.`);
+  process.exit(1);
+});
 console.log(`listening at ${server.info.uri}`);

@@ -38,3 +38,7 @@ const receive = nodeHandler(handlers, { store });
 const server = createServer(receive).listen(Number(process.env["PORT"] ?? 3000), "127.0.0.1", () => {
   console.log(`Listening at http://127.0.0.1:${(server.address() as AddressInfo).port}`);
 });
+server.on("error", (error) => {
+  console.error(`The receiver cannot listen: ${error.message}. Set PORT to a free port.`);
+  process.exit(1);
+});

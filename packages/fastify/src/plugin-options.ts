@@ -9,7 +9,7 @@ import {
   type Target,
   WebhookError,
 } from "@esim-webhooks/core";
-import { checkArguments, isInbox } from "@esim-webhooks/core/kit";
+import { checkArguments, isInbox, parseOptions, processorShape } from "@esim-webhooks/core/kit";
 
 /** `handlers` or an `inbox`, and the options of every receiver; or a `receiver` that was made with them. */
 export interface WebhookPluginOptions<Data = EsimEvents, Tx = unknown> extends ReceiverOptions<Data, Tx> {
@@ -46,6 +46,7 @@ export function receiverOf(options: WebhookPluginOptions): Receiver {
     throw invalid(`there is a receiver and also ${others.map(([name]) => `"${name}"`).join(", ")}.`, remedy);
   if (typeof receiver.receive !== "function")
     throw invalid("the receiver has no receive(), so it is not a receiver.", remedy);
+  parseOptions(where, { logger: processorShape.logger }, { logger: options.logger });
   return receiver;
 }
 

@@ -67,6 +67,12 @@ describe("webhookPlugin", () => {
     expect((await server.inject({ method: "GET", url: "/other" })).body).toBe("of the app");
   });
 
+  it("refuses a logger that is none, also with a receiver that was made before", async () => {
+    const receiver = createReceiver(handlers, { secret });
+    const registered = fastify().register(webhookPlugin, { receiver, logger: {} as never });
+    await expect(registered).rejects.toThrow('webhookPlugin: "logger": expected an object with debug()');
+  });
+
   it("serves a receiver with endpoints that was made before", async () => {
     const receiver = createReceiver(handlers, { endpoints: () => ({ source: "acme", secret }) });
     const server = app();

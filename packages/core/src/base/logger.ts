@@ -16,8 +16,8 @@ export interface Logger {
   error: Log;
   /** A logger that adds `bindings` to every line. Without it, lines carry fewer fields. */
   child?(bindings: Record<string, unknown>): Logger;
-  /** Only winston's loggers have it. They read arguments in another order: pass `winstonLogger(logger)`. */
-  readonly transports?: never;
+  /** A list in winston's loggers alone, which so do not compile here: they take the text first. Pass `winstonLogger(logger)`. Never called. */
+  readonly transports?: Log; // not never: pino() makes its type of the names of this one, and gives each a function
 }
 
 const nothing: Log = () => {};

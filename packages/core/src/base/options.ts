@@ -3,6 +3,7 @@ import { en } from "zod/locales";
 import * as z from "zod/mini";
 import { WebhookError } from "./errors.ts";
 import type { Logger } from "./logger.ts";
+import { isLogTape } from "./logtape-logger.ts";
 import { safeLogger } from "./safe-logger.ts";
 import { isWinston } from "./winston-logger.ts";
 
@@ -141,11 +142,13 @@ export function hasMethod(value: unknown, method: string): boolean {
   return typeof (value as Record<string, unknown> | null | undefined)?.[method] === "function";
 }
 
-/** The schema of an option `logger`: an object with the four methods of `Logger`, which is made safe. winston's are adapted. */
+/** The schema of an option `logger`: an object with the four methods of `Logger`, which is made safe. Those of winston and LogTape are adapted. */
 export const loggerOption: z.ZodMiniType<Logger> = z.pipe(
   z.custom<Logger>(
     (value) =>
-      isWinston(value) || ["debug", "info", "warn", "error"].every((level) => hasMethod(value, level)),
+      isWinston(value) ||
+      isLogTape(value) ||
+      ["debug", "info", "warn", "error"].every((level) => hasMethod(value, level)),
     {
       error: "expected an object with debug(), info(), warn(), error()",
       params: { remedy: "Pass consoleLogger(), or a logger such as pino." },

@@ -1,4 +1,5 @@
 import { type Log, type Logger, silentLogger, warnOnce } from "./logger.ts";
+import { isLogTape, logTapeLogger } from "./logtape-logger.ts";
 import { describeThrown } from "./thrown.ts";
 import { isWinston, winstonLogger } from "./winston-logger.ts";
 
@@ -6,14 +7,14 @@ import { isWinston, winstonLogger } from "./winston-logger.ts";
 const safeLoggers = new WeakMap<Logger, Logger>([[silentLogger, silentLogger]]);
 
 /**
- * Wraps a logger so that its exceptions do not fail a delivery, and adapts winston's, which would lose every text. A line with an `err` that
+ * Wraps a logger so that its exceptions do not fail a delivery, and adapts those of winston and LogTape, which would lose every text. A line with an `err` that
  * the logger cannot write, since anything may be thrown, is written with its text. The same logger always has the same wrapper; the
  * silent one stays itself, so that it can be recognised.
  */
 export function safeLogger(given: Logger): Logger {
   const existing = safeLoggers.get(given);
   if (existing !== undefined) return existing;
-  const logger = isWinston(given) ? winstonLogger(given) : given;
+  const logger = adapted(given);
   const attempt = <Result>(log: () => Result): Result | undefined => {
     try {
       return log();
@@ -41,6 +42,11 @@ export function safeLogger(given: Logger): Logger {
   };
   safeLoggers.set(given, safe).set(safe, safe);
   return safe;
+}
+
+function adapted(logger: Logger): Logger {
+  if (isWinston(logger)) return winstonLogger(logger);
+  return isLogTape(logger) ? logTapeLogger(logger) : logger;
 }
 
 /**

@@ -14,7 +14,7 @@ export interface WinstonLogger {
 
 /**
  * Adapts a logger of winston: its functions take the text first, so they would print `[object Object]` for every line. `err` becomes
- * a plain object with `code`, `message`, `stack` and `cause`, since winston's formats print errors as `{}`.
+ * a plain object with its own fields, `message`, `stack` and `cause`, since winston's formats print errors as `{}`.
  */
 export function winstonLogger(logger: WinstonLogger): Logger {
   const at = (level: string): Log => {
@@ -44,7 +44,7 @@ function plainError(error: unknown, causesLeft: number): unknown {
   if (!(error instanceof Error)) return error;
   const { message, stack, cause } = error;
   return {
-    ...("code" in error && { code: error.code }),
+    ...error,
     ...{ message, stack },
     ...(cause !== undefined && causesLeft > 0 && { cause: plainError(cause, causesLeft - 1) }),
   };

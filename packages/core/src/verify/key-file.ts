@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
+import * as z from "zod/mini";
 import { errnoOf } from "../base/durable-file.ts";
 import { WebhookError } from "../base/errors.ts";
 import { type Logger, silentLogger } from "../base/logger.ts";
+import { loggerOption, parseOptions } from "../base/options.ts";
 import { warnOfSetup } from "../base/safe-logger.ts";
 import { keyRecordOf, loadedKeysOf, readKeyText } from "./key-record.ts";
 import type { KeyStore } from "./key-store.ts";
@@ -14,6 +16,8 @@ import {
   readVersion,
   replaceFile,
 } from "./swap-file.ts";
+
+const shape = { logger: z._default(loggerOption, () => silentLogger) };
 
 /** A key store that is a file. */
 export interface FileKeySource extends KeyStore {
@@ -31,7 +35,7 @@ export interface FileKeySource extends KeyStore {
  * cannot be replaced from inside, and does not change when it is replaced outside. Not for Windows or network file systems, whose
  * renames guarantee less.
  *
- * Throws `invalid_option` without a path. `load` rejects with `missing_secret` without a file, and with `store_unavailable` when it
+ * Throws `invalid_option` without a path, and for a wrong option. `load` rejects with `missing_secret` without a file, and with `store_unavailable` when it
  * cannot be read. Both `load` and `read` reject with `missing_secret` for a pipe or a device, and with `invalid_secret` for more than 1 MiB.
  * @param path of the file
  * @param options where warnings go
@@ -51,6 +55,7 @@ export function fileKeySource(
       { where: "fileKeySource" },
     );
   }
+  const { logger } = parseOptions("fileKeySource", shape, options);
   const place = `The key file ${path}`;
   return {
     keyFile: path,
@@ -58,7 +63,7 @@ export function fileKeySource(
       const file = await readable(path);
       if (process.platform !== "win32" && (file.mode & 0o077) !== 0) {
         warnOfSetup(
-          options.logger ?? silentLogger,
+          logger,
           "key_file_mode",
           `Other users can read the key file ${path}. Run chmod 600 on it.`,
         );

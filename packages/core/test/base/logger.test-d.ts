@@ -1,4 +1,11 @@
-import { consoleLogger, type Logger, type WinstonLogger, winstonLogger } from "@esim-webhooks/core";
+import {
+  consoleLogger,
+  createReceiver,
+  type Logger,
+  type WinstonLogger,
+  winstonLogger,
+} from "@esim-webhooks/core";
+import pino from "pino";
 import { expectTypeOf, it } from "vitest";
 import winston from "winston";
 
@@ -11,6 +18,12 @@ it("a logger of winston is one only with its adapter", () => {
   expectTypeOf(winston).toExtend<WinstonLogger>();
   expectTypeOf(winstonLogger(logger)).toEqualTypeOf<Logger>();
   expectTypeOf(winstonLogger(logger.child({}))).toEqualTypeOf<Logger>();
+});
+
+it("pino() is one where it is passed", () => {
+  createReceiver({}, { logger: pino() });
+  const logger: Logger = pino({ level: "debug" });
+  expectTypeOf(logger).toExtend<Logger>();
 });
 
 it("the console and consoleLogger are loggers", () => {

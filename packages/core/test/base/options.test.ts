@@ -1,4 +1,5 @@
 import { createProcessor, createReceiver, type DedupeStore, memoryStore } from "@esim-webhooks/core";
+import { fileKeySource } from "@esim-webhooks/core/key-file";
 import { parseOptions } from "@esim-webhooks/core/kit";
 import { newSecret } from "@esim-webhooks/core/testing";
 import { describe, expect, it } from "vitest";
@@ -38,6 +39,7 @@ describe("a logger that is none", () => {
     const message =
       /retentionMs".*\. Correct the options: .* takes, with units and ranges\. Pass consoleLogger/;
     expect(() => memoryStore({ retentionMs: -1, ...options })).toThrow(message);
+    expect(() => fileKeySource("keys.json", options)).toThrow(`fileKeySource: ${refused}. ${remedy}`);
   });
 });
 

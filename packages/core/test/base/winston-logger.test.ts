@@ -32,7 +32,7 @@ describe("a logger of winston", () => {
     const { logger, entries } = winstonWith();
     const adapted = winstonLogger(logger);
     const cause = new Error("the shop is closed");
-    const err = Object.assign(new Error("no order", { cause }), { code: "no_order" });
+    const err = Object.assign(new Error("no order", { cause }), { code: "no_order", status: 503 });
     adapted.error({ id: "msg_1", err }, "The handler failed.");
     adapted.warn({ level: "of a field", message: "of a field" }, "careful");
     adapted.info({}, "ready");
@@ -45,6 +45,7 @@ describe("a logger of winston", () => {
         err: {
           cause: { message: "the shop is closed", stack: expect.any(String) },
           code: "no_order",
+          status: 503,
           message: "no order",
           stack: expect.stringMatching(/^Error: no order\n {4}at .*winston-logger/),
         },

@@ -1,5 +1,5 @@
 import type { Logger } from "@esim-webhooks/core";
-import { safeLogger, silentLogger } from "@esim-webhooks/core/kit";
+import { parseOptions, processorShape } from "@esim-webhooks/core/kit";
 import type { BullmqProcessor } from "./bullmq-processor.ts";
 
 /** The part of BullMQ's `Worker` that takes no jobs while it is stuck. */
@@ -69,12 +69,13 @@ export interface StuckWatchOptions {
 
 /**
  * For a `Worker` of your own: it takes no jobs while as many abandoned handlers run as it has slots, and is paused for that long. Returns a
- * function that ends the watch; call it before you close the worker. Workers of `createWorker` do it by themselves.
+ * function that ends the watch; call it before you close the worker. Workers of `createWorker` do it by themselves. Throws `invalid_option`.
  */
 export function pauseWhileStuck(
   worker: PausableWorker,
   processor: Pick<BullmqProcessor, "abandoned">,
-  { logger = silentLogger }: StuckWatchOptions = {},
+  options: StuckWatchOptions = {},
 ): () => void {
-  return watchStuck(worker, processor, safeLogger(logger)).stop;
+  const { logger } = parseOptions("pauseWhileStuck", { logger: processorShape.logger }, options);
+  return watchStuck(worker, processor, logger).stop;
 }
