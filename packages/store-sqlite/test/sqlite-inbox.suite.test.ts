@@ -11,6 +11,10 @@ const folder = temporaryFolder();
 afterAll(folder.remove);
 const file = { path: join(folder.path, "events.db"), timeoutMs: 60_000 };
 
+/** Keeps the threads of the file, which all inboxes of a process share: starting them for each test would be most of the work. */
+const kept = sqliteInbox(file);
+afterAll(kept.close);
+
 const capabilities = {
   roles: ["writer", "queue", "admin", "rerun"],
   durable: true,
