@@ -473,7 +473,7 @@ describe("inbox commands with --from", () => {
     const on = (...args: string[]) => cli(["inbox", "stats", ...args], { cwd });
     expect(await on("--from", "other.db")).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("other.db holds no tables of esim-webhooks."),
+      stderr: expect.stringContaining("other.db does not have the tables of this version."),
     });
     expect(readFileSync(join(cwd, "other.db"))).toEqual(before);
     const folder = await on("--from", ".");
