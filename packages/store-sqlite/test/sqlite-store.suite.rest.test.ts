@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { storeSuite } from "@esim-webhooks/conformance";
+import { sqliteStore } from "@esim-webhooks/store-sqlite";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { expectWarnings } from "../../../test/support/warnings.ts";
 import open from "./open-sqlite-store.ts";
@@ -8,10 +9,12 @@ import { temporaryFolder } from "./temporary-folder.ts";
 expectWarnings("short_retention");
 
 const folder = temporaryFolder();
-beforeAll(() => {
-  process.env["STORE_PATH"] = join(folder.path, "data", "events.db");
-});
 afterAll(folder.remove);
+beforeAll(() => {
+  const path = join(folder.path, "data", "events.db");
+  process.env["STORE_PATH"] = path;
+  return sqliteStore({ path }).close; // its threads stay, and all stores of the process share them
+});
 
 const execArgv = ["--conditions=@esim-webhooks/source"];
 const module = import.meta.resolve("./open-sqlite-store.ts");
