@@ -57,6 +57,13 @@ describe("examples", () => {
 });
 
 describe("docs", () => {
+  it("names @types/node where it names TypeScript to install, and in the skill", () => {
+    const naming = pages.filter((page) => /^npm install .*\btypescript\b/m.test(read(page)));
+    expect(naming).toContain("packages/cloudflare/README.md");
+    for (const page of [...naming, "packages/core/skills/esim-webhooks/SKILL.md"])
+      expect(read(page), page).toContain("@types/node");
+  });
+
   it("names in its design pages only files that exist", () => {
     const files = new Set(
       globSync("{packages/*/{src,test},test,lab,scripts,bench/*,examples/*}/**/*.ts", { cwd: root }).map(
