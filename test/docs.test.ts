@@ -46,9 +46,10 @@ describe("README.md", () => {
 
 describe("examples", () => {
   it("that listen name a port that is taken, and what to set", () => {
-    const listening = globSync("examples/**/*.ts", { cwd: root, exclude: ["**/node_modules"] }).filter(
-      (file) => /\.listen\(|^(?:const \w+ = )?serve\(/m.test(read(file)),
-    );
+    const listening = globSync("examples/**/*.ts", {
+      cwd: root,
+      exclude: ["**/node_modules", "**/*.test.ts"],
+    }).filter((file) => /\.listen\(|^(?:const \w+ = )?serve\(/m.test(read(file)));
     const without = listening.filter((file) => !/ cannot listen: .*\n *process\.exit\(1\);/.test(read(file)));
     expect(listening.length).toBeGreaterThan(20);
     // the demo has ports of its own, and this backend rejects for its caller
