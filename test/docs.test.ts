@@ -46,9 +46,10 @@ describe("README.md", () => {
 
 describe("examples", () => {
   it("that listen name a port that is taken, and what to set", () => {
-    const listening = globSync("examples/**/*.ts", { cwd: root, exclude: ["**/node_modules"] }).filter(
-      (file) => /\.listen\(|^(?:const \w+ = )?serve\(/m.test(read(file)),
-    );
+    const listening = globSync("examples/**/*.ts", {
+      cwd: root,
+      exclude: ["**/node_modules", "**/*.test.ts"],
+    }).filter((file) => /\.listen\(|^(?:const \w+ = )?serve\(/m.test(read(file)));
     const without = listening.filter((file) => !/ cannot listen: .*\n *process\.exit\(1\);/.test(read(file)));
     expect(listening.length).toBeGreaterThan(20);
     // the demo has ports of its own, and this backend rejects for its caller
@@ -57,6 +58,13 @@ describe("examples", () => {
 });
 
 describe("docs", () => {
+  it("names @types/node where it names TypeScript to install, and in the skill", () => {
+    const naming = pages.filter((page) => /^npm install .*\btypescript\b/m.test(read(page)));
+    expect(naming).toContain("packages/cloudflare/README.md");
+    for (const page of [...naming, "packages/core/skills/esim-webhooks/SKILL.md"])
+      expect(read(page), page).toContain("@types/node");
+  });
+
   it("names in its design pages only files that exist", () => {
     const files = new Set(
       globSync("{packages/*/{src,test},test,lab,scripts,bench/*,examples/*}/**/*.ts", { cwd: root }).map(

@@ -467,14 +467,18 @@ describe("examples/capture", () => {
 });
 
 describe("examples/testing and examples/sandbox", () => {
-  it.each(["testing/handlers", "testing/worker", "testing/latest", "testing/port-in", "sandbox/backend"])(
-    "%s.test.ts passes, as one's own tests would",
-    async (name) => {
-      const { code, output } = await run(["--test", `examples/${name}.test.ts`]).ended;
-      expect(output).toMatch(/pass [1-9]/);
-      expect(code, output).toBe(0);
-    },
-  );
+  it.each([
+    "testing/handlers",
+    "testing/worker",
+    "testing/latest",
+    "testing/port-in",
+    "sandbox/backend",
+    "sandbox/receiver",
+  ])("%s.test.ts passes, as one's own tests would", async (name) => {
+    const { code, output } = await run(["--test", `examples/${name}.test.ts`]).ended;
+    expect(output).toMatch(/pass [1-9]/);
+    expect(code, output).toBe(0);
+  });
 });
 
 describe("examples/express", () => {

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { installLines } from "../scripts/release/install-lines.ts";
 import { readManifests, withNeeded } from "../scripts/release/manifest.ts";
@@ -35,6 +36,19 @@ describe("npm run pack", () => {
         `yarn add '@esim-webhooks/core@file:${core}' '@esim-webhooks/express@file:${express}' express`,
       bun: `bun pm pkg set 'overrides[@esim-webhooks/core]=file:${core}' && bun add '${core}' '${express}' express`,
     });
+  });
+
+  it("prints commands that a shell reads as they are meant, also with an apostrophe in the path", () => {
+    const lines = installLines([...needed("express").values()], "/Ann's packed");
+    for (const line of lines.values()) {
+      const words = execFileSync("sh", [
+        "-c",
+        `for word in ${line.replaceAll("&&", "")}; do echo "$word"; done`,
+      ]);
+      expect(String(words).match(/Ann's packed\/esim-webhooks-(?:core|express)-/g)?.length).toBeGreaterThan(
+        1,
+      );
+    }
   });
 
   it("prints no optional peer, and directs nothing that no other package needs", () => {

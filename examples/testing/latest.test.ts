@@ -14,25 +14,27 @@ test("an older event does not overwrite the status of a newer one", async () => 
   const folder = mkdtempSync(join(tmpdir(), "latest-"));
   const path = join(folder, "lines.db");
   const database = new DatabaseSync(path);
-  database.exec("create table line (esim text primary key, status text not null)");
+  for (const table of ["line", "profile"])
+    database.exec(`create table ${table} (esim text primary key, status text not null)`);
   const store = sqliteStore({ path });
   const { process } = createProcessor(handlers, { store });
-  const newer = { id: "2", type: "esim.lifecycle.activated", timestamp: "2026-11-20T09:30:02Z" } as const;
-  const older = { id: "1", type: "esim.lifecycle.suspended", timestamp: "2026-11-20T09:30:01Z" } as const;
-  const outcomes = [
-    await process({ ...newer, data: sampleData(newer.type) }),
-    await process({ ...older, data: sampleData(older.type) }),
-  ];
-  const statuses = database.prepare("select status from line").all();
+  const outcomes: string[] = [];
+  for (const [type, timestamp] of [
+    ["esim.lifecycle.activated", "2026-11-20T09:30:02Z"],
+    ["esim.lifecycle.suspended", "2026-11-20T09:30:01Z"],
+    ["esim.disabled", "2026-11-20T09:30:04Z"],
+    ["esim.enabled", "2026-11-20T09:30:03Z"],
+  ] as const) {
+    const { code } = await process({ id: timestamp, type, timestamp, data: sampleData(type) } as never);
+    outcomes.push(code);
+  }
+  const statuses = database.prepare("select status from line union all select status from profile").all();
   database.close();
   await store.close();
   rmSync(folder, { recursive: true });
-  assert.deepEqual(
-    outcomes.map(({ code }) => code),
-    ["processed", "discarded"],
-  );
+  assert.deepEqual(outcomes, ["processed", "discarded", "processed", "discarded"]);
   assert.deepEqual(
     statuses.map(({ status }) => status),
-    ["active"],
+    ["active", "esim.disabled"],
   );
 });

@@ -16,12 +16,12 @@ export function installLines(manifests: readonly Manifest[], folder: string): Re
   const set = (command: string, field: string): string =>
     directed.length === 0
       ? ""
-      : `${command} ${directed.map((it) => `'${field}[${it.name}]=file:${file(it)}'`).join(" ")} && `;
+      : `${command} ${directed.map((it) => quoted(`${field}[${it.name}]=file:${file(it)}`)).join(" ")} && `;
   const overrides = Object.fromEntries(directed.map((it) => [it.name, `file:${file(it)}`]));
   const pnpm =
     directed.length === 0
       ? ""
-      : `pnpm config set --location=project --json overrides '${JSON.stringify(overrides)}' && `;
+      : `pnpm config set --location=project --json overrides ${quoted(JSON.stringify(overrides))} && `;
   return new Map([
     ["npm", ["npm install", ...tarballs, ...peers].join(" ")],
     ["pnpm", pnpm + ["pnpm add", ...tarballs, ...peers].join(" ")],
@@ -34,6 +34,7 @@ function requiredPeers({ peerDependencies = {}, peerDependenciesMeta = {} }: Man
   return Object.keys(peerDependencies).filter((name) => peerDependenciesMeta[name]?.optional !== true);
 }
 
+/** As one word of a command to paste into a shell. */
 function quoted(text: string): string {
-  return /^[\w@:/.+-]+$/.test(text) ? text : `'${text}'`;
+  return /^[\w@:/.+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -142,9 +142,7 @@ function findings(
       ? []
       : [
           "",
-          bad(
-            `Events from ${instant(new Date(lost.from))} to ${instant(new Date(lost.to))} are no longer listed.`,
-          ),
+          bad(`Events ${spanOf(lost)} are no longer listed.`),
           "The service keeps events for 7 days, so support cannot replay them. If a dump was made in time, import it:",
           "esim-webhooks import <dump> --trust-unsigned. Otherwise, read the state of their eSIMs through the API.",
         ]),
@@ -170,12 +168,17 @@ function gapLines(gaps: readonly EndpointGap[], bad: (text: string) => string): 
 
 /** `at most from 2026-11-20 12:00:00Z to 2026-11-20 14:00:00Z, while the endpoint was inactive`. */
 export function gapText({ from, to, eventTypes }: EndpointGap): string {
-  const end = to === null ? "now" : instant(new Date(to));
   const why =
     eventTypes === null
       ? `while the endpoint ${to === null ? "is" : "was"} inactive`
       : `while it was not subscribed to ${eventTypes.map(printable).join(", ")}`;
-  return `at most from ${instant(new Date(from))} to ${end}, ${why}`;
+  return `at most ${spanOf({ from, to })}, ${why}`;
+}
+
+/** The end is the next whole second: cut, it would leave out what was sent in the rest of that second. */
+function spanOf({ from, to }: Pick<EndpointGap, "from" | "to">): string {
+  const end = to === null ? "now" : instant(new Date(Math.ceil(Date.parse(to) / 1000) * 1000));
+  return `from ${instant(new Date(from))} to ${end}`;
 }
 
 function listOf(ids: readonly string[], total: number): string[] {
@@ -223,11 +226,7 @@ function lineOf({ ledger, recovered, failing, lost }: ReconcileMessage): string 
       : []),
     ...(ledger.rejected > 0 ? [`${count(ledger.rejected)} whose handlers failed`] : []),
     ...(failing > 0 ? [`${count(failing)} tried again later`] : []),
-    ...(lost === null
-      ? []
-      : [
-          `events from ${instant(new Date(lost.from))} to ${instant(new Date(lost.to))} are no longer listed`,
-        ]),
+    ...(lost === null ? [] : [`events ${spanOf(lost)} are no longer listed`]),
   ];
   const alarm = recovered.acknowledgedAndLost > 0 || lost !== null ? "ALARM  " : "";
   return `${instant(new Date())}  ${alarm}${parts.join(", ")}`;

@@ -118,11 +118,14 @@ function onNotFound(logger: Logger, look: () => Promise<unknown>): Logger {
 
 function setupOf(
   { output, process }: CliContext,
-  { source, newSource, includeComing }: ReconcileFlags,
+  { json, source, newSource, includeComing }: ReconcileFlags,
   { options }: OpenReconcileTarget,
 ): ReconcileSetup<unknown> & { readonly logger: Logger } {
-  const json = process.stderr.isTTY !== true;
-  const logger = commandLogger({ write: output.log, json, style: output.styleNote });
+  const logger = commandLogger({
+    write: output.log,
+    json: json === true && process.stderr.isTTY !== true,
+    style: output.styleNote,
+  });
   return {
     ...options,
     ...(source !== undefined && { source }),

@@ -43,7 +43,7 @@ const end = "# end of esim-webhooks completion";
 /** Adds the completion to the file of the user's shell, or replaces it there. Returns the file. Throws a `ProgramError`. */
 export async function installCompletion(env: Environment): Promise<string> {
   const { file, lines } = completionOf(env);
-  await mkdir(dirname(file), { recursive: true });
+  await mkdir(dirname(file), { recursive: true }).catch(unusable(file));
   await change(file, (others) => [...others, begin, ...lines, end, ""]);
   return file;
 }
@@ -73,13 +73,21 @@ async function change(
   file: string,
   linesOf: (others: readonly string[]) => readonly string[],
 ): Promise<void> {
-  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return "";
-    throw error;
-  });
+  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) =>
+    error.code === "ENOENT" ? "" : unusable(file)(error),
+  );
   const lines = text.replace(/\n$/, "").split("\n");
   const [first, last] = [lines.indexOf(begin), lines.indexOf(end)];
   const others = first === -1 || last < first ? lines : lines.toSpliced(first, last - first + 1);
   const changed = linesOf(others.length === 1 && others[0] === "" ? [] : others).join("\n");
-  if (changed !== text) await writeFile(file, changed);
+  if (changed !== text) await writeFile(file, changed).catch(unusable(file));
 }
+
+const unusable = (file: string) => (cause: NodeJS.ErrnoException) => {
+  throw new ProgramError(
+    "invalid_usage",
+    `The file of your shell, ${file}, cannot be changed (${cause.code}).`,
+    "Make it a file that you may write, or set SHELL to another shell.",
+    { cause },
+  );
+};

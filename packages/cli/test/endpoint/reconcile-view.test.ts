@@ -45,7 +45,7 @@ it("a pass that listed an event whose id no store can hold shows the id and what
 });
 
 it("a pass after a time without a subscription shows the time and the types, and ends with 3", () => {
-  const [from, to] = ["2026-11-20T12:00:00.000Z", "2026-11-20T14:00:00.000Z"];
+  const [from, to] = ["2026-11-20T12:00:00.000Z", "2026-11-20T13:59:59.001Z"]; // the end is shown as a whole second that is not before it
   const found = { ...report, gaps: [{ from, to, eventTypes: ["esim.faulted"] }] };
   expect(reconcileView(found, { tookMs: 5, width: 100 })).toContain(
     "  at most from 2026-11-20 12:00:00Z to 2026-11-20 14:00:00Z, while it was not subscribed to esim.faulted",

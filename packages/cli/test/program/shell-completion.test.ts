@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { cli, folder } from "../cli.ts";
@@ -38,4 +38,14 @@ it.each([
   const { code, stderr } = await cli(["completion", "install"], { env: { HOME: home, SHELL } });
   expect([code, stderr]).toEqual([2, `Error (invalid_usage): ${message}\n`]);
   expect(existsSync(join(home, ".bashrc"))).toBe(false);
+});
+
+it.each(["install", "uninstall"])("completion %s names a file that it cannot change", async (command) => {
+  const home = folder();
+  mkdirSync(join(home, ".bashrc"));
+  const { code, stderr } = await cli(["completion", command], { env: { HOME: home, SHELL: "/bin/bash" } });
+  expect(code).toBe(2);
+  expect(stderr).toMatch(
+    /^Error \(invalid_usage\): The file of your shell, .*\.bashrc, cannot be changed \(EISDIR\)\. Make it a file/,
+  );
 });

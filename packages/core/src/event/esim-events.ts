@@ -104,9 +104,9 @@ export interface EsimBalanceUpdatedData extends EsimData {
   readonly reason: string;
   /** More about the change, for people. */
   readonly detail?: string | undefined;
-  /** How much was added or taken: a whole number in the minor unit of `currency`, such as cents. Beyond 2^53, JavaScript rounds it. */
+  /** How much was added or taken: a whole number in the minor unit of `currency`, such as cents. A number beyond 2^53 arrives rounded in JavaScript. */
   readonly amount: number;
-  /** The balance after the change: a whole number in the minor unit of `currency`. Beyond 2^53, JavaScript rounds it. */
+  /** The balance after the change: a whole number in the minor unit of `currency`. A number beyond 2^53 arrives rounded in JavaScript. */
   readonly balanceAfter: number;
   /** The currency: three letters (ISO 4217). */
   readonly currency: string;

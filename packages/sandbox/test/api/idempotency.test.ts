@@ -237,6 +237,11 @@ describe("the fingerprint of a body", () => {
     ["a key that is special in JavaScript", "{}", '{"__proto__":{"a":1}}'],
     ["no body and an empty object", "", "{}"],
     ["whole numbers that are rounded to the same", '{"a":9007199254740993}', '{"a":9007199254740992}'],
+    [
+      "a number that is rounded, and an object that has its digits",
+      '{"a":9007199254740993}',
+      '{"a":{"number":"9007199254740993"}}',
+    ],
     ["numbers beyond all that JavaScript has", '{"a":1e400}', '{"a":null}'],
     ["two that are no JSON", "{", "["],
   ])("differs for %s", (_, one, other) => {

@@ -60,24 +60,18 @@ export function fingerprintOf(body: string): string {
 /** A body that is no JSON, or empty, stands for itself. */
 function canonical(body: string): string {
   try {
-    return JSON.stringify(sorted(JSON.parse(body, asWritten)));
+    return JSON.stringify(JSON.parse(body, canonicalValue));
   } catch {
     return body;
   }
 }
 
-function asWritten(_key: string, value: unknown, { source }: { readonly source?: string } = {}): unknown {
-  const isRounded = typeof value === "number" && Math.abs(value) > Number.MAX_SAFE_INTEGER;
-  return isRounded ? { number: source } : value;
-}
+/** TypeScript does not know it yet. */
+const { rawJSON } = JSON as typeof JSON & { rawJSON(text: string): object };
 
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (typeof value !== "object" || value === null) return value;
+function canonicalValue(_key: string, value: unknown, { source = "" }: { source?: string } = {}): unknown {
+  if (typeof value === "number" && Math.abs(value) > Number.MAX_SAFE_INTEGER) return rawJSON(source);
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   // an own property "__proto__" has to stay one
-  return Object.fromEntries(
-    Object.entries(value)
-      .sort(([one], [other]) => (one < other ? -1 : 1))
-      .map(([key, inner]) => [key, sorted(inner)]),
-  );
+  return Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)));
 }
