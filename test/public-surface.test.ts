@@ -216,6 +216,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "readPauses",
       "readThrown",
       "refuseTypes",
+      "replaceWhenRefused",
       "reportSettled",
       "safeListener",
       "safeLogger",

@@ -69,7 +69,7 @@ export const postgresPair: StartPair = async ({ isSynchronous = false } = {}) =>
     const behind = "select pg_last_wal_replay_lsn() < $1::pg_lsn as behind";
     while ((await fresh.query(behind, [rows[0].lsn])).rows[0].behind);
   };
-  /** What a real demotion does to transactions that have begun: none may be acknowledged after it. */
+  /** Ends transactions that have begun, as a real demotion does: none may be acknowledged after it. */
   const endTransactions = () =>
     old.query("select pg_terminate_backend(pid, 5000) from pg_stat_activity where backend_xid is not null");
   if (isSynchronous) await set("synchronous_standby_names", "standby");

@@ -108,7 +108,7 @@ export function failoverSuite(name: string, { start, open, openWaiting }: Failov
       expect(pair.connections() - earlier).toBeLessThan(25 * (seconds + 1)); // a pool of ten, which pg fills again
     });
 
-    /** Which writes are acknowledged while there are two primaries, and which of them the new one does not have. */
+    /** Returns the writes that are acknowledged while there are two primaries, and those that the new one lacks. */
     async function splitBrain(pair: FailoverPair, writer: Writer) {
       const before = ids("before", 30);
       await Promise.all(before.map(writer.write));
@@ -127,7 +127,7 @@ export function failoverSuite(name: string, { start, open, openWaiting }: Failov
       const { acknowledged, lost } = await splitBrain(pair, kept(await open(pair.url)));
       expect(acknowledged).toHaveLength(5);
       expect(lost).toEqual(expect.arrayContaining(acknowledged));
-      expect(lost.length).toBeLessThan(30); // of 35: what it wrote last may have been on its way to the replica
+      expect(lost.length).toBeLessThan(30); // of 35: the replica may lack the last of the earlier ones, too
     });
 
     if (openWaiting === undefined) return;
