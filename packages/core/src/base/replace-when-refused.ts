@@ -1,13 +1,20 @@
 /** The part of an ioredis client that `replaceWhenRefused` uses. */
 export interface ReplaceableClient {
+  /** The options of ioredis, which reads them at each use. */
   readonly options: {
+    /** Decides, for an error of the server, whether to reconnect (1), and to send the command again as well (2). */
     reconnectOnError?: ((error: Error) => boolean | 1 | 2) | null | undefined;
+    /** Returns the pause before the n-th attempt to reconnect, in ms. */
     // biome-ignore lint/suspicious/noConfusingVoidType: ioredis has this type
     retryStrategy?: ((attempt: number) => number | void | null) | null | undefined;
+    /** How often a command is tried again on a new connection. Null: indefinitely. */
     readonly maxRetriesPerRequest?: number | null | undefined;
   };
   /** The socket. Another one after a reconnect. */
-  readonly stream?: { setMaxListeners?(most: number): unknown };
+  readonly stream?: {
+    /** Sets how many listeners an event may have before Node.js warns. */
+    setMaxListeners?(most: number): unknown;
+  };
 }
 
 /** How a Redis server answers that is not the primary (any more), or is not ready. UNBLOCKED ends a blocking read when it is demoted. */
