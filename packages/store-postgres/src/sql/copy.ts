@@ -94,7 +94,7 @@ async function write(
       subject, key, trace, to_timestamp(taken), to_timestamp(settled), to_timestamp(erased), history
     from (
       select *, substring(${bodies}::bytea from body_begin for body_length) as body
-      from jsonb_to_recordset(${storableJson(JSON.stringify(rowsOf(records)))}::jsonb) as record (
+      from jsonb_to_recordset(${storableJson(JSON.stringify(rowsOf(records)))}::text::jsonb) as record (
         source text, id text, state text, ends float8, type text, body_begin int, body_length int, received float8,
         occurred float8, lane text, attempts int, tries int, conflicts int, error text, replay jsonb, runs text[], fingerprint bigint,
         subject text, key text, trace text, taken float8, settled float8, erased float8, history jsonb
@@ -162,7 +162,7 @@ export async function copyLatest(
   await sql`
     insert into ${tables.latest} (family, subject, occurred_at)
     select family, subject, to_timestamp(occurred)
-    from jsonb_to_recordset(${storableJson(JSON.stringify(rows))}::jsonb) as record (family text, subject text, occurred float8)
+    from jsonb_to_recordset(${storableJson(JSON.stringify(rows))}::text::jsonb) as record (family text, subject text, occurred float8)
     on conflict (family, subject) do update set occurred_at = excluded.occurred_at
     where latest.occurred_at < excluded.occurred_at`.execute(db);
 }
