@@ -43,6 +43,20 @@ const remedies = {
   },
 } as const;
 
+const certificateRemedy =
+  "The error's cause has the reason. Of a private authority: pass its certificate, by sslrootcert in a postgres:// URL, by the option tls of a Redis client, or for the whole process by NODE_EXTRA_CA_CERTS. Connect by a host name that the certificate has; renew an expired one.";
+
+/** The codes by which Node.js and OpenSSL refuse the certificate of a server. */
+const certificateCode =
+  /^(?:CERT_|CRL_|UNABLE_TO_.*(?:CERT|CRL|SIGNATURE)|SELF_SIGNED_CERT|DEPTH_ZERO_SELF_SIGNED|HOSTNAME_MISMATCH|INVALID_CA|ERR_TLS_CERT_)/;
+
+/** Whether a connection, or one that it was made for, has failed for the server's certificate. */
+function isOfCertificate(error: unknown): boolean {
+  for (let each = error, depth = 0; each instanceof Error && depth < 5; each = each.cause, depth++)
+    if (certificateCode.test(String((each as { code?: unknown }).code))) return true;
+  return false;
+}
+
 /** For authors of stores. */
 export function createStoreGuard({
   name,
@@ -84,12 +98,12 @@ export function createStoreGuard({
       if (WebhookError.is(error)) throw error;
       const explained = explain?.(error);
       if (explained !== undefined) throw explained;
-      throw new WebhookError(
-        "store_unavailable",
-        `The ${backend} of the ${name} could not be reached, or refused the operation.`,
-        remedy.failed,
-        { cause: error },
-      );
+      const [problem, advice] = isOfCertificate(error)
+        ? ["has a certificate that was not accepted", certificateRemedy]
+        : ["could not be reached, or refused the operation", remedy.failed];
+      throw new WebhookError("store_unavailable", `The ${backend} of the ${name} ${problem}.`, advice, {
+        cause: error,
+      });
     }
   }
 
