@@ -68,6 +68,7 @@ it("closes the connections that were open when a server said that it only reads,
   opened[2]?.emit("errorMessage", { code: "25006" });
   again.release();
   expect(destroyed).toEqual([refused, idling, fresh]);
+});
 
 it("refuses a pool with native bindings, and gives its client back", async () => {
   let released = 0;
