@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { createReceiver, memoryStore, type Receiver } from "@esim-webhooks/core";
+import { createReceiver, memoryStore, type Receiver, WebhookError } from "@esim-webhooks/core";
 import { findTroubles, troubleTable, watchTroubles } from "@esim-webhooks/core/health";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
@@ -283,7 +283,10 @@ describe("watchTroubles", () => {
   it("keeps what it knows while the inbox does not answer, and neither rejects nor logs", async () => {
     const { inbox } = openInbox();
     let isUp = true;
-    const gauges = () => (isUp ? inbox.gauges() : Promise.reject(new Error("down")));
+    const gauges = () =>
+      isUp
+        ? inbox.gauges()
+        : Promise.reject(new WebhookError("store_unavailable", "It is down.", "Start it."));
     const { list, get, runs, paused } = inbox;
     const { later, logged } = watched({ inbox: { gauges, list, get, runs, paused } });
     await inbox.put([entry("msg_1")]);
@@ -293,6 +296,18 @@ describe("watchTroubles", () => {
     isUp = true;
     expect(await later(-2 * dayMs)).toEqual([]);
     expect(logged()).toHaveLength(2);
+  });
+
+  it("logs once that it cannot look at the inbox, if that is not for an inbox that is unreachable", async () => {
+    const { inbox } = openInbox();
+    const { list, get, runs, paused } = inbox;
+    const gauges = () => Promise.reject(new TypeError("getTime is not a function"));
+    const { later, lines } = watched({ inbox: { gauges, list, get, runs, paused } });
+    await later(minuteMs);
+    await later(minuteMs);
+    expect(lines).toMatchObject([
+      { level: "error", text: expect.stringContaining("could not be looked at") },
+    ]);
   });
 
   it("sees what this process receives while the inbox hangs", async () => {

@@ -93,16 +93,19 @@ export function recordGauges(
     });
     const observables = [up, events, oldestDue, lastDelivery, pausedSince];
     const callback: BatchObservableCallback = async (result) => {
-      const answer = await ask().catch(() => undefined);
-      result.observe(up, answer === undefined ? 0 : 1);
-      if (answer === undefined) return;
-      const [gauges, pauses] = answer;
-      const { counts, oldestReadyMs, lastReceivedAt } = gauges;
-      for (const [state, count] of Object.entries(counts)) result.observe(events, count, { state });
-      result.observe(oldestDue, (oldestReadyMs ?? 0) / 1000);
-      if (lastReceivedAt !== null) result.observe(lastDelivery, lastReceivedAt.getTime() / 1000);
-      for (const { type, since } of pauses)
-        result.observe(pausedSince, since.getTime() / 1000, { type: type === null ? "all" : typeOf(type) });
+      try {
+        const [{ counts, oldestReadyMs, lastReceivedAt }, pauses] = await ask();
+        const lastMs = lastReceivedAt?.getTime();
+        const pausedAt = pauses.map(({ type, since }) => ({ type, seconds: since.getTime() / 1000 }));
+        for (const [state, count] of Object.entries(counts)) result.observe(events, count, { state });
+        result.observe(oldestDue, (oldestReadyMs ?? 0) / 1000);
+        if (lastMs !== undefined) result.observe(lastDelivery, lastMs / 1000);
+        for (const { type, seconds } of pausedAt)
+          result.observe(pausedSince, seconds, { type: type === null ? "all" : typeOf(type) });
+        result.observe(up, 1);
+      } catch {
+        result.observe(up, 0); // an answer that cannot be read is none
+      }
     };
     meter.addBatchObservableCallback(callback, observables);
     stops.push(() => meter.removeBatchObservableCallback(callback, observables));

@@ -88,11 +88,22 @@ it("waits 2 s for an inbox, and asks it once at a time", async () => {
   expect(asked).toBe(1);
 });
 
-it("shows an inbox that throws as one that does not answer", async () => {
-  const inbox = {
-    gauges: () => {
+const counts = { ready: 0, waiting: 0, paused: 0, leased: 0, unhandled: 0, dead: 1 };
+
+it.each([
+  [
+    "throws",
+    () => {
       throw new TypeError("a wrapper of the user");
     },
+  ],
+  [
+    "answers with times that are none",
+    async () => ({ counts, capped: [], oldestReadyMs: null, lastReceivedAt: "29/11/2026" as never }),
+  ],
+])("shows an inbox that %s as one that does not answer", async (_, gauges) => {
+  const inbox = {
+    gauges,
     paused: async () => [],
     runs: async () => [],
   };

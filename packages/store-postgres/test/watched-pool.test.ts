@@ -1,7 +1,11 @@
 import { EventEmitter } from "node:events";
 import { silentLogger } from "@esim-webhooks/core/kit";
+import { postgresInbox } from "@esim-webhooks/store-postgres";
 import { expect, it, onTestFinished, vi } from "vitest";
+import { expectWarnings } from "../../../test/support/warnings.ts";
 import { watchedPool } from "../src/database/watched-pool.ts";
+
+expectWarnings("invalid_option");
 
 it("logs the code and the message of a connection's error, and not the client that pg hangs on it", () => {
   const lines: unknown[] = [];
@@ -64,4 +68,16 @@ it("closes the connections that were open when a server said that it only reads,
   opened[2]?.emit("errorMessage", { code: "25006" });
   again.release();
   expect(destroyed).toEqual([refused, idling, fresh]);
+});
+
+it("refuses a pool with native bindings, and gives its client back", async () => {
+  let released = 0;
+  const release = () => {
+    released += 1;
+  };
+  const pool = { options: {}, connect: async () => ({ native: {}, release }), end: async () => {} };
+  await expect(postgresInbox({ pool: pool as never }).ready()).rejects.toThrow(
+    /The pool is of pg\.native.* Pass a pool of pg without native bindings/,
+  );
+  expect(released).toBe(1);
 });

@@ -111,6 +111,7 @@ const wordings: Readonly<Record<string, Wording>> = {
       : undefined,
   source_unknown: otherSource,
   store_unavailable: (error, { store }) => {
+    if (/ certificate /.test(error.problem)) return undefined;
     const problem = `${store?.name} cannot be reached, or refused what it was asked.`;
     return store && { problem, remedy: store.remedy, cause: error };
   },

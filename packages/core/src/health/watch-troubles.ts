@@ -1,6 +1,7 @@
 import * as z from "zod/mini";
 import { askInTime } from "../base/ask.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
+import { WebhookError } from "../base/errors.ts";
 import { type Logger, silentLogger } from "../base/logger.ts";
 import {
   durationMs,
@@ -73,14 +74,13 @@ export function watchTroubles(options: WatchTroublesOptions = {}): TroubleWatch 
     clock,
   } = parseOptions("watchTroubles", shape, options);
   const lookAt = inbox && createInboxLook(inbox, { silenceMs });
-  const look =
-    lookAt &&
-    askInTime(() => lookAt(clock.now()), { withinMs: answerMs, late: () => new Error("no answer in time") });
+  const look = lookAt && askInTime(() => lookAt(clock.now()), { withinMs: answerMs, late: lateLook });
   const receiving = watchReceiving(clock, toleranceOf(toleranceSeconds) as Tolerance);
   const backlog = watchBacklog();
   let stored: readonly Trouble[] = [];
   let present = new Map<string, Trouble>();
   let looking: Promise<readonly Trouble[]> | undefined;
+  let hasFailed = false;
 
   async function lookNow(): Promise<readonly Trouble[]> {
     const atMs = clock.now();
@@ -88,8 +88,13 @@ export function watchTroubles(options: WatchTroublesOptions = {}): TroubleWatch 
       const found = await look?.();
       if (found !== undefined)
         stored = [...found.troubles, ...backlog.look(found.gauges.oldestReadyMs ?? 0, atMs)];
-    } catch {
+      hasFailed = false;
+    } catch (error) {
       // probes, receivers and workers log that the inbox does not answer
+      const isUnreachable = WebhookError.is(error) && error.code === "store_unavailable";
+      if (!isUnreachable && !hasFailed)
+        log.error({ error }, "The inbox could not be looked at for troubles, so new ones do not show.");
+      hasFailed ||= !isUnreachable;
     }
     const inline = look === undefined ? silence(receiving.lastAt(), silenceMs, atMs) : [];
     const troubles = [...stored, ...inline, ...receiving.look(atMs)];
@@ -124,6 +129,13 @@ export function watchTroubles(options: WatchTroublesOptions = {}): TroubleWatch 
     },
   };
 }
+
+const lateLook = () =>
+  new WebhookError(
+    "store_unavailable",
+    `The inbox did not answer within ${answerMs} ms.`,
+    "Check that its server is up and not overloaded.",
+  );
 
 const windowMs = 10 * 60_000;
 const mostShare = 0.05;

@@ -43,6 +43,19 @@ const remedies = {
   },
 } as const;
 
+const certificateRemedy =
+  "See the error's cause. Pass a private authority's certificate (sslrootcert of a postgres:// URL, tls of a Redis client, or NODE_EXTRA_CA_CERTS), or fix the host name or the certificate.";
+
+/** The codes by which Node.js and OpenSSL refuse the certificate of a server. */
+const certificateCode = /CERT|^CRL_|_SIGNATURE$|^INVALID_CA$|^HOSTNAME_MISMATCH$/;
+
+/** Whether a connection, or one that it was made for, has failed for the server's certificate. */
+function isOfCertificate(error: unknown): boolean {
+  for (let each = error, depth = 0; each instanceof Error && depth < 5; each = each.cause, depth++)
+    if (certificateCode.test(String((each as { code?: unknown }).code))) return true;
+  return false;
+}
+
 /** For authors of stores. */
 export function createStoreGuard({
   name,
@@ -84,12 +97,12 @@ export function createStoreGuard({
       if (WebhookError.is(error)) throw error;
       const explained = explain?.(error);
       if (explained !== undefined) throw explained;
-      throw new WebhookError(
-        "store_unavailable",
-        `The ${backend} of the ${name} could not be reached, or refused the operation.`,
-        remedy.failed,
-        { cause: error },
-      );
+      const [problem, advice] = isOfCertificate(error)
+        ? ["has a certificate that was not accepted", certificateRemedy]
+        : ["could not be reached, or refused the operation", remedy.failed];
+      throw new WebhookError("store_unavailable", `The ${backend} of the ${name} ${problem}.`, advice, {
+        cause: error,
+      });
     }
   }
 

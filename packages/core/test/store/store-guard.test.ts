@@ -39,6 +39,23 @@ describe("createStoreGuard", () => {
     expect(String(error)).toMatch(/myStore could not be reached.*its URL or credentials may be wrong\.$/);
   });
 
+  it.each([
+    "SELF_SIGNED_CERT_IN_CHAIN",
+    "DEPTH_ZERO_SELF_SIGNED_CERT",
+    "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+    "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+    "ERR_TLS_CERT_ALTNAME_INVALID",
+    "CERT_HAS_EXPIRED",
+  ])("speaks of the certificate, also where a client wraps the error %s", async (code) => {
+    const refused = Object.assign(new Error("refused"), { code });
+    const guard = guardWith(async () => {});
+    for (const cause of [refused, new Error("no connection", { cause: refused })]) {
+      const error = await guard.run(() => Promise.reject(cause)).catch((reason: unknown) => reason);
+      expect(error).toMatchObject({ code: "store_unavailable", cause });
+      expect(String(error)).toMatch(/certificate that was not accepted\. .*NODE_EXTRA_CA_CERTS/);
+    }
+  });
+
   it("rejects an operation that never ends, and aborts its signal", async () => {
     const guard = guardWith(async () => {}, 20);
     const told = Promise.withResolvers<void>();

@@ -129,7 +129,7 @@ export async function connected(queue: BullmqQueue, signal: AbortSignal): Promis
 }
 
 function isUnreachable({ code }: NodeJS.ErrnoException): boolean {
-  return code === "ECONNREFUSED" || code === "ENOTFOUND";
+  return code === "ECONNREFUSED" || code === "ENOTFOUND" || /CERT|SIGNATURE/.test(code ?? ""); // not accepted
 }
 
 /** The options of an ioredis client, or of BullMQ for one, that say where it connects to. */

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { PostgresClient, PostgresClientConstructor, PostgresPool } from "kysely";
 import { cut, type IsBusy } from "./checkout.ts";
+import { ownTyped } from "./own-types.ts";
 
 /** The event of a client of `pg` whose connection is lost, which kysely's types omit. */
 interface Emitter {
@@ -42,8 +43,8 @@ async function busyOn(client: PostgresClient): Promise<ReadonlySet<number>> {
   try {
     await client.connect();
     const { rows } = await client.query<{ pid: number }>(
-      `select pid from pg_stat_activity
-      where backend_type = 'client backend' and wait_event_type is distinct from 'Client'`,
+      ownTyped(`select pid from pg_stat_activity
+      where backend_type = 'client backend' and wait_event_type is distinct from 'Client'`),
       [],
     );
     await client.end();

@@ -3,6 +3,7 @@ import { type Logger, WebhookError } from "@esim-webhooks/core";
 import { addressText, isServerUrl, type ServerAddress } from "@esim-webhooks/core/kit";
 import { Kysely, PostgresDialect, type PostgresPool } from "kysely";
 import pg from "pg";
+import { withOwnTypes } from "./own-types.ts";
 import { watchedPool } from "./watched-pool.ts";
 
 /** The part of a pg `Pool` that kysely needs. */
@@ -98,9 +99,9 @@ export function openPool<Database>(
   };
 }
 
-/** The same database for our own queries, without the user's plugins, which are for the user's tables. */
+/** The same database for our own queries, without the user's plugins and type parsers, which are for the user's tables. */
 export function withoutPlugins<Database>(db: Kysely<Database>): Kysely<unknown> {
-  return db.withoutPlugins() as unknown as Kysely<unknown>;
+  return withOwnTypes(db.withoutPlugins());
 }
 
 /** The options of a pool of `pg` that say where it connects to. */

@@ -1,6 +1,7 @@
 import type { Writable } from "node:stream";
 import { type Kysely, type PostgresPoolClient, type RawBuilder, sql } from "kysely";
 import { type ConnectionHandle, createHandle, withHandle } from "./connection-handle.ts";
+import { ownTyped } from "./own-types.ts";
 
 /** Runs `work` in a transaction. A transaction that is rolled back has done nothing, so `work` may run more than once. */
 export type Work<T> = (transaction: Kysely<unknown>) => Promise<T>;
@@ -92,7 +93,7 @@ async function sentWithCommit<Row>(own: OwnConnection, statement: RawBuilder<Row
   return handle.committing(async () => {
     sendTogether(client);
     const begun = begin(own);
-    const answered = client.query<Row>(text, parameters);
+    const answered = client.query<Row>(ownTyped(text), parameters);
     const ended = client.query("commit", []);
     const [, , { status }] = await Promise.allSettled([begun, answered, ended]); // the connection is in use until then
     if (status === "rejected") await rollback(connection); // it was refused before it ran, and the transaction is still open
@@ -155,10 +156,12 @@ async function begin({ connection, handle, timeoutMs, isPipelined, leftMs }: Own
 
 /**
  * The settings of our statements, in a transaction that has begun. The limits are below our own, so that the server's answer comes
- * first. A commit that did not wait for the disk would be lost with the server, although the sender has its acknowledgement.
+ * first. Values are written in the form that our parsers read. A commit that did not wait for the disk would be lost with the
+ * server, although the sender has its acknowledgement.
  */
 export function settings(leftMs: number): string {
   return `set local statement_timeout = ${Math.ceil(leftMs * 0.9)}; set local lock_timeout = ${Math.ceil(leftMs * 0.8)};
+    set local datestyle = iso; set local bytea_output = hex; set local extra_float_digits = 1;
     select set_config('synchronous_commit', 'on', true) where current_setting('synchronous_commit') = 'off'`;
 }
 

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Logger } from "@esim-webhooks/core";
+import { type Logger, WebhookError } from "@esim-webhooks/core";
 import type { PostgresPool, PostgresPoolClient } from "kysely";
 import { busyBackends } from "./busy-backends.ts";
 import { type Checkout, checkOut } from "./checkout.ts";
@@ -41,6 +41,7 @@ export function watchedPool(pool: PostgresPool, timeoutMs: number, logger: Logge
       for (;;) {
         const client = await connected(pool, signal);
         listen(client);
+        refuseNative(client);
         if (!outdated.has(client)) return checkOut(client, timeoutMs, isBusy, outdated.has, slots.free);
         client.release(true);
       }
@@ -87,6 +88,18 @@ async function connected(pool: PostgresPool, signal: AbortSignal): Promise<Postg
     }
     await delay(pauseMs);
   }
+}
+
+/** Throws for a client of `pg.native`, after it has returned to its pool. */
+function refuseNative(client: PostgresPoolClient): void {
+  if (!("native" in client)) return;
+  client.release();
+  throw new WebhookError(
+    "invalid_option",
+    "The pool is of pg.native, whose queries cannot be cancelled and whose values the process's type parsers read.",
+    "Pass a pool of pg without native bindings, and unset NODE_PG_FORCE_NATIVE.",
+    { option: "pool" },
+  );
 }
 
 /** The connections that may be open, given out in the order of asking. */

@@ -14,7 +14,7 @@ import { storableJson, storableLane } from "./put-rows.ts";
 
 /**
  * Inserts the records of another inbox that have new keys, updates the rows that may be updated, and reads which of the others
- * are in another state. In one transaction: DO UPDATE locks a row also if it does not update it, so none is deleted meanwhile.
+ * are in another state. `db` is in a transaction: DO UPDATE locks a row also if it does not update it, so none is deleted meanwhile.
  */
 export async function copyEvents(
   db: Kysely<unknown>,
@@ -22,20 +22,18 @@ export async function copyEvents(
   records: readonly EventRecord[],
 ): Promise<CopiedEvents> {
   const sorted = inKeyOrder(records, keyText);
-  return db.transaction().execute(async (tx) => {
-    const inserted = await write(tx, tables, sorted, sql`do nothing`);
-    const present = sorted.filter((record) => !inserted.has(keyText(record)));
-    if (present.length === 0) return { inserted: inserted.size, updated: 0, different: [] };
-    const lanes = await parkedLanes(tx, tables, present);
-    const updated = await write(tx, tables, present, updateIfAllowed);
-    if (lanes.length > 0) await sql`select ${tables.releaseBehind}(${textArray(lanes)}::text[])`.execute(tx);
-    const left = present.filter((record) => !updated.has(keyText(record)));
-    return {
-      inserted: inserted.size,
-      updated: updated.size,
-      different: await inAnotherState(tx, tables, left),
-    };
-  });
+  const inserted = await write(db, tables, sorted, sql`do nothing`);
+  const present = sorted.filter((record) => !inserted.has(keyText(record)));
+  if (present.length === 0) return { inserted: inserted.size, updated: 0, different: [] };
+  const lanes = await parkedLanes(db, tables, present);
+  const updated = await write(db, tables, present, updateIfAllowed);
+  if (lanes.length > 0) await sql`select ${tables.releaseBehind}(${textArray(lanes)}::text[])`.execute(db);
+  const left = present.filter((record) => !updated.has(keyText(record)));
+  return {
+    inserted: inserted.size,
+    updated: updated.size,
+    different: await inAnotherState(db, tables, left),
+  };
 }
 
 /** The lanes of those that a pause has parked here: others may be parked behind them. */
@@ -94,7 +92,7 @@ async function write(
       subject, key, trace, to_timestamp(taken), to_timestamp(settled), to_timestamp(erased), history
     from (
       select *, substring(${bodies}::bytea from body_begin for body_length) as body
-      from jsonb_to_recordset(${storableJson(JSON.stringify(rowsOf(records)))}::jsonb) as record (
+      from jsonb_to_recordset(${storableJson(JSON.stringify(rowsOf(records)))}::text::jsonb) as record (
         source text, id text, state text, ends float8, type text, body_begin int, body_length int, received float8,
         occurred float8, lane text, attempts int, tries int, conflicts int, error text, replay jsonb, runs text[], fingerprint bigint,
         subject text, key text, trace text, taken float8, settled float8, erased float8, history jsonb
@@ -162,7 +160,7 @@ export async function copyLatest(
   await sql`
     insert into ${tables.latest} (family, subject, occurred_at)
     select family, subject, to_timestamp(occurred)
-    from jsonb_to_recordset(${storableJson(JSON.stringify(rows))}::jsonb) as record (family text, subject text, occurred float8)
+    from jsonb_to_recordset(${storableJson(JSON.stringify(rows))}::text::jsonb) as record (family text, subject text, occurred float8)
     on conflict (family, subject) do update set occurred_at = excluded.occurred_at
     where latest.occurred_at < excluded.occurred_at`.execute(db);
 }

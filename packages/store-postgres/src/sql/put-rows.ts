@@ -51,7 +51,7 @@ export function putRows(rows: readonly PutRow[]): RawBuilder<unknown> {
         ${textArrayIfAny(entries.map(({ key }) => storable(key ?? null)))}::text[],
         ${textArrayIfAny(entries.map(({ trace }) => storable(trace ?? null)))}::text[]
       ),
-      jsonb_array_elements(${replays}::jsonb)
+      jsonb_array_elements(${replays}::text::jsonb)
     ) with ordinality as entry (source, id, type, body_begin, body_length, fingerprint, received, occurred, lane, subject, key, trace, replay, place)`;
 }
 

@@ -129,7 +129,7 @@ async function storeBody(
   const { numAffectedRows = 0n } = await sql`
     update ${tables.event}
     set type = ${storable(type)}, body = ${Buffer.from(body)}::bytea, fingerprint = ${crc32(body)},
-      received_at = to_timestamp(${receivedAt.getTime() / 1000}::float8), replay = ${replay}::jsonb,
+      received_at = to_timestamp(${receivedAt.getTime() / 1000}::float8), replay = ${replay}::text::jsonb,
       subject = ${subject}, key = ${storable(key ?? null)}, trace = ${storable(trace ?? null)}
     where source = ${source} and id = ${id} and fence::text = ${token} and ${isInline}`.execute(db);
   return numAffectedRows > 0n;

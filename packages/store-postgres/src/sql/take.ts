@@ -39,7 +39,7 @@ export function createFairTake(): typeof take {
     const { limit, leaseMs, only, except, suspects } = options;
     if (suspects || limit < 1) return take(db, tables, options, laneHeldByDead);
     const { rows } = await sql<{ sources: string[]; upto: string }>`
-      select * from ${tables.dueSources}(${last}, ${limit}::int, ${serverTime}, ${wanted(only, except)})`.execute(
+      select to_json(sources) as sources, upto from ${tables.dueSources}(${last}, ${limit}::int, ${serverTime}, ${wanted(only, except)})`.execute(
       db,
     );
     const { sources = [], upto = "" } = rows[0] ?? {};
@@ -93,7 +93,7 @@ export async function reap(db: Kysely<unknown>, tables: Tables): Promise<void> {
       )
       update ${tables.event} as ended
       set state = 'ready', suspect = true, error = coalesce(ended.error, 'The lease ended before its worker settled it.'),
-        history = ${tables.withAttempt}(ended.history, ${leaseEnded}::jsonb, ended.ends_at)
+        history = ${tables.withAttempt}(ended.history, ${leaseEnded}::text::jsonb, ended.ends_at)
       from over where ended.source = over.source and ended.id = over.id`.execute(db);
   }
 }
