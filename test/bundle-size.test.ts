@@ -21,11 +21,11 @@ async function bundleBytes(name: string, from: string, external: readonly string
 }
 
 it.each([
-  ["webhookHandler", "core", 35.3],
-  ["createWorker", "core", 24.4],
+  ["webhookHandler", "core", 35.4],
+  ["createWorker", "core", 24.5],
   ["verify", "core", 5.7],
   ["webhookRouter", "express", 36.3],
-  ["lambdaHandler", "lambda", 35.4],
+  ["lambdaHandler", "lambda", 35.5],
   ["redisStore", "store-redis", 17.3],
   ["durableObjectStore", "cloudflare", 11.3],
   ["createClient", "client", 24.4],

@@ -1,5 +1,12 @@
 import type { Command } from "@stricli/core";
-import { jsonFlag, metricsFlags, setUpFlags, wholeNumber } from "../flags/flag-kinds.ts";
+import {
+  durationFlag,
+  jsonFlag,
+  metricsFlags,
+  optionalDurationFlag,
+  setUpFlags,
+  wholeNumber,
+} from "../flags/flag-kinds.ts";
 import { command, help } from "../program/command.ts";
 import type { CliContext } from "../program/context.ts";
 import type { ServeFlags } from "../serve/serve.ts";
@@ -30,6 +37,15 @@ export const serve: Command<CliContext> = command<ServeFlags, []>({
         placeholder: "path",
         brief: "The path that accepts deliveries. Default: the config's, or /webhooks",
       },
+      keepAlive: durationFlag(
+        "How long a connection without a request stays open: longer than the load balancer keeps it",
+        "75s",
+        { min: "1s", max: "1h" },
+      ),
+      drain: optionalDurationFlag(
+        "How long to accept deliveries after the signal to stop, while the process is not ready. Default: not at all",
+        { min: "1s", max: "1h" },
+      ),
       ...metricsFlags,
       json: jsonFlag,
     },

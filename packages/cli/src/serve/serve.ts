@@ -21,6 +21,8 @@ export interface ServeFlags extends SetUpFlags, MetricsFlags {
   readonly port?: number;
   readonly host?: string;
   readonly path?: string;
+  readonly keepAlive: number;
+  readonly drain?: number;
   readonly json?: boolean;
 }
 
@@ -48,7 +50,10 @@ export async function serve(this: CliContext, flags: ServeFlags): Promise<void> 
       ? leftBehindNote(setUp)
       : waitingNote(inbox, queue?.where ?? target.where)); // what was stored before
     const { toleranceSeconds, deadlineMs } = config.receiver ?? {};
-    const runner = createRunner({ receiver, worker, inbox, store, shutdownMs: deadlineMs, logger });
+    const runner = createRunner({
+      ...{ receiver, worker, inbox, store, logger },
+      ...{ drainMs: flags.drain, shutdownMs: deadlineMs },
+    });
     const stop = stopSignal(this);
     const watched = { inbox, worker, catalog: setUp.catalog };
     defer(await exportTelemetry(this, watched));
@@ -57,7 +62,10 @@ export async function serve(this: CliContext, flags: ServeFlags): Promise<void> 
     defer(logTroubles(troubled, logger, toleranceSeconds));
     defer(await serveMetrics(flags, watched, runner, this.output)); // if its port is taken, no delivery was accepted
     const isPrefix = config.endpoints !== undefined;
-    const { url, server } = await listen(receiver, { host, port, path, isPrefix, logger });
+    const { url, server } = await listen(receiver, {
+      ...{ host, port, path, isPrefix, logger },
+      keepAliveMs: flags.keepAlive,
+    });
     this.output.note(`Listening at ${this.output.styleNote("bold", `${url}${path}`)}`);
     this.output.note(destination(target, setUp, queue !== undefined));
     const hidden = hiddenSecretNote(setUp);
@@ -96,13 +104,15 @@ export interface ListenerOptions {
   readonly path: string;
   /** Whether the receiver has `endpoints`, and gets all requests below the path. */
   readonly isPrefix: boolean;
+  /** How long a connection without a request stays open. */
+  readonly keepAliveMs: number;
   readonly logger: Logger;
 }
 
 /** Listens, and passes requests for `path` to the receiver, with what is below it as their URL. Throws `cannot_listen`. */
-export function listen(
+export async function listen(
   receive: NodeHandler,
-  { host, port, path, isPrefix, logger }: ListenerOptions,
+  { host, port, path, isPrefix, keepAliveMs, logger }: ListenerOptions,
 ): Promise<OpenServer> {
   const mount = withoutSlash(path);
   const below = mount === "/" ? mount : `${mount}/`;
@@ -118,5 +128,7 @@ export function listen(
     );
     response.writeHead(404, { "content-type": "text/plain" }).end(`Deliveries are accepted at ${path}.\n`);
   };
-  return openServer(answer, { host, port, flags: { host: "--host", port: "--port" } });
+  const opened = await openServer(answer, { host, port, flags: { host: "--host", port: "--port" } });
+  opened.server.keepAliveTimeout = keepAliveMs;
+  return opened;
 }

@@ -4,11 +4,12 @@ import { expect, it, onTestFinished } from "vitest";
 import { listen } from "../../src/serve/serve.ts";
 
 const nothing = () => {};
+const keepAliveMs = 75_000;
 const logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
 it("serve passes on a target in absolute form by its path, as RFC 9112 obliges servers to", async () => {
   const receive = ({ url }: IncomingMessage, response: ServerResponse) => void response.end(url);
-  const at = { host: "127.0.0.1", port: 0, path: "/webhooks", isPrefix: true, logger };
+  const at = { host: "127.0.0.1", port: 0, path: "/webhooks", isPrefix: true, keepAliveMs, logger };
   const { url, server } = await listen(receive as never, at);
   onTestFinished(() => {
     server.close();
@@ -17,6 +18,7 @@ it("serve passes on a target in absolute form by its path, as RFC 9112 obliges s
   for (const target of ["/webhooks/acme?try=2", "http://host/webhooks/acme?try=2", `${url}/webhooks/acme/`]) {
     const sent = request(url, { method: "POST", path: target }).end();
     const [answer] = (await once(sent, "response")) as [IncomingMessage];
+    expect(answer.headers["keep-alive"]).toBe("timeout=75"); // load balancers keep connections for 60 s
     answer.setEncoding("utf8");
     expect([target, answer.statusCode, (await answer.toArray()).join("")]).toEqual([target, 200, "/acme"]);
   }

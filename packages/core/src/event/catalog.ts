@@ -129,7 +129,12 @@ function invalid(type: string | null, issues: readonly Issue[]): Extract<Parsed,
 }
 
 function decode(body: Uint8Array): { json: unknown } | { issue: string } {
-  if (!isUtf8(body)) return { issue: "the body is not UTF-8" };
+  if (!isUtf8(body)) {
+    const isGzip = body[0] === 0x1f && body[1] === 0x8b;
+    return {
+      issue: isGzip ? "the body is gzip data: it was signed after compression" : "the body is not UTF-8",
+    };
+  }
   const text = (Buffer.isBuffer(body) ? body : Buffer.from(body)).toString("utf8");
   try {
     return { json: JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text) };

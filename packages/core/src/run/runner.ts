@@ -37,6 +37,11 @@ export interface RunnerOptions {
   /** The dedupe store of the handlers, for the readiness probe. */
   store?: Pick<Lifecycle, "ready"> | undefined;
   /**
+   * How long the receiver still accepts deliveries after the signal to stop, in ms, while the process is not ready any more: as long as a
+   * load balancer takes to see that. `shutdownMs` begins after it. Default 0.
+   */
+  drainMs?: number | undefined;
+  /**
    * How long accepted deliveries may take to end after the signal to stop, in ms. After the receiver's `deadlineMs`, every sender has its
    * answer. What has not ended then is left running: `run` resolves, and what is in `close` is closed once it has ended. A worker has a
    * `shutdownMs` of its own. Default 25,000.
@@ -69,8 +74,8 @@ export interface Runner {
   /** Answers whether this process should be restarted. As `livenessHandler`. */
   readonly liveness: LivenessHandler;
   /**
-   * Runs the worker and the reconciler until `signal` aborts. Then the process is not ready, the server accepts no more connections, the
-   * receiver answers 503 and the worker takes no more events. It waits until all that was accepted has ended, closes what is in `close`,
+   * Runs the worker and the reconciler until `signal` aborts. Then the process is not ready, and the worker takes no more events. After
+   * `drainMs`, the server accepts no more connections, and the receiver answers 503. It waits until all that was accepted has ended, closes what is in `close`,
    * and resolves. Call it once. When the worker or the reconciler fails, it stops in the same way. Each error is logged when it happens, and
    * it rejects with the first one: `close_timed_out` for what was given up. Rejects with `invalid_option` without a signal.
    */
@@ -88,6 +93,7 @@ const shape: OptionsShape<
   reconciler: z.optional(withMethods<Pick<Worker, "run">>("run")),
   inbox: z.optional(storeOption),
   store: z.optional(storeOption),
+  drainMs: z._default(durationMs(0), 0),
   shutdownMs: z._default(durationMs(1), 25_000),
   logger: z._default(loggerOption, () => silentLogger),
 };
@@ -104,7 +110,7 @@ const runShape: OptionsShape<SettingsOf<RunOptions, "server">> = {
  * Makes one process of a receiver, a worker, or both: with the probes, and one clean stop for all that it has. Throws `invalid_option`.
  */
 export function createRunner(options: RunnerOptions): Runner {
-  const { receiver, worker, reconciler, inbox, store, shutdownMs, logger } = parseOptions(
+  const { receiver, worker, reconciler, inbox, store, drainMs, shutdownMs, logger } = parseOptions(
     "createRunner",
     shape,
     options,
@@ -140,6 +146,7 @@ export function createRunner(options: RunnerOptions): Runner {
       else signal.addEventListener("abort", stop);
       await aborted;
       signal.removeEventListener("abort", stop);
+      if (drainMs > 0) await new Promise((resolve) => setTimeout(resolve, drainMs));
       const receivers = receiver === undefined ? [] : [receiver].flat();
       const ended = Promise.all(receivers.map((each) => attempt(() => each.close())));
       const isInTime = createDeadline(shutdownMs)

@@ -1,3 +1,4 @@
+import { gzipSync } from "node:zlib";
 import {
   createCatalog,
   defineCatalog,
@@ -22,6 +23,16 @@ function parseData(type: keyof EsimEvents, data: unknown) {
 }
 
 describe("the eSIM catalog", () => {
+  it("says of a body that was compressed before it was signed that it is gzip data", () => {
+    const body = gzipSync(JSON.stringify({ type: "esim.enabled", timestamp, data: {} }));
+    expect(esimCatalog.parse("msg_1", body)).toMatchObject({
+      issues: [{ message: "the body is gzip data: it was signed after compression" }],
+    });
+    expect(esimCatalog.parse("msg_1", Buffer.from([0xff]))).toMatchObject({
+      issues: [{ message: "the body is not UTF-8" }],
+    });
+  });
+
   it("has the twelve eSIM events of the spec and package.ended", () => {
     expect([...esimCatalog.types].sort()).toEqual([
       "esim.assigned",

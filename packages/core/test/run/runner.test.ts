@@ -81,6 +81,25 @@ describe("createRunner", () => {
     expect(log.slice(2)).toEqual(["liveness is closed", "inbox is closed", "state is closed"]);
   });
 
+  it("accepts deliveries for drainMs after the signal, while it is not ready any more", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { log, gates, receiver, worker, server } = parts();
+    gates.event.resolve();
+    gates.delivery.resolve();
+    const stop = new AbortController();
+    const { run, readiness } = createRunner({ receiver, worker, drainMs: 15_000 });
+    const ended = run({ signal: stop.signal, server });
+    stop.abort();
+    expect(await readiness.check()).toMatchObject({ ok: false });
+    await vi.advanceTimersByTimeAsync(14_999);
+    expect(log).toEqual(["worker runs", "worker takes no more", "events have ended"]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(log).toEqual(expect.arrayContaining(["receiver answers 503", "server accepts no more"]));
+    vi.useRealTimers();
+    await ended;
+  });
+
   it("closes no store before the last event and the last delivery have ended", async () => {
     for (const last of ["event", "delivery"] as const) {
       const { log, gates, receiver, worker, closing } = parts();
