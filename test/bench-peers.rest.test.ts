@@ -138,7 +138,7 @@ it("the floor of the inbox bench stores each authentic delivery once, with its b
   const parametersOf = async (table: string) =>
     (await pool.query(`select reloptions from pg_class where oid = '${table}'::regclass`)).rows[0].reloptions;
   expect(await parametersOf("gathered.event")).toEqual(await parametersOf("esim_webhooks.event"));
-  expect(await parametersOf("gathered.event")).toContain("fillfactor=100");
+  expect(await parametersOf("gathered.event")).toContain("autovacuum_vacuum_scale_factor=0.02");
 
   await Promise.all([app.close(), inbox.close(), pool.end()]);
   await server.close();

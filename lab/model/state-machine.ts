@@ -25,7 +25,8 @@ export interface Change extends Partial<Omit<Row, "state">> {
   readonly state: Row["state"] | "same";
   /** `new`: one that no lease has had. `void`: the engine may replace it, since no lease has it. */
   readonly fence?: "new" | "void";
-  readonly attempts?: "+1" | "-1" | "0";
+  /** `-1?`: if no handler was started. */
+  readonly attempts?: "+1" | "-1" | "-1?" | "0";
   /** The attempts that count towards `maxAttempts`. */
   readonly tries?: "+1" | "-1" | "0";
 }
@@ -100,8 +101,8 @@ export const table = {
     ...settled,
     operation: "`settle`, unhandled",
     who: "a worker, if there is no handler",
-    to: { state: "unhandled", ended: false, suspect: false },
-    writes: "the end of the retention; removes the error, keeps the body",
+    to: { state: "unhandled", ended: false, suspect: false, attempts: "-1" },
+    writes: "the end of the retention, `attempts` − 1; removes the error, keeps the body",
   },
   "settle ready": {
     ...settled,
@@ -129,8 +130,9 @@ export const table = {
     ...settled,
     operation: "`settle`, untouched",
     who: "a worker that stops, or that is too late to start the handler",
-    to: { state: "ready", ended: true, attempts: "-1", tries: "-1" },
-    writes: "due immediately, `attempts` and `tries` − 1; a suspect stays a suspect",
+    to: { state: "ready", ended: true, attempts: "-1?", tries: "-1" },
+    writes:
+      "due immediately, `tries` − 1, and `attempts` − 1 if its handler was not started; a suspect stays a suspect",
   },
   "settle dead": {
     ...settled,

@@ -103,10 +103,11 @@ function isTo(
   const isMarked = marks.every(
     (mark) => after[mark] === undefined || after[mark] === (changes[mark] ?? before?.[mark] ?? false),
   );
-  const counted = (count = 0, change: Change["attempts"]) =>
-    change === "0" ? 0 : count + Number(change ?? 0);
+  const counted = (count = 0, change: Change["tries"]) => (change === "0" ? 0 : count + Number(change ?? 0));
   const isCounted =
-    after.attempts === counted(before?.attempts, attempts) &&
+    (attempts === "-1?"
+      ? [0, -1].some((change) => after.attempts === (before?.attempts ?? 0) + change)
+      : after.attempts === counted(before?.attempts, attempts)) &&
     (after.tries === undefined || after.tries === counted(before?.tries, tries));
   const isFenced =
     fence === "void" || (fence === "new" ? after.fence !== before?.fence : after.fence === before?.fence);

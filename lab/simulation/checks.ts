@@ -47,6 +47,7 @@ export interface SettleCommit {
   readonly token: string;
   readonly state: string;
   readonly isPutOff?: true;
+  readonly wasStarted?: true;
 }
 
 /** Compares everything that becomes durable, is answered or runs with what is promised. */
@@ -220,7 +221,7 @@ export function createChecks(time: VirtualTime, ordered: boolean, clockOfStore: 
       }
     },
     settled(settlements, results) {
-      for (const [index, { id, token, state, isPutOff }] of settlements.entries()) {
+      for (const [index, { id, token, state, isPutOff, wasStarted }] of settlements.entries()) {
         const row = rowOf(id, "settled");
         if (!results[index]) {
           count("late settlements");
@@ -231,7 +232,7 @@ export function createChecks(time: VirtualTime, ordered: boolean, clockOfStore: 
         if (!isHeld(row, token))
           broken(`${id} was settled as ${state} by a late owner: it is ${row.state}, with another fence`);
         if (state === "waiting" || state === "untouched") row.tries -= 1;
-        if (state === "untouched" || isPutOff) row.attempts -= 1;
+        if ((state === "untouched" && !wasStarted) || state === "unhandled" || isPutOff) row.attempts -= 1;
         move(row, state === "waiting" || state === "untouched" ? "ready" : (state as Row["state"]));
       }
     },

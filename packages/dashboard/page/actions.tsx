@@ -85,7 +85,7 @@ export async function askForAll(action: "retry" | "discard", filter: Filter): Pr
       <>
         <p>
           {isRetry
-            ? `Their handlers run again${whenOf(holding)}. The count of attempts starts again.`
+            ? `Their handlers run again${whenOf(holding)}. Their tries are counted anew.`
             : "They are deleted with their bodies, and cannot be retried any more."}
         </p>
         <Obstacles of={holding} />

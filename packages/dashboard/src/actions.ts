@@ -71,7 +71,7 @@ async function without(
   return ids.filter((id) => !left.has(id));
 }
 
-/** What became of retried events, each found by its key. A retry has set their attempts to 0. */
+/** What became of retried events, each found by its key. A retry has set their tries to 0. */
 export async function progress(
   { inbox }: Settings,
   { source, ids }: RetriedEvents,
@@ -81,7 +81,7 @@ export async function progress(
   return ids.map((id) => {
     const row = found.get(id);
     if (row === undefined) return "gone";
-    return row.state === "ready" && row.attempts > 0 ? "failed" : row.state;
+    return row.state === "ready" && row.tries > 0 ? "failed" : row.state;
   });
 }
 

@@ -76,7 +76,7 @@ const sees = "set transaction isolation level repeatable read; select 1";
 const applied = () => query("select number from esim_webhooks.migration order by number");
 const all = later.map((_, index) => ({ number: index + 1 }));
 const built = later
-  .flatMap(({ indexes = [] }) => indexes)
+  .flatMap((migration) => ("indexes" in migration ? migration.indexes : []))
   .map((index) => ({ name: `esim_webhooks.${index.slice(0, index.indexOf(" "))}`, valid: true }))
   .sort((a, b) => (a.name < b.name ? -1 : 1));
 const validity = () =>

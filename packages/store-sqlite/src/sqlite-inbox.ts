@@ -267,6 +267,10 @@ function plainSettlement(settlement: Settlement): Settling {
     }
     case "dead":
       return { ...lease, state: "dead", error: settlement.error, ...attempt };
+    case "untouched": {
+      const { state, wasStarted } = settlement;
+      return { ...lease, state, ...(wasStarted && { wasStarted }) };
+    }
     default:
       return { ...lease, state: settlement.state };
   }

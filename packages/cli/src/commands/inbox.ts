@@ -153,7 +153,7 @@ const retry: Command<CliContext> = command<RetryFlags, []>({
   parameters: { flags: retryFlags },
   docs: help(
     "Retry dead or unhandled events",
-    "Makes dead or unhandled events ready again, oldest first, and resets their\nattempts to 0. Asks first on a terminal; elsewhere it needs --yes.",
+    "Makes dead or unhandled events ready again, oldest first, and counts their\ntries anew. Asks first on a terminal; elsewhere it needs --yes.",
     [
       "esim-webhooks inbox retry --status dead --since 2026-11-20 --dry-run",
       "esim-webhooks inbox retry --types esim.faulted --limit 100",

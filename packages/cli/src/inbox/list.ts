@@ -99,13 +99,13 @@ export function listView(rows: readonly InboxRow[], { now, reveal, ...layout }: 
           { title: "ERROR", cuts: true as const },
         ]),
   ];
-  const cells = rows.map(({ source, id, type, state, receivedAt, attempts }, index) => [
+  const cells = rows.map(({ source, id, type, state, receivedAt, tries }, index) => [
     ...(withSource ? [printable(source)] : []),
     printable(id),
     type === null ? { text: withoutType(receivedAt), tone: "faint" as const } : printable(shortened(type)),
     { text: state, tone: stateTones[state] },
     receivedAt === null ? "" : ago(receivedAt, now),
-    ...(isNarrow ? [] : [count(attempts), errors[index] ?? ""]),
+    ...(isNarrow ? [] : [count(tries), errors[index] ?? ""]),
   ]);
   const [head = "", ...lines] = table(columns, cells, layout);
   const below = (error = "") => (isNarrow && error !== "" ? [paint("faint", cut(`  ${error}`, width))] : []);

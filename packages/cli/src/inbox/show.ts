@@ -87,7 +87,7 @@ export function showView(
   const text = (error: string) => printable(reveal ? error : maskText(error));
   const when = (date: Date) => `${instant(date)}  ${paint("faint", ago(date, now))}`;
   const lane = reveal ? row.lane : maskLane(row);
-  const { state, type, receivedAt, endsAt, attempts, error, stack, conflicts } = row;
+  const { state, type, receivedAt, endsAt, tries, error, stack, conflicts } = row;
   const replay = reveal ? row.replay : maskReplay(row);
   const facts: [name: string, value: string][] = [
     ["id", paint("strong", printable(row.id))],
@@ -103,7 +103,7 @@ export function showView(
     ...optional("taken", row.takenAt && when(row.takenAt)),
     ...optional("settled", row.settledAt && when(row.settledAt)),
     ...optional("erased", row.erasedAt && `on ${instant(row.erasedAt)}: its personal data is gone`),
-    ["tries", count(attempts)],
+    ["tries", count(tries)],
     ...optional(endings[state], state === "dead" ? null : endsAt && when(endsAt)),
     ...optional("waits", waits && paint("warn", printable(waits))),
     ...optional("error", error && paint("bad", text(error))),

@@ -29,6 +29,7 @@ function row(fields: Partial<StoredEvent> = {}): StoredEvent {
     lane: null,
     receivedAt: new Date("2026-11-20T10:00:00Z"),
     attempts: 8,
+    tries: 8,
     endsAt: null,
     error: `no SIM ${iccid}`,
     stack: null,

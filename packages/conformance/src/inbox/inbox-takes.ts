@@ -110,7 +110,9 @@ export const inboxTakes: readonly InboxScenario[] = [
         assert.equal(taken.waitedMs, 0);
         const later = (state: "ready" | "waiting", afterMs: number) =>
           ({ state, afterMs, error: "no order" }) as const;
-        const settledAs = async (end: { state: "untouched" } | ReturnType<typeof later>) => {
+        const settledAs = async (
+          end: { state: "untouched"; wasStarted?: true } | ReturnType<typeof later>,
+        ) => {
           const { source, id, token } = taken;
           assert.deepEqual(await inbox.settle([{ source, id, token, ...end }]), [true]);
           const row = await inbox.get(taken);
@@ -122,8 +124,9 @@ export const inboxTakes: readonly InboxScenario[] = [
         for (const [end, attempt, tries] of [
           [later("waiting", 0), 3, 1],
           [{ state: "untouched" }, 3, 1],
-          [later("ready", 0), 4, 2],
-          [later("waiting", 0), 5, 2],
+          [{ state: "untouched", wasStarted: true }, 4, 1],
+          [later("ready", 0), 5, 2],
+          [later("waiting", 0), 6, 2],
         ] as const) {
           await settledAs(end);
           assert.deepEqual([taken.attempt, taken.tries], [attempt, tries]);
@@ -133,7 +136,7 @@ export const inboxTakes: readonly InboxScenario[] = [
         await inbox.settle([{ source, id, token, state: "dead", error: "no order" }]);
         assert.equal(await inbox.redrive({ source }), 1);
         const redriven = await takenOne(events, inbox);
-        assert.deepEqual([redriven.attempt, redriven.tries, redriven.waitedMs], [6, 1, 0]);
+        assert.deepEqual([redriven.attempt, redriven.tries, redriven.waitedMs], [7, 1, 0]);
       }),
   ],
   [

@@ -6,8 +6,8 @@ export interface HandlerContext<Tx = unknown> {
   /** Aborts at the deadline, or when the claim is lost. Stop then, and write nothing more. */
   readonly signal: AbortSignal;
   /**
-   * How often a handler was started for the event, this time included, on every inbox: also after `retryLater`, a crash, or a retry by
-   * an operator. Inline it is always 1, unless your own queue counts.
+   * How often a handler was started for the event, this time included, on every inbox: also after `retryLater`, a crash, a stop of
+   * its worker, or a retry by an operator. Inline it is always 1, unless your own queue counts.
    */
   readonly attempt: number;
   /** The name of the endpoint that received the event. */

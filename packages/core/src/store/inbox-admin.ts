@@ -53,6 +53,8 @@ export interface InboxRow extends EventKey {
   readonly receivedAt: Date | null;
   /** How many attempts have begun. */
   readonly attempts: number;
+  /** How many of them count towards `maxAttempts`: those since it was stored, redriven or run again that were not put off. */
+  readonly tries: number;
   /** Ready: when it is due. Leased: when the lease ends. Done or unhandled: when its retention ends. Dead: null. */
   readonly endsAt: Date | null;
   /** When it became done, unhandled or dead. Null for ready and leased events. */

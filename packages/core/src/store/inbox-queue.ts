@@ -58,7 +58,7 @@ export interface TakenEvent extends InboxLease {
 export type Settlement = InboxLease &
   (
     | { readonly state: "done" }
-    /** No handler exists. The body is kept for the retention, so that the event can be redriven later. */
+    /** No handler exists, so no attempt is counted. The body is kept for the retention, so that the event can be redriven later. */
     | { readonly state: "unhandled" }
     /** Due again in `afterMs`. `error` says why. */
     | {
@@ -77,8 +77,8 @@ export type Settlement = InboxLease &
         readonly error: string;
         readonly isPutOff?: true;
       }
-    /** Returned as it was taken, without counting an attempt, for example at a clean stop. */
-    | { readonly state: "untouched" }
+    /** Returned as it was taken, without counting a try; with `wasStarted`, its handler was started, so the attempt counts. */
+    | { readonly state: "untouched"; readonly wasStarted?: true }
     /** Not tried again until an operator redrives it. */
     | { readonly state: "dead"; readonly error: string; readonly report?: AttemptReport }
   );

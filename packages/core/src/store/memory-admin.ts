@@ -163,11 +163,11 @@ export function createMemoryAdmin(
 }
 
 function withoutBody(row: MemoryRow): InboxRow {
-  const { source, id, state, type, lane, subject, attempts, error, conflicts, replay, ...rest } =
+  const { source, id, state, type, lane, subject, attempts, tries, error, conflicts, replay, ...rest } =
     storedEvent(row);
   const { receivedAt, endsAt, settledAt } = rest;
   const times = { receivedAt, endsAt, settledAt };
-  return { source, id, state, type, lane, subject, attempts, error, conflicts, replay, ...times };
+  return { source, id, state, type, lane, subject, attempts, tries, error, conflicts, replay, ...times };
 }
 
 type ListPlace = Pick<MemoryRow, "receivedAt" | "source" | "id">;

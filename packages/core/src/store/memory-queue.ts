@@ -129,7 +129,14 @@ export function createMemoryQueue(
           body: keepBodies ? row.body : null,
         };
       case "unhandled":
-        return { ...row, state: "unhandled", settledAt, endsAt: now + keptMs, error: null };
+        return {
+          ...row,
+          state: "unhandled",
+          settledAt,
+          endsAt: now + keptMs,
+          error: null,
+          attempts: row.attempts - 1,
+        };
       case "ready":
         return {
           ...row,
@@ -154,7 +161,7 @@ export function createMemoryQueue(
           state: "ready",
           endsAt: now,
           error: null,
-          attempts: row.attempts - 1,
+          attempts: settlement.wasStarted ? row.attempts : row.attempts - 1,
           tries: row.tries - 1,
           waitingSince,
         };

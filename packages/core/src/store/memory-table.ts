@@ -140,7 +140,21 @@ export function isAhead(row: MemoryRow, other: MemoryRow): boolean {
 
 /** A row as operators see it. */
 export function storedEvent(row: MemoryRow): Omit<StoredEvent, "heldBy"> {
-  const { source, id, state, type, lane, receivedAt, attempts, endsAt, error, conflicts, replay, body } = row;
+  const {
+    source,
+    id,
+    state,
+    type,
+    lane,
+    receivedAt,
+    attempts,
+    tries,
+    endsAt,
+    error,
+    conflicts,
+    replay,
+    body,
+  } = row;
   const { subject, key, trace, takenAt, settledAt, erasedAt, history } = row;
   return {
     source,
@@ -150,6 +164,7 @@ export function storedEvent(row: MemoryRow): Omit<StoredEvent, "heldBy"> {
     lane,
     receivedAt,
     attempts,
+    tries,
     endsAt: Number.isFinite(endsAt) ? new Date(endsAt) : null,
     ...readErrorText(error),
     conflicts,

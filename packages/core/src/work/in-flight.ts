@@ -55,6 +55,8 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
   const leases = keepLeases(inbox, leaseMs, watch);
   const running = new Map<WorkerLease, string | null>();
   const endings = new Set<Promise<void>>();
+  /** Those whose event has begun to run, so that its handler may have been started. */
+  const started = new WeakSet<WorkerLease>();
   const givenBack = new WeakMap<WorkerLease, Promise<boolean>>();
   const settleOne = coalesce(
     settlementsStage.around(
@@ -66,6 +68,7 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
   );
 
   async function run(lease: WorkerLease): Promise<RunResult> {
+    started.add(lease);
     try {
       return await runEvent(lease);
     } catch (err) {
@@ -138,7 +141,9 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
    * of the lease was published; if not, its handler may have committed it, which `finish` knows.
    */
   async function giveBack(lease: WorkerLease): Promise<boolean> {
-    const settlement = untouched(lease);
+    const settlement = started.has(lease)
+      ? ({ ...untouched(lease), wasStarted: true } as const)
+      : untouched(lease);
     try {
       const isSettled = await settleOne(settlement);
       if (isSettled) reportEnd(logger, lease, { settlement });

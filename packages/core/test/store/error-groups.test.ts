@@ -14,6 +14,7 @@ function row(error: string): InboxRow {
     subject: null,
     receivedAt: null,
     attempts: 8,
+    tries: 8,
     endsAt: null,
     settledAt: null,
     error,

@@ -167,9 +167,7 @@ const reasons: Readonly<Record<string, string>> = {
 
 /** What happened to it, oldest first. */
 function stepsOf(event: Event): Step[] {
-  const { history, attempts, state } = event;
-  const first =
-    attempts - history.length - (state === "leased" || state === "done" || state === "unhandled" ? 1 : 0);
+  const { history, state } = event;
   return [
     {
       icon: null,
@@ -178,9 +176,9 @@ function stepsOf(event: Event): Step[] {
       note: event.key && <Code text={event.key} />,
     },
     ...history.map(
-      (attempt, index): Step => ({
+      (attempt): Step => ({
         icon: null,
-        title: `Attempt ${Math.max(first, 0) + index + 1} ${reasons[attempt.reason] ?? attempt.reason}`,
+        title: `Attempt ${reasons[attempt.reason] ?? attempt.reason}`,
         at: attempt.endedAt,
         note: (
           <>

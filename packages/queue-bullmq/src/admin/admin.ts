@@ -102,7 +102,7 @@ export function createAdmin({
     if (latest && latest !== job.id) return false;
     try {
       await noteRedrive(job);
-      await job.retry("failed", { resetAttemptsMade: true, resetAttemptsStarted: false }); // keeps its deduplication id
+      await job.retry("failed", { resetAttemptsMade: true, resetAttemptsStarted: true }); // keeps its deduplication id
       return true;
     } catch (error) {
       if ((await job.getState()) === "failed") throw error;

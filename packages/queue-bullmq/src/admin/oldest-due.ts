@@ -1,4 +1,4 @@
-import type { BullmqJob, BullmqQueue, QueueClient } from "../redis/queue.ts";
+import { type BullmqJob, type BullmqQueue, type QueueClient, startsOf } from "../redis/queue.ts";
 import type { Scripts } from "../redis/script.ts";
 import { entryIn } from "./rows.ts";
 
@@ -18,7 +18,7 @@ export function createNoteRedrive(scripts: Scripts, keyStart: string): (job: Bul
     const redriven = JSON.stringify({
       ...(data as object),
       redrivenAt: Date.now(),
-      startsBefore: attemptsStarted,
+      startsBefore: startsOf({ data, attemptsStarted }),
     });
     await script([`${keyStart}:failed`, `${keyStart}:${id}`], [id, redriven]);
   };

@@ -1,7 +1,7 @@
 import type { EventKey, InboxEntry, InboxRow, StoredEvent } from "@esim-webhooks/core";
 import { decodeEntry, erasedError, maskPersonalData } from "@esim-webhooks/core/kit";
 import { type ErasedData, isErased } from "../redis/erased-data.ts";
-import type { BullmqJob } from "../redis/queue.ts";
+import { type BullmqJob, startsOf } from "../redis/queue.ts";
 import type { BullmqState } from "./filter.ts";
 import { historyOf, stackOf } from "./history.ts";
 
@@ -59,16 +59,17 @@ function erasedEventOf(job: BullmqJob, data: ErasedData, state: BullmqState): St
   };
 }
 
-type StateFields = "state" | "lane" | "attempts" | "endsAt" | "conflicts" | "takenAt" | "settledAt";
+type StateFields = "state" | "lane" | "attempts" | "tries" | "endsAt" | "conflicts" | "takenAt" | "settledAt";
 
 /** What BullMQ knows of the state of a job. */
 function stateOf(job: BullmqJob, state: BullmqState): Pick<StoredEvent, StateFields> {
-  const { timestamp, attemptsStarted, opts, processedOn, finishedOn } = job;
+  const { timestamp, attemptsMade, opts, processedOn, finishedOn } = job;
   const { ttl } = opts.deduplication ?? {};
   return {
     state,
     lane: null,
-    attempts: attemptsStarted,
+    attempts: startsOf(job),
+    tries: attemptsMade + (state === "leased" ? 1 : 0),
     endsAt: state === "done" && ttl !== undefined ? new Date(timestamp + ttl) : null,
     conflicts: 0, // BullMQ keeps no count
     takenAt: dateOf(processedOn),
@@ -86,6 +87,7 @@ export function goneEvent({ source, id }: EventKey): StoredEvent {
     lane: null,
     receivedAt: null,
     attempts: 0,
+    tries: 0,
     endsAt: null,
     error: null,
     stack: null,
@@ -117,10 +119,10 @@ function dateOf(ms: number | undefined): Date | null {
 }
 
 export function withoutBody(event: StoredEvent): InboxRow {
-  const { source, id, state, type, lane, subject, attempts, error, conflicts, replay } = event;
+  const { source, id, state, type, lane, subject, attempts, tries, error, conflicts, replay } = event;
   const { receivedAt, endsAt, settledAt } = event;
   return {
-    ...{ source, id, state, type, lane, subject, attempts, error, conflicts, replay },
+    ...{ source, id, state, type, lane, subject, attempts, tries, error, conflicts, replay },
     ...{ receivedAt, endsAt, settledAt },
   };
 }

@@ -56,6 +56,8 @@ export interface BullmqJob {
   readonly finishedOn?: number | undefined;
   /** How many attempts have begun. */
   readonly attemptsStarted: number;
+  /** How many attempts have failed. `retry` resets it. */
+  readonly attemptsMade: number;
   /** How many times its worker ended, or lost its lock, while it was active. */
   readonly stalledCounter: number;
   /** The message of what its last attempt threw. */
@@ -97,4 +99,10 @@ export function clientReader(queue: BullmqQueue): () => Promise<QueueClient> {
     "Pass a Queue on Redis. On Postgres, use postgresInbox, whose one row per event is also the dedupe record.",
     { where: "bullmqInbox" },
   );
+}
+
+/** How often a job was started in all: a redrive lets BullMQ count anew, and notes the starts before it in the data. */
+export function startsOf({ data, attemptsStarted }: Pick<BullmqJob, "data" | "attemptsStarted">): number {
+  const { startsBefore = 0 } = (data ?? {}) as { readonly startsBefore?: number };
+  return startsBefore + attemptsStarted;
 }

@@ -34,6 +34,7 @@ import { DelayedError, type JobProgress, RATE_LIMIT_ERROR, UnrecoverableError } 
 import * as z from "zod/mini";
 import { storableError } from "../redis/attempt-note.ts";
 import { isErased } from "../redis/erased-data.ts";
+import { startsOf } from "../redis/queue.ts";
 import { createAttemptReports } from "./attempt-reports.ts";
 import { endingOf, failureReasonOf, type JobOutcome, type JobResult } from "./ending.ts";
 import { lockStore } from "./lock-store.ts";
@@ -165,7 +166,7 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
     }
     return processor.accept(parsed, {
       ...provenanceOf(entry),
-      attempt: job.attemptsStarted,
+      attempt: startsOf(job),
       ...(waitMs !== undefined && { dueForMs: waitMs }),
       isLastAttempt: (outcome) =>
         outcome.code === "failed" ? isFinal(outcome.error, job, signal) : !mayWait,
@@ -183,7 +184,7 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
       await job.moveToDelayed(Date.now() + leaseMs, token); // no attempt is spent; another process may take it
       throw new DelayedError();
     }
-    const attempt = job.attemptsStarted;
+    const attempt = startsOf(job);
     const waitMs = dueForMs(job);
     const mayWait = waitedMs(job) < maxWaitMs;
     const ran = await outcomeOf(entry, job, signal, mayWait);
@@ -233,10 +234,10 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
       if (job?.finishedOn === undefined || reportedAsDead.has(job)) return;
       const entry = decoded(job);
       if (WebhookError.is(entry)) return;
-      const { attemptsStarted: attempt, finishedOn, processedOn = finishedOn } = job;
+      const { finishedOn, processedOn = finishedOn } = job;
       reports.settled(
         entry,
-        { attempt, outcome: "dead", reason: "attempts", durationMs: finishedOn - processedOn },
+        { attempt: startsOf(job), outcome: "dead", reason: "attempts", durationMs: finishedOn - processedOn },
         { cause: error.message },
       );
     },

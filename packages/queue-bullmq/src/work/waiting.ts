@@ -40,12 +40,6 @@ export async function forgetWait(job: WaitingJob): Promise<void> {
   if (waitOf(job).waitingSince !== undefined) await job.updateProgress(0);
 }
 
-/** What the data of a job has once it was redriven. */
-interface Redriven {
-  readonly redrivenAt?: number;
-  readonly startsBefore?: number;
-}
-
 /** For how long a job was due before it was taken, in ms. Undefined for a retry: BullMQ does not keep when its pause ended. */
 export function dueForMs({
   data,
@@ -54,7 +48,7 @@ export function dueForMs({
   attemptsStarted,
   opts,
 }: WaitingJob): number | undefined {
-  const { redrivenAt = 0, startsBefore = 0 } = data as Redriven;
-  if (processedOn === undefined || attemptsStarted - startsBefore > 1) return undefined;
+  if (processedOn === undefined || attemptsStarted > 1) return undefined;
+  const { redrivenAt = 0 } = data as { readonly redrivenAt?: number };
   return Math.max(0, processedOn - Math.max(timestamp + (opts.delay ?? 0), redrivenAt));
 }

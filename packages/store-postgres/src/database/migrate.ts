@@ -42,13 +42,13 @@ export async function migrate(
   await db.connection().execute(async (connection) => {
     const count = () => appliedMigrations(connection, tables, known);
     for (let applied = await count(); applied < known.length; applied = await count()) {
-      const { indexes = [], statements } = known[applied] as Migration;
-      if (applied === 0 || statements !== undefined) {
+      const next = known[applied] as Migration;
+      if (applied === 0 || "statements" in next) {
         await inTransaction(connection, tables, known, applied, patienceMs);
         continue;
       }
-      for (const index of indexes) await buildIndex(connection, tables, logger, applied, index);
-      const record = recording(known[applied] as Migration, applied);
+      for (const index of next.indexes) await buildIndex(connection, tables, logger, applied, index);
+      const record = recording(next, applied);
       await sql.raw(inSchema(tables.schema, record)).execute(connection);
     }
     for (const index of more) await buildIndex(connection, tables, logger, known.length, index);

@@ -11,15 +11,23 @@ import { takeFunctions } from "../schema/take-functions.ts";
 import { type PostgresErrorCode, schemaMismatch } from "./errors.ts";
 import { qualified, type Tables } from "./tables.ts";
 
-/** One step of the schema. Once released, it never changes. For another schema, every `esim_webhooks` is replaced with its name. */
-export interface Migration {
+/**
+ * One step of the schema: statements, or indexes. Once released, it never changes. For another schema, every `esim_webhooks` is replaced with
+ * its name.
+ */
+export type Migration = {
   /** A version may work with the schema once this was run, if it knows at least that many migrations. */
   readonly oldest: number;
-  /** Run in one transaction. */
-  readonly statements?: readonly string[];
-  /** The name of each index, and what follows in `create index`. Built concurrently, without a transaction, after the statements of earlier migrations. */
-  readonly indexes?: readonly string[];
-}
+} & (
+  | {
+      /** Run in one transaction. */
+      readonly statements: readonly string[];
+    }
+  | {
+      /** The name of each index, and what follows in `create index`. Where there are events, built concurrently, without a transaction. */
+      readonly indexes: readonly string[];
+    }
+);
 
 /** In the order in which they are run. Their numbers count from 1. */
 export const migrations: readonly Migration[] = [
@@ -54,8 +62,11 @@ export function postgresMigrations(schema = "esim_webhooks"): readonly string[] 
 }
 
 /** All of a migration as SQL, for the default schema. */
-function textOf({ statements = [], indexes = [] }: Migration): string {
-  const all = [...statements, ...indexes.map((index) => `create index if not exists ${index}`)];
+function textOf(migration: Migration): string {
+  const all =
+    "statements" in migration
+      ? migration.statements
+      : migration.indexes.map((index) => `create index if not exists ${index}`);
   return all.map((statement) => `${statement};\n`).join("\n");
 }
 

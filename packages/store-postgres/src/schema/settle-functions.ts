@@ -13,9 +13,9 @@ as $body$
     || (attempt || jsonb_build_object('at', floor(extract(epoch from ended) * 1000)))
 $body$`,
 
-  // Leased → the state of each settlement, for the leases that are still held. 'untouched' and 'waiting' are ready again with the try
-  // refunded, 'untouched' with the attempt, too: no handler was started.
-  // 'waiting' notes since when the event waits, 'ready' and 'untouched' keep that time, and the other states clear it. With its body, a
+  // Leased → the state of each settlement, for the leases that are still held. 'untouched', 'stopped' and 'waiting' are ready again with the
+  // try refunded. Where no handler was started, which is 'untouched' and 'unhandled', the attempt is refunded, too.
+  // 'waiting' notes since when the event waits, 'ready', 'untouched' and 'stopped' keep that time, and the other states clear it. With its body, a
   // done event loses what is of no use then: its trace and its key, which would be a quarter of what is kept of it, and when it occurred,
   // which orders lanes.
   // When all are done, which is usual, the arrays from states on are null, and a statement without their cases takes less.
@@ -48,18 +48,18 @@ begin
   else
     with held as (
       update esim_webhooks.event as settled
-      set state = case when given.state in ('untouched', 'waiting') then 'ready' else given.state end,
+      set state = case when given.state in ('untouched', 'stopped', 'waiting') then 'ready' else given.state end,
         ends_at = case given.state
           when 'done' then moment + retention
           when 'unhandled' then moment + retention
           when 'dead' then 'infinity'
           else moment + given.wait * interval '1 millisecond' end,
-        attempts = settled.attempts - (given.state = 'untouched')::integer,
-        tries = settled.tries - (given.state in ('untouched', 'waiting'))::integer,
-        suspect = settled.suspect and given.state = 'untouched',
+        attempts = settled.attempts - (given.state in ('untouched', 'unhandled'))::integer,
+        tries = settled.tries - (given.state in ('untouched', 'stopped', 'waiting'))::integer,
+        suspect = settled.suspect and given.state in ('untouched', 'stopped'),
         waiting_since = case
           when given.state = 'waiting' then coalesce(settled.waiting_since, moment)
-          when given.state in ('ready', 'untouched') then settled.waiting_since end,
+          when given.state in ('ready', 'untouched', 'stopped') then settled.waiting_since end,
         error = given.error,
         due_at = null,
         settled_at = case when given.state in ('done', 'unhandled', 'dead') then moment end,

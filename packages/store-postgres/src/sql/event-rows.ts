@@ -12,6 +12,7 @@ export interface EventRow {
   readonly lane: string | null;
   readonly received_at: Date | null;
   readonly attempts: number;
+  readonly tries: number;
   readonly ends_at: Date | null;
   readonly error: string | null;
   readonly conflicts: number;
@@ -21,7 +22,7 @@ export interface EventRow {
 }
 
 /** The columns of an `EventRow`. `replay` is text, since a user's type parsers may change how jsonb is read. */
-export const eventColumns: RawBuilder<EventRow> = sql<EventRow>`source, id, state, type, lane, received_at, attempts,
+export const eventColumns: RawBuilder<EventRow> = sql<EventRow>`source, id, state, type, lane, received_at, attempts, tries,
   ${endOrDue} as ends_at, error, conflicts, replay::text as replay, subject, settled_at`;
 
 export function inboxRow(row: EventRow): InboxRow {
@@ -33,6 +34,7 @@ export function inboxRow(row: EventRow): InboxRow {
     lane,
     received_at,
     attempts,
+    tries,
     ends_at,
     error,
     conflicts,
@@ -41,7 +43,7 @@ export function inboxRow(row: EventRow): InboxRow {
     settled_at,
   } = row;
   return {
-    ...{ source, id, state, type, lane, subject, attempts, conflicts },
+    ...{ source, id, state, type, lane, subject, attempts, tries, conflicts },
     receivedAt: received_at,
     endsAt: ends_at,
     settledAt: settled_at,

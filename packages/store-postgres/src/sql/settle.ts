@@ -16,7 +16,6 @@ const longestWaitMs = 100 * 365 * 24 * 3_600_000; // a time beyond Postgres's ca
 /**
  * Leased → done, unhandled, ready or dead, for each lease that is still held. Answers one to one whether it was held: a second settlement of
  * the same lease is lost.
- * The migration says why it is a function in the database.
  */
 export async function settle(
   db: Kysely<unknown>,
@@ -75,5 +74,6 @@ function storableError(error: string): string {
 
 /** What the function in the database takes. An event that is put off keeps since when its handlers have put it off, as an untouched one. */
 function stateText(settlement: Settlement): string {
-  return "isPutOff" in settlement && settlement.isPutOff ? "untouched" : settlement.state;
+  if ("isPutOff" in settlement && settlement.isPutOff) return "untouched";
+  return "wasStarted" in settlement && settlement.wasStarted ? "stopped" : settlement.state;
 }

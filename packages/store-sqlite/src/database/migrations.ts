@@ -6,15 +6,20 @@ import { statements } from "./schema.ts";
 import { inTransaction, type Transaction } from "./transaction.ts";
 import { packageVersion } from "./version.ts";
 
-/** One step of the tables. Once released, it never changes. */
-export interface Migration {
+/** One step of the tables: statements, or indexes. Once released, it never changes. */
+export type Migration = {
   /** A version may work with the file once this was run, if it knows at least that many migrations. */
   readonly oldest: number;
-  /** Run in one transaction. One that only adds a column takes no time that grows with the file: it is `alter table … add column …`, a line. */
-  readonly statements?: readonly string[];
-  /** The name of each index, and what follows in `create index`. Where there are events, each is built in a transaction of its own, before the statements. */
-  readonly indexes?: readonly string[];
-}
+} & (
+  | {
+      /** Run in one transaction. A line `alter table … add column …` takes no time that grows with the file. */
+      readonly statements: readonly string[];
+    }
+  | {
+      /** The name of each index, and what follows in `create index`. Where there are events, each is built in a transaction of its own. */
+      readonly indexes: readonly string[];
+    }
+);
 
 /** In the order in which they are run. Their numbers count from 1. */
 export const migrations: readonly Migration[] = [{ oldest: 1, statements }];
@@ -28,8 +33,11 @@ interface Recorded {
 }
 
 /** All of a migration as SQL. */
-function textOf({ statements = [], indexes = [] }: Migration): string {
-  const all = [...statements, ...indexes.map((index) => `create index if not exists ${index}`)];
+function textOf(migration: Migration): string {
+  const all =
+    "statements" in migration
+      ? migration.statements
+      : migration.indexes.map((index) => `create index if not exists ${index}`);
   return all.map((statement) => `${statement};\n`).join("\n");
 }
 
@@ -51,13 +59,14 @@ export function migrate(
   for (;;) {
     const applied = appliedMigrations(connection, path, known);
     if (applied === known.length) return;
-    const indexes = applied === 0 ? [] : (known[applied]?.indexes ?? []);
+    const next = known[applied];
+    const indexes = applied > 0 && next !== undefined && "indexes" in next ? next.indexes : [];
     for (const index of indexes)
       inTransaction(connection, (tx) => tx.exec(`create index if not exists ${index}`));
     inTransaction(connection, (tx) => {
       if (appliedMigrations(connection, path, known) !== applied) return; // another process has run it
-      const next = applied === 0 ? known : known.slice(applied, applied + 1);
-      for (const [index, migration] of next.entries()) run(tx, migration, applied + index + 1);
+      const due = applied === 0 ? known : known.slice(applied, applied + 1);
+      for (const [index, migration] of due.entries()) run(tx, migration, applied + index + 1);
     });
   }
 }

@@ -10,6 +10,7 @@ export interface EventRow {
   readonly lane: string | null;
   readonly received_at: number | null;
   readonly attempts: number;
+  readonly tries: number;
   readonly ends_at: number | null;
   readonly error: string | null;
   readonly conflicts: number;
@@ -19,7 +20,7 @@ export interface EventRow {
 }
 
 /** The columns of an `EventRow`: SQL. */
-export const eventColumns: string = `source, id, state, type, lane, received_at, attempts, ${dueAt} as ends_at, error, conflicts, replay, subject, settled_at`;
+export const eventColumns: string = `source, id, state, type, lane, received_at, attempts, tries, ${dueAt} as ends_at, error, conflicts, replay, subject, settled_at`;
 
 /** As operators see it, except that `error` is the kept text, with the frames of its stack. */
 export function inboxRow({ received_at, ends_at, settled_at, replay, ...row }: EventRow): InboxRow {

@@ -19,11 +19,18 @@ export function settle(
   { settlements, rules }: { readonly settlements: readonly Settling[]; readonly rules: SettleRules },
 ): boolean[] {
   return settlements.map((settlement) => {
-    const { state, endsAt, termMs, error, refund, unstarted, keepsWait, waitingSince, keepsBody } = written(
-      tx,
-      settlement,
-      rules,
-    );
+    const {
+      state,
+      endsAt,
+      termMs,
+      error,
+      refund,
+      unstarted,
+      staysSuspect,
+      keepsWait,
+      waitingSince,
+      keepsBody,
+    } = written(tx, settlement, rules);
     const { attempt = null } = settlement;
     const changed = tx.run(
       `update esim_webhooks_event
@@ -38,7 +45,7 @@ export function settle(
         error,
         unstarted,
         refund,
-        unstarted,
+        staysSuspect,
         keepsWait,
         waitingSince,
         keepsBody ? 1 : 0,
@@ -61,8 +68,9 @@ interface Written {
   readonly error: string | null;
   /** Whether the try does not count towards `maxAttempts`. */
   readonly refund: 0 | 1;
-  /** Whether no handler was started: the attempt does not count, and a suspect stays one. */
+  /** Whether no handler was started, so the attempt does not count. */
   readonly unstarted: 0 | 1;
+  readonly staysSuspect: 0 | 1;
   /** Whether the time since when the event has waited stays as it is. */
   readonly keepsWait: 0 | 1;
   /** That time, for an event that has not waited before. */
@@ -76,6 +84,7 @@ function written({ nowMs }: Transaction, settlement: Settlement, rules: SettleRu
     error: null,
     refund: 0,
     unstarted: 0,
+    staysSuspect: 0,
     keepsWait: 0,
     waitingSince: null,
     keepsBody: true,
@@ -84,7 +93,7 @@ function written({ nowMs }: Transaction, settlement: Settlement, rules: SettleRu
     case "done":
       return { ...plain, state: "done", endsAt: nowMs + rules.retentionMs, keepsBody: rules.keepBodies };
     case "unhandled":
-      return { ...plain, state: "unhandled", endsAt: nowMs + rules.retentionMs };
+      return { ...plain, state: "unhandled", endsAt: nowMs + rules.retentionMs, unstarted: 1 };
     case "ready":
       return { ...plain, ...putOff(nowMs, settlement), keepsWait: 1 };
     case "waiting":
@@ -93,10 +102,18 @@ function written({ nowMs }: Transaction, settlement: Settlement, rules: SettleRu
         ...putOff(nowMs, settlement),
         refund: 1,
         keepsWait: 1,
-        ...(settlement.isPutOff ? { unstarted: 1 } : { waitingSince: nowMs }),
+        ...(settlement.isPutOff ? { unstarted: 1, staysSuspect: 1 } : { waitingSince: nowMs }),
       };
     case "untouched":
-      return { ...plain, state: "ready", endsAt: nowMs, refund: 1, unstarted: 1, keepsWait: 1 };
+      return {
+        ...plain,
+        state: "ready",
+        endsAt: nowMs,
+        refund: 1,
+        unstarted: settlement.wasStarted ? 0 : 1,
+        staysSuspect: 1,
+        keepsWait: 1,
+      };
     case "dead":
       return { ...plain, state: "dead", endsAt: null, error: storable(settlement.error) };
   }
