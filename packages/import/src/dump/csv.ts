@@ -10,19 +10,20 @@ export interface CsvHeader {
 }
 
 // a comma (RFC 4180), or what spreadsheets write in countries with a decimal comma
-const delimiters = [",", ";", "\t"];
+const delimiters = [",", ";", "\t", "|"];
 const columnName = /^[\p{L}_][\p{L}\p{N}_.\-/]*( [\p{L}\p{N}_\-/]+){0,2}(?<![.\-/])$/u;
 
-/** Reads the header of CSV; undefined when the first line of the text is not a header. */
+/** Reads the header of CSV; undefined when the first line with text is not one. pandas and R leave the first column unnamed. */
 export function csvHeader(text: string): CsvHeader | undefined {
-  const line = /^[^\n]*/.exec(text)?.[0].trimEnd() ?? "";
+  const line = /^[\r\n]*([^\n]*)/.exec(text)?.[1]?.trimEnd() ?? "";
   if (line.length > 4096) return undefined;
   const headers = delimiters.map((delimiter) => ({
     delimiter,
     columns: line.split(delimiter).map(unquoted),
   }));
   const header = headers.reduce((most, other) => (other.columns.length > most.columns.length ? other : most));
-  return header.columns.length > 1 && header.columns.every((name) => columnName.test(name))
+  return header.columns.length > 1 &&
+    header.columns.every((name, i) => columnName.test(name) || (i === 0 && name === ""))
     ? header
     : undefined;
 }

@@ -27,9 +27,9 @@ const limits = {
 
 /**
  * Reads captured requests in every form that `importDeliveries` reads: one on its own, NDJSON, a JSON array, pages, CSV,
- * packed or not. A record is an object with `headers` (name → text or a list of texts, or a list of `[name, text]`, or either
- * as JSON text), `body` (text, base64, the bytes as a list of numbers or as `JSON.stringify` writes a Buffer, or parsed JSON),
- * `receivedAt` (a date-time with its offset, RFC 3339; here it may be missing) and `isBase64Encoded`, which may be missing.
+ * packed or not. A record is an object with `headers` (name → text or a list of texts, or a list of `[name, text]` or `{ name, value }`,
+ * any of these as JSON text, or lines), `body` (text, base64, the bytes as a list of numbers or as `JSON.stringify` writes a Buffer, or parsed JSON),
+ * `receivedAt` (a date-time with its offset, RFC 3339, or seconds or milliseconds since 1970; here it may be missing) and `isBase64Encoded`, which may be missing.
  *
  * Yields a request, or a fault, whose reason does not quote it, for each record. Throws `unknown_dump`, `damaged_dump` or
  * `dump_too_large` after everything that can be read. A record may have 64 MiB.
@@ -54,7 +54,10 @@ export async function* readCapturedRequests(
 export function readCapturedRequest(value: unknown, maxDepth: number): CapturedRequest | RecordFault {
   if (!isObject(value)) return notARecord("it is not an object");
   const headers = headersOf(value["headers"], maxDepth);
-  if (headers === undefined) return notARecord("its headers are not an object of texts");
+  if (headers === undefined)
+    return notARecord(
+      "its headers are not an object of texts, a list of names and texts, or lines such as Webhook-Id: msg_1",
+    );
   const receivedAt = timeOf(value["receivedAt"]);
   if (typeof receivedAt === "string") return notARecord(receivedAt);
   const body = bodyBytes(value["body"], value["isBase64Encoded"] === true);
@@ -69,11 +72,25 @@ const localTime = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?$/;
 /** The time; null if it is missing; or the reason why it is not a time. */
 function timeOf(value: unknown): Date | string | null {
   if (value === undefined || value === null || value === "") return null; // CSV has no null
-  const ms = dateTimeMs(value);
+  const ms = epochMs(value) ?? dateTimeMs(value);
   if (!Number.isNaN(ms)) return new Date(ms);
   return typeof value === "string" && localTime.test(value)
     ? 'its receivedAt has no offset, so it would be another time on another machine: end it with "Z" or "+01:00"'
-    : 'its receivedAt is not a date-time with its offset, such as "2026-11-20T12:00:00Z"';
+    : 'its receivedAt is not a date-time with its offset, such as "2026-11-20T12:00:00Z", nor seconds or milliseconds since 1970';
+}
+
+const year2010 = 1_262_304_000; // in seconds
+const year2100 = 4_102_444_800;
+
+/** The milliseconds of a time in seconds or milliseconds since 1970; undefined unless it lies from 2010 to 2100. */
+function epochMs(value: unknown): number | undefined {
+  const isNumber = typeof value === "number" || (typeof value === "string" && /^\d+(\.\d+)?$/.test(value));
+  const time = isNumber ? Number(value) : Number.NaN;
+  for (const scale of [1000, 1]) {
+    const ms = Math.round(time * scale);
+    if (ms >= year2010 * 1000 && ms < year2100 * 1000) return ms;
+  }
+  return undefined;
 }
 
 /** The first bytes that are a JSON object, else the first bytes: the catalog decides what an authentic body is. */
@@ -91,17 +108,25 @@ function likeliest(
 
 type Headers = Readonly<Record<string, string | readonly string[]>>;
 
-/** Headers by name in lower case; undefined when they are not headers, or a `webhook-…` header is not text. */
+/**
+ * Headers by name in lower case, with hyphens, also where they were captured as CGI variables (`HTTP_WEBHOOK_ID`). Undefined
+ * when they are not headers, or a `webhook-…` header is not text.
+ */
 export function headersOf(value: unknown, maxDepth: number): Headers | undefined {
   if (typeof value === "string") {
     const parsed = parseNested(value, maxDepth); // a column of CSV
-    return "json" in parsed && typeof parsed.json !== "string" ? headersOf(parsed.json, maxDepth) : undefined;
+    if ("json" in parsed)
+      return typeof parsed.json === "string" ? undefined : headersOf(parsed.json, maxDepth);
+    return parsed.fault === "not_json" ? headersOf(headerLines(value), maxDepth) : undefined;
   }
-  const pairs = Array.isArray(value) ? value : isObject(value) ? Object.entries(value) : undefined;
-  if (!pairs?.every(isPair)) return undefined;
+  const list = Array.isArray(value) ? value.map(pairOf) : isObject(value) ? Object.entries(value) : undefined;
+  if (!list?.every(isPair)) return undefined;
   const headers = new Map<string, string[]>();
-  for (const [key, field] of pairs) {
-    const name = key.toLowerCase();
+  for (const [key, field] of list) {
+    const name = key
+      .toLowerCase()
+      .replace(/^http_/, "")
+      .replaceAll("_", "-");
     const texts = Array.isArray(field) ? field : [field];
     if (texts.every(isText)) headers.set(name, [...(headers.get(name) ?? []), ...texts]);
     else if (name.startsWith("webhook-")) return undefined;
@@ -109,6 +134,20 @@ export function headersOf(value: unknown, maxDepth: number): Headers | undefined
   return Object.fromEntries(
     [...headers].map(([name, texts]) => [name, texts.length === 1 ? (texts[0] ?? "") : texts]),
   );
+}
+
+/** The pairs in headers as they were sent, with or without the request line; undefined when a line is not a header. */
+function headerLines(text: string): readonly unknown[] | undefined {
+  const lines = text.split(/\r?\n/).filter((line) => line.trim() !== "");
+  if (/^[A-Z]+ \S+ HTTP\/[\d.]+$/.test(lines[0] ?? "")) lines.shift();
+  const pairs = lines.map((line) => /^([\w!#$%&'*+.^`|~-]+):(.*)$/.exec(line)?.slice(1));
+  if (pairs.length === 0 || pairs.includes(undefined)) return undefined;
+  return pairs.map((pair) => pair?.map((part) => part.trim()));
+}
+
+/** A header as `{ name, value }`, which HAR and several proxies write, as a pair. */
+function pairOf(header: unknown): unknown {
+  return isObject(header) ? [header["name"], header["value"]] : header;
 }
 
 function isPair(pair: unknown): pair is readonly [string, unknown] {

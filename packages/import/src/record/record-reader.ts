@@ -23,9 +23,15 @@ export function createRecordReader(mapping: Mapping | undefined, maxDepth: numbe
   };
 }
 
-/** Whether it has a signature to verify. Such a record is proof, also when it is a delivery record as well. */
+/**
+ * Whether it has a signature to verify. Such a record is proof, also when it is a delivery record as well. Headers that
+ * cannot be read may contain one: they make the record invalid, never unsigned.
+ */
 function isSigned(fields: Fields, maxDepth: number): boolean {
-  return headersOf(fields["headers"], maxDepth)?.["webhook-signature"] !== undefined;
+  const { headers: value } = fields as { readonly headers?: unknown };
+  if (value === null || value === "") return false; // CSV has no null
+  const headers = headersOf(value, maxDepth);
+  return headers === undefined || headers["webhook-signature"] !== undefined;
 }
 
 /** Reads the event of a captured request. The request must have a `receivedAt`. */

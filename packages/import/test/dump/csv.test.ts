@@ -2,6 +2,15 @@ import { parse } from "csv-parse/sync";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { csvFields } from "../../src/dump/csv-rows.ts";
+import { contents, readBytes } from "./reading.ts";
+
+it.each([
+  ["an unnamed first column", ",eventId,payload\n0,a,b\n", { "": "0", eventId: "a", payload: "b" }],
+  ["empty lines above its header", "\r\n\neventId,payload\r\na,b\r\n", { eventId: "a", payload: "b" }],
+  ["bars between its columns", "eventId|payload\na|b\n", { eventId: "a", payload: "b" }],
+])("CSV with %s is read", async (_, text, record) => {
+  expect(contents((await readBytes(text)).records)).toEqual([record]);
+});
 
 describe("the fields of a CSV row", () => {
   it.each<[string, readonly string[] | undefined]>([

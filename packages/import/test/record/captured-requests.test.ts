@@ -83,6 +83,14 @@ describe("a captured request", () => {
     }
   });
 
+  it("is invalid when its headers cannot be read, never imported as an unsigned delivery", async () => {
+    const record = { ...captured(), ...delivery("msg_1"), headers: "webhook-signature v1,x" };
+    const { ledger, entry, reject } = await imported(record, { trustUnsigned: true });
+    expect(ledger).toEqual({ ...none, read: 1, invalid: 1 });
+    expect(entry).toBeUndefined();
+    expect(reject.reason).toContain("headers are not");
+  });
+
   it("is rejected for its timestamp, not for a guess of its body, when one of the guesses is authentic", async () => {
     const stale = captured({ fault: "stale" });
     const { reject } = await imported({ ...stale, body: JSON.parse(stale.body) });

@@ -22,6 +22,9 @@ interface Shape {
 
 const shape = (change: Partial<Shape>): Shape => ({ headers, body, receivedAt, ...change });
 
+const named = Object.entries(headers).map(([name, value]) => ({ name, value }));
+const lines = named.map(({ name, value }) => `${name}: ${value}`);
+
 const inShape: readonly (readonly [name: string, shape: Shape])[] = [
   ["as it was sent", shape({})],
   ["with its body as base64", shape({ body: inBase64("base64") })],
@@ -40,7 +43,25 @@ const inShape: readonly (readonly [name: string, shape: Shape])[] = [
   ["with its headers as a list of pairs", shape({ headers: Object.entries(headers) })],
   ["with its headers as JSON text", shape({ headers: JSON.stringify(headers) })],
   ["with its headers as JSON text of pairs", shape({ headers: JSON.stringify(Object.entries(headers)) })],
+  ["with its headers as names and values", shape({ headers: named })],
+  ["with its headers as JSON text of names and values", shape({ headers: JSON.stringify(named) })],
+  ["with its headers as lines", shape({ headers: lines.join("\n") })],
+  [
+    "with its headers as a request's head",
+    shape({ headers: `POST / HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n` }),
+  ],
+  [
+    "with its headers as CGI variables",
+    shape({
+      headers: changed((name, value) => [`HTTP_${name.toUpperCase().replaceAll("-", "_")}`, value]),
+    }),
+  ],
+  [
+    "with underscores in its headers",
+    shape({ headers: changed((name, value) => [name.replaceAll("-", "_"), value]) }),
+  ],
   ["with other headers that are not text", shape({ headers: { ...headers, "x-hops": 3, via: null } })],
+  ["received at milliseconds", shape({ receivedAt: at.getTime() })],
   ["received with an offset from UTC", shape({ receivedAt: "2026-11-01T13:00:30.5+01:00" })],
 ];
 
@@ -52,7 +73,11 @@ const outOfShape: readonly (readonly [name: string, shape: Shape, reason: RegExp
   ],
   ["received in local time, with a space", shape({ receivedAt: "2026-11-01 12:00:00.5" }), /no offset, /],
   ["received on a day", shape({ receivedAt: "2026-11-01" }), /not a date-time .* such as "2026-/],
-  ["received at a number", shape({ receivedAt: at.getTime() }), /not a date-time .* such as "2026-/],
+  [
+    "received at a number that is no time",
+    shape({ receivedAt: 20261101 }),
+    /not a date-time .* such as "2026-/,
+  ],
   ["without headers", shape({ headers: undefined }), /headers are not an object of texts/],
   ["with text as headers", shape({ headers: "none" }), /headers are not an object of texts/],
   [
@@ -94,6 +119,8 @@ export const readable: readonly (readonly [name: string, file: CapturedFile])[] 
   ["in a page of records", file(JSON.stringify(page))],
   ["in a page on several lines, after a byte order mark", file(`\uFEFF${JSON.stringify(page, null, 2)}`)],
   ["in gzip", file(gzipSync(json))],
+  ["received at seconds", file(JSON.stringify(shape({ receivedAt: at.getTime() / 1000 })))],
+  ["received at seconds as text", file(JSON.stringify(shape({ receivedAt: String(at.getTime() / 1000) })))],
   ["with the fields of a delivery record too", file(JSON.stringify({ ...delivery, ...shape({}) }))],
 ];
 
