@@ -362,7 +362,7 @@ describe("an event that no handler gets", () => {
     work({ "esim.faulted": ({ id }) => void worked.push(id) }, { logger: upgraded });
     await expect.poll(() => upgraded.lines.map(({ level }) => level)).toEqual(["info"]);
     expect(await inbox.redrive({ state: "unhandled", types: ["esim.faulted"] })).toBe(1);
-    expect((await untilState("known", "done"))?.attempts).toBe(2);
+    expect((await untilState("known", "done"))?.attempts).toBe(1);
     expect(worked).toEqual(["known"]);
   });
 });
@@ -387,7 +387,7 @@ describe("run({ signal }) on abort", () => {
     expect(count).toBe(2);
   });
 
-  it("returns events that do not end within shutdownMs without counting the attempt, aborts their signal, and ignores their results", async () => {
+  it("returns events that do not end within shutdownMs without counting a try, aborts their signal, and ignores their results", async () => {
     await put(entry("slow"), entry("quick", { type: "esim.faulted" }));
     const started = Promise.withResolvers<AbortSignal>();
     const finish = Promise.withResolvers<void>();
@@ -407,9 +407,14 @@ describe("run({ signal }) on abort", () => {
     expect(signal.aborted).toBe(false);
     await worker.stop();
     expect(signal.aborted).toBe(true);
-    expect(await inbox.get(key("slow"))).toMatchObject({ state: "ready", attempts: 0, error: null });
+    expect(await inbox.get(key("slow"))).toMatchObject({
+      state: "ready",
+      attempts: 1,
+      tries: 0,
+      error: null,
+    });
     const next = await inbox.take({ limit: 1, leaseMs: 60_000 });
-    expect(next).toMatchObject([{ id: "slow", attempt: 1 }]);
+    expect(next).toMatchObject([{ id: "slow", attempt: 2, tries: 1 }]);
     finish.resolve();
     await ended.promise;
     await expect.poll(() => openTransactions()).toBe(0);
