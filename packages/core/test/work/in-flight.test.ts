@@ -270,7 +270,9 @@ it("at its stop aborts the signals of handlers, gives their events back, and lea
   await pass(1);
   await stopped;
   expect(reason).toMatchObject({ name: "AbortError", message: "The worker is stopping." });
-  expect(givenBack).toEqual([{ source: "default", id: "a", token: "a", state: "untouched", wasStarted: true }]);
+  expect(givenBack).toEqual([
+    { source: "default", id: "a", token: "a", state: "untouched", wasStarted: true },
+  ]);
   expect(vi.getTimerCount()).toBe(0);
   expect(extend).not.toHaveBeenCalled();
 });
