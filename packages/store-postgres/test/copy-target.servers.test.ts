@@ -171,7 +171,6 @@ describe("records of another inbox", () => {
       fingerprint: __,
       runs: ___,
       endsAtMs: ____,
-      tries,
       takenAtMs,
       settledAtMs,
       erasedAtMs,
