@@ -34,7 +34,7 @@ const limits: Readonly<Record<string, number>> = {
   client: 100,
   cloudflare: 20,
   conformance: 205,
-  core: 470,
+  core: 480,
   dashboard: 127,
   endpoint: 157,
   express: 6,
