@@ -33,6 +33,7 @@ export default defineConfig({
       "**/node_modules/**",
       "**/*.{servers,process,lab}.test.ts",
       "packages/store-sqlite/test/*.suite.test.ts", // its threads take seconds to start under faketime
+      "packages/endpoint/test/reconcile/failover.rest.test.ts", // starts servers
       ...otherRest,
     ],
     typecheck: { enabled: false },
