@@ -335,7 +335,11 @@ describe("docs/runbook.md: a handler hangs", () => {
     await restarted.written(/Events are paused/);
     expect(await backend.stored("ready")).toEqual([id]);
     const inbox = sqliteInbox({ path: join(cwd, ".esim-webhooks/events.db") });
-    expect(await inbox.get({ source: "default", id })).toMatchObject({ state: "ready", attempts: 1, tries: 0 });
+    expect(await inbox.get({ source: "default", id })).toMatchObject({
+      state: "ready",
+      attempts: 1,
+      tries: 0,
+    });
     await inbox.close();
 
     const [resumed] = await follow(section, 4, place);
