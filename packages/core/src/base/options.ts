@@ -142,7 +142,7 @@ export function hasMethod(value: unknown, method: string): boolean {
   return typeof (value as Record<string, unknown> | null | undefined)?.[method] === "function";
 }
 
-/** The schema of an option `logger`: an object with the four methods of `Logger`, which is made safe. Those of winston and LogTape are adapted. */
+/** The schema of an option `logger`: an object with the four methods of `Logger`, which is made safe. Loggers of winston and LogTape are adapted. */
 export const loggerOption: z.ZodMiniType<Logger> = z.pipe(
   z.custom<Logger>(
     (value) =>
