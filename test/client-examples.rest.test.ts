@@ -29,7 +29,7 @@ function run(file: string, { url, credentials }: Sandbox, more: Record<string, s
 it("examples/reorder places one order for an event that comes under five ids, although its process is killed once", async () => {
   const sandbox = await sandboxFor();
   const api = createClient({ baseUrl: sandbox.url, ...sandbox.credentials });
-  const counting = { url: "https://receiver.invalid/", eventTypes: ["esim.assigned"] };
+  const counting = { url: "http://127.0.0.1:9/", eventTypes: ["esim.assigned"] };
   const { webhookEndpointReference } = await api.webhooks.create(counting);
   const orders = async () => (await api.webhooks.deliveries(webhookEndpointReference).page()).data.length;
 

@@ -176,14 +176,16 @@ async function takeOver(draft: string, { mode, uid, gid }: FileVersion): Promise
   await chmod(draft, mode);
 }
 
-/** Removes what killed writers have left. */
+/** Removes what killed writers have left. Their age is by the clock of the file system, which may be another machine's. */
 async function removeRemains(file: string): Promise<void> {
   const folder = dirname(file);
+  const writtenAt = await stat(file).then(({ mtimeMs }) => mtimeMs, unlessMissing); // just now
+  if (writtenAt === undefined) return;
   const prefix = `${basename(file)}.`;
   for (const name of await readdir(folder)) {
     if (!name.startsWith(prefix) || !remainsPattern.test(name.slice(prefix.length))) continue;
     const changedAt = await stat(join(folder, name)).then(({ mtimeMs }) => mtimeMs, unlessMissing);
-    if (changedAt !== undefined && Date.now() - changedAt > abandonedMs) {
+    if (changedAt !== undefined && writtenAt - changedAt > abandonedMs) {
       await rm(join(folder, name), { recursive: true, force: true });
     }
   }

@@ -425,7 +425,7 @@ describe("fileKeySource", () => {
     expect((await fileKeySource(path).read())?.record).toEqual({ keys: [words] });
   });
 
-  it("removes what killed writers have left, once it is an hour old, and nothing else", async () => {
+  it("removes what killed writers have left, once it is an hour old by the file system's clock, and nothing else", async () => {
     await rewrite(oldSecret);
     const id = "01234567-89ab-cdef-0123-456789abcdef";
     const left = [
@@ -434,12 +434,14 @@ describe("fileKeySource", () => {
       "secret.draft-of-mine",
       `other.draft-${id}`,
     ];
-    const now = Date.now() / 1000;
+    const now = (await stat(path)).mtimeMs / 1000;
     for (const name of [...left, `secret.draft-${id.replace("0", "1")}`]) {
       await mkdir(join(folder, name));
       const changedAt = left.includes(name) ? now - 3601 : now;
       await utimes(join(folder, name), changedAt, changedAt);
     }
+    vi.useFakeTimers({ toFake: ["Date"], now: (now + 7200) * 1000 }); // this machine is ahead
+    onTestFinished(() => void vi.useRealTimers());
     const keys = fileKeySource(path);
     await keys.write({ keys: [freshSecret] }, (await keys.read())?.version);
     expect(await readdir(folder)).toEqual(
