@@ -48,7 +48,7 @@ const put: fc.Arbitrary<Step> = fc.record({
 });
 const settle: fc.Arbitrary<Step> = fc.record({
   do: fc.constant("settle"),
-  as: fc.constantFrom("done", "dead", "ready", "unhandled", "untouched", "leased"),
+  as: fc.constantFrom("done", "dead", "retry", "unhandled", "given_back", "leased"),
 });
 const others: readonly fc.Arbitrary<Step>[] = [
   fc.record({ do: fc.constantFrom("redeliver", "rerun", "erase"), esim }),
@@ -209,7 +209,7 @@ function settlementOf(one: TakenEvent, state: SettledAs): Settlement {
   const error = `Error: no SIM for ${Buffer.from(one.body).toString().slice(-80)}`;
   const report = { reason: "failed", durationMs: 7, error, worker: "host:1:a" } as const;
   if (state === "dead") return { ...one, state, error, report };
-  if (state === "ready") return { ...one, state, afterMs: 3_600_000, error, report };
+  if (state === "retry") return { ...one, state, afterMs: 3_600_000, error, report };
   return { ...one, state };
 }
 

@@ -29,10 +29,13 @@ globalThis.AsyncDisposableStack ??= Resources as unknown as AsyncDisposableStack
 
 // a machine's DNS may take longer than a test waits, until it says that shop.example is unknown
 const { lookup } = dns;
-const knownHere: unknown = Object.assign((host: string, options: object, done: (error: Error) => void) => {
-  if (/^(?:localhost|[\d.]+|.*:.*|.*\.internal)$/.test(host)) lookup(host, options, done);
-  else done(Object.assign(new Error(`getaddrinfo ENOTFOUND ${host}`), { code: "ENOTFOUND", host }));
-}, lookup);
+const knownHere: unknown = Object.assign(
+  (host: string, options: object, done: (...answer: unknown[]) => void) => {
+    if (/^(?:localhost|[\d.]+|.*:.*|.*\.internal)$/.test(host)) lookup(host, options, done);
+    else done(Object.assign(new Error(`getaddrinfo ENOTFOUND ${host}`), { code: "ENOTFOUND", host }));
+  },
+  lookup,
+);
 dns.lookup = knownHere as typeof lookup;
 
 forgetWarnings();

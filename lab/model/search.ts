@@ -75,7 +75,7 @@ interface Event extends Row {
 }
 
 /** How a lease is to end. */
-type Ending = "done" | "unhandled" | "ready" | "waiting" | "put off" | "untouched" | "dead" | "release";
+type Ending = "done" | "unhandled" | "retry" | "waiting" | "put off" | "given back" | "dead" | "release";
 
 /** What a worker or a processor does. */
 interface Actor {
@@ -110,10 +110,10 @@ interface System {
 const endings: readonly Ending[] = [
   "done",
   "unhandled",
-  "ready",
+  "retry",
   "waiting",
   "put off",
-  "untouched",
+  "given back",
   "dead",
   "release",
 ];
@@ -390,7 +390,7 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
       if (!isInline && phase !== "ended")
         emit(
           `${name} stops and gives ${about} back.`,
-          free(settle(next, event, "untouched", actor.isCurrent, false) ?? next),
+          free(settle(next, event, "given back", actor.isCurrent, false) ?? next),
         );
     });
     switch (phase) {
@@ -405,7 +405,7 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
         else if (!actor.believes && checks.has("inTime"))
           emit(
             `${name} is too late to start the handler of ${about}.`,
-            end(system, isInline ? "release" : "untouched"),
+            end(system, isInline ? "release" : "given back"),
           );
         else {
           if (isAbandoned)
@@ -420,7 +420,7 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
         return;
       }
       case "running": {
-        const failure = isInline ? "release" : row.tries >= maxAttempts ? "dead" : "ready";
+        const failure = isInline ? "release" : row.tries >= maxAttempts ? "dead" : "retry";
         emit(`The handler of ${about} returns in ${name}.`, end(system, "done"));
         disturb(system, "retry", (next) => {
           emit(`The handler of ${about} throws in ${name}.`, end(next, failure));

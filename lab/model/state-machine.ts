@@ -104,9 +104,9 @@ export const table = {
     to: { state: "unhandled", ended: false, suspect: false, attempts: "-1" },
     writes: "the end of the retention, `attempts` − 1; removes the error, keeps the body",
   },
-  "settle ready": {
+  "settle retry": {
     ...settled,
-    operation: "`settle`, ready",
+    operation: "`settle`, retry",
     who: "a worker, when the handler threw, or did not end within its time limit",
     to: { state: "ready", ended: false, suspect: false },
     writes: "when it is due again, and the error",
@@ -121,14 +121,14 @@ export const table = {
   },
   "settle put off": {
     ...settled,
-    operation: "`settle`, waiting, put off",
+    operation: "`settle`, given back for later",
     who: "a worker, when the handler [still runs](#time-limits) from an earlier attempt",
     to: { state: "ready", ended: false, attempts: "-1", tries: "-1" },
     writes: "the same, except that the time of waiting does not start, and a suspect stays a suspect",
   },
-  "settle untouched": {
+  "settle given back": {
     ...settled,
-    operation: "`settle`, untouched",
+    operation: "`settle`, given back",
     who: "a worker that stops, or that is too late to start the handler",
     to: { state: "ready", ended: true, attempts: "-1?", tries: "-1" },
     writes:

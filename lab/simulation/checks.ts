@@ -46,8 +46,7 @@ export interface SettleCommit {
   readonly id: string;
   readonly token: string;
   readonly state: string;
-  readonly isPutOff?: true;
-  readonly wasStarted?: true;
+  readonly started?: boolean;
 }
 
 /** Compares everything that becomes durable, is answered or runs with what is promised. */
@@ -221,7 +220,7 @@ export function createChecks(time: VirtualTime, ordered: boolean, clockOfStore: 
       }
     },
     settled(settlements, results) {
-      for (const [index, { id, token, state, isPutOff, wasStarted }] of settlements.entries()) {
+      for (const [index, { id, token, state, started }] of settlements.entries()) {
         const row = rowOf(id, "settled");
         if (!results[index]) {
           count("late settlements");
@@ -231,9 +230,10 @@ export function createChecks(time: VirtualTime, ordered: boolean, clockOfStore: 
         }
         if (!isHeld(row, token))
           broken(`${id} was settled as ${state} by a late owner: it is ${row.state}, with another fence`);
-        if (state === "waiting" || state === "untouched") row.tries -= 1;
-        if ((state === "untouched" && !wasStarted) || state === "unhandled" || isPutOff) row.attempts -= 1;
-        move(row, state === "waiting" || state === "untouched" ? "ready" : (state as Row["state"]));
+        if (state === "waiting" || state === "given_back") row.tries -= 1;
+        if ((state === "given_back" && !started) || state === "unhandled") row.attempts -= 1;
+        const isReady = state === "retry" || state === "waiting" || state === "given_back";
+        move(row, isReady ? "ready" : (state as Row["state"]));
       }
     },
     applied({ id, token }, isCommitted) {

@@ -311,9 +311,10 @@ export function sqliteEngine({
       time.note(`  settles ${settlements.map(({ id, state }) => `${id} ${state}`).join(" ")}: ${results}`);
       checks.settled(settlements, results);
     },
-    apply(_, { mark: { key, token } }: ApplyInput, { status }: Applied) {
-      time.note(`  applies ${key.id}: ${status}`);
-      checks.applied({ id: key.id, token }, status === "committed");
+    apply(_, { mark }: ApplyInput, { status }: Applied) {
+      const { id, token } = mark.by === "inbox" ? mark.settling : { id: mark.key.id, token: mark.token };
+      time.note(`  applies ${id}: ${status}`);
+      checks.applied({ id, token }, status === "committed");
     },
     redrive(_, { filter }: { readonly filter: { readonly ids?: readonly string[] } }, redriven: number) {
       if (redriven === 1) for (const id of filter.ids ?? []) checks.redriven(id);

@@ -32,7 +32,7 @@ describe("the state machine", () => {
 
   it("shows a broken promise as a shortest way to it, in words", () => {
     const { table, checks } = rules;
-    const withoutFence = { ...table, "settle ready": { ...table["settle ready"], guards: [] } };
+    const withoutFence = { ...table, "settle retry": { ...table["settle retry"], guards: [] } };
     expect(counterexampleTo({ table: withoutFence, checks })).toEqual({
       broken: "the live lease on event 1 was ended by another",
       steps: [

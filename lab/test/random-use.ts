@@ -46,10 +46,10 @@ async function useAtRandom(
   const endings: readonly ((lease: InboxLease) => Settlement)[] = [
     (lease) => ({ ...lease, state: "done" }),
     (lease) => ({ ...lease, state: "unhandled" }),
-    (lease) => ({ ...lease, state: "ready", afterMs: 0, error: "failed" }),
+    (lease) => ({ ...lease, state: "retry", afterMs: 0, error: "failed" }),
     (lease) => ({ ...lease, state: "waiting", afterMs: 0, error: "retryLater" }),
-    (lease) => ({ ...lease, state: "waiting", afterMs: 0, error: "runs", isPutOff: true }),
-    (lease) => ({ ...lease, state: "untouched" }),
+    (lease) => ({ ...lease, state: "given_back", afterMs: 0, error: "runs" }),
+    (lease) => ({ ...lease, state: "given_back" }),
     (lease) => ({ ...lease, state: "dead", error: "failed" }),
   ];
   const lease = () => {
@@ -112,7 +112,7 @@ const usual = [
   "take",
   "settle done",
   "settle unhandled",
-  "settle ready",
+  "settle retry",
   "settle dead",
   "redrive",
   "purge",

@@ -1,7 +1,6 @@
 import {
   type DedupeStore,
   type EsimEvents,
-  type EventOutcome,
   fullJitter,
   type Handlers,
   type ProcessorOptions,
@@ -10,6 +9,7 @@ import {
 import {
   createEntryProcessor,
   decodeEntry,
+  type Ending,
   limitPauses,
   safeLogger,
   silentLogger,
@@ -67,20 +67,20 @@ export function queueHandler<Data = EsimEvents, Tx = unknown>(
   async function endingOf(message: QueueMessage, fields: Record<string, unknown>): Promise<Ending> {
     const entry = decodeEntry(message.body);
     Object.assign(fields, { source: entry.source, id: entry.id, type: entry.type });
-    const { outcome, report } = await processEntry(entry, { attempt: message.attempts });
-    // all attempts of an invalid event fail alike
-    if (outcome.code !== "invalid" || message.attempts === 1) report(fields);
-    return endings[outcome.code](outcome as never, message.attempts);
+    const { attempts: attempt } = message;
+    const { ending, report } = await processEntry(entry, { attempt, backoffMs: backoff(attempt) });
+    if (ending.state !== "dead" || attempt === 1) report(fields); // all attempts of an invalid event fail alike
+    return ending;
   }
 
   async function handle(message: QueueMessage): Promise<void> {
     const fields = { message: message.id, attempt: message.attempts };
-    const ending = await endingOf(message, fields).catch((err: unknown): Ending => {
+    const retryMs = await endingOf(message, fields).then(retryMsOf, (err: unknown) => {
       logger.error({ ...fields, err }, "A message is not an event of queueInbox, or its schema threw.");
       return backoff(message.attempts);
     });
-    if (ending === "ack") return message.ack();
-    const delaySeconds = Math.ceil(limited(ending, message.attempts) / 1000);
+    if (retryMs === undefined) return message.ack();
+    const delaySeconds = Math.ceil(limited(retryMs, message.attempts) / 1000);
     message.retry({ delaySeconds: Math.min(delaySeconds, longestDelaySeconds) });
   }
 
@@ -89,34 +89,24 @@ export function queueHandler<Data = EsimEvents, Tx = unknown>(
   };
 }
 
-/** What becomes of a message: removed, or delivered again after that many ms. */
-type Ending = "ack" | number;
-
 const backoff = fullJitter({ baseMs: 1000, capMs: 15 * 60_000 }); // as a worker's
 const longestDelaySeconds = 43_200; // 12 hours, the limit of Cloudflare Queues
+const pauseMs = 5000; // the store is unreachable, or another owner has the event
 
-const ack = (): Ending => "ack";
-const pause = (): Ending => 5000; // the store is unreachable, or another owner has the event
-const dead = (): Ending => 0; // only max_retries makes a message a dead letter
-const later = ({ retryAfterMs }: { readonly retryAfterMs: number }): Ending => retryAfterMs;
-
-const endings: {
-  readonly [Code in EventOutcome["code"]]: (
-    outcome: Extract<EventOutcome, { code: Code }>,
-    attempt: number,
-  ) => Ending;
-} = {
-  processed: ack,
-  duplicate: ack,
-  conflict: ack,
-  discarded: ack,
-  unknown_type: ack,
-  unhandled_type: ack,
-  invalid: dead,
-  busy: later,
-  retry_later: later,
-  failed: (_outcome, attempt) => backoff(attempt),
-  store_unavailable: pause,
-  lease_lost: pause,
-  deadline_reached: pause,
-};
+/** After which time a message is delivered again, in ms; undefined if it is acknowledged. */
+function retryMsOf(ending: Ending): number | undefined {
+  switch (ending.state) {
+    case "done":
+    case "unhandled":
+      return undefined;
+    case "dead":
+      return 0; // only max_retries makes a message a dead letter
+    case "retry":
+    case "waiting":
+    case "given_back":
+      return ending.afterMs ?? pauseMs;
+    case "lost":
+    case "store_unavailable":
+      return pauseMs;
+  }
+}

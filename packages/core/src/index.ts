@@ -71,6 +71,7 @@ export type { Reply } from "./receive/reply.ts";
 export type { Target } from "./receive/target.ts";
 export type { Secret } from "./receive/verifier.ts";
 export type { Claim, DedupeStore, StoreCapabilities, Transacted } from "./store/dedupe-store.ts";
+export type { StoredEnding } from "./store/ending.ts";
 export type { ErasedSubject } from "./store/erase.ts";
 export { eraseSubject } from "./store/erase.ts";
 export type { AttemptReport, FailedAttempt } from "./store/history.ts";

@@ -19,7 +19,6 @@ import {
   type WebhookEvent,
   type WorkerOptions,
 } from "@esim-webhooks/core";
-import { HandlerTimeout } from "@esim-webhooks/core/kit";
 import {
   type HandleMessage,
   type Observer,
@@ -32,6 +31,7 @@ import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { listen } from "../../../test/listen.ts";
 import { loggerTo } from "../../../test/support/logger-to.ts";
 import { expectWarnings } from "../../../test/support/warnings.ts";
+import { HandlerTimeout } from "../src/handle/handler.ts";
 
 expectWarnings("event_dead", "failed", "handler_failed", "no_matching_key", "timestamp_out_of_tolerance");
 
@@ -246,7 +246,8 @@ describe("a delivery that is observed", () => {
     expect(outcomes.size).toBe(allOutcomes.length - missing.length);
     expect([...outcomes, ...missing].sort()).toEqual([...allOutcomes].sort());
 
-    const payload = [...leaves(sampleData("esim.faulted"))].filter((value) => value.length > 3);
+    // settlements have a field of the name "reason", too
+    const payload = [...leaves(sampleData("esim.faulted"))].filter((text) => text.length > 3 && text !== "reason");
     const forbidden = [...secrets, ...payload];
     expect(forbidden.length).toBeGreaterThan(10);
     const said = [...messages, ...seen.map(([, message]) => message)].flatMap((message) => [
@@ -345,7 +346,7 @@ describe("a claim that is observed", () => {
       { complete: () => Promise.reject(new Error("away")) },
       { outcome: "store_unavailable", error: new Error("away") },
     ],
-    ["retried when its handler failed", { "*": fails }, {}, { outcome: "retry" }],
+    ["retried when its handler failed", { "*": fails }, {}, { outcome: "retry", reason: "failed" }],
     [
       "lost when the store had no claim to release",
       { "*": fails },
@@ -408,7 +409,8 @@ describe("a claim that is observed", () => {
     };
     const outcome = await createProcessor({ "*": fails }).process(event, { isLastAttempt });
     expect(outcome).toEqual({ code: "failed", error: new Error("no order") });
-    expect(seen).toEqual([["settle", { ...ref, by: "processor", attempt: 1, outcome: "retry", ...times }]]);
+    const retried = { ...ref, by: "processor", attempt: 1, outcome: "retry", reason: "failed", ...times };
+    expect(seen).toEqual([["settle", retried]]);
   });
 
   it("has how long its queue could have handed it out, as the run of its handler has, with its trace", async () => {
@@ -440,13 +442,15 @@ describe("a claim that is observed", () => {
     },
   );
 
-  it("is retried, even if its queue says otherwise, when its caller stops before its handler starts", async () => {
+  it("is given back, whatever its queue says, when its caller stops before its handler starts", async () => {
     const seen = watched(["settle"]);
     const isLastAttempt = vi.fn(() => true);
     const signal = AbortSignal.abort();
     const outcome = await createProcessor(done).process(event, { signal, isLastAttempt });
     expect(outcome).toEqual({ code: "deadline_reached" });
-    expect(seen).toEqual([["settle", { ...ref, by: "processor", attempt: 1, ...times, outcome: "retry" }]]);
+    expect(seen).toEqual([
+      ["settle", { ...ref, by: "processor", attempt: 1, ...times, outcome: "given_back" }],
+    ]);
     expect(isLastAttempt).not.toHaveBeenCalled();
   });
 
@@ -471,7 +475,12 @@ describe("a claim that is observed", () => {
 
     it.each<[string, (context: HandlerContext) => unknown, string, object]>([
       ["done", () => {}, "info", { outcome: "done" }],
-      ["failed, with what was thrown", fails, "warn", { outcome: "retry", err: new Error("no order") }],
+      [
+        "failed, with what was thrown",
+        fails,
+        "warn",
+        { outcome: "retry", reason: "failed", err: new Error("no order") },
+      ],
       ["waiting, which is no failure", ({ retryLater }) => retryLater(9), "info", { outcome: "waiting" }],
     ])("has one line, which says that it is %s", async (_, handler, level, fields) => {
       expect(await logged(handler)).toEqual([[level, { ...line, ...fields }, "webhook event"]]);
@@ -746,7 +755,7 @@ describe("a worker that is observed", () => {
     stops.push(
       observe({
         settle({ outcome }) {
-          if (outcome !== "retry") stop.abort();
+          if (outcome !== "retry" && outcome !== "waiting") stop.abort();
         },
       }),
     );
@@ -779,7 +788,7 @@ describe("a worker that is observed", () => {
       ["settle", { ...about, attempt: 1, outcome: "retry", reason: "failed", afterMs: 7 }],
       ["take", { limit: 20, suspects: false, outcome: "taken", taken: 1, events, durationMs }],
       ["handle", { ...handled, attempt: 2, outcome: "retry_later" }],
-      ["settle", { ...about, attempt: 2, outcome: "retry", afterMs: 9 }],
+      ["settle", { ...about, attempt: 2, outcome: "waiting", afterMs: 9 }],
       ["take", { limit: 20, suspects: false, outcome: "taken", taken: 1, events, durationMs }],
       ["handle", { ...handled, attempt: 3, outcome: "processed" }],
       ["settle", { ...about, attempt: 3, outcome: "done" }],

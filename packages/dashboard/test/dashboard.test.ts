@@ -377,7 +377,7 @@ describe("a call", () => {
     const [taken] = await inbox.take({ limit: 1, leaseMs: 60_000 });
     expect(await own("progress", retried)).toContain("leased");
     const { source = "", id = "", token = "" } = taken ?? {};
-    await inbox.settle([{ source, id, token, state: "ready", afterMs: 60_000, error: "no" }]);
+    await inbox.settle([{ source, id, token, state: "retry", afterMs: 60_000, error: "no" }]);
     expect((await own("progress", retried)).toSorted()).toEqual(["failed", "ready"]);
   });
 

@@ -73,11 +73,11 @@ function endingOf(number: number | undefined, taken: TakenEvent): Settlement {
   if (part < 84) return { ...lease, state: "done" };
   if (part < 91) {
     return attempt < 3
-      ? { ...lease, state: "ready", afterMs: 0, error, report }
+      ? { ...lease, state: "retry", afterMs: 0, error, report }
       : { ...lease, state: "dead", error, report };
   }
   if (part < 94) return { ...lease, state: "unhandled" };
-  if (part < 98) return { ...lease, state: "ready", afterMs: hourMs + (number % 7) * 60_000, error, report };
+  if (part < 98) return { ...lease, state: "retry", afterMs: hourMs + (number % 7) * 60_000, error, report };
   return { ...lease, state: "waiting", afterMs: 2 * hourMs, error: "retryLater: the order is not ready yet" };
 }
 

@@ -487,7 +487,7 @@ describe("an operator", () => {
     await progress.getByText("An estimate: another operator").waitFor();
     const [taken] = await inbox.take({ limit: 1, leaseMs: 60_000 });
     const { source = "", id = "", token = "" } = taken ?? {};
-    await inbox.settle([{ source, id, token, state: "ready", afterMs: 3_600_000, error: "no" }]);
+    await inbox.settle([{ source, id, token, state: "retry", afterMs: 3_600_000, error: "no" }]);
     await progress.getByText("1 of those that wait have failed again").waitFor();
     await button(page, "Stop watching").click();
     await progress.waitFor({ state: "detached" });
@@ -794,7 +794,7 @@ describe("an operator", () => {
     await inbox.put([entry({ id: "msg_1" })]);
     const [taken] = await inbox.take({ limit: 1, leaseMs: 60_000 });
     const { source = "", id = "", token = "" } = taken ?? {};
-    await inbox.settle([{ source, id, token, state: "ready", afterMs: 3_600_000, error: "no" }]);
+    await inbox.settle([{ source, id, token, state: "retry", afterMs: 3_600_000, error: "no" }]);
     const { endsAt } = (await inbox.get({ source, id })) ?? {};
     const { page } = await visit((await serve(inbox)) + hashOf("event", { source, id }), {
       timezoneId: "Asia/Tokyo",

@@ -8,7 +8,6 @@ import {
 } from "@esim-webhooks/core/kit";
 import { type LambdaErrorCode, unknownEventSource } from "./base/errors.ts";
 import { decodeMessage } from "./base/message.ts";
-import { isDone } from "./base/message-outcome.ts";
 import { type LambdaContext, remainingMs } from "./base/remaining-time.ts";
 import { groupsOf, type SqsBatchResult, type SqsEvent, type SqsRecord } from "./base/sqs-event.ts";
 
@@ -38,9 +37,9 @@ export function sqsHandler<Data = EsimEvents, Tx = unknown>(
 
   async function handle({ body: text, attributes }: SqsRecord, signal: AbortSignal): Promise<boolean> {
     const attempt = Number(attributes.ApproximateReceiveCount);
-    const { outcome, report } = await processEntry(decodeMessage(text), { attempt, signal });
+    const { ending, report } = await processEntry(decodeMessage(text), { attempt, signal });
     report();
-    return isDone[outcome.code];
+    return ending.state === "done" || ending.state === "unhandled";
   }
 
   async function handleSafely(record: SqsRecord, signal: AbortSignal): Promise<boolean> {

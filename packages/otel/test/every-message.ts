@@ -57,6 +57,7 @@ const settleOutcomes: Readonly<Record<SettleMessage["outcome"], boolean>> = {
   done: false,
   unhandled: false,
   retry: true,
+  waiting: false,
   dead: true,
   given_back: false,
   lost: false,

@@ -139,7 +139,7 @@ it.each(["an operator", "a dashboard"])(
     const stop = observe({ settle: ({ outcome, reason }) => void seen.push([outcome, reason]) });
     const { lines, logger } = recorded();
     const worker = work({ "*": (_, context) => context.retryLater(10) }, { maxWaitMs: 1, logger });
-    const waits = ["retry", undefined];
+    const waits = ["waiting", undefined];
     const dead = ["dead", "retry_later"];
     await inbox.put([entryOf("msg_1")]);
     const job = await failed(worker);

@@ -106,7 +106,7 @@ it("no file of the database but its write-ahead log, and no dump, has the data o
     const error = `no such customer: ${secret}`;
     if (state === "done" || state === "unhandled") await inbox.settle([{ ...lease, state }]);
     if (state === "dead") await inbox.settle([{ ...lease, state, error }]);
-    if (state === "failed") await inbox.settle([{ ...lease, state: "ready", error, afterMs: 3_600_000 }]);
+    if (state === "failed") await inbox.settle([{ ...lease, state: "retry", error, afterMs: 3_600_000 }]);
   }
   await put("ready");
   await put("paused");

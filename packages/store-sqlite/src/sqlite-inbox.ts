@@ -1,6 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type {
-  EventKey,
   Inbox,
   InboxEntry,
   InboxLease,
@@ -15,7 +14,6 @@ import {
   createDeliveryNotes,
   createMinuteCounter,
   decodeRunNote,
-  encodeAttempt,
   encodeRunNote,
   erasedSubject,
   type InboxSettings,
@@ -30,6 +28,7 @@ import {
   readErrorText,
   readHistory,
   readPauses,
+  rowChange,
   spreadRetention,
   subjectReader,
   warnOfShortRetention,
@@ -168,14 +167,15 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
         : takeShares(options),
     extend: (leases, leaseMs) => write("renew", { leases: leases.map(plainLease), leaseMs }),
     async settle(settlements) {
-      const held = await write("settle", { settlements: settlements.map(plainSettlement), rules: rules() });
+      const held = await write("settle", { settlements: settlements.map(settlingOf), rules: rules() });
       counter?.settled(settlements, held);
       return held;
     },
     async transact(lease, work) {
-      const mark = { by: "inbox", ...keyAndToken(lease), rules: rules() } as const;
+      const settling = settlingOf({ ...lease, state: "done" });
+      const mark = { by: "inbox", settling, rules: rules() } as const;
       const transacted = await transact(open, mark, work);
-      if (transacted === "committed") counter?.settled([{ ...plainLease(lease), state: "done" }], [true]);
+      if (transacted === "committed") counter?.settled([settling], [true]);
       return transacted;
     },
     stats: () => read("stats", undefined),
@@ -244,36 +244,15 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
 const notTruncated =
   "The log of the file may still hold what was erased, since another process is reading it. Erase again, or stop all processes that use the file.";
 
-function keyAndToken({ source, id, token }: InboxLease): { key: EventKey; token: string } {
-  return { key: { source, id }, token };
-}
-
 /** A lease or a settlement may have more fields, such as its event, which need not cross to the writer. */
 function plainLease({ source, id, token }: InboxLease): InboxLease {
   return { source, id, token };
 }
 
-function plainSettlement(settlement: Settlement): Settling {
-  const lease = plainLease(settlement);
-  const attempt = "report" in settlement && { attempt: encodeAttempt(settlement.report) };
-  switch (settlement.state) {
-    case "ready": {
-      const { state, afterMs, error } = settlement;
-      return { ...lease, state, afterMs, error, ...attempt };
-    }
-    case "waiting": {
-      const { state, afterMs, error, isPutOff } = settlement;
-      return { ...lease, state, afterMs, error, ...(isPutOff && { isPutOff }), ...attempt };
-    }
-    case "dead":
-      return { ...lease, state: "dead", error: settlement.error, ...attempt };
-    case "untouched": {
-      const { state, wasStarted } = settlement;
-      return { ...lease, state, ...(wasStarted && { wasStarted }) };
-    }
-    default:
-      return { ...lease, state: settlement.state };
-  }
+function settlingOf(settlement: Settlement): Settling {
+  const { source, id, token, state } = settlement;
+  const lease = { source, id, token, state, change: rowChange(settlement) };
+  return state === "given_back" && settlement.started ? { ...lease, started: true } : lease;
 }
 
 function timeText({ receivedAt }: Place): string | null {

@@ -25,7 +25,7 @@ const report = { reason: "failed", durationMs: 7, error: "Error: no SIM", worker
 async function unhandled(id: string): Promise<void> {
   await inbox.put([{ ...entry(id, { esim: "E1" }), key: "key:1a2b3c4d", trace: "00-a-b-01" }]);
   const [first] = await inbox.take({ limit: 1, leaseMs: 60_000 });
-  if (first) await inbox.settle([{ ...first, state: "ready", afterMs: 0, error: "no SIM", report }]);
+  if (first) await inbox.settle([{ ...first, state: "retry", afterMs: 0, error: "no SIM", report }]);
   await expect
     .poll(async () => {
       const [second] = await inbox.take({ limit: 1, leaseMs: 60_000 });

@@ -52,9 +52,9 @@ async function fill(inbox: SqliteInbox, esims: readonly string[]): Promise<void>
     const taken = await inbox.take({ limit: esims.length, leaseMs: 60_000 });
     await inbox.settle(
       taken.map((one) => {
-        const states = ["dead", "ready", "unhandled", "untouched", "done"] as const;
+        const states = ["dead", "retry", "unhandled", "given_back", "done"] as const;
         const settlement = settlementOf(one, states[n % 5] as (typeof states)[0]);
-        return settlement.state === "ready" ? { ...settlement, afterMs: 3_600_000 } : settlement;
+        return settlement.state === "retry" ? { ...settlement, afterMs: 3_600_000 } : settlement;
       }),
     );
   }
@@ -108,12 +108,12 @@ it("after any history, no file, no backup and no line of log has anything of an 
 
 function settlementOf(
   one: TakenEvent,
-  state: "done" | "dead" | "ready" | "unhandled" | "untouched",
+  state: "done" | "dead" | "retry" | "unhandled" | "given_back",
 ): Settlement {
   const error = `Error: no SIM for ${Buffer.from(one.body).toString().trim()}`;
   const report = { reason: "failed", durationMs: 7, error, worker: "host:1:a" } as const;
   if (state === "dead") return { ...one, state, error, report };
-  if (state === "ready") return { ...one, state, afterMs: 0, error, report };
+  if (state === "retry") return { ...one, state, afterMs: 0, error, report };
   return { ...one, state };
 }
 

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { InboxFilter } from "@esim-webhooks/core";
+import { rowChange } from "@esim-webhooks/core/kit";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Connection } from "../src/database/connection.ts";
 import { openWriter } from "../src/database/open.ts";
@@ -87,7 +88,11 @@ describe("no operation that many events make reads the whole table", () => {
     ["rerun", (tx) => writes.rerun(tx, { rows: [row] })],
     [
       "settle",
-      (tx) => writes.settle(tx, { settlements: [{ ...key, token: "token", state: "done" }], rules }),
+      (tx) => {
+        const state = "done";
+        const change = rowChange({ state });
+        return writes.settle(tx, { settlements: [{ ...key, token: "token", state, change }], rules });
+      },
     ],
     ["renew", (tx) => writes.renew(tx, { leases: [{ ...key, token: "token" }], leaseMs: 1000 })],
     ["claim", (tx) => writes.claim(tx, { key, leaseMs: 1000, fingerprint: 1 })],

@@ -324,7 +324,7 @@ describe("a machine whose clock was set back", () => {
     await inbox.settle(
       taken.map(({ source, id, token }) => ({
         ...{ source, id, token, error: "" },
-        ...{ state: "ready", afterMs: id === "msg_later" ? 24 * 3_600_000 : 1 },
+        ...{ state: "retry", afterMs: id === "msg_later" ? 24 * 3_600_000 : 1 },
       })),
     );
     await inbox.put([entry("msg_put")]);

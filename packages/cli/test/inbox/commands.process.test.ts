@@ -43,9 +43,9 @@ describe("inbox retry", () => {
       for (const lease of await store.take({ limit: 10, leaseMs: hourMs })) {
         const { id } = lease;
         if (id === "evt_late")
-          await store.settle([{ ...lease, state: "ready", afterMs: hourMs, error: "CRM is down" }]);
+          await store.settle([{ ...lease, state: "retry", afterMs: hourMs, error: "CRM is down" }]);
         if (id === "evt_new") await store.settle([{ ...lease, state: "unhandled" }]);
-        if (id === "evt_ready") await store.settle([{ ...lease, state: "untouched" }]);
+        if (id === "evt_ready") await store.settle([{ ...lease, state: "given_back" }]);
       }
     });
 

@@ -67,14 +67,14 @@ const withAnotherBody = (given: InboxEntry): InboxEntry => ({
   body: Buffer.from(`${given.body} `),
 });
 
-type Way = "done" | "unhandled" | "dead" | "ready";
+type Way = "done" | "unhandled" | "dead" | "retry";
 
 /** Stores an event in the embedded inbox and has it worked. */
 async function worked(given: InboxEntry, state: Way): Promise<void> {
   await embedded.put([given]);
   const [lease] = await embedded.take({ limit: 1, leaseMs: 60_000 });
   if (lease?.id !== given.id) throw new Error(`${given.id} was not taken.`);
-  if (state === "ready") await embedded.settle([{ ...lease, state, afterMs: 3_600_000, error: "not yet" }]);
+  if (state === "retry") await embedded.settle([{ ...lease, state, afterMs: 3_600_000, error: "not yet" }]);
   else await embedded.settle([state === "dead" ? { ...lease, state, error: "no SIM" } : { ...lease, state }]);
 }
 
@@ -90,16 +90,16 @@ async function ledgerOfCopy(): Promise<unknown> {
 /** Takes all events that are due, and settles those that are named. Resolves to the others. */
 async function settle(
   { take, settle }: Pick<InboxQueue, "take" | "settle">,
-  ways: Readonly<Record<string, Way | "untouched">>,
+  ways: Readonly<Record<string, Way | "given_back">>,
 ): Promise<readonly InboxLease[]> {
   const leases = await take({ limit: 10, leaseMs: 60_000 });
   const named = leases.filter(({ id }) => id in ways);
   await settle(
     named.map((lease) => {
-      const state = ways[lease.id] ?? "untouched";
-      if (state === "ready") return { ...lease, state, afterMs: 3_600_000, error: "not yet" };
+      const state = ways[lease.id] ?? "given_back";
+      if (state === "retry") return { ...lease, state, afterMs: 3_600_000, error: "not yet" };
       if (state === "dead") return { ...lease, state, error: "no SIM" };
-      return state === "untouched" ? { ...lease, state, afterMs: 0 } : { ...lease, state };
+      return { ...lease, state };
     }),
   );
   return leases.filter(({ id }) => !(id in ways));
@@ -130,7 +130,7 @@ describe("inbox copy", () => {
     await worked({ ...replayed, replay: { run: "run_1", rebuilt: false } }, "done");
     await worked(event("msg_dead", "E4"), "dead");
     await worked(event("msg_unhandled", "E5"), "unhandled");
-    await worked(event("msg_retried", "E6"), "ready");
+    await worked(event("msg_retried", "E6"), "retry");
     await embedded.put([event("msg_late", "E7", "2026-11-20T10:00:00.000002Z")]);
     await embedded.put([event("msg_early", "E7", "2026-11-20T10:00:00.000001Z")]);
     const inlineStore = sqliteStore({ path: join(cwd, ".esim-webhooks", "events.db") });
@@ -182,8 +182,8 @@ describe("inbox copy", () => {
   it("lets no event run twice that was copied, and then worked in the embedded inbox", async () => {
     await embedded.put(["msg_1", "msg_2", "msg_3", "msg_4", "msg_5"].map((id) => event(id, id)));
     expect(await ledgerOfCopy()).toEqual({ ...nothing, read: 5, copied: 5 });
-    const night = { msg_1: "done", msg_2: "dead", msg_3: "unhandled", msg_4: "ready" } as const;
-    await settle(embedded, { ...night, msg_5: "untouched" });
+    const night = { msg_1: "done", msg_2: "dead", msg_3: "unhandled", msg_4: "retry" } as const;
+    await settle(embedded, { ...night, msg_5: "given_back" });
     await embedded.put([event("msg_6", "msg_6")]);
     // msg_5 is due again at a later time
     expect(await ledgerOfCopy()).toEqual({ ...nothing, read: 6, copied: 1, updated: 5 });
@@ -207,13 +207,13 @@ describe("inbox copy", () => {
     const states = sqliteState({ path: join(cwd, ".esim-webhooks", "events.db") });
     await states.write("rotation", { step: 1 }, undefined);
     await copy();
-    const busy = await settle(inbox, { msg_dead: "dead", msg_done: "done", msg_failed: "ready" });
+    const busy = await settle(inbox, { msg_dead: "dead", msg_done: "done", msg_failed: "retry" });
     const statesInPostgres = postgresState({ url: database.url });
     await statesInPostgres.write("rotation", { step: 2 }, (await statesInPostgres.read("rotation"))?.version);
     await settle(embedded, {
       msg_busy: "done",
-      msg_dead: "untouched",
-      msg_done: "untouched",
+      msg_dead: "given_back",
+      msg_done: "given_back",
       msg_failed: "done",
     });
 
@@ -237,7 +237,7 @@ rotation   (small state)  another value  another value
     expect(ran.stderr).not.toContain("Next:");
     expect((await statesInPostgres.read("rotation"))?.value).toEqual({ step: 2 });
 
-    await inbox.settle(busy.map((lease) => ({ ...lease, state: "ready", afterMs: 0, error: "not yet" })));
+    await inbox.settle(busy.map((lease) => ({ ...lease, state: "retry", afterMs: 0, error: "not yet" })));
     const again = await copy("--json");
     expect(again).toMatchObject({ code: 3 });
     expect(JSON.parse(again.stdout)).toEqual({

@@ -76,7 +76,7 @@ async function work(queue: InboxQueue): Promise<void> {
     taken.map(async (one) => {
       if (chance(0.1)) return; // its lease ends
       if (chance(0.1)) void endLate(queue, one);
-      else await end(queue, one, chance(0.15) ? "ready" : "done");
+      else await end(queue, one, chance(0.15) ? "retry" : "done");
     }),
   );
 }
@@ -89,14 +89,14 @@ async function endLate(queue: InboxQueue, one: TakenEvent): Promise<void> {
 async function end(
   queue: InboxQueue,
   { source, id, token }: TakenEvent,
-  state: "done" | "ready",
+  state: "done" | "retry",
 ): Promise<void> {
   const done = state === "done";
   write({ is: "ending", id, token, done });
   const since = now();
   const lease = { source, id, token };
   const [held = false] = await queue.settle([
-    done ? { ...lease, state } : { ...lease, state: "ready", afterMs: 0, error: "again" },
+    done ? { ...lease, state } : { ...lease, state: "retry", afterMs: 0, error: "again" },
   ]);
   write({ is: "ended", since, id, token, done, held });
 }

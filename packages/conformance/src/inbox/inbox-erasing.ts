@@ -81,12 +81,12 @@ export const inboxErasing: readonly InboxScenario[] = [
           worker: "host:1:a",
         } as const;
         await inbox.settle([
-          { ...lease("later"), state: "ready", afterMs: hourMs, error: `no ${secret}`, report },
+          { ...lease("later"), state: "retry", afterMs: hourMs, error: `no ${secret}`, report },
           { ...lease("done"), state: "done" },
           { ...lease("unhandled"), state: "unhandled" },
           { ...lease("dead"), state: "dead", error: `no ${secret}`, report },
-          { ...lease("ready"), state: "untouched" },
-          { ...lease("other"), state: "untouched" },
+          { ...lease("ready"), state: "given_back" },
+          { ...lease("other"), state: "given_back" },
         ]);
         const before = await Promise.all(entries.map((entry) => inbox.get(entry)));
 

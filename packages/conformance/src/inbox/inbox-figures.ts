@@ -21,7 +21,7 @@ async function countsByState(open: OpenInbox<Inbox>, options: OpenInboxOptions):
     const [leased, retried, dead, unhandled, done] = await events.take(inbox, 5);
     assert.ok(leased && retried && dead && unhandled && done);
     await inbox.settle([
-      { ...retried, state: "ready", afterMs: 3_600_000, error: "no" },
+      { ...retried, state: "retry", afterMs: 3_600_000, error: "no" },
       { ...dead, state: "dead", error: "no" },
       { ...unhandled, state: "unhandled" },
       { ...done, state: "done" },
@@ -174,7 +174,7 @@ export const inboxFigures: readonly InboxScenario[] = [
           { ...done, state: "done" },
           { ...dead, state: "dead", error: "no" },
           { ...retried, state: "waiting", afterMs: 1000, error: "retryLater" },
-          { ...untouched, state: "untouched" },
+          { ...untouched, state: "given_back" },
           { ...done, state: "done" }, // lost
         ]);
         isKept = inbox.capabilities.durable;

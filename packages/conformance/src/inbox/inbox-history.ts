@@ -9,7 +9,7 @@ const report: AttemptReport = { reason: "failed", durationMs: 12.4, error: "Erro
 
 function failed(lease: TakenEvent, changes: Partial<AttemptReport> = {}): Settlement {
   const error = changes.error ?? report.error;
-  return { ...lease, state: "ready", afterMs: 0, error, report: { ...report, ...changes } };
+  return { ...lease, state: "retry", afterMs: 0, error, report: { ...report, ...changes } };
 }
 
 /** An attempt as inboxes store it. */
@@ -55,7 +55,7 @@ export const inboxHistory: readonly InboxScenario[] = [
         assert.ok(first.dueForMs >= 20, `due for ${first.dueForMs} ms`);
         const takenAt = (await inbox.get(entry))?.takenAt;
         assert.ok(takenAt);
-        await inbox.settle([{ ...first, state: "ready", afterMs: 0, error: "no" }]);
+        await inbox.settle([{ ...first, state: "retry", afterMs: 0, error: "no" }]);
         const second = await events.takeInTime(inbox);
         assert.ok(second.dueForMs >= 0);
         await inbox.settle([{ ...second, state: "done" }]);
@@ -184,7 +184,7 @@ export const inboxHistory: readonly InboxScenario[] = [
       withInbox(open, {}, async (inbox) => {
         const events = newEvents();
         await stored(inbox, events.entry("a"));
-        const putOff = { state: "waiting", afterMs: 30, error: "still runs", isPutOff: true } as const;
+        const putOff = { state: "given_back", afterMs: 30, error: "still runs" } as const;
         await inbox.settle([{ ...(await takenOne(events, inbox)), ...putOff }]);
         const first = await events.takeInTime(inbox);
         assert.deepEqual([first.attempt, first.waitedMs], [1, 0]);

@@ -74,7 +74,7 @@ export const inboxLanes: readonly InboxScenario[] = [
         for (const one of taken) {
           const { source, id, token } = one;
           if (id === "a_1")
-            await inbox.settle([{ source, id, token, state: "ready", afterMs: longLeaseMs, error: "" }]);
+            await inbox.settle([{ source, id, token, state: "retry", afterMs: longLeaseMs, error: "" }]);
           else await settle(inbox, one, "done");
         }
         assert.deepEqual(idsOf(await events.take(inbox)), ["b_4"]);

@@ -201,7 +201,7 @@ export const inboxTypePauses: readonly InboxScenario[] = [
         const before = (await inbox.gauges()).counts;
         await stored(inbox, events.entry("a"), events.entry("b"), events.entry("c"));
         const later = await takenOne(events, inbox);
-        await inbox.settle([{ ...later, state: "ready", afterMs: hourMs, error: "no" }]);
+        await inbox.settle([{ ...later, state: "retry", afterMs: hourMs, error: "no" }]);
         await events.pauseAll();
         let counts = before;
         do {

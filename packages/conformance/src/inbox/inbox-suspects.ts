@@ -43,18 +43,18 @@ export const inboxSuspects: readonly InboxScenario[] = [
       }),
   ],
   [
-    "clears the suspicion with a settlement, but not when the event is given back untouched",
+    "clears the suspicion with a settlement, but not when the event is given back",
     ["writer", "queue"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
         for (const [state, tries] of [
-          ["ready", 3],
+          ["retry", 3],
           ["waiting", 2],
         ] as const) {
           const events = newEvents();
           await stored(inbox, events.entry("a"));
           const { source, id, token } = await firstSuspect(events, inbox);
-          assert.deepEqual(await inbox.settle([{ source, id, token, state: "untouched" }]), [true]);
+          assert.deepEqual(await inbox.settle([{ source, id, token, state: "given_back" }]), [true]);
           assert.deepEqual(await events.take(inbox), []);
           const [again] = await events.takeSuspect(inbox);
           assert.ok(again !== undefined);
@@ -151,7 +151,7 @@ export const suspectsInLanes: readonly InboxScenario[] = [
         const { source, id, token } = await firstSuspect(events, inbox, longLeaseMs);
         assert.equal(id, "1");
         assert.deepEqual(await events.take(inbox), []);
-        await inbox.settle([{ source, id, token, state: "untouched" }]);
+        await inbox.settle([{ source, id, token, state: "given_back" }]);
         assert.deepEqual(await events.take(inbox), []);
         const [again] = await events.takeSuspect(inbox);
         assert.ok(again !== undefined);

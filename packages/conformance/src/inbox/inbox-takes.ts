@@ -43,7 +43,7 @@ export const inboxTakes: readonly InboxScenario[] = [
         assert.notEqual(owner.token, late.token);
         assert.deepEqual(await inbox.extend([late], longLeaseMs), [false]);
         const { source, id } = late;
-        for (const state of ["done", "dead", "untouched"] as const) {
+        for (const state of ["done", "dead", "given_back"] as const) {
           assert.deepEqual(await inbox.settle([{ source, id, token: late.token, state, error: "late" }]), [
             false,
           ]);
@@ -87,7 +87,7 @@ export const inboxTakes: readonly InboxScenario[] = [
         const settledAt = performance.now();
         const settled = await inbox.settle(
           taken.map(({ source, id, token }) => ({
-            ...{ source, id, token, state: "ready", error: "no stock" },
+            ...{ source, id, token, state: "retry", error: "no stock" },
             afterMs: id === "soon" ? 200 : longLeaseMs,
           })),
         );
@@ -108,11 +108,9 @@ export const inboxTakes: readonly InboxScenario[] = [
         await stored(inbox, events.entry("a"));
         let taken = await takenOne(events, inbox);
         assert.equal(taken.waitedMs, 0);
-        const later = (state: "ready" | "waiting", afterMs: number) =>
+        const later = (state: "retry" | "waiting", afterMs: number) =>
           ({ state, afterMs, error: "no order" }) as const;
-        const settledAs = async (
-          end: { state: "untouched"; wasStarted?: true } | ReturnType<typeof later>,
-        ) => {
+        const settledAs = async (end: { state: "given_back"; started?: true } | ReturnType<typeof later>) => {
           const { source, id, token } = taken;
           assert.deepEqual(await inbox.settle([{ source, id, token, ...end }]), [true]);
           const row = await inbox.get(taken);
@@ -123,9 +121,9 @@ export const inboxTakes: readonly InboxScenario[] = [
         assert.deepEqual([row?.state, row?.error, row?.attempts], ["ready", "no order", 1]);
         for (const [end, attempt, tries] of [
           [later("waiting", 0), 3, 1],
-          [{ state: "untouched" }, 3, 1],
-          [{ state: "untouched", wasStarted: true }, 4, 1],
-          [later("ready", 0), 5, 2],
+          [{ state: "given_back" }, 3, 1],
+          [{ state: "given_back", started: true }, 4, 1],
+          [later("retry", 0), 5, 2],
           [later("waiting", 0), 6, 2],
         ] as const) {
           await settledAs(end);
@@ -140,14 +138,14 @@ export const inboxTakes: readonly InboxScenario[] = [
       }),
   ],
   [
-    "gives out an untouched event again immediately, without counting the attempt",
+    "gives out an event that was given back again immediately, without counting the attempt",
     ["writer", "queue"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
         const events = newEvents();
         await stored(inbox, events.entry("a"));
         const { source, id, token } = await takenOne(events, inbox);
-        assert.deepEqual(await inbox.settle([{ source, id, token, state: "untouched" }]), [true]);
+        assert.deepEqual(await inbox.settle([{ source, id, token, state: "given_back" }]), [true]);
         assert.equal((await takenOne(events, inbox)).attempt, 1);
       }),
   ],

@@ -64,8 +64,8 @@ export const inboxTimeLimits: readonly InboxScenario[] = [
           settles.map(({ outcome, reason }) => [outcome, reason]),
           [
             ["retry", "timed_out"],
-            ["retry", undefined],
-            ["retry", undefined],
+            ["given_back", undefined],
+            ["given_back", undefined],
           ],
         );
         assert.deepEqual((await inbox.get(entry))?.state, "done");

@@ -60,7 +60,7 @@ export const inboxWorkers: readonly InboxScenario[] = [
         await stored(inbox, entry("attempts", "secret"));
         const [taken] = await queue.take({ limit: 1, leaseMs: longLeaseMs });
         assert.equal(taken?.type, type);
-        await queue.settle([{ ...taken, state: "ready", afterMs: 0, error: "its worker ended" }]);
+        await queue.settle([{ ...taken, state: "retry", afterMs: 0, error: "its worker ended" }]);
         await stored(
           inbox,
           entry("invalid", 8932042),

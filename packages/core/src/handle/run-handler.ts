@@ -6,7 +6,7 @@ import { type TraceIds, traceIds } from "../base/tracer.ts";
 import type { WebhookEvent } from "../event/event.ts";
 import type { Transacted } from "../store/dedupe-store.ts";
 import type { Dispatcher, TakenFacts } from "./dispatcher.ts";
-import type { DispatchOutcome, EventOutcome } from "./event-outcome.ts";
+import type { EventOutcome } from "./event-outcome.ts";
 import type { HandlerContext } from "./handler.ts";
 import { createNote, noteDiscard, noteRetryLater } from "./noted-outcome.ts";
 
@@ -31,16 +31,13 @@ export interface ContextFacts extends TakenFacts {
   readonly replayed: boolean;
 }
 
-/** What became of a handler: `lease_lost` if it was not started. */
-export type RunOutcome = DispatchOutcome | Extract<EventOutcome, { code: "lease_lost" }>;
-
-/** Runs the handler of an event under its lease. Never throws or rejects. */
+/** Runs the handler of an event under its lease: `lease_lost` if it was not started. Never throws or rejects. */
 export type RunHandler = (
   event: WebhookEvent,
   facts: ContextFacts,
   lease: HandlerLease,
   tx: unknown,
-) => Awaitable<RunOutcome>;
+) => Awaitable<EventOutcome>;
 
 /**
  * Makes the function that runs handlers. It does not start one whose lease has ended: the event loop may have been blocked
@@ -88,7 +85,7 @@ function noting(lease: HandlerLease, facts: ContextFacts): ContextFacts {
 
 /** The outcome of a handler, and what became of its transaction. */
 export interface Ran {
-  readonly outcome: RunOutcome;
+  readonly outcome: EventOutcome;
   readonly transaction: Transacted;
 }
 
@@ -98,9 +95,9 @@ export type Transact = (work: (tx: unknown) => Promise<boolean>) => Promise<Tran
 /** Runs a handler in a transaction, and commits it if the event is done. */
 export async function runInTransaction(
   transact: Transact,
-  run: (tx: unknown) => Awaitable<RunOutcome>,
+  run: (tx: unknown) => Awaitable<EventOutcome>,
 ): Promise<Ran> {
-  let outcome: RunOutcome | undefined;
+  let outcome: EventOutcome | undefined;
   try {
     const transaction = await transact(async (tx) => {
       outcome = await run(tx);
@@ -114,7 +111,7 @@ export async function runInTransaction(
   }
 }
 
-export function isDone({ code }: RunOutcome): boolean {
+export function isDone({ code }: EventOutcome): boolean {
   return code === "processed" || code === "discarded";
 }
 

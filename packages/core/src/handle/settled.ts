@@ -3,6 +3,8 @@ import { type Logger, silentLogger } from "../base/logger.ts";
 import { createNotice } from "../base/trace.ts";
 import type { TraceIds } from "../base/tracer.ts";
 import type { EventKey } from "../event/event.ts";
+import type { Ending } from "../store/ending.ts";
+import { readErrorText } from "../store/error-text.ts";
 import type { FailureReason } from "../store/history.ts";
 
 /** The end of a lease or a claim on an event. On `esim-webhooks:settle`, once the store has answered or was given up. */
@@ -11,18 +13,20 @@ export interface SettleMessage extends EventKey {
   readonly type?: string;
   /** Who had the event: a worker, which took it from an inbox, or a processor, which handled it as it arrived. */
   readonly by: "worker" | "processor";
-  /** The number of this try, from 1. */
+  /** The number of this attempt, from 1. */
   readonly attempt: number;
   /**
    * - `done`: never to run again
    * - `unhandled`: it has no handler, and the inbox keeps it
-   * - `retry`: a worker tries it again in `afterMs`; inline, the next delivery does
+   * - `retry`: its attempt failed. A worker tries it again in `afterMs`; inline, the next delivery does
+   * - `waiting`: its handler asked for the retry
    * - `dead`: not tried again until an operator redrives it
-   * - `given_back`: the worker stops, or the lease ended before the handler could start; the attempt does not count
+   * - `given_back`: as if it had not been taken, since the worker stops, the lease ended before the handler could start, or an abandoned
+   *   handler of it still runs
    * - `lost`: the lease ended before the result was stored, and the result is discarded
    * - `store_unavailable`: the store could not store the result, and the lease ends by itself
    */
-  readonly outcome: "done" | "unhandled" | "retry" | "dead" | "given_back" | "lost" | "store_unavailable";
+  readonly outcome: Ending["state"];
   /** How long a worker waits before the next try, in ms. */
   readonly afterMs?: number;
   /** Why the attempt failed. */
@@ -39,31 +43,14 @@ export interface SettleMessage extends EventKey {
   readonly error?: unknown;
 }
 
-/** For `ageMs`: 0 for an event that another machine's clock received in the future. */
-export function ageOf(receivedAt: Date): number {
-  return Math.max(0, Date.now() - receivedAt.getTime());
-}
-
 export const settleNotice: Channel<unknown, SettleMessage> = createNotice("settle");
-
-/** What the log line of a settlement has that its message has not. */
-export interface SettledLine {
-  /** The handler has asked for the retry, so nothing has failed. */
-  readonly isWaiting?: boolean;
-  /** If the event is dead: why, in words. Left out where `err` says it. */
-  readonly cause?: string | undefined;
-  /** What was thrown. Default: the error of the message. */
-  readonly err?: unknown;
-  /** The span of its handler. Undefined: none ran. */
-  readonly spanIds?: TraceIds | undefined;
-}
 
 /** Whether a settlement is seen: those who report it make no message otherwise. */
 export function isSettlementSeen(logger: Logger): boolean {
   return logger !== silentLogger || settleNotice.hasSubscribers;
 }
 
-const levels: Readonly<Record<SettleMessage["outcome"] | "waiting", "info" | "warn" | "error">> = {
+const levels: Readonly<Record<Ending["state"], "info" | "warn" | "error">> = {
   done: "info",
   unhandled: "info", // its type is warned of once
   retry: "warn",
@@ -74,13 +61,29 @@ const levels: Readonly<Record<SettleMessage["outcome"] | "waiting", "info" | "wa
   store_unavailable: "error",
 };
 
-/** Publishes how a lease or a claim ended, and logs it. Every settlement comes through here, once. */
-export function reportSettled(logger: Logger, message: SettleMessage, line: SettledLine = {}): void {
-  if (settleNotice.hasSubscribers) settleNotice.publish(message);
+/** Of an event and who had it: what its ending does not say. */
+export type EndedFacts = Omit<SettleMessage, "outcome" | "afterMs" | "reason" | "error" | "ageMs">;
+
+/** Publishes how a lease or a claim ended, and logs it with the span of its handler, if one ran. Every ending comes through here, once. */
+export function reportEnding(logger: Logger, ending: Ending, facts: EndedFacts, spanIds?: TraceIds): void {
+  const { source, id, type, attempt, durationMs, waitMs } = facts;
+  const outcome = ending.state;
+  // inline, the next delivery decides
+  const afterMs = facts.by === "worker" && "afterMs" in ending ? ending.afterMs : undefined;
+  const failed = {
+    ...("reason" in ending && { reason: ending.reason }),
+    ...(afterMs !== undefined && { afterMs }),
+  };
+  if (settleNotice.hasSubscribers)
+    settleNotice.publish({
+      ...facts,
+      outcome,
+      ...failed,
+      ageMs: Math.max(0, Date.now() - facts.receivedAt.getTime()), // another machine's clock may be ahead
+      ...errorOf(ending),
+    });
   if (logger === silentLogger) return;
-  const { source, id, type, attempt, reason, afterMs, durationMs, waitMs } = message;
-  const outcome = message.outcome === "retry" && line.isWaiting ? "waiting" : message.outcome;
-  const { cause, err = message.error, spanIds } = line;
+  const err = "thrown" in ending ? ending.thrown : errorOf(ending).error;
   logger[levels[outcome]](
     {
       source,
@@ -88,8 +91,11 @@ export function reportSettled(logger: Logger, message: SettleMessage, line: Sett
       ...(type !== undefined && { type }),
       attempt,
       outcome,
-      ...(reason !== undefined && { reason }),
-      ...(outcome === "dead" && { ...(cause !== undefined && { cause }), remedy: remedyOf(reason) }),
+      ...failed,
+      ...(ending.state === "dead" && {
+        cause: ending.cause ?? readErrorText(ending.error).error,
+        remedy: remedyOf(ending.reason),
+      }),
       ...(afterMs !== undefined && { afterMs: Math.round(afterMs) }),
       durationMs: Math.round(durationMs),
       ...(waitMs !== undefined && { waitMs: Math.round(waitMs) }),
@@ -100,7 +106,13 @@ export function reportSettled(logger: Logger, message: SettleMessage, line: Sett
   );
 }
 
-function remedyOf(reason: FailureReason | undefined): string {
+/** Why the result was not stored, or why the event is dead. */
+function errorOf(ending: Ending): { readonly error?: unknown } {
+  if (ending.state === "store_unavailable") return { error: ending.error };
+  return ending.state === "dead" && "thrown" in ending ? { error: ending.thrown } : {};
+}
+
+function remedyOf(reason: FailureReason): string {
   const first = reason === "unhandled" ? "Add a handler" : "Fix the cause";
   return `${first}, then redrive it: esim-webhooks inbox retry.`;
 }

@@ -1,30 +1,22 @@
 import type { Awaitable } from "../base/awaitable.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/logger.ts";
-import { isInstance } from "../base/thrown.ts";
-import { outcomeFields } from "../base/trace.ts";
 import { andThen, createDeadline, isPromise } from "../base/waiting.ts";
 import type { EventKey, WebhookEvent } from "../event/event.ts";
+import { decide } from "../handle/decide.ts";
 import type { Dispatcher } from "../handle/dispatcher.ts";
 import type { EventOutcome, UndoneOutcome } from "../handle/event-outcome.ts";
-import { HandlerTimeout } from "../handle/handler.ts";
 import {
   createRunHandler,
   isDone,
   lostLease,
   type Ran,
-  type RunOutcome,
   runInTransaction,
   watchLoop,
 } from "../handle/run-handler.ts";
-import {
-  ageOf,
-  isSettlementSeen,
-  reportSettled,
-  type SettledLine,
-  type SettleMessage,
-} from "../handle/settled.ts";
+import { isSettlementSeen, reportEnding } from "../handle/settled.ts";
 import type { Claim, DedupeStore } from "../store/dedupe-store.ts";
+import type { Ending } from "../store/ending.ts";
 import { callStore, type HeldClaim, keepLease, type StoreUnavailable, unavailable } from "./claim.ts";
 import { observedStore } from "./observed-store.ts";
 import { createPendingMarks } from "./pending-marks.ts";
@@ -195,7 +187,7 @@ export function createClaimedWork(
     const leftMs = heldUntil - performance.now();
     if (leftMs > 0 && (await createDeadline(leftMs).before(marked))) return reportDone(held, outcome);
     // the sender gets 503. The mark of a done event is retried, so that the sender's retry is a duplicate
-    report(held, outcomeFields(completed));
+    report(held, { state: "store_unavailable", error: completed.error });
     return completed;
   }
 
@@ -205,38 +197,31 @@ export function createClaimedWork(
     return andThen(called, (released) => {
       if ("error" in released)
         logger.debug({ id: held.key.id }, "A claim could not be released; it ends with its lease.");
-      if (isSettlementSeen(eventLog)) report(held, endOfUndone(held, outcome, released), lineOf(outcome));
+      if (isSettlementSeen(eventLog)) report(held, endOfUndone(held, outcome, released));
       return outcome;
     });
   }
 
   function reportDone(held: HeldClaim, outcome: EventOutcome): EventOutcome {
-    report(held, { outcome: "done" });
+    report(held, { state: "done" });
     return outcome;
   }
 
   function reportLost(held: HeldClaim): EventOutcome {
-    report(held, { outcome: "lost" });
+    report(held, { state: "lost" });
     return { code: "lease_lost" };
   }
 
-  function report(held: HeldClaim, ending: Ending, line?: SettledLine): void {
+  function report(held: HeldClaim, ending: Ending): void {
     if (!isSettlementSeen(eventLog)) return;
     const { key, type, attempt, receivedAt, dueForMs, askedAt, spanIds } = held;
-    reportSettled(
+    const durationMs = performance.now() - askedAt;
+    const facts = { ...key, type, by: "processor", attempt, durationMs, receivedAt } as const;
+    reportEnding(
       eventLog,
-      {
-        ...key,
-        type,
-        by: "processor",
-        attempt,
-        ...ending,
-        durationMs: performance.now() - askedAt,
-        receivedAt,
-        ageMs: ageOf(receivedAt),
-        ...(dueForMs !== undefined && { waitMs: dueForMs }),
-      },
-      { ...line, spanIds },
+      ending,
+      { ...facts, ...(dueForMs !== undefined && { waitMs: dueForMs }) },
+      spanIds,
     );
   }
 
@@ -257,39 +242,24 @@ function readClaim(claim: Claim): { readonly token: string } | EventOutcome {
   };
 }
 
-function withoutTransaction(outcome: RunOutcome): Ran {
+function withoutTransaction(outcome: EventOutcome): Ran {
   return { outcome, transaction: "unused" };
 }
 
-type Ending = Pick<SettleMessage, "outcome" | "reason" | "error">;
-
-/** How `observe` names the end of an event that is not done. */
+/** How the claim of an event that is not done ended. */
 function endOfUndone(
   held: HeldClaim,
   outcome: EventOutcome,
   released: { readonly answer: boolean } | StoreUnavailable,
 ): Ending {
-  if ("answer" in released && !released.answer) return { outcome: "lost" };
-  const { code } = outcome;
-  if ((code === "failed" || code === "retry_later") && wasLastAttempt(held, outcome))
-    return {
-      outcome: "dead",
-      reason: code,
-      ...("error" in outcome && { error: outcome.error }),
-      ...timedOut(outcome),
-    };
-  if (code === "failed" && !("error" in released)) return { outcome: "retry", ...timedOut(outcome) };
-  return "error" in released ? outcomeFields(released) : { outcome: "retry" };
-}
-
-/** What the log says of an event that is not done, besides its end. */
-function lineOf(outcome: EventOutcome): SettledLine {
-  return "error" in outcome ? { err: outcome.error } : { isWaiting: outcome.code === "retry_later" };
-}
-
-/** That the handler ran too long, if that is why it failed. */
-function timedOut(outcome: EventOutcome): Pick<SettleMessage, "reason"> {
-  return "error" in outcome && isInstance(outcome.error, HandlerTimeout) ? { reason: "timed_out" } : {};
+  const thrown = outcome.code === "failed" && { thrown: outcome.error };
+  if ("answer" in released && !released.answer) return { state: "lost", ...thrown };
+  const ending = decide(outcome, {
+    isLast: (undone) => wasLastAttempt(held, undone),
+    afterMs: () => 0, // the next delivery decides
+  });
+  if ("answer" in released || ending.state === "dead") return ending;
+  return { state: "store_unavailable", error: released.error, ...thrown };
 }
 
 /** What `isLastAttempt` returns; false when it throws. */

@@ -4,8 +4,10 @@ import { safeLogger } from "../base/safe-logger.ts";
 import type { Catalog } from "../event/catalog.ts";
 import { esimCatalog } from "../event/esim-catalog.ts";
 import { shownId } from "../event/event.ts";
+import { decide, type Limits } from "../handle/decide.ts";
 import type { EventOutcome } from "../handle/event-outcome.ts";
 import type { Handlers } from "../handle/handler.ts";
+import type { Ending } from "../store/ending.ts";
 import type { InboxEntry } from "../store/inbox-entry.ts";
 import type { Provenance } from "./claimed-work.ts";
 import { createProcessor, type ProcessorOptions } from "./processor.ts";
@@ -16,12 +18,16 @@ export interface EntryAttempt {
   readonly attempt: number;
   /** Aborts when the platform ends the work. `context.signal` of the handler aborts with it. */
   readonly signal?: AbortSignal;
+  /** When an attempt that failed is made again, in ms. Default: the platform decides. */
+  readonly backoffMs?: number;
 }
 
 /** The result of an entry. */
 export interface ProcessedEntry {
-  /** What became of its event: whether the message can be deleted. */
+  /** What became of its event. */
   readonly outcome: EventOutcome;
+  /** How its message ends: deleted if it is `done` or `unhandled`. */
+  readonly ending: Ending;
   /**
    * Logs an outcome of which an operator must know and the processor has logged nothing, since no handler has run. The line has also these
    * fields; not the values of issues, which are the event's own.
@@ -40,7 +46,7 @@ export function createEntryProcessor<Data, Tx>(
   const processor = createProcessor<Data, Tx>(handlers, options);
   const logger = safeLogger(options.logger ?? silentLogger);
   const catalog = (options.catalog ?? esimCatalog) as Catalog<Data>;
-  return async (entry, attempt) => {
+  return async (entry, { backoffMs = 0, ...attempt }) => {
     const { source, id, body } = entry;
     const parsed = catalog.parse(id, body);
     const outcome = await processor.accept(parsed, { ...provenanceOf(entry), ...attempt });
@@ -53,7 +59,11 @@ export function createEntryProcessor<Data, Tx>(
         "A message of a queue was not handled. Its outcome says why.",
       );
     };
-    return { outcome, report };
+    const limits: Limits = {
+      isLast: () => false, // the queue makes dead letters
+      afterMs: (undone) => (undone.code === "failed" ? backoffMs : undone.retryAfterMs),
+    };
+    return { outcome, ending: decide(outcome, limits), report };
   };
 }
 

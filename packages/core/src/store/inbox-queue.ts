@@ -1,6 +1,6 @@
 import type { EventKey } from "../event/event.ts";
 import type { Transacted } from "./dedupe-store.ts";
-import type { AttemptReport } from "./history.ts";
+import type { StoredEnding } from "./ending.ts";
 import type { InboxRole } from "./inbox-role.ts";
 
 /** Which events to take. */
@@ -39,8 +39,8 @@ export interface TakenEvent extends InboxLease {
   /** How many of its attempts count towards `maxAttempts`: those since it was stored, redriven or run again that were not put off. */
   readonly tries: number;
   /**
-   * For how long its handlers have put it off, in ms by the inbox's time: since the first settlement `waiting` without `isPutOff`
-   * after it was stored, redriven or run again. 0 without one.
+   * For how long its handlers have put it off, in ms by the inbox's time: since the first settlement `waiting` after it was
+   * stored, redriven or run again. 0 without one.
    */
   readonly waitedMs: number;
   /** Whether an import stored it: its entry had a `replay`. Handlers get it as `context.replayed`. */
@@ -51,37 +51,8 @@ export interface TakenEvent extends InboxLease {
   readonly trace: string | null;
 }
 
-/**
- * How a lease ends. An `error` may have the frames of a stack after its message: `readErrorText` of the kit splits them. A `report`
- * is added to the history of the event.
- */
-export type Settlement = InboxLease &
-  (
-    | { readonly state: "done" }
-    /** No handler exists, so no attempt is counted. The body is kept for the retention, so that the event can be redriven later. */
-    | { readonly state: "unhandled" }
-    /** Due again in `afterMs`. `error` says why. */
-    | {
-        readonly state: "ready";
-        readonly afterMs: number;
-        readonly error: string;
-        readonly report?: AttemptReport;
-      }
-    /**
-     * Its handler is not ready for it yet: due again in `afterMs`, without counting a try. `error` says why. With `isPutOff`, the
-     * worker has not asked its handler: no attempt is counted, `waitedMs` does not begin to count, and a suspect stays a suspect.
-     */
-    | {
-        readonly state: "waiting";
-        readonly afterMs: number;
-        readonly error: string;
-        readonly isPutOff?: true;
-      }
-    /** Returned as it was taken, without counting a try; with `wasStarted`, its handler was started, so the attempt counts. */
-    | { readonly state: "untouched"; readonly wasStarted?: true }
-    /** Not tried again until an operator redrives it. */
-    | { readonly state: "dead"; readonly error: string; readonly report?: AttemptReport }
-  );
+/** How a lease ends. */
+export type Settlement = InboxLease & StoredEnding;
 
 /** What a worker reports of itself, every 10 s. */
 export interface WorkerReport {

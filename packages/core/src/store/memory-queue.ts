@@ -1,5 +1,6 @@
 import type { Clock } from "../base/clock.ts";
-import { encodeAttempt, leaseEnded, withAttempt } from "./history.ts";
+import { rowChange, type StoredEnding } from "./ending.ts";
+import { leaseEnded, withAttempt } from "./history.ts";
 import type { InboxSettings } from "./inbox-options.ts";
 import type { InboxLease, Settlement, TakenEvent, TakeOptions } from "./inbox-queue.ts";
 import type { MemoryPauses } from "./memory-pauses.ts";
@@ -107,73 +108,27 @@ export function createMemoryQueue(
     return true;
   }
 
-  function settled(taken: MemoryRow, settlement: Settlement, now: number, keptMs: number): MemoryRow {
-    const { waitingSince } = taken;
-    const row = {
-      ...taken,
-      isSuspect: taken.isSuspect && (settlement.state === "untouched" || "isPutOff" in settlement),
-      waitingSince: null,
-      ...("report" in settlement && {
-        history: withAttempt(taken.history, encodeAttempt(settlement.report), now),
-      }),
+  function settled(row: MemoryRow, ending: StoredEnding, now: number, keptMs: number): MemoryRow {
+    const change = rowChange(ending);
+    const { state, error } = change;
+    return {
+      ...row,
+      state,
+      attempts: row.attempts + change.attempts,
+      tries: row.tries + change.tries,
+      isSuspect: row.isSuspect && change.staysSuspect,
+      waitingSince: { begins: row.waitingSince ?? now, stays: row.waitingSince, ends: null }[change.waiting],
+      error,
+      endsAt: {
+        ready: now + change.afterMs,
+        dead: Number.POSITIVE_INFINITY,
+        done: now + keptMs,
+        unhandled: now + keptMs,
+      }[state],
+      settledAt: state === "ready" ? null : new Date(now),
+      body: state === "done" && !keepBodies ? null : row.body,
+      history: change.attempt === null ? row.history : withAttempt(row.history, change.attempt, now),
     };
-    const settledAt = new Date(now);
-    switch (settlement.state) {
-      case "done":
-        return {
-          ...row,
-          state: "done",
-          settledAt,
-          endsAt: now + keptMs,
-          error: null,
-          body: keepBodies ? row.body : null,
-        };
-      case "unhandled":
-        return {
-          ...row,
-          state: "unhandled",
-          settledAt,
-          endsAt: now + keptMs,
-          error: null,
-          attempts: row.attempts - 1,
-        };
-      case "ready":
-        return {
-          ...row,
-          state: "ready",
-          endsAt: now + settlement.afterMs,
-          error: settlement.error,
-          waitingSince,
-        };
-      case "waiting":
-        return {
-          ...row,
-          state: "ready",
-          endsAt: now + settlement.afterMs,
-          error: settlement.error,
-          attempts: settlement.isPutOff ? row.attempts - 1 : row.attempts,
-          tries: row.tries - 1,
-          waitingSince: settlement.isPutOff ? waitingSince : (waitingSince ?? now),
-        };
-      case "untouched":
-        return {
-          ...row,
-          state: "ready",
-          endsAt: now,
-          error: null,
-          attempts: settlement.wasStarted ? row.attempts : row.attempts - 1,
-          tries: row.tries - 1,
-          waitingSince,
-        };
-      case "dead":
-        return {
-          ...row,
-          state: "dead",
-          settledAt,
-          endsAt: Number.POSITIVE_INFINITY,
-          error: settlement.error,
-        };
-    }
   }
 
   /** Whether the time has ended for which the body of an unhandled or dead event is kept. */

@@ -1,6 +1,6 @@
 import { monotonicClock } from "../base/clock.ts";
 import { unref } from "../base/waiting.ts";
-import type { Settlement } from "./inbox-queue.ts";
+import type { StoredEnding } from "./ending.ts";
 import type { PutResult } from "./inbox-writer.ts";
 
 /** What has happened in an inbox in one minute, over all processes. */
@@ -29,7 +29,7 @@ export interface MinuteCounter {
   /** Counts the events that `put` has stored. */
   put(results: readonly PutResult[]): void;
   /** Counts the settlements that took effect: `held` says, in the same order, which lease was still held. */
-  settled(settlements: readonly Settlement[], held: readonly boolean[]): void;
+  settled(settlements: readonly Pick<StoredEnding, "state">[], held: readonly boolean[]): void;
   /** Writes what is left. */
   close(): Promise<void>;
 }
@@ -83,7 +83,7 @@ export function createMinuteCounter(add: (counts: MinuteCounts) => Promise<void>
     },
     settled(settlements, held) {
       for (const [index, { state }] of settlements.entries()) {
-        if (!held[index] || state === "untouched") continue;
+        if (!held[index] || state === "given_back") continue;
         if (state === "done" || state === "unhandled") counts.done += 1;
         else if (state === "dead") counts.dead += 1;
         else counts.retried += 1;

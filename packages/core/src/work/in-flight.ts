@@ -6,10 +6,11 @@ import { type Logger, throttledLog } from "../base/logger.ts";
 import { within } from "../base/waiting.ts";
 import type { LoopWatch } from "../handle/run-handler.ts";
 import { settlementsStage } from "../handle/stages.ts";
+import type { Ending, StoredEnding } from "../store/ending.ts";
 import { readErrorText } from "../store/error-text.ts";
 import type { InboxQueue, Settlement, TakenEvent } from "../store/inbox-queue.ts";
 import { keepLeases, type WorkerLease } from "./leases.ts";
-import { type Ending, type RunResult, reportEnd } from "./run-event.ts";
+import { type Ended, reportEnd } from "./run-event.ts";
 
 export interface InFlightOptions {
   /** The id of the worker. */
@@ -21,7 +22,7 @@ export interface InFlightOptions {
   readonly backoff: Backoff;
   readonly logger: Logger;
   readonly watch: LoopWatch;
-  runEvent(lease: WorkerLease): Promise<RunResult>;
+  runEvent(lease: WorkerLease): Promise<Ended>;
   /** Called when a handler of this group has ended. */
   onFree(group: string | null): void;
   /** Called when an event is settled, or its lease is lost. */
@@ -67,28 +68,26 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
     settleBatches,
   );
 
-  async function run(lease: WorkerLease): Promise<RunResult> {
+  async function run(lease: WorkerLease): Promise<Ended> {
     started.add(lease);
     try {
       return await runEvent(lease);
     } catch (err) {
-      const { source, id, token, tries } = lease.taken;
+      const { source, id, tries } = lease.taken;
       logUnavailable({ err, id, source }, unanswered);
       // the attempt counts: this event may be what makes the database fail
-      return {
-        settlement: { source, id, token, state: "ready", afterMs: backoff(tries), error: unanswered },
-        reason: "store_unavailable",
-      };
+      const failed = { state: "retry", reason: "store_unavailable", error: unanswered } as const;
+      return { ending: { ...failed, afterMs: backoff(tries) } };
     }
   }
 
   /** Runs the handler once the event may start, unless the worker stops before. */
-  async function runInTurn(lease: WorkerLease, turn: Promise<unknown>): Promise<RunResult> {
+  async function runInTurn(lease: WorkerLease, turn: Promise<unknown>): Promise<Ended> {
     await turn;
-    return signal.aborted ? { settlement: untouched(lease) } : run(lease);
+    return signal.aborted ? { ending: { state: "given_back" } } : run(lease);
   }
 
-  function begin(lease: WorkerLease, work: (lease: WorkerLease) => Promise<RunResult>): Promise<void> {
+  function begin(lease: WorkerLease, work: (lease: WorkerLease) => Promise<Ended>): Promise<void> {
     const ending = finish(lease, work).finally(() => {
       endings.delete(ending);
       onEnded();
@@ -103,24 +102,15 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
     return lease;
   }
 
-  async function finish(lease: WorkerLease, work: (lease: WorkerLease) => Promise<RunResult>): Promise<void> {
-    const result = await work(lease);
+  async function finish(lease: WorkerLease, work: (lease: WorkerLease) => Promise<Ended>): Promise<void> {
+    const { ending, isStored } = await work(lease);
     const group = running.get(lease) ?? null;
     running.delete(lease);
     onFree(group);
-    const settled =
-      result === "committed" || (result !== "lost" && (await settle(reported(result, lease), lease)));
+    const isHeld =
+      isStored || (isStorable(ending) && (await settle(settlementOf(lease, ending, worker), lease)));
     leases.drop(lease);
-    if (settled || !(await givenBack.get(lease))) reportEnd(logger, lease, result, !settled);
-  }
-
-  /** The settlement, with a report of the attempt if it has failed. An event whose attempts are used up had none. */
-  function reported({ settlement, reason }: Ending, { takenAt }: WorkerLease): Settlement {
-    if (settlement.state !== "ready" && settlement.state !== "dead") return settlement;
-    if (reason === undefined || reason === "attempts") return settlement;
-    const { error } = readErrorText(settlement.error);
-    const durationMs = performance.now() - takenAt;
-    return { ...settlement, report: { reason, durationMs, error: error ?? "", worker } };
+    if (isHeld || !(await givenBack.get(lease))) reportEnd(logger, lease, isHeld ? ending : lost(ending));
   }
 
   /** Settles an event, and tries again for as long as its lease lasts. Resolves to false when the lease was lost. */
@@ -141,15 +131,13 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
    * of the lease was published; if not, its handler may have committed it, which `finish` knows.
    */
   async function giveBack(lease: WorkerLease): Promise<boolean> {
-    const settlement = started.has(lease)
-      ? ({ ...untouched(lease), wasStarted: true } as const)
-      : untouched(lease);
+    const ending = { state: "given_back", started: started.has(lease) } as const;
     try {
-      const isSettled = await settleOne(settlement);
-      if (isSettled) reportEnd(logger, lease, { settlement });
+      const isSettled = await settleOne(settlementOf(lease, ending, worker));
+      if (isSettled) reportEnd(logger, lease, ending);
       return isSettled;
     } catch (error) {
-      reportEnd(logger, lease, { error });
+      reportEnd(logger, lease, { state: "store_unavailable", error });
       return true;
     }
   }
@@ -182,6 +170,23 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
   };
 }
 
-function untouched({ taken: { source, id, token } }: WorkerLease) {
-  return { source, id, token, state: "untouched" } as const;
+type Storable = Extract<Ending, Pick<StoredEnding, "state">>;
+
+function isStorable(ending: Ending): ending is Storable {
+  return ending.state !== "lost" && ending.state !== "store_unavailable";
+}
+
+/** The settlement, with a report of the attempt if it has failed. An event whose attempts are used up had none. */
+function settlementOf({ taken, takenAt }: WorkerLease, ending: Storable, worker: string): Settlement {
+  const { source, id, token } = taken;
+  if (ending.state !== "retry" && ending.state !== "dead") return { source, id, token, ...ending };
+  const { reason, thrown: _thrown, cause: _cause, ...stored } = ending;
+  if (reason === "attempts") return { source, id, token, ...stored };
+  const durationMs = performance.now() - takenAt;
+  const error = readErrorText(ending.error).error ?? "";
+  return { source, id, token, ...stored, report: { reason, durationMs, error, worker } };
+}
+
+function lost(ending: Ending): Ending {
+  return { state: "lost", ...("thrown" in ending && { thrown: ending.thrown }) };
 }

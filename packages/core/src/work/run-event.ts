@@ -1,11 +1,11 @@
 import { type Backoff, limitPauses } from "../base/backoff.ts";
 import { monotonicClock } from "../base/clock.ts";
 import { type Logger, silentLogger, throttledLog, warnOnce } from "../base/logger.ts";
-import { isInstance } from "../base/thrown.ts";
-import { type Catalog, type Issue, issueText, type Parsed, withoutValues } from "../event/catalog.ts";
+import type { Catalog, Parsed } from "../event/catalog.ts";
 import type { WebhookEvent } from "../event/event.ts";
+import { decide, type Limits } from "../handle/decide.ts";
 import { createTypeWarning, type Dispatcher } from "../handle/dispatcher.ts";
-import { HandlerTimeout } from "../handle/handler.ts";
+import type { EventOutcome } from "../handle/event-outcome.ts";
 import {
   createRunHandler,
   isDone,
@@ -13,23 +13,16 @@ import {
   type Ran,
   runInTransaction,
 } from "../handle/run-handler.ts";
-import { ageOf, isSettlementSeen, reportSettled, type SettleMessage } from "../handle/settled.ts";
+import { isSettlementSeen, reportEnding } from "../handle/settled.ts";
 import type { TimeLimits } from "../handle/time-limits.ts";
-import { errorText, readErrorText } from "../store/error-text.ts";
-import type { FailureReason } from "../store/history.ts";
-import type { InboxQueue, Settlement, TakenEvent } from "../store/inbox-queue.ts";
+import type { Ending } from "../store/ending.ts";
+import type { InboxQueue, TakenEvent } from "../store/inbox-queue.ts";
 import type { WorkerLease } from "./leases.ts";
 
-/** The result of running a taken event: how to settle it, or that its transaction has settled it or lost its lease. */
-export type RunResult = Ending | "committed" | "lost";
-
-/** How to settle an event. After a failed attempt it has a reason, and what its handler threw; a dead one also has a cause for the log. */
-export interface Ending {
-  readonly settlement: Settlement;
-  readonly reason?: FailureReason;
-  /** Default: the settlement's error. */
-  readonly cause?: string;
-  readonly error?: unknown;
+/** How the run of a taken event ended, and whether its transaction has stored that already. */
+export interface Ended {
+  readonly ending: Ending;
+  readonly isStored?: boolean;
 }
 
 export interface EventRunnerOptions {
@@ -46,7 +39,7 @@ export interface EventRunnerOptions {
 }
 
 /** Creates the function that parses a taken event and runs its handler. It rejects only when the inbox fails. */
-export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLease) => Promise<RunResult> {
+export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLease) => Promise<Ended> {
   const { inbox, dispatcher, limits, leaseMs, catalog, maxAttempts, maxWaitMs, backoff, logger, watch } =
     options;
   const limitedWait = limitPauses("retryLater", logger, backoff);
@@ -79,161 +72,74 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
     );
   }
 
-  return async (lease) => {
+  async function runTaken(lease: WorkerLease): Promise<Ended> {
     const { taken } = lease;
-    const { source, id, token, tries } = taken;
-    const key = { source, id, token };
-    const dead = (reason: FailureReason, error: string): Ending => ({
-      settlement: { ...key, state: "dead", error },
-      reason,
-    });
-    const failed = (error: unknown, message: string): Ending => {
-      const text = errorText(error);
-      const reason = isInstance(error, HandlerTimeout) ? "timed_out" : "failed";
-      if (tries >= maxAttempts) return { ...dead(reason, text), error };
-      if (logger === silentLogger) warnOnce("handler_failed", `${message} ${howToSeeMore}`, error);
-      return {
-        settlement: { ...key, state: "ready", afterMs: backoff(tries), error: text },
-        reason,
-        error,
-      };
+    const { source, id, tries, waitedMs } = taken;
+    const limitsOfTry: Limits = {
+      maxWaitMs,
+      isLast: ({ code }) => (code === "failed" ? tries >= maxAttempts : waitedMs >= maxWaitMs),
+      afterMs: (outcome) =>
+        outcome.code === "failed" ? backoff(tries) : limitedWait(outcome.retryAfterMs, tries),
     };
-    if (tries > maxAttempts)
-      return dead(
-        "attempts",
-        `It was tried as often as this worker allows (maxAttempts: ${maxAttempts}). Its history says how each attempt ended.`,
-      );
+    const ended = (outcome: EventOutcome): Ended => ({ ending: decide(outcome, limitsOfTry) });
 
+    if (tries > maxAttempts) {
+      const error = `It was tried as often as this worker allows (maxAttempts: ${maxAttempts}). Its history says how each attempt ended.`;
+      return { ending: { state: "dead", reason: "attempts", error } };
+    }
     if (limits.isAbandoned(taken)) {
       const error = "The handler of an earlier attempt ran too long, and still runs in this process.";
-      return { settlement: { ...key, state: "waiting", afterMs: leaseMs, error, isPutOff: true } };
+      return { ending: { state: "given_back", afterMs: leaseMs, error } };
     }
 
     const parsed = parse(taken);
-    if (parsed.kind === "threw") return failed(parsed.error, "The schema of the event threw.");
-    if (parsed.kind === "invalid") {
-      const cause = describeIssues(parsed.issues.map(withoutValues));
-      return { ...dead("invalid", describeIssues(parsed.issues)), cause };
-    }
+    if (parsed.kind === "threw") return ended({ code: "failed", error: parsed.error });
+    if (parsed.kind === "invalid") return ended({ code: "invalid", issues: parsed.issues });
     const event: WebhookEvent = parsed.event;
     if (!dispatcher.handles(event.type)) {
       warnUnhandled(event, source);
-      return { settlement: { ...key, state: "unhandled" } };
+      return ended({ code: "unhandled_type" });
     }
 
     const { outcome, transaction } = await run(event, lease);
+    const about = { id, type: event.type, source };
     if (outcome.code === "lease_lost") {
-      warnLate(
-        { id, type: event.type, source },
-        "The lease on an event ended before its handler could start: it is given back.",
-      );
-      return { settlement: { ...key, state: "untouched" } };
+      warnLate(about, "The lease on an event ended before its handler could start: it is given back.");
+      return ended(outcome);
     }
-    if (outcome.code === "discarded") {
-      logger.info(
-        { id, type: event.type, source, reason: outcome.reason },
-        "An event was discarded by its handler.",
-      );
-    }
-    if (transaction === "committed") return "committed";
-    if (lease.isLost || (transaction === "rolled_back" && isDone(outcome))) return "lost";
-    switch (outcome.code) {
-      case "processed":
-      case "discarded":
-        return { settlement: { ...key, state: "done" } };
-      case "retry_later":
-        if (taken.waitedMs >= maxWaitMs)
-          return dead(
-            "retry_later",
-            `The handler asked for retries for longer than maxWaitMs, ${maxWaitMs} ms.`,
-          );
-        return {
-          settlement: {
-            ...key,
-            state: "waiting",
-            afterMs: limitedWait(outcome.retryAfterMs, tries),
-            error: "retryLater",
-          },
-        };
-      case "failed":
-        return failed(
-          outcome.error,
-          isInstance(outcome.error, HandlerTimeout) ? "The handler ran too long." : "The handler failed.",
-        );
-    }
-  };
+    if (outcome.code === "discarded")
+      logger.info({ ...about, reason: outcome.reason }, "An event was discarded by its handler.");
+    if (transaction === "committed") return { ...ended(outcome), isStored: true };
+    const isLost = lease.isLost || (transaction === "rolled_back" && isDone(outcome));
+    return isLost ? { ending: { state: "lost" } } : ended(outcome);
+  }
+
+  return runTaken;
 }
 
 const howToSeeMore =
   "Pass { logger } to createWorker: without one, this is the only warning, also for other events.";
 
-const mostIssues = 20;
-
-/** The paths of the first issues, and what was expected there. */
-function describeIssues(issues: readonly Issue[]): string {
-  const texts = issues.slice(0, mostIssues).map(issueText);
-  const left = issues.length - texts.length;
-  return `invalid: ${[...texts, ...(left > 0 ? [`${left} more`] : [])].join("; ")}`;
-}
-
-/** Reports how a worker's lease ended; `error` when the inbox did not answer. A lost lease has the result that was discarded. */
-export function reportEnd(
-  logger: Logger,
-  lease: WorkerLease,
-  ending: RunResult | { readonly error: unknown },
-  isLost = false,
-): void {
-  const result = typeof ending === "object" && "settlement" in ending ? ending : undefined;
-  const isDead = result?.settlement.state === "dead" && !isLost;
-  if (isDead && logger === silentLogger)
-    warnOnce(
-      "event_dead",
-      `An event is dead and will not be tried again (${result.reason}). ${howToSeeMore}`,
-      result.error,
-    );
+/** Reports how a worker's lease ended. */
+export function reportEnd(logger: Logger, lease: WorkerLease, ending: Ending): void {
+  if (logger === silentLogger) warnOfFailure(ending);
   if (!isSettlementSeen(logger)) return;
   const { taken, takenAt, spanIds } = lease;
   const { source, id, type, attempt, receivedAt, dueForMs: waitMs } = taken;
-  reportSettled(
-    logger,
-    {
-      source,
-      id,
-      ...(type && { type }),
-      by: "worker",
-      attempt,
-      ...endingFields(isLost ? "lost" : ending),
-      durationMs: performance.now() - takenAt,
-      receivedAt,
-      ageMs: ageOf(receivedAt),
-      waitMs,
-    },
-    {
-      isWaiting: result?.settlement.state === "waiting",
-      ...(isDead && { cause: result.cause ?? readErrorText(result.settlement.error).error ?? undefined }),
-      ...(result?.error !== undefined && { err: result.error }),
-      spanIds,
-    },
-  );
+  const durationMs = performance.now() - takenAt;
+  const facts = { source, id, ...(type && { type }), by: "worker", attempt, durationMs, receivedAt } as const;
+  reportEnding(logger, ending, { ...facts, waitMs }, spanIds);
 }
 
-function endingFields(
-  ending: Parameters<typeof reportEnd>[2],
-): Pick<SettleMessage, "outcome" | "afterMs" | "reason" | "error"> {
-  if (ending === "committed") return { outcome: "done" };
-  if (ending === "lost") return { outcome: "lost" };
-  if (!("settlement" in ending)) return { outcome: "store_unavailable", ...ending };
-  const { settlement, reason, error } = ending;
-  const failure = reason !== undefined && { reason };
-  switch (settlement.state) {
-    case "ready":
-    case "waiting":
-      return { outcome: "retry", ...failure, afterMs: settlement.afterMs };
-    case "untouched":
-      return { outcome: "given_back" };
-    case "dead":
-      return { outcome: "dead", ...failure, ...(error !== undefined && { error }) };
-    default:
-      return { outcome: settlement.state };
-  }
+/** Without a logger, the first failure and the first dead event are warned of. */
+function warnOfFailure(ending: Ending): void {
+  if (ending.state === "dead")
+    warnOnce(
+      "event_dead",
+      `An event is dead and will not be tried again (${ending.reason}). ${howToSeeMore}`,
+      ending.thrown,
+    );
+  if (ending.state !== "retry" || !("thrown" in ending)) return;
+  const why = ending.reason === "timed_out" ? "The handler ran too long." : "The handler failed.";
+  warnOnce("handler_failed", `${why} ${howToSeeMore}`, ending.thrown);
 }

@@ -259,7 +259,7 @@ describe("createWorker", () => {
       const pauses: (number | undefined)[] = [];
       const unwatch = observe({
         settle({ outcome, afterMs }) {
-          if (outcome === "retry") pauses.push(afterMs); // the handler of an earlier test may end now
+          if (outcome === "retry" || outcome === "waiting") pauses.push(afterMs); // the handler of an earlier test may end now
           if (pauses.length === 2) stop.abort();
         },
       });
@@ -901,7 +901,7 @@ describe("createWorker", () => {
     it.each([
       ["rolled_back", () => {}, "lost"],
       ["committed", () => {}, "done"],
-      ["rolled_back", (_: unknown, { retryLater }: HandlerContext) => retryLater(60_000), "retry"],
+      ["rolled_back", (_: unknown, { retryLater }: HandlerContext) => retryLater(60_000), "waiting"],
       ["unused", () => {}, "done"],
     ] as const)("with a transaction that is %s: the event is %s", async (transaction, handler, outcome) => {
       stopTime();
@@ -1019,7 +1019,7 @@ describe("createWorker", () => {
           graceMs: 60_000,
         },
       );
-      expect(settles).toMatchObject([{ outcome: "retry" }]);
+      expect(settles).toMatchObject([{ outcome: "waiting" }]);
       const unlimited = await settlesOf(() => new Promise((resolve) => setTimeout(resolve, 60)), {
         timeouts: { "esim.disabled": 1 },
         graceMs: 0,
@@ -1049,7 +1049,7 @@ describe("createWorker", () => {
       const outcomes = settles.map(({ outcome, reason }) => [outcome, reason]);
       expect(outcomes).toEqual([
         ["retry", "timed_out"],
-        ["retry", undefined],
+        ["given_back", undefined],
         ["done", undefined],
       ]);
       expect(started).toEqual([1, 2]);
@@ -1125,9 +1125,9 @@ describe("createWorker", () => {
       );
       expect(settles.map(({ outcome, reason }) => [outcome, reason])).toEqual([
         ["retry", "timed_out"],
-        ["retry", undefined],
-        ["retry", undefined],
-        ["retry", undefined],
+        ["given_back", undefined],
+        ["given_back", undefined],
+        ["waiting", undefined],
       ]);
     });
 

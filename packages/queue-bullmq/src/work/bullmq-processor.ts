@@ -1,9 +1,9 @@
 import {
-  type Awaitable,
   type Catalog,
   createProcessor,
   type DedupeStore,
   type EsimEvents,
+  type EventOutcome,
   esimCatalog,
   type Handlers,
   type InboxEntry,
@@ -14,10 +14,13 @@ import {
 import {
   checkTypes,
   createTimeLimits,
+  decide,
   decodeEntry,
-  describeThrown,
   durationMs,
+  type EndedFacts,
+  type Ending,
   isInstance,
+  type Limits,
   limitPauses,
   monotonicClock,
   type OptionsShape,
@@ -25,9 +28,10 @@ import {
   processorShape,
   provenanceOf,
   readThrown,
-  type SettleMessage,
+  reportEnding,
   type TimeLimitOptions,
   type TimeLimitSettings,
+  throttledLog,
   timeLimitShape,
 } from "@esim-webhooks/core/kit";
 import { DelayedError, type JobProgress, RATE_LIMIT_ERROR, UnrecoverableError } from "bullmq";
@@ -35,8 +39,7 @@ import * as z from "zod/mini";
 import { storableError } from "../redis/attempt-note.ts";
 import { isErased } from "../redis/erased-data.ts";
 import { startsOf } from "../redis/queue.ts";
-import { createAttemptReports } from "./attempt-reports.ts";
-import { endingOf, failureReasonOf, type JobOutcome, type JobResult } from "./ending.ts";
+import { delayOf, errorOf, type JobResult, resultOf } from "./ending.ts";
 import { lockStore } from "./lock-store.ts";
 import { dueForMs, forgetWait, noteWait, waitedMs } from "./waiting.ts";
 
@@ -146,85 +149,90 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
     logger,
   });
   const limited = limitPauses("retryLater", logger, () => 60_000);
-  const reports = createAttemptReports(logger);
+  const logUnavailable = throttledLog(logger.error, monotonicClock);
   const reportedAsDead = new WeakSet<EventJob>();
   let takenAt: number | undefined;
 
-  /** A promise only if the handler or the store returned one. */
-  function outcomeOf(
-    entry: InboxEntry,
-    job: EventJob,
-    signal: AbortSignal | undefined,
-    mayWait: boolean,
-  ): Awaitable<JobOutcome> {
-    const waitMs = dueForMs(job);
-    let parsed: Parsed<Data>;
+  function parse(entry: InboxEntry): Parsed<Data> | { readonly kind: "threw"; readonly error: unknown } {
     try {
-      parsed = catalog.parse(entry.id, entry.body);
+      return catalog.parse(entry.id, entry.body);
     } catch (error) {
-      return { code: "schema_threw", error };
+      return { kind: "threw", error };
     }
-    return processor.accept(parsed, {
-      ...provenanceOf(entry),
-      attempt: startsOf(job),
-      ...(waitMs !== undefined && { dueForMs: waitMs }),
-      isLastAttempt: (outcome) =>
-        outcome.code === "failed" ? isFinal(outcome.error, job, signal) : !mayWait,
-      ...(signal && { signal }),
+  }
+
+  /** Handles the event of a job, and reports an ending of which core's processor does not know: it reports those of handlers. */
+  async function run(job: EventJob, entry: InboxEntry, signal: AbortSignal | undefined) {
+    const startedAt = monotonicClock.now();
+    const waitMs = dueForMs(job);
+    const attempt = startsOf(job);
+    const mayWait = waitedMs(job) < maxWaitMs;
+    const isLast: Limits["isLast"] = (undone) =>
+      undone.code === "failed" ? isFinal(undone.error, job, signal) : !mayWait;
+    const parsed = parse(entry);
+    const outcome: EventOutcome =
+      parsed.kind === "threw"
+        ? { code: "failed", error: parsed.error }
+        : await processor.accept(parsed, {
+            ...provenanceOf(entry),
+            attempt,
+            ...(waitMs !== undefined && { dueForMs: waitMs }),
+            isLastAttempt: isLast,
+            ...(signal && { signal }),
+          });
+    // BullMQ has its own backoff, and no state for events without a handler
+    const decided = decide(outcome, {
+      maxWaitMs,
+      isLast,
+      afterMs: (undone) => ("retryAfterMs" in undone ? undone.retryAfterMs : 0),
     });
+    const ending: Ending =
+      decided.state === "unhandled"
+        ? { state: "dead", reason: "unhandled", error: `no handler takes ${entry.type}` }
+        : decided;
+    const isReported =
+      parsed.kind !== "threw" && (outcome.code === "failed" || outcome.code === "retry_later");
+    const durationMs = monotonicClock.now() - startedAt;
+    if ((ending.state === "retry" || ending.state === "dead") && !isReported)
+      reportEnding(logger, ending, {
+        ...factsOf(entry, attempt, durationMs),
+        ...(waitMs !== undefined && { waitMs }),
+      });
+    return { outcome, ending, attempt, durationMs };
   }
 
   // BullMQ passes a signal only to a function with three parameters
   async function process(job: EventJob, token?: string, signal?: AbortSignal): Promise<JobResult> {
-    const startedAt = monotonicClock.now();
-    takenAt = startedAt;
+    takenAt = monotonicClock.now();
     if (isErased(job.data)) return { outcome: "discarded", reason: "erased" }; // a dashboard has retried it
     const entry = entryIn(job);
     if (limits.isAbandoned(entry)) {
       await job.moveToDelayed(Date.now() + leaseMs, token); // no attempt is spent; another process may take it
       throw new DelayedError();
     }
-    const attempt = startsOf(job);
-    const waitMs = dueForMs(job);
-    const mayWait = waitedMs(job) < maxWaitMs;
-    const ran = await outcomeOf(entry, job, signal, mayWait);
-    const outcome: JobOutcome =
-      ran.code === "retry_later" && !mayWait ? { code: "waited_too_long", maxWaitMs } : ran;
-    const ending = endingOf(outcome, entry.type);
-    if ("error" in ending) {
-      const { error } = ending;
-      if (isRateLimit(error)) throw error; // BullMQ makes the job wait: nothing has failed
-      const isDead = isFinal(error, job, signal);
-      if (outcome.code !== "failed" && outcome.code !== "waited_too_long")
-        reports.settled(
-          entry,
-          {
-            attempt,
-            ...(isDead ? deadBefore(outcome) : { outcome: "retry" }),
-            durationMs: monotonicClock.now() - startedAt,
-            ...(waitMs !== undefined && { waitMs }),
-          },
-          {
-            ...(isDead && { cause: describeThrown(error).message }),
-            ...("error" in outcome && { err: outcome.error }),
-          },
-        );
-      if (isDead) {
-        await forgetWait(job);
-        reportedAsDead.add(job);
+    const { outcome, ending, attempt, durationMs } = await run(job, entry, signal);
+    switch (ending.state) {
+      case "retry":
+      case "dead": {
+        const error = errorOf(ending);
+        if (isRateLimit(error)) throw error; // BullMQ makes the job wait: nothing has failed
+        if (ending.state === "dead") {
+          await forgetWait(job);
+          reportedAsDead.add(job);
+        }
+        const { reason } = ending;
+        throw storableError(error, { reason, at: Date.now(), ms: durationMs, stalled: job.stalledCounter });
       }
-      throw storableError(error, {
-        reason: failureReasonOf(outcome),
-        at: Date.now(),
-        ms: monotonicClock.now() - startedAt,
-        stalled: job.stalledCounter,
-      });
+      case "done":
+        logDone(logger, outcome, entry, attempt);
+        return resultOf(outcome);
+      default:
+        if (outcome.code === "store_unavailable")
+          logUnavailable({ ...fieldsOf(entry, attempt), err: outcome.error }, "The store did not answer.");
+        if (ending.state === "waiting") await noteWait(job);
+        await job.moveToDelayed(Date.now() + limited(delayOf(ending), attempt), token);
+        throw new DelayedError();
     }
-    reports.ended(outcome, entry, attempt);
-    if ("result" in ending) return ending.result;
-    if (outcome.code === "retry_later") await noteWait(job);
-    await job.moveToDelayed(Date.now() + limited(ending.retryAfterMs, attempt), token);
-    throw new DelayedError();
   }
 
   return Object.assign(process, {
@@ -235,13 +243,34 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
       const entry = decoded(job);
       if (WebhookError.is(entry)) return;
       const { finishedOn, processedOn = finishedOn } = job;
-      reports.settled(
-        entry,
-        { attempt: startsOf(job), outcome: "dead", reason: "attempts", durationMs: finishedOn - processedOn },
-        { cause: error.message },
-      );
+      const ending = { state: "dead", reason: "attempts", error: error.message } as const;
+      reportEnding(logger, ending, factsOf(entry, startsOf(job), finishedOn - processedOn));
     },
   });
+}
+
+function factsOf(
+  { source, id, type, receivedAt }: InboxEntry,
+  attempt: number,
+  durationMs: number,
+): EndedFacts {
+  return { source, id, ...(type && { type }), by: "processor", attempt, durationMs, receivedAt };
+}
+
+/** Logs how an event ended of which a settlement says only that it is done. */
+function logDone(logger: Logger, outcome: EventOutcome, entry: InboxEntry, attempt: number): void {
+  const fields = fieldsOf(entry, attempt);
+  if (outcome.code === "conflict")
+    logger.error(
+      { ...fields, outcome: outcome.code },
+      "An event was not handled: its id was done with another body.",
+    );
+  if (outcome.code === "discarded")
+    logger.info({ ...fields, reason: outcome.reason }, "An event was discarded by its handler.");
+}
+
+function fieldsOf({ id, type, source }: InboxEntry, attempt: number) {
+  return { id, type, source, attempt };
 }
 
 /** Throws an error that BullMQ does not retry for a job that `bullmqInbox` did not add. */
@@ -258,12 +287,6 @@ function decoded({ data }: EventJob): InboxEntry | WebhookError<string> {
     if (WebhookError.is(error)) return error;
     throw error;
   }
-}
-
-/** How an event died before its handler could run. */
-function deadBefore(outcome: JobOutcome): Pick<SettleMessage, "outcome" | "reason" | "error"> {
-  if (outcome.code === "schema_threw") return { outcome: "dead", reason: "failed", error: outcome.error };
-  return { outcome: "dead", reason: outcome.code === "invalid" ? "invalid" : "unhandled" };
 }
 
 function isRateLimit(error: unknown): boolean {

@@ -1,4 +1,4 @@
-import type { Catalog, EsimEvents, Handlers, Logger, Pause, Settlement, Worker } from "@esim-webhooks/core";
+import type { Catalog, EsimEvents, Handlers, Logger, Pause, Worker } from "@esim-webhooks/core";
 import {
   createDeadline,
   durationMs,
@@ -103,7 +103,7 @@ export function createQueueWorker<Data>(
       const taken = createTakenJobs(
         processor,
         () => stuck.check(),
-        () => counter?.settled([retried], [true]),
+        () => counter?.settled([{ state: "waiting" }], [true]),
       );
       running = taken.running;
       const worker = new QueueWorker(name, taken.process, {
@@ -226,14 +226,9 @@ async function backToQueue(job: EventJob, token: string | undefined): Promise<ne
   throw new DelayedError();
 }
 
-const anyJob = { source: "", id: "", token: "" };
-const retried: Settlement = { ...anyJob, state: "ready", afterMs: 0, error: "" };
-
 /** Counts the ends of attempts that BullMQ has stored. It emits no event for a job that is delayed. */
 function countEnds(worker: QueueWorker, counter: MinuteCounter): void {
-  worker.on("completed", () => counter.settled([{ ...anyJob, state: "done" }], [true]));
-  worker.on("failed", (job) => {
-    const isDead = job?.finishedOn !== undefined;
-    counter.settled([isDead ? { ...anyJob, state: "dead", error: "" } : retried], [true]);
-  });
+  const count = (state: "done" | "retry" | "dead") => counter.settled([{ state }], [true]);
+  worker.on("completed", () => count("done"));
+  worker.on("failed", (job) => count(job?.finishedOn === undefined ? "retry" : "dead"));
 }

@@ -13,17 +13,14 @@ as $body$
     || (attempt || jsonb_build_object('at', floor(extract(epoch from ended) * 1000)))
 $body$`,
 
-  // Leased → the state of each settlement, for the leases that are still held. 'untouched', 'stopped' and 'waiting' are ready again with the
-  // try refunded. Where no handler was started, which is 'untouched' and 'unhandled', the attempt is refunded, too.
-  // 'waiting' notes since when the event waits, 'ready', 'untouched' and 'stopped' keep that time, and the other states clear it. With its body, a
-  // done event loses what is of no use then: its trace and its key, which would be a quarter of what is kept of it, and when it occurred,
-  // which orders lanes.
-  // When all are done, which is usual, the arrays from states on are null, and a statement without their cases takes less.
+  // Leased → what each settlement changes, for the leases that are still held. With its body, a done event loses what is of no use then:
+  // its trace and its key, which would be a quarter of what is kept of it, and when it occurred, which orders lanes.
+  // When all are done, which is usual, the arrays from states on are null, and a statement without them takes less.
   // It locks rows in the order of the settlements, so that two calls with the same rows cannot deadlock.
   plpgsql(
     `settle(
-  sources text[], ids text[], fences bigint[], states text[], waits double precision[], errors text[],
-  reports jsonb[], moment timestamptz, retention interval, keep_bodies boolean
+  sources text[], ids text[], fences bigint[], states text[], attempt_changes integer[], try_changes integer[], stay_suspect boolean[],
+  waiting_times text[], waits double precision[], errors text[], reports jsonb[], moment timestamptz, retention interval, keep_bodies boolean
 ) returns setof bigint`,
     byKey,
     `
@@ -48,29 +45,28 @@ begin
   else
     with held as (
       update esim_webhooks.event as settled
-      set state = case when given.state in ('untouched', 'stopped', 'waiting') then 'ready' else given.state end,
+      set state = given.state,
         ends_at = case given.state
-          when 'done' then moment + retention
-          when 'unhandled' then moment + retention
+          when 'ready' then moment + given.wait * interval '1 millisecond'
           when 'dead' then 'infinity'
-          else moment + given.wait * interval '1 millisecond' end,
-        attempts = settled.attempts - (given.state in ('untouched', 'unhandled'))::integer,
-        tries = settled.tries - (given.state in ('untouched', 'stopped', 'waiting'))::integer,
-        suspect = settled.suspect and given.state in ('untouched', 'stopped'),
-        waiting_since = case
-          when given.state = 'waiting' then coalesce(settled.waiting_since, moment)
-          when given.state in ('ready', 'untouched', 'stopped') then settled.waiting_since end,
+          else moment + retention end,
+        attempts = settled.attempts + given.attempts,
+        tries = settled.tries + given.tries,
+        suspect = settled.suspect and given.stays_suspect,
+        waiting_since = case given.waiting
+          when 'begins' then coalesce(settled.waiting_since, moment)
+          when 'stays' then settled.waiting_since end,
         error = given.error,
         due_at = null,
-        settled_at = case when given.state in ('done', 'unhandled', 'dead') then moment end,
+        settled_at = case when given.state <> 'ready' then moment end,
         history = case when given.report is null then settled.history else
           esim_webhooks.with_attempt(settled.history, given.report, moment) end,
         body = case when given.state = 'done' and not keep_bodies then null else settled.body end,
         occurred_at = case when given.state = 'done' and not keep_bodies then null else settled.occurred_at end,
         trace = case when given.state = 'done' and not keep_bodies then null else settled.trace end,
         key = case when given.state = 'done' and not keep_bodies then null else settled.key end
-      from unnest(sources, ids, fences, states, waits, errors, reports)
-        as given (source, id, fence, state, wait, error, report)
+      from unnest(sources, ids, fences, states, attempt_changes, try_changes, stay_suspect, waiting_times, waits, errors, reports)
+        as given (source, id, fence, state, attempts, tries, stays_suspect, waiting, wait, error, report)
       where settled.source = given.source and settled.id = given.id
         and settled.fence = given.fence and settled.state = 'leased'
       returning settled.fence

@@ -1,5 +1,5 @@
 import type { InboxLease, Settlement } from "@esim-webhooks/core";
-import { encodeAttempt, keyText, spreadRetention } from "@esim-webhooks/core/kit";
+import { keyText, rowChange, spreadRetention } from "@esim-webhooks/core/kit";
 import { type Kysely, sql } from "kysely";
 import { inMs, serverTime, type Tables } from "../database/tables.ts";
 import { inKeyOrder, numberArray, textArray } from "./batch.ts";
@@ -11,7 +11,6 @@ export interface SettleRules {
 }
 
 const longestError = 4000;
-const longestWaitMs = 100 * 365 * 24 * 3_600_000; // a time beyond Postgres's calendar would fail the whole batch
 
 /**
  * Leased → done, unhandled, ready or dead, for each lease that is still held. Answers one to one whether it was held: a second settlement of
@@ -30,15 +29,22 @@ export async function settle(
     keyText,
   );
   const areDone = sorted.every(({ state }) => state === "done");
+  const changes = areDone ? [] : sorted.map(rowChange);
+  const column = (values: readonly (string | null)[]) => (areDone ? null : textArray(values));
+  const numbers = (values: readonly number[]) => (areDone ? null : numberArray(values));
   const { rows } = await sql<{ token: string }>`
     select fence::text as token from ${tables.settle}(
       ${textArray(sorted.map(({ source }) => source))}::text[],
       ${textArray(sorted.map(({ id }) => id))}::text[],
       ${textArray(sorted.map(({ token }) => token))}::bigint[],
-      ${areDone ? null : textArray(sorted.map(stateText))}::text[],
-      ${areDone ? null : numberArray(sorted.map((settlement) => ("afterMs" in settlement ? Math.min(settlement.afterMs, longestWaitMs) : 0)))}::float8[],
-      ${areDone ? null : textArray(sorted.map((settlement) => ("error" in settlement ? storableError(settlement.error) : null)))}::text[],
-      ${areDone ? null : textArray(sorted.map((settlement) => ("report" in settlement ? storableJson(encodeAttempt(settlement.report)) : null)))}::jsonb[],
+      ${column(changes.map(({ state }) => state))}::text[],
+      ${numbers(changes.map(({ attempts }) => attempts))}::integer[],
+      ${numbers(changes.map(({ tries }) => tries))}::integer[],
+      ${column(changes.map(({ staysSuspect }) => String(staysSuspect)))}::boolean[],
+      ${column(changes.map(({ waiting }) => waiting))}::text[],
+      ${numbers(changes.map(({ afterMs }) => afterMs))}::float8[],
+      ${column(changes.map(({ error }) => error && storableError(error)))}::text[],
+      ${column(changes.map(({ attempt }) => attempt && storableJson(attempt)))}::jsonb[],
       ${serverTime}, ${spreadRetention(retentionMs)}::float8 * interval '1 millisecond', ${keepBodies}
     ) as fence`.execute(db);
   return wereHeld(settlements, rows).map((held, index) => held && isFirst[index] === true);
@@ -70,10 +76,4 @@ function wereHeld(leases: readonly InboxLease[], lost: readonly { token: string 
 
 function storableError(error: string): string {
   return error.replaceAll("\0", "\uFFFD").slice(0, longestError);
-}
-
-/** What the function in the database takes. An event that is put off keeps since when its handlers have put it off, as an untouched one. */
-function stateText(settlement: Settlement): string {
-  if ("isPutOff" in settlement && settlement.isPutOff) return "untouched";
-  return "wasStarted" in settlement && settlement.wasStarted ? "stopped" : settlement.state;
 }

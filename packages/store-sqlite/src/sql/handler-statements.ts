@@ -4,7 +4,7 @@ import type { Connection } from "../database/connection.ts";
 import { isOfTheFile } from "../database/faults.ts";
 import { inSavepoint, type Transaction, TransactionEnded } from "../database/transaction.ts";
 import { completeByFence } from "./claim.ts";
-import { type SettleRules, settle } from "./settle.ts";
+import { type SettleRules, type Settling, settle } from "./settle.ts";
 
 /** A statement of a handler, to be run once its event is done. */
 export interface HandlerWrite {
@@ -19,7 +19,7 @@ export interface HandlerWrite {
 /** Who marks the event: a store as done, an inbox as settled. */
 export type Mark =
   | { readonly by: "store"; readonly key: EventKey; readonly token: string; readonly retentionMs: number }
-  | { readonly by: "inbox"; readonly key: EventKey; readonly token: string; readonly rules: SettleRules };
+  | { readonly by: "inbox"; readonly settling: Settling; readonly rules: SettleRules };
 
 export interface ApplyInput {
   readonly mark: Mark;
@@ -56,8 +56,8 @@ export function refused(error: unknown): Applied {
 
 function marked(tx: Transaction, mark: Mark): boolean {
   if (mark.by === "store") return completeByFence(tx, mark);
-  const { key, token, rules } = mark;
-  const [settled = false] = settle(tx, { settlements: [{ ...key, token, state: "done" }], rules });
+  const { settling, rules } = mark;
+  const [settled = false] = settle(tx, { settlements: [settling], rules });
   return settled;
 }
 

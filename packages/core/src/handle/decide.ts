@@ -1,0 +1,69 @@
+import { isInstance } from "../base/thrown.ts";
+import { type Issue, issueText, withoutValues } from "../event/catalog.ts";
+import type { Ending } from "../store/ending.ts";
+import { errorText } from "../store/error-text.ts";
+import type { EventOutcome, UndoneOutcome } from "./event-outcome.ts";
+import { HandlerTimeout } from "./handler.ts";
+
+/** What decides how an event ends, besides what became of it. */
+export interface Limits {
+  /** How long its handlers may put it off, for the error of one that is dead by it. */
+  readonly maxWaitMs?: number;
+  /** Whether it is not tried again. */
+  isLast(outcome: UndoneOutcome): boolean;
+  /** When it is due again, in ms. */
+  afterMs(outcome: UndoneOutcome): number;
+}
+
+/** How an event ends, by what became of it. */
+export function decide(outcome: EventOutcome, limits: Limits): Ending {
+  switch (outcome.code) {
+    case "processed":
+    case "discarded":
+    case "duplicate":
+    case "conflict":
+      return { state: "done" };
+    case "unknown_type":
+    case "unhandled_type":
+      return { state: "unhandled" };
+    case "invalid":
+      return {
+        state: "dead",
+        reason: "invalid",
+        error: describeIssues(outcome.issues),
+        cause: describeIssues(outcome.issues.map(withoutValues)),
+      };
+    case "failed": {
+      const { error: thrown } = outcome;
+      const reason = isInstance(thrown, HandlerTimeout) ? "timed_out" : "failed";
+      const failure = { reason, error: errorText(thrown), thrown } as const;
+      if (limits.isLast(outcome)) return { state: "dead", ...failure };
+      return { state: "retry", ...failure, afterMs: limits.afterMs(outcome) };
+    }
+    case "retry_later":
+      if (!limits.isLast(outcome))
+        return { state: "waiting", afterMs: limits.afterMs(outcome), error: "retryLater" };
+      return {
+        state: "dead",
+        reason: "retry_later",
+        error: `The handler asked for retries for longer than maxWaitMs${limits.maxWaitMs === undefined ? "" : `, ${limits.maxWaitMs} ms`}.`,
+      };
+    case "busy":
+      return { state: "given_back", afterMs: outcome.retryAfterMs };
+    case "deadline_reached":
+      return { state: "given_back", afterMs: 0 };
+    case "lease_lost":
+      return { state: "given_back" };
+    case "store_unavailable":
+      return { state: "store_unavailable", error: outcome.error };
+  }
+}
+
+const mostIssues = 20;
+
+/** The paths of the first issues, and what was expected there. */
+function describeIssues(issues: readonly Issue[]): string {
+  const texts = issues.slice(0, mostIssues).map(issueText);
+  const left = issues.length - texts.length;
+  return `invalid: ${[...texts, ...(left > 0 ? [`${left} more`] : [])].join("; ")}`;
+}

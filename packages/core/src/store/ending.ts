@@ -1,0 +1,107 @@
+import { type AttemptReport, encodeAttempt, type FailureReason } from "./history.ts";
+
+/**
+ * How the lease on an event ends, if its inbox still has it leased. An `error` says why, and may have the frames of a stack after its message:
+ * `readErrorText` of the kit splits them. A `report` is added to the history of the event.
+ */
+export type StoredEnding =
+  /** Never to run again. */
+  | { readonly state: "done" }
+  /** It has no handler, so no attempt is counted. Its body is kept for the retention, so that it can be redriven. */
+  | { readonly state: "unhandled" }
+  /** An attempt failed, and it is due again in `afterMs`. */
+  | {
+      readonly state: "retry";
+      readonly afterMs: number;
+      readonly error: string;
+      readonly report?: AttemptReport;
+    }
+  /** Its handler is not ready for it yet: due again in `afterMs`, without counting a try. `waitedMs` begins to count. */
+  | { readonly state: "waiting"; readonly afterMs: number; readonly error: string }
+  /**
+   * As it was taken: no try is counted, nor an attempt unless its handler was `started`, and a suspect stays a suspect. Due again in
+   * `afterMs`, by default at once.
+   */
+  | {
+      readonly state: "given_back";
+      readonly afterMs?: number;
+      readonly error?: string;
+      readonly started?: boolean;
+    }
+  /** Not tried again until an operator redrives it. */
+  | { readonly state: "dead"; readonly error: string; readonly report?: AttemptReport };
+
+/** Why an attempt has failed. */
+export interface Failure {
+  readonly reason: FailureReason;
+  /** What was thrown, if that is why. */
+  readonly thrown?: unknown;
+  /** Why, for the log, if `error` has values of the event. */
+  readonly cause?: string;
+}
+
+type FailedEnding = Extract<StoredEnding, { state: "retry" | "dead" }>;
+
+/** How a lease or a claim on an event ends, in one word for its row, its message, its log line and its metric. */
+export type Ending =
+  | Exclude<StoredEnding, FailedEnding>
+  | (FailedEnding & Failure)
+  /** It had ended before, and the result is discarded. `thrown`: by the handler. */
+  | { readonly state: "lost"; readonly thrown?: unknown }
+  /** The store could not store the result, and the lease ends by itself. `thrown`: by the handler. */
+  | { readonly state: "store_unavailable"; readonly error: unknown; readonly thrown?: unknown };
+
+/** What an ending changes in its row. */
+export interface RowChange {
+  readonly state: "done" | "unhandled" | "ready" | "dead";
+  readonly attempts: 0 | -1;
+  readonly tries: 0 | -1;
+  readonly staysSuspect: boolean;
+  /** The time since when its handlers have put it off. */
+  readonly waiting: "begins" | "stays" | "ends";
+  /** When it is due again if it is `ready`: at most 100 years, since no engine can keep any time. */
+  readonly afterMs: number;
+  readonly error: string | null;
+  /** The attempt that its history gets, as JSON. */
+  readonly attempt: string | null;
+}
+
+const plain = {
+  attempts: 0,
+  tries: 0,
+  staysSuspect: false,
+  waiting: "ends",
+  afterMs: 0,
+  error: null,
+  attempt: null,
+} as const;
+
+const changes: Readonly<Record<StoredEnding["state"], RowChange>> = {
+  done: { ...plain, state: "done" },
+  unhandled: { ...plain, state: "unhandled", attempts: -1 },
+  retry: { ...plain, state: "ready", waiting: "stays" },
+  waiting: { ...plain, state: "ready", tries: -1, waiting: "begins" },
+  given_back: { ...plain, state: "ready", attempts: -1, tries: -1, staysSuspect: true, waiting: "stays" },
+  dead: { ...plain, state: "dead" },
+};
+
+const longestMs = 100 * 365 * 24 * 3_600_000;
+
+/** For authors of inboxes: what an ending changes in its row. */
+export function rowChange(ending: StoredEnding): RowChange {
+  const change = changes[ending.state];
+  if (ending.state === "done" || ending.state === "unhandled") return change;
+  const {
+    afterMs = 0,
+    error = null,
+    report,
+    started,
+  } = { afterMs: 0, report: undefined, started: false, ...ending };
+  return {
+    ...change,
+    attempts: started ? 0 : change.attempts,
+    afterMs: Math.min(afterMs, longestMs),
+    error,
+    attempt: report === undefined ? null : encodeAttempt(report),
+  };
+}
