@@ -216,7 +216,7 @@ describe("what observe sees of each attempt", () => {
     await twice.put([entryOf("msg_1")]);
     await failed(worker);
     expect(seen).toEqual([
-      { ...about, attempt: 1, outcome: "retry" },
+      { ...about, attempt: 1, outcome: "retry", reason: "failed" },
       { ...about, attempt: 2, outcome: "dead", reason: "failed", error },
     ]);
   });
@@ -267,7 +267,7 @@ describe("what observe sees of each attempt", () => {
     await twice.put([entryOf("msg_1")]);
     await failed(worker);
     expect(seen).toEqual([
-      { ...about, attempt: 1, outcome: "retry" },
+      { ...about, attempt: 1, outcome: "retry", reason: "failed" },
       { ...about, attempt: 2, outcome: "dead", reason: "failed", error },
     ]);
     expect(lines).toMatchObject([
