@@ -320,7 +320,7 @@ export const table = {
     from: { state: ["leased"], ended: false },
     guards: ["fence"],
     to: { state: "done", ended: false, body: false },
-    writes: "the end of the retention: a `put` of that id answers `duplicate`",
+    writes: "the end of the retention: a `put` of that id answers `already_stored`",
   },
   "transact inline": {
     part: "dedupe",
@@ -372,7 +372,7 @@ export const crashPoints = {
     who: "a receiver",
     when: "after `put` was committed and before its answer",
     left: "a ready row, and a sender that has no answer",
-    next: "the sender tries again; the answer is `duplicate`",
+    next: "the sender tries again; the answer is `already_stored`",
   },
   taken: {
     who: "a worker",

@@ -98,7 +98,7 @@ describe("Postgres", () => {
       )
       .toBe(true);
     const answers = (await put()).map((one) => (one.status === "fulfilled" ? one.value[0] : one.reason));
-    expect(answers.filter((one) => one !== "stored" && one !== "duplicate")).toEqual([]);
+    expect(answers.filter((one) => one !== "stored" && one !== "already_stored")).toEqual([]);
     expect(await inbox.count({})).toBe(200);
   });
 

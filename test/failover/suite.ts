@@ -38,7 +38,7 @@ export function inboxWriter(inbox: InboxWriter): Writer {
   return {
     ...lifecycleOf(inbox),
     write: async (id) => void (await inbox.put([entry(id, fixedTime)])),
-    has: async (id) => (await inbox.put([entry(id, fixedTime)]))[0] === "duplicate",
+    has: async (id) => (await inbox.put([entry(id, fixedTime)]))[0] === "already_stored",
   };
 }
 

@@ -247,7 +247,9 @@ describe("a delivery that is observed", () => {
     expect([...outcomes, ...missing].sort()).toEqual([...allOutcomes].sort());
 
     // settlements have a field of the name "reason", too
-    const payload = [...leaves(sampleData("esim.faulted"))].filter((text) => text.length > 3 && text !== "reason");
+    const payload = [...leaves(sampleData("esim.faulted"))].filter(
+      (text) => text.length > 3 && text !== "reason",
+    );
     const forbidden = [...secrets, ...payload];
     expect(forbidden.length).toBeGreaterThan(10);
     const said = [...messages, ...seen.map(([, message]) => message)].flatMap((message) => [

@@ -37,7 +37,7 @@ it("observers see the progress of an import, its end, and what it puts into the 
   const ids = puts.flatMap((put) => put.events.map(({ id }) => id));
   expect(ids).toHaveLength(2000);
   expect(results.filter((result) => result === "stored")).toHaveLength(1000);
-  expect(results.filter((result) => result === "duplicate")).toHaveLength(1000);
+  expect(results.filter((result) => result === "already_stored")).toHaveLength(1000);
 });
 
 it("observers see how an import ended, and why it failed", async () => {

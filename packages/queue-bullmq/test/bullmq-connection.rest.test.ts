@@ -115,6 +115,6 @@ it("answers each put when the connection is cut while the writes of a tick are g
   expect(results).toHaveLength(30);
   expect(sockets.map((socket) => [socket.destroyed, socket.writableCorked])).toEqual([[true, 0]]);
   const again = await Promise.all(entries.map((entry) => inbox.put([entry])));
-  expect(again.flat().every((result) => result === "stored" || result === "duplicate")).toBe(true);
+  expect(again.flat().every((result) => result === "stored" || result === "already_stored")).toBe(true);
   expect(await inbox.count({ state: "ready" })).toBe(31);
 });

@@ -83,7 +83,7 @@ it("erases an eSIM's events in every state, and keeps what a redelivery needs", 
       receivedAt: expect.any(Date),
       settledAt: expect.any(Date),
     });
-    expect(await inbox.put([about("esim_1", id)])).toEqual(["duplicate"]);
+    expect(await inbox.put([about("esim_1", id)])).toEqual(["already_stored"]);
   }
   expect(await inbox.put([about("esim_3", "done")])).toEqual(["conflict"]);
   await expect(leased?.moveToCompleted({ outcome: "processed" }, "token", false)).rejects.toThrow(/lock/);
@@ -252,7 +252,7 @@ it("removes the job of an erased event if done jobs are not kept, and remembers 
   expect(await queue.getJobCounts("waiting", "completed")).toEqual({ waiting: 0, completed: 0 });
   expect(await stored()).not.toContain("esim_1");
   expect(await inbox.get(key("a"))).toMatchObject({ state: "done", body: null });
-  expect(await keepsNone.put([about("esim_1", "a")])).toEqual(["duplicate"]);
+  expect(await keepsNone.put([about("esim_1", "a")])).toEqual(["already_stored"]);
 });
 
 it("runs no handler for an erased event that a dashboard retries", async () => {

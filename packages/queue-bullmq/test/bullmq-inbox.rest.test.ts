@@ -101,7 +101,7 @@ describe("put", () => {
     const inbox = openInbox();
     const entries = ["a:b", "0", "7", "0:1:2", "{x}", "é".repeat(900)].map((id) => entryOf(id));
     expect(await inbox.put(entries)).toEqual(entries.map(() => "stored"));
-    expect(await inbox.put(entries)).toEqual(entries.map(() => "duplicate"));
+    expect(await inbox.put(entries)).toEqual(entries.map(() => "already_stored"));
     for (const { id } of entries) expect((await inbox.get({ source: "default", id }))?.id).toBe(id);
   });
 
@@ -111,7 +111,7 @@ describe("put", () => {
     await inbox.put([entry]);
     await workOff(1);
     expect(await openQueue().getJobCounts()).toMatchObject({ completed: 0, waiting: 0 });
-    expect(await inbox.put([entry, other(entry)])).toEqual(["duplicate", "conflict"]);
+    expect(await inbox.put([entry, other(entry)])).toEqual(["already_stored", "conflict"]);
   });
 
   it("compares no rebuilt body with a signed one", async () => {
@@ -120,7 +120,7 @@ describe("put", () => {
     const replay = (rebuilt: boolean) => ({ replay: { run: "first", rebuilt } });
     expect(
       await inbox.put([entry, { ...other(entry), ...replay(true) }, { ...other(entry), ...replay(false) }]),
-    ).toEqual(["stored", "duplicate", "conflict"]);
+    ).toEqual(["stored", "already_stored", "conflict"]);
   });
 
   it("stores an id again once its retention has expired", async () => {
@@ -196,7 +196,7 @@ describe("put", () => {
     const put = inbox.put([entry]);
     body.fill("x");
     expect(await put).toEqual(["stored"]);
-    expect(await inbox.put([{ ...entry, body: Buffer.from("first") }])).toEqual(["duplicate"]);
+    expect(await inbox.put([{ ...entry, body: Buffer.from("first") }])).toEqual(["already_stored"]);
   });
 
   it("adds each job in the async context of its put, for instrumentations of BullMQ and ioredis", async () => {
@@ -380,7 +380,7 @@ describe("an add that the server refuses half-way", () => {
     expect(await redis.admin.keys("bull:events:de:*")).toEqual([]);
     await fixed();
     const ends = [await inbox.put([entry]), await inbox.put([entry])].flat();
-    expect(ends).toEqual(["stored", "duplicate"]);
+    expect(ends).toEqual(["stored", "already_stored"]);
     expect(await inbox.stats()).toMatchObject({ states: { ready: 1, leased: 0, done: 0, dead: 0 } });
     expect(await inbox.get({ source: "default", id: "msg_1" })).toMatchObject({ state: "ready" });
     const jobs = await redis.admin.keys("bull:events:????????-*");
@@ -446,7 +446,7 @@ describe("an add that the server refuses half-way", () => {
     await redis.admin.acl("SETUSER", "shop", "-xadd");
     expect((await refusal(inbox.put([entry]))).code).toBe("missing_rights");
     await redis.admin.acl("SETUSER", "shop", "+@all");
-    expect(await inbox.put([entry, other(entry)])).toEqual(["duplicate", "conflict"]);
+    expect(await inbox.put([entry, other(entry)])).toEqual(["already_stored", "conflict"]);
     expect(await inbox.stats()).toMatchObject({ states: { ready: 1 } });
   });
 });
@@ -725,7 +725,7 @@ describe("for operators", () => {
     expect(await inbox.redrive({}, 1)).toBe(1);
     expect(await inbox.redrive()).toBe(1);
     expect(await inbox.redrive()).toBe(0);
-    expect(await inbox.put(entries)).toEqual(["duplicate", "duplicate", "duplicate"]);
+    expect(await inbox.put(entries)).toEqual(["already_stored", "already_stored", "already_stored"]);
     expect(await inbox.count({ state: "ready" })).toBe(3);
   });
 

@@ -49,7 +49,7 @@ describe("bullmqInbox on a Redis Cluster", () => {
       const inbox = openInbox({ connection: open(enableAutoPipelining), prefix: "{bull}" });
       const results = await Promise.all([...entries, ...entries].map((entry) => inbox.put([entry])));
       expect(results.flat().filter((result) => result === "stored")).toHaveLength(300);
-      expect(results.flat().filter((result) => result === "duplicate")).toHaveLength(300);
+      expect(results.flat().filter((result) => result === "already_stored")).toHaveLength(300);
       const handled = await handleAll(inbox, new Set(entries.map(({ id }) => id)));
       expect(new Set(handled.values())).toEqual(new Set([1]));
       expect(await inbox.stats()).toMatchObject({ states: { ready: 0, dead: 0 } });

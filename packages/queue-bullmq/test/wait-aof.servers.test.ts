@@ -33,7 +33,7 @@ describe("waitAof on a server with WAITAOF", () => {
     const inbox = open(server.url, 30_000);
     const entry = entryOf();
     expect(await inbox.put([entry])).toEqual(["stored"]);
-    expect(await inbox.put([entry])).toEqual(["duplicate"]);
+    expect(await inbox.put([entry])).toEqual(["already_stored"]);
     expect(await admin.info("commandstats")).toMatch(/cmdstat_waitaof:calls=2/);
 
     await admin.config("SET", "appendfsync", "no"); // the server then promises nothing
@@ -63,7 +63,7 @@ describe("waitAof through a proxy that answers WAITAOF", () => {
   it("resolves once the file is on disk", async () => {
     const entry = entryOf();
     expect(await open(proxy.url, 5000).put([entry])).toEqual(["stored"]);
-    expect(await open(proxy.url, 5000).put([entry])).toEqual(["duplicate"]);
+    expect(await open(proxy.url, 5000).put([entry])).toEqual(["already_stored"]);
   });
 
   it("rejects if the file is not on disk in time, and the event is a duplicate when it is put again", async () => {
@@ -71,7 +71,7 @@ describe("waitAof through a proxy that answers WAITAOF", () => {
     const entry = entryOf();
     proxy.will("time out");
     await expect(inbox.put([entry])).rejects.toMatchObject(late);
-    expect(await inbox.put([entry])).toEqual(["duplicate"]);
+    expect(await inbox.put([entry])).toEqual(["already_stored"]);
   });
 
   it("acknowledges nothing on a new connection, whose WAITAOF does not answer for the write of the old one", async () => {
@@ -79,6 +79,6 @@ describe("waitAof through a proxy that answers WAITAOF", () => {
     const entry = entryOf();
     proxy.will("end the connection");
     await expect(inbox.put([entry])).rejects.toMatchObject(replaced);
-    expect(await inbox.put([entry])).toEqual(["duplicate"]);
+    expect(await inbox.put([entry])).toEqual(["already_stored"]);
   });
 });

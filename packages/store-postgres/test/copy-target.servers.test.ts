@@ -215,10 +215,10 @@ describe("records of another inbox", () => {
     await target.copyEvents([record("msg_1", done), record("msg_2", { ...done, replay: rebuilt })]);
     const same = { ...entry("msg_1"), body };
     const another = { ...same, body: Buffer.concat([body, body]) };
-    expect(await inbox.put([same])).toEqual(["duplicate"]);
+    expect(await inbox.put([same])).toEqual(["already_stored"]);
     expect(await inbox.put([another])).toEqual(["conflict"]);
-    expect(await inbox.put([{ ...another, replay: rebuilt }])).toEqual(["duplicate"]);
-    expect(await inbox.put([{ ...another, id: "msg_2" }])).toEqual(["duplicate"]);
+    expect(await inbox.put([{ ...another, replay: rebuilt }])).toEqual(["already_stored"]);
+    expect(await inbox.put([{ ...another, id: "msg_2" }])).toEqual(["already_stored"]);
     expect(await inbox.put([{ ...another, id: "msg_2", replay: rebuilt }])).toEqual(["conflict"]);
     expect(await store.claim(key("msg_1"), 1000, crc32(body))).toEqual({ status: "done" });
     expect(await store.claim(key("msg_1"), 1000, 7)).toEqual({ status: "done", conflict: true });

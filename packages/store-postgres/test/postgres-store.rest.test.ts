@@ -227,7 +227,7 @@ describe("a server whose clock jumped ahead", () => {
     for (const id of ids) expect(await complete(id)).toBe("done");
     await moveTimes(32);
     for (const id of ids) expect(await complete(id)).toBe("done");
-    expect(await inbox.put(ids.map((id) => entry(id)))).toEqual(ids.map(() => "duplicate"));
+    expect(await inbox.put(ids.map((id) => entry(id)))).toEqual(ids.map(() => "already_stored"));
   });
 
   it("ends leases early, and a late owner settles nothing", async () => {

@@ -62,7 +62,7 @@ it("reports no event as stored before the synchronous standby has it, even if th
     await expect(inbox.put([event])).rejects.toMatchObject({ code: "store_unavailable" });
   }
   await waitForStandby("");
-  await expect.poll(() => inbox.put([event]).catch(() => "away")).toEqual(["duplicate"]);
+  await expect.poll(() => inbox.put([event]).catch(() => "away")).toEqual(["already_stored"]);
   await inbox.close();
 });
 

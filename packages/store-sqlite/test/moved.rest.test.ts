@@ -168,7 +168,7 @@ describe.skipIf(process.platform === "win32")("a file that is open", () => {
       await inbox.close();
       const reopened = sqliteInbox({ path });
       expect(await reopened.put([entry("msg_1", fixedTime), entry("msg_2")])).toEqual([
-        "duplicate",
+        "already_stored",
         "stored",
       ]);
       await reopened.close();

@@ -395,7 +395,7 @@ describe("a machine whose clock jumped ahead", () => {
     inbox = sqliteInbox({ path });
     moveTimes(32);
     expect(new Set(await inbox.put(taken.map(({ id, body }) => ({ ...entry(id), body }))))).toEqual(
-      new Set(["duplicate"]),
+      new Set(["already_stored"]),
     );
     await inbox.close();
   });

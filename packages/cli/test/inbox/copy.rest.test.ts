@@ -150,7 +150,7 @@ describe("inbox copy", () => {
 
     expect((await inbox.stats()).states).toEqual({ ready: 3, leased: 0, done: 3, unhandled: 1, dead: 1 });
     for (const given of [done, inline, replayed]) {
-      expect(await inbox.put([given, withAnotherBody(given)])).toEqual(["duplicate", "conflict"]);
+      expect(await inbox.put([given, withAnotherBody(given)])).toEqual(["already_stored", "conflict"]);
     }
     const store = postgresStore({ url: database.url });
     expect(await store.claim(key("msg_inline"), 1000, crc32(inline.body))).toEqual({ status: "done" });

@@ -49,7 +49,7 @@ async function runInbox(inbox: InboxWriter & Partial<InboxQueue>): Promise<void>
     }
     for await (const id of createInterface(process.stdin)) {
       const [answer] = await inbox.put([entry(id)]);
-      write({ is: "known", id, known: answer === "duplicate" });
+      write({ is: "known", id, known: answer === "already_stored" });
     }
     return inbox.close();
   }

@@ -170,7 +170,7 @@ export const inboxErasing: readonly InboxScenario[] = [
         const esim = newEsim(events);
         await stored(inbox, esim.about("a"));
         await inbox.erase(esim.reference);
-        assert.deepEqual(await inbox.put([esim.about("a")]), ["duplicate"]);
+        assert.deepEqual(await inbox.put([esim.about("a")]), ["already_stored"]);
         const event = await inbox.get(esim.about("a"));
         assert.deepEqual([event?.body, event?.subject, event?.state], [null, null, "done"]);
         assert.deepEqual(await events.take(inbox), []);
@@ -254,7 +254,7 @@ export const inboxErasing: readonly InboxScenario[] = [
         const event = await inbox.get(entry);
         assert.deepEqual([event?.state, event?.error, event?.erasedAt], ["dead", "no", null]);
         assert.equal(await inbox.redrive({ source: events.source }), 0);
-        assert.deepEqual(await inbox.put([entry]), ["duplicate"]);
+        assert.deepEqual(await inbox.put([entry]), ["already_stored"]);
       }),
   ],
 ];

@@ -167,7 +167,7 @@ export const inboxFigures: readonly InboxScenario[] = [
         before = await inbox.minutes();
         const entries = ["a", "b", "c", "d"].map((id) => events.entry(id));
         await stored(inbox, ...entries);
-        assert.deepEqual(await inbox.put(entries.slice(0, 1)), ["duplicate"]);
+        assert.deepEqual(await inbox.put(entries.slice(0, 1)), ["already_stored"]);
         const [done, dead, retried, untouched] = await events.take(inbox);
         assert.ok(done && dead && retried && untouched);
         await inbox.settle([

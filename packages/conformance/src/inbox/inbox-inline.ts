@@ -87,7 +87,7 @@ export const inboxInline: readonly InlineScenario[] = [
       assert.deepEqual(Buffer.from(row?.body ?? []), Buffer.from(entry.body));
       const token = await claimedFor(store, entry);
       assert.equal(await store.complete(entry, token), true);
-      assert.deepEqual(await inbox.put([entry, other]), ["duplicate", "conflict"]);
+      assert.deepEqual(await inbox.put([entry, other]), ["already_stored", "conflict"]);
       assert.deepEqual(await claim(store, entry), { status: "done" });
     }),
   ],
@@ -102,7 +102,7 @@ export const inboxInline: readonly InlineScenario[] = [
       assert.deepEqual(await events.take(inbox), []);
       for (const one of claims) if (one.status === "claimed") await store.release(entry, one.token);
       assert.deepEqual(Buffer.from((await takenOne(events, inbox)).body), Buffer.from(entry.body));
-      assert.deepEqual(await inbox.put([entry]), ["duplicate"]);
+      assert.deepEqual(await inbox.put([entry]), ["already_stored"]);
       const abandoned = { ...entry, id: "b" };
       await settled(both, abandoned, "unhandled");
       await claimedFor(store, abandoned, 30);
@@ -152,7 +152,7 @@ export const inboxInline: readonly InlineScenario[] = [
       assert.equal(await store.complete(entry, token), true);
       assert.deepEqual(await claim(store, other), { status: "done", conflict: true });
       assert.equal((await inbox.get(entry))?.conflicts, 1);
-      assert.deepEqual(await inbox.put([entry, other]), ["duplicate", "conflict"]);
+      assert.deepEqual(await inbox.put([entry, other]), ["already_stored", "conflict"]);
     }),
   ],
   [
@@ -188,7 +188,7 @@ export const inboxInline: readonly InlineScenario[] = [
       const imported = { ...entry, replay: { run: "import 1", rebuilt: true } };
       assert.deepEqual(await inbox.rerun([imported]), [false]);
       await store.complete(entry, token);
-      assert.deepEqual(await inbox.put([imported]), ["duplicate"]);
+      assert.deepEqual(await inbox.put([imported]), ["already_stored"]);
       assert.deepEqual(await inbox.rerun([imported]), [true]);
       const taken = await takenOne(events, inbox);
       assert.equal(taken.replayed, true);
@@ -265,7 +265,7 @@ export const inboxInline: readonly InlineScenario[] = [
       await settled(both, rebuilt, "unhandled");
       const token = await claimedFor(store, entry);
       assert.equal(await store.complete(entry, token), true);
-      assert.deepEqual(await inbox.put([rebuilt]), ["duplicate"]);
+      assert.deepEqual(await inbox.put([rebuilt]), ["already_stored"]);
       assert.deepEqual(await claim(store, entry), { status: "done" });
     }),
   ],

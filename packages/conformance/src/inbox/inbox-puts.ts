@@ -53,12 +53,12 @@ export const inboxPuts: readonly InboxScenario[] = [
         const events = newEvents();
         const [a, b] = [events.entry("a"), events.entry("b")];
         const other = events.entry("a", { body: Buffer.from("other") });
-        assert.deepEqual(await inbox.put([a, b, a]), ["stored", "stored", "duplicate"]);
+        assert.deepEqual(await inbox.put([a, b, a]), ["stored", "stored", "already_stored"]);
         assert.deepEqual(await inbox.put([b, other, events.entry("c"), a]), [
-          "duplicate",
+          "already_stored",
           "conflict",
           "stored",
-          "duplicate",
+          "already_stored",
         ]);
         const row = await inbox.get(a);
         assert.deepEqual(Buffer.from(row?.body ?? []), Buffer.from(a.body));
@@ -79,7 +79,7 @@ export const inboxPuts: readonly InboxScenario[] = [
           const known = new Set<string>();
           const resultOf = ({ source, id }: EventKey): PutResult => {
             const key = `${source} ${id}`;
-            if (known.has(key)) return "duplicate";
+            if (known.has(key)) return "already_stored";
             known.add(key);
             return "stored";
           };
@@ -106,7 +106,7 @@ export const inboxPuts: readonly InboxScenario[] = [
       withInbox(open, {}, async (inbox) => {
         const events = newEvents();
         const [entry, other] = [events.entry("a"), events.entry("a", { body: Buffer.from("other") })];
-        assert.deepEqual(await inbox.put([entry, entry, other]), ["stored", "duplicate", "conflict"]);
+        assert.deepEqual(await inbox.put([entry, entry, other]), ["stored", "already_stored", "conflict"]);
         assert.equal((await inbox.get(entry))?.conflicts, 1);
       }),
   ],
@@ -120,7 +120,7 @@ export const inboxPuts: readonly InboxScenario[] = [
         await stored(inbox, entry);
         const { source, id, token } = await takenOne(events, inbox);
         assert.deepEqual(await inbox.settle([{ source, id, token, state: "done" }]), [true]);
-        assert.deepEqual(await inbox.put([entry]), ["duplicate"]);
+        assert.deepEqual(await inbox.put([entry]), ["already_stored"]);
         assert.deepEqual(await inbox.put([{ ...entry, body: Buffer.from("other") }]), ["conflict"]);
         assert.deepEqual(await events.take(inbox), []);
       }),
@@ -142,7 +142,7 @@ export const inboxPuts: readonly InboxScenario[] = [
         });
         const results = (await Promise.all(calls)).flat();
         assert.equal(results.filter((result) => result === "stored").length, entries.length);
-        assert.equal(results.filter((result) => result === "duplicate").length, 19 * entries.length);
+        assert.equal(results.filter((result) => result === "already_stored").length, 19 * entries.length);
       }),
   ],
   [

@@ -109,12 +109,12 @@ export const inboxReplays: readonly InboxScenario[] = [
               else await stored(inbox, entry);
               const other = { ...events.entry("a", changes), body: Buffer.from("other") };
               const sameWay = (first === "rebuilt") === (second === "rebuilt");
-              assert.deepEqual(await inbox.put([other]), [sameWay ? "conflict" : "duplicate"]);
-              assert.deepEqual(await inbox.put([{ ...other, body: entry.body }]), ["duplicate"]);
+              assert.deepEqual(await inbox.put([other]), [sameWay ? "conflict" : "already_stored"]);
+              assert.deepEqual(await inbox.put([{ ...other, body: entry.body }]), ["already_stored"]);
               const row = await inbox.get(entry);
               assert.deepEqual([row?.conflicts, row?.replay], [sameWay ? 1 : 0, entry.replay ?? null]);
               const twice = [events.entry("b", before), events.entry("b", { ...changes, body: other.body })];
-              assert.deepEqual(await inbox.put(twice), ["stored", sameWay ? "conflict" : "duplicate"]);
+              assert.deepEqual(await inbox.put(twice), ["stored", sameWay ? "conflict" : "already_stored"]);
             }
           }
         }
@@ -145,7 +145,7 @@ export const inboxReplays: readonly InboxScenario[] = [
           [{ id: "a", attempt: 2, tries: 1, replayed: true }],
         );
         assert.deepEqual(Buffer.from(taken[0]?.body ?? []), again.body);
-        assert.deepEqual(await inbox.put([again]), ["duplicate"]);
+        assert.deepEqual(await inbox.put([again]), ["already_stored"]);
       }),
   ],
   [

@@ -71,7 +71,7 @@ export const inboxUnhandled: readonly InboxScenario[] = [
         await stored(inbox, entry);
         await leaveUnhandled(inbox, await takenOne(events, inbox));
         const other = { ...entry, body: Buffer.from("other") };
-        assert.deepEqual(await inbox.put([entry, other]), ["duplicate", "conflict"]);
+        assert.deepEqual(await inbox.put([entry, other]), ["already_stored", "conflict"]);
         assert.deepEqual(await events.take(inbox), []);
       }),
   ],

@@ -110,7 +110,7 @@ export const acceptedEvents: Pick<
   already_stored: [
     "answers 202 when the inbox already has the event",
     (withServer) =>
-      withServer({ put: async () => ["duplicate"] }, { secret }, async ({ url }) => {
+      withServer({ put: async () => ["already_stored"] }, { secret }, async ({ url }) => {
         assertAnswer(await send(url, faulted()), 202, "already_stored");
       }),
   ],

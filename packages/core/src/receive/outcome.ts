@@ -1,14 +1,11 @@
 import type { EventOutcome } from "../handle/event-outcome.ts";
+import type { PutResult } from "../store/inbox-writer.ts";
 import type { Refusal } from "../verify/refusal.ts";
 
-/** What became of an event that was handed to an inbox. */
-export type StoredOutcome =
-  /** It is in the inbox, durably if the inbox is. */
-  | { readonly code: "stored" }
-  /** The inbox has it already, with the same body. */
-  | { readonly code: "already_stored" }
-  /** The inbox has the id with another body; the first one stands. */
-  | { readonly code: "conflict" };
+/** What became of an event that was handed to an inbox: its answer to `put`. */
+export interface StoredOutcome {
+  readonly code: PutResult;
+}
 
 /** What became of a delivery. Always a value, never an exception. */
 export type Outcome =

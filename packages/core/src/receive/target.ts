@@ -65,18 +65,12 @@ export function acceptFor<Data, Tx>(
   );
 }
 
-const storedAs: Readonly<Record<PutResult, StoredOutcome>> = {
-  stored: { code: "stored" },
-  duplicate: { code: "already_stored" },
-  conflict: { code: "conflict" },
-};
-
 /** Stores unknown, unhandled and invalid events too: the worker decides about them. */
 function acceptInto<Data>(inbox: Pick<InboxWriter, "put">): Accept<Data> {
   return async ({ parsed, id, body, source, receivedAt, key }) => {
     try {
-      const [result] = await putEntries(inbox, [inboxEntry(parsed, { source, id, body, receivedAt, key })]);
-      return storedAs[result as PutResult]; // one entry, so one result
+      const [code] = await putEntries(inbox, [inboxEntry(parsed, { source, id, body, receivedAt, key })]);
+      return { code: code as PutResult }; // one entry, so one result
     } catch (error) {
       return { code: "store_unavailable", error };
     }

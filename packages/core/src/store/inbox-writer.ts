@@ -2,10 +2,10 @@ import type { InboxEntry } from "./inbox-entry.ts";
 import type { InboxRole } from "./inbox-role.ts";
 
 /**
- * The result for one entry. `duplicate`: the same id and body were stored before, or the id was done inline.
+ * The result for one entry. `already_stored`: the same id and body were stored before, or the id was done inline.
  * `conflict`: the id was stored before with another body, which is kept.
  */
-export type PutResult = "stored" | "duplicate" | "conflict";
+export type PutResult = "stored" | "already_stored" | "conflict";
 
 /**
  * The role of an inbox that accepts events. Receivers call only `put`, so an object `{ put }` around a producer of SQS,

@@ -75,7 +75,7 @@ export interface PutMessage extends StageMessage {
 
 export const putStage: Stage<PutMessage, "results"> = createStage("put", "store_unavailable");
 
-const results: ReadonlySet<unknown> = new Set<PutResult>(["stored", "duplicate", "conflict"]);
+const results: ReadonlySet<unknown> = new Set<PutResult>(["stored", "already_stored", "conflict"]);
 
 async function putAndCheck(
   inbox: Pick<InboxWriter, "put">,
@@ -89,7 +89,7 @@ async function putAndCheck(
   }
   throw new WebhookError(
     "invalid_option",
-    'The inbox\'s put() did not answer "stored", "duplicate" or "conflict" for each entry.',
+    'The inbox\'s put() did not answer "stored", "already_stored" or "conflict" for each entry.',
     "Return an array with one result per entry, in order.",
   );
 }

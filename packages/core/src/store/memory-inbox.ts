@@ -65,7 +65,7 @@ export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {
       table.write(newRow(entry));
       return "stored";
     }
-    if (!isConflict(entry, present)) return "duplicate";
+    if (!isConflict(entry, present)) return "already_stored";
     table.write({ ...present, conflicts: present.conflicts + 1 });
     return "conflict";
   }

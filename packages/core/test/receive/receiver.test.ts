@@ -941,12 +941,11 @@ describe("createReceiver", () => {
     expect(create).toThrow(expect.objectContaining({ code: "invalid_option" }));
   });
 
-  it.each([
-    ["stored", 202, "stored"],
-    ["duplicate", 202, "already_stored"],
-    ["conflict", 202, "conflict"],
-  ] as const)("answers an event that the inbox calls %s with %d %s", async (result, status, code) => {
-    const { reply } = await receive({ put: async () => [result] }, delivery());
-    expect([reply.status, reply.outcome]).toEqual([status, { code }]);
-  });
+  it.each(["stored", "already_stored", "conflict"] as const)(
+    "answers 202 with %s, as the inbox does",
+    async (code) => {
+      const { reply } = await receive({ put: async () => [code] }, delivery());
+      expect([reply.status, reply.outcome]).toEqual([202, { code }]);
+    },
+  );
 });

@@ -44,7 +44,7 @@ it("makes at most 20 calls per pass on average, at 100,000 deliveries a day, whi
     capabilities: { durable: true } as InboxWriter["capabilities"],
     put: async (entries) =>
       entries.map(({ id }) => {
-        if (id !== failing) return "duplicate";
+        if (id !== failing) return "already_stored";
         stored.push(id);
         return "stored";
       }),

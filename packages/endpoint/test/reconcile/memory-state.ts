@@ -40,7 +40,7 @@ export function knownInbox(): KnownInbox {
     capabilities: { durable: true } as InboxWriter["capabilities"],
     put: async (entries: readonly InboxEntry[]) =>
       entries.map(({ id }): PutResult => {
-        if (ids.has(id)) return "duplicate";
+        if (ids.has(id)) return "already_stored";
         ids.add(id);
         return "stored";
       }),

@@ -18,7 +18,7 @@ export interface IntoInbox extends Pick<ReplaySettings, "source" | "force" | "cl
 
 const verdicts: Readonly<Record<PutResult, Verdict>> = {
   stored: { fate: "stored" },
-  duplicate: { fate: "duplicate" },
+  already_stored: { fate: "duplicate" },
   conflict: { fate: "conflict", code: "conflict", reason: "its id is stored with another body, which stays" },
 };
 const forced: Verdict = { fate: "stored", isForced: true };
@@ -48,7 +48,7 @@ export function intoInbox(
     results: readonly PutResult[],
     run: string,
   ): Promise<ReadonlySet<InboxEntry>> {
-    const known = entries.filter((_, index) => results[index] === "duplicate");
+    const known = entries.filter((_, index) => results[index] === "already_stored");
     if (rerun === undefined || known.length === 0) return new Set();
     const answers = await rerun(known);
     const again = known.filter((_, index) => answers[index]);

@@ -25,7 +25,7 @@ export function resultOf(ours: string, kept: string): PutResult | "foreign" {
   if (kept === ours) return "stored";
   if (!/^[\da-f-]{36}[sr][\w-]{16}$/.test(kept)) return "foreign";
   const isSameKind = kept[uuidLength] === ours[uuidLength];
-  return isSameKind && kept.slice(uuidLength) !== ours.slice(uuidLength) ? "conflict" : "duplicate";
+  return isSameKind && kept.slice(uuidLength) !== ours.slice(uuidLength) ? "conflict" : "already_stored";
 }
 
 /** Signed or rebuilt: a body that an import rebuilt from JSON may differ from the signed one without a conflict. */

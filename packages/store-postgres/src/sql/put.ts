@@ -96,7 +96,7 @@ async function compareOne(
     await countConflict(db, tables, row.entry);
     return "conflict";
   } else {
-    if (!present.inline) return "duplicate";
+    if (!present.inline) return "already_stored";
     if (await storeBody(db, tables, row, present.token)) return "stored";
   }
   const changed = (await look(db, tables, [row])).get(row.key); // meanwhile

@@ -101,7 +101,7 @@ function compare(tx: Transaction, row: PutRow): PutResult {
     leaveBody(tx, row);
     return "stored";
   }
-  if (!isConflict) return "duplicate";
+  if (!isConflict) return "already_stored";
   countConflict(tx, row);
   return "conflict";
 }
