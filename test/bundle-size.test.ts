@@ -21,11 +21,11 @@ async function bundleBytes(name: string, from: string, external: readonly string
 }
 
 it.each([
-  ["webhookHandler", "core", 35.4],
-  ["createWorker", "core", 24.5],
+  ["webhookHandler", "core", 35.9],
+  ["createWorker", "core", 24.6],
   ["verify", "core", 5.7],
-  ["webhookRouter", "express", 36.3],
-  ["lambdaHandler", "lambda", 35.5],
+  ["webhookRouter", "express", 36.9],
+  ["lambdaHandler", "lambda", 36],
   ["redisStore", "store-redis", 17.3],
   ["durableObjectStore", "cloudflare", 11.3],
   ["createClient", "client", 24.4],

@@ -43,7 +43,7 @@ describe("the state machine", () => {
         "The next take makes event 1 ready again: its lease has ended.",
         "The handler of event 1 throws in worker A.",
         "worker B takes event 1.",
-        "worker A settles event 1 as ready.",
+        "worker A settles event 1 as retry.",
       ],
     });
   });

@@ -59,6 +59,6 @@ describe("a simulation", () => {
     ]);
     const { code, output } = await ended;
     expect(code, output).toBe(0);
-    expect(Number(/^(\d+) seeds, 0 failed/m.exec(output)?.[1])).toBeGreaterThan(1);
+    expect(Number(/^(\d+) seeds, 0 failed/m.exec(output)?.[1])).toBeGreaterThan(0);
   });
 });
