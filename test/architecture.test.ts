@@ -58,6 +58,9 @@ const mayReadMessages = {
   "a suite that looks for secrets in it": ["packages/conformance/src/keys/key-records.ts"],
 };
 
+/** `fsync` and `fdatasync` of `node:fs` take the `fd` of a handle instead. */
+const missingUnderPnp = /\.(?:sync|datasync|utimes|readv|readableWebStream)\(|\bawait using\b[^;]*\bopen\(/;
+
 /** The files of adapters. Stores, inboxes and keys are none. */
 const adapters = [...sources.keys()].filter((file) =>
   /^packages\/(?:express|fastify|nest|lambda|cloudflare)\/src\/(?!.*(?:inbox|store|object)\.ts$)[^/]+$/.test(
@@ -175,6 +178,18 @@ describe("the architecture", () => {
   ])("finds a message that is read: %s", (line) => {
     const file = "packages/core/src/base/clock.ts";
     expect(messageReaders(withLine(file, line))).toContain(file);
+  });
+
+  it("calls no method of a file handle that Yarn's Plug'n'Play lacks", () => {
+    expect([...sources].flatMap(([file, text]) => (missingUnderPnp.test(text) ? [file] : []))).toEqual([]);
+  });
+
+  it.each([
+    "await handle.sync();",
+    "flush: () => handle.datasync(),",
+    "await using handle = await open(path);",
+  ])("finds a method that is missing there: %s", (line) => {
+    expect(line).toMatch(missingUnderPnp);
   });
 
   it.each([

@@ -1,6 +1,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import {
+  cpSync,
   existsSync,
   globSync,
   mkdirSync,
@@ -11,17 +12,18 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { esimCatalog } from "@esim-webhooks/core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { installLines } from "../scripts/release/install-lines.ts";
 import { readManifests, withNeeded } from "../scripts/release/manifest.ts";
 import { openTypeScript5 } from "./editors/typescript-5.ts";
 import { openTypeScript7 } from "./editors/typescript-7.ts";
 import { installed } from "./installed.ts";
 import { oldestNode, withoutOldestNode } from "./oldest-node.ts";
+import { startRegistry } from "./package-registry.ts";
 import { makeClone, manifests, names, release, runIn } from "./release-clone.ts";
-import { root } from "./run.ts";
+import { root, runCommand } from "./run.ts";
 import { followStartPage } from "./start-page.ts";
 
 const place = mkdtempSync(join(tmpdir(), "esim-webhooks-packed-"));
@@ -144,6 +146,39 @@ const imports = `for (const entry of ${JSON.stringify(
 }
 console.log("imported on " + process.versions.node);`;
 
+/** The commands of package managers and of other runtimes. */
+const managers = (["test/publishing", "test/runtimes"] as const)
+  .map((folder) => join(installed(folder), ".bin"))
+  .join(delimiter);
+
+const program = "packaged-user.ts";
+const printedByUser = `keys true true
+state 2
+delivered 200 {"outcome":"processed"}
+delivered 202 {"outcome":"stored"}
+worked esim.enabled
+imported 1 of 2
+asset 200
+`;
+const noRecords = "The dump contains no records.\n";
+
+/** Makes a project with a program and a config, in which nothing is installed. */
+function makeUser(name: string): string {
+  const folder = join(place, name);
+  mkdirSync(folder);
+  writeFileSync(join(folder, "package.json"), '{ "name": "user", "type": "module" }');
+  cpSync(join(import.meta.dirname, program), join(folder, program));
+  writeFileSync(
+    join(folder, "esim-webhooks.config.ts"),
+    `import { defineConfig } from "@esim-webhooks/cli";
+const secret: string = "whsec_${"Zm9v".repeat(8)}";
+export default defineConfig({ secret, handlers: { "*": () => {} } });
+`,
+  );
+  writeFileSync(join(folder, "empty.ndjson"), "");
+  return folder;
+}
+
 describe("the packed packages, installed elsewhere", () => {
   it.each(names)("%s has a licence, types and nothing but what it needs", (name) => {
     const folder = join(project, "node_modules/@esim-webhooks", name);
@@ -190,18 +225,50 @@ describe("the packed packages, installed elsewhere", () => {
     expect(existsSync(join(clone, "packed"))).toBe(false);
   });
 
-  it("install with pnpm by the command that npm run pack prints, and import from their entries", () => {
-    const folder = join(place, "pnpm");
-    mkdirSync(folder);
-    const packed = withNeeded(readManifests(), ["packages/express"]);
-    const line = installLines([...packed.values()], join(clone, "release")).get("pnpm") ?? "";
-    const bin = join(installed("test/publishing"), ".bin");
-    runIn(folder, "bash", ["-c", `export PATH='${bin}':$PATH; npm init -y && ${line} --prefer-offline`]);
-    writeFileSync(
-      join(folder, "imports.mjs"),
-      `import "@esim-webhooks/core"; import { webhookRouter } from "@esim-webhooks/express"; import "express"; console.log(typeof webhookRouter);`,
+  it.each([
+    ["pnpm", [process.execPath], ["pnpm", "exec"]],
+    // without NODE_OPTIONS, which `yarn node` would set: a thread gets Plug'n'Play by its flags alone
+    ["yarn", [process.execPath, "-r", "./.pnp.cjs", "--experimental-loader", "./.pnp.loader.mjs"], ["yarn"]],
+    ["bun", ["bun"], ["bunx", "--bun"]],
+  ])(
+    "install with %s by the command that npm run pack prints, keep files and events, and run as a command",
+    (manager, runtime, exec) => {
+      const folder = makeUser(manager);
+      const packed = withNeeded(readManifests(), ["packages/cli"]);
+      const line = installLines([...packed.values()], join(clone, "release")).get(manager) ?? "";
+      const environment = `export PATH='${managers}':$PATH YARN_ENABLE_TELEMETRY=0`;
+      const shell = (command: string) => run("bash", ["-c", `${environment}; ${command}`], folder);
+      shell(line + (manager === "pnpm" ? " --prefer-offline" : ""));
+      expect(shell([...runtime, program].join(" "))).toBe(printedByUser);
+      expect(shell([...exec, "esim-webhooks", "import", "empty.ndjson"].join(" "))).toBe(noRecords);
+    },
+  );
+
+  it("run with Deno from its cache of npm packages, keep files and events, and run as a command", async () => {
+    const folder = makeUser("deno");
+    const packed = [...withNeeded(readManifests(), ["packages/cli"]).values()];
+    const registry = await startRegistry(packed, join(clone, "release"));
+    onTestFinished(registry.close);
+    writeFileSync(join(folder, ".npmrc"), `@esim-webhooks:registry=${registry.url}\n`);
+    const imports = Object.fromEntries(
+      packed.flatMap(({ name }) => [
+        [name, `npm:${name}`],
+        [`${name}/`, `npm:/${name}/`],
+      ]),
     );
-    expect(run(process.execPath, ["imports.mjs"], folder)).toBe("function\n");
+    writeFileSync(join(folder, "deno.json"), JSON.stringify({ nodeModulesDir: "none", imports }));
+    const deno = (...args: readonly string[]) =>
+      runCommand(
+        join(installed("test/runtimes"), ".bin/deno"),
+        ["run", "--quiet", "--allow-all", ...args],
+        { DENO_DIR: join(folder, "cache") }, // the version of the packages is always the same
+        folder,
+      ).ended;
+    expect(await deno(program)).toEqual({ code: 0, output: printedByUser });
+    expect(await deno("npm:@esim-webhooks/cli", "import", "empty.ndjson")).toEqual({
+      code: 0,
+      output: noRecords,
+    });
   });
 
   it("import from every entry, as JavaScript", () => {

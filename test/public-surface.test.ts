@@ -233,6 +233,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "subjectOption",
       "subjectReader",
       "suggest",
+      "syncFolder",
       "systemClock",
       "targetPath",
       "textHandler",

@@ -7,6 +7,7 @@ export { byteBuffer } from "./base/byte-buffer.ts";
 export { dateTimeMs, monotonicClock, systemClock } from "./base/clock.ts";
 export type { CoalesceOptions } from "./base/coalesce.ts";
 export { coalesce } from "./base/coalesce.ts";
+export { syncFolder } from "./base/durable-file.ts";
 export { silentLogger, throttledLog } from "./base/logger.ts";
 export { makeFolder } from "./base/make-folder.ts";
 export { maskPersonalData } from "./base/masking.ts";

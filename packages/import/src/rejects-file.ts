@@ -1,4 +1,4 @@
-import { fstat, writeFile } from "node:fs";
+import { fdatasync, fstat, writeFile } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { promisify } from "node:util";
 import { descriptorOf, makeOwnFile, openOwnFileToWrite } from "./own-file.ts";
@@ -46,7 +46,7 @@ export async function openRejectsFile(path: string, keptBytes: number): Promise<
       length += bytes.byteLength; // lines that a full disk has cut do not count
     },
     bytes: () => length,
-    flush: () => handle.datasync().catch(() => {}), // a pipe cannot be flushed
+    flush: () => promisify(fdatasync)(handle.fd).catch(() => {}), // a pipe cannot be flushed
     close: () => handle.close(),
   };
 }

@@ -37,7 +37,7 @@ const controlListener: Listener = { name: "the control side", option: "controlPo
 /**
  * Starts the partner service on 127.0.0.1, with one client.
  * Throws `invalid_option`, `cannot_listen` (a port is taken), `unusable_data` (the folder cannot be used) or
- * `unsupported_node` (this Node.js has no SQLite).
+ * `unsupported_node` (this Node.js has no SQLite, or this is Bun).
  */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   checkNode();
@@ -79,6 +79,13 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
 }
 
 function checkNode(): void {
+  if ("bun" in process.versions) {
+    throw new WebhookError<SandboxErrorCode>(
+      "unsupported_node",
+      "The sandbox sends deliveries with undici, and Bun puts its own module, which cannot, in its place.",
+      "Run the sandbox on Node.js 22.18 or newer.",
+    );
+  }
   const sqlite: object | undefined = process.getBuiltinModule("node:sqlite");
   if (sqlite !== undefined) return;
   throw new WebhookError<SandboxErrorCode>(

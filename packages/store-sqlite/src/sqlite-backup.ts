@@ -1,10 +1,11 @@
 import { randomUUID } from "node:crypto";
+import { fsync } from "node:fs";
 import { link, lstat, open, rename, rm } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
+import { promisify } from "node:util";
 import { WebhookError } from "@esim-webhooks/core";
-import { parseOptions } from "@esim-webhooks/core/kit";
+import { parseOptions, syncFolder } from "@esim-webhooks/core/kit";
 import { FaultError, faultOf, type SqliteErrorCode } from "./database/faults.ts";
-import { syncFolder } from "./database/location.ts";
 import { openSource } from "./open-source.ts";
 import { rethrow } from "./open-sqlite.ts";
 import { type SqliteFileOptions, sqliteFileShape } from "./sqlite-options.ts";
@@ -63,7 +64,7 @@ async function writeWhole(file: string, write: (partial: string) => Promise<void
   try {
     await write(partial);
     const handle = await open(partial, "r+");
-    await handle.sync().finally(() => handle.close());
+    await promisify(fsync)(handle.fd).finally(() => handle.close());
     await giveName(partial, path);
   } finally {
     await rm(partial, { force: true });

@@ -1,6 +1,6 @@
 import { access, constants, open, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { makeFolder } from "@esim-webhooks/core/kit";
+import { makeFolder, syncFolder } from "@esim-webhooks/core/kit";
 import { FaultError, faultOf } from "./faults.ts";
 
 export interface Location {
@@ -94,17 +94,6 @@ async function makeFile(path: string): Promise<void> {
     await (await open(path, "wx", 0o600)).close(); // SQLite gives its own files next to it the same mode
   } catch (error) {
     if ((error as { code?: string }).code !== "EEXIST") throw error;
-  }
-}
-
-/** A file whose name is not on the disk is lost in a power cut, even if the file itself was synced. */
-export async function syncFolder(folder: string): Promise<void> {
-  if (process.platform === "win32") return; // a folder cannot be opened there
-  const handle = await open(folder, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }
 

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { extname } from "node:path";
-import { type Transferable, Worker } from "node:worker_threads";
+import { type Transferable, Worker, type WorkerOptions } from "node:worker_threads";
 import { WebhookError } from "@esim-webhooks/core";
 import { type Fault, type FaultCode, FaultError } from "../database/faults.ts";
 import type { Journal } from "../database/journal.ts";
@@ -23,8 +23,12 @@ export interface ThreadListeners {
   onEnded(): void;
 }
 
-/** Node.js 22 warns of node:sqlite. Deno does not, and refuses the flag. */
-const execArgv = "deno" in process.versions ? [] : ["--disable-warning=ExperimentalWarning"];
+/**
+ * Node.js 22 warns of node:sqlite. Deno does not, and refuses the flag. The thread is without the flags of the process, which are meant for
+ * its own code, except under Yarn's Plug'n'Play, whose loader may be one of them.
+ */
+const flags = "deno" in process.versions ? [] : ["--disable-warning=ExperimentalWarning"];
+const threadOptions: WorkerOptions = "pnp" in process.versions ? {} : { execArgv: flags };
 
 /** Bundlers replace `new URL(…, import.meta.url)` with a copy of the file, without what it imports. */
 const file = fileNextTo(import.meta.url);
@@ -58,7 +62,7 @@ export function startThread(data: ThreadData, { onChanged, onEnded }: ThreadList
   const worker = new Worker(file as URL, {
     workerData: data,
     name: `esim-webhooks sqlite ${data.role}`,
-    execArgv, // without the flags of the process, which are meant for its own code
+    ...threadOptions,
   });
   const waiting = new Map<number, (answers: readonly Answer[] | Error) => void>();
   const exited = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
