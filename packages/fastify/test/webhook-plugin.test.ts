@@ -7,6 +7,7 @@ import { webhookPlugin } from "@esim-webhooks/fastify";
 import formbody from "@fastify/formbody";
 import fastify, { type FastifyInstance, type InjectOptions } from "fastify";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { deliver, openSession, sendUnended } from "../../../test/support/http2-client.ts";
 import { loggerTo } from "../../../test/support/logger-to.ts";
 
 const secret = newSecret();
@@ -350,6 +351,15 @@ describe("webhookPlugin", () => {
     const server = app();
     await server.register(webhookPlugin, { inbox: { put: async () => ["stored"] }, secret });
     expect((await server.inject(delivery())).statusCode).toBe(202);
+  });
+
+  it("closes the streams of refused requests on HTTP/2, and serves the others of their session", async () => {
+    const server = app({ http2: true });
+    await server.register(webhookPlugin, { handlers, secret });
+    const session = openSession(Number(new URL(await server.listen({ port: 0 })).port));
+    const refused = Array.from({ length: 200 }, () => sendUnended(session, "/webhooks"));
+    expect(await deliver(session, "/webhooks", secret)).toBe(200);
+    for (const each of await Promise.all(refused)) expect(each).toEqual({ status: 400, code: 0 });
   });
 });
 

@@ -130,7 +130,11 @@ const discardingMs = 5_000;
 export function discardRest(request: IncomingMessage, closing: AbortSignal): void {
   if (request.complete || request.destroyed || wholeBodyRead in request) return; // it may have emitted "close" already
   const stream = http2StreamOf(request);
-  if (stream !== undefined) return closeStream(stream);
+  if (stream === undefined) readRest(request, closing);
+  else closeStream(stream);
+}
+
+function readRest(request: IncomingMessage, closing: AbortSignal): void {
   let left = discardedBytes;
   const cut = () => void request.destroy();
   const timer = setTimeout(cut, closing.aborted ? 0 : discardingMs);
