@@ -78,6 +78,7 @@ export async function serve(this: CliContext, flags: ServeFlags): Promise<void> 
       close: (done: () => void) => server.close(done),
       closeIdleConnections,
       closeAllConnections: closeIdleConnections,
+      prependListener: server.prependListener.bind(server),
     };
     await runner.run({ signal: stop.signal, server: closable });
     await receiver.close(); // a handler that is late: a second signal ends the process without it
