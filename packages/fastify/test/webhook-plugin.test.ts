@@ -6,7 +6,7 @@ import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testin
 import { webhookPlugin } from "@esim-webhooks/fastify";
 import formbody from "@fastify/formbody";
 import fastify, { type FastifyInstance, type InjectOptions } from "fastify";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { deliver, openSession, sendUnended } from "../../../test/support/http2-client.ts";
 import { loggerTo } from "../../../test/support/logger-to.ts";
 
@@ -282,6 +282,29 @@ describe("webhookPlugin", () => {
     expect((await inFlight).status).toBe(200);
     await ended;
     expect(log).toEqual(["handled", "app is closed", "store is closed"]);
+  });
+
+  it("sends clients away while a runner that has its server drains, and closes the app after it", async () => {
+    const server = app();
+    const receiver = createReceiver(handlers, { secret });
+    await server.register(webhookPlugin, { receiver });
+    const closed = vi.fn();
+    server.addHook("onClose", async () => closed());
+    vi.useFakeTimers({ toFake: ["setTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const stop = new AbortController();
+    const ended = createRunner({ receiver, drainMs: 3_600_000 }).run({
+      ...{ signal: stop.signal, server: server.server, close: [server] },
+    });
+    const url = `${await server.listen({ port: 0 })}/webhooks`;
+    stop.abort();
+    const event = { type: "esim.assigned", data: sampleData("esim.assigned") };
+    const { status, headers } = await fetch(url, signedRequest(event, { secret }));
+    expect([status, headers.get("connection")]).toEqual([200, "close"]);
+    await vi.advanceTimersByTimeAsync(3_600_000);
+    vi.useRealTimers();
+    await ended;
+    expect(closed).toHaveBeenCalledOnce();
   });
 
   it("ends app.close() although a handler never ends, once its delivery is answered", async () => {

@@ -151,7 +151,8 @@ function compressionOf(body: Uint8Array, encoding?: string): string | undefined 
   const [first, second, third, fourth] = body;
   if (first === 0x1f && second === 0x8b) return "gzip";
   if (first === 0x28 && second === 0xb5 && third === 0x2f && fourth === 0xfd) return "zstd";
-  if (first === 0x78 && (second === 0x01 || second === 0x5e || second === 0x9c || second === 0xda)) return "deflate";
+  if (first === 0x78 && (second === 0x01 || second === 0x5e || second === 0x9c || second === 0xda))
+    return "deflate";
   return knownEncoding(encoding);
 }
 

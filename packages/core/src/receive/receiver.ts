@@ -141,7 +141,8 @@ export function receiverWith<Data, Tx>(
         if ("code" in body) return body;
         return andThen(endpoint.verify(signed, body.bytes, receivedAt.getTime()), (proof) => {
           if ("key" in proof) seen.key = proof.key;
-          if (!proof.ok) return refused(body, mayBeEncoded(proof, header) ? unsupportedEncoding(header) : proof);
+          if (!proof.ok)
+            return refused(body, mayBeEncoded(proof, header) ? unsupportedEncoding(header) : proof);
           const skewed = refuseBySkew(proof.timestamp, receivedAt.getTime(), tolerance);
           // anybody can replay a capture: an old timestamp shows the clocks only if no other delivery had a newer one
           if (

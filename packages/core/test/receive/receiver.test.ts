@@ -737,8 +737,14 @@ describe("createReceiver", () => {
   it("names the encoding of a body that was signed after compression, and of one that no key signed", async () => {
     const body = brotliCompressSync(JSON.stringify(sampleData("esim.faulted")));
     for (const [key, outcome] of [
-      [secret, { code: "invalid", issues: [{ message: "the body is br data: it was signed after compression" }] }],
-      [newSecret(), { code: "unsupported_encoding", reason: expect.stringContaining("content-encoding (br)") }],
+      [
+        secret,
+        { code: "invalid", issues: [{ message: "the body is br data: it was signed after compression" }] },
+      ],
+      [
+        newSecret(),
+        { code: "unsupported_encoding", reason: expect.stringContaining("content-encoding (br)") },
+      ],
     ] as const) {
       const headers = { ...sign({ id: "msg_1", body }, key), "content-encoding": "br" };
       const { reply } = await receive({ "*": () => {} }, { method: "POST", headers, body });
