@@ -12,7 +12,10 @@ export interface ClosableServer {
   /** Closes all connections, also in the middle of an answer. */
   closeAllConnections(): void;
   /** Adds a listener before others. Without it, answers do not say `Connection: close` while the process stops. */
-  prependListener?(event: "request", listener: RequestWatch): unknown;
+  prependListener?(
+    event: "request",
+    listener: (request: IncomingMessage, response: ServerResponse) => void,
+  ): unknown;
 }
 
 /** The part of a server of `node:http2` that ends it. */
@@ -24,9 +27,6 @@ export interface ClosableHttp2Server {
   /** Adds a listener for new connections, which have HTTP/1 if `allowHTTP1` is set. */
   on(event: "connection", listener: (socket: Socket) => void): unknown;
 }
-
-/** Sees each request before it is answered. */
-type RequestWatch = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** A server whose clients can be asked to leave. */
 export interface LeavableServer extends ClosableServer {
