@@ -6,7 +6,8 @@ import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testin
 import { webhookPlugin } from "@esim-webhooks/fastify";
 import formbody from "@fastify/formbody";
 import fastify, { type FastifyInstance, type InjectOptions } from "fastify";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { deliver, openSession, sendUnended } from "../../../test/support/http2-client.ts";
 import { loggerTo } from "../../../test/support/logger-to.ts";
 
 const secret = newSecret();
@@ -283,6 +284,29 @@ describe("webhookPlugin", () => {
     expect(log).toEqual(["handled", "app is closed", "store is closed"]);
   });
 
+  it("sends clients away while a runner that has its server drains, and closes the app after it", async () => {
+    const server = app();
+    const receiver = createReceiver(handlers, { secret });
+    await server.register(webhookPlugin, { receiver });
+    const closed = vi.fn();
+    server.addHook("onClose", async () => closed());
+    vi.useFakeTimers({ toFake: ["setTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const stop = new AbortController();
+    const ended = createRunner({ receiver, drainMs: 3_600_000 }).run({
+      ...{ signal: stop.signal, server: server.server, close: [server] },
+    });
+    const url = `${await server.listen({ port: 0 })}/webhooks`;
+    stop.abort();
+    const event = { type: "esim.assigned", data: sampleData("esim.assigned") };
+    const { status, headers } = await fetch(url, signedRequest(event, { secret }));
+    expect([status, headers.get("connection")]).toEqual([200, "close"]);
+    await vi.advanceTimersByTimeAsync(3_600_000);
+    vi.useRealTimers();
+    await ended;
+    expect(closed).toHaveBeenCalledOnce();
+  });
+
   it("ends app.close() although a handler never ends, once its delivery is answered", async () => {
     const server = app();
     const entered = Promise.withResolvers<void>();
@@ -350,6 +374,15 @@ describe("webhookPlugin", () => {
     const server = app();
     await server.register(webhookPlugin, { inbox: { put: async () => ["stored"] }, secret });
     expect((await server.inject(delivery())).statusCode).toBe(202);
+  });
+
+  it("closes the streams of refused requests on HTTP/2, and serves the others of their session", async () => {
+    const server = app({ http2: true });
+    await server.register(webhookPlugin, { handlers, secret });
+    const session = openSession(Number(new URL(await server.listen({ port: 0 })).port));
+    const refused = Array.from({ length: 200 }, () => sendUnended(session, "/webhooks"));
+    expect(await deliver(session, "/webhooks", secret)).toBe(200);
+    for (const each of await Promise.all(refused)) expect(each).toEqual({ status: 400, code: 0 });
   });
 });
 

@@ -1,8 +1,10 @@
 import { newSecret } from "@esim-webhooks/core/testing";
 import { EsimWebhooks } from "@esim-webhooks/nest";
 import { Controller, Get, Inject } from "@nestjs/common";
+import { FastifyAdapter } from "@nestjs/platform-fastify";
 import { HealthCheckService, TerminusModule } from "@nestjs/terminus";
 import { expect, it, onTestFinished } from "vitest";
+import { deliver, openSession, sendUnended } from "../../../test/support/http2-client.ts";
 import { moduleTests } from "./module-tests.ts";
 import { handlersClass, moduleOf, platforms, startNest } from "./nest-app.ts";
 
@@ -46,3 +48,15 @@ it.each(platforms.map((platform) => [platform.name, platform] as const))(
     expect(await probe()).toEqual([503, { "esim-webhooks": closed }]);
   },
 );
+
+it("closes the streams of refused requests on HTTP/2, which Nest has on Fastify, and serves the others of their session", async () => {
+  const secret = newSecret();
+  const platform = { name: "Fastify", adapter: () => new FastifyAdapter({ http2: true }) } as const;
+  const providers = [handlersClass({ "*": () => {} })];
+  const { app, url } = await startNest(platform as never, { secret }, { providers });
+  onTestFinished(() => app.close());
+  const session = openSession(Number(new URL(url).port));
+  const refused = Array.from({ length: 200 }, () => sendUnended(session, "/webhooks"));
+  expect(await deliver(session, "/webhooks", secret)).toBe(200);
+  for (const each of await Promise.all(refused)) expect(each).toEqual({ status: 400, code: 0 });
+});

@@ -38,7 +38,7 @@ export const serve: Command<CliContext> = command<ServeFlags, []>({
         brief: "The path that accepts deliveries. Default: the config's, or /webhooks",
       },
       keepAlive: durationFlag(
-        "How long a connection without a request stays open: longer than the load balancer keeps it",
+        "How long a connection stays open after an answer: longer than the load balancer keeps it",
         "75s",
         { min: "1s", max: "1h" },
       ),

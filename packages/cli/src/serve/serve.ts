@@ -78,6 +78,7 @@ export async function serve(this: CliContext, flags: ServeFlags): Promise<void> 
       close: (done: () => void) => server.close(done),
       closeIdleConnections,
       closeAllConnections: closeIdleConnections,
+      prependListener: server.prependListener.bind(server),
     };
     await runner.run({ signal: stop.signal, server: closable });
     await receiver.close(); // a handler that is late: a second signal ends the process without it
@@ -104,7 +105,7 @@ export interface ListenerOptions {
   readonly path: string;
   /** Whether the receiver has `endpoints`, and gets all requests below the path. */
   readonly isPrefix: boolean;
-  /** How long a connection without a request stays open. */
+  /** How long a connection stays open after an answer. */
   readonly keepAliveMs: number;
   readonly logger: Logger;
 }
@@ -129,6 +130,6 @@ export async function listen(
     response.writeHead(404, { "content-type": "text/plain" }).end(`Deliveries are accepted at ${path}.\n`);
   };
   const opened = await openServer(answer, { host, port, flags: { host: "--host", port: "--port" } });
-  opened.server.keepAliveTimeout = keepAliveMs;
+  opened.server.keepAliveTimeout = keepAliveMs; // longer than headersTimeout is fine: that begins with a request's first byte
   return opened;
 }

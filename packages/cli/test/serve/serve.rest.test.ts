@@ -58,6 +58,18 @@ describe("serve", () => {
     expect(ended.stdout).not.toContain(sampleData("esim.faulted").iccid);
   });
 
+  it("accepts deliveries while it drains, and closes the connection of each", async () => {
+    const running = start(["serve", "--port", "0", "--drain", "1h"], { cwd: folder() });
+    const url = await urlOf(running);
+    expect((await fetch(url, event("msg_1"))).headers.get("connection")).toBe("keep-alive");
+    running.child.kill("SIGTERM");
+    await running.written(/Stopping/);
+    const { status, headers } = await fetch(url, event("msg_2"));
+    expect([status, headers.get("connection")]).toEqual([202, "close"]);
+    running.child.kill("SIGKILL");
+    await running.ended;
+  });
+
   it("gives its receiver the options of the config, and its log says which one turned a delivery away", async () => {
     const config =
       "export default { receiver: { toleranceSeconds: { past: 7200, future: 60 }, maxBodyBytes: 2000 }, port: 0 };";

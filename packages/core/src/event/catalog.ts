@@ -43,8 +43,11 @@ export type Parsed<Data = DataByType> =
 export interface Catalog<Data = DataByType> {
   /** All event types that it has a schema for. */
   readonly types: readonly (keyof Data & string)[];
-  /** Bytes → event. Bytes that are not JSON, or not an envelope, are invalid; they never throw. */
-  parse(id: string, body: Uint8Array): Parsed<Data>;
+  /**
+   * Bytes → event. Bytes that are not JSON, or not an envelope, are invalid; they never throw. `encoding` is the `content-encoding` of the
+   * delivery, which the reason names if the bytes are still encoded.
+   */
+  parse(id: string, body: Uint8Array, encoding?: string): Parsed<Data>;
   /** The same for an event that was parsed before, such as one that crossed a queue. */
   check(event: WebhookEvent): Parsed<Data>;
 }
@@ -111,8 +114,8 @@ export function catalogOf<Data>(schemas: SchemasOf<Data>, fixed: ReadonlySet<unk
     return { kind: "known", type: event.type, event };
   }
 
-  function parse(id: string, body: Uint8Array): Parsed<Data> {
-    const decoded = decode(body);
+  function parse(id: string, body: Uint8Array, encoding?: string): Parsed<Data> {
+    const decoded = decode(body, encoding);
     if ("issue" in decoded) return invalid(null, [fixedIssue("", decoded.issue)]);
     return check(eventOf(id, isObject(decoded.json) ? decoded.json : {}));
   }
@@ -128,11 +131,11 @@ function invalid(type: string | null, issues: readonly Issue[]): Extract<Parsed,
   return { kind: "invalid", type, event: null, issues };
 }
 
-function decode(body: Uint8Array): { json: unknown } | { issue: string } {
+function decode(body: Uint8Array, encoding?: string): { json: unknown } | { issue: string } {
   if (!isUtf8(body)) {
-    const isGzip = body[0] === 0x1f && body[1] === 0x8b;
+    const format = compressionOf(body, encoding);
     return {
-      issue: isGzip ? "the body is gzip data: it was signed after compression" : "the body is not UTF-8",
+      issue: format ? `the body is ${format} data: it was signed after compression` : "the body is not UTF-8",
     };
   }
   const text = (Buffer.isBuffer(body) ? body : Buffer.from(body)).toString("utf8");
@@ -141,6 +144,21 @@ function decode(body: Uint8Array): { json: unknown } | { issue: string } {
   } catch {
     return { issue: "the body is not JSON" }; // the parser's own message quotes the body
   }
+}
+
+/** How a body that is not UTF-8 is compressed, by its first bytes, which brotli and deflate without a zlib header lack, or by its header. */
+function compressionOf(body: Uint8Array, encoding?: string): string | undefined {
+  const [first, second, third, fourth] = body;
+  if (first === 0x1f && second === 0x8b) return "gzip";
+  if (first === 0x28 && second === 0xb5 && third === 0x2f && fourth === 0xfd) return "zstd";
+  if (first === 0x78 && (second === 0x01 || second === 0x5e || second === 0x9c || second === 0xda))
+    return "deflate";
+  return knownEncoding(encoding);
+}
+
+/** The name of a `content-encoding`. Undefined for several, and for others, which any client can write. */
+export function knownEncoding(encoding?: string): string | undefined {
+  return /^(gzip|br|zstd|deflate)$/i.exec(encoding ?? "")?.[1]?.toLowerCase();
 }
 
 /** An event of which nothing is known, such as one from a queue. */

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from "node:http2";
 import { isUint8Array } from "node:util/types";
 import { type Logger, silentLogger } from "../base/logger.ts";
 import { warnOfSetup } from "../base/safe-logger.ts";
@@ -11,9 +12,9 @@ import type { Reply } from "./reply.ts";
 import type { Target } from "./target.ts";
 import { targetPath } from "./target-path.ts";
 
-/** A request listener for `http.createServer`. Only `endpoints` looks at the path. */
+/** A request listener for `http.createServer`, and for those of `node:https` and `node:http2`. Only `endpoints` looks at the path. */
 export interface NodeHandler {
-  (request: IncomingMessage, response: ServerResponse): void;
+  (request: IncomingMessage | Http2ServerRequest, response: ServerResponse | Http2ServerResponse): void;
   /** Resolves while it can decide about deliveries, for `readinessHandler`. Rejects like `receiver.ready`. */
   ready(): Promise<void>;
   /** Answers 503 from now on. Resolves when all accepted deliveries have ended, late handlers included. */
@@ -32,7 +33,8 @@ export function nodeHandler<Data = EsimEvents, Tx = unknown>(
   options: ReceiverOptions<Data, Tx> = {},
 ): NodeHandler {
   const receiver = createReceiver<Data, Tx>(target, options);
-  const handle = (request: IncomingMessage, response: ServerResponse): void => {
+  const handle = (given: Parameters<NodeHandler>[0], answer: Parameters<NodeHandler>[1]): void => {
+    const [request, response] = [given as IncomingMessage, answer as ServerResponse]; // HTTP/2's are compatible
     receiveRequest(receiver, request)
       .then((reply) => writeReply(response, reply, receiver.closing))
       .catch((error: unknown) => {
@@ -119,13 +121,20 @@ const discardedBytes = 16 * 1024 * 1024;
 const discardingMs = 5_000;
 
 /**
- * Reads the rest of a body that was answered early, so that the sender gets to read the answer. Cuts the connection
- * after 16 MiB, after 5 s, and when the receiver closes; once the answer is written if it has closed already.
- * @param request the request that was answered
+ * Ends a request whose answer does not wait for the rest of its body. On HTTP/1, reads the rest, so that the sender gets to read
+ * the answer, and cuts the connection after 16 MiB, after 5 s, and when the receiver closes; once the answer is written if it
+ * has closed already. On HTTP/2, closes the stream once the answer is written, or after 5 s; others of its session continue.
+ * @param request the request that was answered, or is next
  * @param closing of the receiver
  */
 export function discardRest(request: IncomingMessage, closing: AbortSignal): void {
   if (request.complete || request.destroyed || wholeBodyRead in request) return; // it may have emitted "close" already
+  const stream = http2StreamOf(request);
+  if (stream === undefined) readRest(request, closing);
+  else closeStream(stream);
+}
+
+function readRest(request: IncomingMessage, closing: AbortSignal): void {
   let left = discardedBytes;
   const cut = () => void request.destroy();
   const timer = setTimeout(cut, closing.aborted ? 0 : discardingMs);
@@ -140,6 +149,21 @@ export function discardRest(request: IncomingMessage, closing: AbortSignal): voi
     closing.removeEventListener("abort", cut);
   });
   request.resume();
+}
+
+/** The stream of a request on HTTP/2, which is the unit that ends there: its connection has others. */
+function http2StreamOf(request: IncomingMessage): ServerHttp2Stream | undefined {
+  return request.httpVersionMajor === 2
+    ? (request as { readonly stream?: ServerHttp2Stream }).stream
+    : undefined;
+}
+
+/** Sends RST_STREAM with NO_ERROR after the answer, which the sender must not discard then (RFC 9113, section 8.1). */
+function closeStream(stream: ServerHttp2Stream): void {
+  const timer = setTimeout(() => stream.destroy(), discardingMs); // its window may be too small for the answer
+  stream.once("close", () => clearTimeout(timer));
+  if (stream.writableFinished) stream.close();
+  else stream.once("finish", () => stream.close());
 }
 
 function keptBody({ rawBody, body }: NodeRequest): Uint8Array | undefined {
@@ -177,7 +201,9 @@ function streamOf(request: NodeRequest): BodyStream {
 }
 
 /** Whether the client left before the whole body was read: a host's own middleware may have taken its time. */
-function isAbandoned({ destroyed, errored, readableEnded, readableDidRead }: NodeRequest): boolean {
+function isAbandoned(request: NodeRequest): boolean {
+  const { destroyed, errored, readableEnded, readableDidRead } = request;
+  if (http2StreamOf(request)?.aborted) return true; // Node.js ends and reads such a request itself
   return destroyed && !readableEnded && (Boolean(errored) || !readableDidRead);
 }
 

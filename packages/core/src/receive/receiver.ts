@@ -4,7 +4,7 @@ import { WebhookError } from "../base/errors.ts";
 import { checkArguments } from "../base/options.ts";
 import { createStage, outcomeFields, type Stage, type StageMessage } from "../base/trace.ts";
 import { andThen, createDeadline, isPromise, tryThen } from "../base/waiting.ts";
-import type { Catalog } from "../event/catalog.ts";
+import { type Catalog, knownEncoding } from "../event/catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 import { checkAtStart } from "../process/processor.ts";
 import { type HeaderReader, headerReader, headerText, readSignedHeaders } from "../verify/headers.ts";
@@ -141,7 +141,8 @@ export function receiverWith<Data, Tx>(
         if ("code" in body) return body;
         return andThen(endpoint.verify(signed, body.bytes, receivedAt.getTime()), (proof) => {
           if ("key" in proof) seen.key = proof.key;
-          if (!proof.ok) return refused(body, mayBeEncoded(proof, header) ? unsupportedEncoding : proof);
+          if (!proof.ok)
+            return refused(body, mayBeEncoded(proof, header) ? unsupportedEncoding(header) : proof);
           const skewed = refuseBySkew(proof.timestamp, receivedAt.getTime(), tolerance);
           // anybody can replay a capture: an old timestamp shows the clocks only if no other delivery had a newer one
           if (
@@ -153,7 +154,7 @@ export function receiverWith<Data, Tx>(
           if (skewed !== undefined) return refused(body, skewed);
 
           seen.id = proof.id;
-          const parsed = catalog.parse(proof.id, body.bytes);
+          const parsed = catalog.parse(proof.id, body.bytes, header("content-encoding"));
           if (parsed.type !== null) seen.type = parsed.type;
           if (parsed.event !== null) seen.occurred = parsed.event.timestamp;
           return accept({
@@ -256,9 +257,12 @@ function mayBeEncoded({ code }: { readonly code: OutcomeCode }, header: HeaderRe
   return code === "no_matching_key" && encoding !== undefined && !/^(identity)?$/i.test(encoding);
 }
 
-const unsupportedEncoding: Outcome = {
-  code: "unsupported_encoding",
-  reason:
-    "the body has a content-encoding, and no key matches its bytes as they came: let a proxy in front of the receiver " +
-    "inflate it, or in Express mount express.raw({ type: () => true }) before the router",
-};
+function unsupportedEncoding(header: HeaderReader): Outcome {
+  const known = knownEncoding(header("content-encoding"));
+  return {
+    code: "unsupported_encoding",
+    reason:
+      `the body has a content-encoding${known ? ` (${known})` : ""}, and no key matches its bytes as they came: let a proxy in front of ` +
+      "the receiver inflate it, or in Express mount express.raw({ type: () => true }) before the router",
+  };
+}

@@ -19,10 +19,10 @@ import { readinessHandler, storeOption } from "../health/readiness.ts";
 import type { Receiver } from "../receive/delivery.ts";
 import type { Lifecycle } from "../store/lifecycle.ts";
 import type { Worker } from "../work/worker.ts";
-import { type ClosableServer, closeServer } from "./close-server.ts";
+import { type ClosableHttp2Server, type ClosableServer, closeServer, watchServer } from "./close-server.ts";
 import { watchLeftBehind } from "./left-behind.ts";
 
-export type { ClosableServer } from "./close-server.ts";
+export type { ClosableHttp2Server, ClosableServer } from "./close-server.ts";
 
 /** The parts of a process. Each one can be left out. */
 export interface RunnerOptions {
@@ -38,7 +38,8 @@ export interface RunnerOptions {
   store?: Pick<Lifecycle, "ready"> | undefined;
   /**
    * How long the receiver still accepts deliveries after the signal to stop, in ms, while the process is not ready any more: as long as a
-   * load balancer takes to see that. `shutdownMs` begins after it. Default 0.
+   * load balancer takes to see that. Each answer asks its client for another connection meanwhile. `shutdownMs` begins after it. There is
+   * none of it when a part of the process fails. Default 0.
    */
   drainMs?: number | undefined;
   /**
@@ -58,8 +59,11 @@ export interface RunnerOptions {
 export interface RunOptions {
   /** Aborts when the process should stop, as that of `worker.run`. */
   signal: AbortSignal;
-  /** The server of the receiver. It accepts no more connections then, and other requests of it may last until `shutdownMs`. */
-  server?: ClosableServer;
+  /**
+   * The server of the receiver: of `node:http`, `node:https` or `node:http2`, or `app.server` of Fastify, to pass before its first
+   * connection. It accepts no more connections then, and other requests of it may last until `shutdownMs`.
+   */
+  server?: ClosableServer | ClosableHttp2Server;
   /**
    * What is closed at the end, one after the other, such as the inbox: each also if another one fails. One that takes longer than 10 s, or
    * than `shutdownMs` if that is longer, is given up.
@@ -76,7 +80,7 @@ export interface Runner {
   /**
    * Runs the worker and the reconciler until `signal` aborts. Then the process is not ready, and the worker takes no more events. After
    * `drainMs`, the server accepts no more connections, and the receiver answers 503. It waits until all that was accepted has ended, closes what is in `close`,
-   * and resolves. Call it once. When the worker or the reconciler fails, it stops in the same way. Each error is logged when it happens, and
+   * and resolves. Call it once. When the worker or the reconciler fails, it stops in the same way, without `drainMs`. Each error is logged when it happens, and
    * it rejects with the first one: `close_timed_out` for what was given up. Rejects with `invalid_option` without a signal.
    */
   run(options: RunOptions): Promise<void>;
@@ -102,7 +106,16 @@ const runShape: OptionsShape<SettingsOf<RunOptions, "server">> = {
     (given) => given instanceof AbortSignal,
     "expected an AbortSignal: without one, nothing could stop the process",
   ),
-  server: z.optional(withMethods<ClosableServer>("close", "closeIdleConnections", "closeAllConnections")),
+  server: z.optional(
+    z.custom<ClosableServer | ClosableHttp2Server>(
+      (given) =>
+        hasMethod(given, "close") &&
+        (hasMethod(given, "closeAllConnections")
+          ? hasMethod(given, "closeIdleConnections")
+          : hasMethod(given, "on")),
+      "expected a server of node:http, node:https or node:http2",
+    ),
+  ),
   close: z._default(z.array(withMethods<Pick<Lifecycle, "close">>("close")), []),
 };
 
@@ -125,6 +138,7 @@ export function createRunner(options: RunnerOptions): Runner {
     liveness,
     async run(given) {
       const { signal, server, close } = parseOptions("runner.run", runShape, given);
+      const watched = server && watchServer(server);
       const failures: unknown[] = [];
       const stopWatching = watchLeftBehind(logger);
       const stop = () => stopping.abort();
@@ -146,13 +160,16 @@ export function createRunner(options: RunnerOptions): Runner {
       else signal.addEventListener("abort", stop);
       await aborted;
       signal.removeEventListener("abort", stop);
-      if (drainMs > 0) await new Promise((resolve) => setTimeout(resolve, drainMs));
+      watched?.sendAway();
+      const isPlanned = signal.aborted; // after a failure, nothing is gained by accepting more
+      if (isPlanned && drainMs > 0) await new Promise((resolve) => setTimeout(resolve, drainMs));
       const receivers = receiver === undefined ? [] : [receiver].flat();
       const ended = Promise.all(receivers.map((each) => attempt(() => each.close())));
       const isInTime = createDeadline(shutdownMs)
         .before(ended)
         .then((result) => result !== undefined);
-      const closing = server === undefined ? [] : [attempt(() => closeServer(server, isInTime, shutdownMs))];
+      const closing =
+        watched === undefined ? [] : [attempt(() => closeServer(watched, isInTime, shutdownMs))];
       await Promise.all([...working, ...closing]);
       liveness.close();
       const closeAll = async () => {

@@ -1,4 +1,4 @@
-import { gzipSync } from "node:zlib";
+import { deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import {
   createCatalog,
   defineCatalog,
@@ -14,6 +14,8 @@ import { z } from "zod";
 const timestamp = "2026-11-20T12:00:00Z";
 const someReferences = { profileReference: "4812009377150264", esimReference: "730155284096617302" };
 
+const notUtf8 = Buffer.from([0xff]); // what brotli makes has no first bytes of its own
+
 function parse(envelope: unknown, catalog = esimCatalog) {
   return catalog.parse("msg_1", Buffer.from(JSON.stringify(envelope)));
 }
@@ -23,14 +25,23 @@ function parseData(type: keyof EsimEvents, data: unknown) {
 }
 
 describe("the eSIM catalog", () => {
-  it("says of a body that was compressed before it was signed that it is gzip data", () => {
-    const body = gzipSync(JSON.stringify({ type: "esim.enabled", timestamp, data: {} }));
-    expect(esimCatalog.parse("msg_1", body)).toMatchObject({
-      issues: [{ message: "the body is gzip data: it was signed after compression" }],
-    });
-    expect(esimCatalog.parse("msg_1", Buffer.from([0xff]))).toMatchObject({
-      issues: [{ message: "the body is not UTF-8" }],
-    });
+  it("says how a body that was compressed before it was signed is compressed, by its bytes or by its header", () => {
+    const body = Buffer.from(JSON.stringify({ type: "esim.enabled", timestamp, data: {} }));
+    const plain = "the body is not UTF-8";
+    const signedAs = (format: string) => `the body is ${format} data: it was signed after compression`;
+    for (const [bytes, encoding, message] of [
+      [gzipSync(body), undefined, signedAs("gzip")],
+      [zstdCompressSync(body), undefined, signedAs("zstd")],
+      ...[0, 1, 6, 9].map((level) => [deflateSync(body, { level }), undefined, signedAs("deflate")] as const),
+      [gzipSync(body), "br", signedAs("gzip")], // the bytes are surer
+      [notUtf8, "br", signedAs("br")],
+      [notUtf8, "Deflate", signedAs("deflate")],
+      [notUtf8, "gzip, br", plain],
+      [notUtf8, "made-up", plain],
+      [notUtf8, undefined, plain],
+      [body.subarray(1), "br", "the body is not JSON"],
+    ] as const)
+      expect(esimCatalog.parse("msg_1", bytes, encoding)).toMatchObject({ issues: [{ message }] });
   });
 
   it("has the twelve eSIM events of the spec and package.ended", () => {

@@ -1,3 +1,4 @@
+import { brotliCompressSync } from "node:zlib";
 import {
   createReceiver,
   type Delivery,
@@ -731,6 +732,24 @@ describe("createReceiver", () => {
     const { headers, ...rest } = delivery();
     const encoded = { ...rest, headers: { ...headers, "content-encoding": "gzip" } };
     expect((await receive({ "*": () => {} }, encoded)).reply.status).toBe(200);
+  });
+
+  it("names the encoding of a body that was signed after compression, and of one that no key signed", async () => {
+    const body = brotliCompressSync(JSON.stringify(sampleData("esim.faulted")));
+    for (const [key, outcome] of [
+      [
+        secret,
+        { code: "invalid", issues: [{ message: "the body is br data: it was signed after compression" }] },
+      ],
+      [
+        newSecret(),
+        { code: "unsupported_encoding", reason: expect.stringContaining("content-encoding (br)") },
+      ],
+    ] as const) {
+      const headers = { ...sign({ id: "msg_1", body }, key), "content-encoding": "br" };
+      const { reply } = await receive({ "*": () => {} }, { method: "POST", headers, body });
+      expect(reply.outcome).toMatchObject(outcome);
+    }
   });
 
   it("answers 503 to another body with an id that is being handled, and says so in the log and in its message", async () => {

@@ -100,6 +100,15 @@ describe("createRunner", () => {
     await ended;
   });
 
+  it("does not wait drainMs when a part of the process failed, since nothing planned that stop", async () => {
+    const { log, gates, receiver, server } = parts();
+    gates.delivery.resolve();
+    const worker = { ...parts().worker, run: () => Promise.reject(new Error("the inbox is gone")) };
+    const { run } = createRunner({ receiver, worker, drainMs: 3_600_000 });
+    await expect(run({ signal: new AbortController().signal, server })).rejects.toThrow("the inbox is gone");
+    expect(log).toEqual(expect.arrayContaining(["receiver answers 503", "server accepts no more"]));
+  });
+
   it("closes no store before the last event and the last delivery have ended", async () => {
     for (const last of ["event", "delivery"] as const) {
       const { log, gates, receiver, worker, closing } = parts();
