@@ -44,7 +44,9 @@ export function createCsvReader(
   start: number,
 ): Splitter {
   const rows = createCsvRows(delimiter, maxRecordBytes, start);
-  let isHeader = true;
+  let header: string | undefined;
+  // after a gap within a row: its first column may have lost characters, which its text cannot show
+  let isRest = false;
 
   function read({ offset, line, bytes }: CsvRow): void {
     if (bytes === undefined) {
@@ -53,8 +55,11 @@ export function createCsvReader(
     }
     const text = textOf(bytes);
     if (text === "") return;
-    if (isHeader) {
-      isHeader = false;
+    header ??= text;
+    if (text === header) return; // once more where files were joined
+    if (isRest) {
+      isRest = false;
+      records.fault("not_a_record", "cut: bytes before it are missing", { offset, line, text });
       return;
     }
     const fields = csvFields(text, delimiter);
@@ -76,6 +81,17 @@ export function createCsvReader(
     write(bytes) {
       for (const row of rows.write(bytes)) read(row);
     },
+    gap() {
+      const row = rows.cut();
+      if (row === undefined) return;
+      isRest = true;
+      const { offset, line, bytes } = row;
+      records.fault("not_a_record", "cut: bytes after it are missing", {
+        offset,
+        line,
+        text: bytes && textOf(bytes),
+      });
+    },
     end() {
       const last = rows.end();
       if (last === "open") throw damagedDump("The CSV ends inside a quoted field.");
@@ -84,8 +100,8 @@ export function createCsvReader(
   };
 }
 
-/** The text of a row, without the CR of a CRLF. */
+/** The text of a row, without the CR of a CRLF, and without the byte order mark of a joined file. */
 function textOf(bytes: Buffer): string {
   const isCut = bytes.at(-1) === 0x0d;
-  return bytes.toString("utf8", 0, isCut ? bytes.byteLength - 1 : bytes.byteLength);
+  return bytes.toString("utf8", 0, isCut ? bytes.byteLength - 1 : bytes.byteLength).replace(/^\ufeff/, "");
 }

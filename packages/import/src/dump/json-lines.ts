@@ -94,6 +94,11 @@ export function createJsonLines(records: Recorder, limits: DumpLimits, start: nu
     end() {
       if (length > 0) endLine(Buffer.alloc(0), false);
     },
+    gap() {
+      if (length === 0) return;
+      endLine(Buffer.alloc(0), false);
+      offset--; // there is no line end
+    },
     cut() {
       try {
         const scanner = long ?? createJsonScanner(records, limits, offset, line);

@@ -275,6 +275,13 @@ export function createJsonScanner(
 
   return {
     cut,
+    gap() {
+      if (within === "nothing") return;
+      cut();
+      throw damagedDump(
+        `Bytes are missing inside a record of the JSON, at byte ${offset} of the unpacked text, so no record after it can be found.`,
+      );
+    },
     write(bytes) {
       scan(bytes);
       offset += bytes.byteLength;
