@@ -21,11 +21,18 @@ export interface CsvRows {
   cut(): CsvRow | undefined;
 }
 
-const newline = 0x0a;
 const quote = 0x22;
 
-/** @param start the offset of the first byte */
-export function createCsvRows(delimiter: string, maxRecordBytes: number, start: number): CsvRows {
+/**
+ * @param start the offset of the first byte
+ * @param newline the byte that ends a line
+ */
+export function createCsvRows(
+  delimiter: string,
+  maxRecordBytes: number,
+  start: number,
+  newline: number,
+): CsvRows {
   const separator = delimiter.charCodeAt(0);
   let offset = start; // of the row
   let line = 1; // of the row

@@ -4,13 +4,17 @@ import { createJsonScanner } from "./json-scanner.ts";
 import { isPage, type JsonReading, readJsonBytes, readJsonText } from "./json-text.ts";
 import type { DumpLimits, Recorder, Splitter } from "./record.ts";
 
-const newline = 0x0a;
-
 /**
  * Reads NDJSON: each line is a record, a page, or an array of records. A damaged line does not affect the others.
  * @param start the offset of the first byte
+ * @param newline the byte that ends a line
  */
-export function createJsonLines(records: Recorder, limits: DumpLimits, start: number): Splitter {
+export function createJsonLines(
+  records: Recorder,
+  limits: DumpLimits,
+  start: number,
+  newline: number,
+): Splitter {
   let line = 1;
   let offset = start; // of the line
   // for a line that continues in the next chunk: its bytes, or a scanner once it is longer than a record may be

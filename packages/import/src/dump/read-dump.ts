@@ -7,8 +7,9 @@ import { gunzip } from "./gzip.ts";
 import { createJsonLines } from "./json-lines.ts";
 import { createJsonScanner } from "./json-scanner.ts";
 import { createParts, isDamage, type Parts } from "./parts.ts";
-import { isPacking, type Packing, recognise, type TextForm, type Unknown } from "./recognise.ts";
+import { isPacking, isUtf16, type Packing, recognise, type TextForm, type Unknown } from "./recognise.ts";
 import { createRecorder, type DumpLimits, type RawRecord, type Recorder, type Splitter } from "./record.ts";
+import { utf8Of } from "./utf16.ts";
 import { type ZipEntry, zipEntries } from "./zip.ts";
 import { unzstd } from "./zstd.ts";
 
@@ -42,6 +43,9 @@ export function readDump(input: AsyncIterable<Uint8Array>, limits: DumpLimits): 
     if (recognised.form === "empty") return void (await source.skip(Number.POSITIVE_INFINITY));
     if (recognised.form === "unknown") return yield* refuse(recognised, entry);
     forms.add(recognised.form);
+    if (isUtf16(recognised)) {
+      return yield* readAll(byteSource(utf8Of(source, recognised.form, gaps)), nesting, entry);
+    }
     if (isPacking(recognised)) yield* unpack(recognised, source, nesting, entry);
     else yield* split(source, recognised, createRecorder(tally, entry), limits, gaps);
   }
@@ -195,10 +199,10 @@ async function* split(
 function splitterOf(text: TextForm, records: Recorder, limits: DumpLimits): Splitter {
   switch (text.form) {
     case "ndjson":
-      return createJsonLines(records, limits, text.start);
+      return createJsonLines(records, limits, text.start, text.newline);
     case "json":
       return createJsonScanner(records, limits, text.start);
     case "csv":
-      return createCsvReader(records, limits, text.header, text.start);
+      return createCsvReader(records, limits, text.header, text.start, text.newline);
   }
 }
