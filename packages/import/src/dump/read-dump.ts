@@ -4,6 +4,7 @@ import { type ByteSource, byteSource } from "./byte-source.ts";
 import { createCsvReader } from "./csv.ts";
 import { getAgain, getRestAgain, unknownDump } from "./errors.ts";
 import { gunzip } from "./gzip.ts";
+import { createHarReader } from "./har.ts";
 import { createJsonLines } from "./json-lines.ts";
 import { createJsonScanner } from "./json-scanner.ts";
 import { createParts, isDamage, type Parts } from "./parts.ts";
@@ -202,6 +203,8 @@ function splitterOf(text: TextForm, records: Recorder, limits: DumpLimits): Spli
       return createJsonLines(records, limits, text.start, text.newline);
     case "json":
       return createJsonScanner(records, limits, text.start);
+    case "har":
+      return createHarReader(records, limits, text.start);
     case "csv":
       return createCsvReader(records, limits, text.header, text.start, text.newline);
   }

@@ -1,6 +1,7 @@
 import type { ByteSource } from "./byte-source.ts";
 import { type CsvHeader, csvHeader } from "./csv.ts";
 import { isGzip } from "./gzip.ts";
+import { harStart } from "./har.ts";
 import { isPage } from "./json-text.ts";
 import { isZip } from "./zip.ts";
 import { isZstd } from "./zstd.ts";
@@ -27,7 +28,7 @@ export function isPacking(recognised: Packing | TextForm): recognised is Packing
 
 /** Text with records. `start` is its offset, after the byte order mark; `newline` is the byte that ends a line. */
 export type TextForm = { readonly start: number; readonly newline: number } & (
-  | { readonly form: JsonLayout }
+  | { readonly form: JsonLayout | "har" }
   | { readonly form: "csv"; readonly header: CsvHeader }
 );
 
@@ -43,7 +44,7 @@ const headBytes = 64 * 1024;
 // a line longer than this is not needed to detect the format
 const longestHead = 1024 * 1024;
 
-/** Detects the format from the first bytes. Takes only a byte order mark from the source. */
+/** Detects the format from the first bytes. Takes only a byte order mark and the beginning of a HAR file from the source. */
 export async function recognise(source: ByteSource): Promise<Recognised> {
   const magic = await source.peek(4);
   if (isGzip(magic)) return { form: "gzip" };
@@ -57,7 +58,11 @@ export async function recognise(source: ByteSource): Promise<Recognised> {
   if (utf16 !== undefined) return { form: utf16 };
   const kind = binaryKind(head);
   if (kind) return unknown(kind, packings);
-  return recogniseText(head.toString("utf8"), isWhole, start);
+  const text = head.toString("utf8");
+  const log = harStart(text);
+  if (log === undefined) return recogniseText(text, isWhole, start);
+  await source.take(log);
+  return { form: "har", start: start + log, newline: 0x0a };
 }
 
 async function firstLines(source: ByteSource): Promise<{ head: Buffer; isWhole: boolean }> {
@@ -84,7 +89,8 @@ function recogniseText(head: string, isWhole: boolean, start: number): Recognise
   return unknown(first === "<" ? "HTML or XML" : "text that is neither JSON nor CSV with a header", forms);
 }
 
-const forms = "A dump is NDJSON, a JSON array, pages of the deliveries listing, or CSV with a header.";
+const forms =
+  "A dump is NDJSON, a JSON array, pages of the deliveries listing, a HAR file, or CSV with a header.";
 const packings = "A dump is text, plain or packed with gzip, zstd or ZIP: unpack or convert it first.";
 
 function unknown(seems: string, remedy: string): Unknown {
