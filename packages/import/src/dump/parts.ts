@@ -1,5 +1,5 @@
 import { WebhookError } from "@esim-webhooks/core";
-import { getAgain } from "./errors.ts";
+import { getAgain, type ImportErrorCode } from "./errors.ts";
 
 /** The members of a gzip file, or the frames of a zstd file. A damaged one does not stop the reading of the others. */
 export interface Parts {
@@ -60,10 +60,9 @@ export function createParts(archive: string, name: string): Parts {
       }
     },
     foreign(at, size, isText) {
-      const found = `${counted(size, "byte")} of ${isText ? "text" : "binary data"}`;
-      const problem = `The ${archive} contains ${found} outside its ${name}s, at byte ${at}, after ${name} ${begun}.`;
-      const take = `If this text is records, import it on its own: \`tail -c +${at + 1} <dump> | head -c ${size}\`.`;
-      note(new WebhookError("damaged_dump", problem, isText ? `${take} ${compare}` : compare), "");
+      const place = `outside its ${name}s, at byte ${at}, after ${name} ${begun}.`;
+      const cutOut = `tail -c +${at + 1} <dump> | head -c ${size}`;
+      note(isText ? foreignText(archive, size, place, cutOut) : foreignData(archive, size, place), "");
     },
     isDamaged: () => first !== undefined,
     check() {
@@ -83,6 +82,22 @@ export function createParts(archive: string, name: string): Parts {
       throw new WebhookError<string>(error.code, problem, remedy, { cause: error });
     },
   };
+}
+
+function foreignText(archive: string, size: number, place: string, cutOut: string): WebhookError<string> {
+  return new WebhookError<ImportErrorCode>(
+    "damaged_dump",
+    `The ${archive} contains ${counted(size, "byte")} of text ${place}`,
+    `If this text is records, import it on its own: \`${cutOut}\`. If its sender counts more records than the import, have the dump packed again and import it again: done events are duplicates.`,
+  );
+}
+
+function foreignData(archive: string, size: number, place: string): WebhookError<string> {
+  return new WebhookError<ImportErrorCode>(
+    "damaged_dump",
+    `The ${archive} contains ${counted(size, "byte")} of binary data ${place}`,
+    compare,
+  );
 }
 
 /** Whether the error is about the dump itself, so that its other parts can still be read. */
