@@ -69,7 +69,7 @@ export function createCsvReader(
       return;
     }
     const text = textOf(bytes);
-    if (text === "" || (isNamed && separatorLine.test(text))) return;
+    if (/^\0*$/.test(text) || (isNamed && separatorLine.test(text))) return;
     header ??= text;
     if (text === header) return; // once more where files were joined
     if (isRest) {

@@ -22,7 +22,8 @@ export function createJsonLines(
   let long: Splitter | undefined;
   let length = 0;
 
-  function readLine(bytes: Buffer, isText: boolean): void {
+  function readLine(whole: Buffer, isText: boolean): void {
+    const bytes = withoutMark(whole);
     const text = bytes.toString("utf8");
     const isDeep = mayBeDeep(text, limits.maxDepth);
     const reading = isDeep ? undefined : isText ? readJsonText(text) : readJsonBytes(bytes);
@@ -113,6 +114,14 @@ export function createJsonLines(
       }
     },
   };
+}
+
+/** A line without what may be before its record: a byte order mark of a joined file, RS (RFC 7464), or zeros that fill a file up. */
+function withoutMark(line: Buffer): Buffer {
+  if (line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf) return line.subarray(3);
+  let from = 0;
+  while (line[from] === 0x1e || line[from] === 0) from++;
+  return line.subarray(from);
 }
 
 /** Whether the text has more than `maxDepth` opening brackets. Cheap: computing the depth would cost a third of the time. */

@@ -299,6 +299,9 @@ export function createJsonScanner(
   };
 }
 
+const spaces: ReadonlySet<number> = new Set(Buffer.from(" \n\r\t\0\x1e\ufeff"));
+
+/** Also NUL and RS, which separate records in some files, and the byte order mark of a joined file. */
 function isSpace(byte: number): boolean {
-  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+  return spaces.has(byte);
 }

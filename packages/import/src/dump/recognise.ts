@@ -56,7 +56,7 @@ export async function recognise(source: ByteSource): Promise<Recognised> {
   if (isUtf32(magic)) return unknown("text in UTF-32", "Convert it first: `iconv -f UTF-32 -t UTF-8`.");
   const utf16 = utf16Form(magic);
   if (utf16 !== undefined) return { form: utf16 };
-  const kind = binaryKind(head);
+  const kind = binaryKind(isWhole ? withoutZeros(head) : head);
   if (kind) return unknown(kind, packings);
   const text = head.toString("utf8");
   const log = harStart(text);
@@ -77,7 +77,7 @@ function recogniseText(head: string, isWhole: boolean, start: number): Recognise
   // Excel for Mac ends lines with CR alone; in a column, it writes LF
   const isCr = /^[^\r\n]+\r+(?![\r\n])/.test(head.trimStart());
   const newline = isCr ? 0x0d : 0x0a;
-  const text = isCr ? head.replaceAll("\r", "\n") : head;
+  const text = (isCr ? head.replaceAll("\r", "\n") : head).replaceAll("\x1e", " ").replaceAll("\0", " ");
   const header = csvHeader(text);
   if (header?.isNamed) return { form: "csv", start, newline, header };
   const first = text.trimStart()[0];
@@ -115,12 +115,20 @@ function isUtf32([a, b, c, d]: Buffer): boolean {
   return isMarked || (a !== 0 && b === 0 && c === 0 && d === 0) || (a === 0 && b === 0 && c === 0 && d !== 0);
 }
 
-/** Whether there are many control characters. Damaged text may contain a few. */
+/** Bytes without the zeros that fill a file up; all bytes if there are no others. */
+function withoutZeros(bytes: Buffer): Buffer {
+  let end = bytes.byteLength;
+  while (end > 0 && bytes[end - 1] === 0) end--;
+  return end === 0 ? bytes : bytes.subarray(0, end);
+}
+
+/** Whether there are many control characters. Damaged text may contain a few, and NUL or RS may separate records of JSON. */
 function isBinary(head: Buffer): boolean {
   const start = head.subarray(0, 4096);
   let controls = 0;
-  for (const byte of start) {
-    if (byte < 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d) controls++;
+  for (const [i, byte] of start.entries()) {
+    const isBetween = (byte === 0x1e && start[i + 1] === 0x7b) || (byte === 0 && start[i - 1] === 0x7d);
+    if (byte < 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d && !isBetween) controls++;
   }
   return controls > 1 + start.byteLength / 32;
 }

@@ -43,6 +43,21 @@ it.each([
   }
 });
 
+it.each([
+  ["joined files with byte order marks", '\ufeff{"a":1}\n\ufeff{"a":2}\n'],
+  ["joined arrays with byte order marks", '\ufeff[{"a":1}]\n\ufeff[{"a":2}]\n'],
+  ["RS before each record (RFC 7464)", '\x1e{"a":1}\n\x1e{"a":2}\n'],
+  ["RS before pretty records", '\x1e{\n"a":1}\n\x1e{\n"a":2}\n'],
+  ["NUL after each record", '{"a":1}\0{"a":2}\0'],
+  ["zeros at its end", `{"a":1}\n{"a":2}\n${"\0".repeat(512)}`],
+])("JSON with %s is read", async (_, text) => {
+  for (const size of [1, 7, 1000]) {
+    const { records, damage } = await readBytes(text, size);
+    expect(damage).toBeUndefined();
+    expect(contents(records)).toEqual([{ a: 1 }, { a: 2 }]);
+  }
+});
+
 describe("JSON", () => {
   const records = [{ eventId: "é" }, { eventId: "💡" }];
   const lines = records.map((record) => JSON.stringify(record));
