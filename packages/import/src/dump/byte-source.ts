@@ -173,9 +173,10 @@ export async function skipTo(
   magic: Buffer,
   isStart: (head: Buffer) => boolean,
 ): Promise<boolean> {
-  for (;;) {
-    const head = await source.peek(largestChunk);
-    const isLast = head.byteLength < largestChunk;
+  // begins with few bytes: a long look ahead would copy them again at each of many damaged places
+  for (let size = 1024; ; size = Math.min(2 * size, largestChunk)) {
+    const head = await source.peek(size);
+    const isLast = head.byteLength < size;
     const last = isLast ? head.byteLength : head.byteLength - 16;
     let at = head.indexOf(magic);
     while (at !== -1 && at <= last && !isStart(head.subarray(at, at + 16))) at = head.indexOf(magic, at + 1);

@@ -56,6 +56,13 @@ describe.each(kinds)("%s: a damaged file", (form, name, pack) => {
     },
   );
 
+  it("with more binary data between its parts than one look ahead is read to its end", async () => {
+    const junk = Buffer.alloc(200_000, 1);
+    const { records, damage } = await readBytes(Buffer.concat([one, junk, two]));
+    expect(contents(records)).toEqual([record(1), record(2)]);
+    expect(damage?.message).toContain("contains 200000 bytes of binary data");
+  });
+
   it("with text behind its last part names the command that cuts it out", async () => {
     const { found, message } = await read(one, Buffer.from('{"eventId":"evt_2"}\n'));
     expect(found).toEqual([record(1)]);
