@@ -155,11 +155,12 @@ function removed(path: string): WebhookError<ImportErrorCode> {
 export function optionsFingerprint(settings: ImportSettings, target: string): string {
   const { source, mapping, since, until, types, ids, esimReferences, statuses, oldestFirst, force } =
     settings;
-  const { toleranceSeconds, maxRecordBytes, maxDepth } = settings;
+  const { toleranceSeconds, acceptRoundedIds, maxRecordBytes, maxDepth } = settings;
   const filter = { since, until, types, ids, esimReferences, statuses };
-  const rest = { target, source, mapping, oldestFirst, force, toleranceSeconds, maxRecordBytes, maxDepth };
+  const order = { target, source, mapping, oldestFirst, force };
+  const rest = { toleranceSeconds, acceptRoundedIds, maxRecordBytes, maxDepth };
   return createHash("sha256")
-    .update(JSON.stringify({ ...filter, ...rest }))
+    .update(JSON.stringify({ ...filter, ...order, ...rest }))
     .digest("hex");
 }
 

@@ -15,6 +15,11 @@ export interface ImportOptions<Data = EsimEvents, Tx = unknown>
   readonly checkpointFile?: string | undefined;
   /** Called at most 10 times a second, and at the end. */
   readonly onProgress?: ((progress: ImportProgress) => void) | undefined;
+  /**
+   * Accepts unsigned records whose id is a number that a spreadsheet has rounded, such as `1.23E+17`. Other events may have the same
+   * text: they would be duplicates or conflicts. Default false: such records are `rejected`.
+   */
+  readonly acceptRoundedIds?: boolean | undefined;
   /** The longest record, in bytes. Default 1 MiB. */
   readonly maxRecordBytes?: number;
   /** How deeply a record's JSON may be nested. Default 64. */
@@ -54,6 +59,7 @@ export const importShape: OptionsShape<ImportSettings> = {
       "expected a function",
     ),
   ),
+  acceptRoundedIds: z._default(z.boolean(), false),
   maxRecordBytes: z._default(z.int().check(z.gte(1), z.lte(64 * mebibyte)), mebibyte),
   maxUnpackedBytes: z._default(z.int().check(z.gte(1)), 64 * 1024 * mebibyte),
   maxRatio: z._default(z.number().check(z.gte(1)), 250),

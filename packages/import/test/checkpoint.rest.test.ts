@@ -132,6 +132,7 @@ describe("an import with a checkpoint file", () => {
     ["another dump", {}, () => ndjson(...records.slice(1))],
     ["another filter", { types: ["esim.enabled"] }, dump],
     ["another source", { source: "shop" }, dump],
+    ["rounded ids accepted", { acceptRoundedIds: true }, dump],
     ["another order", { oldestFirst: true }, dump],
   ])("refuses to continue with %s, and says how to mend it", async (_, other, input) => {
     const checkpointFile = join(folder(), "checkpoint");

@@ -641,6 +641,27 @@ describe("importDeliveries", () => {
     expect(report.ledger).toEqual({ ...none, read: 4, stored: ids.length, filtered: 4 - ids.length });
   });
 
+  it.each(["1.23E+17", "1.23457E+17", "1,23E+17", "1E+17", "1.23e+17"])(
+    "rejects a record whose id may be the rounded one of another event, unless it accepts them: %s",
+    async (id) => {
+      const inbox = watchedInbox();
+      const rejectsFile = join(folder(), "rejects");
+      const dump = () => ndjson(delivery(id), delivery("123000000000000000"));
+      const report = await importDeliveries(dump(), inbox, { ...trusted, rejectsFile });
+      expect(report.ledger).toMatchObject({ read: 2, stored: 1, rejected: 1 });
+      expect(lines(rejectsFile)).toEqual([
+        expect.objectContaining({
+          id,
+          code: "rounded_id",
+          reason: expect.stringMatching(/export the column as text/),
+        }),
+      ]);
+      const accepted = await importDeliveries(dump(), inbox, { ...trusted, acceptRoundedIds: true });
+      expect(accepted.ledger).toMatchObject({ read: 2, stored: 1, duplicate: 1 });
+      expect([...inbox.entries.keys()]).toContain(id);
+    },
+  );
+
   it("stops at the first unsigned record, before anything is stored, unless trustUnsigned is set", async () => {
     const inbox = watchedInbox();
     const importing = importDeliveries(ndjson(delivery("a")), inbox);

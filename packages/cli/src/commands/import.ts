@@ -21,7 +21,7 @@ export const importCommand: Command<CliContext> = command<ImportFlags, [string]>
     [
       "Imports a dump from support, an export of the deliveries listing, or requests",
       "that a proxy captured, into the configured inbox or handlers. Reads NDJSON,",
-      "JSON, pages or CSV, plain, gzip, zstd or ZIP, and detects the format itself.",
+      "JSON, pages, CSV or HAR, plain, gzip, zstd or ZIP, and detects the format itself.",
       "Events that are already stored or done are duplicates and do not run again.",
       "A bad record does not stop the import: it is counted and written to the",
       "rejects file. Run an interrupted import again to continue it. Ends with 3 when",

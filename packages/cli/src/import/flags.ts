@@ -27,6 +27,7 @@ export interface ImportFlags extends SetUpFlags {
   readonly oldestFirst?: boolean;
   readonly force?: boolean;
   readonly trustUnsigned?: boolean;
+  readonly acceptRoundedIds?: boolean;
   readonly map?: readonly (readonly [field: string, path: string])[];
   readonly source?: string;
   readonly newSource?: boolean;
@@ -50,6 +51,7 @@ const limitFlag = (brief: string): OptionalFlag<number> => ({
 export const importFlags: FlagParametersForType<ImportFlags, CliContext> = {
   dryRun: switchFlag("Read, filter and verify, but change nothing"),
   trustUnsigned: switchFlag("Accept records without a signature"),
+  acceptRoundedIds: switchFlag("Accept ids that a spreadsheet has rounded: 1.23E+17"),
   only: {
     kind: "enum",
     values: statuses,

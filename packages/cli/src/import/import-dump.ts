@@ -89,7 +89,7 @@ async function run(
 
 function importOptions(flags: ImportFlags, setUp: SetUp) {
   const { dryRun, only, since, until, types, id, esim, oldestFirst, force, trustUnsigned, map } = flags;
-  const { maxRecordBytes, maxUnpackedBytes, maxRatio } = flags;
+  const { acceptRoundedIds, maxRecordBytes, maxUnpackedBytes, maxRatio } = flags;
   return {
     source: flags.source ?? setUp.config.source,
     newSource: flags.newSource,
@@ -104,6 +104,7 @@ function importOptions(flags: ImportFlags, setUp: SetUp) {
     oldestFirst,
     force,
     trustUnsigned,
+    acceptRoundedIds,
     mapping: map && Object.fromEntries(map),
     ...(maxRecordBytes && { maxRecordBytes }),
     ...(maxUnpackedBytes && { maxUnpackedBytes }),

@@ -18,6 +18,8 @@ export interface ByteSource {
   take(size: number): Promise<Buffer>;
   /** Skips `size` bytes. Resolves to false if the input ends before. */
   skip(size: number): Promise<boolean>;
+  /** How many bytes were taken: the offset of the next one. */
+  taken(): number;
   /** Closes the input. */
   close(): Promise<void>;
 }
@@ -39,6 +41,7 @@ export function byteSource(
   let held: Buffer = Buffer.alloc(0);
   let ended = false;
   let failure: { readonly error: unknown } | undefined;
+  let taken = 0;
 
   /** The input's next chunk. An error is kept until all held bytes are taken. */
   async function pull(): Promise<Buffer | undefined> {
@@ -90,13 +93,20 @@ export function byteSource(
       held = chunk;
     }
     const bytes = held.subarray(0, max);
+    return drop(bytes);
+  }
+
+  function drop(bytes: Buffer): Buffer {
     held = held.subarray(bytes.byteLength);
+    taken += bytes.byteLength;
     return bytes;
   }
 
   return {
     next,
+    taken: () => taken,
     unread(bytes) {
+      taken -= bytes.byteLength;
       held = joined(bytes, held);
     },
     async peek(size) {
@@ -106,9 +116,7 @@ export function byteSource(
     async take(size) {
       await hold(size);
       if (held.byteLength < size && failure) throw failure.error;
-      const bytes = held.subarray(0, size);
-      held = held.subarray(bytes.byteLength);
-      return bytes;
+      return drop(held.subarray(0, size));
     },
     async skip(size) {
       for (let left = size; left > 0; ) {
@@ -134,11 +142,51 @@ function joined(first: Buffer, second: Buffer): Buffer {
   return Buffer.from(first.buffer, first.byteOffset, first.byteLength + second.byteLength);
 }
 
-/** Takes `size` bytes. Throws `damaged_dump` if the input ends before; `what` names it. */
+/** Takes `size` bytes. Takes none and throws `damaged_dump` if the input ends before; `what` names it. */
 export async function exactly(source: ByteSource, size: number, what: string): Promise<Buffer> {
   const bytes = await source.take(size);
-  if (bytes.byteLength < size) throw truncated(what);
-  return bytes;
+  if (bytes.byteLength === size) return bytes;
+  source.unread(bytes);
+  throw truncated(what);
+}
+
+/** Whether bytes have no control characters but white space. */
+export function isText(bytes: Buffer): boolean {
+  return bytes.every((byte) => byte >= 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d);
+}
+
+/** Skips zeros: tapes and some uploaders fill files up with them. */
+export async function skipZeros(source: ByteSource): Promise<void> {
+  for (let bytes = await source.next(); bytes; bytes = await source.next()) {
+    const end = bytes.findIndex((byte) => byte !== 0);
+    if (end !== -1) return source.unread(bytes.subarray(end));
+  }
+}
+
+/**
+ * Skips to the next part of a damaged archive. Resolves to false when no other one begins in the rest of the input, which is skipped.
+ * @param magic the first bytes of a part
+ * @param isStart whether these 16 bytes, or fewer at the end of the input, begin a part; chance makes a magic of 3 bytes too often
+ */
+export async function skipTo(
+  source: ByteSource,
+  magic: Buffer,
+  isStart: (head: Buffer) => boolean,
+): Promise<boolean> {
+  // begins with few bytes: a long look ahead would copy them again at each of many damaged places
+  for (let size = 1024; ; size = Math.min(2 * size, largestChunk)) {
+    const head = await source.peek(size);
+    const isLast = head.byteLength < size;
+    const last = isLast ? head.byteLength : head.byteLength - 16;
+    let at = head.indexOf(magic);
+    while (at !== -1 && at <= last && !isStart(head.subarray(at, at + 16))) at = head.indexOf(magic, at + 1);
+    if (at !== -1 && at <= last) return source.skip(at);
+    if (isLast) {
+      await source.skip(Number.POSITIVE_INFINITY); // throws if the input failed
+      return false;
+    }
+    await source.skip(last + 1);
+  }
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {

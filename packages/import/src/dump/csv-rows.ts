@@ -17,13 +17,22 @@ export interface CsvRows {
   write(bytes: Buffer): CsvRow[];
   /** The last row, if no line end follows it; "open" if it ends inside quotes. */
   end(): CsvRow | "open" | undefined;
+  /** The row that is held, if there is one: what follows is another row. */
+  cut(): CsvRow | undefined;
 }
 
-const newline = 0x0a;
 const quote = 0x22;
 
-/** @param start the offset of the first byte */
-export function createCsvRows(delimiter: string, maxRecordBytes: number, start: number): CsvRows {
+/**
+ * @param start the offset of the first byte
+ * @param newline the byte that ends a line
+ */
+export function createCsvRows(
+  delimiter: string,
+  maxRecordBytes: number,
+  start: number,
+  newline: number,
+): CsvRows {
   const separator = delimiter.charCodeAt(0);
   let offset = start; // of the row
   let line = 1; // of the row
@@ -75,6 +84,13 @@ export function createCsvRows(delimiter: string, maxRecordBytes: number, start: 
       }
       if (from < bytes.byteLength) keep(bytes.subarray(from));
       return rows;
+    },
+    cut() {
+      if (length === 0) return undefined;
+      const row = finish(Buffer.alloc(0));
+      isQuoted = false;
+      offset--; // there is no line end
+      return row;
     },
     end: () => (isQuoted ? "open" : length > 0 ? finish(Buffer.alloc(0)) : undefined),
   };

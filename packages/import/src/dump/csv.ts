@@ -7,18 +7,24 @@ import type { DumpLimits, Recorder, Splitter } from "./record.ts";
 export interface CsvHeader {
   readonly delimiter: string;
   readonly columns: readonly string[];
+  /** Whether the line above it names the delimiter, as Excel reads it: `sep=;`. */
+  readonly isNamed: boolean;
 }
 
 // a comma (RFC 4180), or what spreadsheets write in countries with a decimal comma
 const delimiters = [",", ";", "\t", "|"];
 const columnName = /^[\p{L}_][\p{L}\p{N}_.\-/]*( [\p{L}\p{N}_\-/]+){0,2}(?<![.\-/])$/u;
 
+const separatorLine = /^[\r\n]*"?sep=(\\t|[^\w\s"\\]|\t)"?[,;|\t ]*\r*(?:\n|$)/i;
+
 /** Reads the header of CSV; undefined when the first line with text is not one. pandas and R leave the first column unnamed. */
 export function csvHeader(text: string): CsvHeader | undefined {
-  const line = /^[\r\n]*([^\n]*)/.exec(text)?.[1]?.trimEnd() ?? "";
+  const named = delimiterNamed(text);
+  const line = /^[\r\n]*([^\n]*)/.exec(text.slice(named?.end ?? 0))?.[1]?.trimEnd() ?? "";
   if (line.length > 4096) return undefined;
-  const headers = delimiters.map((delimiter) => ({
+  const headers = (named ? [named.delimiter] : delimiters).map((delimiter) => ({
     delimiter,
+    isNamed: named !== undefined,
     columns: line.split(delimiter).map(unquoted),
   }));
   const header = headers.reduce((most, other) => (other.columns.length > most.columns.length ? other : most));
@@ -26,6 +32,13 @@ export function csvHeader(text: string): CsvHeader | undefined {
     header.columns.every((name, i) => columnName.test(name) || (i === 0 && name === ""))
     ? header
     : undefined;
+}
+
+/** The delimiter in Excel's line `sep=;`, which may be quoted, and where the line ends. A tab may be written `\\t`. */
+function delimiterNamed(text: string): { readonly delimiter: string; readonly end: number } | undefined {
+  const [line, name] = separatorLine.exec(text) ?? [];
+  if (line === undefined || name === undefined) return undefined;
+  return { delimiter: name === "\\t" ? "\t" : name, end: line.length };
 }
 
 function unquoted(column: string): string {
@@ -36,15 +49,19 @@ function unquoted(column: string): string {
  * Reads CSV with a header (RFC 4180): each row becomes an object, column → text. A row that is damaged or too large is a
  * fault, and does not affect the others.
  * @param start the offset of the first byte
+ * @param newline the byte that ends a line
  */
 export function createCsvReader(
   records: Recorder,
   { maxRecordBytes }: DumpLimits,
-  { delimiter, columns }: CsvHeader,
+  { delimiter, columns, isNamed }: CsvHeader,
   start: number,
+  newline: number,
 ): Splitter {
-  const rows = createCsvRows(delimiter, maxRecordBytes, start);
-  let isHeader = true;
+  const rows = createCsvRows(delimiter, maxRecordBytes, start, newline);
+  let header: string | undefined;
+  // after a gap within a row: its first column may have lost characters, which its text cannot show
+  let isRest = false;
 
   function read({ offset, line, bytes }: CsvRow): void {
     if (bytes === undefined) {
@@ -52,9 +69,12 @@ export function createCsvReader(
       return;
     }
     const text = textOf(bytes);
-    if (text === "") return;
-    if (isHeader) {
-      isHeader = false;
+    if (/^\0*$/.test(text) || (isNamed && separatorLine.test(text))) return;
+    header ??= text;
+    if (text === header) return; // once more where files were joined
+    if (isRest) {
+      isRest = false;
+      records.fault("not_a_record", "cut: bytes before it are missing", { offset, line, text });
       return;
     }
     const fields = csvFields(text, delimiter);
@@ -76,6 +96,17 @@ export function createCsvReader(
     write(bytes) {
       for (const row of rows.write(bytes)) read(row);
     },
+    gap() {
+      const row = rows.cut();
+      if (row === undefined) return;
+      isRest = true;
+      const { offset, line, bytes } = row;
+      records.fault("not_a_record", "cut: bytes after it are missing", {
+        offset,
+        line,
+        text: bytes && textOf(bytes),
+      });
+    },
     end() {
       const last = rows.end();
       if (last === "open") throw damagedDump("The CSV ends inside a quoted field.");
@@ -84,8 +115,9 @@ export function createCsvReader(
   };
 }
 
-/** The text of a row, without the CR of a CRLF. */
+/** The text of a row, without the CR of a CRLF, and without the byte order mark of a joined file. */
 function textOf(bytes: Buffer): string {
-  const isCut = bytes.at(-1) === 0x0d;
-  return bytes.toString("utf8", 0, isCut ? bytes.byteLength - 1 : bytes.byteLength);
+  let end = bytes.byteLength;
+  while (bytes[end - 1] === 0x0d) end--;
+  return bytes.toString("utf8", 0, end).replace(/^\ufeff/, "");
 }

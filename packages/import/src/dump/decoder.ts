@@ -46,24 +46,36 @@ export function createDecoder(stream: Transform & { readonly bytesWritten: numbe
 // 16 KiB unpack to at most 16 MiB, even in a zip bomb: no more is held in memory
 const pieceBytes = 16 * 1024;
 
-/** Unpacks one deflate stream (RFC 1951) and takes no bytes after it. Throws `damaged_dump`; `what` names the file. */
+/**
+ * Unpacks one deflate stream (RFC 1951) and takes no bytes after it. Throws `damaged_dump`; `what` names the file. Before that, it
+ * puts the last 16 KiB back or more: a cut is noticed only in the bytes after it, where the next part may already have begun.
+ */
 export async function* inflate(
   packed: Pick<ByteSource, "next" | "unread">,
   what: string,
 ): AsyncGenerator<Buffer> {
   const decoder = createDecoder(createInflateRaw());
+  const before: Buffer[] = [];
+  let beforeBytes = 0;
   try {
     for (;;) {
       const piece = await packed.next(pieceBytes);
       if (piece === undefined) {
         if (await hasEnded(decoder)) return;
+        packed.unread(Buffer.concat(before));
         throw truncated(what);
       }
       const { output, taken, error } = await decoder.feed(piece);
       yield* output;
-      if (error) throw damagedDump(`The ${what} is damaged.`, error);
+      if (error) {
+        packed.unread(Buffer.concat([...before, piece]));
+        throw damagedDump(`The ${what} is damaged.`, error);
+      }
       // bytes after the end of the stream are left over
       if (taken < piece.byteLength) return packed.unread(piece.subarray(taken));
+      before.push(Buffer.from(piece)); // a copy: the chunk may be its reader's buffer
+      beforeBytes += piece.byteLength;
+      while (beforeBytes > 2 * pieceBytes) beforeBytes -= before.shift()?.byteLength ?? 0;
     }
   } finally {
     decoder.close();

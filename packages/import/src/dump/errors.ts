@@ -18,10 +18,17 @@ export function damagedDump(problem: string, cause?: unknown): WebhookError<Impo
   return new WebhookError<ImportErrorCode>(
     "damaged_dump",
     problem,
-    "Everything before it was read. Get the dump again and import it again: done events are duplicates.",
+    getAgain,
     cause === undefined ? undefined : { cause },
   );
 }
+
+/** The remedy for damage after which nothing was read. */
+export const getAgain: string =
+  "Everything before it was read. Get the dump again and import it again: done events are duplicates.";
+/** The remedy for damage after which more was read. */
+export const getRestAgain: string =
+  "Everything else was read. Get the dump again and import it again: done events are duplicates.";
 
 /** The error `unknown_dump`: the dump has a format that the import does not read. */
 export function unknownDump(problem: string, remedy: string): WebhookError<ImportErrorCode> {

@@ -1,53 +1,75 @@
 import { crc32 } from "node:zlib";
-import { type ByteSource, exactly } from "./byte-source.ts";
+import { type ByteSource, exactly, isText, skipTo, skipZeros } from "./byte-source.ts";
 import { inflate } from "./decoder.ts";
 import { damagedDump, truncated } from "./errors.ts";
+import type { Parts } from "./parts.ts";
 
 const what = "gzip file";
+const magic = Buffer.of(0x1f, 0x8b, 8);
+const headerBytes = 32; // most headers are shorter
 const has = { headerCrc: 2, extra: 4, name: 8, comment: 16 };
 
 /**
- * Unpacks every member of a gzip file (RFC 1952), and calls `onMember` for each. Throws `damaged_dump`, also for other data
- * after the last member.
+ * Unpacks every member of a gzip file (RFC 1952), and calls `onMember` for each. Zeros between and after members are padding. Members
+ * that are damaged, and any other bytes, are noted in `parts`; `damaged_dump` is thrown at the end.
  */
-export async function* gunzip(packed: ByteSource, onMember: () => void): AsyncGenerator<Buffer> {
+export async function* gunzip(
+  packed: ByteSource,
+  onMember: () => void,
+  parts: Parts,
+): AsyncGenerator<Buffer> {
   do {
     onMember();
-    await skipHeader(packed);
-    let sum = 0;
-    let size = 0;
-    for await (const bytes of inflate(packed, what)) {
-      sum = crc32(bytes, sum);
-      size = (size + bytes.byteLength) % 2 ** 32;
-      yield bytes;
-    }
-    const trailer = await exactly(packed, 8, what);
-    if (trailer.readUInt32LE(0) !== sum || trailer.readUInt32LE(4) !== size) {
-      throw damagedDump(
-        "The gzip file is damaged: its content does not match its checksum, so any part of it may be wrong.",
-      );
-    }
-  } while (await anotherMember(packed));
+    const at = packed.taken();
+    const head = Buffer.from(await packed.peek(headerBytes));
+    if (yield* parts.read(at, unpackMember(packed))) continue;
+    // the next member may begin within the header of this one
+    const used = packed.taken() - at;
+    if (used <= headerBytes) packed.unread(head.subarray(1, used));
+    if (!(await skipTo(packed, magic, isMember))) break;
+  } while (await anotherMember(packed, parts));
+  parts.check();
+}
+
+async function* unpackMember(packed: ByteSource): AsyncGenerator<Buffer> {
+  await skipHeader(packed);
+  let sum = 0;
+  let size = 0;
+  for await (const bytes of inflate(packed, what)) {
+    sum = crc32(bytes, sum);
+    size = (size + bytes.byteLength) % 2 ** 32;
+    yield bytes;
+  }
+  const trailer = await exactly(packed, 8, what);
+  if (trailer.readUInt32LE(0) !== sum || trailer.readUInt32LE(4) !== size) {
+    throw damagedDump(
+      "The gzip file is damaged: its content does not match its checksum, so any part of it may be wrong.",
+    );
+  }
 }
 
 export function isGzip(head: Buffer): boolean {
   return head[0] === 0x1f && head[1] === 0x8b;
 }
 
-async function anotherMember(packed: ByteSource): Promise<boolean> {
-  for (;;) {
-    const head = await packed.peek(2);
-    if (isGzip(head)) return true;
-    const bytes = await packed.next();
-    if (bytes === undefined) return false;
-    // tapes and some uploaders append zeros
-    const end = bytes.findIndex((byte) => byte !== 0);
-    if (end === -1) continue;
-    const rest = bytes.subarray(end);
-    packed.unread(rest);
-    if (!isGzip(await packed.peek(2)))
-      throw damagedDump("The gzip file continues with data that is not gzip.");
-  }
+/** Whether a member begins here: among other bytes, a magic of 3 bytes would be found by chance. */
+function isMember(head: Buffer): boolean {
+  const [, , method, flags = 0, , , , , level = 0, system = 0] = head;
+  return (
+    isGzip(head) && method === 8 && flags < 32 && [0, 2, 4].includes(level) && (system < 20 || system === 255)
+  );
+}
+
+async function anotherMember(packed: ByteSource, parts: Parts): Promise<boolean> {
+  await skipZeros(packed);
+  const head = await packed.peek(64);
+  if (isGzip(head)) return true;
+  if (head.byteLength === 0) return (await packed.next()) !== undefined; // throws if the input failed
+  const at = packed.taken();
+  const isFound = await skipTo(packed, magic, isMember);
+  const size = packed.taken() - at;
+  parts.foreign(at, size, isText(head.subarray(0, size)));
+  return isFound;
 }
 
 async function skipHeader(packed: ByteSource): Promise<void> {

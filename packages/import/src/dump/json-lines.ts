@@ -4,13 +4,17 @@ import { createJsonScanner } from "./json-scanner.ts";
 import { isPage, type JsonReading, readJsonBytes, readJsonText } from "./json-text.ts";
 import type { DumpLimits, Recorder, Splitter } from "./record.ts";
 
-const newline = 0x0a;
-
 /**
  * Reads NDJSON: each line is a record, a page, or an array of records. A damaged line does not affect the others.
  * @param start the offset of the first byte
+ * @param newline the byte that ends a line
  */
-export function createJsonLines(records: Recorder, limits: DumpLimits, start: number): Splitter {
+export function createJsonLines(
+  records: Recorder,
+  limits: DumpLimits,
+  start: number,
+  newline: number,
+): Splitter {
   let line = 1;
   let offset = start; // of the line
   // for a line that continues in the next chunk: its bytes, or a scanner once it is longer than a record may be
@@ -18,7 +22,8 @@ export function createJsonLines(records: Recorder, limits: DumpLimits, start: nu
   let long: Splitter | undefined;
   let length = 0;
 
-  function readLine(bytes: Buffer, isText: boolean): void {
+  function readLine(whole: Buffer, isText: boolean): void {
+    const bytes = withoutMark(whole);
     const text = bytes.toString("utf8");
     const isDeep = mayBeDeep(text, limits.maxDepth);
     const reading = isDeep ? undefined : isText ? readJsonText(text) : readJsonBytes(bytes);
@@ -94,6 +99,11 @@ export function createJsonLines(records: Recorder, limits: DumpLimits, start: nu
     end() {
       if (length > 0) endLine(Buffer.alloc(0), false);
     },
+    gap() {
+      if (length === 0) return;
+      endLine(Buffer.alloc(0), false);
+      offset--; // there is no line end
+    },
     cut() {
       try {
         const scanner = long ?? createJsonScanner(records, limits, offset, line);
@@ -104,6 +114,14 @@ export function createJsonLines(records: Recorder, limits: DumpLimits, start: nu
       }
     },
   };
+}
+
+/** A line without what may be before its record: a byte order mark of a joined file, RS (RFC 7464), or zeros that fill a file up. */
+function withoutMark(line: Buffer): Buffer {
+  if (line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf) return line.subarray(3);
+  let from = 0;
+  while (line[from] === 0x1e || line[from] === 0) from++;
+  return line.subarray(from);
 }
 
 /** Whether the text has more than `maxDepth` opening brackets. Cheap: computing the depth would cost a third of the time. */

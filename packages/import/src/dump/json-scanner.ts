@@ -16,7 +16,6 @@ const openObject = 0x7b;
 const closeObject = 0x7d;
 const comma = 0x2c;
 const colon = 0x3a;
-const dataKey = Buffer.from("data");
 const recordKeys = [Buffer.from("eventId"), Buffer.from("headers")]; // as in isPage
 const longestKey = 8;
 const tokenEnds: ReadonlySet<number> = new Set(Buffer.from(' \n\r\t,"[]{}'));
@@ -27,13 +26,16 @@ const tokenEnds: ReadonlySet<number> = new Set(Buffer.from(' \n\r\t,"[]{}'));
  * in memory, or a page of that size, never the whole dump.
  * @param start the offset of the first byte
  * @param line the line number, if all the JSON is on one line
+ * @param list the key of the list in a page; after `entries` of a HAR file, the file itself ends too
  */
 export function createJsonScanner(
   records: Recorder,
   { maxRecordBytes, maxDepth }: DumpLimits,
   start: number,
   line?: number,
+  list: "data" | "entries" = "data",
 ): Splitter {
+  const listKey = Buffer.from(list);
   let place: Place = "top";
   let within: Within = "nothing";
   let offset = start;
@@ -149,6 +151,7 @@ export function createJsonScanner(
       place = outer;
       return index + 1;
     }
+    if (byte === closeObject && place === "top" && list === "entries") return index + 1;
     if (byte === closeArray || byte === closeObject) throw wrongBracket(index);
     if (byte === openArray && place === "top") {
       place = "array";
@@ -201,7 +204,7 @@ export function createJsonScanner(
       } else if (byte === colon) {
         if (depth === 1 && watchesKeys) isRecord ||= recordKeys.some(isKey);
       } else if (byte === openObject || byte === openArray) {
-        if (byte === openArray && depth === 1 && watchesKeys && isObject() && isKey(dataKey)) {
+        if (byte === openArray && depth === 1 && watchesKeys && isObject() && isKey(listKey)) {
           hasList = true;
           if (isPage || (!fits && !isRecord)) {
             isPage = true;
@@ -275,6 +278,13 @@ export function createJsonScanner(
 
   return {
     cut,
+    gap() {
+      if (within === "nothing") return;
+      cut();
+      throw damagedDump(
+        `Bytes are missing inside a record of the JSON, at byte ${offset} of the unpacked text, so no record after it can be found.`,
+      );
+    },
     write(bytes) {
       scan(bytes);
       offset += bytes.byteLength;
@@ -289,6 +299,9 @@ export function createJsonScanner(
   };
 }
 
+const spaces: ReadonlySet<number> = new Set(Buffer.from(" \n\r\t\0\x1e\ufeff"));
+
+/** Also NUL and RS, which separate records in some files, and the byte order mark of a joined file. */
 function isSpace(byte: number): boolean {
-  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+  return spaces.has(byte);
 }

@@ -2,12 +2,15 @@ import { WebhookError } from "@esim-webhooks/core";
 import { createBounds } from "./bounds.ts";
 import { type ByteSource, byteSource } from "./byte-source.ts";
 import { createCsvReader } from "./csv.ts";
-import { unknownDump } from "./errors.ts";
+import { getAgain, getRestAgain, unknownDump } from "./errors.ts";
 import { gunzip } from "./gzip.ts";
+import { createHarReader } from "./har.ts";
 import { createJsonLines } from "./json-lines.ts";
 import { createJsonScanner } from "./json-scanner.ts";
-import { isPacking, type Packing, recognise, type TextForm, type Unknown } from "./recognise.ts";
+import { createParts, isDamage, type Parts } from "./parts.ts";
+import { isPacking, isUtf16, type Packing, recognise, type TextForm, type Unknown } from "./recognise.ts";
 import { createRecorder, type DumpLimits, type RawRecord, type Recorder, type Splitter } from "./record.ts";
+import { utf8Of } from "./utf16.ts";
 import { type ZipEntry, zipEntries } from "./zip.ts";
 import { unzstd } from "./zstd.ts";
 
@@ -36,13 +39,16 @@ export function readDump(input: AsyncIterable<Uint8Array>, limits: DumpLimits): 
   const bounds = createBounds(limits);
 
   /** Detects the format, then unpacks or splits. Unpacked bytes are read in the same way. */
-  async function* readAll(source: ByteSource, nesting: number, entry?: string): Batches {
+  async function* readAll(source: ByteSource, nesting: number, entry?: string, gaps: number[] = []): Batches {
     const recognised = await recognise(source);
     if (recognised.form === "empty") return void (await source.skip(Number.POSITIVE_INFINITY));
     if (recognised.form === "unknown") return yield* refuse(recognised, entry);
     forms.add(recognised.form);
+    if (isUtf16(recognised)) {
+      return yield* readAll(byteSource(utf8Of(source, recognised.form, gaps)), nesting, entry);
+    }
     if (isPacking(recognised)) yield* unpack(recognised, source, nesting, entry);
-    else yield* split(source, recognised, createRecorder(tally, entry), limits);
+    else yield* split(source, recognised, createRecorder(tally, entry), limits, gaps);
   }
 
   function unpack({ form }: Packing, source: ByteSource, nesting: number, entry?: string): Batches {
@@ -58,8 +64,9 @@ export function readDump(input: AsyncIterable<Uint8Array>, limits: DumpLimits): 
         (bytes, name) => readAll(bytes, nesting + 1, entry === undefined ? name : `${entry}/${name}`),
       );
     }
-    const unpacked = open((form === "gzip" ? gunzip : unzstd)(source, unpacking.part));
-    return closing(unpacked, readAll(unpacked, nesting + 1, entry));
+    const parts = form === "gzip" ? createParts("gzip file", "member") : createParts("zstd file", "frame");
+    const unpacked = open((form === "gzip" ? gunzip : unzstd)(source, unpacking.part, parts));
+    return closing(unpacked, readOn(unpacked, parts, readAll(unpacked, nesting + 1, entry, parts.gaps)));
   }
 
   /** In an archive, an entry of an unknown format is a fault; outside one, it is an error. */
@@ -83,23 +90,43 @@ async function* closing(source: ByteSource, batches: Batches): Batches {
   }
 }
 
+/** After an error in the text of a damaged file, unpacks the rest of the file: its own error comes first, and counts what was unpacked. */
+async function* readOn(source: ByteSource, parts: Parts, batches: Batches): Batches {
+  try {
+    yield* batches;
+  } catch (error) {
+    if (!isDamage(error) || !parts.isDamaged()) throw error;
+    await source.skip(Number.POSITIVE_INFINITY).catch((outer: unknown) => {
+      if (!isDamage(outer) || outer === error) throw outer;
+      throw new WebhookError<string>(outer.code, `${outer.problem} ${error.problem}`, outer.remedy, {
+        cause: outer,
+      });
+    });
+    throw error;
+  }
+}
+
 /**
  * Reads every entry of an archive that can be read. A `damaged_dump` or `unknown_dump` of one entry does not stop the others: the
- * first such error is thrown at the end. Any other error is thrown immediately.
+ * first such error is thrown at the end, with a count of the others and the error of the archive. Any other error is thrown
+ * immediately.
  */
 async function* eachEntry(
   entries: AsyncIterable<ZipEntry>,
   open: (entry: ZipEntry) => ByteSource,
   read: (source: ByteSource, name: string) => Batches,
 ): Batches {
-  let first: WebhookError<string> | undefined;
-  const note = (error: unknown) => {
+  const errors = new Map<ZipEntry | "archive", WebhookError<string>>();
+  let isContinued = false;
+  const noteFor = (part: ZipEntry | "archive") => (error: unknown) => {
     if (!isDamage(error)) throw error;
-    first ??= error;
+    if (!errors.has(part)) errors.set(part, error);
   };
   try {
     for await (const entry of entries) {
       const source = open(entry);
+      const note = noteFor(entry);
+      isContinued ||= errors.size > 0;
       try {
         try {
           yield* read(source, entry.name);
@@ -113,27 +140,50 @@ async function* eachEntry(
       }
     }
   } catch (error) {
-    note(error);
+    noteFor("archive")(error);
   }
-  if (first) throw first;
+  const archive = errors.get("archive");
+  errors.delete("archive");
+  const [first, ...others] = errors.values();
+  if (first === undefined && archive === undefined) return;
+  if (first === undefined) throw archive;
+  const more = others.length === 1 ? "1 more entry" : `${others.length} more entries`;
+  const problem = [
+    first.problem,
+    ...(others.length > 0 ? [`${more} cannot be read, or only in part.`] : []),
+    ...(archive === undefined ? [] : [archive.problem]),
+  ].join(" ");
+  const remedy = isContinued && first.remedy === getAgain ? getRestAgain : first.remedy;
+  throw new WebhookError<string>(first.code, problem, remedy, { cause: first });
 }
 
-function isDamage(error: unknown): error is WebhookError<string> {
-  return WebhookError.is(error) && (error.code === "damaged_dump" || error.code === "unknown_dump");
-}
-
-/** Splits text into records, one batch per chunk. Yields all records before an error, then throws it. */
-async function* split(source: ByteSource, text: TextForm, records: Recorder, limits: DumpLimits): Batches {
+/**
+ * Splits text into records, one batch per chunk. Yields all records before an error, then throws it.
+ * @param gaps the offsets at which bytes are missing; unpacking adds more
+ */
+async function* split(
+  source: ByteSource,
+  text: TextForm,
+  records: Recorder,
+  limits: DumpLimits,
+  gaps: number[],
+): Batches {
   const splitter = splitterOf(text, records, limits);
   let failure: { readonly error: unknown } | undefined;
-  const next = () =>
-    source.next().catch((error: unknown) => {
+  const next = () => {
+    const gap = gaps.find((at) => at > source.taken());
+    return source.next(gap && gap - source.taken()).catch((error: unknown) => {
       splitter.cut?.();
       failure = { error };
       return undefined;
     });
+  };
+  const passGap = (at: number) => {
+    for (; gaps[0] !== undefined && gaps[0] <= at; gaps.shift()) splitter.gap();
+  };
   try {
     for (let bytes = await next(); bytes; bytes = await next()) {
+      passGap(source.taken() - bytes.byteLength);
       splitter.write(bytes);
       const batch = records.take();
       if (batch.length > 0) yield batch;
@@ -150,10 +200,12 @@ async function* split(source: ByteSource, text: TextForm, records: Recorder, lim
 function splitterOf(text: TextForm, records: Recorder, limits: DumpLimits): Splitter {
   switch (text.form) {
     case "ndjson":
-      return createJsonLines(records, limits, text.start);
+      return createJsonLines(records, limits, text.start, text.newline);
     case "json":
       return createJsonScanner(records, limits, text.start);
+    case "har":
+      return createHarReader(records, limits, text.start);
     case "csv":
-      return createCsvReader(records, limits, text.header, text.start);
+      return createCsvReader(records, limits, text.header, text.start, text.newline);
   }
 }

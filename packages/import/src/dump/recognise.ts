@@ -1,25 +1,36 @@
 import type { ByteSource } from "./byte-source.ts";
 import { type CsvHeader, csvHeader } from "./csv.ts";
 import { isGzip } from "./gzip.ts";
+import { harStart } from "./har.ts";
 import { isPage } from "./json-text.ts";
 import { isZip } from "./zip.ts";
 import { isZstd } from "./zstd.ts";
 
 /** The format of bytes, detected from their content. */
-export type Recognised = Packing | TextForm | Unknown | { readonly form: "empty" };
+export type Recognised = Packing | Utf16 | TextForm | Unknown | { readonly form: "empty" };
 
 export interface Packing {
   readonly form: "gzip" | "zstd" | "zip";
+}
+
+/** Text in UTF-16, with or without a byte order mark. */
+export interface Utf16 {
+  readonly form: "utf-16le" | "utf-16be";
+}
+
+export function isUtf16(recognised: Packing | Utf16 | TextForm): recognised is Utf16 {
+  return recognised.form === "utf-16le" || recognised.form === "utf-16be";
 }
 
 export function isPacking(recognised: Packing | TextForm): recognised is Packing {
   return recognised.form === "gzip" || recognised.form === "zstd" || recognised.form === "zip";
 }
 
-/** Text with records. `start` is its offset, after the byte order mark. */
-export type TextForm =
-  | { readonly form: JsonLayout; readonly start: number }
-  | { readonly form: "csv"; readonly start: number; readonly header: CsvHeader };
+/** Text with records. `start` is its offset, after the byte order mark; `newline` is the byte that ends a line. */
+export type TextForm = { readonly start: number; readonly newline: number } & (
+  | { readonly form: JsonLayout | "har" }
+  | { readonly form: "csv"; readonly header: CsvHeader }
+);
 
 /** What the bytes seem to be instead, and what the user can do. */
 export interface Unknown {
@@ -33,7 +44,7 @@ const headBytes = 64 * 1024;
 // a line longer than this is not needed to detect the format
 const longestHead = 1024 * 1024;
 
-/** Detects the format from the first bytes. Takes only a byte order mark from the source. */
+/** Detects the format from the first bytes. Takes only a byte order mark and the beginning of a HAR file from the source. */
 export async function recognise(source: ByteSource): Promise<Recognised> {
   const magic = await source.peek(4);
   if (isGzip(magic)) return { form: "gzip" };
@@ -42,34 +53,44 @@ export async function recognise(source: ByteSource): Promise<Recognised> {
   const start = isByteOrderMark(magic) ? 3 : 0;
   await source.take(start);
   const { head, isWhole } = await firstLines(source);
-  if (isUtf16(head)) {
-    return unknown("text in UTF-16", "Convert it first: `iconv -f UTF-16 -t UTF-8`.");
-  }
-  const kind = binaryKind(head);
+  if (isUtf32(magic)) return unknown("text in UTF-32", "Convert it first: `iconv -f UTF-32 -t UTF-8`.");
+  const utf16 = utf16Form(magic);
+  if (utf16 !== undefined) return { form: utf16 };
+  const kind = binaryKind(isWhole ? withoutZeros(head) : head);
   if (kind) return unknown(kind, packings);
-  return recogniseText(head.toString("utf8"), isWhole, start);
+  const text = head.toString("utf8");
+  const log = harStart(text);
+  if (log === undefined) return recogniseText(text, isWhole, start);
+  await source.take(log);
+  return { form: "har", start: start + log, newline: 0x0a };
 }
 
 async function firstLines(source: ByteSource): Promise<{ head: Buffer; isWhole: boolean }> {
   for (let size = headBytes; ; size *= 2) {
     const head = await source.peek(size);
     const isWhole = head.byteLength < size;
-    if (isWhole || size >= longestHead || head.includes("\n")) return { head, isWhole };
+    if (isWhole || size >= longestHead || /[\r\n]./s.test(head.toString("latin1"))) return { head, isWhole };
   }
 }
 
-function recogniseText(text: string, isWhole: boolean, start: number): Recognised {
+function recogniseText(head: string, isWhole: boolean, start: number): Recognised {
+  // Excel for Mac ends lines with CR alone; in a column, it writes LF
+  const isCr = /^[^\r\n]+\r+(?![\r\n])/.test(head.trimStart());
+  const newline = isCr ? 0x0d : 0x0a;
+  const text = (isCr ? head.replaceAll("\r", "\n") : head).replaceAll("\x1e", " ").replaceAll("\0", " ");
+  const header = csvHeader(text);
+  if (header?.isNamed) return { form: "csv", start, newline, header };
   const first = text.trimStart()[0];
   if (first === undefined && isWhole) return { form: "empty" };
   const layout = jsonLayout(text, isWhole);
   if (layout === "ndjson" || first === undefined || first === "{" || first === "[")
-    return { form: layout, start };
-  const header = csvHeader(text);
-  if (header) return { form: "csv", start, header };
+    return { form: layout, start, newline };
+  if (header) return { form: "csv", start, newline, header };
   return unknown(first === "<" ? "HTML or XML" : "text that is neither JSON nor CSV with a header", forms);
 }
 
-const forms = "A dump is NDJSON, a JSON array, pages of the deliveries listing, or CSV with a header.";
+const forms =
+  "A dump is NDJSON, a JSON array, pages of the deliveries listing, a HAR file, or CSV with a header.";
 const packings = "A dump is text, plain or packed with gzip, zstd or ZIP: unpack or convert it first.";
 
 function unknown(seems: string, remedy: string): Unknown {
@@ -81,17 +102,33 @@ function isByteOrderMark(head: Buffer): boolean {
 }
 
 /** Detects UTF-16 by its byte order mark, or by the zeros in ASCII characters. */
-function isUtf16([a, b, c, d]: Buffer): boolean {
-  const isMarked = (a === 0xff && b === 0xfe) || (a === 0xfe && b === 0xff);
-  return isMarked || ((a === 0) !== (b === 0) && (a === 0) === (c === 0) && (b === 0) === (d === 0));
+function utf16Form([a, b, c, d]: Buffer): Utf16["form"] | undefined {
+  if (a === 0xff && b === 0xfe) return "utf-16le";
+  if (a === 0xfe && b === 0xff) return "utf-16be";
+  const hasZeros = (a === 0) !== (b === 0) && (a === 0) === (c === 0) && (b === 0) === (d === 0);
+  if (!hasZeros) return undefined;
+  return a === 0 ? "utf-16be" : "utf-16le";
 }
 
-/** Whether there are many control characters. Damaged text may contain a few. */
+function isUtf32([a, b, c, d]: Buffer): boolean {
+  const isMarked = (a === 0xff && b === 0xfe && c === 0 && d === 0) || (a === 0 && b === 0 && c === 0xfe);
+  return isMarked || (a !== 0 && b === 0 && c === 0 && d === 0) || (a === 0 && b === 0 && c === 0 && d !== 0);
+}
+
+/** Bytes without the zeros that fill a file up; all bytes if there are no others. */
+function withoutZeros(bytes: Buffer): Buffer {
+  let end = bytes.byteLength;
+  while (end > 0 && bytes[end - 1] === 0) end--;
+  return end === 0 ? bytes : bytes.subarray(0, end);
+}
+
+/** Whether there are many control characters. Damaged text may contain a few, and NUL or RS may separate records of JSON. */
 function isBinary(head: Buffer): boolean {
   const start = head.subarray(0, 4096);
   let controls = 0;
-  for (const byte of start) {
-    if (byte < 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d) controls++;
+  for (const [i, byte] of start.entries()) {
+    const isBetween = (byte === 0x1e && start[i + 1] === 0x7b) || (byte === 0 && start[i - 1] === 0x7d);
+    if (byte < 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d && !isBetween) controls++;
   }
   return controls > 1 + start.byteLength / 32;
 }

@@ -48,6 +48,8 @@ export interface Splitter {
   end(): void;
   /** Call it instead of `end` when the input failed: it adds the whole records among the held bytes. */
   cut?(): void;
+  /** Call it where bytes are missing: the held part of a record is a fault, and is not joined with what follows. */
+  gap(): void;
 }
 
 /** The number of records in a dump, in all its entries. */
@@ -61,7 +63,7 @@ export interface Recorder {
   fault(
     fault: FaultCode,
     reason: string,
-    at: { offset: number; line?: number | undefined; text?: string },
+    at: { offset: number; line?: number | undefined; text?: string | undefined },
   ): void;
   /** The records collected since the last call. */
   take(): readonly RawRecord[];

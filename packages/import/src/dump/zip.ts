@@ -1,7 +1,8 @@
 import { crc32 } from "node:zlib";
-import { type ByteSource, exactly } from "./byte-source.ts";
+import { type ByteSource, exactly, skipTo, skipZeros } from "./byte-source.ts";
 import { inflate } from "./decoder.ts";
 import { damagedDump, truncated, unknownDump } from "./errors.ts";
+import { isDamage } from "./parts.ts";
 import {
   readZipHeader,
   signatures,
@@ -27,31 +28,54 @@ const deflated = 8;
 
 /**
  * Reads a ZIP archive from front to back (APPNOTE 6.3): a stream cannot jump to the directory at its end. It compares the
- * directory with the entries at the end. Calls `onPart` for each entry and each archive. Throws `damaged_dump` when the next
- * entry cannot be found.
+ * directory with the entries at the end. Calls `onPart` for each entry and each archive. After damage it searches for the next
+ * entry, and throws `damaged_dump` at the end.
  */
 export async function* zipEntries(packed: ByteSource, onPart: () => void): AsyncGenerator<ZipEntry> {
-  for (let entries = 0; ; ) {
+  const problems: string[] = [];
+  let entries = 0;
+  for (let isFound = true; isFound; ) {
     onPart();
-    const signature = await readSignature(packed);
-    if (signature === signatures.entry) {
-      const header = await readZipHeader(packed);
-      const data = section(packed, header.sizes?.packedBytes);
-      const seen: Seen = { end: false, descriptor: false };
-      yield { name: header.name, bytes: readEntry(packed, data, header, seen) };
-      await moveOn(packed, data, header, seen);
-      entries++;
-    } else {
-      const listed = await readDirectory(packed, signature);
-      if (listed !== entries % 2 ** 16 && listed !== 2 ** 16 - 1) {
-        throw damagedDump(
-          `The ${what} is damaged: its directory does not list as many entries as it contains.`,
-        );
+    const at = packed.taken();
+    try {
+      const signature = await readSignature(packed);
+      if (signature === signatures.entry) {
+        const header = await readZipHeader(packed);
+        const data = section(packed, header.sizes?.packedBytes);
+        const seen: Seen = { end: false, descriptor: false };
+        entries++;
+        yield { name: header.name, bytes: readEntry(packed, data, header, at, seen) };
+        isFound = (await moveOn(packed, data, header, seen)) || (await skipToPart(packed));
+        if (!isFound)
+          problems.push(`The ${what} ends without its directory, so more entries may be missing.`);
+      } else {
+        const listed = await readDirectory(packed, signature);
+        if (listed !== entries % 2 ** 16 && listed !== 2 ** 16 - 1) {
+          problems.push(
+            `The directory of the ${what} lists ${listed} entries, but ${entries} ${entries === 1 ? "was" : "were"} found.`,
+          );
+        }
+        entries = 0;
+        isFound = await anotherArchive(packed);
       }
-      if (!(await anotherArchive(packed))) return;
-      entries = 0;
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      if (problems.length < 3) problems.push(error.problem);
+      isFound = await skipToPart(packed);
     }
   }
+  if (problems.length > 0) throw damagedDump(problems.join(" "));
+}
+
+/** Skips to the next entry, directory or end record. Resolves to false when there is none. */
+function skipToPart(packed: ByteSource): Promise<boolean> {
+  return skipTo(packed, Buffer.from("PK"), (head) => {
+    if (head.byteLength < 16) return false;
+    const signature = head.readUInt32LE(0);
+    // versions up to 6.3 and methods up to 99 exist: compressed bytes contain a signature by chance
+    if (signature === signatures.entry) return head.readUInt16LE(4) <= 63 && head.readUInt16LE(8) <= 99;
+    return signature === signatures.directory || signature === signatures.end;
+  });
 }
 
 export function isZip(head: Buffer): boolean {
@@ -91,14 +115,14 @@ async function* readEntry(
   packed: ByteSource,
   data: Section,
   header: ZipHeader,
+  at: number,
   seen: Seen,
 ): AsyncGenerator<Buffer> {
-  refuse(header);
+  const named = `entry "${header.name}" of the ${what}, at byte ${at},`;
+  refuse(header, named);
   let crc = 0;
   let unpackedBytes = 0;
-  for await (const bytes of header.method === stored
-    ? everything(data)
-    : inflate(data, "ZIP archive's entry")) {
+  for await (const bytes of header.method === stored ? everything(data) : inflate(data, named)) {
     crc = crc32(bytes, crc);
     unpackedBytes += bytes.byteLength;
     yield bytes;
@@ -106,30 +130,29 @@ async function* readEntry(
   seen.end = true;
   if (header.hasDescriptor) {
     seen.descriptor = await takeDescriptor(packed, { crc, packedBytes: data.taken(), unpackedBytes });
-    if (!seen.descriptor) throw wrongChecksum();
+    if (!seen.descriptor) throw wrongChecksum(named);
   } else if (header.sizes?.crc !== crc || header.sizes.unpackedBytes !== unpackedBytes) {
-    throw wrongChecksum();
+    throw wrongChecksum(named);
   }
 }
 
-function wrongChecksum(): Error {
+function wrongChecksum(named: string): Error {
   return damagedDump(
-    `An entry of the ${what} is damaged: its content does not match its checksum, so any part of it may be wrong.`,
+    `The ${named} is damaged: its content does not match its checksum, so any part of it may be wrong.`,
   );
 }
 
-function refuse({ encrypted, method, sizes }: ZipHeader): void {
-  if (encrypted)
-    throw unknownDump(`An entry of the ${what} is encrypted.`, "Unpack it with its password first.");
+function refuse({ encrypted, method, sizes }: ZipHeader, named: string): void {
+  if (encrypted) throw unknownDump(`The ${named} is encrypted.`, "Unpack it with its password first.");
   if (method !== stored && method !== deflated) {
     throw unknownDump(
-      `An entry of the ${what} uses the compression method ${method}; only 0 (stored) and 8 (deflate) are supported.`,
+      `The ${named} uses the compression method ${method}; only 0 (stored) and 8 (deflate) are supported.`,
       "Unpack it first, or pack it again with `zip`.",
     );
   }
   if (method === stored && !sizes) {
     throw unknownDump(
-      `An entry of the ${what} is stored without its size, so its end cannot be found in a stream.`,
+      `The ${named} is stored without its size, so its end cannot be found in a stream.`,
       "Unpack it first, or pack it again with `zip`.",
     );
   }
@@ -139,15 +162,12 @@ async function* everything(data: Section): AsyncGenerator<Buffer> {
   for (let bytes = await data.next(); bytes; bytes = await data.next()) yield bytes;
 }
 
-/** Moves to the end of the entry and its descriptor. Throws `damaged_dump` when that is not known. */
-async function moveOn(packed: ByteSource, data: Section, header: ZipHeader, seen: Seen): Promise<void> {
+/** Moves to the end of the entry and its descriptor. Resolves to false when that is not known. */
+async function moveOn(packed: ByteSource, data: Section, header: ZipHeader, seen: Seen): Promise<boolean> {
   const isFound =
     header.sizes === undefined ? seen.end : await packed.skip(header.sizes.packedBytes - data.taken());
-  const isPast =
-    !header.hasDescriptor || seen.descriptor || (isFound && (await takeUnknownDescriptor(packed)));
-  if (!isFound || !isPast) {
-    throw damagedDump(`The ${what} has an entry that cannot be read, and the next one cannot be found.`);
-  }
+  if (!isFound) return false;
+  return !header.hasDescriptor || seen.descriptor || takeUnknownDescriptor(packed);
 }
 
 async function readSignature(packed: ByteSource): Promise<number> {
@@ -171,14 +191,25 @@ async function readDirectory(packed: ByteSource, first: number): Promise<number>
       await exactly(packed, head.readUInt16LE(16), what);
       return head.readUInt16LE(6);
     } else {
-      throw damagedDump(`The ${what} is damaged: it contains data that is not part of a ZIP archive.`);
+      const at = packed.taken() - 4;
+      packed.unread(asSignature(signature)); // the next entry may begin within
+      throw damagedDump(`The ${what} contains data at byte ${at} that is not part of a ZIP archive.`);
     }
   }
 }
 
+function asSignature(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32LE(value);
+  return bytes;
+}
+
 async function anotherArchive(packed: ByteSource): Promise<boolean> {
+  await skipZeros(packed);
   const head = await packed.peek(4);
-  if (isZip(head)) return true;
   if (head.byteLength === 0) return (await packed.next()) !== undefined; // throws if the input failed
-  throw damagedDump(`The ${what} continues with data that is not part of a ZIP archive.`);
+  if (isZip(head)) return true;
+  throw damagedDump(
+    `The ${what} continues at byte ${packed.taken()} with data that is not part of a ZIP archive.`,
+  );
 }

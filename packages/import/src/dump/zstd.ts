@@ -1,38 +1,49 @@
 import { createZstdDecompress } from "node:zlib";
-import { type ByteSource, exactly } from "./byte-source.ts";
+import { type ByteSource, exactly, isText, skipTo, skipZeros } from "./byte-source.ts";
 import { createDecoder, type Decoder } from "./decoder.ts";
 import { damagedDump, truncated, unknownDump } from "./errors.ts";
+import type { Parts } from "./parts.ts";
 
 const what = "zstd file";
-const frameMagic = 0xfd2fb528;
+const magic = Buffer.of(0x28, 0xb5, 0x2f, 0xfd);
 const skippableMagic = 0x184d2a50; // to 0x184d2a5f
 const blockLimit = 128 * 1024;
 // zstd's own default limit
 const windowLimit = 128 * 1024 * 1024;
 
 /**
- * Unpacks every frame of a zstd file (RFC 8878), and skips skippable frames. Calls `onPart` for each frame and each block, which
- * takes as much time as a frame. Throws `damaged_dump`.
+ * Unpacks every frame of a zstd file (RFC 8878), and skips skippable frames, and zeros between and after frames. Calls `onPart` for each
+ * frame and each block, which takes as much time as a frame. Frames that are damaged, and any other bytes, are noted in `parts`;
+ * `damaged_dump` is thrown at the end.
  * It finds the blocks itself, because node:zlib silently stops after the first frame and accepts a truncated one
  * (nodejs/node#64741).
  */
-export async function* unzstd(packed: ByteSource, onPart: () => void): AsyncGenerator<Buffer> {
+export async function* unzstd(packed: ByteSource, onPart: () => void, parts: Parts): AsyncGenerator<Buffer> {
   // each frame is fed exactly to its end, so one decoder can read all of them
-  const decoder = createDecoder(createZstdDecompress());
+  let decoder = createDecoder(createZstdDecompress());
   try {
-    for (let magic = await packed.take(4); magic.byteLength > 0; magic = await packed.take(4)) {
-      onPart();
-      if (isSkippable(magic)) {
-        const size = await exactly(packed, 4, what);
-        if (!(await packed.skip(size.readUInt32LE(0)))) throw truncated(what);
-      } else if (isFrame(magic)) {
-        yield* unpackFrame(packed, magic, decoder, onPart);
+    for (let isFound = true; isFound; await skipZeros(packed)) {
+      const at = packed.taken();
+      const head = await packed.peek(64);
+      if (head.byteLength === 0) break;
+      if (isZstd(head) || magic.indexOf(head) === 0) {
+        onPart();
+        const isWhole = yield* parts.read(
+          at,
+          isSkippable(head) ? skipFrame(packed) : unpackFrame(packed, decoder, onPart),
+        );
+        if (isWhole) continue;
+        decoder.close();
+        decoder = createDecoder(createZstdDecompress());
+        isFound = await skipTo(packed, magic, isFrame);
       } else {
-        throw magic.byteLength < 4
-          ? truncated(what)
-          : damagedDump("The zstd file continues with data that is not zstd.");
+        isFound = await skipTo(packed, magic, isFrame);
+        const size = packed.taken() - at;
+        parts.foreign(at, size, isText(head.subarray(0, size)));
       }
     }
+    await packed.next(); // throws if the input failed
+    parts.check();
   } finally {
     decoder.close();
   }
@@ -43,19 +54,25 @@ export function isZstd(head: Buffer): boolean {
 }
 
 function isFrame(head: Buffer): boolean {
-  return head.byteLength >= 4 && head.readUInt32LE(0) === frameMagic;
+  return head.subarray(0, 4).equals(magic);
 }
 
 function isSkippable(head: Buffer): boolean {
   return head.byteLength >= 4 && (head.readUInt32LE(0) & 0xfffffff0) >>> 0 === skippableMagic;
 }
 
+// biome-ignore lint/correctness/useYield: it has the shape of unpackFrame
+async function* skipFrame(packed: ByteSource): AsyncGenerator<Buffer> {
+  const head = await exactly(packed, 8, what);
+  if (!(await packed.skip(head.readUInt32LE(4)))) throw truncated(what);
+}
+
 async function* unpackFrame(
   packed: ByteSource,
-  magic: Buffer,
   decoder: Decoder,
   onBlock: () => void,
 ): AsyncGenerator<Buffer> {
+  await packed.take(magic.byteLength);
   const { header, hasChecksum } = await readHeader(packed);
   let before: Buffer = Buffer.concat([magic, header]);
   for (let last = false; !last; before = Buffer.alloc(0)) {
@@ -64,9 +81,18 @@ async function* unpackFrame(
     const word = head.readUIntLE(0, 3);
     const type = (word >> 1) & 3;
     const size = type === 1 ? 1 : word >> 3; // type 1: one byte, repeated
-    if (type === 3 || size > blockLimit) throw damaged();
+    if (type === 3 || size > blockLimit) {
+      packed.unread(head); // the next frame may begin here
+      throw damaged();
+    }
+    const body = await exactly(packed, size, what);
     // each block is unpacked as soon as it is complete
-    yield* unpack(Buffer.concat([before, head, await exactly(packed, size, what)]), decoder);
+    try {
+      yield* unpack(Buffer.concat([before, head, body]), decoder);
+    } catch (error) {
+      packed.unread(Buffer.concat([head, body])); // or within
+      throw error;
+    }
     last = (word & 1) === 1;
   }
   if (hasChecksum) yield* unpack(await exactly(packed, 4, what), decoder);

@@ -1,7 +1,14 @@
 import { isUtf8 } from "node:buffer";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
 import { readDump } from "../dump/read-dump.ts";
-import { type Fields, isObject, notARecord, parseNested, type RecordFault } from "./fields.ts";
+import {
+  type Fields,
+  isObject,
+  isRoundedNumber,
+  notARecord,
+  parseNested,
+  type RecordFault,
+} from "./fields.ts";
 
 /** A request that a proxy, a log or a test has captured. Nothing in it is verified yet. */
 export interface CapturedRequest {
@@ -74,6 +81,8 @@ function timeOf(value: unknown): Date | string | null {
   if (value === undefined || value === null || value === "") return null; // CSV has no null
   const ms = epochMs(value) ?? dateTimeMs(value);
   if (!Number.isNaN(ms)) return new Date(ms);
+  if (typeof value === "string" && isRoundedNumber(value))
+    return "its receivedAt is a number that a spreadsheet has rounded: export the column as text";
   return typeof value === "string" && localTime.test(value)
     ? 'its receivedAt has no offset, so it would be another time on another machine: end it with "Z" or "+01:00"'
     : 'its receivedAt is not a date-time with its offset, such as "2026-11-20T12:00:00Z", nor seconds or milliseconds since 1970';

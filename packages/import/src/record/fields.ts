@@ -38,3 +38,8 @@ export function isDeeper(value: unknown, levels: number): boolean {
   if (typeof value !== "object" || value === null) return false;
   return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
 }
+
+/** Whether a text is a number as spreadsheets and data frames round it: `1.23E+17`, `1,23E+17`, `1e+17`. */
+export function isRoundedNumber(text: string): boolean {
+  return /^\d(?:[.,]\d+e\+?|e\+)\d{1,3}$/i.test(text.trim());
+}

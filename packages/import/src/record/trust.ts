@@ -9,11 +9,14 @@ import {
 } from "@esim-webhooks/core";
 import type { ImportErrorCode } from "../dump/errors.ts";
 import type { DumpedEvent, ReceivedRequest } from "./dumped-event.ts";
+import { isRoundedNumber } from "./fields.ts";
 
 export interface TrustSettings {
   readonly secret?: Secrets | undefined;
   readonly toleranceSeconds: ToleranceSeconds;
   readonly trustUnsigned: boolean;
+  /** False: an unsigned record whose id a spreadsheet may have rounded is refused. Only files have passed through one. */
+  readonly acceptRoundedIds?: boolean;
 }
 
 /**
@@ -21,14 +24,30 @@ export interface TrustSettings {
  * throws `unsigned_dump` unless the operator trusts unsigned records, and else returns the captured bytes, or null if the
  * body must be rebuilt. The id is the one that was signed, where there is a signature.
  */
-export type TrustCheck = (event: DumpedEvent) => Trusted | Refusal | null;
+export type TrustCheck = (event: DumpedEvent) => Trusted | Refusal | RoundedId | null;
+
+interface RoundedId {
+  readonly code: "rounded_id";
+  readonly reason: string;
+}
+
+const roundedId: RoundedId = {
+  code: "rounded_id",
+  reason:
+    "its id is a number that a spreadsheet has rounded, such as 1.23E+17, so other events may have the same text: export the column as text, or accept such ids with acceptRoundedIds (--accept-rounded-ids)",
+};
 
 interface Trusted {
   readonly id: string;
   readonly body: Uint8Array;
 }
 
-export function createTrustCheck({ secret, toleranceSeconds, trustUnsigned }: TrustSettings): TrustCheck {
+export function createTrustCheck({
+  secret,
+  toleranceSeconds,
+  trustUnsigned,
+  acceptRoundedIds = true,
+}: TrustSettings): TrustCheck {
   let keyring: Keyring | undefined;
   return ({ id, request }) => {
     if (request?.isSigned) {
@@ -36,6 +55,7 @@ export function createTrustCheck({ secret, toleranceSeconds, trustUnsigned }: Tr
       return verifyRequest(request, keyring, toleranceSeconds);
     }
     if (!trustUnsigned) throw unsigned();
+    if (!acceptRoundedIds && isRoundedNumber(id)) return roundedId;
     return request !== null && !request.isGuess ? { id, body: request.bodies[0] } : null;
   };
 }

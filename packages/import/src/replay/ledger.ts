@@ -15,7 +15,7 @@ export interface Ledger {
   readonly invalid: number;
   /** Left out by the filters; with handlers, also an event without a handler. */
   readonly filtered: number;
-  /** A captured request that does not verify, or an event whose handler did not succeed. */
+  /** A captured request that does not verify, an id that a spreadsheet has rounded, or an event whose handler did not succeed. */
   readonly rejected: number;
 }
 

@@ -174,7 +174,7 @@ describe("a ZIP archive", () => {
     const second = whole.indexOf(Buffer.from("504b0304", "hex"), 4);
     const { records: found, damage } = await readBytes(whole.subarray(second));
     expect(contents(found)).toEqual([{ b: 1 }]);
-    expect(damage?.message).toMatch(/does not list as many entries/);
+    expect(damage?.message).toMatch(/lists 2 entries, but 1 was found/);
   });
 
   it("without entries has no records", async () => {
@@ -290,9 +290,7 @@ describe("damaged JSON", () => {
 
 describe("input that is not a dump is unknown_dump, with what it seems to be", () => {
   it.each([
-    ["UTF-16 with a byte order mark", Buffer.from('\ufeff{"a":1}', "utf16le"), /UTF-16\. Convert it/],
-    ["UTF-16 without a byte order mark", Buffer.from('{"a":1}', "utf16le"), /UTF-16/],
-    ["UTF-16, big-endian", Buffer.from('{"a":1}', "utf16le").swap16(), /UTF-16/],
+    ["UTF-32", Buffer.from("fffe00007b000000", "hex"), /UTF-32\. Convert it/],
     ["xz", Buffer.from("fd377a585a0000", "hex"), /packed with xz/],
     ["zeros", Buffer.alloc(100), /binary data/],
     ["a page of HTML", Buffer.from("<!doctype html><p>Sign in</p>"), /HTML or XML/],

@@ -1,0 +1,110 @@
+import { WebhookError } from "@esim-webhooks/core";
+import { getAgain, type ImportErrorCode } from "./errors.ts";
+
+/** The members of a gzip file, or the frames of a zstd file. A damaged one does not stop the reading of the others. */
+export interface Parts {
+  /** The offsets in the unpacked bytes at which bytes may be missing, in order. */
+  readonly gaps: number[];
+  /** Yields the bytes of the part that begins at this byte of the file. Resolves to false when it is damaged, which is noted. */
+  read(at: number, bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer, boolean>;
+  /** Notes bytes that belong to no part. */
+  foreign(at: number, size: number, isText: boolean): void;
+  isDamaged(): boolean;
+  /** Throws the first damage, and counts the other damaged places and the parts that were unpacked after it. */
+  check(): void;
+}
+
+interface Damage {
+  readonly error: WebhookError<string>;
+  /** Where the part begins; empty for the first one. */
+  readonly place: string;
+  /** How many parts were read before. */
+  readonly before: number;
+}
+
+const compare =
+  "If its sender counts more records than the import, have the dump packed again and import it again: done events are duplicates.";
+
+/** @param name what a part is called */
+export function createParts(archive: string, name: string): Parts {
+  const gaps: number[] = [];
+  let unpackedBytes = 0;
+  let begun = 0;
+  let whole = 0;
+  let first: Damage | undefined;
+  let others = 0;
+
+  function note(error: WebhookError<string>, place: string): void {
+    if (gaps.at(-1) !== unpackedBytes) gaps.push(unpackedBytes);
+    if (first === undefined) first = { error, place, before: whole };
+    else others += 1;
+  }
+
+  return {
+    gaps,
+    async *read(at, bytes) {
+      begun += 1;
+      const place = at === 0 ? "" : ` This is in ${name} ${begun}, which begins at byte ${at}.`;
+      try {
+        const start = unpackedBytes;
+        for await (const chunk of bytes) {
+          unpackedBytes += chunk.byteLength;
+          yield chunk;
+        }
+        if (unpackedBytes > start) whole += 1; // a skippable frame has nothing to unpack
+        return true;
+      } catch (error) {
+        if (!isDamage(error)) throw error;
+        note(error, place);
+        return false;
+      }
+    },
+    foreign(at, size, isText) {
+      const place = `outside its ${name}s, at byte ${at}, after ${name} ${begun}.`;
+      const cutOut = `tail -c +${at + 1} <dump> | head -c ${size}`;
+      note(isText ? foreignText(archive, size, place, cutOut) : foreignData(archive, size, place), "");
+    },
+    isDamaged: () => first !== undefined,
+    check() {
+      if (first === undefined) return;
+      const { error, place, before } = first;
+      const after = whole - before;
+      const problem = [
+        error.problem + place,
+        ...(others > 0
+          ? [`${counted(others, "more place")} in it ${others === 1 ? "is" : "are"} damaged.`]
+          : []),
+        ...(after > 0
+          ? [`${counted(after, `whole ${name}`)} after it ${after === 1 ? "was" : "were"} unpacked.`]
+          : []),
+      ].join(" ");
+      const remedy = after > 0 && error.remedy === getAgain ? compare : error.remedy;
+      throw new WebhookError<string>(error.code, problem, remedy, { cause: error });
+    },
+  };
+}
+
+function foreignText(archive: string, size: number, place: string, cutOut: string): WebhookError<string> {
+  return new WebhookError<ImportErrorCode>(
+    "damaged_dump",
+    `The ${archive} contains ${counted(size, "byte")} of text ${place}`,
+    `If this text is records, import it on its own: \`${cutOut}\`. If its sender counts more records than the import, have the dump packed again and import it again: done events are duplicates.`,
+  );
+}
+
+function foreignData(archive: string, size: number, place: string): WebhookError<string> {
+  return new WebhookError<ImportErrorCode>(
+    "damaged_dump",
+    `The ${archive} contains ${counted(size, "byte")} of binary data ${place}`,
+    compare,
+  );
+}
+
+/** Whether the error is about the dump itself, so that its other parts can still be read. */
+export function isDamage(error: unknown): error is WebhookError<string> {
+  return WebhookError.is(error) && (error.code === "damaged_dump" || error.code === "unknown_dump");
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
+}
