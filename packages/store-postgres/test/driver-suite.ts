@@ -12,9 +12,9 @@ import {
 import { sql, type Transaction } from "kysely";
 import { beforeAll, describe, expect, it } from "vitest";
 
-/** The tests of the inbox that run with each driver: values of every type, each statement, and takes that compete. */
+/** The tests of the inbox that run with each driver: values of every type, and each statement. */
 const share =
-  /states its cap|byte for byte|answers one to one, in order|odd ids|concurrent takes, and counts|next attempt only|keeps the replay of an imported|once per run, and never|lists events by state|gauges|history of any|each minute|workers that have reported|longest due first$|by whom and why|while one is paused|erases the personal data|transact|fingerprint|compares the body of an inline|lane to two/;
+  /states its cap|byte for byte|answers one to one, in order|odd ids|concurrent takes, and counts|next attempt only|keeps the replay of an imported|once per run, and never|lists events by state|gauges|history of any|each minute|workers that have reported|longest due first$|by whom and why|while one is paused|erases the personal data|transact|fingerprint|compares the body of an inline/;
 
 /** Runs a share of the suites, an import, and a handler with `context.tx`. `open` is called once the servers run. */
 export function driverSuite(name: string, open: () => PostgresOptions<never>): void {
@@ -50,7 +50,7 @@ export function driverSuite(name: string, open: () => PostgresOptions<never>): v
       capabilities: { durable: true, multiProcess: true },
       open: (options) => postgresState<never>(given(options)),
     },
-    only(/^(?!.*50 concurrent)/), // those take 2 s with every driver
+    only(/^(?!.*(?:50 concurrent|only whole))/), // they cost more than all others together
   );
 
   describe(`an application by ${name}`, () => {
