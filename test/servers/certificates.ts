@@ -21,7 +21,19 @@ export async function testAuthority(): Promise<TestAuthority> {
   const openssl = (...args: readonly string[]) =>
     execFileSync("openssl", args, { cwd: folder, stdio: ["ignore", "ignore", "pipe"], ...asNobody() });
   const newKey = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
-  openssl("req", "-x509", ...newKey, "-keyout", "ca.key", "-out", "ca.pem", "-days", "3650", "-subj", "/CN=a private authority");
+  openssl(
+    "req",
+    "-x509",
+    ...newKey,
+    "-keyout",
+    "ca.key",
+    "-out",
+    "ca.pem",
+    "-days",
+    "3650",
+    "-subj",
+    "/CN=a private authority",
+  );
   openssl("req", ...newKey, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=a server");
   const issue = (host: string, days: number) => {
     execFileSync("sh", ["-c", `echo "subjectAltName = DNS:${host}" > names`], { cwd: folder, ...asNobody() });
