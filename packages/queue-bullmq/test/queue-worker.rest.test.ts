@@ -148,7 +148,9 @@ it("stores the result of a job that ends while Redis is down, once Redis is back
     await ends?.promise;
     ended?.resolve();
   };
-  const running = own.createWorker({ "*": handler }, { shutdownMs: 250_000 }).run({ signal: stopping.signal });
+  const running = own
+    .createWorker({ "*": handler }, { shutdownMs: 250_000 })
+    .run({ signal: stopping.signal });
   await own.put([entryOf("msg_1")]);
   await began?.promise;
   await server.kill();
