@@ -16,6 +16,7 @@ export function installed(
     | "test/nest-12"
     | "test/next"
     | "test/oldest-peers"
+    | "test/pglite"
     | "test/publishing"
     | "test/runtimes"
     | "test/workerd",

@@ -6,6 +6,7 @@ import { observe, type SettleMessage } from "@esim-webhooks/core/observe";
 import { type BullmqInbox, bullmqInbox, type QueueWorkerOptions } from "@esim-webhooks/queue-bullmq";
 import type { Queue } from "bullmq";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { key } from "../../../test/inbox-entry.ts";
 import { runNode } from "../../../test/run.ts";
 import { privateRedis, type TestServer } from "../../../test/servers/index.ts";
 import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
@@ -116,6 +117,53 @@ it("stops although it is stuck, and takes nothing more, not even when its abando
   const { waiting = 0, delayed = 0, active } = await queue.getJobCounts("waiting", "delayed", "active");
   expect([waiting + delayed, active]).toEqual([2, 0]);
 });
+
+it("stops without waiting for a Redis that is down, once its jobs have ended", async () => {
+  const server = await privateRedis();
+  onTestFinished(() => server.close());
+  const own = bullmqInbox({ connection: server.url, timeoutMs: 1000 });
+  const stopping = new AbortController();
+  const handled = Promise.withResolvers<void>();
+  const worker = own.createWorker({ "*": () => handled.resolve() }, { shutdownMs: 250_000 });
+  const running = worker.run({ signal: stopping.signal });
+  await own.put([entryOf("msg_1")]);
+  await handled.promise;
+  await expect.poll(async () => (await own.gauges()).counts.leased).toBe(0);
+  await server.kill();
+  stopping.abort();
+  await running; // with BullMQ's own pause, after shutdownMs
+  await own.close();
+}, 60_000);
+
+it("stores the result of a job that ends while Redis is down, once Redis is back within shutdownMs", async () => {
+  const server = await privateRedis();
+  onTestFinished(() => server.close());
+  const own = bullmqInbox({ connection: server.url, timeoutMs: 1000 });
+  const stopping = new AbortController();
+  const [began, ends, ended] = [0, 1, 2].map(() => Promise.withResolvers<void>());
+  let runs = 0;
+  const handler = async () => {
+    runs += 1;
+    began?.resolve();
+    await ends?.promise;
+    ended?.resolve();
+  };
+  const running = own
+    .createWorker({ "*": handler }, { shutdownMs: 250_000 })
+    .run({ signal: stopping.signal });
+  await own.put([entryOf("msg_1")]);
+  await began?.promise;
+  await server.kill();
+  stopping.abort();
+  ends?.resolve();
+  await ended?.promise;
+  await setTimeout(200); // the result waits for Redis, and so does the worker
+  await server.start();
+  await running;
+  await expect.poll(async () => (await own.get(key("msg_1")))?.state).toBe("done");
+  expect(runs).toBe(1);
+  await own.close();
+}, 60_000);
 
 it("refuses a time limit for a type that the catalog does not have", () => {
   const timeouts = { "esim.faultd": 1000 } as object;

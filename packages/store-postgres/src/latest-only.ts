@@ -26,7 +26,7 @@ export function latestOnly<Event extends WebhookEvent<string, unknown>, Tx exten
   return latestOnlyHandler(settings, handler, async ({ state, subject }, event, { tx }) => {
     const { rows } = await sql`
       insert into ${latest} (family, subject, occurred_at)
-      select new.* from (values (${state}, ${subject}, ${event.timestamp}::timestamptz)) as new (family, subject, occurred_at)
+      select new.* from (values (${state}, ${subject}, ${event.timestamp}::text::timestamptz)) as new (family, subject, occurred_at)
       where not exists (
         select from ${latest} as erased
         where erased.family = new.family and erased.subject = ${erasedSubject(subject)} and erased.occurred_at > new.occurred_at

@@ -1,11 +1,13 @@
 import { createProcessor } from "@esim-webhooks/core";
 import { watchTroubles } from "@esim-webhooks/core/health";
+import { inboxDashboard } from "@esim-webhooks/dashboard";
 import { postgresInbox, postgresState, postgresStore } from "@esim-webhooks/store-postgres";
 import { Kysely, PostgresDialect, sql } from "kysely";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { entry, key } from "../../../test/inbox-entry.ts";
 import { expectWarnings } from "../../../test/support/warnings.ts";
+import { request } from "../../dashboard/test/page-call.ts";
 import { createSchema, faulted, type TestSchema } from "./schema.ts";
 import { withDefaults } from "./settings.ts";
 
@@ -108,6 +110,10 @@ describe.each(Object.keys(openings) as (keyof typeof openings)[])(
       const dead = await inbox.get({ ...key(first.id), source: first.source });
       expect(dead).toMatchObject({ state: "dead", error: "no SIM", receivedAt });
       expect(dead?.settledAt).toBeInstanceOf(Date);
+      const dashboard = inboxDashboard(inbox, { authorize: async () => ({ role: "viewer", name: "vera" }) });
+      const seen = async (call: string, input: object) => (await dashboard(request(call, input))).json();
+      expect(await seen("now", {})).toMatchObject({ deadSearched: 1 });
+      expect(await seen("list", { filter: {} })).toMatchObject({ rows: [{}, {}, {}] });
       const troubles = watchTroubles({ inbox });
       onTestFinished(() => troubles.close());
       expect((await troubles.check()).map(({ code }) => code)).toContain("events_dead");

@@ -114,6 +114,7 @@ export function createQueueWorker<Data>(
         maxStalledCount,
         autorun: false,
       });
+      const unstored = countUnstored(worker);
       const stuck = watchStuck(worker, processor, logger);
       const stopPolling = pollPause(currentPause, logger);
       if (counter !== undefined) countEnds(worker, counter);
@@ -129,7 +130,10 @@ export function createQueueWorker<Data>(
       if (worker.isPaused()) void worker.resume(); // stuck: only a worker that is not paused waits for its handlers in pause()
       const stopReason = new DOMException("The worker is stopping.", "AbortError");
       const paused = Promise.all([worker.pause().catch((error) => worker.emit("error", error)), ended]);
-      if ((await createDeadline(shutdownMs).before(paused)) === undefined) {
+      const lost = lostIdle([connection, ...duplicates], unstored);
+      const stopped = await createDeadline(shutdownMs).before(Promise.race([paused, lost.promise]));
+      lost.stop();
+      if (stopped === undefined) {
         worker.cancelAllJobs(stopReason as never); // typed as a text, but passed to the signals as it is
         taken.giveBack();
         await createDeadline(timeoutMs).before(paused);
@@ -142,6 +146,40 @@ export function createQueueWorker<Data>(
       await counter?.close();
     },
   };
+}
+
+/** How many jobs a worker has whose result is not stored yet. */
+function countUnstored(worker: QueueWorker): () => number {
+  let count = 0;
+  const processJob = worker.processJob;
+  worker.processJob = async (...given) => {
+    count += 1;
+    try {
+      return await processJob.apply(worker, given);
+    } finally {
+      count -= 1;
+    }
+  };
+  return () => count;
+}
+
+const lookMs = 50;
+
+/**
+ * Resolves to true once a connection is lost and no job waits for one: BullMQ would wait until Redis is back, and ioredis emits no `end`
+ * for a connection that it closes between two attempts.
+ */
+function lostIdle(
+  clients: readonly Redis[],
+  unstored: () => number,
+): { readonly promise: Promise<true>; stop(): void } {
+  const { promise, resolve } = Promise.withResolvers<true>();
+  const [main] = clients;
+  const timer = setInterval(() => {
+    const isLost = main?.status !== "ready" || clients.some(({ status }) => status === "reconnecting");
+    if (isLost && unstored() === 0) resolve(true);
+  }, lookMs);
+  return { promise, stop: () => clearInterval(timer) };
 }
 
 /** A connection for a worker, which waits for Redis indefinitely. */

@@ -9,8 +9,9 @@ import {
   type Migration,
   migrations,
   recording,
-  textToRun,
+  statementsToRun,
 } from "./migrations.ts";
+import { runSteps } from "./statements.ts";
 import { qualified, type Tables } from "./tables.ts";
 
 /** How long a migration waits for a lock on a table in use. Meanwhile all who need the table wait, too. */
@@ -72,7 +73,8 @@ async function inTransaction(
 
 /**
  * False: another process migrates, or a table is in use. Its lock as a migrator belongs to the transaction, so it works behind a
- * transaction pooler. The tables are locked within one message that ends with the commit, so a process that freezes holds none of them.
+ * transaction pooler. With `pg`, the tables are locked within one message that ends with the commit, so a process that freezes holds
+ * none of them. With another driver, the server ends its transaction.
  */
 async function tryOnce(
   connection: Kysely<unknown>,
@@ -80,10 +82,18 @@ async function tryOnce(
   known: readonly Migration[],
   applied: number,
 ): Promise<boolean> {
-  const texts = known.map(textToRun);
-  const run = (text: string) => sql.raw(inSchema(tables.schema, text)).execute(connection);
-  await run(`begin isolation level read committed; set local statement_timeout = 0;
-    set local idle_in_transaction_session_timeout = ${quietLockMs}; set local lock_timeout = ${quietLockMs}`);
+  const texts = known.map(statementsToRun);
+  const run = (...statements: readonly string[]) =>
+    runSteps(
+      connection,
+      statements.map((statement) => inSchema(tables.schema, statement)),
+    );
+  const limits = {
+    statement_timeout: 0,
+    idle_in_transaction_session_timeout: quietLockMs,
+    lock_timeout: quietLockMs,
+  };
+  await runSteps(connection, ["begin isolation level read committed", limits]);
   try {
     const { rows } = await sql<{ mine: boolean }>`
       select pg_try_advisory_xact_lock(hashtextextended(${`esim-webhooks ${tables.schema}`}, 0)) as mine`.execute(
@@ -91,12 +101,11 @@ async function tryOnce(
     );
     const isMine = rows[0]?.mine === true;
     if (isMine && (await appliedMigrations(connection, tables, known)) === applied) {
-      await run(
-        applied === 0
-          ? `${texts.join("")} commit`
-          : `lock table esim_webhooks.event in share update exclusive mode; set local lock_timeout = ${lockMs};
-            ${texts[applied]} commit`,
-      );
+      const locks = [
+        "lock table esim_webhooks.event in share update exclusive mode",
+        `set local lock_timeout = ${lockMs}`,
+      ];
+      await run(...(applied === 0 ? texts.flat() : [...locks, ...(texts[applied] ?? [])]), "commit");
     } else {
       await run("rollback");
     }

@@ -58,21 +58,22 @@ interface Recorded {
  * events, build them first, with `create index concurrently`.
  */
 export function postgresMigrations(schema = "esim_webhooks"): readonly string[] {
-  return migrations.map((migration, index) => inSchema(schema, textToRun(migration, index)));
+  return migrations.map((migration, index) => inSchema(schema, textOf(statementsToRun(migration, index))));
 }
 
-/** All of a migration as SQL, for the default schema. */
-function textOf(migration: Migration): string {
-  const all =
-    "statements" in migration
-      ? migration.statements
-      : migration.indexes.map((index) => `create index if not exists ${index}`);
-  return all.map((statement) => `${statement};\n`).join("\n");
+/** All statements of a migration, for the default schema. */
+function statementsOf(migration: Migration): readonly string[] {
+  if ("statements" in migration) return migration.statements;
+  return migration.indexes.map((index) => `create index if not exists ${index}`);
+}
+
+function textOf(statements: readonly string[]): string {
+  return statements.map((statement) => `${statement};\n`).join("\n");
 }
 
 /** The same with the statement that records it as the one at that place. */
-export function textToRun(migration: Migration, index: number): string {
-  return `${textOf(migration)}\n${recording(migration, index)}\n`;
+export function statementsToRun(migration: Migration, index: number): readonly string[] {
+  return [...statementsOf(migration), recording(migration, index)];
 }
 
 /** SQL for another schema than the default one. */
@@ -82,13 +83,16 @@ export function inSchema(schema: string, text: string): string {
 
 /** The SHA-256 of its text, cut to 16 digits: the schema records it, and is refused by a version that has another text. */
 export function idOf(migration: Migration): string {
-  return createHash("sha256").update(textOf(migration)).digest("hex").slice(0, 16);
+  return createHash("sha256")
+    .update(textOf(statementsOf(migration)))
+    .digest("hex")
+    .slice(0, 16);
 }
 
 /** The statement that records a migration. Of several processes that have run it, one does. */
 export function recording(migration: Migration, index: number): string {
   const values = `${index + 1}, '${idOf(migration)}', ${migration.oldest}, '${packageVersion}'`;
-  return `insert into esim_webhooks.migration (number, id, oldest, version) values (${values}) on conflict do nothing;`;
+  return `insert into esim_webhooks.migration (number, id, oldest, version) values (${values}) on conflict do nothing`;
 }
 
 /** Rejects with `migration_missing`, `schema_mismatch`, `database_newer` or `database_not_utf8` unless this version can work with the schema. */

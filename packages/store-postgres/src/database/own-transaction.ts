@@ -2,6 +2,7 @@ import type { Writable } from "node:stream";
 import { type Kysely, type PostgresPoolClient, type RawBuilder, sql } from "kysely";
 import { type ConnectionHandle, createHandle, withHandle } from "./connection-handle.ts";
 import { ownTyped } from "./own-types.ts";
+import { inOneMessage, runSteps, type Step } from "./statements.ts";
 
 /** Runs `work` in a transaction. A transaction that is rolled back has done nothing, so `work` may run more than once. */
 export type Work<T> = (transaction: Kysely<unknown>) => Promise<T>;
@@ -143,15 +144,16 @@ function sendTogether(client: PostgresPoolClient | undefined): void {
 }
 
 /**
- * One message, and each setting is valid until the transaction ends: on a pool that was passed, or behind a transaction
+ * Each setting is valid until the transaction ends: on a pool that was passed, or behind a transaction
  * pooler, the connection belongs to others as well. Our statements were written for this isolation, which may not be the role's
  * default. The server ends a transaction that a lost process has left open, so that it does not keep its locks.
  */
 async function begin({ connection, handle, timeoutMs, isPipelined, leftMs }: OwnConnection): Promise<void> {
-  const text = `begin isolation level read committed; set local idle_in_transaction_session_timeout = ${timeoutMs}; ${settings(leftMs())}`;
+  const limit = { idle_in_transaction_session_timeout: timeoutMs };
+  const steps = ["begin isolation level read committed", limit, ...settings(leftMs())];
   // kysely would hold the next query back until this one is answered
-  if (isPipelined) await handle.client?.query(text, []);
-  else await sql.raw(text).execute(connection);
+  if (isPipelined) await handle.client?.query(inOneMessage(steps), []);
+  else await runSteps(connection, steps);
 }
 
 /**
@@ -159,10 +161,17 @@ async function begin({ connection, handle, timeoutMs, isPipelined, leftMs }: Own
  * first. Values are written in the form that our parsers read. A commit that did not wait for the disk would be lost with the
  * server, although the sender has its acknowledgement.
  */
-export function settings(leftMs: number): string {
-  return `set local statement_timeout = ${Math.ceil(leftMs * 0.9)}; set local lock_timeout = ${Math.ceil(leftMs * 0.8)};
-    set local datestyle = iso; set local bytea_output = hex; set local extra_float_digits = 1;
-    select set_config('synchronous_commit', 'on', true) where current_setting('synchronous_commit') = 'off'`;
+export function settings(leftMs: number): readonly Step[] {
+  return [
+    {
+      statement_timeout: Math.ceil(leftMs * 0.9),
+      lock_timeout: Math.ceil(leftMs * 0.8),
+      datestyle: "iso",
+      bytea_output: "hex",
+      extra_float_digits: 1,
+    },
+    "select set_config('synchronous_commit', 'on', true) where current_setting('synchronous_commit') = 'off'",
+  ];
 }
 
 function isConflict(error: unknown): boolean {

@@ -51,11 +51,20 @@ export function withOwnTypes<Database>(db: Kysely<Database>): Kysely<unknown> {
   return new Kysely<unknown>(props as unknown as KyselyProps);
 }
 
+const ofPg = new WeakSet<DatabaseConnection>();
+
 function typedConnection(connection: DatabaseConnection): DatabaseConnection {
   if (connection.constructor.name !== "PostgresConnection") return connection; // of another driver than pg
-  return {
+  const typed: DatabaseConnection = {
     executeQuery: <R>(query: Parameters<DatabaseConnection["executeQuery"]>[0]): Promise<QueryResult<R>> =>
       connection.executeQuery<R>({ ...query, sql: ownTyped(query.sql) }),
     streamQuery: (query, chunkSize) => connection.streamQuery(query, chunkSize),
   };
+  ofPg.add(typed);
+  return typed;
+}
+
+/** Whether the driver of a database of `withOwnTypes` is `pg`. */
+export function isOfPg(db: Kysely<unknown>): Promise<boolean> {
+  return db.getExecutor().provideConnection(async (connection) => ofPg.has(connection));
 }

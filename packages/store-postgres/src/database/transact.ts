@@ -1,9 +1,10 @@
 import { type Transacted, WebhookError } from "@esim-webhooks/core";
 import type { StoreGuard } from "@esim-webhooks/core/kit";
-import { type Kysely, sql } from "kysely";
+import type { Kysely } from "kysely";
 import { type BegunTransaction, lazyTransaction } from "./lazy-transaction.ts";
 import { withoutPlugins } from "./open-pool.ts";
 import { settings } from "./own-transaction.ts";
+import { runSteps } from "./statements.ts";
 import type { TransactionForm } from "./transaction-form.ts";
 
 /** Where transactions are, and how they look to handlers. */
@@ -53,7 +54,7 @@ async function ended<Database, Tx>(
 
   async function committed(signal: AbortSignal): Promise<boolean> {
     const ours = withoutPlugins(transaction);
-    await sql.raw(settings(timeoutMs)).execute(ours);
+    await runSteps(ours, settings(timeoutMs));
     if (!(await mark(ours))) return false;
     signal.throwIfAborted();
     await handle.committing(() => transaction.commit().execute());

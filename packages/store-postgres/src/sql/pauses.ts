@@ -40,7 +40,7 @@ export async function pause(
 async function write(db: Kysely<unknown>, tables: Tables, pauses: readonly NewPause[]): Promise<void> {
   const rows = pauses.map(
     ({ type, reason, until, by }) =>
-      sql`(${storable(type ?? all)}, ${storable(reason)}, ${serverTime}, ${until}::timestamptz, ${storable(by)})`,
+      sql`(${storable(type ?? all)}, ${storable(reason)}, ${serverTime}, ${until?.toISOString() ?? null}::text::timestamptz, ${storable(by)})`,
   );
   await sql`
     insert into ${tables.pause} as pause (type, reason, since, until, by) values ${sql.join(rows)}
@@ -54,7 +54,7 @@ async function write(db: Kysely<unknown>, tables: Tables, pauses: readonly NewPa
 /** Resolves to where to continue; null at the end. */
 async function park(db: Kysely<unknown>, tables: Tables, since: string): Promise<string | null> {
   const { rows } = await sql<{ next: string | null }>`
-    select ${tables.parkDue}(${since}::timestamptz, ${serverTime}, ${batch})::text as next`.execute(db);
+    select ${tables.parkDue}(${since}::text::timestamptz, ${serverTime}, ${batch})::text as next`.execute(db);
   return rows[0]?.next ?? null;
 }
 

@@ -1,13 +1,15 @@
-import { type Kysely, sql } from "kysely";
+import type { Kysely } from "kysely";
+import { runSteps } from "../database/statements.ts";
 
 /**
  * Keeps the planner on the ordered indexes until the transaction ends: the statistics of a queue are always out of date, and with them it
  * would scan or sort the whole table for a page.
  */
 export async function planByIndexes(db: Kysely<unknown>): Promise<void> {
-  const off = ["enable_seqscan", "enable_bitmapscan", "enable_sort", "enable_incremental_sort", "jit"].map(
-    (name) => `${name} = off`,
-  );
-  const settings = [...off, "max_parallel_workers_per_gather = 0"]; // to start a worker takes longer than what it reads
-  await sql.raw(settings.map((setting) => `set local ${setting}`).join("; ")).execute(db);
+  const off = ["enable_seqscan", "enable_bitmapscan", "enable_sort", "enable_incremental_sort", "jit"];
+  const settings = {
+    ...Object.fromEntries(off.map((name) => [name, "off"])),
+    max_parallel_workers_per_gather: 0, // to start a worker takes longer than what it reads
+  };
+  await runSteps(db, [settings]);
 }
