@@ -21,7 +21,14 @@ describe("a simulation", () => {
   ])("keeps every promise on the engine %s with seed %i, whose faults strike", async (engine, seed) => {
     const { failure, counts } = await simulated(seed, 200, { engine });
     expect(failure).toBeUndefined();
-    for (const what of ["acknowledged", "kills", "runs", "put: duplicate", "rotations", "forgeries refused"])
+    for (const what of [
+      "acknowledged",
+      "kills",
+      "runs",
+      "put: already_stored",
+      "rotations",
+      "forgeries refused",
+    ])
       expect(counts[what], what).toBeGreaterThan(0);
     expect(counts["put: stored"]).toBe(200);
   });

@@ -111,7 +111,10 @@ describe("after a storm of redeliveries, forged deliveries, conflicts, failures,
     expect(sum(settled, "outcome=dead", "reason=invalid")).toBe(1);
     expect(sum(settled, "outcome=unhandled")).toBe(states.unhandled);
     expect(sum(settled, "outcome=retry", "reason=failed")).toBe(failures - 10);
-    expect([sum(settled, "outcome=retry"), sum(settled, "outcome=waiting")]).toEqual([failures - 10, waited.size]);
+    expect([sum(settled, "outcome=retry"), sum(settled, "outcome=waiting")]).toEqual([
+      failures - 10,
+      waited.size,
+    ]);
     expect(sum(await otel.metric("messaging.client.consumed.messages"))).toBe(sum(settled));
     const durations = await otel.metric("messaging.process.duration");
     expect(sum(durations)).toBe(calls);

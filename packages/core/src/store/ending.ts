@@ -40,12 +40,10 @@ export interface Failure {
   readonly cause?: string;
 }
 
-type FailedEnding = Extract<StoredEnding, { state: "retry" | "dead" }>;
-
 /** How a lease or a claim on an event ends, in one word for its row, its message, its log line and its metric. */
 export type Ending =
-  | Exclude<StoredEnding, FailedEnding>
-  | (FailedEnding & Failure)
+  | Exclude<StoredEnding, { state: "retry" | "dead" }>
+  | (Extract<StoredEnding, { state: "retry" | "dead" }> & Failure)
   /** It had ended before, and the result is discarded. `thrown`: by the handler. */
   | { readonly state: "lost"; readonly thrown?: unknown }
   /** The store could not store the result, and the lease ends by itself. `thrown`: by the handler. */
