@@ -32,9 +32,9 @@ export const faults: readonly Fault[] = [
     name: "a delivery is acknowledged before it is committed",
     file: "packages/core/src/receive/target.ts",
     before:
-      "const [result] = await putEntries(inbox, [inboxEntry(parsed, { source, id, body, receivedAt, key })]);",
+      "const [code] = await putEntries(inbox, [inboxEntry(parsed, { source, id, body, receivedAt, key })]);",
     after:
-      'const [result]: PutResult[] = ["stored"]; void putEntries(inbox, [inboxEntry(parsed, { source, id, body, receivedAt, key })]).catch(() => {});',
+      'const [code]: PutResult[] = ["stored"]; void putEntries(inbox, [inboxEntry(parsed, { source, id, body, receivedAt, key })]).catch(() => {});',
     checks: ["packages/core/test/receive/receiver.test.ts", "test/transports.suite.test.ts"],
   },
   {

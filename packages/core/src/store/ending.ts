@@ -33,6 +33,7 @@ export type StoredEnding =
 
 /** Why an attempt has failed. */
 export interface Failure {
+  /** The kind of the failure. */
   readonly reason: FailureReason;
   /** What was thrown, if that is why. */
   readonly thrown?: unknown;
@@ -51,14 +52,19 @@ export type Ending =
 
 /** What an ending changes in its row. */
 export interface RowChange {
+  /** Its new state. */
   readonly state: "done" | "unhandled" | "ready" | "dead";
+  /** Added to its attempts: −1 if its handler was not started. */
   readonly attempts: 0 | -1;
+  /** Added to its tries: −1 if this one does not count towards `maxAttempts`. */
   readonly tries: 0 | -1;
+  /** Whether a suspect stays one. Any other row is none. */
   readonly staysSuspect: boolean;
   /** The time since when its handlers have put it off. */
   readonly waiting: "begins" | "stays" | "ends";
   /** When it is due again if it is `ready`: at most 100 years, since no engine can keep any time. */
   readonly afterMs: number;
+  /** Why it is not done. Null: none. */
   readonly error: string | null;
   /** The attempt that its history gets, as JSON. */
   readonly attempt: string | null;
