@@ -25,7 +25,7 @@ export function refusalOf(error: unknown, { schema }: Tables): WebhookError<Post
       return new WebhookError<PostgresErrorCode>(
         "read_only_store",
         "The Postgres server, or this role on it, only reads: it is a standby, or default_transaction_read_only is on.",
-        "Connect to the primary, or switch the setting off. After a failover, a kysely instance keeps its connections to the old primary: set maxLifetimeSeconds: 60 of its pg.Pool, or max_lifetime: 60 of postgres.js.",
+        "Connect to the primary, or switch the setting off. After a failover, a kysely instance keeps its connections to the old primary: set maxLifetimeSeconds: 60 of its pg.Pool, or restart its process.",
         { cause: error },
       );
     case "42501":
