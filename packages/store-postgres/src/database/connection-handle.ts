@@ -24,7 +24,7 @@ export interface Taking {
   readonly signal: AbortSignal;
 }
 
-const current = new AsyncLocalStorage<Taking>();
+const current = new AsyncLocalStorage<Taking | undefined>();
 
 export function createHandle(): ConnectionHandle {
   let checkout: Checkout | undefined;
@@ -54,6 +54,11 @@ export function createHandle(): ConnectionHandle {
 /** Runs `work`. The connection that it takes from the pool belongs to the handle. */
 export function withHandle<T>(taking: Taking, work: () => Promise<T>): Promise<T> {
   return current.run(taking, work);
+}
+
+/** Runs work that belongs to no operation, also if one has caused it: else its connection would be the operation's, and end with that. */
+export function withoutHandle<T>(work: () => T): T {
+  return current.run(undefined, work);
 }
 
 /** The operation that takes a connection now. */
