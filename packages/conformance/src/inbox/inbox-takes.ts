@@ -138,7 +138,7 @@ export const inboxTakes: readonly InboxScenario[] = [
       }),
   ],
   [
-    "gives out an event that was given back again immediately, without counting the attempt",
+    "gives out immediately an event that a worker has given back, without counting the attempt",
     ["writer", "queue"],
     (open) =>
       withInbox(open, {}, async (inbox) => {

@@ -5,7 +5,7 @@ import { errorText } from "../store/error-text.ts";
 import type { EventOutcome, UndoneOutcome } from "./event-outcome.ts";
 import { HandlerTimeout } from "./handler.ts";
 
-/** What decides how an event ends, besides what became of it. */
+/** The limits of an event: they decide with its outcome how it ends. */
 export interface Limits {
   /** How long its handlers may put it off, for the error of one that is dead by it. */
   readonly maxWaitMs?: number;
@@ -15,7 +15,7 @@ export interface Limits {
   afterMs(outcome: UndoneOutcome): number;
 }
 
-/** How an event ends, by what became of it. */
+/** Decides how an event ends. Pure: the limits say the rest. */
 export function decide(outcome: EventOutcome, limits: Limits): Ending {
   switch (outcome.code) {
     case "processed":

@@ -20,7 +20,7 @@ export type StoredEnding =
   | { readonly state: "waiting"; readonly afterMs: number; readonly error: string }
   /**
    * As it was taken: no try is counted, nor an attempt unless its handler was `started`, and a suspect stays a suspect. Due again in
-   * `afterMs`, by default at once.
+   * `afterMs`, by default immediately.
    */
   | {
       readonly state: "given_back";
@@ -35,7 +35,7 @@ export type StoredEnding =
 export interface Failure {
   /** The kind of the failure. */
   readonly reason: FailureReason;
-  /** What was thrown, if that is why. */
+  /** The thrown value, if the handler or a schema threw. */
   readonly thrown?: unknown;
   /** Why, for the log, if `error` has values of the event. */
   readonly cause?: string;
@@ -50,7 +50,7 @@ export type Ending =
   /** The store could not store the result, and the lease ends by itself. `thrown`: by the handler. */
   | { readonly state: "store_unavailable"; readonly error: unknown; readonly thrown?: unknown };
 
-/** What an ending changes in its row. */
+/** The change that an ending makes in its row. */
 export interface RowChange {
   /** Its new state. */
   readonly state: "done" | "unhandled" | "ready" | "dead";
@@ -91,7 +91,7 @@ const changes: Readonly<Record<StoredEnding["state"], RowChange>> = {
 
 const longestMs = 100 * 365 * 24 * 3_600_000;
 
-/** For authors of inboxes: what an ending changes in its row. */
+/** For authors of inboxes: the change that an ending makes in its row. */
 export function rowChange(ending: StoredEnding): RowChange {
   const change = changes[ending.state];
   if (ending.state === "done" || ending.state === "unhandled") return change;

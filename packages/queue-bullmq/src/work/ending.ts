@@ -25,7 +25,7 @@ export function delayOf(ending: Exclude<Ending, { state: "done" | "unhandled" | 
   return "afterMs" in ending ? (ending.afterMs ?? pauseMs) : pauseMs;
 }
 
-/** What a job throws to fail: what its handler threw, or an error that BullMQ does not retry. */
+/** The error with which a job fails: the one that its handler threw, or one that BullMQ does not retry. */
 export function errorOf(ending: Extract<Ending, { state: "retry" | "dead" }>): unknown {
   if ("thrown" in ending) return ending.thrown;
   const message = ending.cause ?? `${ending.reason}: ${ending.error}`;
