@@ -21,11 +21,11 @@ async function bundleBytes(name: string, from: string, external: readonly string
 }
 
 it.each([
-  ["webhookHandler", "core", 36.1],
+  ["webhookHandler", "core", 36.2],
   ["createWorker", "core", 24.7],
   ["verify", "core", 5.7],
-  ["webhookRouter", "express", 37.2],
-  ["lambdaHandler", "lambda", 36.2],
+  ["webhookRouter", "express", 37.3],
+  ["lambdaHandler", "lambda", 36.3],
   ["redisStore", "store-redis", 17.3],
   ["durableObjectStore", "cloudflare", 11.3],
   ["createClient", "client", 24.4],

@@ -122,6 +122,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
     ],
     masking: ["maskField", "maskPersonalData", "maskSecrets", "maskText", "masked", "shortened"],
     kit: [
+      "Deadline",
       "addressText",
       "ago",
       "answerText",
@@ -137,7 +138,6 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "closeServer",
       "coalesce",
       "countsOf",
-      "createDeadline",
       "createDeliveryNotes",
       "createEntryProcessor",
       "createMinuteCounter",

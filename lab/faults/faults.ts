@@ -190,8 +190,8 @@ export const faults: readonly Fault[] = [
   {
     name: "a claim is counted from the store's answer",
     file: "packages/core/src/process/claimed-work.ts",
-    before: "heldUntil: askedAt + leaseMs,",
-    after: "heldUntil: performance.now() + leaseMs,",
+    before: "const heldUntil = askedAt + leaseMs;",
+    after: "const heldUntil = performance.now() + leaseMs;",
     checks: ["packages/core/test/process/dispatch.test.ts"],
   },
   {

@@ -1,7 +1,7 @@
 import { type EsimEvents, type Handlers, type ProcessorOptions, WebhookError } from "@esim-webhooks/core";
 import {
-  createDeadline,
   createEntryProcessor,
+  Deadline,
   safeLogger,
   silentLogger,
   warnOfSetup,
@@ -61,14 +61,15 @@ export function sqsHandler<Data = EsimEvents, Tx = unknown>(
       );
     const limitMs = remainingMs(context) ?? longestInvocationMs;
     const done = new Set<string>();
-    const { signal, before } = createDeadline(limitMs);
+    const deadline = new Deadline(limitMs);
+    const { signal } = deadline;
     const work = async (records: readonly SqsRecord[]) => {
       for (const record of records) {
         if (signal.aborted || !(await handleSafely(record, signal))) return;
         done.add(record.messageId);
       }
     };
-    if (limitMs > 0) await before(Promise.all(groupsOf(event.Records).map(work)));
+    if (limitMs > 0) await deadline.before(Promise.all(groupsOf(event.Records).map(work)));
     const failed = event.Records.filter(({ messageId }) => !done.has(messageId));
     // would be deleted where the mapping does not have ReportBatchItemFailures
     if (failed.length === event.Records.length) throw allFailed(failed.length);

@@ -35,9 +35,9 @@ export interface TakenFacts {
   /** Who had it. Default: a processor. */
   readonly by?: HandleMessage["by"];
   /** For how long it was due before, in ms. Absent for an event that a processor handles as it arrives. */
-  readonly dueForMs?: number;
+  readonly dueForMs?: number | undefined;
   /** The trace that it was stored with. */
-  readonly trace?: string | null;
+  readonly trace?: string | null | undefined;
   /** Called inside the handler's span, before the handler. */
   readonly onStart?: () => void;
 }

@@ -31,12 +31,13 @@ export interface ContextFacts extends TakenFacts {
   readonly replayed: boolean;
 }
 
-/** Runs the handler of an event under its lease: `lease_lost` if it was not started. Never throws or rejects. */
+/** Runs the handler of an event under its lease: `lease_lost` if that has ended at `now`, by `performance.now()`. Never throws or rejects. */
 export type RunHandler = (
   event: WebhookEvent,
   facts: ContextFacts,
   lease: HandlerLease,
   tx: unknown,
+  now: number,
 ) => Awaitable<EventOutcome>;
 
 /**
@@ -44,9 +45,8 @@ export type RunHandler = (
  * since the lease was asked for, and another owner may have the event.
  */
 export function createRunHandler(dispatcher: Dispatcher, watch: LoopWatch, logger: Logger): RunHandler {
-  return (event, facts, lease, tx) => {
-    const calledAt = performance.now();
-    if (lease.heldUntil <= calledAt) return { code: "lease_lost" };
+  return (event, facts, lease, tx, now) => {
+    if (lease.heldUntil <= now) return { code: "lease_lost" };
     const { id, type } = event;
     const { source, attempt, receivedAt, replayed } = facts;
     const note = createNote();
@@ -68,7 +68,7 @@ export function createRunHandler(dispatcher: Dispatcher, watch: LoopWatch, logge
       { context, note },
       logger === silentLogger ? facts : noting(lease, facts),
     );
-    watch.expectedAt(calledAt, () => [type]); // warns if the call itself took long
+    watch.expectedAt(now, () => [type]); // warns if the call itself took long
     return outcome;
   };
 }

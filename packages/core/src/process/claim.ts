@@ -2,7 +2,7 @@ import type { Awaitable } from "../base/awaitable.ts";
 import { tryThen, unref } from "../base/waiting.ts";
 import type { EventKey } from "../event/event.ts";
 import type { EventOutcome, UndoneOutcome } from "../handle/event-outcome.ts";
-import { type HandlerLease, type LoopWatch, lostLease } from "../handle/run-handler.ts";
+import { type ContextFacts, type HandlerLease, type LoopWatch, lostLease } from "../handle/run-handler.ts";
 import type { DedupeStore } from "../store/dedupe-store.ts";
 
 /**
@@ -12,10 +12,8 @@ import type { DedupeStore } from "../store/dedupe-store.ts";
 export interface HeldClaim extends HandlerLease {
   readonly key: EventKey;
   readonly type: string;
-  readonly attempt: number;
-  readonly receivedAt: Date;
-  /** For how long the event was due before it was taken, in ms, if it is known. */
-  readonly dueForMs: number | undefined;
+  /** Where it came from. */
+  readonly facts: ContextFacts;
   readonly token: string;
   readonly leaseMs: number;
   /** When it was requested, by `performance.now()`. The lease began at this time or later. */
@@ -25,7 +23,7 @@ export interface HeldClaim extends HandlerLease {
   readonly fingerprint: number | undefined;
   /** Whether the queue behind the processor will not try the event again after this outcome. */
   readonly isLastAttempt: ((outcome: UndoneOutcome) => boolean) | undefined;
-  /** Aborts `signal`. */
+  /** Aborts `signal`. Its owner may be the caller. */
   readonly controller: AbortController;
 }
 
@@ -35,7 +33,7 @@ const leasesAfterAbort = 10;
 /**
  * Renews the claim every third of its lease, and aborts its signal when it is lost or `outer` aborts, until the function that it
  * returns is called. The claim is lost when the store says so, or when no renewal has succeeded for a whole lease. If the handler does
- * not end after `outer` has aborted, renewals stop after ten more leases, and the next delivery can claim the event.
+ * not end after its signal has aborted, renewals stop after ten more leases, and the next delivery can claim the event.
  */
 export function keepLease(
   store: Pick<DedupeStore, "extend">,
@@ -58,7 +56,7 @@ export function keepLease(
     watch.expectedAt(dueAt, () => [type]);
     const renewedAt = performance.now();
     dueAt = renewedAt + leaseMs / 3;
-    if (outer?.aborted && renewalsAfterAbort-- <= 0) return stop();
+    if (controller.signal.aborted && renewalsAfterAbort-- <= 0) return stop();
     if (held.heldUntil <= renewedAt) return lose(); // no renewal succeeded in time
     if (isRenewing) return;
     isRenewing = true;

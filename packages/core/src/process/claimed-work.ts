@@ -1,21 +1,14 @@
 import type { Awaitable } from "../base/awaitable.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/logger.ts";
-import { andThen, createDeadline, isPromise } from "../base/waiting.ts";
+import { andThen, Deadline, isPromise } from "../base/waiting.ts";
 import type { EventKey, WebhookEvent } from "../event/event.ts";
 import { decide } from "../handle/decide.ts";
 import type { Dispatcher } from "../handle/dispatcher.ts";
 import type { EventOutcome, UndoneOutcome } from "../handle/event-outcome.ts";
-import {
-  createRunHandler,
-  isDone,
-  lostLease,
-  type Ran,
-  runInTransaction,
-  watchLoop,
-} from "../handle/run-handler.ts";
+import { createRunHandler, isDone, lostLease, runInTransaction, watchLoop } from "../handle/run-handler.ts";
 import { isSettlementSeen, reportEnding } from "../handle/settled.ts";
-import type { Claim, DedupeStore } from "../store/dedupe-store.ts";
+import type { Claim, DedupeStore, Transacted } from "../store/dedupe-store.ts";
 import type { Ending } from "../store/ending.ts";
 import { callStore, type HeldClaim, keepLease, type StoreUnavailable, unavailable } from "./claim.ts";
 import { observedStore } from "./observed-store.ts";
@@ -58,38 +51,79 @@ interface ClaimedWorkSettings {
   readonly eventLog: Logger;
 }
 
+/** Where an event came from, for a caller that needs no signal of its own: it has the controller of the handler's. */
+export interface OwnProvenance extends Provenance {
+  /** Aborts the signal of the handler, in place of `signal`: the caller at its deadline, the claim when it is lost. */
+  controller?: AbortController;
+}
+
 /** Creates the function that claims an event, runs its handler, and completes or releases the claim. It never rejects. */
 export function createClaimedWork(
   store: DedupeStore,
   dispatcher: Dispatcher,
   { leaseMs, clock, logger, eventLog }: ClaimedWorkSettings,
-): (event: WebhookEvent, provenance: Provenance) => Awaitable<EventOutcome> {
+): (event: WebhookEvent, provenance: OwnProvenance) => Awaitable<EventOutcome> {
   const watch = watchLoop(logger, leaseMs);
   const runHandler = createRunHandler(dispatcher, watch, logger);
   const observed = observedStore(store);
   const pendingMarks = createPendingMarks(observed, logger, leaseMs);
 
-  function claimAndHandle(event: WebhookEvent, provenance: Provenance): Awaitable<EventOutcome> {
+  function claimAndHandle(event: WebhookEvent, provenance: OwnProvenance): Awaitable<EventOutcome> {
+    const { fingerprint } = provenance;
     const key = { source: provenance.source ?? "default", id: event.id };
+    const doneHere = pendingMarks.find(key, fingerprint);
+    if (doneHere !== undefined) return doneHere;
     const askedAt = performance.now();
-    return andThen(claim(key, provenance.fingerprint), (claimed) => {
-      if ("code" in claimed) return claimed;
-      const held = heldClaim(event, key, claimed.token, askedAt, provenance);
-      // after an abort, the sender has already been answered to retry
-      return provenance.signal?.aborted
-        ? release(held, { code: "deadline_reached" })
-        : handleUnderLease(event, provenance, held);
+    let claimed: Awaitable<Claim>;
+    try {
+      claimed = observed.claim(key, leaseMs, fingerprint);
+    } catch (error) {
+      return unavailable(error);
+    }
+    return isPromise(claimed)
+      ? Promise.resolve(claimed).then((claim) => {
+          return handleClaimed(event, provenance, key, claim, askedAt, performance.now());
+        }, unavailable)
+      : handleClaimed(event, provenance, key, claimed, askedAt, askedAt); // no time has passed since it was granted
+  }
+
+  /** `now`: when the claim was granted, or later. */
+  function handleClaimed(
+    event: WebhookEvent,
+    provenance: OwnProvenance,
+    key: EventKey,
+    claim: Claim,
+    askedAt: number,
+    now: number,
+  ): Awaitable<EventOutcome> {
+    if (claim?.status !== "claimed") return outcomeOf(claim);
+    const held = heldClaim(event, key, claim.token, askedAt, provenance);
+    // after an abort, the sender has already been answered to retry
+    if ((provenance.signal ?? held.signal).aborted) return release(held, { code: "deadline_reached" });
+    if (store.transact !== undefined) return handleInTransaction(store.transact, event, provenance, held);
+    const outcome = runHandler(event, held.facts, held, undefined, now);
+    if (!isPromise(outcome)) return settle(held, outcome, "unused");
+    const stopRenewing = keepLease(observed, held, provenance.signal, watch);
+    return outcome.then((known) => {
+      stopRenewing();
+      return settle(held, known, "unused");
     });
   }
 
-  function claim(
-    key: EventKey,
-    fingerprint: number | undefined,
-  ): Awaitable<{ readonly token: string } | EventOutcome> {
-    const doneHere = pendingMarks.find(key, fingerprint);
-    if (doneHere !== undefined) return doneHere;
-    const called = callStore(() => observed.claim(key, leaseMs, fingerprint));
-    return andThen(called, (answered) => ("error" in answered ? answered : readClaim(answered.answer)));
+  async function handleInTransaction(
+    transact: NonNullable<DedupeStore["transact"]>,
+    event: WebhookEvent,
+    { signal }: OwnProvenance,
+    held: HeldClaim,
+  ): Promise<EventOutcome> {
+    const running = runInTransaction(
+      (inside) => transact.call(store, held.key, held.token, inside),
+      (tx) => runHandler(event, held.facts, held, tx, performance.now()),
+    );
+    const stopRenewing = keepLease(observed, held, signal, watch);
+    const ran = await running.catch(unavailable);
+    stopRenewing();
+    return "error" in ran ? release(held, ran) : settle(held, ran.outcome, ran.transaction);
   }
 
   function heldClaim(
@@ -97,67 +131,29 @@ export function createClaimedWork(
     key: EventKey,
     token: string,
     askedAt: number,
-    { attempt = 1, receivedAt = new Date(clock.now()), dueForMs, fingerprint, isLastAttempt }: Provenance,
+    provenance: OwnProvenance,
   ): HeldClaim {
-    const controller = new AbortController();
+    const { attempt = 1, receivedAt = new Date(clock.now()), replayed = false, dueForMs, trace } = provenance;
+    const { fingerprint, isLastAttempt, controller = new AbortController() } = provenance;
+    const { signal } = controller;
+    const facts = { source: key.source, attempt, receivedAt, replayed, dueForMs, trace };
+    const heldUntil = askedAt + leaseMs;
     return {
       key,
       type,
-      attempt,
-      receivedAt,
-      dueForMs,
+      facts,
       token,
       leaseMs,
       askedAt,
-      heldUntil: askedAt + leaseMs,
+      heldUntil,
       fingerprint,
       isLastAttempt,
       controller,
-      signal: controller.signal,
+      signal,
     };
   }
 
-  function handleUnderLease(
-    event: WebhookEvent,
-    provenance: Provenance,
-    held: HeldClaim,
-  ): Awaitable<EventOutcome> {
-    const running = runInStore(event, provenance, held);
-    if (!isPromise(running)) return settle(held, running);
-    const stopRenewing = keepLease(observed, held, provenance.signal, watch);
-    return running.then((ran) => {
-      stopRenewing();
-      return settle(held, ran);
-    });
-  }
-
-  /** Runs the handler: in a transaction of the store, if it has those. */
-  function runInStore(
-    event: WebhookEvent,
-    { replayed = false, trace }: Provenance,
-    held: HeldClaim,
-  ): Awaitable<Ran | StoreUnavailable> {
-    const { key, attempt, receivedAt, dueForMs } = held;
-    const facts = {
-      source: key.source,
-      attempt,
-      receivedAt,
-      replayed,
-      ...(dueForMs !== undefined && { dueForMs }),
-      ...(trace !== undefined && { trace }),
-    };
-    const { transact } = store;
-    return transact === undefined
-      ? andThen(runHandler(event, facts, held, undefined), withoutTransaction)
-      : runInTransaction(
-          (inside) => transact.call(store, held.key, held.token, inside),
-          (tx) => runHandler(event, facts, held, tx),
-        ).catch(unavailable);
-  }
-
-  function settle(held: HeldClaim, ran: Ran | StoreUnavailable): Awaitable<EventOutcome> {
-    if ("error" in ran) return release(held, ran);
-    const { outcome, transaction } = ran;
+  function settle(held: HeldClaim, outcome: EventOutcome, transaction: Transacted): Awaitable<EventOutcome> {
     if (transaction === "committed") return reportDone(held, outcome);
     if (!isDone(outcome)) return release(held, outcome);
     // rolled back although done: the lease was lost
@@ -185,7 +181,7 @@ export function createClaimedWork(
     const marked = heldUntil === lostLease ? Promise.resolve(false) : pendingMarks.add(held);
     if ("answer" in completed) return reportLost(held);
     const leftMs = heldUntil - performance.now();
-    if (leftMs > 0 && (await createDeadline(leftMs).before(marked))) return reportDone(held, outcome);
+    if (leftMs > 0 && (await new Deadline(leftMs).before(marked))) return reportDone(held, outcome);
     // the sender gets 503. The mark of a done event is retried, so that the sender's retry is a duplicate
     report(held, { state: "store_unavailable", error: completed.error });
     return completed;
@@ -214,7 +210,8 @@ export function createClaimedWork(
 
   function report(held: HeldClaim, ending: Ending): void {
     if (!isSettlementSeen(eventLog)) return;
-    const { key, type, attempt, receivedAt, dueForMs, askedAt, spanIds } = held;
+    const { key, type, facts: taken, askedAt, spanIds } = held;
+    const { attempt, receivedAt, dueForMs } = taken;
     const durationMs = performance.now() - askedAt;
     const facts = { ...key, type, by: "processor", attempt, durationMs, receivedAt } as const;
     reportEnding(
@@ -228,22 +225,14 @@ export function createClaimedWork(
   return claimAndHandle;
 }
 
-/** The claim, or the outcome of an event that could not be claimed. */
-function readClaim(claim: Claim): { readonly token: string } | EventOutcome {
+/** The outcome of an event that could not be claimed. */
+function outcomeOf(claim: Exclude<Claim, { status: "claimed" }>): EventOutcome {
   if (claim?.status === "done") return { code: claim.conflict ? "conflict" : "duplicate" };
   if (claim?.status === "busy") {
     const { retryAfterMs, inInbox, conflict } = claim;
     return { code: "busy", retryAfterMs, ...(conflict && { conflict }), ...(inInbox && { inInbox }) };
   }
-  if (claim?.status === "claimed") return claim;
-  return {
-    code: "store_unavailable",
-    error: new TypeError("claim() answered with none of the statuses claimed, busy and done."),
-  };
-}
-
-function withoutTransaction(outcome: EventOutcome): Ran {
-  return { outcome, transaction: "unused" };
+  return unavailable(new TypeError("claim() answered with none of the statuses claimed, busy and done."));
 }
 
 /** How the claim of an event that is not done ended. */

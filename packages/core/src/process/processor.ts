@@ -24,7 +24,7 @@ import type { Handlers } from "../handle/handler.ts";
 import { processStage } from "../handle/stages.ts";
 import type { DedupeStore } from "../store/dedupe-store.ts";
 import { memoryStore } from "../store/memory-store.ts";
-import { createClaimedWork, type Provenance } from "./claimed-work.ts";
+import { createClaimedWork, type OwnProvenance, type Provenance } from "./claimed-work.ts";
 
 /** Options of `createProcessor`, and of all that handles events as they arrive. */
 export interface ProcessorOptions<Data = EsimEvents, Tx = unknown> {
@@ -53,6 +53,10 @@ export interface Processor<Data = EsimEvents> {
   readonly store: DedupeStore;
   /** A processor with the same handlers on another store: `wrap` receives this one's store. */
   withStore(wrap: (store: DedupeStore) => DedupeStore): Processor<Data>;
+}
+
+interface LateProcessor<Data> extends Processor<Data> {
+  accept(parsed: Parsed<Data>, provenance?: OwnProvenance): Awaitable<EventOutcome>;
 }
 
 /** What the catalog says of an event, or what its schema threw. */
@@ -111,7 +115,7 @@ export function createLateProcessor<Data, Tx>(
   handlers: NoInfer<Handlers<Data, Tx>>,
   options: ProcessorOptions<Data, Tx>,
   logsEvents: boolean,
-): Processor<Data> {
+): LateProcessor<Data> {
   checkArguments(
     "createProcessor",
     { handlers: [handlers, "a map of handlers"], options: [options] },
@@ -141,7 +145,7 @@ export function createLateProcessor<Data, Tx>(
     }
   }
 
-  function decide(parsed: Checked<Data>, provenance: Provenance): Awaitable<EventOutcome> {
+  function decide(parsed: Checked<Data>, provenance: OwnProvenance): Awaitable<EventOutcome> {
     if (parsed.kind === "threw") return { code: "failed", error: parsed.error };
     if (parsed.kind === "invalid") return { code: "invalid", issues: parsed.issues };
     if (dispatcher.handles(parsed.event.type)) return work(parsed.event, provenance);
@@ -151,7 +155,7 @@ export function createLateProcessor<Data, Tx>(
 
   const accept = processStage.around(
     // _id: for the stage's message only
-    (parsed: Checked<Data>, provenance: Provenance, _id: unknown) => decide(parsed, provenance),
+    (parsed: Checked<Data>, provenance: OwnProvenance, _id: unknown) => decide(parsed, provenance),
     ({ type }, { source = "default", attempt = 1, replayed = false }, id) => ({
       source,
       ...(typeof id === "string" && { id }),

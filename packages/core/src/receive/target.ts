@@ -1,6 +1,7 @@
 import { crc32 } from "node:zlib";
 import type { Awaitable } from "../base/awaitable.ts";
 import { WebhookError } from "../base/errors.ts";
+import type { Deadline } from "../base/waiting.ts";
 import type { Parsed } from "../event/catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 import type { EventOutcome } from "../handle/event-outcome.ts";
@@ -24,8 +25,8 @@ export interface Accepted<Data> {
   readonly receivedAt: Date;
   /** The fingerprint of the key that verified it. */
   readonly key: string;
-  /** Aborts at the deadline of the answer. */
-  readonly signal: AbortSignal;
+  /** The time by which the delivery must be answered. */
+  readonly deadline: Deadline;
 }
 
 /** The last step of a receiver. Answers without a promise if handler and store do. */
@@ -54,8 +55,8 @@ export function acceptFor<Data, Tx>(
       { ...settings, ...(store && { store: store as DedupeStore<Tx> }) },
       false, // the line of the delivery says what became of the event
     );
-    return ({ parsed, body, source, receivedAt, signal }) =>
-      processor.accept(parsed, { source, receivedAt, signal, fingerprint: crc32(body) });
+    return ({ parsed, body, source, receivedAt, deadline: { controller } }) =>
+      processor.accept(parsed, { source, receivedAt, controller, fingerprint: crc32(body) });
   }
   if (store === undefined) return acceptInto(target);
   throw new WebhookError(

@@ -65,10 +65,13 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
     const { source, attempt, receivedAt, replayed, dueForMs, trace } = taken;
     const facts = { source, attempt, receivedAt, replayed, dueForMs, trace, by: "worker" } as const;
     if (transact === undefined)
-      return { outcome: await runHandler(event, facts, lease, undefined), transaction: "unused" };
+      return {
+        outcome: await runHandler(event, facts, lease, undefined, performance.now()),
+        transaction: "unused",
+      };
     return runInTransaction(
       (work) => transact.call(inbox, taken, work),
-      (tx) => runHandler(event, facts, lease, tx),
+      (tx) => runHandler(event, facts, lease, tx, performance.now()),
     );
   }
 
