@@ -1,4 +1,5 @@
-// npm run bench [-- verify | receive | observe | otel | http | redis | hostile | door | inbox | bullmq | embedded | dashboard | operators | previous | import | lambda | sandbox | cli | start | cloudflare]: measures esim-webhooks and its peers in the same run. It asserts nothing.
+// npm run bench [-- verify | receive | observe | otel | http | redis | hostile | door | inbox | bullmq | embedded | dashboard | operators | against [commit] | import | lambda | sandbox | cli | start | cloudflare]: measures esim-webhooks and its peers in the same run. It asserts nothing.
+import { benchAgainst } from "./against.ts";
 import { benchBullmq } from "./bullmq.ts";
 import { benchCli } from "./cli.ts";
 import { benchCloudflare } from "./cloudflare.ts";
@@ -12,12 +13,13 @@ import { benchLambda } from "./lambda.ts";
 import { benchObserve } from "./observe.ts";
 import { benchOperators } from "./operators.ts";
 import { benchOtel } from "./otel.ts";
-import { benchPrevious } from "./previous.ts";
 import { benchReceive } from "./receive.ts";
 import { benchSandbox } from "./sandbox.ts";
 import { benchStart } from "./start.ts";
 import { benchVerify } from "./verify.ts";
 
+const names = process.argv.slice(2);
+const commit = names[0] === "against" ? names.splice(1, 1)[0] : undefined;
 const benches: Readonly<Record<string, () => Promise<void>>> = {
   verify: benchVerify,
   receive: benchReceive,
@@ -32,7 +34,7 @@ const benches: Readonly<Record<string, () => Promise<void>>> = {
   embedded: benchEmbedded,
   dashboard: benchDashboard,
   operators: benchOperators,
-  previous: benchPrevious,
+  against: () => benchAgainst(commit),
   import: benchImport,
   lambda: benchLambda,
   sandbox: benchSandbox,
@@ -40,7 +42,6 @@ const benches: Readonly<Record<string, () => Promise<void>>> = {
   start: benchStart,
   cloudflare: benchCloudflare,
 };
-const names = process.argv.slice(2);
 const unknown = names.filter((name) => !(name in benches));
 if (unknown.length > 0) {
   console.error(

@@ -13,6 +13,7 @@ import type { Request } from "../bench/load.ts";
 import { nextMessage } from "../bench/next-message.ts";
 import { installed } from "./installed.ts";
 import { privatePostgres, startRedis, type TestServer } from "./servers/index.ts";
+import { presentPackages } from "./upgrade/packages.ts";
 
 installed("bench");
 const { apps } = await import("../bench/http/apps.ts");
@@ -35,6 +36,7 @@ async function withApp(
 ): Promise<void> {
   let handled = 0;
   const app: RunningApp = await apps[name].start({
+    packages: presentPackages,
     secrets: [secret],
     redisUrl: redis.url,
     handle: () => {

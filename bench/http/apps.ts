@@ -1,14 +1,12 @@
 // Every server of the http bench. Its test shows that each accepts authentic deliveries and refuses forged ones.
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
-import { memoryStore } from "@esim-webhooks/core";
-import { webhookRouter } from "@esim-webhooks/express";
-import { webhookPlugin } from "@esim-webhooks/fastify";
 import { redisStore } from "@esim-webhooks/store-redis";
 import { createNodeMiddleware, Webhooks } from "@octokit/webhooks";
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from "express";
 import fastify, { type FastifyInstance } from "fastify";
 import createGithubHandler from "github-webhook-handler";
+import type { Packages } from "../../test/upgrade/packages.ts";
 import { githubWebhook, type MakeDelivery, standardWebhook } from "./deliveries.ts";
 import { expressByHand, fastifyByHand } from "./hand-written.ts";
 import { claimMs, mapOfIds, redisIds } from "./ids.ts";
@@ -20,6 +18,8 @@ export interface AppSettings {
   readonly redisUrl: string;
   /** Called for each event that is handled. */
   readonly handle: () => void;
+  /** Ours, of this version or of another one. */
+  readonly packages: Packages;
 }
 
 export interface RunningApp {
@@ -57,7 +57,7 @@ function bareFastify(): FastifyInstance {
   return app;
 }
 
-const memory = () => memoryStore({ maxEntries: 1_000_000 });
+const memory = ({ packages }: AppSettings) => packages.memoryStore({ maxEntries: 1_000_000 });
 const secret = ({ secrets }: AppSettings) => secrets.join(" ");
 
 export const apps = {
@@ -70,7 +70,11 @@ export const apps = {
     start: async (settings) => {
       const app = fastify();
       const handlers = { "*": settings.handle };
-      await app.register(webhookPlugin, { handlers, secret: secret(settings), store: memory() });
+      await app.register(settings.packages.webhookPlugin, {
+        handlers,
+        secret: secret(settings),
+        store: memory(settings),
+      });
       return runFastify(app);
     },
   },
@@ -85,7 +89,7 @@ export const apps = {
       const store = redisStore(settings.redisUrl);
       const app = fastify();
       const handlers = { "*": settings.handle };
-      await app.register(webhookPlugin, { handlers, secret: secret(settings), store });
+      await app.register(settings.packages.webhookPlugin, { handlers, secret: secret(settings), store });
       return runFastify(app, () => store.close());
     },
   },
@@ -133,8 +137,8 @@ export const apps = {
   "express ours": {
     delivery: standardWebhook,
     start: (settings) => {
-      const options = { secret: secret(settings), store: memory() };
-      return runExpress(express().use(webhookRouter({ "*": settings.handle }, options)));
+      const options = { secret: secret(settings), store: memory(settings) };
+      return runExpress(express().use(settings.packages.webhookRouter({ "*": settings.handle }, options)));
     },
   },
   "express hand-written": {
@@ -147,7 +151,10 @@ export const apps = {
     start: (settings) => {
       const store = redisStore(settings.redisUrl);
       const options = { secret: secret(settings), store };
-      return runExpress(express().use(webhookRouter({ "*": settings.handle }, options)), () => store.close());
+      return runExpress(
+        express().use(settings.packages.webhookRouter({ "*": settings.handle }, options)),
+        () => store.close(),
+      );
     },
   },
   "express hand-written, Redis": {

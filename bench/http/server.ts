@@ -1,6 +1,8 @@
-// One server of the http bench, in its own process: `server.ts <app> <secrets> [URL of a Redis]`. It writes its port.
+// One server of the http bench, in its own process: `server.ts <app> <secrets> [URL of a Redis] [folder of
+// another version]`. It writes its port.
 // Then its parent writes questions to standard input, and closes it to end this process.
 import { monitorEventLoopDelay } from "node:perf_hooks";
+import { frozenPackages, presentPackages } from "../../test/upgrade/packages.ts";
 import { type AppName, apps } from "./apps.ts";
 
 /** What the parent may ask for. */
@@ -23,11 +25,12 @@ const answers: Readonly<Record<Question, () => number>> = {
   },
 };
 
-const [name, secrets = "", redisUrl = ""] = process.argv.slice(2);
+const [name, secrets = "", redisUrl = "", frozenFolder = ""] = process.argv.slice(2);
 const { port } = await apps[name as AppName].start({
   secrets: secrets.split(" ") as [string, ...string[]],
   redisUrl,
   handle: () => {},
+  packages: frozenFolder === "" ? presentPackages : await frozenPackages(frozenFolder),
 });
 console.log(port);
 

@@ -33,11 +33,12 @@ export async function startServer(
   app: AppName,
   secrets: readonly string[],
   redisUrl = "",
+  frozenFolder = "",
 ): Promise<StartedServer> {
   const file = join(import.meta.dirname, "server.ts");
   const child: ChildProcessByStdio<Writable, Readable, null> = spawn(
     process.execPath,
-    ["--conditions=@esim-webhooks/source", file, app, secrets.join(" "), redisUrl],
+    ["--conditions=@esim-webhooks/source", file, app, secrets.join(" "), redisUrl, frozenFolder],
     {
       env: { ...process.env, NODE_ENV: "production", NODE_NO_WARNINGS: "1" },
       stdio: ["pipe", "pipe", "inherit"],

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { build } from "esbuild";
 import { root } from "../run.ts";
 
-const packages = ["core", "store-postgres", "store-sqlite"];
+const packages = ["core", "express", "fastify", "store-postgres", "store-sqlite"];
 
 /** Bundles of the packages of one commit. */
 export interface Frozen {
@@ -15,11 +15,12 @@ export interface Frozen {
 }
 
 /**
- * Bundles the packages of the previous version, so that it runs next to this one: the commit that the environment variable
- * `PREVIOUS` names, else the newest release, else the last commit.
+ * Bundles the packages of another version, so that it runs next to this one.
+ * @param commit default: the one that the environment variable `PREVIOUS` names, else the newest release, else the last commit
  */
-export async function freezePrevious(): Promise<Frozen> {
-  const commit = process.env["PREVIOUS"] ?? newestRelease() ?? "HEAD";
+export async function freezePrevious(
+  commit: string = process.env["PREVIOUS"] ?? newestRelease() ?? "HEAD",
+): Promise<Frozen> {
   const sources = mkdtempSync(join(tmpdir(), "esim-webhooks-freeze-"));
   const cache = join(root, "node_modules/.cache"); // where the bundle finds pg
   mkdirSync(cache, { recursive: true });
@@ -56,7 +57,9 @@ async function bundle(sources: string, outdir: string): Promise<void> {
   const entry = join(sources, "index.ts");
   writeFileSync(
     entry,
-    `export { createReceiver, createWorker } from "@esim-webhooks/core";
+    `export { createKeyring, createReceiver, createWorker, esimCatalog, memoryStore, verify } from "@esim-webhooks/core";
+export { webhookRouter } from "@esim-webhooks/express";
+export { webhookPlugin } from "@esim-webhooks/fastify";
 export { postgresInbox } from "@esim-webhooks/store-postgres";
 export { sqliteInbox } from "@esim-webhooks/store-sqlite";`,
   );
@@ -64,11 +67,9 @@ export { sqliteInbox } from "@esim-webhooks/store-sqlite";`,
     entryPoints: [entry, join(sources, "packages/store-sqlite/src/thread/database-thread.ts")],
     nodePaths: [join(root, "node_modules")],
     conditions: ["@esim-webhooks/source"],
-    external: ["pg"],
+    external: ["express", "fastify-plugin", "pg"],
     bundle: true,
     splitting: true,
-    minify: true,
-    keepNames: true, // errors are compared by their names
     format: "esm",
     platform: "node",
     target: "node22",

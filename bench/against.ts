@@ -1,21 +1,26 @@
-// npm run bench -- previous: put, take, settle and receive(), compared with those of the previous version: the commit that PREVIOUS names,
-// else the newest release, else the last commit.
+// npm run bench -- against [commit]: receive(), the adapters, put, take and settle, compared with those of another version: by default
+// the newest release, else the last commit.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Inbox, InboxLease, InboxOptions } from "@esim-webhooks/core";
-import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { newSecret } from "@esim-webhooks/core/testing";
 import pg from "pg";
 import { privatePostgres } from "../test/servers/index.ts";
 import { freezePrevious } from "../test/upgrade/freeze.ts";
 import { frozenPackages, type Packages, presentPackages, type Version } from "../test/upgrade/packages.ts";
+import { standardWebhook } from "./http/deliveries.ts";
+import { startServer } from "./http/started.ts";
 import { batchesOf, entriesOf } from "./inbox-entries.ts";
 import { median } from "./measure.ts";
 import { parentOf, withCpu } from "./process-cpu.ts";
 import { inTurns, line, micros, times } from "./report.ts";
 
 const rounds = 9;
+const turns = 150;
+const perTurn = 1000;
+const httpRounds = 16;
 const events = 40_000;
 const esims = 4000;
 const laneOf: InboxOptions = { lane: ({ data }) => data.esimReference };
@@ -35,18 +40,20 @@ interface Costs {
   readonly settle: number;
 }
 
-export async function benchPrevious(): Promise<void> {
-  const frozen = await freezePrevious();
+export async function benchAgainst(commit?: string): Promise<void> {
+  const frozen = await freezePrevious(commit);
   try {
     console.log(`previous is ${frozen.commit}`);
-    await benchVersions({ previous: await frozenPackages(frozen.folder), present: presentPackages });
+    const versions = { previous: await frozenPackages(frozen.folder), present: presentPackages };
+    await benchReceive(versions);
+    await benchAdapters(frozen.folder);
+    await benchInboxes(versions);
   } finally {
     frozen.remove();
   }
 }
 
-async function benchVersions(versions: Record<Version, Packages>): Promise<void> {
-  await benchReceive(versions);
+async function benchInboxes(versions: Record<Version, Packages>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "esim-webhooks-bench-"));
   try {
     await compare("SQLite", (version) => openSqlite(versions[version], join(folder, `${version}.db`)), 0);
@@ -100,8 +107,11 @@ async function compare(
 
 /** Medians, and the median of what each round has shown: the machine's speed differs more between rounds than within one. */
 function compared(previous: readonly number[], present: readonly number[]): string {
-  const ratios = present.map((cost, round) => cost / (previous[round] ?? Number.NaN));
-  return `${micros(median(previous))}, ${micros(median(present))}, ${times(median(ratios))}`;
+  return `${micros(median(previous))}, ${micros(median(present))}, ${times(medianRatio(previous, present))}`;
+}
+
+function medianRatio(previous: readonly number[], present: readonly number[]): number {
+  return median(present.map((figure, round) => figure / (previous[round] ?? Number.NaN)));
 }
 
 async function measure({ inbox, batchSize, empty }: Place, server: number): Promise<Costs> {
@@ -171,26 +181,92 @@ async function openPostgres(
   };
 }
 
-/** In process, with the memory store: CPU of a delivery whose handler does nothing. */
+/**
+ * `receive()` of 300 bytes with the memory store, and its floor: verify + parse. In turns of a thousand deliveries, since the speed of a
+ * shared machine drifts within a second; each ratio is the median of those of single turns.
+ */
 async function benchReceive(versions: Record<Version, Packages>): Promise<void> {
   const secret = newSecret();
-  const measureVersion = async (version: Version) => {
-    const receiver = versions[version].createReceiver({ "*": () => {} }, { secret });
-    const deliveries = Array.from({ length: events }, () =>
-      signedRequest({ type: "esim.enabled", data: sampleData("esim.enabled") }, { secret }),
-    );
-    const before = process.cpuUsage();
-    for (const { headers, body } of deliveries) {
-      const { outcome } = await receiver.receive({ method: "POST", headers, body: Buffer.from(body) });
-      if (outcome.code !== "processed") throw new Error(`answered ${outcome.code}`);
-    }
-    const { user, system } = process.cpuUsage(before);
-    return (user + system) / events;
+  const costsOf = ({ createReceiver, createKeyring, esimCatalog, memoryStore, verify }: Packages) => {
+    const keyring = createKeyring(secret);
+    const receiverOf = (handler: () => unknown) =>
+      createReceiver({ "*": handler }, { secret, store: memoryStore({ maxEntries: 2 * turns * perTurn }) });
+    const receivers = { synchronous: receiverOf(() => {}), async: receiverOf(async () => {}) };
+    const receive = (kind: keyof typeof receivers) => () =>
+      microsOfTurn(secret, async ({ headers, body }) => {
+        const { outcome } = await receivers[kind].receive({ method: "POST", headers, body });
+        if (outcome.code !== "processed") throw new Error(`answered ${outcome.code}`);
+      });
+    const floor = () =>
+      microsOfTurn(secret, ({ headers, body }) => {
+        const proof = verify({ headers, body }, keyring);
+        if (!proof.ok || esimCatalog.parse(proof.id, body).kind !== "known") throw new Error("not verified");
+      });
+    return { floor, synchronous: receive("synchronous"), async: receive("async") };
   };
-  const { previous, present } = await inTurns(
-    { previous: () => measureVersion("previous"), present: () => measureVersion("present") },
-    rounds,
+  const { previous, present } = { previous: costsOf(versions.previous), present: costsOf(versions.present) };
+  const kinds = ["floor", "synchronous", "async"] as const;
+  const measured = Object.fromEntries(
+    kinds.flatMap((kind) => [
+      [`previous ${kind}`, previous[kind]],
+      [`present ${kind}`, present[kind]],
+    ]),
   );
-  console.log("\nreceive() with the memory store: CPU of a delivery, previous and present");
-  line("receive", compared(previous, present));
+  const all = await inTurns(measured, turns);
+  const figures = (version: Version, kind: (typeof kinds)[number]) =>
+    (all[`${version} ${kind}`] ?? []).slice(turns / 5); // V8 has warmed up by then
+  console.log("\nreceive() of 300 bytes: previous, present, and present of previous");
+  for (const kind of kinds) line(kind, compared(figures("previous", kind), figures("present", kind)));
+  console.log("of its own floor: previous and present");
+  for (const kind of ["synchronous", "async"] as const) {
+    const ofFloor = (version: Version) =>
+      times(medianRatio(figures(version, "floor"), figures(version, kind)));
+    line(kind, `${ofFloor("previous")}, ${ofFloor("present")}`, kind === "async" ? "≤ 2.1 ×" : "≤ 1.55 ×");
+  }
+}
+
+/** The time of one delivery, in µs. */
+async function microsOfTurn(
+  secret: string,
+  work: (delivery: { headers: Record<string, string>; body: Buffer }) => Promise<void> | void,
+): Promise<number> {
+  const deliveries = Array.from({ length: perTurn }, () => {
+    const { headers, body } = standardWebhook(secret, 300);
+    return { headers: { ...headers }, body: Buffer.from(body) };
+  });
+  const startedAt = performance.now();
+  for (const delivery of deliveries) {
+    const working = work(delivery);
+    if (working !== undefined) await working;
+  }
+  return ((performance.now() - startedAt) * 1000) / perTurn;
+}
+
+/** Requests/s and CPU of an adapter, 300 bytes, over 100 connections. */
+async function benchAdapters(frozenFolder: string): Promise<void> {
+  const secret = newSecret();
+  for (const framework of ["fastify", "express"] as const) {
+    const servers = {
+      previous: await startServer(`${framework} ours`, [secret], "", frozenFolder),
+      present: await startServer(`${framework} ours`, [secret]),
+    };
+    try {
+      const round = (version: Version) => () =>
+        servers[version].measure(
+          Array.from({ length: 10_000 }, () => standardWebhook(secret, 300)),
+          100,
+        );
+      const all = await inTurns({ previous: round("previous"), present: round("present") }, httpRounds);
+      const figures = (version: Version, figure: "perSecond" | "cpu") =>
+        all[version].slice(4).map((one) => one[figure]); // after 50,000 deliveries, V8 has warmed up
+      console.log(`\n${framework}, 300 bytes over 100 connections: present of previous`);
+      line(
+        "requests/s",
+        times(medianRatio(figures("previous", "perSecond"), figures("present", "perSecond"))),
+      );
+      line("CPU of a delivery", compared(figures("previous", "cpu"), figures("present", "cpu")));
+    } finally {
+      for (const server of Object.values(servers)) server.end();
+    }
+  }
 }
