@@ -102,7 +102,7 @@ async function cpuBeside(size: number): Promise<void> {
   const of = (figure: number, peer: number) => `${micros(figure)}, ${times(figure / peer)}`;
   console.log(`\n${size} bytes, CPU of the main thread`);
   line("verify + parse + validate", micros(floor));
-  line("receive(), of that", of(first, floor), "≤ 1.6");
+  line("receive(), of that", of(first, floor));
   line("a duplicate, of a first delivery", of(median(figures.duplicate), first), "≤ 1");
   line("receive() with an async handler, of the floor", of(median(figures.waiting), floor));
 }

@@ -122,7 +122,6 @@ it("exports what is meant to be public, and nothing by accident", () => {
     ],
     masking: ["maskField", "maskPersonalData", "maskSecrets", "maskText", "masked", "shortened"],
     kit: [
-      "Deadline",
       "addressText",
       "ago",
       "answerText",
@@ -138,6 +137,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "closeServer",
       "coalesce",
       "countsOf",
+      "createDeadline",
       "createDeliveryNotes",
       "createEntryProcessor",
       "createMinuteCounter",

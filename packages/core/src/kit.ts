@@ -37,7 +37,8 @@ export type { ListenerWarning, ProgressNotice, Stage, StageMessage } from "./bas
 export { createNotice, createProgressNotice, createStage, listenTo } from "./base/trace.ts";
 export type { TraceIds } from "./base/tracer.ts";
 export { packageVersion } from "./base/version.ts";
-export { Deadline } from "./base/waiting.ts";
+export type { Deadline } from "./base/waiting.ts";
+export { createDeadline } from "./base/waiting.ts";
 export { checkTypes } from "./event/catalog.ts";
 export { eventOf, idPattern, isStorableId, keyText, shownId } from "./event/event.ts";
 export type { ReadBody } from "./event/shown-event.ts";

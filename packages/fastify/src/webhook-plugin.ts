@@ -1,5 +1,5 @@
 import { discardRest, type EsimEvents, receiveRequest, watchMisses } from "@esim-webhooks/core";
-import { Deadline, targetPath } from "@esim-webhooks/core/kit";
+import { createDeadline, targetPath } from "@esim-webhooks/core/kit";
 import type {
   FastifyBaseLogger,
   FastifyInstance,
@@ -69,7 +69,7 @@ async function plugin(app: FastifyInstance, options: WebhookPluginOptions): Prom
     if (!ownUrls.has(request.url ?? "")) watchMiss(request, response, mount);
   });
   // the sender has its answer by then, also from a handler that never ends
-  app.addHook("preClose", async () => void (await new Deadline(deadlineMs).before(receiver.close())));
+  app.addHook("preClose", async () => void (await createDeadline(deadlineMs).before(receiver.close())));
 }
 
 /**

@@ -1,7 +1,7 @@
 import { type EsimEvents, type Handlers, type ProcessorOptions, WebhookError } from "@esim-webhooks/core";
 import {
+  createDeadline,
   createEntryProcessor,
-  Deadline,
   safeLogger,
   silentLogger,
   warnOfSetup,
@@ -61,7 +61,7 @@ export function sqsHandler<Data = EsimEvents, Tx = unknown>(
       );
     const limitMs = remainingMs(context) ?? longestInvocationMs;
     const done = new Set<string>();
-    const deadline = new Deadline(limitMs);
+    const deadline = createDeadline(limitMs);
     const { signal } = deadline;
     const work = async (records: readonly SqsRecord[]) => {
       for (const record of records) {

@@ -6,7 +6,7 @@ import {
   type Receiver,
   type Worker,
 } from "@esim-webhooks/core";
-import { createRoute, Deadline, type Route } from "@esim-webhooks/core/kit";
+import { createDeadline, createRoute, type Route } from "@esim-webhooks/core/kit";
 import { createRunner, type Runner } from "@esim-webhooks/core/run";
 import { Logger as NestLogger } from "@nestjs/common";
 import type { DiscoveryService, HttpAdapterHost } from "@nestjs/core";
@@ -79,7 +79,7 @@ export function createEsimWebhooks<Data, Tx>(
       if (!closeStores) return;
       const close = () => Promise.all([inbox, others.store].map(async (each) => each?.close?.()));
       // a handler that is late still settles its event
-      await new Deadline(closeMs).before((receiver?.close() ?? Promise.resolve()).then(close));
+      await createDeadline(closeMs).before((receiver?.close() ?? Promise.resolve()).then(close));
     },
   };
 

@@ -13,7 +13,7 @@ import type {
   WebhookError,
 } from "@esim-webhooks/core";
 import {
-  Deadline,
+  createDeadline,
   type OptionsShape,
   parseOptions,
   sourceOption,
@@ -82,7 +82,7 @@ const closeMs = 5000;
 async function closeOwn(exported: unknown): Promise<void> {
   const { target, store, state } = Object(exported) as Record<string, Partial<Lifecycle> | undefined>;
   const closed = [target, store, state].map(async (own) => own?.close?.());
-  await new Deadline(closeMs).before(Promise.allSettled(closed));
+  await createDeadline(closeMs).before(Promise.allSettled(closed));
 }
 
 function parseConfig(file: string, exported: unknown): AnyConfig {

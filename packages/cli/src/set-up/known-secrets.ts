@@ -1,6 +1,6 @@
 import { isUint8Array } from "node:util/types";
 import { createKeyring, type LoadedKeys, type Secret, type Secrets, WebhookError } from "@esim-webhooks/core";
-import { Deadline } from "@esim-webhooks/core/kit";
+import { createDeadline } from "@esim-webhooks/core/kit";
 import { naming } from "../program/explained.ts";
 import type { SetUp } from "./set-up.ts";
 
@@ -38,7 +38,7 @@ export function requiredSecret(setUp: SetUp, which?: string): Secret {
 export async function knownSecrets(secret: Secret | undefined): Promise<Secrets | undefined> {
   if (secret === undefined || !isSource(secret)) return secret;
   const load = async () => ({ loaded: await secret.load() });
-  const answer = await new Deadline(loadTimeoutMs).before(load());
+  const answer = await createDeadline(loadTimeoutMs).before(load());
   if (answer === undefined) throw noAnswer();
   const { loaded } = answer;
   if (loaded === undefined) throw noKeys();

@@ -1,5 +1,5 @@
 import { WebhookError } from "@esim-webhooks/core";
-import { Deadline } from "@esim-webhooks/core/kit";
+import { createDeadline } from "@esim-webhooks/core/kit";
 import type { CliContext } from "../program/context.ts";
 import { missingPackages } from "./missing-packages.ts";
 import { measured, type Watched } from "./watched.ts";
@@ -52,7 +52,7 @@ export async function exportTelemetry(
     const { instrument } = await import("@esim-webhooks/otel");
     const stop = instrument(measured(watched));
     return async () => {
-      await new Deadline(flushMs).before(Promise.resolve(sdk?.shutdown()).catch(() => {})); // a collector that is down
+      await createDeadline(flushMs).before(Promise.resolve(sdk?.shutdown()).catch(() => {})); // a collector that is down
       stop(); // after the last export, which collects the counters
     };
   } catch (error) {

@@ -1,5 +1,5 @@
 import type { Awaitable } from "./awaitable.ts";
-import { Deadline } from "./waiting.ts";
+import { createDeadline } from "./waiting.ts";
 
 /** Options of `askInTime`. */
 export interface AskOptions {
@@ -38,7 +38,7 @@ export function askInTime<Answer>(
   }
 
   return async () => {
-    const deadline = new Deadline(withinMs);
+    const deadline = createDeadline(withinMs);
     const answer = await deadline.before(current());
     if (deadline.signal.aborted) throw late();
     return answer as Answer; // undefined is an answer, too

@@ -29,34 +29,43 @@ export function tryThen<T, Result>(
   return done(result);
 }
 
+/** The time by which work must be done. No timer runs until `before` is called. */
+export interface Deadline {
+  /** Aborts with a `TimeoutError` at the deadline. The work may abort it earlier. */
+  readonly controller: AbortController;
+  /** The signal of `controller`. */
+  readonly signal: AbortSignal;
+  /** Starts the timer. Resolves to the result of the work, or to undefined at the deadline. Work that is in time stops the timer. */
+  before<T>(work: Promise<T>): Promise<T | undefined>;
+}
+
 /**
- * The time by which work must be done, `ms` after `startedAt`, a time of `performance.now()`. It is armed by `before`, and its controller is made
- * when somebody asks for it: work that is done synchronously needs no timer, and work without a handler no signal.
+ * Creates a deadline of `ms` after `startedAt`, a time of `performance.now()`. It is armed by `before`, so work that is done
+ * synchronously needs no timer, and it makes its controller when somebody asks for it.
  */
-export class Deadline {
+export function createDeadline(ms: number, startedAt: number = performance.now()): Deadline {
+  return new LazyDeadline(ms, startedAt);
+}
+
+class LazyDeadline implements Deadline {
   readonly #ms: number;
   readonly #startedAt: number;
   #controller: AbortController | undefined;
-  /** Set by work that may end before it waits for anything. It needs no timer then. */
-  isMet = false;
 
-  constructor(ms: number, startedAt: number = performance.now()) {
+  constructor(ms: number, startedAt: number) {
     this.#ms = ms;
     this.#startedAt = startedAt;
   }
 
-  /** Aborts with a `TimeoutError` at the deadline. The work may abort it earlier. */
   get controller(): AbortController {
     this.#controller ??= new AbortController();
     return this.#controller;
   }
 
-  /** The signal of `controller`. */
   get signal(): AbortSignal {
     return this.controller.signal;
   }
 
-  /** Starts the timer. Resolves to the result of the work, or to undefined at the deadline. Work that is in time stops the timer. */
   before<T>(work: Promise<T>): Promise<T | undefined> {
     return new Promise((resolve, reject) => {
       // what the work has already taken is subtracted in whole seconds: it matters only if it blocked the event loop, and

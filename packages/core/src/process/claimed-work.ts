@@ -1,7 +1,7 @@
 import type { Awaitable } from "../base/awaitable.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/logger.ts";
-import { andThen, Deadline, isPromise } from "../base/waiting.ts";
+import { andThen, createDeadline, isPromise } from "../base/waiting.ts";
 import type { EventKey, WebhookEvent } from "../event/event.ts";
 import { decide } from "../handle/decide.ts";
 import type { Dispatcher } from "../handle/dispatcher.ts";
@@ -181,7 +181,7 @@ export function createClaimedWork(
     const marked = heldUntil === lostLease ? Promise.resolve(false) : pendingMarks.add(held);
     if ("answer" in completed) return reportLost(held);
     const leftMs = heldUntil - performance.now();
-    if (leftMs > 0 && (await new Deadline(leftMs).before(marked))) return reportDone(held, outcome);
+    if (leftMs > 0 && (await createDeadline(leftMs).before(marked))) return reportDone(held, outcome);
     // the sender gets 503. The mark of a done event is retried, so that the sender's retry is a duplicate
     report(held, { state: "store_unavailable", error: completed.error });
     return completed;

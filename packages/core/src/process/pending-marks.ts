@@ -1,7 +1,7 @@
 import { monotonicClock } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import { type Logger, throttledLog } from "../base/logger.ts";
-import { Deadline, pause } from "../base/waiting.ts";
+import { createDeadline, pause } from "../base/waiting.ts";
 import { type EventKey, keyText } from "../event/event.ts";
 import type { EventOutcome } from "../handle/event-outcome.ts";
 import { callStore, type HeldClaim } from "./claim.ts";
@@ -75,7 +75,7 @@ export function createPendingMarks(store: ClaimStore, logger: Logger, leaseMs: n
 
   /** An event that is still not marked goes to the end. Never rejects. */
   async function askOne(entry: Entry): Promise<boolean> {
-    const isMarked = (await new Deadline(roundMs).before(entry.tryMark())) ?? false; // a call that hangs holds up no other event
+    const isMarked = (await createDeadline(roundMs).before(entry.tryMark())) ?? false; // a call that hangs holds up no other event
     const name = keyText(entry.held.key);
     byKey.delete(name);
     if (isMarked || performance.now() >= entry.giveUpAt) entry.end(isMarked);

@@ -2,7 +2,7 @@ import type { Awaitable } from "../base/awaitable.ts";
 import { type Clock, monotonicClock } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import { type Logger, silentLogger, throttledLog, warnOnce } from "../base/logger.ts";
-import { andThen, Deadline } from "../base/waiting.ts";
+import { andThen, createDeadline } from "../base/waiting.ts";
 import { isStorableSource, sourceForm } from "../event/event.ts";
 import { isList, type KeySource, type LoadedKeys, type Waiters } from "../verify/key-source.ts";
 import { listSecrets, prepareKeys } from "../verify/keyring.ts";
@@ -225,7 +225,7 @@ function plainPath(given: string): string {
 
 /** Asks for the endpoint of a path. Resolves to null if there is none. Rejects if there is no right answer within 5 s. */
 async function ask(lookUp: EndpointLookup, path: string): Promise<Found | null> {
-  const found = await new Deadline(lookupTimeoutMs).before(foundBy(lookUp, path));
+  const found = await createDeadline(lookupTimeoutMs).before(foundBy(lookUp, path));
   if (found !== undefined) return found;
   throw new Error(`endpoints() and the key source that it returned took more than ${lookupTimeoutMs} ms.`);
 }

@@ -3,14 +3,14 @@ import { dateTimeMs } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import { checkArguments } from "../base/options.ts";
 import { createStage, outcomeFields, type Stage, type StageMessage } from "../base/trace.ts";
-import { Deadline, isPromise } from "../base/waiting.ts";
+import { andThen, createDeadline, type Deadline, isPromise, tryThen } from "../base/waiting.ts";
 import { type Catalog, knownEncoding, type Parsed } from "../event/catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 import { checkAtStart } from "../process/processor.ts";
 import { type HeaderReader, headerReader, headerText, readSignedHeaders } from "../verify/headers.ts";
 import { finerUnit, refuseBySkew } from "../verify/tolerance.ts";
 import { createBodyIntake, freeRefused, type WholeBody } from "./body-intake.ts";
-import type { Delivery, Receiver } from "./delivery.ts";
+import type { Delivery, Received, Receiver } from "./delivery.ts";
 import { createEndpoints, type Endpoints } from "./endpoints.ts";
 import type { Outcome, OutcomeCode } from "./outcome.ts";
 import { createOutcomeLog, type Seen } from "./outcome-log.ts";
@@ -123,54 +123,52 @@ export function receiverWith<Data, Tx>(
     return { find: () => endpoint, ready: verifier.ready, close: () => leave?.() };
   }
 
-  /** The pipeline: limit, verify, parse, accept. It awaits promises only: most deliveries meet none, and are over when it returns. Never rejects. */
-  async function run(delivery: Delivery, seen: Seen, deadline: Deadline): Promise<Outcome> {
-    inFlight += 1;
-    try {
-      if (closed !== undefined) return { code: "shutting_down" };
-      if (delivery.method !== "POST") return { code: "method_not_allowed" };
-      const receivedAt = new Date(clock.now());
-      const header = headerReader(delivery.headers);
-      const signed = readSignedHeaders(header);
-      if (!signed.ok) return signed;
-      seen.id = headerText(signed.id);
+  /** The pipeline: limit, verify, parse, accept. It waits for promises only, and most deliveries meet none. */
+  function run(delivery: Delivery, seen: Seen, deadline: Deadline): Awaitable<Outcome> {
+    if (closed !== undefined) return { code: "shutting_down" };
+    if (delivery.method !== "POST") return { code: "method_not_allowed" };
+    const receivedAt = new Date(clock.now());
+    const header = headerReader(delivery.headers);
+    const signed = readSignedHeaders(header);
+    if (!signed.ok) return signed;
+    seen.id = headerText(signed.id);
 
-      const found = endpoints.find(delivery.path);
-      const endpoint = isPromise(found) ? await found : found;
+    return andThen(endpoints.find(delivery.path), (endpoint) => {
       if ("code" in endpoint) return endpoint;
       const { source } = endpoint;
       seen.source = source;
+      return andThen(readBody(delivery.body, header), (body) => {
+        if ("code" in body) return body;
+        return andThen(endpoint.verify(signed, body.bytes, receivedAt.getTime()), (proof) => {
+          if ("key" in proof) seen.key = proof.key;
+          if (!proof.ok)
+            return refused(body, mayBeEncoded(proof, header) ? unsupportedEncoding(header) : proof);
+          const skewed = refuseBySkew(proof.timestamp, receivedAt.getTime(), tolerance);
+          // anybody can replay a capture: an old timestamp shows the clocks only if no other delivery had a newer one
+          if (
+            finerUnit(proof.timestamp) === undefined &&
+            (skewed === undefined || proof.timestamp > newestSigned)
+          )
+            seen.skewSeconds = proof.timestamp - Math.floor(receivedAt.getTime() / 1000);
+          newestSigned = Math.max(newestSigned, proof.timestamp);
+          if (skewed !== undefined) return refused(body, skewed);
 
-      const read = readBody(delivery.body, header);
-      const body = isPromise(read) ? await read : read;
-      if ("code" in body) return body;
-
-      const verified = endpoint.verify(signed, body.bytes, receivedAt.getTime());
-      const proof = isPromise(verified) ? await verified : verified;
-      if ("key" in proof) seen.key = proof.key;
-      if (!proof.ok) return refused(body, mayBeEncoded(proof, header) ? unsupportedEncoding(header) : proof);
-      const { id, key, timestamp } = proof;
-      const skewed = refuseBySkew(timestamp, receivedAt.getTime(), tolerance);
-      // anybody can replay a capture: an old timestamp shows the clocks only if no other delivery had a newer one
-      if (finerUnit(timestamp) === undefined && (skewed === undefined || timestamp > newestSigned))
-        seen.skewSeconds = timestamp - Math.floor(receivedAt.getTime() / 1000);
-      newestSigned = Math.max(newestSigned, timestamp);
-      if (skewed !== undefined) return refused(body, skewed);
-
-      seen.id = id;
-      const parsed = parse(id, body.bytes, header);
-      if (parsed.type !== null) seen.type = parsed.type;
-      if (parsed.event !== null) seen.occurred = parsed.event.timestamp;
-
-      const accepted = accept({ parsed, id, body: body.bytes, source, receivedAt, key, deadline });
-      return isPromise(accepted) ? await accepted : accepted;
-    } catch (error) {
-      return { code: "internal_error", error };
-    } finally {
-      deadline.isMet = true;
-      inFlight -= 1;
-      if (inFlight === 0) onIdle();
-    }
+          seen.id = proof.id;
+          const parsed = parse(proof.id, body.bytes, header);
+          if (parsed.type !== null) seen.type = parsed.type;
+          if (parsed.event !== null) seen.occurred = parsed.event.timestamp;
+          return accept({
+            parsed,
+            id: proof.id,
+            body: body.bytes,
+            source,
+            receivedAt,
+            key: proof.key,
+            deadline,
+          });
+        });
+      });
+    });
   }
 
   /** The content-encoding names the compression of a body that cannot be parsed. It is not read for any other: to find that a header is missing takes long. */
@@ -185,15 +183,26 @@ export function receiverWith<Data, Tx>(
   function runInTime(delivery: Delivery, seen: Seen, startedAt: number): Awaitable<Outcome> {
     const limitMs = Math.min(deadlineMs, delivery.remainingMs ?? deadlineMs);
     if (!(limitMs > 0)) return { code: "deadline_reached" };
-    const deadline = new Deadline(limitMs, startedAt);
-    const running = run(delivery, seen, deadline);
-    if (deadline.isMet) return running;
+    const deadline = createDeadline(limitMs, startedAt);
+    inFlight += 1;
+    const running = tryThen(() => run(delivery, seen, deadline), ended, failed);
+    if (!isPromise(running)) return running;
     delivery.waitUntil?.(running);
     return deadline.before(running).then((outcome) => {
       if (outcome !== undefined) return outcome;
       void running.then((late) => log(late, { ...seen, late: true }, startedAt));
       return { code: "deadline_reached" };
     });
+  }
+
+  function ended(outcome: Outcome): Outcome {
+    inFlight -= 1;
+    if (inFlight === 0) onIdle();
+    return outcome;
+  }
+
+  function failed(error: unknown): Outcome {
+    return ended({ code: "internal_error", error });
   }
 
   const outcomeOf = receiveStage.around(
@@ -206,6 +215,12 @@ export function receiverWith<Data, Tx>(
       ...("conflict" in outcome && { conflict: true }),
     }),
   );
+
+  function answer(outcome: Outcome, seen: Seen, startedAt: number): Received {
+    log(outcome, seen, startedAt);
+    const { status, headers, body } = replyTo(outcome);
+    return { status, headers, body, outcome };
+  }
 
   return {
     hasEndpoints: settings.endpoints !== undefined,
@@ -220,13 +235,12 @@ export function receiverWith<Data, Tx>(
     get closing() {
       return closeController().signal;
     },
-    async receive(delivery) {
+    receive(delivery) {
       const seen: Seen = settings.endpoints ? {} : { source };
       const startedAt = performance.now();
-      const outcome = await outcomeOf(delivery, seen, startedAt);
-      log(outcome, seen, startedAt);
-      const { status, headers, body } = replyTo(outcome);
-      return { status, headers, body, outcome };
+      const outcome = outcomeOf(delivery, seen, startedAt);
+      if (!isPromise(outcome)) return Promise.resolve(answer(outcome, seen, startedAt));
+      return outcome.then((known) => answer(known, seen, startedAt));
     },
     close() {
       endpoints.close();

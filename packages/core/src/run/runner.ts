@@ -12,7 +12,7 @@ import {
   type SettingsOf,
   withMethods,
 } from "../base/options.ts";
-import { Deadline } from "../base/waiting.ts";
+import { createDeadline } from "../base/waiting.ts";
 import type { HealthHandler } from "../health/health.ts";
 import { type LivenessHandler, livenessHandler, type WatchedInbox } from "../health/liveness.ts";
 import { readinessHandler, storeOption } from "../health/readiness.ts";
@@ -165,7 +165,9 @@ export function createRunner(options: RunnerOptions): Runner {
       if (isPlanned && drainMs > 0) await new Promise((resolve) => setTimeout(resolve, drainMs));
       const receivers = receiver === undefined ? [] : [receiver].flat();
       const ended = Promise.all(receivers.map((each) => attempt(() => each.close())));
-      const isInTime = new Deadline(shutdownMs).before(ended).then((result) => result !== undefined);
+      const isInTime = createDeadline(shutdownMs)
+        .before(ended)
+        .then((result) => result !== undefined);
       const closing =
         watched === undefined ? [] : [attempt(() => closeServer(watched, isInTime, shutdownMs))];
       await Promise.all([...working, ...closing]);
@@ -193,7 +195,7 @@ async function closeInTime(each: Pick<Lifecycle, "close">, place: number, ms: nu
     await each.close();
     return true;
   };
-  if (await new Deadline(ms).before(closing())) return;
+  if (await createDeadline(ms).before(closing())) return;
   throw new WebhookError(
     "close_timed_out",
     `close[${place}] was not closed within ${ms} ms, so it stays as it is.`,

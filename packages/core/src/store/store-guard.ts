@@ -1,7 +1,7 @@
 import { WebhookError } from "../base/errors.ts";
 import type { Logger } from "../base/logger.ts";
 import { warnOfSetup } from "../base/safe-logger.ts";
-import { Deadline } from "../base/waiting.ts";
+import { createDeadline } from "../base/waiting.ts";
 
 /** Options of `createStoreGuard`. */
 export interface StoreGuardOptions {
@@ -107,7 +107,7 @@ export function createStoreGuard({
   }
 
   async function inTime<T>(operation: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const deadline = new Deadline(timeoutMs);
+    const deadline = createDeadline(timeoutMs);
     const answer = await deadline.before(guarded(() => operation(deadline.signal)));
     if (!deadline.signal.aborted) return answer as T; // undefined is an answer, too
     throw new WebhookError(

@@ -2,7 +2,7 @@ import { type Clock, dateTimeMs } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import type { Logger } from "../base/logger.ts";
 import { warnOfSetup } from "../base/safe-logger.ts";
-import { Deadline, pause } from "../base/waiting.ts";
+import { createDeadline, pause } from "../base/waiting.ts";
 import { type Keyring, keyringOf, prepareKeys, type Secrets } from "./keyring.ts";
 import type { Key, SigningKey } from "./signing-key.ts";
 
@@ -86,7 +86,7 @@ export function createLoadedKeyring(
   async function load(): Promise<Loading> {
     const begunAt = performance.now();
     try {
-      const deadline = new Deadline(loadTimeoutMs);
+      const deadline = createDeadline(loadTimeoutMs);
       const loaded = await deadline.before(source.load());
       if (loaded === undefined) {
         throw new Error(

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { crc32 } from "node:zlib";
 import type { EventKey, EventOutcome, Processor } from "@esim-webhooks/core";
-import { Deadline, eventOf } from "@esim-webhooks/core/kit";
+import { createDeadline, eventOf } from "@esim-webhooks/core/kit";
 import { describePaths } from "../record/read-event.ts";
 import { rerunStore } from "./rerun-store.ts";
 import type { AcceptedEvent, Sink, SinkSettings, Verdict } from "./sink.ts";
@@ -60,7 +60,7 @@ function createProcessEvent(
 
   async function processOnce(event: AcceptedEvent): Promise<EventOutcome> {
     if (deadlineMs === undefined) return processUntil(event);
-    const deadline = new Deadline(deadlineMs);
+    const deadline = createDeadline(deadlineMs);
     const outcome = await deadline.before(processUntil(event, deadline.signal));
     if (outcome !== undefined) return outcome;
     const { id, type } = event;

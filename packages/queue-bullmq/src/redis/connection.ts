@@ -1,7 +1,7 @@
 import { type Logger, WebhookError } from "@esim-webhooks/core";
 import {
   addressText,
-  Deadline,
+  createDeadline,
   isServerUrl,
   monotonicClock,
   replaceWhenRefused,
@@ -57,7 +57,7 @@ export function openQueue(options: OpenQueueOptions): OpenQueue {
     async close() {
       own?.on("error", () => {}); // BullMQ removes its listener, and without one ioredis writes errors to stderr
       try {
-        await new Deadline(timeoutMs).before(queue.close());
+        await createDeadline(timeoutMs).before(queue.close());
       } finally {
         if (own !== undefined) cut(own);
       }

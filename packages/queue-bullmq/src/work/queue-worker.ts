@@ -1,6 +1,6 @@
 import type { Catalog, EsimEvents, Handlers, Logger, Pause, Worker } from "@esim-webhooks/core";
 import {
-  Deadline,
+  createDeadline,
   durationMs,
   type MinuteCounter,
   monotonicClock,
@@ -131,15 +131,15 @@ export function createQueueWorker<Data>(
       const stopReason = new DOMException("The worker is stopping.", "AbortError");
       const paused = Promise.all([worker.pause().catch((error) => worker.emit("error", error)), ended]);
       const lost = lostIdle([connection, ...duplicates], unstored);
-      const stopped = await new Deadline(shutdownMs).before(Promise.race([paused, lost.promise]));
+      const stopped = await createDeadline(shutdownMs).before(Promise.race([paused, lost.promise]));
       lost.stop();
       if (stopped === undefined) {
         worker.cancelAllJobs(stopReason as never); // typed as a text, but passed to the signals as it is
         taken.giveBack();
-        await new Deadline(timeoutMs).before(paused);
+        await createDeadline(timeoutMs).before(paused);
       }
       try {
-        await new Deadline(timeoutMs).before(worker.close(true)); // without force, it waits for a Redis that is down, and its timers keep the process
+        await createDeadline(timeoutMs).before(worker.close(true)); // without force, it waits for a Redis that is down, and its timers keep the process
       } finally {
         for (const client of [connection, ...duplicates]) cut(client);
       }
