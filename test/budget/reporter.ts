@@ -1,20 +1,22 @@
 import type { Reporter, TestModule } from "vitest/node";
-import { measuredLoop, processCpu } from "./cpu.ts";
+import { type Loops, measuredLoops, processCpu } from "./cpu.ts";
 import type { Limits } from "./limits.ts";
 import { type MeasuredFile, overBudget } from "./over-budget.ts";
 
 /** Prints the dearest files of a run, and in CI fails a tier or a file that is over its budget. */
 export function budgetReporter(limits: Limits): Reporter {
   const startedAt = performance.now();
-  const loops: number[] = [];
-  const timer = setInterval(() => loops.push(measuredLoop()), 2000);
+  const loops: Loops[] = [];
+  const timer = setInterval(() => loops.push(measuredLoops()), 2000);
   timer.unref();
   return {
     onTestRunEnd(modules) {
       clearInterval(timer);
       const files = modules.map(measured).filter(({ cpu }) => !Number.isNaN(cpu));
       if (files.length === 0) return;
-      const speed = (median(loops) || limits.loopMs) / limits.loopMs;
+      const of = (loop: keyof Loops) =>
+        (median(loops.map((one) => one[loop])) || limits.loops[loop]) / limits.loops[loop];
+      const speed = Math.max(of("counting"), of("memory"));
       const wall = (performance.now() - startedAt) / 1000;
       const cpu = processCpu().own + files.reduce((sum, file) => sum + file.cpu, 0);
       const dearest = files.toSorted((a, b) => b.cpu - a.cpu).slice(0, 10);
@@ -24,7 +26,7 @@ export function budgetReporter(limits: Limits): Reporter {
         const { own, children } = processCpu(); // the servers that the files share have ended by then
         const shared = Math.max(0, own + children - cpu);
         console.log(
-          `In all ${wall.toFixed(0)} s, ${cpu.toFixed(0)} s of CPU and ${shared.toFixed(0)} s of shared servers, at ${speed.toFixed(2)} × the loop of the limits.`,
+          `In all ${wall.toFixed(0)} s, ${cpu.toFixed(0)} s of CPU and ${shared.toFixed(0)} s of shared servers, at ${speed.toFixed(2)} × the loops of the limits.`,
         );
         const over = overBudget({ wall, cpu, speed, files }, limits);
         for (const line of over) console.error(`Over the budget of test/budget/limits.ts: ${line}`);
