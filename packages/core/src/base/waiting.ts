@@ -41,7 +41,7 @@ export interface Deadline {
 
 /**
  * Creates a deadline of `ms` after `startedAt`, a time of `performance.now()`. It is armed by `before`, so work that is done
- * synchronously needs no timer, and it makes its controller when somebody asks for it.
+ * synchronously needs no timer, and it makes its controller when that is first read.
  */
 export function createDeadline(ms: number, startedAt: number = performance.now()): Deadline {
   return new LazyDeadline(ms, startedAt);

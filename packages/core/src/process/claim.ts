@@ -23,7 +23,7 @@ export interface HeldClaim extends HandlerLease {
   readonly fingerprint: number | undefined;
   /** Whether the queue behind the processor will not try the event again after this outcome. */
   readonly isLastAttempt: ((outcome: UndoneOutcome) => boolean) | undefined;
-  /** Aborts `signal`. Its owner may be the caller. */
+  /** Aborts `signal`: the receiver at its deadline, or `keepLease`. */
   readonly controller: AbortController;
 }
 

@@ -51,9 +51,9 @@ interface ClaimedWorkSettings {
   readonly eventLog: Logger;
 }
 
-/** Where an event came from, for a caller that needs no signal of its own: it has the controller of the handler's. */
+/** The provenance from a receiver, which shares one controller with the claim. */
 export interface OwnProvenance extends Provenance {
-  /** Aborts the signal of the handler, in place of `signal`: the caller at its deadline, the claim when it is lost. */
+  /** Replaces `signal`. The receiver aborts it at its deadline, and the claim when it is lost. */
   controller?: AbortController;
 }
 

@@ -55,6 +55,7 @@ export interface Processor<Data = EsimEvents> {
   withStore(wrap: (store: DedupeStore) => DedupeStore): Processor<Data>;
 }
 
+/** A processor for a receiver, which aborts the signal of the handler at its deadline. */
 interface LateProcessor<Data> extends Processor<Data> {
   accept(parsed: Parsed<Data>, provenance?: OwnProvenance): Awaitable<EventOutcome>;
 }

@@ -171,7 +171,7 @@ export function receiverWith<Data, Tx>(
     });
   }
 
-  /** The content-encoding names the compression of a body that cannot be parsed. It is not read for any other: to find that a header is missing takes long. */
+  /** Parses a body. Its content-encoding is read only if that fails, since it takes long to find that a header is missing. */
   function parse(id: string, body: Uint8Array, header: HeaderReader): Parsed<Data> {
     const parsed = catalog.parse(id, body);
     return parsed.kind === "invalid" && parsed.type === null
