@@ -16,6 +16,7 @@ const packages: Readonly<Record<string, Package>> = {
       "event",
       "verify",
       "store",
+      "lease",
       "handle",
       "process",
       "work",

@@ -54,8 +54,8 @@ export const faults: readonly Fault[] = [
   {
     name: "a processor continues with a claim that is lost",
     file: "packages/core/src/process/claim.ts",
-    before: "if (!(await store.extend(key, token, leaseMs))) lose();",
-    after: "if (!(await store.extend(key, token, leaseMs))) return;",
+    before: "const isRenewed = await store.extend(key, token, leaseMs);",
+    after: "const isRenewed = await store.extend(key, token, leaseMs).then(() => true);",
     checks: ["packages/core/test/process"],
   },
   {
@@ -169,8 +169,8 @@ export const faults: readonly Fault[] = [
   {
     name: "a worker's lease is counted from the answer to its renewal",
     file: "packages/core/src/work/leases.ts",
-    before: "if (renewed[index]) held.heldUntil = now + leaseMs;",
-    after: "if (renewed[index]) held.heldUntil = performance.now() + leaseMs;",
+    before: 'advance(lease, renewed[index] ? { kind: "renewed", askedAt: now }',
+    after: 'advance(lease, renewed[index] ? { kind: "renewed", askedAt: performance.now() }',
     checks: ["packages/core/test/work/in-flight.test.ts"],
   },
   {
@@ -183,8 +183,8 @@ export const faults: readonly Fault[] = [
   {
     name: "a claim is counted from the answer to its renewal",
     file: "packages/core/src/process/claim.ts",
-    before: "held.heldUntil = renewedAt + leaseMs;",
-    after: "held.heldUntil = performance.now() + leaseMs;",
+    before: '{ kind: "renewed", askedAt: renewedAt }',
+    after: '{ kind: "renewed", askedAt: performance.now() }',
     checks: ["packages/core/test/process/dispatch.test.ts"],
   },
   {

@@ -2,26 +2,14 @@ import type { Awaitable } from "../base/awaitable.ts";
 import { monotonicClock } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import { childOf, type Logger, silentLogger, throttledLog } from "../base/logger.ts";
-import { type TraceIds, traceIds } from "../base/tracer.ts";
+import { traceIds } from "../base/tracer.ts";
 import type { WebhookEvent } from "../event/event.ts";
+import type { Lease } from "../lease/lease.ts";
 import type { Transacted } from "../store/dedupe-store.ts";
 import type { Dispatcher, TakenFacts } from "./dispatcher.ts";
 import type { EventOutcome } from "./event-outcome.ts";
 import type { HandlerContext } from "./handler.ts";
 import { createNote, noteDiscard, noteRetryLater } from "./noted-outcome.ts";
-
-/** The lease of an event, as far as its handler is concerned. */
-export interface HandlerLease {
-  /** Aborts when the lease is lost, or when the handler must stop. */
-  readonly signal: AbortSignal;
-  /** No other process can have the event before this time of `performance.now()`. Later after each renewal; `lostLease` once it is lost. */
-  readonly heldUntil: number;
-  /** The ids of the handler's span, for the log. */
-  spanIds?: TraceIds;
-}
-
-/** The `heldUntil` of a lease that is lost. */
-export const lostLease: number = Number.NEGATIVE_INFINITY;
 
 /** What is known about an event when its handler is called. */
 export interface ContextFacts extends TakenFacts {
@@ -35,7 +23,7 @@ export interface ContextFacts extends TakenFacts {
 export type RunHandler = (
   event: WebhookEvent,
   facts: ContextFacts,
-  lease: HandlerLease,
+  lease: Lease,
   tx: unknown,
   now: number,
 ) => Awaitable<EventOutcome>;
@@ -46,13 +34,13 @@ export type RunHandler = (
  */
 export function createRunHandler(dispatcher: Dispatcher, watch: LoopWatch, logger: Logger): RunHandler {
   return (event, facts, lease, tx, now) => {
-    if (lease.heldUntil <= now) return { code: "lease_lost" };
+    if (lease.state === "lost" || lease.heldUntil <= now) return { code: "lease_lost" };
     const { id, type } = event;
     const { source, attempt, receivedAt, replayed } = facts;
     const note = createNote();
     const noted = { source, id, type, logger };
     const context: HandlerContext = {
-      signal: lease.signal,
+      signal: lease.controller.signal,
       attempt,
       source,
       receivedAt,
@@ -74,7 +62,7 @@ export function createRunHandler(dispatcher: Dispatcher, watch: LoopWatch, logge
 }
 
 /** With a note on the lease of the span that its handler runs in. */
-function noting(lease: HandlerLease, facts: ContextFacts): ContextFacts {
+function noting(lease: Lease, facts: ContextFacts): ContextFacts {
   return {
     ...facts,
     onStart: () => {

@@ -70,15 +70,13 @@ export function reportEnding(logger: Logger, ending: Ending, facts: EndedFacts, 
   const outcome = ending.state;
   // inline, the next delivery decides
   const afterMs = facts.by === "worker" && "afterMs" in ending ? ending.afterMs : undefined;
-  const failed = {
-    ...("reason" in ending && { reason: ending.reason }),
-    ...(afterMs !== undefined && { afterMs }),
-  };
+  const reason = "reason" in ending && { reason: ending.reason };
   if (settleNotice.hasSubscribers)
     settleNotice.publish({
       ...facts,
       outcome,
-      ...failed,
+      ...reason,
+      ...(afterMs !== undefined && { afterMs }),
       ageMs: Math.max(0, Date.now() - facts.receivedAt.getTime()), // another machine's clock may be ahead
       ...errorOf(ending),
     });
@@ -91,7 +89,7 @@ export function reportEnding(logger: Logger, ending: Ending, facts: EndedFacts, 
       ...(type !== undefined && { type }),
       attempt,
       outcome,
-      ...failed,
+      ...reason,
       ...(ending.state === "dead" && {
         cause: ending.cause ?? readErrorText(ending.error).error,
         remedy: remedyOf(ending.reason),

@@ -2,29 +2,23 @@ import type { Awaitable } from "../base/awaitable.ts";
 import { tryThen, unref } from "../base/waiting.ts";
 import type { EventKey } from "../event/event.ts";
 import type { EventOutcome, UndoneOutcome } from "../handle/event-outcome.ts";
-import { type ContextFacts, type HandlerLease, type LoopWatch, lostLease } from "../handle/run-handler.ts";
+import type { ContextFacts, LoopWatch } from "../handle/run-handler.ts";
+import { advance, type Lease } from "../lease/lease.ts";
 import type { DedupeStore } from "../store/dedupe-store.ts";
 
-/**
- * A claim that the store has granted: the right to handle an event. Its lease is how long the claim holds, unless it is renewed
- * (`keepLease`).
- */
-export interface HeldClaim extends HandlerLease {
+/** A claim that the store has granted: the lease on an event that is handled as it arrives. */
+export interface HeldClaim extends Lease {
   readonly key: EventKey;
   readonly type: string;
   /** Where it came from. */
   readonly facts: ContextFacts;
   readonly token: string;
-  readonly leaseMs: number;
   /** When it was requested, by `performance.now()`. The lease began at this time or later. */
   readonly askedAt: number;
-  heldUntil: number;
   /** The CRC-32 of the body, if it is known. */
   readonly fingerprint: number | undefined;
   /** Whether the queue behind the processor will not try the event again after this outcome. */
   readonly isLastAttempt: ((outcome: UndoneOutcome) => boolean) | undefined;
-  /** Aborts `signal`: the receiver at its deadline, or `keepLease`. */
-  readonly controller: AbortController;
 }
 
 /** For how many leases a handler may keep its event after its signal has aborted. */
@@ -57,23 +51,18 @@ export function keepLease(
     const renewedAt = performance.now();
     dueAt = renewedAt + leaseMs / 3;
     if (controller.signal.aborted && renewalsAfterAbort-- <= 0) return stop();
-    if (held.heldUntil <= renewedAt) return lose(); // no renewal succeeded in time
+    if (advance(held, { kind: "time", now: renewedAt }) === "lost") return stop(); // no renewal succeeded in time
     if (isRenewing) return;
     isRenewing = true;
     try {
-      if (!(await store.extend(key, token, leaseMs))) lose();
-      else if (held.heldUntil !== lostLease) held.heldUntil = renewedAt + leaseMs;
+      const isRenewed = await store.extend(key, token, leaseMs);
+      const state = advance(held, isRenewed ? { kind: "renewed", askedAt: renewedAt } : { kind: "refused" });
+      if (state === "lost") stop();
     } catch {
       // the next third of the lease tries again
     } finally {
       isRenewing = false;
     }
-  }
-
-  function lose(): void {
-    held.heldUntil = lostLease;
-    controller.abort(new DOMException("The claim on this event was lost.", "AbortError"));
-    stop();
   }
 
   function stop(): void {

@@ -6,7 +6,7 @@ import type { EventKey, WebhookEvent } from "../event/event.ts";
 import { decide } from "../handle/decide.ts";
 import type { Dispatcher } from "../handle/dispatcher.ts";
 import type { EventOutcome, UndoneOutcome } from "../handle/event-outcome.ts";
-import { createRunHandler, isDone, lostLease, runInTransaction, watchLoop } from "../handle/run-handler.ts";
+import { createRunHandler, isDone, runInTransaction, watchLoop } from "../handle/run-handler.ts";
 import { isSettlementSeen, reportEnding } from "../handle/settled.ts";
 import type { Claim, DedupeStore, Transacted } from "../store/dedupe-store.ts";
 import type { Ending } from "../store/ending.ts";
@@ -99,7 +99,8 @@ export function createClaimedWork(
     if (claim?.status !== "claimed") return outcomeOf(claim);
     const held = heldClaim(event, key, claim.token, askedAt, provenance);
     // after an abort, the sender has already been answered to retry
-    if ((provenance.signal ?? held.signal).aborted) return release(held, { code: "deadline_reached" });
+    if ((provenance.signal ?? held.controller.signal).aborted)
+      return release(held, { code: "deadline_reached" });
     if (store.transact !== undefined) return handleInTransaction(store.transact, event, provenance, held);
     const outcome = runHandler(event, held.facts, held, undefined, now);
     if (!isPromise(outcome)) return settle(held, outcome, "unused");
@@ -135,7 +136,6 @@ export function createClaimedWork(
   ): HeldClaim {
     const { attempt = 1, receivedAt = new Date(clock.now()), replayed = false, dueForMs, trace } = provenance;
     const { fingerprint, isLastAttempt, controller = new AbortController() } = provenance;
-    const { signal } = controller;
     const facts = { source: key.source, attempt, receivedAt, replayed, dueForMs, trace };
     const heldUntil = askedAt + leaseMs;
     return {
@@ -145,11 +145,11 @@ export function createClaimedWork(
       token,
       leaseMs,
       askedAt,
+      state: "held",
       heldUntil,
       fingerprint,
       isLastAttempt,
       controller,
-      signal,
     };
   }
 
@@ -162,23 +162,24 @@ export function createClaimedWork(
 
   /** Marks a done event. While the store fails, waits until the lease would end; later the mark stays pending. */
   function complete(held: HeldClaim, outcome: EventOutcome): Awaitable<EventOutcome> {
-    const { heldUntil } = held; // a renewal that is still under way can change it
+    const { state, heldUntil } = held; // a renewal that is still under way can change them
     const called = callStore(() => observed.complete(held.key, held.token));
     return andThen(called, (completed) =>
       "answer" in completed && completed.answer
         ? reportDone(held, outcome)
-        : awaitMark(held, outcome, heldUntil, completed),
+        : awaitMark(held, outcome, state, heldUntil, completed),
     );
   }
 
   async function awaitMark(
     held: HeldClaim,
     outcome: EventOutcome,
+    state: HeldClaim["state"],
     heldUntil: number,
     completed: { readonly answer: boolean } | StoreUnavailable,
   ): Promise<EventOutcome> {
     // a handler that has seen its claim lost may have stopped half-way; any other is done, even if its claim has ended meanwhile
-    const marked = heldUntil === lostLease ? Promise.resolve(false) : pendingMarks.add(held);
+    const marked = state === "lost" ? Promise.resolve(false) : pendingMarks.add(held);
     if ("answer" in completed) return reportLost(held);
     const leftMs = heldUntil - performance.now();
     if (leftMs > 0 && (await createDeadline(leftMs).before(marked))) return reportDone(held, outcome);

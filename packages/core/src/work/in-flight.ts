@@ -54,11 +54,7 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
   const { worker, inbox, leaseMs, signal, backoff, logger, watch, runEvent, onFree, onEnded } = options;
   const logUnavailable = throttledLog(logger.error, monotonicClock);
   const leases = keepLeases(inbox, leaseMs, watch);
-  const running = new Map<WorkerLease, string | null>();
   const endings = new Set<Promise<void>>();
-  /** Those whose event has begun to run, so that its handler may have been started. */
-  const started = new WeakSet<WorkerLease>();
-  const givenBack = new WeakMap<WorkerLease, Promise<boolean>>();
   const settleOne = coalesce(
     settlementsStage.around(
       (settlements: readonly Settlement[]) => inbox.settle(settlements),
@@ -69,7 +65,7 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
   );
 
   async function run(lease: WorkerLease): Promise<Ended> {
-    started.add(lease);
+    lease.handler = "running";
     try {
       return await runEvent(lease);
     } catch (err) {
@@ -96,21 +92,14 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
     return ending;
   }
 
-  function hold(taken: TakenEvent, takenAt: number, group: string | null): WorkerLease {
-    const lease = leases.hold(taken, takenAt);
-    running.set(lease, group);
-    return lease;
-  }
-
   async function finish(lease: WorkerLease, work: (lease: WorkerLease) => Promise<Ended>): Promise<void> {
     const { ending, isStored } = await work(lease);
-    const group = running.get(lease) ?? null;
-    running.delete(lease);
-    onFree(group);
+    lease.handler = "ended";
+    onFree(lease.group);
     const isHeld =
       isStored || (isStorable(ending) && (await settle(settlementOf(lease, ending, worker), lease)));
     leases.drop(lease);
-    if (isHeld || !(await givenBack.get(lease))) reportEnd(logger, lease, isHeld ? ending : lost(ending));
+    if (isHeld || !(await lease.givenBack)) reportEnd(logger, lease, isHeld ? ending : lost(ending));
   }
 
   /** Settles an event, and tries again for as long as its lease lasts. Resolves to false when the lease was lost. */
@@ -121,7 +110,7 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
       } catch (err) {
         logUnavailable({ err }, "The inbox did not answer when an event was settled.");
         await pause(settleBackoff(attempt));
-        if (lease.isLost) return false;
+        if (lease.state === "lost") return false;
       }
     }
   }
@@ -131,7 +120,7 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
    * of the lease was published; if not, its handler may have committed it, which `finish` knows.
    */
   async function giveBack(lease: WorkerLease): Promise<boolean> {
-    const ending = { state: "given_back", started: started.has(lease) } as const;
+    const ending = { state: "given_back", started: lease.handler === "running" } as const;
     try {
       const isSettled = await settleOne(settlementOf(lease, ending, worker));
       if (isSettled) reportEnd(logger, lease, ending);
@@ -144,28 +133,25 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
 
   return {
     start(taken, takenAt, group) {
-      void begin(hold(taken, takenAt, group), run);
+      void begin(leases.hold(taken, takenAt, group), run);
     },
     async startAlone(taken, takenAt, group) {
       const turn = within(leaseMs, Promise.allSettled([...endings]), signal);
-      const ending = begin(hold(taken, takenAt, group), (lease) => runInTurn(lease, turn));
+      const ending = begin(leases.hold(taken, takenAt, group), (lease) => runInTurn(lease, turn));
       await turn;
       return within(leaseMs, ending, signal);
     },
     running(group) {
-      if (group === undefined) return running.size;
-      let count = 0;
-      for (const other of running.values()) if (other === group) count += 1;
-      return count;
+      const unended = leases.unended();
+      return group === undefined ? unended.length : unended.filter((lease) => lease.group === group).length;
     },
     unsettled: () => endings.size,
     async stop(ms) {
       await within(ms, Promise.allSettled([...endings]));
-      const left = [...running.keys()];
-      leases.abortAll(new DOMException("The worker is stopping.", "AbortError"));
-      leases.stop();
-      for (const lease of left) givenBack.set(lease, giveBack(lease));
-      await Promise.all(left.map((lease) => givenBack.get(lease)));
+      const left = leases.unended();
+      leases.stop(new DOMException("The worker is stopping.", "AbortError"));
+      for (const lease of left) lease.givenBack = giveBack(lease);
+      await Promise.all(left.map(({ givenBack }) => givenBack));
     },
   };
 }

@@ -1,28 +1,28 @@
-import { type HandlerLease, type LoopWatch, lostLease } from "../handle/run-handler.ts";
+import type { LoopWatch } from "../handle/run-handler.ts";
+import { advance, type Lease } from "../lease/lease.ts";
 import type { InboxQueue, TakenEvent } from "../store/inbox-queue.ts";
 
-/** A lease on a taken event, renewed until it is dropped or lost. */
-export interface WorkerLease extends HandlerLease {
+/** The lease on an event that a worker has taken. */
+export interface WorkerLease extends Lease {
   readonly taken: TakenEvent;
   /** When `take` was called, by `performance.now()`. */
   readonly takenAt: number;
-  readonly isLost: boolean;
+  /** The event type whose limit it counts towards, if its type has one. */
+  readonly group: string | null;
+  /** How far the handler is: a suspect waits until it is alone. After `running` it may have had an effect. */
+  handler: "waiting" | "running" | "ended";
+  /** Set by a worker that stops. Resolves to whether the end of the lease was published. */
+  givenBack?: Promise<boolean>;
 }
 
 /** The leases of one worker, renewed together. */
 export interface WorkerLeases {
-  hold(taken: TakenEvent, takenAt: number): WorkerLease;
+  hold(taken: TakenEvent, takenAt: number, group?: string | null): WorkerLease;
   drop(lease: WorkerLease): void;
-  /** Aborts the signals of all leases that are held. */
-  abortAll(reason: unknown): void;
-  /** Stops renewing. */
-  stop(): void;
-}
-
-interface Held extends WorkerLease {
-  heldUntil: number;
-  isLost: boolean;
-  readonly controller: AbortController;
+  /** Those whose handler has not ended. */
+  unended(): readonly WorkerLease[];
+  /** Gives up all leases that are held, and stops renewing. */
+  stop(reason: unknown): void;
 }
 
 /**
@@ -34,7 +34,7 @@ export function keepLeases(
   leaseMs: number,
   watch: LoopWatch,
 ): WorkerLeases {
-  const leases = new Set<Held>();
+  const leases = new Set<WorkerLease>();
   let isRenewing = false;
   let dueAt = performance.now() + leaseMs / 3;
 
@@ -42,8 +42,8 @@ export function keepLeases(
     const now = performance.now();
     if (leases.size > 0) watch.expectedAt(dueAt, () => [...leases].map(({ taken }) => taken.type));
     dueAt = now + leaseMs / 3;
-    for (const held of leases) if (!held.isLost && held.heldUntil <= now) lose(held, lostReason());
-    const due = [...leases].filter((held) => !held.isLost && held.heldUntil - now <= (leaseMs * 3) / 4);
+    const held = [...leases].filter((lease) => advance(lease, { kind: "time", now }) === "held");
+    const due = held.filter(({ heldUntil }) => heldUntil - now <= (leaseMs * 3) / 4);
     if (isRenewing || due.length === 0) return;
     isRenewing = true;
     try {
@@ -51,10 +51,9 @@ export function keepLeases(
         due.map(({ taken }) => taken),
         leaseMs,
       );
-      for (const [index, held] of due.entries()) {
-        if (held.isLost || !leases.has(held)) continue; // it was stopped or settled during the call
-        if (renewed[index]) held.heldUntil = now + leaseMs;
-        else lose(held, lostReason());
+      for (const [index, lease] of due.entries()) {
+        if (!leases.has(lease)) continue; // it was settled during the call
+        advance(lease, renewed[index] ? { kind: "renewed", askedAt: now } : { kind: "refused" });
       }
     } catch {
       // the next renewal tries again
@@ -65,27 +64,25 @@ export function keepLeases(
 
   const timer = setInterval(renew, leaseMs / 3);
   return {
-    hold(taken, takenAt) {
-      const controller = new AbortController();
-      const { signal } = controller;
-      const held = { taken, takenAt, heldUntil: takenAt + leaseMs, isLost: false, controller, signal };
-      leases.add(held);
-      return held;
+    hold(taken, takenAt, group = null) {
+      const lease: WorkerLease = {
+        taken,
+        takenAt,
+        group,
+        handler: "waiting",
+        state: "held",
+        heldUntil: takenAt + leaseMs,
+        leaseMs,
+        controller: new AbortController(),
+      };
+      leases.add(lease);
+      return lease;
     },
-    drop: (lease) => void leases.delete(lease as Held),
-    abortAll(reason) {
-      for (const held of leases) lose(held, reason);
+    drop: (lease) => void leases.delete(lease),
+    unended: () => [...leases].filter(({ handler }) => handler !== "ended"),
+    stop(reason) {
+      clearInterval(timer);
+      for (const lease of leases) advance(lease, { kind: "given_up", reason });
     },
-    stop: () => clearInterval(timer),
   };
-}
-
-function lose(held: Held, reason: unknown): void {
-  held.heldUntil = lostLease;
-  held.isLost = true;
-  held.controller.abort(reason);
-}
-
-function lostReason(): DOMException {
-  return new DOMException("The lease on this event was lost.", "AbortError");
 }

@@ -113,7 +113,7 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
     if (outcome.code === "discarded")
       logger.info({ ...about, reason: outcome.reason }, "An event was discarded by its handler.");
     if (transaction === "committed") return { ...ended(outcome), isStored: true };
-    const isLost = lease.isLost || (transaction === "rolled_back" && isDone(outcome));
+    const isLost = lease.state === "lost" || (transaction === "rolled_back" && isDone(outcome));
     return isLost ? { ending: { state: "lost" } } : ended(outcome);
   }
 

@@ -566,7 +566,7 @@ describe("dedupe around the handler", () => {
     const processing = processor.process(faulted);
     await vi.advanceTimersByTimeAsync(leaseMs);
     expect((await processing).code).toBe("lease_lost");
-    expect(reasons).toEqual(["The claim on this event was lost."]);
+    expect(reasons).toEqual(["The lease on this event was lost."]);
   });
 
   it("starts no handler after its claim has ended while another one blocked the event loop, and warns with its type", async () => {

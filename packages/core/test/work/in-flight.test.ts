@@ -254,7 +254,7 @@ it("at its stop aborts the signals of handlers, gives their events back, and lea
         return settlements.map(() => true);
       },
     },
-    runEvent: ({ signal }) =>
+    runEvent: ({ controller: { signal } }) =>
       new Promise(() => {
         signal.addEventListener("abort", () => {
           reason = signal.reason;
@@ -334,7 +334,7 @@ describe("leases", () => {
     await renewal();
     expect(renewals).toHaveLength(2);
     const timers = vi.getTimerCount(); // also of other files that run in this process
-    leases.stop();
+    leases.stop(undefined);
     expect(vi.getTimerCount()).toBe(timers - 1);
   });
 
@@ -342,9 +342,9 @@ describe("leases", () => {
     const { renewals, hold, renewal } = leasesWith((ids) => ids.map((id) => id === "kept"));
     const [kept, lost] = [hold("kept"), hold("lost")];
     await renewal();
-    expect([kept.isLost, kept.signal.aborted]).toEqual([false, false]);
-    expect([lost.isLost, lost.heldUntil]).toEqual([true, Number.NEGATIVE_INFINITY]);
-    expect(lost.signal.reason).toMatchObject({
+    expect([kept.state, kept.controller.signal.aborted]).toEqual(["held", false]);
+    expect(lost.state).toBe("lost");
+    expect(lost.controller.signal.reason).toMatchObject({
       name: "AbortError",
       message: "The lease on this event was lost.",
     });
@@ -356,9 +356,9 @@ describe("leases", () => {
     const { renewals, hold, renewal } = leasesWith(() => Promise.reject(new Error("connection lost")));
     const lease = hold("a");
     await renewal(leaseMs - 1);
-    expect([lease.isLost, renewals.length]).toEqual([false, 2]);
+    expect([lease.state, renewals.length]).toEqual(["held", 2]);
     await renewal(1);
-    expect(lease.isLost).toBe(true);
+    expect(lease.state).toBe("lost");
     await renewal();
     expect(renewals).toHaveLength(2); // a lost lease is not renewed
   });
@@ -384,12 +384,12 @@ describe("leases", () => {
     await renewal();
     leases.drop(dropped);
     await renewal(leaseMs - third);
-    expect([lost.isLost, renewals.length]).toEqual([true, 1]);
+    expect([lost.state, renewals.length]).toEqual(["lost", 1]);
     slow.resolve([true, false]);
     hold("next", leaseMs);
     await renewal();
-    expect([lost.isLost, lost.heldUntil]).toEqual([true, Number.NEGATIVE_INFINITY]);
-    expect([dropped.isLost, dropped.signal.aborted]).toEqual([false, false]);
+    expect(lost.state).toBe("lost");
+    expect([dropped.state, dropped.controller.signal.aborted]).toEqual(["held", false]);
     expect(renewals.slice(1)).toEqual([["next"]]);
   });
 
