@@ -114,7 +114,7 @@ export const faults: readonly Fault[] = [
     file: "packages/store-sqlite/src/sql/forget.ts",
     before: "and settled_at <= $untilMs order by settled_at",
     after: "order by settled_at",
-    checks: [random, "packages/store-sqlite/test/purging.test.ts"],
+    checks: [random, "packages/store-sqlite/test/sqlite-inbox.suite.test.ts"],
   },
   {
     name: "a handler starts while its abandoned one runs",

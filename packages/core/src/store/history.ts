@@ -34,7 +34,7 @@ export interface AttemptReport {
 
 /** A failed attempt, in the history of an event. */
 export interface FailedAttempt {
-  /** On BullMQ, null for what it noted itself: a worker that ended, and an attempt of an earlier version. */
+  /** Null for what BullMQ noted itself: a worker that ended. */
   readonly endedAt: Date | null;
   /** `lease_ended`: no worker settled it before its lease ended, perhaps since the worker's process ended. */
   readonly reason: FailureReason | "lease_ended";

@@ -76,7 +76,7 @@ export interface LaneHolder extends EventKey {
 /** An event with its body, and what is known about its attempts. */
 export interface StoredEvent extends InboxRow {
   /**
-   * The fingerprint of the key that verified it, such as `key:1a2b3c4d`. Null: an import stored it, or an earlier version. Once the event
+   * The fingerprint of the key that verified it, such as `key:1a2b3c4d`. Null if an import stored it. Once the event
    * is done, Postgres removes `key` and `trace` with the body; SQLite keeps both.
    */
   readonly key: string | null;
