@@ -21,11 +21,11 @@ async function bundleBytes(name: string, from: string, external: readonly string
 }
 
 it.each([
-  ["webhookHandler", "core", 36.2],
+  ["webhookHandler", "core", 36.3],
   ["createWorker", "core", 24.7],
   ["verify", "core", 5.7],
-  ["webhookRouter", "express", 37.3],
-  ["lambdaHandler", "lambda", 36.3],
+  ["webhookRouter", "express", 37.4],
+  ["lambdaHandler", "lambda", 36.4],
   ["redisStore", "store-redis", 17.3],
   ["durableObjectStore", "cloudflare", 11.3],
   ["createClient", "client", 24.4],

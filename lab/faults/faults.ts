@@ -103,10 +103,10 @@ export const faults: readonly Fault[] = [
   {
     name: "a redelivery makes a dead event ready (SQLite)",
     file: "packages/store-sqlite/src/sql/put.ts",
-    before: '  if (!isConflict) return "already_stored";',
+    before: '  if (!differs(row, present)) return "already_stored";',
     after:
-      "  if (!isConflict) tx.run(\"update esim_webhooks_event set state = 'ready', ends_at = ? where state = 'dead' and id = ?\", tx.nowMs, row.id);\n" +
-      '  if (!isConflict) return "already_stored";',
+      "  if (!differs(row, present)) tx.run(\"update esim_webhooks_event set state = 'ready', ends_at = ? where state = 'dead' and id = ?\", tx.nowMs, row.id);\n" +
+      '  if (!differs(row, present)) return "already_stored";',
     checks: [random],
   },
   {

@@ -211,18 +211,24 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
     return undefined;
   }
 
-  function take(system: System, actor: number, name: Name, index: number): System | undefined {
+  /** The system with a row gone that is as good as absent; the same system if it is not. */
+  function freed(system: System, index: number, names: readonly Name[]): System {
+    return names.map((name) => make(system, name, index)).find((next) => next !== undefined) ?? system;
+  }
+
+  function take(before: System, actor: number, name: Name, index: number): System | undefined {
+    const system = name === "claim" ? freed(before, index, ["claim ends", "retention ends"]) : before;
     const next = make(system, name, index);
     if (next === undefined) return undefined;
     const event = at(system.events, index);
-    if (event.erased && name !== "claim expired")
-      throw new Broken(`${names[index]} was taken after it was erased`);
+    const isExpired = system !== before && at(before.events, index).state !== "leased";
+    if (event.erased) throw new Broken(`${names[index]} was taken after it was erased`);
     if (name === "take") {
       if (system.isPaused && plans[index]?.pausable)
         throw new Broken(`${names[index]} was taken although its type is paused`);
       checkOrder(system, index);
     }
-    const isDone = name === "claim expired" ? false : event.isDone;
+    const isDone = event.isDone && !isExpired;
     const reset = withEvent(next, index, { ...at(next.events, index), isDone });
     const taken = {
       ...at(reset.actors, actor),
@@ -249,9 +255,8 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
     for (const [index, event] of system.events.entries()) {
       if (event.isGone) continue;
       const name = names[index];
-      for (const store of stores) {
-        const stored = make(system, store, index);
-        if (stored === undefined) continue;
+      const stored = make(freed(system, index, ["claim ends"]), "put", index);
+      if (stored !== undefined) {
         // From now on the event may be acknowledged. A receiver that is killed before has stored it all the same.
         emit(
           `A receiver stores ${name}.`,
@@ -368,10 +373,8 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
     if (actor.phase === "idle") {
       for (const event of plans.keys()) {
         if (isInline && (at(system.events, event).isGone || at(system.events, event).acknowledged)) continue;
-        for (const claim of isInline ? claims : takes) {
-          const taken = take(system, index, claim, event);
-          if (taken !== undefined) emit(`${name} ${isInline ? "claims" : "takes"} ${names[event]}.`, taken);
-        }
+        const taken = take(system, index, isInline ? "claim" : "take", event);
+        if (taken !== undefined) emit(`${name} ${isInline ? "claims" : "takes"} ${names[event]}.`, taken);
       }
       return;
     }
@@ -571,12 +574,8 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
   return { ...explored, used };
 }
 
-const stores = ["put", "put over a claim"] as const;
-const takes = ["take"] as const;
-const claims = ["claim", "claim again", "claim expired", "claim unhandled"] as const;
-
 function namesOf(ending: Ending, isInline: boolean): readonly Name[] {
-  if (ending === "release") return ["release a claim", "release to workers"];
+  if (ending === "release") return ["release a claim"];
   return isInline ? ["complete"] : [`settle ${ending}`];
 }
 

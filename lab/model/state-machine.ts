@@ -69,7 +69,7 @@ export const table = {
     guards: [],
     to: { state: "ready", ended: true, body: true, fence: "void", attempts: "0", tries: "0" },
     writes:
-      "the row, due immediately, with its lane and `replay`. If the id is present: only its count of conflicts",
+      "the row, due immediately, with its lane and `replay`. If the id is present: only its count of conflicts; nothing while it is handled inline",
   },
   take: {
     part: "inbox",
@@ -257,52 +257,23 @@ export const table = {
     to: { state: "leased", ended: false, body: false, fence: "new", attempts: "0", tries: "0" },
     writes: "the row, **without a body**: no `take` sees it, and no lease end makes it ready",
   },
-  "claim again": {
+  "claim ends": {
     part: "dedupe",
-    operation: "`claim` of an id whose claim has ended",
-    who: inline,
+    operation: "`claim` or `put` of an id whose claim has ended",
+    who: "any receiver, or an import",
     from: { state: ["leased"], body: false, ended: true },
     guards: [],
-    to: { state: "leased", ended: false, fence: "new" },
-    writes: "a new fence, and the end of the lease",
+    to: { state: "absent" },
+    writes: "deletes the row, then writes that of an absent id",
   },
-  "claim expired": {
+  "retention ends": {
     part: "dedupe",
     operation: "`claim` of an id whose retention has ended",
     who: inline,
     from: { state: ["done", "unhandled"], ended: true },
     guards: [],
-    to: {
-      state: "leased",
-      ended: false,
-      body: false,
-      fence: "new",
-      attempts: "0",
-      tries: "0",
-      suspect: false,
-      erased: false,
-    },
-    writes: "as for an absent id, since the row could have been purged",
-  },
-  "claim unhandled": {
-    part: "dedupe",
-    operation: "`claim` of an unhandled id",
-    who: inline,
-    from: { state: ["unhandled"] },
-    guards: [],
-    to: { state: "leased", ended: false, fence: "new" },
-    writes:
-      "no lane; its body stays until `complete`. With another body the answer is `done` with `conflict`, and the event stays unhandled",
-  },
-  "put over a claim": {
-    part: "dedupe",
-    operation: "`put` of an id that is handled inline",
-    who: "a receiver with an inbox, or an import",
-    from: { state: ["leased"], body: false },
-    guards: [],
-    to: { state: "same", body: true },
-    writes:
-      "its body, in no lane, so that a worker handles it if that fails; answers `stored`, or `conflict` for another body",
+    to: { state: "absent" },
+    writes: "the same",
   },
   "extend a claim": {
     part: "dedupe",
@@ -339,15 +310,6 @@ export const table = {
     guards: ["fence"],
     to: { state: "absent" },
     writes: "deletes the row",
-  },
-  "release to workers": {
-    part: "dedupe",
-    operation: "`release`, where there is a body",
-    who: inline,
-    from: { state: ["leased"], ended: false, body: true },
-    guards: ["fence"],
-    to: { state: "ready", ended: true },
-    writes: "due immediately, for workers",
   },
 } as const satisfies Readonly<Record<string, Transition>>;
 

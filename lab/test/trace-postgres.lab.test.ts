@@ -30,6 +30,6 @@ async function watchedPostgres() {
 
 it("what happens to the rows of a Postgres inbox that is used at random, inline as well, is in the table of the states", () =>
   expectInTable(watchedPostgres, [
-    ...(["lease end", "claim", "claim again", "claim unhandled", "claim expired"] as const),
-    ...(["put over a claim", "release a claim", "park", "release"] as const),
+    ...(["lease end", "claim"] as const),
+    ...(["claim ends", "park", "release"] as const),
   ]));

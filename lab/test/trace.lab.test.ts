@@ -110,8 +110,8 @@ describe("what happens to the rows of an engine", () => {
 
   it("is in the table of the states for a SQLite inbox that is used at random, inline as well", () =>
     expectInTable(watchedSqlite, [
-      ...(["lease end", "claim", "claim again", "claim unhandled", "claim expired"] as const),
-      ...(["put over a claim", "release a claim", "park", "release"] as const),
+      ...(["lease end", "claim"] as const),
+      ...(["claim ends", "park", "release"] as const),
     ]));
 });
 

@@ -5,11 +5,12 @@ import {
   type HandlerContext,
   type InboxEntry,
   memoryStore,
+  type PutResult,
   WebhookError,
 } from "@esim-webhooks/core";
 import { memoryInbox } from "@esim-webhooks/core/testing";
 import { type ImportOptions, type ImportProgress, importDeliveries } from "@esim-webhooks/import";
-import { describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { loggerTo } from "../../../test/support/logger-to.ts";
 import { bytes, delivery, folder, ndjson, watchedInbox } from "./dump.ts";
 
@@ -342,6 +343,49 @@ describe("importDeliveries into handlers", () => {
     expect(report.ledger).toEqual({ ...none, read: 1, rejected: 1 });
   });
 
+  describe("while a receiver handles some of its events inline, on the tables of the inbox", () => {
+    const info = vi.fn();
+    const logger = { debug() {}, info, warn() {}, error() {} };
+    const answers: PutResult[][] = [];
+    const put = vi.fn(async () => answers.shift() ?? []);
+    beforeEach(() => {
+      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+      info.mockClear();
+      put.mockClear();
+    });
+    afterEach(() => void vi.useRealTimers());
+    const imported = (more: object = {}) =>
+      importDeliveries(
+        ndjson(delivery("a"), delivery("b"), delivery("c")),
+        { put },
+        { ...trusted, logger, ...more },
+      );
+
+    it.each<[PutResult, object]>([
+      ["stored", { stored: 3 }],
+      ["already_stored", { stored: 2, duplicate: 1 }],
+      ["busy", { stored: 2, rejected: 1 }],
+    ])("waits once for its claim, and then %s decides", async (result, counts) => {
+      answers.push(["stored", "busy", "stored"], [result]);
+      const report = imported();
+      await vi.waitFor(() =>
+        expect(info).toHaveBeenCalledWith(expect.objectContaining({ events: 1 }), expect.anything()),
+      );
+      await vi.advanceTimersByTimeAsync(31_000);
+      expect((await report).ledger).toEqual({ ...none, read: 3, ...counts });
+      expect(put).toHaveBeenCalledTimes(2);
+    });
+
+    it("does not wait once it is stopped", async () => {
+      const stop = new AbortController();
+      answers.push(["stored", "busy", "stored"], ["busy"]);
+      const report = imported({ signal: stop.signal });
+      await vi.waitFor(() => expect(info).toHaveBeenCalled());
+      stop.abort();
+      expect(await report).toMatchObject({ ledger: { rejected: 1 } });
+    });
+  });
+
   it("counts events that are in the inbox on the store's tables as duplicates at once, and says so once", async () => {
     const rejectsFile = join(folder(), "rejects.ndjson");
     const store = memoryStore();
@@ -349,6 +393,7 @@ describe("importDeliveries into handlers", () => {
       ["waits", { inInbox: "waiting" }],
       ["waits_too", { inInbox: "waiting" }],
       ["dead", { inInbox: "dead" }],
+      ["unhandled", { inInbox: "unhandled" }],
       ["other_body", { inInbox: "dead", conflict: true }],
     ]);
     const claim = async ({ id }: { id: string }) =>
@@ -360,13 +405,14 @@ describe("importDeliveries into handlers", () => {
       { "*": () => {} },
       { ...trusted, store: { ...store, claim }, rejectsFile, logger },
     );
-    expect(report.ledger).toEqual({ ...none, read: 4, duplicate: 3, conflict: 1 });
+    expect(report.ledger).toEqual({ ...none, read: 5, duplicate: 4, conflict: 1 });
     expect(lines(rejectsFile)).toMatchObject([{ id: "other_body", code: "conflict" }]);
     expect(logger.info.mock.calls).toEqual([
       [expect.objectContaining({ id: "waits" }), expect.stringContaining("a worker will handle them")],
     ]);
     expect(logger.warn.mock.calls).toEqual([
       [expect.objectContaining({ id: "dead" }), expect.stringContaining("redrive them")],
+      [expect.objectContaining({ id: "unhandled" }), expect.stringContaining("redrive them")],
     ]);
   });
 

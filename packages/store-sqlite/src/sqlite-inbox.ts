@@ -35,7 +35,7 @@ import {
   writeCursor,
 } from "@esim-webhooks/core/kit";
 import { openSqlite } from "./open-sqlite.ts";
-import type { ListInput, Place } from "./sql/list.ts";
+import type { ListInput } from "./sql/list.ts";
 import { mostParked, type ParkPlace } from "./sql/pause.ts";
 import type { PutRow } from "./sql/put.ts";
 import type { SettleRules, Settling } from "./sql/settle.ts";
@@ -190,7 +190,7 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
       const { rows, next, searchedTo } = await read("list", { filter, limit, after: placeOf(cursor) });
       return {
         rows: rows.map((row) => ({ ...row, error: readErrorText(row.error).error })),
-        nextCursor: next === undefined ? null : writeCursor({ ...next, receivedAt: timeText(next) }),
+        nextCursor: next === undefined ? null : writeCursor({ ...next, receivedAt: String(next.receivedAt) }),
         searchedTo,
       };
     },
@@ -255,12 +255,8 @@ function settlingOf(settlement: Settlement): Settling {
   return state === "given_back" && settlement.started ? { ...lease, started: true } : lease;
 }
 
-function timeText({ receivedAt }: Place): string | null {
-  return receivedAt === null ? null : String(receivedAt);
-}
-
 function placeOf(cursor: string | undefined): ListInput["after"] {
   if (cursor === undefined) return undefined;
   const { receivedAt, source, id } = readCursor(cursor);
-  return { source, id, receivedAt: receivedAt === null ? null : Number(receivedAt) };
+  return { source, id, receivedAt: Number(receivedAt) };
 }

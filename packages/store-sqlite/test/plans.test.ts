@@ -196,11 +196,11 @@ describe("no operation that many events make reads the whole table", () => {
     ["unhandled", { state: "unhandled", source: "default", endedBy: new Date(0) }],
   ])("a page of a list searches the index %s for %j, in its order", (index, filter) => {
     const after = { receivedAt: 1, id: "a", source: "a" };
-    const plans = [undefined, after, { ...after, receivedAt: null }].flatMap((after) =>
+    const plans = [undefined, after].flatMap((after) =>
       plansOf((tx) => reads.list(tx, { filter, limit: 10, after })),
     );
     const searched = plans.filter((detail) => /esim_webhooks_event/.test(detail));
-    const allowed = new RegExp(`USING (?:COVERING )?INDEX esim_webhooks_event_(?:${index}|inline)(?: |$)`);
+    const allowed = new RegExp(`USING (?:COVERING )?INDEX esim_webhooks_event_${index}(?: |$)`);
     for (const detail of searched) expect(detail).toMatch(allowed);
     expect(searched.join("\n")).toContain(`INDEX esim_webhooks_event_${index} `);
     for (const detail of plans.filter((each) => /B-TREE/.test(each))) {

@@ -102,7 +102,7 @@ export function listView(rows: readonly InboxRow[], { now, reveal, ...layout }: 
   const cells = rows.map(({ source, id, type, state, receivedAt, tries }, index) => [
     ...(withSource ? [printable(source)] : []),
     printable(id),
-    type === null ? { text: withoutType(receivedAt), tone: "faint" as const } : printable(shortened(type)),
+    type === null ? { text: "(invalid)", tone: "faint" as const } : printable(shortened(type)),
     { text: state, tone: stateTones[state] },
     receivedAt === null ? "" : ago(receivedAt, now),
     ...(isNarrow ? [] : [count(tries), errors[index] ?? ""]),
@@ -110,9 +110,4 @@ export function listView(rows: readonly InboxRow[], { now, reveal, ...layout }: 
   const [head = "", ...lines] = table(columns, cells, layout);
   const below = (error = "") => (isNarrow && error !== "" ? [paint("faint", cut(`  ${error}`, width))] : []);
   return [head, ...lines.flatMap((line, index) => [line, ...below(errors[index])])];
-}
-
-/** Why the type of an event is unknown: the store of inline handlers keeps ids alone, and a body may be no event. */
-function withoutType(receivedAt: Date | null): string {
-  return receivedAt === null ? "(handled inline)" : "(invalid)";
 }

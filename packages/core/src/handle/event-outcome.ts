@@ -1,4 +1,5 @@
 import type { Issue } from "../event/catalog.ts";
+import type { Claim } from "../store/dedupe-store.ts";
 
 /** What became of an event that was handled as it arrived. */
 export type EventOutcome =
@@ -18,13 +19,13 @@ export type EventOutcome =
   | { readonly code: "invalid"; readonly issues: readonly Issue[] }
   /**
    * The same id is being handled right now, or is in an inbox on the same tables (`inInbox`), where a worker handles it unless
-   * it is dead. `conflict`: it has another body there.
+   * it is dead or unhandled. `conflict`: it has another body there.
    */
   | {
       readonly code: "busy";
       readonly retryAfterMs: number;
       readonly conflict?: true;
-      readonly inInbox?: "waiting" | "dead";
+      readonly inInbox?: Extract<Claim, { status: "busy" }>["inInbox"];
     }
   /** Its handler asked for another try, in `retryAfterMs`. */
   | { readonly code: "retry_later"; readonly retryAfterMs: number }

@@ -5,7 +5,7 @@ import type { Refusal } from "../verify/refusal.ts";
 /** What became of an event that was handed to an inbox: its answer to `put`. */
 export interface StoredOutcome {
   /** `stored`: it is in the inbox, durably if the inbox is. */
-  readonly code: PutResult;
+  readonly code: Exclude<PutResult, "busy">;
 }
 
 /** What became of a delivery. Always a value, never an exception. */

@@ -9,7 +9,7 @@ import type { Handlers } from "../handle/handler.ts";
 import { createLateProcessor, type ProcessorOptions } from "../process/processor.ts";
 import type { DedupeStore } from "../store/dedupe-store.ts";
 import { inboxEntry, putEntries } from "../store/inbox.ts";
-import type { InboxWriter, PutResult } from "../store/inbox-writer.ts";
+import type { InboxWriter } from "../store/inbox-writer.ts";
 import type { StoredOutcome } from "./outcome.ts";
 
 /** Where accepted events go: to handlers, which run immediately, or to an inbox, for workers. */
@@ -66,12 +66,15 @@ export function acceptFor<Data, Tx>(
   );
 }
 
+/** When a delivery is asked for again whose id is handled inline: how long the claim lasts is not known here. */
+const busyMs = 5000;
+
 /** Stores unknown, unhandled and invalid events too: the worker decides about them. */
 function acceptInto<Data>(inbox: Pick<InboxWriter, "put">): Accept<Data> {
   return async ({ parsed, id, body, source, receivedAt, key }) => {
     try {
       const [code] = await putEntries(inbox, [inboxEntry(parsed, { source, id, body, receivedAt, key })]);
-      return { code: code as PutResult }; // one entry, so one result
+      return code === "busy" ? { code, retryAfterMs: busyMs } : { code: code as StoredOutcome["code"] }; // one entry, so one result
     } catch (error) {
       return { code: "store_unavailable", error };
     }

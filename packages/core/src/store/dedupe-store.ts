@@ -5,7 +5,7 @@ import type { Lifecycle } from "./lifecycle.ts";
 /**
  * The result of a claim. `busy`: another owner holds the id for at most `retryAfterMs` more. `conflict` is true when the
  * claim that holds the id, or completed it, had another fingerprint; otherwise it is absent. `inInbox`: an inbox on the same
- * tables has the event. `waiting`: a worker handles it; `dead`: an operator must redrive it. Otherwise it is absent.
+ * tables has the event. `waiting`: a worker handles it; `dead`, `unhandled`: an operator must redrive it. Otherwise it is absent.
  */
 export type Claim =
   | { readonly status: "claimed"; readonly token: string }
@@ -13,7 +13,7 @@ export type Claim =
       readonly status: "busy";
       readonly retryAfterMs: number;
       readonly conflict?: true;
-      readonly inInbox?: "waiting" | "dead";
+      readonly inInbox?: "waiting" | "dead" | "unhandled";
     }
   | { readonly status: "done"; readonly conflict?: true };
 

@@ -4,7 +4,7 @@ import type { EventKey } from "../event/event.ts";
 /** The last row of a page; the next page begins after it. */
 export interface ListCursor extends EventKey {
   /** When the event was received, in the form that the inbox compares. */
-  readonly receivedAt: string | null;
+  readonly receivedAt: string;
 }
 
 /** Writes a cursor as text, for `nextCursor`. */
@@ -16,8 +16,7 @@ export function writeCursor({ receivedAt, source, id }: ListCursor): string {
 export function readCursor(text: string): ListCursor {
   try {
     const { receivedAt, source, id } = JSON.parse(Buffer.from(text, "base64url").toString()) as ListCursor;
-    const isTime = receivedAt === null || typeof receivedAt === "string";
-    if (isTime && typeof source === "string" && typeof id === "string") return { receivedAt, source, id };
+    if ([receivedAt, source, id].every((part) => typeof part === "string")) return { receivedAt, source, id };
   } catch {
     // not JSON: refused below
   }

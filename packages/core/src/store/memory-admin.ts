@@ -103,7 +103,7 @@ export function createMemoryAdmin(
     count: (filter, most) => Math.min(most, matching(filter).length),
     list(filter, limit, cursor) {
       const after = cursor === undefined ? undefined : readCursor(cursor);
-      const from = after && { ...after, receivedAt: new Date(after.receivedAt ?? 0) };
+      const from = after && { ...after, receivedAt: new Date(after.receivedAt) };
       const rows = matching(filter)
         .filter((row) => from === undefined || compare(row, from) < 0)
         .sort((a, b) => compare(b, a));

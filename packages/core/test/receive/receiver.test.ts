@@ -967,4 +967,9 @@ describe("createReceiver", () => {
       expect([reply.status, reply.outcome]).toEqual([202, { code }]);
     },
   );
+
+  it("asks for an event again whose id another receiver handles inline, on the tables of the inbox", async () => {
+    const { reply } = await receive({ put: async () => ["busy"] }, delivery());
+    expect([reply.status, reply.outcome.code, reply.headers["retry-after"]]).toEqual([503, "busy", "5"]);
+  });
 });

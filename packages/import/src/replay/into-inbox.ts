@@ -5,14 +5,14 @@ import {
   type Rerunnable,
   WebhookError,
 } from "@esim-webhooks/core";
-import { hasRole, inboxEntry, putEntries } from "@esim-webhooks/core/kit";
+import { createDeadline, hasRole, inboxEntry, putEntries } from "@esim-webhooks/core/kit";
 import { provenanceOf } from "../record/delivery-record.ts";
 import type { DumpedEvent } from "../record/dumped-event.ts";
 import type { ReadEvent } from "../record/read-event.ts";
 import type { ReplaySettings } from "./replay-options.ts";
 import type { AcceptedEvent, Sink, Verdict } from "./sink.ts";
 
-export interface IntoInbox extends Pick<ReplaySettings, "source" | "force" | "clock" | "logger"> {
+export interface IntoInbox extends Pick<ReplaySettings, "source" | "force" | "clock" | "logger" | "signal"> {
   readonly readEvent: (event: DumpedEvent) => ReadEvent;
 }
 
@@ -20,15 +20,19 @@ const verdicts: Readonly<Record<PutResult, Verdict>> = {
   stored: { fate: "stored" },
   already_stored: { fate: "duplicate" },
   conflict: { fate: "conflict", code: "conflict", reason: "its id is stored with another body, which stays" },
+  busy: { fate: "rejected", code: "busy", reason: "a receiver is handling its id" },
 };
 const forced: Verdict = { fate: "stored", isForced: true };
+
+/** The default lease of a receiver's claim, and some time for the clocks. */
+const claimMs = 31_000;
 
 /** A sink that stores events as a receiver does: unknown, unhandled and invalid ones too. Throws `invalid_option`. */
 export function intoInbox(
   inbox: Pick<InboxWriter, "put">,
   options: IntoInbox,
 ): (run: string) => Sink<InboxEntry> {
-  const { source, force, clock, logger, readEvent } = options;
+  const { source, force, clock, logger, signal, readEvent } = options;
   const rerun = force ? rerunOf(inbox) : undefined;
 
   function entryOf(dumped: AcceptedEvent, run: string): InboxEntry {
@@ -40,6 +44,21 @@ export function intoInbox(
       receivedAt: request?.receivedAt ?? new Date(clock.now()),
       replay: { run, rebuilt: body === null, ...(delivery && { delivery: provenanceOf(delivery) }) },
     });
+  }
+
+  /** Stores entries. Those that a receiver on the same tables handles inline wait once for the end of its claim. */
+  async function store(entries: readonly InboxEntry[], run: string): Promise<readonly PutResult[]> {
+    const results = await putEntries(inbox, entries);
+    const busy = entries.filter((_, index) => results[index] === "busy");
+    if (busy.length === 0) return results;
+    logger.info(
+      { events: busy.length, source, run, waitMs: claimMs },
+      "A receiver is handling some of these events: the import waits for it.",
+    );
+    const stopping = new Promise((resolve) => signal?.addEventListener("abort", resolve, { once: true }));
+    if (!signal?.aborted) await createDeadline(claimMs).before(stopping);
+    const later = new Map((await putEntries(inbox, busy)).map((result, index) => [busy[index], result]));
+    return entries.map((entry, index) => later.get(entry) ?? (results[index] as PutResult));
   }
 
   /** Runs done events again with `force`. Resolves to the entries that will run. */
@@ -65,7 +84,7 @@ export function intoInbox(
       return { item, bytes: item.body.byteLength };
     },
     async take(entries) {
-      const results = await putEntries(inbox, entries);
+      const results = await store(entries, run);
       const again = await runAgain(entries, results, run);
       return entries.map((entry, index) =>
         again.has(entry) ? forced : verdicts[results[index] ?? "stored"],

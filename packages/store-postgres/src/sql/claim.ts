@@ -1,16 +1,18 @@
 import type { Claim, EventKey } from "@esim-webhooks/core";
 import { spreadRetention } from "@esim-webhooks/core/kit";
 import { type Kysely, type RawBuilder, sql } from "kysely";
-import { inMs, qualified, retentionTime, serverTime, type Tables } from "../database/tables.ts";
-import { countConflict, discardsRows, mostTries } from "./put.ts";
+import { inMs, retentionTime, serverTime, type Tables } from "../database/tables.ts";
+import { countConflict, discardsRows, endedClaim, mostTries, remove } from "./put.ts";
 
 const retryHeldRowMs = 1000;
 
 interface Held {
   readonly state: "ready" | "leased" | "done" | "unhandled" | "dead";
-  /** The inbox has its body: a worker works it, or an operator redrives it. */
+  /** The inbox has it: a worker works it, or an operator redrives it. */
   readonly isQueued: boolean;
-  /** For how long the state lasts, in ms; 0 if unknown. */
+  /** Its lease or its retention has ended. */
+  readonly isEnded: boolean;
+  /** For how long its lease lasts, or until it is due, in ms; 0 if unknown. */
   readonly leftMs: number;
   /** The fingerprint of its body is known, and another one. */
   readonly isConflict: boolean;
@@ -24,7 +26,8 @@ interface Claimed extends EventKey {
 /**
  * Absent → leased. Inserts first, since most ids are new. ON CONFLICT DO NOTHING does not lock an existing row; DO UPDATE
  * would, and would wait for a concurrent settle of the same id. One statement that inserts or else selects is not enough: it
- * sees the table as it was before, and returns no row for a concurrent duplicate.
+ * sees the table as it was before, and returns no row for a concurrent duplicate. An inline claim whose lease has ended, or a retention
+ * that has expired, is as good as absent. Answers busy, without waiting, for such a row that another transaction has locked.
  */
 export async function claim(
   db: Kysely<unknown>,
@@ -38,17 +41,21 @@ export async function claim(
     const inserted = await insert(db, tables, wanted, leaseMs);
     if (inserted !== undefined) return { status: "claimed", token: inserted };
     const held = await look(db, tables, wanted);
-    if (held === undefined && tries === 0) throw discardsRows(tables);
+    if (held === undefined && tries <= 0) throw discardsRows(tables);
     if (held === undefined) continue; // released between the two statements
+    const { state, isQueued, isEnded, leftMs } = held;
     const conflict = held.isConflict && { conflict: true as const };
-    if (held.isQueued) {
-      const inInbox = held.state === "dead" ? "dead" : "waiting";
-      const retryAfterMs = Math.ceil(Math.max(held.leftMs, retryHeldRowMs));
+    if (isQueued) {
+      const inInbox = state === "dead" || state === "unhandled" ? state : "waiting";
+      const retryAfterMs = Math.ceil(Math.max(leftMs, retryHeldRowMs));
       return { status: "busy", retryAfterMs, ...conflict, inInbox };
     }
-    if (held.leftMs <= 0 || (held.state === "unhandled" && !conflict))
-      return takeOver(db, tables, wanted, leaseMs);
-    if (held.state === "leased") return { status: "busy", retryAfterMs: Math.ceil(held.leftMs), ...conflict };
+    if (isEnded) {
+      const isAbsent = await remove(db, tables, key, sql`${endedClaim} or ${hasExpired(tables)}`);
+      if (!isAbsent || tries <= 0) return { status: "busy", retryAfterMs: retryHeldRowMs };
+      continue;
+    }
+    if (state === "leased") return { status: "busy", retryAfterMs: Math.ceil(leftMs), ...conflict };
     if (conflict) await countConflict(db, tables, key);
     return { status: "done", ...conflict };
   }
@@ -72,9 +79,9 @@ function isConflict(fingerprint: number | null): RawBuilder<boolean> {
   return sql`coalesce(fingerprint <> ${fingerprint}::bigint and replay -> 'rebuilt' is distinct from 'true', false)`;
 }
 
-/** The time at which to compare the end of a row's lease or retention, as SQL. */
-function endTime(tables: Tables): RawBuilder<Date> {
-  return sql`case when state in ('done', 'unhandled') then ${retentionTime(tables)} else ${serverTime} end`;
+/** Whether a retention has expired. */
+function hasExpired(tables: Tables): RawBuilder<boolean> {
+  return sql`(state in ('done', 'unhandled') and ends_at <= ${retentionTime(tables)})`;
 }
 
 async function look(
@@ -82,51 +89,14 @@ async function look(
   tables: Tables,
   { source, id, fingerprint }: Claimed,
 ): Promise<Held | undefined> {
-  const { rows } = await sql<{ state: Held["state"]; queued: boolean; conflict: boolean; left_ms: number }>`
-    select state, state not in ('done', 'unhandled') and body is not null as queued,
-      ${isConflict(fingerprint)} as conflict,
-      case when ends_at = 'infinity' then 0 else (extract(epoch from ends_at - ${endTime(tables)}) * 1000)::float8 end as left_ms
+  const { rows } = await sql<Held>`
+    select state, ${isConflict(fingerprint)} as "isConflict", ${endedClaim} or ${hasExpired(tables)} as "isEnded",
+      case state when 'done' then false when 'unhandled' then not ${hasExpired(tables)} when 'leased' then body is not null
+        else true end as "isQueued",
+      case when state in ('ready', 'leased') and ends_at < 'infinity'
+        then (extract(epoch from ends_at - ${serverTime}) * 1000)::float8 else 0 end as "leftMs"
     from ${tables.event} where source = ${source} and id = ${id}`.execute(db);
-  const row = rows[0];
-  return row && { state: row.state, isQueued: row.queued, leftMs: row.left_ms, isConflict: row.conflict };
-}
-
-/**
- * Claims a row whose lease has ended or whose retention has expired, and clears what an inbox left in it. Also claims an unhandled event
- * of the same body, and keeps it until it is completed inline; if it is not, workers get it back. Removes the lane, since the lane has
- * moved on. Answers busy, without waiting, for a row that another transaction has locked.
- */
-async function takeOver(
-  db: Kysely<unknown>,
-  tables: Tables,
-  { source, id, fingerprint }: Claimed,
-  leaseMs: number,
-): Promise<Claim> {
-  const isKept = sql`(state = 'unhandled' and not ${isConflict(fingerprint)})`;
-  const { rows } = await sql<{ token: string }>`
-    with over as (
-      select source, id, ${isKept} as is_kept from ${tables.event}
-      where source = ${source} and id = ${id}
-        and (${isKept} or ends_at <= ${endTime(tables)} and (state in ('done', 'unhandled') or body is null))
-      for update skip locked
-    )
-    update ${tables.event} as taken
-    set state = 'leased', fence = nextval(${qualified(tables, "fence")}::regclass), ends_at = ${inMs(leaseMs)},
-      fingerprint = coalesce(case when is_kept then taken.fingerprint end, ${fingerprint}), lane = null,
-      body = case when is_kept then taken.body end,
-      attempts = case when is_kept then taken.attempts else 0 end,
-      tries = case when is_kept then taken.tries else 0 end,
-      replay = case when is_kept then taken.replay end,
-      runs = case when is_kept then taken.runs end,
-      subject = case when is_kept then taken.subject end, key = case when is_kept then taken.key end,
-      trace = case when is_kept then taken.trace end, history = case when is_kept then taken.history end,
-      taken_at = case when is_kept then taken.taken_at end, settled_at = null,
-      received_at = case when is_kept then taken.received_at end, error = case when is_kept then taken.error end,
-      due_at = null, erased_at = null
-    from over where taken.source = over.source and taken.id = over.id
-    returning taken.fence::text as token`.execute(db);
-  const row = rows[0];
-  return row ? { status: "claimed", token: row.token } : { status: "busy", retryAfterMs: retryHeldRowMs };
+  return rows[0];
 }
 
 /** Whether this token holds a live lease. Compares tokens as text, so that any string is allowed. */
@@ -188,17 +158,14 @@ export async function completeInTransaction(
   );
 }
 
-/** Leased → absent, or ready if an inbox has stored its body. False as for `extend`. */
+/** Leased → absent. False as for `extend`. */
 export async function release(
   db: Kysely<unknown>,
   tables: Tables,
   key: EventKey,
   token: string,
 ): Promise<boolean> {
-  if (await changed(db, sql`delete from ${tables.event} where ${owned(key, token)} and body is null`))
-    return true;
-  const makeReady = sql`update ${tables.event} set state = 'ready', ends_at = ${serverTime} where ${owned(key, token)}`;
-  return changed(db, makeReady);
+  return changed(db, sql`delete from ${tables.event} where ${owned(key, token)}`);
 }
 
 async function changed(db: Kysely<unknown>, statement: RawBuilder<unknown>): Promise<boolean> {

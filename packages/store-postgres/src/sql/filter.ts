@@ -2,13 +2,13 @@ import type { InboxFilter } from "@esim-webhooks/core";
 import { frameStart } from "@esim-webhooks/core/kit";
 import { type RawBuilder, sql } from "kysely";
 
-/** The condition of a filter, on the columns of the table of events. */
+/** The events that a filter means. Ids that were handled inline are none: they have no time. */
 export function matching(filter: InboxFilter): RawBuilder<boolean> {
   const { state, types, source, ids, idPrefix, since, until, error, endedBy, subject } = filter;
   const mayBeParked = state === undefined || state === "ready";
   return allOf(
+    sql`received_at is not null`,
     state && sql`state = ${state}`,
-    state === "ready" && sql`received_at is not null`, // as all of them; event_ready is used only where that is stated
     types && sql`type = any(${[...types]}::text[])`,
     source !== undefined && sql`source = ${source}`,
     ids && sql`id = any(${[...ids]}::text[])`,

@@ -7,37 +7,17 @@ import { allOf, isAbout, matching } from "./filter.ts";
 import { planByIndexes } from "./steady-plan.ts";
 
 /**
- * How many rows with a time a page searches, and how many without, if it comes to them. Of the done events of an eSIM, it searches entries of an
- * index instead. These are 20,000 in all, as the contract allows. 10,000 rows take 20 ms of the server's CPU, and twice that if they are in its cache
- * only in part.
+ * How many rows a page searches, and how many entries of the index of the done events of an eSIM. These are 20,000 in all, as the contract
+ * allows. 10,000 rows take 20 ms of the server's CPU, and twice that if they are in its cache only in part.
  */
-const mostReceived = 9500;
-const mostInline = 500;
+const mostRows = 10_000;
 const mostEntries = 10_000;
 
 /** A row that was found in a stretch. */
 interface Found extends EventRow {
   readonly matches: boolean;
   /** When it was received, in µs since the Unix epoch. */
-  readonly micros: string | null;
-}
-
-/** A bounded part of the list, in its order. */
-interface Stretch {
-  /** Which of its rows belong to the list. */
-  readonly isListed: RawBuilder<boolean>;
-  /** Which of its rows the page may have: it ends where another part of the search does. */
-  readonly isReached: RawBuilder<boolean>;
-  readonly rows: RawBuilder<unknown>;
-  readonly order: RawBuilder<unknown>;
-  readonly most: number;
-}
-
-/** What matches in a stretch. */
-interface Searched {
-  readonly rows: readonly Found[];
-  /** Its last row, if the stretch is full: more rows may follow. */
-  readonly end: Place | undefined;
+  readonly micros: string;
 }
 
 /** A place in the list. */
@@ -46,7 +26,7 @@ type Place = Pick<Found, "source" | "id" | "received_at" | "micros">;
 /**
  * A page. It reads a bounded stretch of the list and filters that, so that a filter that matches few events does not read all. An index of
  * all rows in this order would cost each put, take and settlement an entry. So each state has its own, and the stretches of the states
- * are merged. Ids that were handled inline have no time, and come last.
+ * are merged. Ids that were handled inline are no events, and have no time.
  */
 export async function list(
   db: Kysely<unknown>,
@@ -57,52 +37,29 @@ export async function list(
 ): Promise<InboxPage> {
   const after = cursor === undefined ? undefined : readPlace(cursor);
   await planByIndexes(db);
-  let found: readonly Found[] = [];
-  if (after?.receivedAt !== null) {
-    const floor = await floorOf(db, tables, filter, after);
-    const { rows, end = floor } = await search(db, filter, limit + 1, received(tables, filter, after, floor));
-    if (rows.length > limit || end !== undefined || !(await hasInline(db, tables, filter)))
-      return page(rows, limit, end);
-    found = rows;
-  }
-  const { rows, end } = await search(db, filter, limit + 1 - found.length, inline(tables, after));
-  // the last one searched may have a time, but is a place among those that have none
-  const withoutTime = { received_at: null, micros: null };
-  return page(
-    [...found, ...rows.map((row) => ({ ...row, ...withoutTime }))],
-    limit,
-    end && { ...end, ...withoutTime },
-  );
-}
-
-function page(rows: readonly Found[], limit: number, end: Place | undefined): InboxPage {
-  const matching = rows.filter(({ matches }) => matches);
-  const listed = matching.slice(0, limit);
-  const last = matching.length > limit ? listed.at(-1) : end;
+  const floor = await floorOf(db, tables, filter, after);
+  const isReached =
+    floor === undefined
+      ? sql`true`
+      : sql`(received_at, id, source) >= (${timeOf(floor.micros)}, ${floor.id}, ${floor.source})`;
+  const matches = sql`coalesce(${matching(filter)}, false)`;
+  const { rows } = await sql<Found & { place: number }>`
+    select ${eventColumns}, ${micros} as micros, ${matches} as matches, place
+    from (
+      select stretch.*, (row_number() over (${newestFirst}))::int as place
+      from (${received(tables, filter, after, floor)} ${newestFirst} limit ${mostRows}) as stretch
+    ) as numbered
+    where ${isReached} and (${matches} or place = ${mostRows})
+    limit ${limit + 1}`.execute(db);
+  const found = rows.filter((row) => row.matches);
+  const listed = found.slice(0, limit);
+  const end = rows.at(-1)?.place === mostRows ? rows.at(-1) : floor; // the stretch is full: more rows may follow
+  const last = found.length > limit ? listed.at(-1) : end;
   return {
     rows: listed.map(inboxRow),
     nextCursor: last ? writeCursor({ ...last, receivedAt: last.micros }) : null,
     searchedTo: last?.received_at ?? null,
   };
-}
-
-/** Stops after that many rows. */
-async function search(
-  db: Kysely<unknown>,
-  filter: InboxFilter,
-  mostFound: number,
-  { isListed, isReached, rows: stretch, order, most }: Stretch,
-): Promise<Searched> {
-  const matches = sql`coalesce(${allOf(isListed, matching(filter))}, false)`;
-  const { rows } = await sql<Found & { place: number }>`
-    select ${eventColumns}, ${micros} as micros, ${matches} as matches, place
-    from (
-      select stretch.*, (row_number() over (${order}))::int as place from (${stretch} ${order} limit ${most}) as stretch
-    ) as numbered
-    where ${isReached} and (${matches} or place = ${most})
-    limit ${mostFound}`.execute(db);
-  const last = rows.at(-1);
-  return { rows, end: last?.place === most ? last : undefined };
 }
 
 const micros = sql`(extract(epoch from received_at) * 1000000)::bigint::text`;
@@ -116,13 +73,13 @@ const leased = [
   sql<boolean>`lane is not null and state = 'leased'`,
 ];
 
-/** The rows with a time: a sorted stretch of each state, merged. `floor`: the last place that the page may have. */
+/** A sorted stretch of each state, merged. `floor`: the last place that the page may have. */
 function received(
   tables: Tables,
   filter: InboxFilter,
   after: ListCursor | undefined,
   floor: Place | undefined,
-): Stretch {
+): RawBuilder<unknown> {
   const { ids } = filter;
   const range = allOf(
     inTime(filter),
@@ -135,18 +92,9 @@ function received(
       : sql`(select * from ${tables.event} where id = any(${[...ids]}::text[]) offset 0) as event`; // few, by the primary key
   const stretches = conditions(filter, after, floor).map(
     (condition) => sql`
-      (select ${columns} from ${from} where ${condition} and ${range} ${newestFirst} limit ${mostReceived})`,
+      (select ${columns} from ${from} where ${condition} and ${range} ${newestFirst} limit ${mostRows})`,
   );
-  return {
-    isListed: sql`true`,
-    isReached:
-      floor === undefined
-        ? sql`true`
-        : sql`(received_at, id, source) >= (${timeOf(floor.micros)}, ${floor.id}, ${floor.source})`,
-    rows: sql`select * from (${sql.join(stretches, sql` union all `)}) as merged`,
-    order: newestFirst,
-    most: mostReceived,
-  };
+  return sql`select * from (${sql.join(stretches, sql` union all `)}) as merged`;
 }
 
 function inTime({ since, until }: InboxFilter): RawBuilder<boolean> {
@@ -220,36 +168,12 @@ function doneParts(
   return parts.map((part) => allOf(isAbout(subject), part));
 }
 
-/** The rows without a time, from the primary key, among the others. */
-function inline({ event }: Tables, after: ListCursor | undefined): Stretch {
-  const isAfter = after?.receivedAt === null && sql`(id, source) < (${after.id}, ${after.source})`;
-  return {
-    isListed: sql`received_at is null`,
-    isReached: sql`true`,
-    rows: sql`select ${columns} from ${event} where ${allOf(isAfter)}`,
-    order: sql`order by id desc, source desc`,
-    most: mostInline,
-  };
-}
-
-/** Whether ids were handled inline that the filter may match. None is found while the first ones of all are being handled. */
-async function hasInline(db: Kysely<unknown>, { event }: Tables, filter: InboxFilter): Promise<boolean> {
-  const { state, types, since, until, subject } = filter;
-  const isOfEvents = types ?? since ?? until ?? subject;
-  if (isOfEvents !== undefined || (state !== undefined && state !== "done" && state !== "leased"))
-    return false;
-  const { rows } = await sql`
-    select from ${event} where state = 'done' and received_at is null limit 1`.execute(db);
-  return rows.length > 0;
-}
-
-function timeOf(micros: string | null): RawBuilder<Date> {
+function timeOf(micros: string): RawBuilder<Date> {
   return sql<Date>`(timestamptz 'epoch' + ${micros}::float8 * interval '1 microsecond')`;
 }
 
 /** Throws `invalid_input` for a cursor of another inbox, too. */
 function readPlace(cursor: string): ListCursor {
   const place = readCursor(cursor);
-  const isTime = place.receivedAt === null || /^-?\d{1,18}$/.test(place.receivedAt);
-  return isTime ? place : readCursor("");
+  return /^-?\d{1,18}$/.test(place.receivedAt) ? place : readCursor("");
 }

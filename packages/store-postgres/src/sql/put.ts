@@ -6,7 +6,7 @@ import { type PostgresErrorCode, schemaMismatch } from "../database/errors.ts";
 import type { OpenPostgres } from "../database/postgres-database.ts";
 import { qualified, serverTime, type Tables } from "../database/tables.ts";
 import { inKeyOrder, textArray } from "./batch.ts";
-import { type PutRow, putRows, storable } from "./put-rows.ts";
+import { type PutRow, putRows } from "./put-rows.ts";
 
 /**
  * Stores rows of different keys. First inserts with ON CONFLICT DO NOTHING, then selects the keys that were not inserted. One
@@ -57,15 +57,16 @@ async function compare(
 }
 
 interface Present extends EventKey {
-  readonly token: string;
-  /** It was claimed inline. */
+  /** It is claimed inline. */
   readonly inline: boolean;
-  /** Of its body. Null if unknown, or if that inline claim has ended: then its event is as good as absent. */
+  /** Its lease has ended. */
+  readonly ended: boolean;
+  /** Of its body. Null if unknown. */
   readonly fingerprint: number | null;
   readonly rebuilt: boolean;
 }
 
-const isInline = sql`(state = 'leased' and body is null)`;
+const isInline = sql<boolean>`(state = 'leased' and body is null)`;
 
 async function look(
   db: Kysely<unknown>,
@@ -73,14 +74,15 @@ async function look(
   rows: readonly PutRow[],
 ): Promise<Map<string, Present>> {
   const { rows: present } = await sql<Present>`
-    select source, id, fence::text as token, ${isInline} as inline, coalesce(replay -> 'rebuilt' = 'true', false) as rebuilt,
-      case when ${isInline} and ends_at <= ${serverTime} then null else fingerprint::float8 end as fingerprint
+    select source, id, ${isInline} as inline, ends_at <= ${serverTime} as ended, fingerprint::float8 as fingerprint,
+      coalesce(replay -> 'rebuilt' = 'true', false) as rebuilt
     from ${tables.event} join unnest(
       ${textArray(rows.map(({ entry }) => entry.source))}::text[], ${textArray(rows.map(({ entry }) => entry.id))}::text[]
     ) as wanted (source, id) using (source, id)`.execute(db);
   return new Map(present.map((row) => [keyText(row), row]));
 }
 
+/** Compares an entry with the row of its id. An inline claim whose lease has ended is as good as absent. */
 async function compareOne(
   db: Kysely<unknown>,
   tables: Tables,
@@ -88,19 +90,40 @@ async function compareOne(
   present: Present | undefined,
   tries = mostTries,
 ): Promise<PutResult> {
+  if (present?.inline) {
+    const isAbsent = present.ended && (await remove(db, tables, row.entry, endedClaim));
+    return isAbsent ? compareOne(db, tables, row, undefined, tries) : "busy";
+  }
   if (present === undefined) {
     // released or purged since the insert
     if ((await insert(tables, [row]).execute(db)).rows.length > 0) return "stored";
     if (tries === 0) throw discardsRows(tables);
-  } else if (isConflict(row.entry, present)) {
-    await countConflict(db, tables, row.entry);
-    return "conflict";
-  } else {
-    if (!present.inline) return "already_stored";
-    if (await storeBody(db, tables, row, present.token)) return "stored";
+    const changed = (await look(db, tables, [row])).get(row.key); // meanwhile
+    return compareOne(db, tables, row, changed, tries - 1);
   }
-  const changed = (await look(db, tables, [row])).get(row.key); // meanwhile
-  return compareOne(db, tables, row, changed, changed === undefined ? tries - 1 : tries);
+  if (!isConflict(row.entry, present)) return "already_stored";
+  await countConflict(db, tables, row.entry);
+  return "conflict";
+}
+
+/** An inline claim whose lease has ended. */
+export const endedClaim: RawBuilder<boolean> = sql<boolean>`${isInline} and ends_at <= ${serverTime}`;
+
+/**
+ * Deletes a row that is as good as absent, with all that it kept, so that another can be inserted. False: it is no longer so, or
+ * another transaction has locked it, which is not waited for.
+ */
+export async function remove(
+  db: Kysely<unknown>,
+  { event }: Tables,
+  { source, id }: EventKey,
+  isAbsent: RawBuilder<boolean>,
+): Promise<boolean> {
+  const { numAffectedRows = 0n } = await sql`
+    delete from ${event} where ctid in (
+      select ctid from ${event} where source = ${source} and id = ${id} and (${isAbsent}) for update skip locked
+    )`.execute(db);
+  return numAffectedRows > 0n;
 }
 
 /** How often a row may be absent that was not inserted because it was there. */
@@ -114,25 +137,6 @@ export function discardsRows(tables: Tables): WebhookError<PostgresErrorCode> {
 /** Compares bodies only if both are signed bytes or both were rebuilt: a dump formats JSON its own way. */
 function isConflict({ body, replay }: InboxEntry, { fingerprint, rebuilt }: Present): boolean {
   return (replay?.rebuilt ?? false) === rebuilt && fingerprint !== null && fingerprint !== crc32(body);
-}
-
-/**
- * Stores the body in the row of an id that is being worked inline, so that a worker takes over if that fails. Without a lane,
- * since the lane has moved on. False: the claim with this token no longer holds the id.
- */
-async function storeBody(
-  db: Kysely<unknown>,
-  tables: Tables,
-  { entry: { source, id, type, body, receivedAt, key, trace }, replay, subject }: PutRow,
-  token: string,
-): Promise<boolean> {
-  const { numAffectedRows = 0n } = await sql`
-    update ${tables.event}
-    set type = ${storable(type)}, body = ${Buffer.from(body)}::bytea, fingerprint = ${crc32(body)},
-      received_at = to_timestamp(${receivedAt.getTime() / 1000}::float8), replay = ${replay}::text::jsonb,
-      subject = ${subject}, key = ${storable(key ?? null)}, trace = ${storable(trace ?? null)}
-    where source = ${source} and id = ${id} and fence::text = ${token} and ${isInline}`.execute(db);
-  return numAffectedRows > 0n;
 }
 
 /** Counts a delivery that had the id of an event, but another body. */

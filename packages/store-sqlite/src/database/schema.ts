@@ -81,8 +81,6 @@ create table esim_webhooks_migration (
   // the same order, of the rows that operators ask for most
   "create index esim_webhooks_event_dead on esim_webhooks_event (received_at, id) where state = 'dead'",
   "create index esim_webhooks_event_unhandled on esim_webhooks_event (received_at, id) where state = 'unhandled'",
-  // ids that were handled inline
-  "create index esim_webhooks_event_inline on esim_webhooks_event (id, source) where received_at is null",
   "create index esim_webhooks_event_parked on esim_webhooks_event (parked_by) where parked_due is not null",
   `create index esim_webhooks_event_kept_body on esim_webhooks_event (settled_at)
   where state in ('dead', 'unhandled') and body is not null`,

@@ -2,7 +2,7 @@ import type { Claim, EventKey } from "@esim-webhooks/core";
 import { discarded, FaultError } from "../database/faults.ts";
 import type { Transaction } from "../database/transaction.ts";
 import { hasEnded, hasExpired, newFence } from "./lease.ts";
-import { countConflict } from "./put.ts";
+import { countConflict, remove } from "./put.ts";
 
 export interface ClaimInput {
   readonly key: EventKey;
@@ -12,8 +12,9 @@ export interface ClaimInput {
 
 interface Present {
   readonly state: "ready" | "leased" | "done" | "unhandled" | "dead";
-  /** The inbox has its body: a worker works it, or an operator redrives it. */
+  /** The inbox has it: a worker works it, or an operator redrives it. */
   readonly queued: 0 | 1;
+  /** Its lease or its retention has ended. */
   readonly ended: 0 | 1;
   readonly leftMs: number;
   readonly fingerprint: number | null;
@@ -22,19 +23,22 @@ interface Present {
 const retryQueuedMs = 1000;
 
 /**
- * Absent → leased; otherwise answers what holds the id. A lease that has ended, or a retention that has expired, is as good as absent.
- * An unhandled event is claimed with its own body only: another body is a conflict, and the event stays as it is.
+ * Absent → leased; otherwise answers what holds the id. An inline claim whose lease has ended, or a retention that has expired, is as
+ * good as absent.
  */
 export function claim(tx: Transaction, input: ClaimInput): Claim {
   const present = look(tx, input.key);
   if (present === undefined) return insert(tx, input);
   const conflict = isConflict(present, input) && ({ conflict: true } as const);
   if (present.queued) {
-    const inInbox = present.state === "dead" ? "dead" : "waiting";
-    return { status: "busy", retryAfterMs: Math.max(present.leftMs, retryQueuedMs), ...conflict, inInbox };
+    const { state, leftMs } = present;
+    const inInbox = state === "dead" || state === "unhandled" ? state : "waiting";
+    return { status: "busy", retryAfterMs: Math.max(leftMs, retryQueuedMs), ...conflict, inInbox };
   }
-  if (present.state === "unhandled" && !conflict) return takeOver(tx, input, keepingBody);
-  if (present.ended) return takeOver(tx, input, withoutBody);
+  if (present.ended) {
+    remove(tx, input.key);
+    return insert(tx, input);
+  }
   if (present.state === "leased") return { status: "busy", retryAfterMs: present.leftMs, ...conflict };
   if (conflict) countConflict(tx, input.key);
   return { status: "done", ...conflict };
@@ -42,9 +46,14 @@ export function claim(tx: Transaction, input: ClaimInput): Claim {
 
 function look(tx: Transaction, { id, source }: EventKey): Present | undefined {
   return tx.get<Present>(
-    `select state, state not in ('done', 'unhandled') and body is not null as queued,
+    `select state, case state
+        when 'done' then false
+        when 'unhandled' then not ${hasExpired}
+        when 'leased' then body is not null
+        else true
+      end as queued,
       case state when 'leased' then ${hasEnded} else ${hasExpired} end as ended,
-      iif(parked_due is null, coalesce(ends_at - $now, 0), 0) as leftMs,
+      iif(state in ('ready', 'leased') and parked_due is null, ends_at - $now, 0) as leftMs,
       iif(coalesce(replay ->> 'rebuilt', 0), null, fingerprint) as fingerprint
     from esim_webhooks_event where id = $id and source = $source`,
     { now: tx.nowMs, id, source },
@@ -60,25 +69,6 @@ function insert(tx: Transaction, input: ClaimInput): Claim {
   const row = tx.get<{ token: string }>(
     `insert into esim_webhooks_event (source, id, state, fence, ends_at, term_ms, fingerprint)
     values ($source, $id, 'leased', ${newFence}, $now + $leaseMs, $leaseMs, $fingerprint) returning fence as token`,
-    claimParameters(tx, input),
-  );
-  return claimed(row);
-}
-
-/** What an inbox has left of the event, and what operators see of it, goes with its lease or retention. */
-const withoutBody = `fingerprint = $fingerprint, body = null, replay = null, runs = null, subject = null, key = null, trace = null,
-  attempts = 0, tries = 0, taken_at = null, history = null, error = null, erased_at = null`;
-
-/** The body stays until the event is completed here: if that does not end well, workers have it again. */
-const keepingBody = "fingerprint = coalesce(fingerprint, $fingerprint)";
-
-/** In no lane, since the lane has moved on. */
-function takeOver(tx: Transaction, input: ClaimInput, changes: string): Claim {
-  const row = tx.get<{ token: string }>(
-    `update esim_webhooks_event
-    set state = 'leased', fence = ${newFence}, ends_at = $now + $leaseMs, term_ms = $leaseMs, lane = null,
-      settled_at = null, ${changes}
-    where id = $id and source = $source returning fence as token`,
     claimParameters(tx, input),
   );
   return claimed(row);
@@ -149,12 +139,7 @@ function isDone(tx: Transaction, input: ClaimedInput): boolean {
   return row !== undefined;
 }
 
-/** Leased → absent, or ready where an inbox has left its body. False: as for `extend`. */
+/** Leased → absent. False: as for `extend`. */
 export function release(tx: Transaction, input: ClaimedInput): boolean {
-  const parameters = claimedParameters(tx, input);
-  const giveBack = `update esim_webhooks_event set state = 'ready', ends_at = $now, term_ms = 0 where ${isOwned}`;
-  return (
-    tx.run(`delete from esim_webhooks_event where ${isOwned} and body is null`, parameters) > 0 ||
-    tx.run(giveBack, parameters) > 0
-  );
+  return tx.run(`delete from esim_webhooks_event where ${isOwned}`, claimedParameters(tx, input)) > 0;
 }

@@ -5,8 +5,8 @@ import { all, type Condition, type Filter, matching, ofIds } from "./filter.ts";
 
 /** The place in the list after which a page begins. */
 export interface Place extends EventKey {
-  /** In ms since the Unix epoch; null for an id that was handled inline. */
-  readonly receivedAt: number | null;
+  /** In ms since the Unix epoch. */
+  readonly receivedAt: number;
 }
 
 export interface ListInput {
@@ -21,17 +21,12 @@ export interface ListedRows extends Pick<InboxPage, "rows" | "searchedTo"> {
   readonly next: Place | undefined;
 }
 
-/** A part of the list, in which rows are searched in order. */
-interface Part {
+/** The rows in which the filter searches, in their order. */
+interface Searched {
   /** The table, with the index that has the order: SQL. */
   readonly table: string;
-  /** Which rows of the index are in this part. */
+  /** Which rows of the index they are. */
   readonly rows: Condition;
-  /** The columns by which the index orders them: SQL. */
-  readonly order: readonly [string, string];
-  /** The place behind a row, of the columns that the index has: SQL. */
-  readonly end: string;
-  readonly valuesOf: (place: Place) => readonly (string | number | null)[];
   /** How far a page searches. */
   readonly bounds: readonly Bound[];
 }
@@ -42,24 +37,14 @@ interface Bound {
   readonly most: number;
 }
 
-/** Newest received first, then by id and source; at the end ids that were handled inline, which have no time. */
-export function list(connection: Connection, { filter, limit, after }: ListInput): ListedRows {
+/** Newest received first, then by id and source. Ids that were handled inline are no events, and have no time. */
+export function list(connection: Connection, input: ListInput): ListedRows {
+  const { filter, limit } = input;
   const few = fewOfIds(connection, filter);
-  if (few !== undefined) return listFew(connection, few, { filter, limit, after });
-  const rows: EventRow[] = [];
-  for (const part of after?.receivedAt === null ? [inline(filter)] : partsOf(filter)) {
-    const left = limit - rows.length;
-    const isInPart = (after?.receivedAt === null) === (part.order === inlineOrder);
-    const { found, end } = search(connection, part, {
-      filter,
-      limit: left + 1,
-      after: isInPart ? after : undefined,
-    });
-    rows.push(...found.slice(0, left));
-    const next = found.length > left ? placeOf(rows.at(-1)) : end;
-    if (next !== undefined) return page(rows, next);
-  }
-  return page(rows, undefined);
+  if (few !== undefined) return listFew(connection, few, input);
+  const { found, end } = search(connection, searched(filter), { ...input, limit: limit + 1 });
+  const rows = found.slice(0, limit);
+  return page(rows, found.length > limit ? placeOf(rows.at(-1)) : end);
 }
 
 function page(rows: readonly EventRow[], next: Place | undefined): ListedRows {
@@ -67,21 +52,21 @@ function page(rows: readonly EventRow[], next: Place | undefined): ListedRows {
 }
 
 function placeOf(row: EventRow | undefined): Place | undefined {
-  return row && { receivedAt: row.received_at, id: row.id, source: row.source };
+  return row && { receivedAt: row.received_at as number, id: row.id, source: row.source };
 }
 
 const newestFirst = "order by received_at desc, id desc, source desc";
 
-/** The rows of a part after a place, up to the last one that a page may search: `end`. */
+/** The rows after a place, up to the last one that a page may search: `end`. */
 function search(
   connection: Connection,
-  { table, rows, order, end, valuesOf, bounds }: Part,
+  { table, rows, bounds }: Searched,
   { filter, limit, after }: ListInput,
 ): { readonly found: EventRow[]; readonly end: Place | undefined } {
-  const compared = (operator: "<" | "<=" | ">=", to: Place): Condition => {
-    const parameters = valuesOf(to);
-    return { sql: `(${order}) ${operator} (${parameters.map(() => "?")})`, parameters };
-  };
+  const compared = (operator: "<" | "<=" | ">=", { receivedAt, id }: Place): Condition => ({
+    sql: `(received_at, id) ${operator} (?, ?)`,
+    parameters: [receivedAt, id],
+  });
   const { since, until, ...others } = filter;
   // Either end of the range is one condition, as SQLite searches by one. The row itself is in it: others of its id may follow, of other sources.
   const ahead = all([
@@ -93,10 +78,10 @@ function search(
   let last: Place | undefined;
   for (const { of, most } of bounds) {
     const { sql, parameters } = all([upTo(last), of]);
-    const [first, second] = order;
     last =
       connection.get<Place>(
-        `select ${end} from ${table} where ${sql} order by ${first} desc, ${second} desc limit 1 offset ?`,
+        `select received_at as receivedAt, id, '' as source from ${table} where ${sql}
+        order by received_at desc, id desc limit 1 offset ?`,
         ...parameters,
         most - 1,
       ) ?? last;
@@ -116,35 +101,17 @@ function search(
   return { found, end: last };
 }
 
-const mostSearched = 5000; // rows of each part
+const mostSearched = 5000; // rows
 const mostErrorsSearched = 2500; // where texts are searched
 const mostEntriesSearched = 20_000; // of the index, for the events of an eSIM
 
-/** The parts of the list in which there can be rows that the filter means. */
-function partsOf(filter: InboxFilter): readonly Part[] {
-  const { state, subject, since, until } = filter;
-  const isInOnePart =
-    state === "dead" ||
-    state === "unhandled" ||
-    subject !== undefined ||
-    since !== undefined ||
-    until !== undefined;
-  return isInOnePart ? [received(filter)] : [received(filter), inline(filter)];
-}
-
-/** Rows with a time, by the index that has the fewest of them. */
-function received({ state, since: _since, until: _until, ...rest }: InboxFilter): Part {
+/** The rows of the index that has the fewest which the filter can mean. */
+function searched({ state, since: _since, until: _until, ...rest }: InboxFilter): Searched {
   const isEnded = state === "dead" || state === "unhandled";
   const { subject, ...others }: Filter = isEnded ? rest : { ...rest, state };
   return {
     table: `esim_webhooks_event indexed by esim_webhooks_event_${isEnded ? state : "received"}`,
-    rows: all([
-      ...(isEnded ? [matching({ state })] : []),
-      { sql: "received_at is not null", parameters: [] },
-    ]),
-    order: ["received_at", "id"],
-    end: "received_at as receivedAt, id, '' as source",
-    valuesOf: ({ receivedAt, id }) => [receivedAt, id],
+    rows: isEnded ? matching({ state }) : matching({}),
     bounds:
       subject === undefined || isEnded
         ? boundsOf({ ...others, subject })
@@ -152,20 +119,6 @@ function received({ state, since: _since, until: _until, ...rest }: InboxFilter)
             { of: all([]), most: mostEntriesSearched },
             ...boundsOf(others).map(({ most }) => ({ of: matching({ subject }), most })),
           ],
-  };
-}
-
-const inlineOrder: Part["order"] = ["id", "source"];
-
-/** Ids that were handled inline. */
-function inline(filter: InboxFilter): Part {
-  return {
-    table: "esim_webhooks_event indexed by esim_webhooks_event_inline",
-    rows: { sql: "received_at is null", parameters: [] },
-    order: inlineOrder,
-    end: "null as receivedAt, id, source",
-    valuesOf: ({ id, source }) => [id, source],
-    bounds: boundsOf(filter),
   };
 }
 
@@ -204,10 +157,5 @@ function listFew(connection: Connection, rowids: string, { filter, limit, after 
 }
 
 function laterThan({ receivedAt, id, source }: Place): Condition {
-  return receivedAt === null
-    ? { sql: "received_at is null and (id, source) < (?, ?)", parameters: [id, source] }
-    : {
-        sql: "(received_at is null or (received_at, id, source) < (?, ?, ?))",
-        parameters: [receivedAt, id, source],
-      };
+  return { sql: "(received_at, id, source) < (?, ?, ?)", parameters: [receivedAt, id, source] };
 }

@@ -79,52 +79,44 @@ function insert(tx: Transaction, rows: readonly PutRow[]): (row: EventKey) => bo
 }
 
 interface Present {
-  /** It was claimed inline. */
+  /** It is claimed inline. */
   readonly inline: 0 | 1;
-  /** Of its body. Null if unknown, or if that inline claim has ended: then its event is as good as absent. */
+  /** Its lease has ended. */
+  readonly ended: 0 | 1;
+  /** Of its body. Null if unknown. */
   readonly fingerprint: number | null;
   readonly rebuilt: 0 | 1;
 }
 
-const isInline = "(state = 'leased' and body is null)";
-
+/** Compares an entry with the row of its id. An inline claim whose lease has ended is as good as absent. */
 function compare(tx: Transaction, row: PutRow): PutResult {
   const present = tx.get<Present>(
-    `select ${isInline} as inline, iif(${isInline} and ${hasEnded}, null, fingerprint) as fingerprint,
+    `select state = 'leased' and body is null as inline, ${hasEnded} as ended, fingerprint,
       coalesce(replay ->> 'rebuilt', 0) as rebuilt
     from esim_webhooks_event where id = $id and source = $source`,
     { now: tx.nowMs, id: row.id, source: row.source },
   );
   if (present === undefined) throw new FaultError(discarded);
-  const isConflict = differs(row, present);
-  if (present.inline && !isConflict) {
-    leaveBody(tx, row);
+  if (present.inline) {
+    if (!present.ended) return "busy";
+    remove(tx, row);
+    insert(tx, [row]);
     return "stored";
   }
-  if (!isConflict) return "already_stored";
+  if (!differs(row, present)) return "already_stored";
   countConflict(tx, row);
   return "conflict";
+}
+
+/** Deletes a row that is as good as absent, with all that it kept, so that another can be inserted. */
+export function remove(tx: Transaction, { source, id }: EventKey): void {
+  tx.run("delete from esim_webhooks_event where id = ? and source = ?", id, source);
 }
 
 /** Other bytes are another body only where both were made the same way: a dump has its own way to write JSON. */
 function differs(row: PutRow, { fingerprint, rebuilt }: Present): boolean {
   if (fingerprint === null || row.rebuilt !== (rebuilt === 1)) return false;
   return fingerprint !== fingerprintOf(row);
-}
-
-/**
- * The id is being worked inline. Its body is left with it, so that the event is worked from here if that does not end well;
- * in no lane, since the lane has moved on.
- */
-function leaveBody(tx: Transaction, row: PutRow): void {
-  const { lane: _, ...parameters } = rowParameters(row);
-  tx.run(
-    `update esim_webhooks_event
-    set type = $type, received_at = $receivedAt, occurred_at = $occurredAt, replay = $replay,
-      fingerprint = $fingerprint, body = $body, subject = $subject, key = $key, trace = $trace
-    where id = $id and source = $source`,
-    parameters,
-  );
 }
 
 /** Counts a delivery that had the id of an event, but another body. */
