@@ -338,6 +338,12 @@ export const sections: readonly Section[] = [
         "say who may attack what, which protection holds, and where it ends.",
       ),
       page(
+        "docs/claims.md",
+        "design/claims",
+        "Claims and their tests",
+        "find the tests that show what the threat model and the status contract say.",
+      ),
+      page(
         "bench/README.md",
         "design/figures",
         "Figures",
