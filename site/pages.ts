@@ -288,7 +288,7 @@ export const sections: readonly Section[] = [
         "docs/options.md",
         "options",
         "Options",
-        "look up every option of every function, with its default.",
+        "find the options of each function, with their defaults.",
       ),
       page("docs/errors.md", "errors", "Errors", "look up the code of any error, and fix what it is about."),
       page(
