@@ -48,6 +48,12 @@ describe("README.md", () => {
   });
 });
 
+describe("bench/README.md", () => {
+  it("has at most 150 lines", () => {
+    expect(read("bench/README.md").split("\n").length).toBeLessThanOrEqual(151);
+  });
+});
+
 describe("examples", () => {
   it("that listen name a port that is taken, and what to set", () => {
     const listening = globSync("examples/**/*.ts", {
