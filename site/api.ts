@@ -6,7 +6,7 @@ import { root } from "./pages.ts";
 
 const folder = join(import.meta.dirname, "api");
 
-/** What an import path has. That of a package itself is described in its package.json. */
+/** The description of each import path. That of a package itself is in its package.json. */
 const subpaths: Readonly<Record<string, string>> = {
   "@esim-webhooks/core/explain": "Says why a signature does not match.",
   "@esim-webhooks/core/health":

@@ -130,7 +130,7 @@ export function readErrorCodes(): ReadonlyMap<string, string> {
   return codes;
 }
 
-/** What a list in the doc comment of a type has after the code: "- `unreachable`, `connection_lost`: …". */
+/** The text after the code, in a list of the doc comment of a type: "- `unreachable`, `connection_lost`: …". */
 function docLineOf(source: ts.SourceFile, node: ts.Node, code: string): string {
   const line = docOf(source, node)
     .split(/\n(?=- )/)
@@ -220,7 +220,7 @@ function sources(): readonly Source[] {
   }));
 }
 
-/** What an expression can be as text, with `…` where it has to be computed. Names of constants in the file are followed. */
+/** Reads the texts that an expression can have, with `…` where it has to be computed. Follows names of constants in the file. */
 function textReader(
   source: ts.SourceFile,
 ): (node: ts.Node | undefined, passed?: Passed) => readonly string[] {

@@ -17,7 +17,7 @@ export type ProgramErrorCode =
   /** The port is taken, or the address is not one of this machine. Choose another with `--port` (0: any), `--host`, or the option that the message names. */
   | "cannot_listen"
   | "interrupted"
-  /** What `send` was to deliver got no complete answer in time. Start a receiver at that URL, or name another one; the message says which. */
+  /** The delivery of `send` got no complete answer in time. Start a receiver at that URL, or name another one; the message says which. */
   | "no_answer"
   | "store_full";
 
