@@ -6,7 +6,7 @@ import { root } from "./pages.ts";
 
 const folder = join(import.meta.dirname, "api");
 
-/** What an import path has. That of a package itself is described in its package.json. */
+/** The description of each import path. That of a package itself is in its package.json. */
 const subpaths: Readonly<Record<string, string>> = {
   "@esim-webhooks/core/explain": "Says why a signature does not match.",
   "@esim-webhooks/core/health":
@@ -33,10 +33,10 @@ const subpaths: Readonly<Record<string, string>> = {
 /** What is public and no declaration. */
 const start = `Every function and type, a page for each import path. What else is public has pages of its own:
 
-- [Error codes](../../docs/errors.md), each with what is wrong and how to fix it
+- [Error codes](../../docs/errors.md), each with what is wrong and how to fix it; and [every message](errors.md)
 - [Metrics](../../docs/observing.md#metrics), with their units and labels; and [spans](../../docs/observing.md#spans) and
   [log lines](../../docs/observing.md#log-lines)
-- [Options](../../docs/options.md) of all functions, with their defaults
+- [Options](../../docs/options.md) of each function on one line, with their defaults
 - [Event types](../../docs/events.md), and the [status of each outcome](../../docs/status-contract.md)`;
 
 function descriptionOf(path: string): string {

@@ -2,6 +2,7 @@
 import { cpSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build, serve } from "vitepress";
+import { everyMessage, readErrorCodes, readErrors } from "../scripts/docs/errors-page.ts";
 import { llmsFullText, llmsText } from "../scripts/docs/llms.ts";
 import { writeApi } from "./api.ts";
 import { checkDocs } from "./check-docs.ts";
@@ -11,6 +12,7 @@ import { root } from "./pages.ts";
 
 await writeApi();
 checkDocs();
+writeFileSync(join(import.meta.dirname, "api/errors.md"), everyMessage(readErrors(), readErrorCodes()));
 await build(import.meta.dirname);
 const dist = join(import.meta.dirname, ".vitepress/dist");
 const urlOf = (file: string) => siteLink("llms.txt", file, repository);

@@ -54,12 +54,7 @@ export const sections: readonly Section[] = [
       ),
       page("packages/express/README.md", "receive/express", "Express", "receive events on Express 5 and 4."),
       page("packages/fastify/README.md", "receive/fastify", "Fastify", "receive events on Fastify 5."),
-      page(
-        "packages/nest/README.md",
-        "receive/nest",
-        "NestJS",
-        "handle events in methods of your providers.",
-      ),
+      page("docs/nest.md", "receive/nest", "NestJS", "handle events in methods of your providers."),
       {
         ...page(
           "docs/frameworks.md",
@@ -70,13 +65,13 @@ export const sections: readonly Section[] = [
         showsHeadings: true,
       },
       page(
-        "packages/cloudflare/README.md",
+        "docs/cloudflare.md",
         "receive/cloudflare",
         "Cloudflare Workers",
         "receive events on Workers, with a Durable Object as store and a Queue as inbox.",
       ),
       page(
-        "packages/lambda/README.md",
+        "docs/lambda.md",
         "receive/lambda",
         "AWS Lambda",
         "receive events behind API Gateway, a function URL or a load balancer, with SQS as inbox and DynamoDB as store.",
@@ -90,8 +85,8 @@ export const sections: readonly Section[] = [
       page(
         "packages/core/README.md",
         "receive/core",
-        "Runtimes, and what core has",
-        "say on which runtimes receivers were run, and find the import path of each part of core.",
+        "The core package",
+        "make a receiver for Node.js or fetch, and find the import path of each part of core.",
       ),
       page(
         "docs/endpoint.md",
@@ -158,25 +153,25 @@ export const sections: readonly Section[] = [
         "say where an event is, why it waits, and what happens to it if a process dies.",
       ),
       page(
-        "packages/store-sqlite/README.md",
+        "docs/sqlite.md",
         "work/sqlite",
         "SQLite",
         "keep ids and events in one file, for all processes of a machine.",
       ),
       page(
-        "packages/store-postgres/README.md",
+        "docs/postgres.md",
         "work/postgres",
         "Postgres",
         "keep ids and events in your database, and write effects in the same transaction.",
       ),
       page(
-        "packages/store-redis/README.md",
+        "docs/redis.md",
         "work/redis",
         "Redis",
         "share the ids that were handled between any number of processes.",
       ),
       page(
-        "packages/queue-bullmq/README.md",
+        "docs/bullmq.md",
         "work/bullmq",
         "BullMQ",
         "store events as jobs, and handle them in the workers of BullMQ.",
@@ -227,7 +222,7 @@ export const sections: readonly Section[] = [
     title: "Operate",
     pages: [
       page(
-        "packages/cli/README.md",
+        "docs/cli.md",
         "operate/cli",
         "The command line",
         "receive, look into, repair and copy an inbox from a terminal.",
@@ -288,7 +283,7 @@ export const sections: readonly Section[] = [
         "docs/options.md",
         "options",
         "Options",
-        "look up every option of every function, with its default.",
+        "find the options of each function, with their defaults.",
       ),
       page("docs/errors.md", "errors", "Errors", "look up the code of any error, and fix what it is about."),
       page(
@@ -307,7 +302,23 @@ export const sections: readonly Section[] = [
   },
   {
     title: "Other packages",
-    pages: ["client", "conformance", "dashboard", "endpoint", "import", "otel", "sandbox"].map((name) =>
+    pages: [
+      "cli",
+      "client",
+      "cloudflare",
+      "conformance",
+      "dashboard",
+      "endpoint",
+      "import",
+      "lambda",
+      "nest",
+      "otel",
+      "queue-bullmq",
+      "sandbox",
+      "store-postgres",
+      "store-redis",
+      "store-sqlite",
+    ].map((name) =>
       page(
         `packages/${name}/README.md`,
         `packages/${name}`,
@@ -336,6 +347,12 @@ export const sections: readonly Section[] = [
         "design/threat-model",
         "Threat model",
         "say who may attack what, which protection holds, and where it ends.",
+      ),
+      page(
+        "docs/claims.md",
+        "design/claims",
+        "Claims and their tests",
+        "find the tests that show what the threat model and the status contract say.",
       ),
       page(
         "bench/README.md",

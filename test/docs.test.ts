@@ -4,6 +4,7 @@ import type { Outcome, OutcomeCode } from "@esim-webhooks/core";
 import { describe, expect, it } from "vitest";
 import { pageOf, pageUrl } from "../packages/core/src/base/pages.ts";
 import { replyTo } from "../packages/core/src/receive/reply.ts";
+import { claimsPage, readClaims } from "../scripts/docs/claims-page.ts";
 import { packedReadme } from "../scripts/release/packed-readme.ts";
 import { anchorsIn } from "./anchors.ts";
 import { root } from "./run.ts";
@@ -21,8 +22,11 @@ const ordering = [
   /(?:"esim\.faulted":|@OnEsimEvent\("esim\.faulted"\))[\s\S]*?(\bre-?order|replac|[Oo]rders?\b)/.test(code),
 );
 
-/** A link to a file, with a title. */
-const titledLink = /\]\(([^)\s]+) "([^"]+)"\)/g;
+const claims = readClaims();
+
+/** A page's text on one line, without bold, with the texts of links in place of the links. */
+const plainText = (page: string) =>
+  page.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1").replaceAll(/\s+|\*\*/g, (it) => (it === "**" ? "" : " "));
 
 describe("README.md", () => {
   const readme = read("README.md");
@@ -41,6 +45,12 @@ describe("README.md", () => {
       ...read(page).matchAll(/npm (?:run (?:-s )?)?(start|test|(?<=run (?:-s )?)(?!-s )[\w-]+)/g),
     ]);
     for (const [, script = ""] of named) expect(scripts).toHaveProperty(script);
+  });
+});
+
+describe("bench/README.md", () => {
+  it("has at most 150 lines", () => {
+    expect(read("bench/README.md").split("\n").length).toBeLessThanOrEqual(151);
   });
 });
 
@@ -97,28 +107,40 @@ describe("docs", () => {
   );
 
   it.each(pages)("%s has no dead link to a file or to a heading", (page) => {
-    for (const [, link = "", anchor] of read(page).matchAll(
-      /\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?(?: "[^"]*")?\)/g,
-    )) {
+    for (const [, link = "", anchor] of read(page).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)) {
       const file = link === "" ? page : join(dirname(page), link);
       expect(existsSync(join(root, file)), link).toBe(true);
       if (anchor !== undefined) expect(anchorsIn(read(file)), link).toContain(anchor);
     }
   });
 
-  it.each(pages)("%s names tests by links whose title is the test's name, as its file has it", (page) => {
-    for (const [, file = "", name = ""] of read(page).matchAll(titledLink)) {
-      const source = read(join(dirname(page), file));
-      const isThere = [`"${name}",`, `\`${name}\`,`].some((literal) => source.includes(literal));
-      expect(isThere, `${file} has no test: ${name}`).toBe(true);
-    }
+  it("have each claim of test/claims.json, which names tests that there are", () => {
+    const without = claims.filter(({ page, text }) => !plainText(read(page)).includes(text));
+    expect(without).toEqual([]);
+    const unknown = claims
+      .flatMap(({ tests }) => tests)
+      .filter(
+        ({ file, name }) => ![`"${name}",`, `\`${name}\`,`].some((literal) => read(file).includes(literal)),
+      );
+    expect(unknown).toEqual([]);
   });
 
-  it.each(["docs/threat-model.md", "docs/status-contract.md"])("%s names a test in each row", (page) => {
-    const tables = [...read(page).matchAll(/^\|[-|]+\|\n((?:\|.*\n)+)/gm)];
-    const rows = tables.flatMap(([, body = ""]) => body.trim().split("\n"));
-    expect(rows.length).toBeGreaterThan(30);
-    expect(rows.filter((row) => row.match(titledLink) === null)).toEqual([]);
+  it.each(["docs/threat-model.md", "docs/status-contract.md"])(
+    "%s has a claim with a test in each row",
+    (page) => {
+      const tables = [...read(page).matchAll(/^\|[-|]+\|\n((?:\|.*\n)+)/gm)];
+      const rows = tables.flatMap(([, body = ""]) => body.trim().split("\n"));
+      expect(rows.length).toBeGreaterThan(30);
+      const tested = new Set(
+        claims.filter((it) => it.page === page && it.tests.length > 0).map(({ text }) => text),
+      );
+      const claimOf = (row: string) => plainText(row.split(" | ")[0]?.slice(2) ?? "");
+      expect(rows.map(claimOf).filter((claim) => !tested.has(claim))).toEqual([]);
+    },
+  );
+
+  it("claims.md is what npm run docs makes of test/claims.json", () => {
+    expect(read("docs/claims.md"), "run npm run docs").toBe(claimsPage(claims));
   });
 
   it.each(globSync("packages/*", { cwd: root }))(

@@ -19,7 +19,7 @@ import { postgresShape } from "../packages/store-postgres/src/database/postgres-
 import { redisShape } from "../packages/store-redis/src/open-redis.ts";
 import { sqliteShape } from "../packages/store-sqlite/src/sqlite-options.ts";
 import { eventFiles } from "../scripts/docs/asyncapi.ts";
-import { errorsPage, readErrorCodes, readErrors } from "../scripts/docs/errors-page.ts";
+import { errorsPage, everyMessage, readErrorCodes, readErrors } from "../scripts/docs/errors-page.ts";
 import { eventsPage, readEvents } from "../scripts/docs/events-page.ts";
 import { logLinesPage, readLogLines } from "../scripts/docs/log-lines.ts";
 import { labelOf, optionsPage, readOptions } from "../scripts/docs/options-page.ts";
@@ -71,12 +71,24 @@ describe("docs/errors.md", () => {
     expect(codes.size).toBeGreaterThan(60);
   });
 
-  it("says of every code what to do, by the remedy of an error or after its first sentence", () => {
-    const remedied = new Set(errors.filter(({ remedy }) => /[a-z]/i.test(remedy)).map(({ code }) => code));
-    const hasMore = (doc: string) => /\. [A-Z]/.test(doc);
-    expect([...codes].flatMap(([code, doc]) => (hasMore(doc) || remedied.has(code) ? [] : [code]))).toEqual(
-      [],
-    );
+  it("has a line for each code: what is wrong, and what to do", () => {
+    const page = readFileSync(join(root, "docs/errors.md"), "utf8");
+    const rows = [...page.matchAll(/^\| <a id="(\w+)"><\/a>`\1` \| (.*[a-z].*) \| (.*[a-z].*) \|$/gm)];
+    expect(rows.map(([, code]) => code)).toEqual([...codes.keys()].sort());
+  });
+
+  it("explains a code of several messages in its doc comment, for the line that it has", () => {
+    const byCode = Map.groupBy(errors, ({ code }) => code);
+    const silent = [...codes].filter(([code, doc]) => doc === "" && (byCode.get(code)?.length ?? 0) > 1);
+    expect(silent).toEqual([]);
+  });
+
+  it("has each message in a page of the site", () => {
+    const list = everyMessage(errors, codes);
+    expect(list).toContain("## `store_unavailable`");
+    for (const code of ["store_unavailable", "invalid_option"])
+      for (const { package: of } of errors.filter((it) => it.code === code))
+        expect(list).toContain(` | ${of} |`);
   });
 
   it("has what a function passes on to an error, where that function is called", () => {
@@ -308,10 +320,10 @@ describe("docs/options.md", () => {
     expect(checked).toBeGreaterThan(0);
   });
 
-  const readmes = globSync("packages/*/README.md", { cwd: root });
-  it.each(readmes)("has the same defaults as the tables of %s", (readme) => {
+  const withTables = globSync("docs/*.md", { cwd: root, exclude: ["docs/options.md"] });
+  it.each(withTables)("has the same defaults as the tables of %s", (page) => {
     const tables =
-      readFileSync(join(root, readme), "utf8").match(/^\| option \| default \|(.*\n)+?(?!\|)/gm) ?? [];
+      readFileSync(join(root, page), "utf8").match(/^\| option \| default \|(.*\n)+?(?!\|)/gm) ?? [];
     for (const [, names = "", values = ""] of tables
       .join("")
       .matchAll(/^\| (`.*?`)(?: \(.*?\))? \| (.*?) \|/gm)) {

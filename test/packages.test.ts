@@ -38,9 +38,10 @@ describe.each(packages)(
       expect(manifest.keywords?.length).toBeGreaterThan(4);
     });
 
-    it("has the licence, and a README that stands alone: what it is, how to install it, and how to use it", () => {
+    it("has the licence, and a README of 60 lines at most that stands alone: what it is, how to install it, and how to use it", () => {
       expect(read(`${folder}/LICENSE`)).toBe(read("LICENSE"));
       const readme = read(`${folder}/README.md`);
+      expect(readme.split("\n").length).toBeLessThanOrEqual(61);
       expect(readme).toMatch(new RegExp(`^# ${name}\n\n[A-Z\`]`));
       expect(readme).toMatch(new RegExp(`npm (?:i|install) (?:--save-dev )?.*${name}\\b`));
       expect(readme).toMatch(/^```(?:ts|sh)\n(?!npm)/m);

@@ -130,7 +130,7 @@ export function readErrorCodes(): ReadonlyMap<string, string> {
   return codes;
 }
 
-/** What a list in the doc comment of a type has after the code: "- `unreachable`, `connection_lost`: …". */
+/** The text after the code, in a list of the doc comment of a type: "- `unreachable`, `connection_lost`: …". */
 function docLineOf(source: ts.SourceFile, node: ts.Node, code: string): string {
   const line = docOf(source, node)
     .split(/\n(?=- )/)
@@ -156,31 +156,46 @@ function docOf(source: ts.SourceFile, node: ts.Node): string {
 const begin = "<!-- errors: npm run docs -->";
 const end = "<!-- end of errors -->";
 
-/** The page with the errors of now. */
+/** docs/errors.md with a line for each code: what is wrong, and what to do. Each line has the code as its anchor. */
 export function errorsPage(
   page: string,
   errors: readonly ErrorDoc[],
   codes: ReadonlyMap<string, string>,
 ): string {
   const byCode = Map.groupBy(errors, ({ code }) => code);
-  const parts = [...codes].sort().map(([code, doc]) => {
+  const rows = [...codes].sort().map(([code, doc]) => {
+    const [first] = byCode.get(code) ?? [];
+    const [, problem = doc, remedy] = /^(.*?[^.][.])\s+(?=[A-Z])(.*)$/s.exec(doc) ?? [];
+    const texts = [
+      problem === "" ? cell(first?.problem ?? "") : sentence(problem),
+      remedy === undefined ? cell(first?.remedy ?? "") : sentence(remedy),
+    ];
+    return `| <a id="${code}"></a>\`${code}\` | ${texts.join(" | ")} |`;
+  });
+  const [before = "", rest = ""] = page.split(begin);
+  const [, after = ""] = rest.split(end);
+  return `${before}${begin}\n\n| code | what is wrong | what to do |\n|---|---|---|\n${rows.join("\n")}\n\n${end}${after}`;
+}
+
+/** A page of the site, for its search: every message that has the code. */
+export function everyMessage(errors: readonly ErrorDoc[], codes: ReadonlyMap<string, string>): string {
+  const byCode = Map.groupBy(errors, ({ code }) => code);
+  const parts = [...codes].sort().flatMap(([code]) => {
     const rows = (byCode.get(code) ?? []).map(
       ({ package: of, problem, remedy }) =>
         `| ${cell(problem)} | ${cell(/[a-z]/i.test(remedy) ? remedy : "The message says.")} | ${of} |`,
     );
-    const table = rows.length > 0 ? [tableHead, ...rows].join("\n") : "";
-    return [`## \`${code}\``, sentence(doc), table].filter((text) => text !== "").join("\n\n");
+    return rows.length > 0 ? [`## \`${code}\`\n\n${tableHead}\n${rows.join("\n")}\n`] : [];
   });
-  const [before = "", rest = ""] = page.split(begin);
-  const [, after = ""] = rest.split(end);
-  return `${before}${begin}\n\n${parts.join("\n\n")}\n\n${end}${after}`;
+  return `# Every message of an error\n\nBy [code](../../docs/errors.md). \`…\` is what differs.\n\n${parts.join("\n")}`;
 }
 
 const tableHead = "| what is wrong | what to do | package |\n|---|---|---|";
 
+/** A doc comment's text on one line, as a sentence. */
 function sentence(doc: string): string {
-  const text = doc.charAt(0).toUpperCase() + doc.slice(1);
-  return text === "" || text.endsWith(".") ? text : `${text}.`;
+  const text = (doc.charAt(0).toUpperCase() + doc.slice(1)).replaceAll(/\s+/g, " ");
+  return text.endsWith(".") ? text : `${text}.`;
 }
 
 /** Text of a message that is not Markdown, in a cell of a table. */
@@ -205,7 +220,7 @@ function sources(): readonly Source[] {
   }));
 }
 
-/** What an expression can be as text, with `…` where it has to be computed. Names of constants in the file are followed. */
+/** Reads the texts that an expression can have, with `…` where it has to be computed. Follows names of constants in the file. */
 function textReader(
   source: ts.SourceFile,
 ): (node: ts.Node | undefined, passed?: Passed) => readonly string[] {

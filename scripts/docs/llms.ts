@@ -17,12 +17,15 @@ const first: readonly Page[] = [
   },
 ];
 
-/** The sections of the site, without the figures. */
+/** Pages that answer no question of a user. */
+const omitted: ReadonlySet<string> = new Set(["bench/README.md", "docs/claims.md"]);
+
+/** The sections of the site, without the figures and the tests of claims. */
 const parts: readonly Section[] = [
   { title: "First", pages: first },
   ...sections.map(({ title, pages }) => ({
     title,
-    pages: pages.filter(({ file }) => file !== "bench/README.md"),
+    pages: pages.filter(({ file }) => !omitted.has(file)),
   })),
 ];
 

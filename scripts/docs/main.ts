@@ -5,6 +5,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { linkedRules, publishedManifest, readManifests } from "../release/manifest.ts";
 import { eventFiles } from "./asyncapi.ts";
+import { claimsPage, readClaims } from "./claims-page.ts";
 import { dashboardAssets } from "./dashboard-page.ts";
 import { demoPicture } from "./demo-picture.ts";
 import { errorsPage, readErrorCodes, readErrors } from "./errors-page.ts";
@@ -16,6 +17,7 @@ import { root } from "./read-types.ts";
 import { reliabilityPage } from "./reliability-page.ts";
 import { stateMachinePage } from "./state-machine-page.ts";
 
+writeFileSync(join(root, "docs/claims.md"), claimsPage(readClaims()));
 rewrite("docs/errors.md", (page) => errorsPage(page, readErrors(), readErrorCodes()));
 rewrite("docs/events.md", (page) => eventsPage(page, readEvents()));
 rewrite("docs/observing.md", (page) => logLinesPage(page, readLogLines()));

@@ -74,15 +74,20 @@ function readDoc(doc: string, optional: boolean): Pick<OptionDoc, "default" | "m
   return { default: value, meaning: text.replace(sentence, "").trim() };
 }
 
-/** docs/options.md: what is above the marker stays, the rest is generated. */
+/** docs/options.md: what is above the marker stays; below it, a line for each function has its options and their defaults. */
 export function optionsPage(page: string, options: readonly OptionDoc[]): string {
-  const rows = options.map(
-    (option) => `| \`${option.name}\` | ${option.of.join(", ")} | ${option.default} | ${option.meaning} |`,
+  const byFunction = new Map<string, string[]>();
+  for (const option of options) {
+    const text = `\`${option.name}\`${option.default === "none" ? "" : ` (${option.default})`}`;
+    for (const label of option.of) byFunction.set(label, [...(byFunction.get(label) ?? []), text]);
+  }
+  const rows = [...Map.groupBy(byFunction, ([, texts]) => texts.join(", "))].map(
+    ([texts, functions]) => `| ${functions.map(([label]) => label).join(", ")} | ${texts} |`,
   );
   return `${page.slice(0, page.indexOf(marker))}${marker}
 
-| option | of | default | |
-|---|---|---|---|
+| function | options, with their defaults |
+|---|---|
 ${rows.join("\n")}
 `;
 }

@@ -2,11 +2,8 @@ import { WebhookError } from "@esim-webhooks/core";
 
 /** Stable codes of the errors that this store throws, in addition to those of core. */
 export type RedisErrorCode =
-  | "evicting_store"
-  | "missing_replicas"
-  | "missing_rights"
-  | "read_only_store"
-  | "unsaved_store";
+  /** The Redis server may evict events and ids when its memory is short. Set maxmemory-policy to noeviction, use a separate server, or accept the risk with `allowEviction`. */
+  "evicting_store" | "missing_replicas" | "missing_rights" | "read_only_store" | "unsaved_store";
 
 /** A server that answers, but refuses what the store needs. Redis 6 has the error of a command inside that of its script. */
 const refusals: readonly {

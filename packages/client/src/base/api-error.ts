@@ -4,8 +4,8 @@ import type { Problem } from "./problem.ts";
 /**
  * The codes of the errors that calls reject with; they are stable.
  *
- * - `invalid_request`: a field is wrong, and nothing was sent
- * - `wrong_credentials`: the service refused the client id and secret
+ * - `invalid_request`: a field is wrong, and nothing was sent. Correct what the message names
+ * - `wrong_credentials`: the service refused the client id and secret. Check that both belong to this service
  * - `exchange_failed`: the `exchange` that was passed threw, or returned no token
  * - `limiter_failed`: the `limiter` that was passed threw
  * - `bad_request` (400): the service does not accept the request. Correct what `problemDetails` names
@@ -15,17 +15,19 @@ import type { Problem } from "./problem.ts";
  * - `conflict` (409 without `Retry-After`, but of `numbers.allocate`): a rule of the service forbids it. Do what `problemDetails` says
  * - `key_reused` (422): the idempotency key was used with another body before. Use a key of its own for each operation
  * - `in_flight` (423, 409 with `Retry-After`, or any 409 of `numbers.allocate`): the first request with the same idempotency key was still under way at the last attempt
- * - `rate_limited` (429): at the last attempt, too; or the service asked for a pause that is longer than the call's time
- * - `service_failed` (5xx): at the last attempt, too. Call again later, with the same body and `idempotencyKey`
- * - `unexpected_status`: any other status. Check the base URL, and see `problemDetails`
+ * - `rate_limited` (429): the service refused the last attempt, too, or asked for a pause that is longer than the call's time. Call again after
+ *   `retryAfterMs`, or raise `timeoutMs`
+ * - `service_failed` (5xx): the last attempt failed, too. Call again later, with the same body and `idempotencyKey`
+ * - `unexpected_status`: the answer has a status that no other code is for. Check the base URL, and see `problemDetails`
  * - `unreachable`: no connection. Check that the service runs, and the base URL; then call again with the same body and
  *   `idempotencyKey`
  * - `connection_lost`: the connection ended before the answer was complete, so the operation may have been done. Call again with the
  *   same body and `idempotencyKey`, which cannot do it twice within 48 hours of the first attempt
  * - `timed_out`: no answer within the time. Call again with the same body and `idempotencyKey`, or raise `timeoutMs`
  * - `aborted`: the caller's signal ended it, and it may have been done. To continue it, call again with the same body and `idempotencyKey`
- * - `unreadable_answer`: success, with a body that is not JSON: html, empty, cut short. A proxy may have answered instead
- * - `unexpected_answer`: success, with JSON that lacks what the caller was promised
+ * - `unreadable_answer`: success, with a body that is not JSON: html, empty, cut short. Check the base URL, and whether a proxy has
+ *   answered instead
+ * - `unexpected_answer`: success, with JSON that lacks what the caller was promised. The message says what to do; if it does not, ask the service's support
  * - `secret_not_shown`: an endpoint was registered, or its secret replaced, and the answer does not show the secret
  */
 export type ApiErrorCode =

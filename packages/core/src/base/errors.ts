@@ -2,17 +2,26 @@ import { hasBrand } from "./thrown.ts";
 
 /** The codes of the errors that core throws; they are stable. Other packages have their own codes. */
 export type CoreErrorCode =
+  /** No signing secret is set. Set `ESIM_WEBHOOK_SECRET`, or pass `secret`. */
   | "missing_secret"
+  /** A secret, its window or a key file does not have the expected form. Copy the endpoint's signingSecret again: `whsec_` and then base64. */
   | "invalid_secret"
+  /** An option does not exist, or its value is out of range. Correct the option that the message names. */
   | "invalid_option"
+  /** A function or a method was called with a value that it cannot use. Pass the value that the message describes. */
   | "invalid_input"
+  /** A handler or an option names an event type that the catalog does not have. Correct the name, or add the type with `defineCatalog`. */
   | "unknown_event_type"
   | "async_schema"
   | "conflicting_outcomes"
   | "outcome_too_late"
+  /** There is no room left on a disk, or in the memory of a server. Free space, or raise the limit that the message names. */
   | "store_full"
+  /** A store, an inbox, a state or a key store did not answer, has failed or was closed. Check that its server or disk is up; see the error's cause. */
   | "store_unavailable"
+  /** The key source did not answer, or has failed, and no keys are loaded. Check that it is up, and see its error in the log. */
   | "keys_unavailable"
+  /** The receiver was closed, or the process is stopping. Send to its replacement, or make another one. */
   | "shutting_down"
   | "close_timed_out";
 

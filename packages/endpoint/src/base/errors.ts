@@ -4,14 +4,21 @@ import type { ImportErrorCode } from "@esim-webhooks/import";
 
 /** The codes of the errors that this package throws, besides those of core, client and import; they are stable. */
 export type EndpointErrorCode =
+  /** Another process has changed the keys meanwhile. Rotate again, unless that process has rotated this endpoint. */
   | "change_under_way"
   | "endpoint_cap"
+  /** The client does not have the endpoint, or has several and none is named. Correct `--endpoint`, or register one with `ensureEndpoint`. */
   | "endpoint_unknown"
   | "invalid_state"
+  /** The endpoint was never reconciled with this state store. Pass `since`: the time at which your receiver began to store events. */
   | "no_watermark"
+  /** The inbox, the store of the handlers or the state store is not durable, so recovered events could be lost, or done twice. Pass one that is. */
   | "durable_store_required"
+  /** Events of the endpoint are not settled, so it was not deleted, or its secret not replaced. Fix what the log says about them, and run it again. */
   | "not_settled"
+  /** A receiver does not read this key store, or its clock is wrong, so the secret was not replaced. Have all receivers read this key store, set the clocks, and rotate again. */
   | "receivers_not_ready"
+  /** Another process is reconciling this endpoint. Leave it to that process: it recovers the same events. */
   | "reconcile_in_use";
 
 /** An error of this package, or of one that it calls. */

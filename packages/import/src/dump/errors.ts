@@ -6,11 +6,16 @@ export type ImportErrorCode =
   | "damaged_dump"
   /** The file has none of the formats that can be read. The message says what it looks like. */
   | "unknown_dump"
+  /** The dump unpacks to more than `maxUnpackedBytes`, or to more than `maxRatio` times its size; everything before was read. If you trust its sender, raise the limit; otherwise treat it as an attack. */
   | "dump_too_large"
   | "unsigned_dump"
+  /** Events of this endpoint are stored with another `source`, so they would run a second time. Pass that source, or `newSource` if it is another endpoint. */
   | "source_unknown"
+  /** The checkpoint file belongs to another dump, other options or another version. Continue with those, or remove the file to start over: done events are duplicates. */
   | "checkpoint_mismatch"
+  /** Another import uses the checkpoint file, or has removed it. Let that import end, or give each a checkpoint file and a rejects file of its own. */
   | "checkpoint_in_use"
+  /** Another user can change the file, or its folder, so it is neither read nor written. Name a file in a folder where only you can write. */
   | "foreign_file";
 
 /** The error `damaged_dump`: the dump cannot be read to its end. Throw it after everything before the damage was read. */

@@ -5,7 +5,7 @@ export type LambdaErrorCode =
   | "batch_failed"
   | "message_too_large"
   | "missing_rights"
-  /** What Lambda has passed is not of the source that the handler is for. The message says what to connect. */
+  /** Lambda passed an event of another source than the handler is for. Connect the handler to the source that the message names. */
   | "unknown_event_source"
   | "unknown_queue"
   | "unknown_table"

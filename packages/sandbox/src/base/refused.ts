@@ -38,6 +38,7 @@ export type SandboxErrorCode =
   | "cannot_listen"
   /** The folder of the sandbox holds state that this version cannot read. Name another folder, or remove it. */
   | "unusable_data"
+  /** The runtime lacks a module that the sandbox needs. Run it on Node.js 22.18 or newer. */
   | "unsupported_node";
 
 /** What is wrong with a value, field by field: `"url": expected a URL; "eventTypes.0": expected a string`. */

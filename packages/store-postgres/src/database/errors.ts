@@ -3,19 +3,19 @@ import type { Tables } from "./tables.ts";
 
 /** Stable codes of the errors that these stores throw, in addition to those of core. */
 export type PostgresErrorCode =
-  /** A migration has not been run. */
+  /** A migration has not been run. Call `migrate()` at deployment, or run `esim-webhooks migrate`. */
   | "migration_missing"
-  /** The tables are not those of this version: another version has made them, or they were changed. */
+  /** The tables are not those of this version: another version has made them, or they were changed. Undo the change, or run the version that made them. */
   | "schema_mismatch"
-  /** A newer version of this package has migrated the schema, and this one cannot work with it. */
+  /** A newer version of this package has migrated the schema, and this one cannot work with it. Run that version, or a newer one, in every process. */
   | "database_newer"
   /** The database's encoding cannot store every text. */
   | "database_not_utf8"
   /** Other transactions have kept the tables locked. */
   | "migration_blocked"
-  /** The server is a standby, or refuses writes by its settings. */
+  /** The server is a standby, or refuses writes by its settings. Connect to the primary, with a client that reconnects after a failover. */
   | "read_only_store"
-  /** The role may not do what the store does. */
+  /** The role or user lacks a right that the store needs. Grant what the message names. */
   | "missing_rights";
 
 /** What the server's refusal means, by its SQLSTATE. */

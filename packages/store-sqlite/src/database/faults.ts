@@ -6,7 +6,7 @@ export type SqliteErrorCode =
   | "database_moved"
   /** The file was written by a newer version of this package. */
   | "database_newer"
-  /** The file or its folder cannot be written by this process. */
+  /** The file or its folder cannot be written by this process. Give its user the right to write both, or name another path. */
   | "database_read_only"
   /** The file is on another machine's disk. */
   | "network_mount"
