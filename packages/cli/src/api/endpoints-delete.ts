@@ -2,7 +2,7 @@ import { createKeyring, type StoredKey } from "@esim-webhooks/core";
 import { printable } from "@esim-webhooks/core/log-lines";
 import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage } from "../program/program-error.ts";
 import { isKeyStore, keyPlaceOf } from "../set-up/key-place.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import { confirm } from "../terminal/confirm.ts";
@@ -38,8 +38,7 @@ async function endKeys({ output, now }: CliContext, setUp: SetUp, reference: str
 async function isConfirmed({ process }: CliContext, reference: string): Promise<boolean> {
   const { stdin, stderr } = process;
   if (stdin.isTTY !== true || stderr.isTTY !== true) {
-    throw new ProgramError(
-      "invalid_usage",
+    throw invalidUsage(
       "endpoints delete asks before it deletes, but there is no terminal to ask on.",
       "Add --yes.",
     );

@@ -4,11 +4,11 @@ import { textFlag, wholeNumber } from "../flags/flag-kinds.ts";
 import { inboxFlags } from "../inbox/flags.ts";
 import { command, help } from "../program/command.ts";
 import type { CliContext } from "../program/context.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage } from "../program/program-error.ts";
 
 function parseColor(text: string): string {
   if (/^#[0-9a-f]{6}$/i.test(text)) return text;
-  throw new ProgramError("invalid_usage", `"${text}" is not a colour.`, "Write it as '#b42318', in quotes.");
+  throw invalidUsage(`"${text}" is not a colour.`, "Write it as '#b42318', in quotes.");
 }
 
 export const dashboard: Command<CliContext> = command<DashboardFlags, []>({

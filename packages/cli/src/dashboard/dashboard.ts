@@ -12,7 +12,7 @@ import { type InboxAccess, withInbox } from "../inbox/with-inbox.ts";
 import { commandLogger, dataLines } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
 import { createSideServer } from "../program/http-server.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage, programError } from "../program/program-error.ts";
 import { stopSignal } from "../program/stopping.ts";
 import { isKeyStore } from "../set-up/key-place.ts";
 
@@ -85,8 +85,7 @@ function isOwn({ host, pathname }: URL, address: string, path: string): boolean 
 
 function checkLoopback(host: string): void {
   if (["127.0.0.1", "::1", "localhost"].includes(host)) return;
-  throw new ProgramError(
-    "invalid_usage",
+  throw invalidUsage(
     `--host ${host} is not this machine alone, and this dashboard has no log-in.`,
     "Leave it out. For other machines, mount inboxDashboard of @esim-webhooks/dashboard behind your own authentication.",
   );
@@ -97,7 +96,7 @@ async function listening(server: Server, { host = "127.0.0.1", port }: Dashboard
   try {
     await once(server, "listening");
   } catch (cause) {
-    throw new ProgramError(
+    throw programError(
       "cannot_listen",
       `Cannot listen on ${host}${port === undefined ? "" : `, port ${port}`}.`,
       "Choose a free port with --port (0: any).",

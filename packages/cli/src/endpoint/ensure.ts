@@ -19,7 +19,7 @@ import { commandLogger, stepLogger } from "../log/command-logger.ts";
 import type { CliContext, CliProcess, Output } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
 import { explained } from "../program/explained.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage } from "../program/program-error.ts";
 import { flagsOf, shellWord } from "../program/shell.ts";
 import { interruptedBy, stopSignal } from "../program/stopping.ts";
 import { endpointUrl } from "../send/receiver-url.ts";
@@ -38,8 +38,7 @@ export async function ensure(this: CliContext, flags: EnsureFlags, url: string):
   const { output, process } = this;
   const alone = flags.since !== undefined ? "--since" : flags.acceptLoss ? "--accept-loss" : undefined;
   if (alone !== undefined && !flags.replace) {
-    throw new ProgramError(
-      "invalid_usage",
+    throw invalidUsage(
       `${alone} is for --replace: nothing else is reconciled here.`,
       "Remove it, or add --replace.",
     );
@@ -132,8 +131,7 @@ export function wishOf(
   url: string,
 ): Omit<EndpointWish<unknown>, "keyStore"> {
   if (types === undefined && handlers === undefined) {
-    throw new ProgramError(
-      "invalid_usage",
+    throw invalidUsage(
       `${file === undefined ? "There is no config file" : `${file} has no handlers`}, so the event types of the endpoint are not known.`,
       "Name them with --types, or export the handlers from the config. esim-webhooks api event-types lists them.",
     );
@@ -188,8 +186,7 @@ export async function refuseOtherSlash(api: ApiClient, url: string): Promise<voi
   const all = await listEndpoints(api);
   const other = all.find((endpoint) => differsInSlash(endpoint.url, url));
   if (other === undefined || all.some((endpoint) => isSameUrl(endpoint.url, url))) return;
-  throw new ProgramError(
-    "invalid_usage",
+  throw invalidUsage(
     `The client has no endpoint for ${printable(url)}, but ${printable(other.webhookEndpointReference)} for ${printable(shownText(other.url, false))}: only the slash at the end differs.`,
     "Write the URL of that endpoint. If you want two, register the second one with esim-webhooks api endpoints create.",
   );

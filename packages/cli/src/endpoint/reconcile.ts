@@ -6,7 +6,7 @@ import { withApi } from "../api/open-client.ts";
 import { commandLogger } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
 import { explained } from "../program/explained.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage } from "../program/program-error.ts";
 import { stopSignal } from "../program/stopping.ts";
 import { storeOf } from "../set-up/named-store.ts";
 import type { Patience } from "../set-up/prepared.ts";
@@ -24,11 +24,7 @@ import { exitCodeOf, printPasses, reconcileView, withoutReports } from "./reconc
 export async function reconcile(this: CliContext, flags: ReconcileFlags): Promise<void> {
   const once = flags.dryRun ? "--dry-run" : flags.acknowledgeGaps ? "--acknowledge-gaps" : undefined;
   if (flags.every !== undefined && once !== undefined) {
-    throw new ProgramError(
-      "invalid_usage",
-      `--every and ${once} contradict each other.`,
-      "Remove one of them.",
-    );
+    throw invalidUsage(`--every and ${once} contradict each other.`, "Remove one of them.");
   }
   await withApi(this, flags, async (api, setUp) => {
     const { webhookEndpointReference: reference } = await (flags.every === undefined

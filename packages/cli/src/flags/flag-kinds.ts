@@ -1,6 +1,6 @@
 import type { TypedFlagParameter } from "@stricli/core";
 import type { CliContext } from "../program/context.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage } from "../program/program-error.ts";
 
 /** An optional flag. */
 export type OptionalFlag<Value> = TypedFlagParameter<Value | undefined, CliContext>;
@@ -47,7 +47,7 @@ export function wholeNumber(min: number, max: number = Number.MAX_SAFE_INTEGER):
     const number = Number(text);
     if (/^\d+$/.test(text) && number >= min && number <= max) return number;
     const range = max === Number.MAX_SAFE_INTEGER ? `of ${min} or more` : `from ${min} to ${max}`;
-    throw new ProgramError("invalid_usage", `"${text}" is not a whole number ${range}.`, "Correct it.");
+    throw invalidUsage(`"${text}" is not a whole number ${range}.`, "Correct it.");
   };
 }
 
@@ -76,8 +76,7 @@ export function parseDuration(text: string, { min, max }: DurationRange): number
   const isInRange = (ms: number) => ms >= msOf(min) && ms <= msOf(max);
   if (isInRange(msOf(text))) return msOf(text);
   const examples = ["30s", "5m", "2h", "1d"].filter((example) => isInRange(msOf(example)));
-  throw new ProgramError(
-    "invalid_usage",
+  throw invalidUsage(
     `"${text}" is not a duration from ${min} to ${max}.`,
     `Write a whole number and its unit: ${examples.join(", ")}.`,
   );
@@ -150,14 +149,13 @@ export function parseComingTime(text: string, now: number): Date {
   const remedy =
     "Write a date-time with its offset (2026-11-20T14:00:00Z), or a day (2026-11-20: from midnight UTC).";
   const ms = day.test(text) || dateTime.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(ms)) throw new ProgramError("invalid_usage", `"${text}" is not a time to come.`, remedy);
-  if (ms <= now) throw new ProgramError("invalid_usage", `"${text}" has passed.`, remedy);
+  if (Number.isNaN(ms)) throw invalidUsage(`"${text}" is not a time to come.`, remedy);
+  if (ms <= now) throw invalidUsage(`"${text}" has passed.`, remedy);
   return new Date(ms);
 }
 
-function mistake(problem: string): ProgramError {
-  return new ProgramError(
-    "invalid_usage",
+function mistake(problem: string): Error {
+  return invalidUsage(
     problem,
     "Write how long ago it was (30m, 2h, 7d), a day (today, yesterday, 2026-11-20: from midnight UTC) or a date-time with its offset (2026-11-20T14:00:00Z).",
   );

@@ -12,7 +12,7 @@ import {
   wholeNumber,
 } from "../flags/flag-kinds.ts";
 import type { CliContext } from "../program/context.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage } from "../program/program-error.ts";
 
 const statuses = ["pending", "sending", "delivered", "failed", "exhausted"] as const;
 
@@ -90,9 +90,5 @@ export const importFlags: FlagParametersForType<ImportFlags, CliContext> = {
 function parseMapping(text: string): readonly [field: string, path: string] {
   const [, field, path] = /^(\w+)=(.+)$/.exec(text) ?? [];
   if (field !== undefined && path !== undefined) return [field, path];
-  throw new ProgramError(
-    "invalid_usage",
-    `"${text}" is not of the form field=path.`,
-    "Write, for example, eventId=message.id.",
-  );
+  throw invalidUsage(`"${text}" is not of the form field=path.`, "Write, for example, eventId=message.id.");
 }

@@ -5,7 +5,7 @@ import { commandLogger } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
 import { type ExitCode, exitCodes } from "../program/exit-code.ts";
 import { type Called, explained, explainedText } from "../program/explained.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage } from "../program/program-error.ts";
 import { stopSignal } from "../program/stopping.ts";
 import { knownSecrets } from "../set-up/known-secrets.ts";
 import { type ImportTarget, importTarget, openTarget, untouchedTarget } from "../set-up/open-target.ts";
@@ -144,9 +144,8 @@ function isUnwritable(error: unknown): error is NodeJS.ErrnoException {
 }
 
 /** The rejects file and the checkpoint are next to the dump by default, where writing may be forbidden. */
-function unwritable(cause: NodeJS.ErrnoException): ProgramError {
-  return new ProgramError(
-    "invalid_usage",
+function unwritable(cause: NodeJS.ErrnoException): Error {
+  return invalidUsage(
     `${cause.path} cannot be opened.`,
     "Choose other places with --rejects and --checkpoint.",
     { cause },

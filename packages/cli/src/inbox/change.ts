@@ -3,7 +3,7 @@ import { hasRole, whyItWaits } from "@esim-webhooks/core/kit";
 import { printable } from "@esim-webhooks/core/log-lines";
 import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage } from "../program/program-error.ts";
 import { flagsOf, shellWord } from "../program/shell.ts";
 import { missingRole } from "../set-up/open-target.ts";
 import { confirm } from "../terminal/confirm.ts";
@@ -157,8 +157,7 @@ export function checkConfirmable(
 ): void {
   const canAsk = process.stdin.isTTY === true && process.stderr.isTTY === true;
   if (dryRun || yes || canAsk) return;
-  throw new ProgramError(
-    "invalid_usage",
+  throw invalidUsage(
     `inbox ${name} asks before it changes events, but there is no terminal to ask on.`,
     "Add --yes, or --dry-run to see what it would do.",
   );

@@ -16,7 +16,7 @@ import {
   timeNow,
 } from "../flags/flag-kinds.ts";
 import type { CliContext } from "../program/context.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage } from "../program/program-error.ts";
 
 /** The flags that name the file of an embedded inbox. */
 export interface FileFlags {
@@ -165,12 +165,12 @@ function parseReason(text: string): string {
   const reason = text.trim();
   if (reason !== "" && reason.length <= mostReason) return reason;
   const problem = reason === "" ? "--reason is empty." : `--reason has more than ${mostReason} characters.`;
-  throw new ProgramError("invalid_usage", problem, "Say in a sentence why, for other operators.");
+  throw invalidUsage(problem, "Say in a sentence why, for other operators.");
 }
 
 function parseBy(text: string): string {
   if (text.length <= mostBy) return text;
-  throw new ProgramError("invalid_usage", `--by has more than ${mostBy} characters.`, "Write a name.");
+  throw invalidUsage(`--by has more than ${mostBy} characters.`, "Write a name.");
 }
 
 export const resumeFlags: FlagsOf<ResumeFlags> = {

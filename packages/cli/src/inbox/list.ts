@@ -3,7 +3,7 @@ import { ago } from "@esim-webhooks/core/kit";
 import { printable } from "@esim-webhooks/core/log-lines";
 import { maskText, shortened } from "@esim-webhooks/core/masking";
 import type { CliContext } from "../program/context.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage } from "../program/program-error.ts";
 import { count } from "../terminal/quantities.ts";
 import { type Column, table } from "../terminal/table.ts";
 import { columnsOf, cut, type Layout, layoutFor, unpainted } from "../terminal/text.ts";
@@ -57,8 +57,7 @@ async function* namingCursor(
     yield* pages;
   } catch (error) {
     if (cursor === undefined || !WebhookError.is(error) || error.code !== "invalid_input") throw error;
-    throw new ProgramError(
-      "invalid_usage",
+    throw invalidUsage(
       "--cursor is not a cursor that inbox list has printed.",
       "Use the nextCursor that inbox list --json prints.",
       { cause: error },

@@ -13,7 +13,7 @@ import { printable } from "@esim-webhooks/core/log-lines";
 import { maskText, shortened } from "@esim-webhooks/core/masking";
 import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage } from "../program/program-error.ts";
 import { bytes, count, counted } from "../terminal/quantities.ts";
 import { layoutFor, type Paint, unpainted } from "../terminal/text.ts";
 import { listPages, wholeId } from "./filter.ts";
@@ -56,8 +56,7 @@ async function find(
   const [only] = rows;
   if (only === undefined) return undefined;
   if (rows.length === 1) return inbox.get(only);
-  throw new ProgramError(
-    "invalid_usage",
+  throw invalidUsage(
     `There are ${rows.length} events with this id, from the sources ${rows.map((each) => printable(each.source)).join(", ")}.`,
     "Choose one with --source.",
   );

@@ -1,7 +1,7 @@
 import { withApi } from "../api/open-client.ts";
 import { awaitEndpoint, theEndpoint } from "../endpoint/find-endpoint.ts";
 import type { CliContext } from "../program/context.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage } from "../program/program-error.ts";
 import { receiverUrl, urlOfServe } from "../send/receiver-url.ts";
 import { currentSigningSecret, requiredSecret } from "../set-up/known-secrets.ts";
 import { follow } from "./follow.ts";
@@ -28,8 +28,7 @@ const anySecret = "any secret that the receiver at --to has, which need not be t
 function refuseUnused({ id, since, only }: ListenFlags): void {
   const unused = [...(since === undefined ? [] : ["--since"]), ...(only === undefined ? [] : ["--only"])];
   if (id === undefined || unused.length === 0) return;
-  throw new ProgramError(
-    "invalid_usage",
+  throw invalidUsage(
     `--id posts one event, so ${unused.join(" and ")} ${unused.length === 1 ? "has" : "have"} no effect.`,
     "Remove one of them.",
   );
@@ -42,8 +41,7 @@ export function localReceiver(to: string, allowRemote: boolean): string {
   const url = receiverUrl(to, "--to");
   const { hostname } = new URL(url);
   if (allowRemote || loopback.test(hostname)) return url;
-  throw new ProgramError(
-    "invalid_usage",
+  throw invalidUsage(
     `--to names another machine, ${hostname}, and the events have personal data of real people.`,
     "Name a receiver on localhost, or add --allow-remote if that machine may have the events.",
   );

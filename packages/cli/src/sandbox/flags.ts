@@ -1,4 +1,4 @@
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage } from "../program/program-error.ts";
 
 /** The flags of `sandbox`, parsed. */
 export interface SandboxFlags {
@@ -16,9 +16,5 @@ export interface SandboxFlags {
 export function parseSetting(text: string): readonly [name: string, value: string] {
   const [, name, value] = /^(\w+)=(.*)$/.exec(text) ?? [];
   if (name !== undefined && value !== undefined) return [name, value];
-  throw new ProgramError(
-    "invalid_usage",
-    `"${text}" is not a switch and its value.`,
-    "Write it as inFlight=423.",
-  );
+  throw invalidUsage(`"${text}" is not a switch and its value.`, "Write it as inFlight=423.");
 }

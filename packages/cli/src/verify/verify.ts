@@ -5,7 +5,7 @@ import { printable } from "@esim-webhooks/core/log-lines";
 import { type CapturedRequest, type RecordFault, readCapturedRequests } from "@esim-webhooks/import";
 import type { CliContext, Output } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage } from "../program/program-error.ts";
 import { readInput } from "../send/read-input.ts";
 import { givenSecret, knownSecrets } from "../set-up/known-secrets.ts";
 import { readSetUp } from "../set-up/set-up.ts";
@@ -149,9 +149,8 @@ function readHttp(bytes: Buffer): Captured | undefined {
   return { headers, bodies, isGuess: false, receivedAt: null };
 }
 
-function notCaptured(problem: string): ProgramError {
-  return new ProgramError(
-    "invalid_usage",
+function notCaptured(problem: string): Error {
+  return invalidUsage(
     `This is not a captured request. ${problem}`,
     'Give { "headers": {…}, "body": "…", "receivedAt": "…" }, or the text of an HTTP request.',
   );
