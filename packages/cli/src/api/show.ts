@@ -57,7 +57,7 @@ const endpointsView: ListView<WebhookEndpoint> = {
 
 /** Lists the deliveries of an endpoint, newest first. The API has no filter, so statuses are picked here. */
 export async function deliveries(this: CliContext, flags: DeliveriesFlags, reference: string): Promise<void> {
-  const statuses = flags.status ?? [];
+  const statuses: readonly string[] = flags.status ?? [];
   await withApi(this, flags, (api) =>
     printList(
       this,

@@ -6,7 +6,6 @@ import type { Logger } from "@esim-webhooks/core";
 import { inboxDashboard } from "@esim-webhooks/dashboard";
 import { clientOptions } from "../api/client-options.ts";
 import { openClient } from "../api/open-client.ts";
-import type { InboxFlags } from "../inbox/flags.ts";
 import { operator } from "../inbox/pauses.ts";
 import { type InboxAccess, withInbox } from "../inbox/with-inbox.ts";
 import { commandLogger, dataLines } from "../log/command-logger.ts";
@@ -15,13 +14,7 @@ import { createSideServer } from "../program/http-server.ts";
 import { invalidUsage, programError } from "../program/program-error.ts";
 import { stopSignal } from "../program/stopping.ts";
 import { isKeyStore } from "../set-up/key-place.ts";
-
-export interface DashboardFlags extends InboxFlags {
-  readonly port?: number;
-  readonly host?: string;
-  readonly title?: string;
-  readonly color?: string;
-}
+import type { DashboardFlags } from "./flags.ts";
 
 /** Shows the inbox as a page on this machine, until it is stopped by a signal. */
 export async function dashboard(this: CliContext, flags: DashboardFlags): Promise<void> {

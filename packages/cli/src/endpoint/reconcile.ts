@@ -3,6 +3,7 @@ import { type Logger, WebhookError } from "@esim-webhooks/core";
 import { printable } from "@esim-webhooks/core/log-lines";
 import { createReconciler, reconcile as makePass, type ReconcileSetup } from "@esim-webhooks/endpoint";
 import { withApi } from "../api/open-client.ts";
+import { optionsOf } from "../flags/flag.ts";
 import { commandLogger } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
 import { explained } from "../program/explained.ts";
@@ -12,7 +13,7 @@ import { storeOf } from "../set-up/named-store.ts";
 import type { Patience } from "../set-up/prepared.ts";
 import { layoutFor } from "../terminal/text.ts";
 import { awaitEndpoint, goneEndpoint, theEndpoint, tryAgain } from "./find-endpoint.ts";
-import type { ReconcileFlags } from "./flags.ts";
+import { type ReconcileFlags, reconcileFlags } from "./flags.ts";
 import {
   type OpenReconcileTarget,
   openReconcileTarget,
@@ -64,13 +65,13 @@ interface Pass {
 
 async function passOnce(
   context: CliContext,
-  { json, since, dryRun, acknowledgeGaps }: ReconcileFlags,
+  { json, dryRun, acknowledgeGaps }: ReconcileFlags,
   { api, reference, open, setup }: Pass,
 ): Promise<void> {
   const { output, process } = context;
   const stop = stopSignal(context, "the events under way");
   const startedAt = performance.now();
-  const options = { ...setup, since, dryRun, acknowledgeGaps, signal: stop.signal };
+  const options = { ...setup, dryRun, acknowledgeGaps, signal: stop.signal };
   const report = await makePass<unknown>(api, reference, open.target, options).finally(stop.release);
   const view = { tookMs: performance.now() - startedAt, ...layoutFor(process.stdout, process.env) };
   if (json) output.json(report);
@@ -80,7 +81,7 @@ async function passOnce(
 
 async function passEvery(
   context: CliContext,
-  { json = false, since }: ReconcileFlags,
+  { json = false }: ReconcileFlags,
   everyMs: number,
   { api, reference, open, setup }: Pass,
 ): Promise<void> {
@@ -88,7 +89,7 @@ async function passEvery(
   const logger = onNotFound(setup.logger, () =>
     goneEndpoint(api, reference).then((error) => error && gone.abort(error)),
   );
-  const options = { ...setup, logger, since, everyMs };
+  const options = { ...setup, logger, everyMs };
   const reconciler = createReconciler<unknown>(api, reference, open.target, options);
   const stop = stopSignal(context, "the events under way");
   const stopPrinting = printPasses(context.output, { json });
@@ -114,19 +115,17 @@ function onNotFound(logger: Logger, look: () => Promise<unknown>): Logger {
 
 function setupOf(
   { output, process }: CliContext,
-  { json, source, newSource, includeComing }: ReconcileFlags,
+  flags: ReconcileFlags,
   { options }: OpenReconcileTarget,
 ): ReconcileSetup<unknown> & { readonly logger: Logger } {
   const logger = commandLogger({
     write: output.log,
-    json: json === true && process.stderr.isTTY !== true,
+    json: flags.json === true && process.stderr.isTTY !== true,
     style: output.styleNote,
   });
   return {
     ...options,
-    ...(source !== undefined && { source }),
-    newSource,
-    includeComing,
+    ...optionsOf(reconcileFlags, flags),
     logger: withoutReports(logger),
   };
 }

@@ -11,6 +11,7 @@ import {
   rotateSecret,
 } from "@esim-webhooks/endpoint";
 import { withApi } from "../api/open-client.ts";
+import { optionsOf } from "../flags/flag.ts";
 import { stepLogger } from "../log/command-logger.ts";
 import type { CliContext, Output } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
@@ -22,7 +23,7 @@ import { counted } from "../terminal/quantities.ts";
 import { layoutFor } from "../terminal/text.ts";
 import { explainedChange } from "./change-text.ts";
 import { theEndpoint } from "./find-endpoint.ts";
-import type { RotateFlags } from "./flags.ts";
+import { type RotateFlags, rotateFlags } from "./flags.ts";
 import { refuseUnfitForRotation } from "./key-file.ts";
 import { openReconcileTarget, untouchedReconcileTarget } from "./reconcile-target.ts";
 import { needsLook, reconcileView, withoutReports } from "./reconcile-view.ts";
@@ -57,9 +58,7 @@ export async function rotate(this: CliContext, flags: RotateFlags): Promise<void
     );
     try {
       const report = await rotateSecret<ReconcileReport>(api, endpoint, keyStore, {
-        overlapMs: flags.overlap,
-        secretForm: flags.secretForm,
-        checkReceivers: !flags.noCheck,
+        ...optionsOf(rotateFlags, flags),
         signal: stop.signal,
         logger,
         ...(open && {

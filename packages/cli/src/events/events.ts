@@ -4,11 +4,7 @@ import { suggest } from "@esim-webhooks/core/kit";
 import type { CliContext } from "../program/context.ts";
 import { invalidUsage } from "../program/program-error.ts";
 import { table } from "../terminal/table.ts";
-
-export interface EventsFlags {
-  readonly asyncapi?: boolean;
-  readonly json?: boolean;
-}
+import type { EventsFlags } from "./flags.ts";
 
 /** Lists the event types, or prints the AsyncAPI document or the JSON Schema of one type's data. */
 export async function events(

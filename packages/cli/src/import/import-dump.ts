@@ -1,5 +1,6 @@
 import { esimCatalog } from "@esim-webhooks/core";
 import { type ImportReport, importDeliveries } from "@esim-webhooks/import";
+import { optionsOf } from "../flags/flag.ts";
 import { warnOfUnknownTypes } from "../flags/types-flag.ts";
 import { commandLogger } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
@@ -13,7 +14,7 @@ import { readSetUp, type SetUp } from "../set-up/set-up.ts";
 import { count, counted } from "../terminal/quantities.ts";
 import { layoutFor } from "../terminal/text.ts";
 import { type DumpFile, openDump } from "./dump-file.ts";
-import type { ImportFlags } from "./flags.ts";
+import { type ImportFlags, importFlags } from "./flags.ts";
 import { createMeter } from "./meter.ts";
 import { reportView } from "./report-view.ts";
 
@@ -69,7 +70,9 @@ async function run(
   try {
     return await importDeliveries<unknown, unknown>(input, target as never, {
       ...options,
-      ...importOptions(flags, setUp),
+      source: setUp.config.source,
+      ...(setUp.catalog && { catalog: setUp.catalog }),
+      ...optionsOf(importFlags, flags),
       secret: (await knownSecrets(setUp.secret)) ?? [], // else the library reads a variable
       ...written,
       signal: stop.signal,
@@ -85,31 +88,6 @@ async function run(
     meter.end();
     await removeEmptyRejects();
   }
-}
-
-function importOptions(flags: ImportFlags, setUp: SetUp) {
-  const { dryRun, only, since, until, types, id, esim, oldestFirst, force, trustUnsigned, map } = flags;
-  const { acceptRoundedIds, maxRecordBytes, maxUnpackedBytes, maxRatio } = flags;
-  return {
-    source: flags.source ?? setUp.config.source,
-    newSource: flags.newSource,
-    ...(setUp.catalog && { catalog: setUp.catalog }),
-    dryRun,
-    statuses: only,
-    since,
-    until,
-    types,
-    ids: id,
-    esimReferences: esim,
-    oldestFirst,
-    force,
-    trustUnsigned,
-    acceptRoundedIds,
-    mapping: map && Object.fromEntries(map),
-    ...(maxRecordBytes && { maxRecordBytes }),
-    ...(maxUnpackedBytes && { maxUnpackedBytes }),
-    ...(maxRatio && { maxRatio }),
-  };
 }
 
 interface ReportOptions {

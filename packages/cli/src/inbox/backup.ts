@@ -7,7 +7,7 @@ import { fileIn } from "../set-up/default-place.ts";
 import { nameOf } from "../set-up/place.ts";
 import { folderOf } from "../set-up/set-up.ts";
 import { bytes } from "../terminal/quantities.ts";
-import type { BackupFlags, FileFlags } from "./flags.ts";
+import type { BackupFlags } from "./flags.ts";
 
 /** Copies the file of an embedded inbox to another file, while others use it. */
 export async function backup(this: CliContext, flags: BackupFlags, file: string): Promise<void> {
@@ -27,7 +27,7 @@ export interface EmbeddedFile {
 }
 
 /** The file that the flags name, else the default one. Throws when there is none: opening it would create one. */
-export function embeddedFile(context: CliContext, { from, dataDir }: FileFlags): EmbeddedFile {
+export function embeddedFile(context: CliContext, { from, dataDir }: BackupFlags): EmbeddedFile {
   if (from !== undefined && dataDir !== undefined) {
     throw invalidUsage("--from and --data-dir both name an inbox.", "Remove one of them.");
   }

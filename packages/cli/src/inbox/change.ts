@@ -10,7 +10,7 @@ import { confirm } from "../terminal/confirm.ts";
 import { count, counted, countedSoFar, mostCounted } from "../terminal/quantities.ts";
 import { sentenceStart } from "../terminal/text.ts";
 import { filterOf, listPages } from "./filter.ts";
-import type { ActionFlags, DeadFlags, PurgeFlags, RetryFlags } from "./flags.ts";
+import type { DeadFlags, PurgeFlags, RetryFlags } from "./flags.ts";
 import { type InboxAccess, withInbox } from "./with-inbox.ts";
 
 export async function retry(this: CliContext, flags: RetryFlags): Promise<void> {
@@ -153,7 +153,7 @@ const stepEvents = 1000;
 export function checkConfirmable(
   { process }: CliContext,
   name: Action["name"] | "erase",
-  { dryRun, yes }: Pick<ActionFlags, "dryRun" | "yes">,
+  { dryRun, yes }: Pick<PurgeFlags, "dryRun" | "yes">,
 ): void {
   const canAsk = process.stdin.isTTY === true && process.stderr.isTTY === true;
   if (dryRun || yes || canAsk) return;
@@ -164,7 +164,7 @@ export function checkConfirmable(
 }
 
 /** Counts the events, asks for confirmation, changes the events and reports how many. */
-export async function perform(context: CliContext, flags: ActionFlags, action: Action): Promise<void> {
+export async function perform(context: CliContext, flags: PurgeFlags, action: Action): Promise<void> {
   const { limit, dryRun = false, yes = false, json = false } = flags;
   const { output } = context;
   const { others = [] } = action;

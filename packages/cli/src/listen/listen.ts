@@ -4,9 +4,9 @@ import type { CliContext } from "../program/context.ts";
 import { invalidUsage } from "../program/program-error.ts";
 import { receiverUrl, urlOfServe } from "../send/receiver-url.ts";
 import { currentSigningSecret, requiredSecret } from "../set-up/known-secrets.ts";
+import type { ListenFlags } from "./flags.ts";
 import { follow } from "./follow.ts";
 import { resend } from "./resend.ts";
-import type { ListenFlags } from "./session.ts";
 
 /** Posts the events of an endpoint to a receiver on this machine, as the deliveries listing shows them. */
 export async function listen(this: CliContext, flags: ListenFlags): Promise<void> {

@@ -2,16 +2,12 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { TextHandler } from "@esim-webhooks/core/health";
 import { closeServer } from "@esim-webhooks/core/kit";
 import type { Runner } from "@esim-webhooks/core/run";
+import type { MetricsFlags } from "../flags/flag-kinds.ts";
 import type { Output } from "../program/context.ts";
 import { openSideServer, requestedPath } from "../program/http-server.ts";
 import { invalidUsage } from "../program/program-error.ts";
 import { missingPackages } from "./missing-packages.ts";
 import { measured, type Watched } from "./watched.ts";
-
-export interface MetricsFlags {
-  readonly metricsPort?: number;
-  readonly metricsHost?: string;
-}
 
 const packages = [
   "@esim-webhooks/otel",

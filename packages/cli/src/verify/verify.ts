@@ -9,13 +9,7 @@ import { invalidUsage } from "../program/program-error.ts";
 import { readInput } from "../send/read-input.ts";
 import { givenSecret, knownSecrets } from "../set-up/known-secrets.ts";
 import { readSetUp } from "../set-up/set-up.ts";
-
-export interface VerifyFlags {
-  readonly config?: string;
-  readonly at?: Date;
-  readonly tolerance?: number;
-  readonly json?: boolean;
-}
+import type { VerifyFlags } from "./flags.ts";
 
 /** Prints whether a captured request is authentic, and if not, why. */
 export async function verify(this: CliContext, flags: VerifyFlags, file = "-"): Promise<void> {
