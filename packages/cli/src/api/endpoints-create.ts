@@ -6,9 +6,9 @@ import { type FileKeySource, fileKeySource } from "@esim-webhooks/core/key-file"
 import { suggest } from "@esim-webhooks/core/kit";
 import { printable } from "@esim-webhooks/core/log-lines";
 import { matchingTypes } from "../flags/types-flag.ts";
+import { explainedCreate } from "../program/call-error.ts";
 import type { CliContext, CliProcess } from "../program/context.ts";
 import { errorCodeOf } from "../program/exit-code.ts";
-import { explainedCreate } from "../program/explained.ts";
 import { invalidUsage, programError } from "../program/program-error.ts";
 import { stopSignal } from "../program/stopping.ts";
 import { endpointUrl } from "../send/receiver-url.ts";

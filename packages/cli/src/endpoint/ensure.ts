@@ -18,7 +18,6 @@ import { shownRecord, shownText } from "../api/shown-record.ts";
 import { commandLogger, stepLogger } from "../log/command-logger.ts";
 import type { CliContext, CliProcess, Output } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
-import { explained } from "../program/explained.ts";
 import { invalidUsage } from "../program/program-error.ts";
 import { flagsOf, shellWord } from "../program/shell.ts";
 import { interruptedBy, stopSignal } from "../program/stopping.ts";
@@ -53,8 +52,7 @@ export async function ensure(this: CliContext, flags: EnsureFlags, url: string):
     const run = flags.replace ? replace(api, setUp, wish, flags, output) : ensureEndpoint<unknown>(api, wish);
     const result = await run
       .catch(async (error: unknown) => {
-        const inWords = explained(await explainedChange(error, keyStore), { command: "endpoint ensure" });
-        throw interruptedBy(stop.signal, inWords);
+        throw interruptedBy(stop.signal, await explainedChange(error, keyStore));
       })
       .finally(stop.release);
     const { endpoint } = result;

@@ -4,8 +4,8 @@ import { WebhookError } from "@esim-webhooks/core";
 import { printable } from "@esim-webhooks/core/log-lines";
 import { type EndpointErrorCode, listEndpoints } from "@esim-webhooks/endpoint";
 import { shownText } from "../api/shown-record.ts";
+import { explainedCall } from "../program/call-error.ts";
 import type { Output } from "../program/context.ts";
-import { explainedCall } from "../program/explained.ts";
 
 /**
  * The endpoint that a command is about: the one with this reference, else the one that the keys name, else the client's only endpoint.

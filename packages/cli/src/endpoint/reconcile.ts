@@ -6,10 +6,10 @@ import { withApi } from "../api/open-client.ts";
 import { optionsOf } from "../flags/flag.ts";
 import { commandLogger } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
-import { explained } from "../program/explained.ts";
+import { at } from "../program/naming.ts";
 import { invalidUsage } from "../program/program-error.ts";
 import { stopSignal } from "../program/stopping.ts";
-import { storeOf } from "../set-up/named-store.ts";
+import { namingStore } from "../set-up/named-store.ts";
 import type { Patience } from "../set-up/prepared.ts";
 import { layoutFor } from "../terminal/text.ts";
 import { awaitEndpoint, goneEndpoint, theEndpoint, tryAgain } from "./find-endpoint.ts";
@@ -41,7 +41,8 @@ export async function reconcile(this: CliContext, flags: ReconcileFlags): Promis
       if (flags.every === undefined) await passOnce(this, flags, pass);
       else await passEvery(this, flags, flags.every, pass);
     } catch (error) {
-      throw explained(error, { command: "reconcile", config: setUp.file, store: storeOf(setUp) });
+      const isOfConfig = WebhookError.is(error) && error.code === "durable_store_required";
+      throw isOfConfig ? at(setUp.file, error) : namingStore(error, setUp);
     } finally {
       await open.close();
     }

@@ -15,7 +15,6 @@ import { optionsOf } from "../flags/flag.ts";
 import { stepLogger } from "../log/command-logger.ts";
 import type { CliContext, Output } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
-import { explained } from "../program/explained.ts";
 import { interruptedBy, stopSignal } from "../program/stopping.ts";
 import { keyPlaceOf, namedFile } from "../set-up/key-place.ts";
 import { hasInbox } from "../set-up/open-target.ts";
@@ -44,7 +43,7 @@ export async function rotate(this: CliContext, flags: RotateFlags): Promise<void
         const plan = await planRotation(api, endpoint, keyStore, { state });
         return flags.json ? output.json(plan) : printPlan(output, plan, where, flags);
       } catch (error) {
-        throw await explainedRotation(error, keyStore);
+        throw await explainedChange(error, keyStore);
       } finally {
         await untouched?.close();
       }
@@ -83,16 +82,12 @@ export async function rotate(this: CliContext, flags: RotateFlags): Promise<void
         if (toLookInto !== null) for (const line of reconcileView(toLookInto, view)) output.data(line);
       }
     } catch (error) {
-      throw interruptedBy(stop.signal, await explainedRotation(error, keyStore));
+      throw interruptedBy(stop.signal, await explainedChange(error, keyStore));
     } finally {
       stop.release();
       await open?.close();
     }
   });
-}
-
-async function explainedRotation(error: unknown, keyStore: KeyStore): Promise<unknown> {
-  return explained(await explainedChange(error, keyStore), { command: "rotate" });
 }
 
 /**

@@ -2,6 +2,7 @@ import { buildCommand, buildRouteMap, type Command, type RouteMap } from "@stric
 import type { CliContext } from "../program/context.ts";
 import { commandHelp, groupHelp } from "../program/help-text.ts";
 import type { Flags, FlagValues } from "./flag.ts";
+import { errorInFlags } from "./in-flags.ts";
 
 /** An argument, as help shows it. */
 export interface Argument {
@@ -35,7 +36,11 @@ export function command<F extends Flags = Record<never, never>>({
     loader: async () => {
       const run = await load();
       return async function (this: CliContext, values: FlagValues<F>, ...words: string[]) {
-        await run.call(this, values, ...words);
+        try {
+          await run.call(this, values, ...words);
+        } catch (error) {
+          throw errorInFlags(error, flags);
+        }
       };
     },
     parameters: { flags, positional: { kind: "tuple", parameters } } as never, // a flag's type is checked where it is declared

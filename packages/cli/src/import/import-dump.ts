@@ -1,11 +1,12 @@
-import { esimCatalog } from "@esim-webhooks/core";
+import { esimCatalog, WebhookError } from "@esim-webhooks/core";
 import { type ImportReport, importDeliveries } from "@esim-webhooks/import";
 import { optionsOf } from "../flags/flag.ts";
+import { inFlags } from "../flags/in-flags.ts";
 import { warnOfUnknownTypes } from "../flags/types-flag.ts";
 import { commandLogger } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
 import { type ExitCode, exitCodes } from "../program/exit-code.ts";
-import { type Called, explained, explainedText } from "../program/explained.ts";
+import { at } from "../program/naming.ts";
 import { invalidUsage } from "../program/program-error.ts";
 import { stopSignal } from "../program/stopping.ts";
 import { knownSecrets } from "../set-up/known-secrets.ts";
@@ -39,7 +40,9 @@ export async function importDump(this: CliContext, flags: ImportFlags, path: str
     );
     printReport(this, report, dump, { json: flags.json, tookMs: performance.now() - startedAt });
   } catch (error) {
-    throw isUnwritable(error) ? unwritable(error) : explained(error, calledWith(dump));
+    if (isUnwritable(error)) throw unwritable(error);
+    const isOfCheckpoint = WebhookError.is(error) && error.code === "checkpoint_mismatch";
+    throw isOfCheckpoint ? at(dump.checkpointFile, error) : error;
   } finally {
     await opened?.close();
   }
@@ -110,10 +113,6 @@ function printReport(
   process.exitCode = exitCode;
 }
 
-function calledWith({ name, checkpointFile }: DumpFile): Called {
-  return { command: "import", dump: name, checkpoint: checkpointFile };
-}
-
 const unwritableCodes: readonly unknown[] = ["ENOENT", "ENOTDIR", "EACCES", "EPERM", "EROFS", "EISDIR"];
 
 function isUnwritable(error: unknown): error is NodeJS.ErrnoException {
@@ -141,7 +140,9 @@ export function verdictOn(
     ...(resumedAfter > 0
       ? [`Continued after the ${counted(resumedAfter, "record")} of an earlier run.`]
       : []),
-    ...(damage ? [`Error (${damage.code}): ${explainedText(damage, { command: "import" })}`] : []),
+    ...(damage
+      ? [`Error (${damage.code}): ${inFlags(`${damage.problem} ${damage.remedy}`, importFlags)}`]
+      : []),
     ...(interrupted
       ? [`Interrupted after ${counted(ledger.read, "record")}. ${howToContinue(checkpointFile)}`]
       : []),

@@ -7,7 +7,6 @@ import { maskSecrets, shortened } from "@esim-webhooks/core/masking";
 import { type DeliveryAttempt, type Sandbox, startSandbox } from "@esim-webhooks/sandbox";
 import { optionsOf } from "../flags/flag.ts";
 import type { CliContext, CliProcess, Output } from "../program/context.ts";
-import { explained } from "../program/explained.ts";
 import { typedCommand } from "../program/shell.ts";
 import { stopSignal } from "../program/stopping.ts";
 import { codeOf } from "../send/post.ts";
@@ -19,7 +18,6 @@ import { type SandboxFlags, sandboxFlags } from "./flags.ts";
 /** Runs the partner service until it is stopped by a signal. */
 export async function sandbox(this: CliContext, flags: SandboxFlags): Promise<void> {
   const { output } = this;
-  const { env } = this.process;
   const { json, data, port = 4010 } = flags;
   const started = await startSandbox({
     port,
@@ -27,8 +25,6 @@ export async function sandbox(this: CliContext, flags: SandboxFlags): Promise<vo
     ...optionsOf(sandboxFlags, flags),
     ...(data !== undefined && { data: resolve(this.process.cwd(), data) }),
     ...(!json && { onAttempt: (attempt) => output.data(attemptLine(attempt, output)) }),
-  }).catch((error: unknown) => {
-    throw explained(error, { typed: typedCommand("sandbox", env) });
   });
   const stop = stopSignal(this);
   if (json) output.json(firstLine(started));

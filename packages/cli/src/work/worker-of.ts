@@ -1,5 +1,5 @@
 import { createWorker, type Handlers, type Logger, type Worker } from "@esim-webhooks/core";
-import { naming } from "../program/explained.ts";
+import { naming } from "../program/naming.ts";
 import { programError } from "../program/program-error.ts";
 import type { Workable } from "../set-up/open-target.ts";
 import type { SetUp } from "../set-up/set-up.ts";

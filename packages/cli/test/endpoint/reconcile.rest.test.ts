@@ -128,7 +128,7 @@ describe("reconcile", () => {
     const { code, stderr } = await reconcile(backend, "--since", "1h");
     expect(code).toBe(2);
     expect(stderr).toMatch(
-      /Error \(durable_store_required\): The target in \S+config\.mjs is not durable.* Give \S+config\.mjs one that is: SQLite with durability "full"/,
+      /Error \(durable_store_required\): \S+config\.mjs: The inbox is not durable.* Pass an inbox on SQLite with durability "full"/,
     );
   });
 
