@@ -24,7 +24,9 @@ describe("reconcile", () => {
     const backend = await startBackend();
     const { code, stdout, stderr } = await reconcile(backend);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toMatch(/^Error \(no_watermark\): This endpoint was never reconciled .* Add --since /);
+    expect(stderr).toMatch(
+      /^Error \(no_watermark\): The endpoint "\w+" was never reconciled .* Pass --since, the time/,
+    );
   });
 
   it("recovers what is missing and ends with 3, with an alarm for what was lost; then finds nothing and ends with 0", async () => {
