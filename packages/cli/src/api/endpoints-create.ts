@@ -16,7 +16,7 @@ import type { SetUp } from "../set-up/set-up.ts";
 import { counted } from "../terminal/quantities.ts";
 import type { CreateFlags } from "./flags.ts";
 import { withApi } from "./open-client.ts";
-import { shownRecord } from "./shown-record.ts";
+import { maskedRecord } from "./shown-record.ts";
 
 /** Registers an endpoint. Its secret has a place before: the service shows it once. */
 export async function createEndpoint(this: CliContext, flags: CreateFlags, url: string): Promise<void> {
@@ -93,7 +93,7 @@ function print(
   const { signingSecret: key } = JSON.parse(JSON.stringify(made)) as { signingSecret: string }; // its fingerprint
   if (json) {
     const secret = place === undefined ? { signingSecret } : { keyFile: place.file };
-    output.json({ ...(shownRecord({ ...made }, false) as object), key, ...secret });
+    output.json({ ...(maskedRecord({ ...made }) as object), key, ...secret });
     return;
   }
   const types = eventTypes === null ? "" : ` for ${counted(eventTypes.length, "event type")}`;

@@ -8,7 +8,7 @@ import type { SetUp } from "../set-up/set-up.ts";
 import { confirm } from "../terminal/confirm.ts";
 import type { DeleteFlags } from "./flags.ts";
 import { withApi } from "./open-client.ts";
-import { shownRecord, shownText } from "./shown-record.ts";
+import { maskedRecord, maskedText } from "./shown-record.ts";
 
 export async function deleteEndpoint(this: CliContext, flags: DeleteFlags, reference: string): Promise<void> {
   const { output } = this;
@@ -17,9 +17,9 @@ export async function deleteEndpoint(this: CliContext, flags: DeleteFlags, refer
     const removed = await api.webhooks.delete(reference); // undefined when only the answer was lost
     if (isKeyStore(setUp.secret)) await endKeys(this, setUp, reference);
     if (flags.json) {
-      return output.json(shownRecord(removed ?? { webhookEndpointReference: reference }, false));
+      return output.json(maskedRecord(removed ?? { webhookEndpointReference: reference }));
     }
-    const url = removed === undefined ? "." : `: ${printable(shownText(removed.url, false))}`;
+    const url = removed === undefined ? "." : `: ${printable(maskedText(removed.url))}`;
     output.data(`Deleted the endpoint ${printable(reference)}${url}`);
   });
 }

@@ -14,7 +14,7 @@ import {
   replaceEndpoint,
 } from "@esim-webhooks/endpoint";
 import { withApi } from "../api/open-client.ts";
-import { shownRecord, shownText } from "../api/shown-record.ts";
+import { maskedRecord, maskedText } from "../api/shown-record.ts";
 import { commandLogger, stepLogger } from "../log/command-logger.ts";
 import type { CliContext, CliProcess, Output } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
@@ -62,7 +62,7 @@ export async function ensure(this: CliContext, flags: EnsureFlags, url: string):
     const findings = [...now, ...gapFindings(result)];
     if (findings.length > 0) process.exitCode = exitCodes.problem;
     if (flags.json) {
-      const shown = shownRecord(endpoint, false) as object;
+      const shown = maskedRecord(endpoint) as object;
       output.json({ ...shown, ...result, findings, endpoint: undefined, active: endpoint.active });
       return;
     }
@@ -96,7 +96,7 @@ function sentenceOf(result: EnsuredEndpoint | ReplacedEndpoint, where: string): 
     const became = result.reconciled === null ? "is deleted" : "was reconciled and deleted";
     return `Replaced the endpoint ${printable(result.replaced)}, which ${became}, by ${named}. Its signing secret is in ${where}.`;
   }
-  return `Found ${named} at ${printable(shownText(url, false))}.`;
+  return `Found ${named} at ${printable(maskedText(url))}.`;
 }
 
 function isNew(result: EnsuredEndpoint | ReplacedEndpoint): boolean {
@@ -185,7 +185,7 @@ export async function refuseOtherSlash(api: ApiClient, url: string): Promise<voi
   const other = all.find((endpoint) => differsInSlash(endpoint.url, url));
   if (other === undefined || all.some((endpoint) => isSameUrl(endpoint.url, url))) return;
   throw invalidUsage(
-    `The client has no endpoint for ${printable(url)}, but ${printable(other.webhookEndpointReference)} for ${printable(shownText(other.url, false))}: only the slash at the end differs.`,
+    `The client has no endpoint for ${printable(url)}, but ${printable(other.webhookEndpointReference)} for ${printable(maskedText(other.url))}: only the slash at the end differs.`,
     "Write the URL of that endpoint. If you want two, register the second one with esim-webhooks api endpoints create.",
   );
 }

@@ -5,7 +5,7 @@ import { matchingTypes, warnOfUnknownTypes } from "../flags/types-flag.ts";
 import type { Output } from "../program/context.ts";
 import { invalidUsage } from "../program/program-error.ts";
 import { sentenceStart } from "../terminal/text.ts";
-import type { FilterFlags } from "./flags.ts";
+import type { FilterFlags, InboxFlags } from "./flags.ts";
 import type { InboxAccess } from "./with-inbox.ts";
 
 /**
@@ -83,14 +83,21 @@ export async function* listPages(
 const progressEveryMs = 1000;
 
 /** Returns a function that notes how far a search has come, for each page that found nothing, once a second at most. */
-export function searchProgress(output: Output, json: boolean): (page: InboxPage) => void {
+export function searchProgress(note: (searchedTo: Date) => void): (page: InboxPage) => void {
   let notedAt = Number.NEGATIVE_INFINITY;
   return ({ rows, searchedTo }) => {
     if (rows.length > 0 || searchedTo === null || performance.now() - notedAt < progressEveryMs) return;
     notedAt = performance.now();
-    if (json) output.log(JSON.stringify({ searchedTo }));
-    else output.note(`Searched back to ${instant(searchedTo)} …`);
+    note(searchedTo);
   };
+}
+
+/** How far a search has come, as a line of standard error. */
+export function searchNote(output: Output, { json }: Pick<InboxFlags, "json">): (searchedTo: Date) => void {
+  return (searchedTo) =>
+    json
+      ? output.log(JSON.stringify({ searchedTo }))
+      : output.note(`Searched back to ${instant(searchedTo)} …`);
 }
 
 const mostNamed = 5;

@@ -12,7 +12,8 @@ import { resend } from "./resend.ts";
 export async function listen(this: CliContext, flags: ListenFlags): Promise<void> {
   refuseUnused(flags);
   await withApi(this, flags, async (api, setUp) => {
-    const url = localReceiver(flags.to ?? urlOfServe(setUp, this.process), flags.allowRemote ?? false);
+    const url = receiverUrl(flags.to ?? urlOfServe(setUp, this.process), "--to");
+    if (!flags.allowRemote) refuseRemote(url);
     const secret = await currentSigningSecret(requiredSecret(setUp, anySecret));
     const endpoint =
       flags.id === undefined
@@ -36,11 +37,10 @@ function refuseUnused({ id, since, only }: ListenFlags): void {
 
 const loopback = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
-/** The URL to post events to. Throws `invalid_usage` for another machine, unless `allowRemote`: events have personal data. */
-export function localReceiver(to: string, allowRemote: boolean): string {
-  const url = receiverUrl(to, "--to");
+/** Throws `invalid_usage` for another machine: events have personal data. */
+export function refuseRemote(url: string): void {
   const { hostname } = new URL(url);
-  if (allowRemote || loopback.test(hostname)) return url;
+  if (loopback.test(hostname)) return;
   throw invalidUsage(
     `--to names another machine, ${hostname}, and the events have personal data of real people.`,
     "Name a receiver on localhost, or add --allow-remote if that machine may have the events.",

@@ -102,7 +102,8 @@ function setField(data: Data, { names, text }: Field, sample: Data | undefined):
     define(at, name, inner);
     at = inner;
   }
-  define(at, last, readValue(text, isText));
+  const value = readValue(text);
+  define(at, last, isText && ["number", "boolean"].includes(typeof value) ? text : value);
 }
 
 /** Defines the property, so that `__proto__` is a name like any other. */
@@ -110,11 +111,10 @@ function define(data: Data, name: string, value: unknown): void {
   Object.defineProperty(data, name, { value, enumerable: true, writable: true, configurable: true });
 }
 
-function readValue(text: string, isText: boolean): unknown {
+function readValue(text: string): unknown {
   if (/^-?\d{16,}$/.test(text)) return text; // identifiers are text, and a number would lose some of their digits
   try {
-    const value: unknown = JSON.parse(text);
-    return isText && (typeof value === "number" || typeof value === "boolean") ? text : value;
+    return JSON.parse(text);
   } catch {
     return text;
   }
