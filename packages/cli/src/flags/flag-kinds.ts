@@ -126,7 +126,7 @@ export const metricsFlags = {
   metricsHost: textFlag("address", "The address for --metrics-port. Default: 127.0.0.1"),
 };
 
-/** Which endpoint a command is about, as `theEndpoint` takes it. */
+/** The endpoint of a command, as `theEndpoint` takes it. */
 export const endpointFlag = textFlag(
   "reference",
   "The endpoint's webhookEndpointReference. Default: the client's only one",

@@ -3,9 +3,9 @@ import type { CliContext } from "../program/context.ts";
 /** The only declaration of a flag: the parser, help, completion, the type of its value, errors and the options of a call follow from it. */
 export interface Flag<Value, Option extends string = never> {
   readonly kind: "boolean" | "enum" | "parsed";
-  /** What it does, for help. */
+  /** The effect, for help. */
   readonly brief: string;
-  /** What is written after it. */
+  /** The name of its value, for help. */
   readonly placeholder?: string;
   readonly optional?: true | undefined;
   /** As text. */
@@ -37,16 +37,16 @@ export type FlagValues<F> = {
 } & { readonly [Name in Exclude<keyof F, Optional<F>>]: ValueOf<F[Name]> };
 
 /** Declares the option that a flag sets, and its value if that is another one. */
-export function sets<Value, const Option extends string, Set = Exclude<Value, undefined>>(
+export function sets<Value, const Option extends string, As = Exclude<Value, undefined>>(
   option: Option,
   flag: Flag<Value>,
-  optionValue?: (value: Exclude<Value, undefined>) => Set,
-): Flag<Value, Option> & { readonly set?: Set } {
+  optionValue?: (value: Exclude<Value, undefined>) => As,
+): Flag<Value, Option> & { readonly sets?: As } {
   return { ...flag, option, ...(optionValue && { optionValue }) } as Flag<Value, Option>;
 }
 
 type OptionOf<F> = F extends { readonly option?: infer Option extends string } ? Option : never;
-type SetBy<F> = F extends { readonly set?: infer Set } ? Set : never;
+type SetBy<F> = F extends { readonly sets?: infer As } ? As : never;
 
 /** The options that the flags of a command set. */
 export type OptionsSet<F> = { readonly [Name in keyof F as OptionOf<F[Name]>]?: SetBy<F[Name]> };
@@ -59,9 +59,4 @@ export function optionsOf<F extends Flags>(flags: F, values: FlagValues<F>): Opt
     return [[option, optionValue === undefined ? value : optionValue(value as never)]];
   });
   return Object.fromEntries(set);
-}
-
-/** A flag as it is written: `--max-ratio`. */
-export function written(name: string): string {
-  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }

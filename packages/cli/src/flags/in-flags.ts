@@ -1,11 +1,11 @@
 import { WebhookError } from "@esim-webhooks/core/log-lines";
-import { shellWord } from "../program/shell.ts";
-import { type Flags, written } from "./flag.ts";
+import { flagText, shellWord } from "../program/shell.ts";
+import type { Flags } from "./flag.ts";
 
 /** How libraries write an option in a sentence: `{ force: true }`, `{ source: "eu" }`, `{ since }`, `the option port`. */
 const optionInText = /\{ (\w+)(?:: (?:true|false|"([^"]*)"))? \}|the option (\w+)/g;
 
-/** What sets an option that the command itself does not have. */
+/** Flags of other commands, for options that the command itself does not have. */
 const elsewhere: Readonly<Record<string, string>> = { since: "esim-webhooks reconcile --since" };
 
 /** A sentence of a library with the flags that set the options which it names. Other options stay as they are. */
@@ -13,7 +13,7 @@ export function inFlags(sentence: string, flags: Flags): string {
   return sentence.replace(optionInText, (found, inBraces?: string, value?: string, named?: string) => {
     const option = inBraces ?? named ?? "";
     const name = Object.keys(flags).find((name) => flags[name]?.option === option);
-    const flag = name === undefined ? elsewhere[option] : written(name);
+    const flag = name === undefined ? elsewhere[option] : flagText(name);
     if (flag === undefined) return found;
     return value === undefined ? flag : `${flag} ${shellWord(value)}`;
   });
