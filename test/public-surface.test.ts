@@ -108,6 +108,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
     run: ["createRunner"],
     state: ["fileState"],
     logLines: [
+      "WebhookError",
       "detailsOf",
       "hasColours",
       "jsonLine",

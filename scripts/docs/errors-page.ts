@@ -12,11 +12,11 @@ export interface ErrorDoc {
   readonly remedy: string;
 }
 
-const classes: ReadonlySet<string> = new Set(["WebhookError", "ApiError", "ProgramError"]);
+const makers: ReadonlySet<string> = new Set(["WebhookError", "ApiError", "programError", "invalidUsage"]);
 
 /**
- * The errors of all packages, read from their sources: calls of the classes above, and tables of `{ code, problem, remedy }`. What a
- * function passes on to a class is read where the package calls the function.
+ * The errors of all packages, read from their sources: calls of the makers above, and tables of `{ code, problem, remedy }`. What a
+ * function passes on to one of them is read where the package calls the function.
  */
 export function readErrors(): readonly ErrorDoc[] {
   const found = new Map<string, ErrorDoc>();
@@ -25,12 +25,12 @@ export function readErrors(): readonly ErrorDoc[] {
   for (const { of, source } of all) {
     const texts = textReader(source);
     const add = (
-      codes: ts.Node | undefined,
+      codes: readonly string[],
       problems: ts.Node | undefined,
       remedies: ts.Node | undefined,
       passed: Passed = new Map(),
     ) => {
-      for (const code of texts(codes, passed)) {
+      for (const code of codes) {
         const remediesOf = texts(remedies, passed);
         for (const [index, problem] of texts(problems, passed).entries()) {
           const remedy = remediesOf[index] ?? remediesOf[0] ?? "";
@@ -40,23 +40,36 @@ export function readErrors(): readonly ErrorDoc[] {
       }
     };
     const visit = (node: ts.Node): void => {
-      if (ts.isNewExpression(node) && classes.has(node.expression.getText(source))) {
-        const [code, problem, remedy] = node.arguments ?? [];
+      if (isMaking(node) && makers.has(node.expression.getText(source))) {
+        const isUsage = node.expression.getText(source) === "invalidUsage";
+        const [problem, remedy] = (node.arguments ?? []).slice(isUsage ? 0 : 1);
+        const codeWith = (passed?: Passed) =>
+          isUsage ? ["invalid_usage"] : texts(node.arguments?.[0], passed);
         const maker = makerAround(node);
+        if (makers.has(maker?.name?.text ?? "")) return; // its calls are read
         const calls = maker === undefined ? [] : (callsOf.get(nameOf(of, maker)) ?? []);
         const own = calls.filter(
           (call) => call.declaredIn === source || (call.declaredIn === undefined && isExported(maker)),
         );
-        if (own.length === 0) add(code, problem, remedy);
-        for (const { passedTo } of own) add(code, problem, remedy, passedTo(maker?.parameters));
+        if (own.length === 0) add(codeWith(), problem, remedy);
+        for (const { passedTo } of own) {
+          const passed = passedTo(maker?.parameters);
+          add(codeWith(passed), problem, remedy, passed);
+        }
       } else if (ts.isObjectLiteralExpression(node)) {
-        add(propertyOf(node, "code"), propertyOf(node, "problem"), propertyOf(node, "remedy"));
+        add(texts(propertyOf(node, "code")), propertyOf(node, "problem"), propertyOf(node, "remedy"));
       }
       ts.forEachChild(node, visit);
     };
     visit(source);
   }
   return [...found.values()].sort((one, other) => one.code.localeCompare(other.code));
+}
+
+type Making = ts.NewExpression | ts.CallExpression;
+
+function isMaking(node: ts.Node): node is Making {
+  return ts.isNewExpression(node) || ts.isCallExpression(node);
 }
 
 /** The texts that a call passes for the parameters of a function, by name. */
@@ -99,7 +112,7 @@ function callsIn({ of, source }: Source): readonly Call[] {
 }
 
 /** The function that makes an error of what it gets: one of its parameters is in the error's texts. */
-function makerAround(error: ts.NewExpression): ts.FunctionDeclaration | undefined {
+function makerAround(error: Making): ts.FunctionDeclaration | undefined {
   let node: ts.Node = error;
   while (!ts.isFunctionDeclaration(node)) {
     if (ts.isFunctionLike(node) || ts.isSourceFile(node)) return undefined;

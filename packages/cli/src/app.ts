@@ -1,6 +1,6 @@
 import { type Application, buildApplication, buildCommand, type Command } from "@stricli/core";
 import { type CommandEntry, commands } from "./commands.ts";
-import { group } from "./program/command.ts";
+import { group } from "./flags/command.ts";
 import type { CliContext, CliProcess } from "./program/context.ts";
 import { exitCodeOfError } from "./program/exit-code.ts";
 import { parserText } from "./program/parser-text.ts";
@@ -22,7 +22,7 @@ export async function createApp(
     loaded.includes(name) ? await entry.load() : placeholder(entry),
   ]);
   return buildApplication(
-    group<string>({
+    group({
       routes: Object.fromEntries(await Promise.all(routes)),
       docs: {
         brief: "Webhooks of the eSIM partner API",

@@ -17,7 +17,7 @@ describe("the program", () => {
       expect(loaded.length).toBeGreaterThan(5);
       expect(
         loaded.filter((url) =>
-          /\/(?:zod|pg|kysely|ioredis|core\/src\/(?!log-lines|base\/(?:masking|colours|line-logger|printable|shown-error|thrown)\.)|client\/src|packages\/store-\w+)\/|^loaded node:sqlite/.test(
+          /\/(?:zod|pg|kysely|ioredis|core\/src\/(?!log-lines|base\/(?:masking|errors|colours|line-logger|printable|shown-error|thrown)\.)|client\/src|packages\/store-\w+)\/|^loaded node:sqlite/.test(
             url.replace("@stricli/core", ""),
           ),
         ),

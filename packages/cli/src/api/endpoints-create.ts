@@ -6,17 +6,17 @@ import { type FileKeySource, fileKeySource } from "@esim-webhooks/core/key-file"
 import { suggest } from "@esim-webhooks/core/kit";
 import { printable } from "@esim-webhooks/core/log-lines";
 import { matchingTypes } from "../flags/types-flag.ts";
+import { explainedCreate } from "../program/call-error.ts";
 import type { CliContext, CliProcess } from "../program/context.ts";
 import { errorCodeOf } from "../program/exit-code.ts";
-import { explainedCreate } from "../program/explained.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage, programError } from "../program/program-error.ts";
 import { stopSignal } from "../program/stopping.ts";
 import { endpointUrl } from "../send/receiver-url.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import { counted } from "../terminal/quantities.ts";
 import type { CreateFlags } from "./flags.ts";
 import { withApi } from "./open-client.ts";
-import { shownRecord } from "./shown-record.ts";
+import { maskedRecord } from "./shown-record.ts";
 
 /** Registers an endpoint. Its secret has a place before: the service shows it once. */
 export async function createEndpoint(this: CliContext, flags: CreateFlags, url: string): Promise<void> {
@@ -42,19 +42,14 @@ async function placeOf(
   { secret, secretFrom }: SetUp,
 ): Promise<SecretPlace | undefined> {
   if (keyFile !== undefined && printSecret) {
-    throw new ProgramError(
-      "invalid_usage",
-      "--key-file and --print-secret are two places for the secret.",
-      "Remove one of them.",
-    );
+    throw invalidUsage("--key-file and --print-secret are two places for the secret.", "Remove one of them.");
   }
   if (printSecret) return undefined;
   if (keyFile !== undefined) return newKeyFile(resolve(cwd(), keyFile), keyFile);
   const configured = (secret as Partial<FileKeySource> | undefined)?.keyFile;
   if (configured !== undefined) return existingKeyFile(configured);
   const unset = secretFrom === "ESIM_WEBHOOK_SECRET" ? " and unset ESIM_WEBHOOK_SECRET" : "";
-  throw new ProgramError(
-    "invalid_usage",
+  throw invalidUsage(
     "The service shows an endpoint's signing secret once, and there is no place for it.",
     `Name a new file with --key-file, give the config a fileKeySource as its secret${unset}, or have it printed with --print-secret.`,
   );
@@ -79,7 +74,7 @@ async function keep(place: SecretPlace | undefined, made: EndpointWithSecret): P
     return made;
   } catch (cause) {
     const reference = printable(made.webhookEndpointReference);
-    throw new ProgramError(
+    throw programError(
       "secret_not_kept",
       `The endpoint ${reference} is registered, but its signing secret could not be written to ${place.file}, and no one has it.`,
       `Get another one with esim-webhooks rotate --endpoint ${reference} (and --secret-form if it is not written as whsec_ and base64), or run esim-webhooks api endpoints delete ${reference} and create it again.`,
@@ -98,7 +93,7 @@ function print(
   const { signingSecret: key } = JSON.parse(JSON.stringify(made)) as { signingSecret: string }; // its fingerprint
   if (json) {
     const secret = place === undefined ? { signingSecret } : { keyFile: place.file };
-    output.json({ ...(shownRecord({ ...made }, false) as object), key, ...secret });
+    output.json({ ...(maskedRecord({ ...made }) as object), key, ...secret });
     return;
   }
   const types = eventTypes === null ? "" : ` for ${counted(eventTypes.length, "event type")}`;
@@ -130,8 +125,7 @@ function typesOf(written: string, known: readonly string[]): readonly string[] {
   const types = matchingTypes(written, known);
   if (types.length > 0) return types;
   const families = new Set(known.map((name) => name.replace(/[^.]*$/, "*")));
-  throw new ProgramError(
-    "invalid_usage",
+  throw invalidUsage(
     `--types ${printable(written)} matches no event type of the service.`,
     `${suggest(written, [...families])} esim-webhooks api event-types lists them.`,
   );
@@ -154,8 +148,7 @@ export interface SecretPlace {
 /** Creates a key file, for this user alone. Throws `invalid_usage` if it is there, or cannot be written. */
 export async function newKeyFile(path: string, file: string = path): Promise<SecretPlace> {
   if (!(await writable({ path, file }, { keys: [] }, undefined))) {
-    throw new ProgramError(
-      "invalid_usage",
+    throw invalidUsage(
       `${file} already exists, and no key file is overwritten.`,
       "Name a new file with --key-file.",
     );
@@ -187,8 +180,7 @@ async function writable(
     return await fileKeySource(path).write(record, version);
   } catch (cause) {
     if (errorCodeOf(cause) === "store_full") throw cause;
-    throw new ProgramError(
-      "invalid_usage",
+    throw invalidUsage(
       `${file} cannot be written, so nothing was registered.`,
       "Name another file with --key-file, or correct the permissions.",
       { cause },

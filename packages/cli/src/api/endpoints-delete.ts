@@ -2,13 +2,13 @@ import { createKeyring, type StoredKey } from "@esim-webhooks/core";
 import { printable } from "@esim-webhooks/core/log-lines";
 import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage } from "../program/program-error.ts";
 import { isKeyStore, keyPlaceOf } from "../set-up/key-place.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import { confirm } from "../terminal/confirm.ts";
 import type { DeleteFlags } from "./flags.ts";
 import { withApi } from "./open-client.ts";
-import { shownRecord, shownText } from "./shown-record.ts";
+import { maskedRecord, maskedText } from "./shown-record.ts";
 
 export async function deleteEndpoint(this: CliContext, flags: DeleteFlags, reference: string): Promise<void> {
   const { output } = this;
@@ -17,9 +17,9 @@ export async function deleteEndpoint(this: CliContext, flags: DeleteFlags, refer
     const removed = await api.webhooks.delete(reference); // undefined when only the answer was lost
     if (isKeyStore(setUp.secret)) await endKeys(this, setUp, reference);
     if (flags.json) {
-      return output.json(shownRecord(removed ?? { webhookEndpointReference: reference }, false));
+      return output.json(maskedRecord(removed ?? { webhookEndpointReference: reference }));
     }
-    const url = removed === undefined ? "." : `: ${printable(shownText(removed.url, false))}`;
+    const url = removed === undefined ? "." : `: ${printable(maskedText(removed.url))}`;
     output.data(`Deleted the endpoint ${printable(reference)}${url}`);
   });
 }
@@ -38,8 +38,7 @@ async function endKeys({ output, now }: CliContext, setUp: SetUp, reference: str
 async function isConfirmed({ process }: CliContext, reference: string): Promise<boolean> {
   const { stdin, stderr } = process;
   if (stdin.isTTY !== true || stderr.isTTY !== true) {
-    throw new ProgramError(
-      "invalid_usage",
+    throw invalidUsage(
       "endpoints delete asks before it deletes, but there is no terminal to ask on.",
       "Add --yes.",
     );

@@ -1,73 +1,46 @@
-import type { WebhookDelivery } from "@esim-webhooks/client";
-import type { FlagParametersForType } from "@stricli/core";
+import type { FlagValues } from "../flags/flag.ts";
 import {
+  choiceFlag,
   configFlag,
   jsonFlag,
   limitFlag,
+  listFlag,
   revealFlag,
   switchFlag,
   textFlag,
   textsFlag,
+  yesFlag,
 } from "../flags/flag-kinds.ts";
-import type { CliContext } from "../program/context.ts";
 
-/** The flags of every command that calls the API. */
-export interface ApiFlags {
-  readonly config?: string;
-  readonly json?: boolean;
-}
+export type ApiFlags = FlagValues<typeof apiFlags>;
+export const apiFlags = { config: configFlag, json: jsonFlag };
 
-export interface ReadFlags extends ApiFlags {
-  readonly reveal?: boolean;
-}
+export type ReadFlags = FlagValues<typeof readFlags>;
+export const readFlags = { reveal: revealFlag, ...apiFlags };
 
-export interface ListFlags extends ReadFlags {
-  readonly limit: number;
-  readonly all?: boolean;
-}
-
-export interface DeliveriesFlags extends ListFlags {
-  readonly status?: readonly NonNullable<WebhookDelivery["status"]>[];
-}
-
-export interface CreateFlags extends ApiFlags {
-  readonly types?: readonly string[];
-  readonly description?: string;
-  readonly keyFile?: string;
-  readonly printSecret?: boolean;
-}
-
-export interface DeleteFlags extends ApiFlags {
-  readonly yes?: boolean;
-}
-
-type FlagsOf<Flags> = FlagParametersForType<Flags, CliContext>;
-
-export const apiFlags: FlagsOf<ApiFlags> = { config: configFlag, json: jsonFlag };
-
-export const readFlags: FlagsOf<ReadFlags> = { reveal: revealFlag, ...apiFlags };
-
-const listFlagsOf = (nouns: string): FlagsOf<ListFlags> => ({
+const listFlagsOf = (nouns: string) => ({
   limit: limitFlag(`The most ${nouns} to list`, 50),
   all: switchFlag(`List all ${nouns}, regardless of --limit`),
   ...readFlags,
 });
 
-export const endpointsFlags: FlagsOf<ListFlags> = listFlagsOf("endpoints");
+export type ListFlags = FlagValues<typeof endpointsFlags>;
+export const endpointsFlags = listFlagsOf("endpoints");
 
-export const deliveriesFlags: FlagsOf<DeliveriesFlags> = {
-  status: {
-    kind: "enum",
-    values: ["pending", "sending", "delivered", "failed", "exhausted"],
-    optional: true,
-    variadic: ",",
-    placeholder: "status,…",
-    brief: "Only deliveries of these statuses",
-  },
+export type DeliveriesFlags = FlagValues<typeof deliveriesFlags>;
+export const deliveriesFlags = {
+  status: listFlag(
+    choiceFlag(
+      ["pending", "sending", "delivered", "failed", "exhausted"],
+      "Only deliveries of these statuses",
+      "status,…",
+    ),
+  ),
   ...listFlagsOf("deliveries"),
 };
 
-export const createFlags: FlagsOf<CreateFlags> = {
+export type CreateFlags = FlagValues<typeof createFlags>;
+export const createFlags = {
   types: textsFlag(
     "type,…",
     "The event types to subscribe to, or families such as esim.lifecycle.*. Default: all",
@@ -78,7 +51,5 @@ export const createFlags: FlagsOf<CreateFlags> = {
   ...apiFlags,
 };
 
-export const deleteFlags: FlagsOf<DeleteFlags> = {
-  yes: switchFlag("Do not ask; needed without a terminal"),
-  ...apiFlags,
-};
+export type DeleteFlags = FlagValues<typeof deleteFlags>;
+export const deleteFlags = { yes: yesFlag, ...apiFlags };

@@ -1,9 +1,10 @@
 import { type ApiClient, type ClientOptions, createClient } from "@esim-webhooks/client";
 import type { WebhookError } from "@esim-webhooks/core";
 import type { SetUpFlags } from "../flags/flag-kinds.ts";
+import { explainedCall } from "../program/call-error.ts";
 import type { CliContext, CliProcess } from "../program/context.ts";
-import { explained, explainedCall } from "../program/explained.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { at } from "../program/naming.ts";
+import { programError } from "../program/program-error.ts";
 import { readSetUp, type SetUp } from "../set-up/set-up.ts";
 import { clientOptions, variables } from "./client-options.ts";
 
@@ -27,7 +28,7 @@ export function openClient({ file }: SetUp, { env }: CliProcess, options: Client
     return createClient(options);
   } catch (error) {
     const variable = variables[(error as Partial<WebhookError>).option as keyof typeof variables];
-    throw explained(error, { writtenIn: env[variable]?.trim() ? variable : file });
+    throw at(env[variable]?.trim() ? variable : file, error);
   }
 }
 
@@ -38,7 +39,7 @@ function refuseMissing(options: ClientOptions): void {
   if (missing.length === 0) return;
   const names = missing.map((name) => variables[name]);
   const isOne = names.length === 1;
-  throw new ProgramError(
+  throw programError(
     "missing_credentials",
     `${names.join(", ").replace(/, (\w+)$/, " and $1")} ${isOne ? "is" : "are"} not set.`,
     `Set ${isOne ? "it" : "them"}, or give a config file the same as api: { ${missing.join(", ")} }. To try it out, esim-webhooks sandbox prints all three.`,

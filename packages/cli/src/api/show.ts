@@ -8,16 +8,16 @@ import { type Cell, type Column, table } from "../terminal/table.ts";
 import { layoutFor, type Tone, unpainted } from "../terminal/text.ts";
 import type { ApiFlags, DeliveriesFlags, ListFlags, ReadFlags } from "./flags.ts";
 import { withApi } from "./open-client.ts";
-import { shownDelivery, shownRecord, shownText } from "./shown-record.ts";
+import { maskedRecord, type Shown, shownBy } from "./shown-record.ts";
 
 export async function client(this: CliContext, flags: ReadFlags): Promise<void> {
   const { output, process } = this;
-  const { json = false, reveal = false } = flags;
+  const shown = shownBy(flags);
   await withApi(this, flags, async (api) => {
     const found = await api.client.get();
-    if (json) return output.json(shownRecord(found, reveal));
+    if (flags.json) return output.json(shown.record(found));
     const { paint = unpainted } = layoutFor(process.stdout, process.env);
-    const text = (value: string) => printable(shownText(value, reveal));
+    const text = (value: string) => printable(shown.text(value));
     const facts = {
       reference: text(found.clientReference),
       name: text(found.name),
@@ -45,19 +45,19 @@ const endpointsView: ListView<WebhookEndpoint> = {
     { title: "CREATED", align: "right" },
     { title: "URL", cuts: true },
   ],
-  row: ({ webhookEndpointReference, active, eventTypes, createdAt, url }, { reveal, now }) => [
+  row: ({ webhookEndpointReference, active, eventTypes, createdAt, url }, { shown, now }) => [
     printable(webhookEndpointReference),
     active ? "yes" : { text: "no", tone: "warn" },
     count(eventTypes.length),
     ago(new Date(createdAt), now),
-    printable(shownText(url, reveal)),
+    printable(shown.text(url)),
   ],
-  json: shownRecord,
+  json: (endpoint, shown) => shown.record(endpoint),
 };
 
 /** Lists the deliveries of an endpoint, newest first. The API has no filter, so statuses are picked here. */
 export async function deliveries(this: CliContext, flags: DeliveriesFlags, reference: string): Promise<void> {
-  const statuses = flags.status ?? [];
+  const statuses: readonly string[] = flags.status ?? [];
   await withApi(this, flags, (api) =>
     printList(
       this,
@@ -102,14 +102,14 @@ const deliveriesView: Omit<ListView<WebhookDelivery>, "none"> = {
       when(nextRetryAt),
     ];
   },
-  json: shownDelivery,
+  json: (delivery, shown) => shown.delivery(delivery),
 };
 
 export async function eventTypes(this: CliContext, flags: ApiFlags): Promise<void> {
   const { output } = this;
   await withApi(this, flags, async (api) => {
     for (const type of await api.catalog.webhookEventTypes()) {
-      if (flags.json) output.json(shownRecord(type, false));
+      if (flags.json) output.json(maskedRecord(type));
       else output.data(printable(type.eventType));
     }
   });
@@ -117,13 +117,13 @@ export async function eventTypes(this: CliContext, flags: ApiFlags): Promise<voi
 
 export async function variants(this: CliContext, flags: ReadFlags): Promise<void> {
   const { output, process } = this;
-  const { json = false, reveal = false } = flags;
+  const shown = shownBy(flags);
   await withApi(this, flags, async (api) => {
     const found = await api.catalog.esimVariants();
     if (found.length === 0) return output.note("The client may order no variant.");
-    if (json) for (const variant of found) output.json(shownRecord(variant, reveal));
+    if (flags.json) for (const variant of found) output.json(shown.record(variant));
     else {
-      const rows = found.map((variant) => variantRow(variant, reveal));
+      const rows = found.map((variant) => variantRow(variant, shown));
       for (const line of table(variantColumns, rows, layoutFor(process.stdout, process.env)))
         output.data(line);
     }
@@ -139,8 +139,8 @@ const variantColumns = [
 ] as const;
 
 /** The API does not say which fields are always there. */
-function variantRow(variant: EsimVariant, reveal: boolean): string[] {
-  const text = (value: string | null | undefined) => printable(shownText(value ?? "", reveal));
+function variantRow(variant: EsimVariant, shown: Shown): string[] {
+  const text = (value: string | null | undefined) => printable(shown.text(value ?? ""));
   return [
     text(variant.esimVariant),
     variant.default ? "yes" : "no",
@@ -157,8 +157,8 @@ interface ListView<Item> {
   /** What to say when the list is empty. */
   readonly none: string;
   readonly columns: readonly Column[];
-  row(item: Item, shown: { readonly reveal: boolean; readonly now: number }): readonly (Cell | string)[];
-  json(item: Item, reveal: boolean): unknown;
+  row(item: Item, view: { readonly shown: Shown; readonly now: number }): readonly (Cell | string)[];
+  json(item: Item, shown: Shown): unknown;
 }
 
 /** A table of more rows begins again, with its titles. */
@@ -169,9 +169,10 @@ async function printList<Item>(
   { output, process, now }: CliContext,
   { all = false, json = false, limit, reveal = false }: ListFlags,
   listing: Listing<Item>,
-  { nouns, none, columns, row, json: shown }: ListView<Item>,
+  { nouns, none, columns, row, json: jsonOf }: ListView<Item>,
   matches: (item: Item) => boolean = () => true,
 ): Promise<void> {
+  const shown = shownBy({ reveal });
   const most = all ? Number.POSITIVE_INFINITY : limit;
   const rows: (readonly (Cell | string)[])[] = [];
   const printRows = () => {
@@ -184,8 +185,8 @@ async function printList<Item>(
   pages: for await (const { data, pagination } of listing.pages()) {
     for (const [index, item] of data.entries()) {
       if (!matches(item)) continue;
-      if (json) output.json(shown(item, reveal));
-      else if (rows.push(row(item, { reveal, now: now() })) === tableRows) printRows();
+      if (json) output.json(jsonOf(item, shown));
+      else if (rows.push(row(item, { shown, now: now() })) === tableRows) printRows();
       found += 1;
       if (found < most) continue;
       isMore = pagination.hasMore || index < data.length - 1;

@@ -18,23 +18,38 @@ const harmless: ReadonlySet<string> = new Set([
   "updatedAt",
 ]);
 
-/** A client, a variant, an event type or an endpoint as JSON. A field that the API has since is masked. */
-export function shownRecord(record: object, reveal: boolean): unknown {
-  if (reveal) return record;
+/** How the records of the API are shown. */
+export interface Shown {
+  /** A client, a variant, an event type or an endpoint as JSON. */
+  record(record: object): unknown;
+  /** A delivery as JSON. */
+  delivery(delivery: { readonly eventId: string | null }): unknown;
+  /** A text of a record about the client. */
+  text(text: string): string;
+}
+
+/** The records as the flags say: masked, or with --reveal as they are. */
+export function shownBy({ reveal }: { readonly reveal?: boolean }): Shown {
+  return reveal
+    ? { record: (record) => record, delivery: (delivery) => delivery, text: (text) => text }
+    : { record: maskedRecord, delivery: maskedDelivery, text: maskedText };
+}
+
+/** A field that the API has since is masked. */
+export function maskedRecord(record: object): unknown {
   return maskJson(record, (value, field) => {
     if (!harmless.has(field)) return masked;
-    return typeof value === "string" ? shownText(value, reveal) : value;
+    return typeof value === "string" ? maskedText(value) : value;
   });
 }
 
-/** A delivery as JSON. Its event and what the endpoint answered contain personal data. */
-export function shownDelivery(delivery: { readonly eventId: string | null }, reveal: boolean): unknown {
-  if (reveal) return delivery;
+/** Its event and what the endpoint answered contain personal data. */
+function maskedDelivery(delivery: { readonly eventId: string | null }): unknown {
   const { eventId } = delivery;
   return { ...(maskEvent(delivery) as object), eventId: eventId === null ? null : shortened(eventId) };
 }
 
-/** A text of a record about the client, such as a URL, which may have a password. */
-export function shownText(text: string, reveal: boolean): string {
-  return reveal ? text : shortened(maskSecrets(text));
+/** Such as a URL, which may have a password. */
+export function maskedText(text: string): string {
+  return shortened(maskSecrets(text));
 }

@@ -1,38 +1,27 @@
-import type { Command, RouteMap } from "@stricli/core";
 import {
-  type ApiFlags,
   apiFlags,
-  type CreateFlags,
   createFlags,
-  type DeleteFlags,
-  type DeliveriesFlags,
   deleteFlags,
   deliveriesFlags,
   endpointsFlags,
-  type ListFlags,
-  type ReadFlags,
   readFlags,
 } from "../api/flags.ts";
-import { command, group, help } from "../program/command.ts";
-import type { CliContext } from "../program/context.ts";
+import { command, group, help } from "../flags/command.ts";
 
-const reference = {
-  kind: "tuple",
-  parameters: [{ parse: String, placeholder: "reference", brief: "The endpoint's webhookEndpointReference" }],
-} as const;
+const reference = { placeholder: "reference", brief: "The endpoint's webhookEndpointReference" };
 
-const client: Command<CliContext> = command<ReadFlags, []>({
-  loader: async () => (await import("../api/show.ts")).client,
-  parameters: { flags: readFlags },
+const client = command({
+  load: async () => (await import("../api/show.ts")).client,
+  flags: readFlags,
   docs: help("Show the client", "Shows the client that the credentials belong to.", [
     "esim-webhooks api client",
     "esim-webhooks api client --json | jq .limits.maxProfiles",
   ]),
 });
 
-const variants: Command<CliContext> = command<ReadFlags, []>({
-  loader: async () => (await import("../api/show.ts")).variants,
-  parameters: { flags: readFlags },
+const variants = command({
+  load: async () => (await import("../api/show.ts")).variants,
+  flags: readFlags,
   docs: help(
     "List the eSIMs to order",
     "Lists the eSIM variants that the client may order, and their stock.",
@@ -40,32 +29,27 @@ const variants: Command<CliContext> = command<ReadFlags, []>({
   ),
 });
 
-const eventTypes: Command<CliContext> = command<ApiFlags, []>({
-  loader: async () => (await import("../api/show.ts")).eventTypes,
-  parameters: { flags: apiFlags },
+const eventTypes = command({
+  load: async () => (await import("../api/show.ts")).eventTypes,
+  flags: apiFlags,
   docs: help("List the event types", "Lists the event types that an endpoint can subscribe to.", [
     "esim-webhooks api event-types",
   ]),
 });
 
-const listEndpoints: Command<CliContext> = command<ListFlags, []>({
-  loader: async () => (await import("../api/show.ts")).listEndpoints,
-  parameters: { flags: endpointsFlags },
+const listEndpoints = command({
+  load: async () => (await import("../api/show.ts")).listEndpoints,
+  flags: endpointsFlags,
   docs: help("List endpoints", "Lists the client's endpoints. --json prints one per line.", [
     "esim-webhooks api endpoints list",
     "esim-webhooks api endpoints list --json | jq -r .webhookEndpointReference",
   ]),
 });
 
-const createEndpoint: Command<CliContext> = command<CreateFlags, [string]>({
-  loader: async () => (await import("../api/endpoints-create.ts")).createEndpoint,
-  parameters: {
-    flags: createFlags,
-    positional: {
-      kind: "tuple",
-      parameters: [{ parse: String, placeholder: "url", brief: "Where events are posted to" }],
-    },
-  },
+const createEndpoint = command({
+  load: async () => (await import("../api/endpoints-create.ts")).createEndpoint,
+  flags: createFlags,
+  args: [{ placeholder: "url", brief: "Where events are posted to" }],
   docs: help(
     "Register an endpoint",
     [
@@ -80,9 +64,10 @@ const createEndpoint: Command<CliContext> = command<CreateFlags, [string]>({
   ),
 });
 
-const deleteEndpoint: Command<CliContext> = command<DeleteFlags, [string]>({
-  loader: async () => (await import("../api/endpoints-delete.ts")).deleteEndpoint,
-  parameters: { flags: deleteFlags, positional: reference },
+const deleteEndpoint = command({
+  load: async () => (await import("../api/endpoints-delete.ts")).deleteEndpoint,
+  flags: deleteFlags,
+  args: [reference],
   docs: help(
     "Delete an endpoint",
     [
@@ -96,7 +81,7 @@ const deleteEndpoint: Command<CliContext> = command<DeleteFlags, [string]>({
   ),
 });
 
-const endpoints: RouteMap<CliContext> = group<string>({
+const endpoints = group({
   routes: { list: listEndpoints, create: createEndpoint, delete: deleteEndpoint },
   docs: help(
     "List, register and delete endpoints",
@@ -108,9 +93,10 @@ const endpoints: RouteMap<CliContext> = group<string>({
   ),
 });
 
-const deliveries: Command<CliContext> = command<DeliveriesFlags, [string]>({
-  loader: async () => (await import("../api/show.ts")).deliveries,
-  parameters: { flags: deliveriesFlags, positional: reference },
+const deliveries = command({
+  load: async () => (await import("../api/show.ts")).deliveries,
+  flags: deliveriesFlags,
+  args: [reference],
   docs: help(
     "List the deliveries of an endpoint",
     [
@@ -125,7 +111,7 @@ const deliveries: Command<CliContext> = command<DeliveriesFlags, [string]>({
   ),
 });
 
-export const api: RouteMap<CliContext> = group<string>({
+export const api = group({
   routes: { client, variants, "event-types": eventTypes, endpoints, deliveries },
   docs: help(
     "Call the partner API",

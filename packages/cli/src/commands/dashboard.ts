@@ -1,39 +1,9 @@
-import type { Command } from "@stricli/core";
-import type { DashboardFlags } from "../dashboard/dashboard.ts";
-import { textFlag, wholeNumber } from "../flags/flag-kinds.ts";
-import { inboxFlags } from "../inbox/flags.ts";
-import { command, help } from "../program/command.ts";
-import type { CliContext } from "../program/context.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { dashboardFlags } from "../dashboard/flags.ts";
+import { command, help } from "../flags/command.ts";
 
-function parseColor(text: string): string {
-  if (/^#[0-9a-f]{6}$/i.test(text)) return text;
-  throw new ProgramError("invalid_usage", `"${text}" is not a colour.`, "Write it as '#b42318', in quotes.");
-}
-
-export const dashboard: Command<CliContext> = command<DashboardFlags, []>({
-  loader: async () => (await import("../dashboard/dashboard.ts")).dashboard,
-  parameters: {
-    flags: {
-      port: {
-        kind: "parsed",
-        parse: wholeNumber(0, 65_535),
-        optional: true,
-        placeholder: "number",
-        brief: "The port to listen on; 0: any free port. Default: 4020",
-      },
-      host: textFlag("address", "127.0.0.1, ::1 or localhost. Default: 127.0.0.1"),
-      title: textFlag("name", "The name of the environment, such as production, shown on every view"),
-      color: {
-        kind: "parsed",
-        parse: parseColor,
-        optional: true,
-        placeholder: "hex",
-        brief: "The colour of the title, such as '#b42318'",
-      },
-      ...inboxFlags,
-    },
-  },
+export const dashboard = command({
+  load: async () => (await import("../dashboard/dashboard.ts")).dashboard,
+  flags: dashboardFlags,
   docs: help(
     "Show the inbox in the browser",
     [

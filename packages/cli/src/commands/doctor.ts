@@ -1,25 +1,9 @@
-import type { Command } from "@stricli/core";
-import type { DoctorFlags } from "../doctor/doctor.ts";
-import { durationFlag, jsonFlag, setUpFlags, textFlag } from "../flags/flag-kinds.ts";
-import { command, help } from "../program/command.ts";
-import type { CliContext } from "../program/context.ts";
+import { doctorFlags } from "../doctor/flags.ts";
+import { command, help } from "../flags/command.ts";
 
-export const doctor: Command<CliContext> = command<DoctorFlags, []>({
-  loader: async () => (await import("../doctor/doctor.ts")).doctor,
-  parameters: {
-    flags: {
-      endpoint: textFlag(
-        "reference",
-        "The endpoint that this set-up receives for. Default: the client's only endpoint",
-      ),
-      silence: durationFlag("Warn when the inbox has received no delivery for this long", "1d", {
-        min: "1m",
-        max: "365d",
-      }),
-      ...setUpFlags,
-      json: jsonFlag,
-    },
-  },
+export const doctor = command({
+  load: async () => (await import("../doctor/doctor.ts")).doctor,
+  flags: doctorFlags,
   docs: help(
     "Check the set-up",
     [

@@ -1,17 +1,10 @@
-import type { Command, RouteMap } from "@stricli/core";
-import { type EnsureFlags, ensureFlags } from "../endpoint/flags.ts";
-import { command, group, help } from "../program/command.ts";
-import type { CliContext } from "../program/context.ts";
+import { ensureFlags } from "../endpoint/flags.ts";
+import { command, group, help } from "../flags/command.ts";
 
-const ensure: Command<CliContext> = command<EnsureFlags, [string]>({
-  loader: async () => (await import("../endpoint/ensure.ts")).ensure,
-  parameters: {
-    flags: ensureFlags,
-    positional: {
-      kind: "tuple",
-      parameters: [{ parse: String, placeholder: "url", brief: "Where events are posted to" }],
-    },
-  },
+const ensure = command({
+  load: async () => (await import("../endpoint/ensure.ts")).ensure,
+  flags: ensureFlags,
+  args: [{ placeholder: "url", brief: "Where events are posted to" }],
   docs: help(
     "Find or register an endpoint, and check it",
     [
@@ -29,7 +22,7 @@ const ensure: Command<CliContext> = command<EnsureFlags, [string]>({
   ),
 });
 
-export const endpoint: RouteMap<CliContext> = group<string>({
+export const endpoint = group({
   routes: { ensure },
   docs: help("Set up an endpoint", "Sets up the endpoint that the service sends events to.", [
     "esim-webhooks endpoint ensure https://shop.example/webhooks",

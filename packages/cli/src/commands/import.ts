@@ -1,21 +1,14 @@
 import { setFlagsFromString } from "node:v8";
-import type { Command } from "@stricli/core";
-import { type ImportFlags, importFlags } from "../import/flags.ts";
-import { command, help } from "../program/command.ts";
-import type { CliContext } from "../program/context.ts";
+import { command, help } from "../flags/command.ts";
+import { importFlags } from "../import/flags.ts";
 
-export const importCommand: Command<CliContext> = command<ImportFlags, [string]>({
-  loader: async () => {
+export const importCommand = command({
+  load: async () => {
     keepHeapSmall(); // before the import's modules are loaded, which would make it large
     return (await import("../import/import-dump.ts")).importDump;
   },
-  parameters: {
-    flags: importFlags,
-    positional: {
-      kind: "tuple",
-      parameters: [{ parse: String, placeholder: "dump", brief: "The file, or - for standard input" }],
-    },
-  },
+  flags: importFlags,
+  args: [{ placeholder: "dump", brief: "The file, or - for standard input" }],
   docs: help(
     "Replay a dump of deliveries",
     [

@@ -1,38 +1,23 @@
-import type { Command, RouteMap } from "@stricli/core";
+import { command, group, help } from "../flags/command.ts";
 import {
-  type BackupFlags,
   backupFlags,
-  type CopyFlags,
   copyFlags,
-  type DeadFlags,
   deadFlags,
-  type EraseFlags,
-  type ErrorsFlags,
   eraseFlags,
   errorsFlags,
-  type InboxFlags,
   inboxFlags,
-  type ListFlags,
   listFlags,
-  type PauseFlags,
-  type PurgeFlags,
   pauseFlags,
   purgeFlags,
-  type ResumeFlags,
-  type RetryFlags,
   resumeFlags,
   retryFlags,
-  type ShowFlags,
-  type StatsFlags,
   showFlags,
   statsFlags,
 } from "../inbox/flags.ts";
-import { command, group, help } from "../program/command.ts";
-import type { CliContext } from "../program/context.ts";
 
-const stats: Command<CliContext> = command<StatsFlags, []>({
-  loader: async () => (await import("../inbox/stats.ts")).stats,
-  parameters: { flags: statsFlags },
+const stats = command({
+  load: async () => (await import("../inbox/stats.ts")).stats,
+  flags: statsFlags,
   docs: help(
     "Say what waits in the inbox",
     "Shows how many events wait, are unhandled or dead, how long the oldest due event has waited, and\nwhat is paused. It takes the same time with any number of events: each count stops at a limit.\nWith --exact, it counts all events, by state and type.",
@@ -44,9 +29,9 @@ const stats: Command<CliContext> = command<StatsFlags, []>({
   ),
 });
 
-const pause: Command<CliContext> = command<PauseFlags, []>({
-  loader: async () => (await import("../inbox/pauses.ts")).pause,
-  parameters: { flags: pauseFlags },
+const pause = command({
+  load: async () => (await import("../inbox/pauses.ts")).pause,
+  flags: pauseFlags,
   docs: help(
     "Stop processing some events, or all",
     "Stops workers from taking these types (default: all). It applies from their next poll. Receivers\nstore events as before, and no attempt is counted. Pausing a type again replaces its pause.",
@@ -57,27 +42,27 @@ const pause: Command<CliContext> = command<PauseFlags, []>({
   ),
 });
 
-const resume: Command<CliContext> = command<ResumeFlags, []>({
-  loader: async () => (await import("../inbox/pauses.ts")).resume,
-  parameters: { flags: resumeFlags },
+const resume = command({
+  load: async () => (await import("../inbox/pauses.ts")).resume,
+  flags: resumeFlags,
   docs: help("End pauses", "Ends the pauses of these types, or all pauses, and says which they were.", [
     "esim-webhooks inbox resume",
     "esim-webhooks inbox resume --types esim.balance.updated",
   ]),
 });
 
-const paused: Command<CliContext> = command<InboxFlags, []>({
-  loader: async () => (await import("../inbox/pauses.ts")).paused,
-  parameters: { flags: inboxFlags },
+const paused = command({
+  load: async () => (await import("../inbox/pauses.ts")).paused,
+  flags: inboxFlags,
   docs: help("List what is paused", "Lists what is paused: since when, until when, by whom and why.", [
     "esim-webhooks inbox paused",
     "esim-webhooks inbox paused --json | jq -r '.[].type'",
   ]),
 });
 
-const erase: Command<CliContext> = command<EraseFlags, []>({
-  loader: async () => (await import("../inbox/erase.ts")).erase,
-  parameters: { flags: eraseFlags },
+const erase = command({
+  load: async () => (await import("../inbox/erase.ts")).erase,
+  flags: eraseFlags,
   docs: help(
     "Erase the personal data of one eSIM",
     "Overwrites the personal data of all events of one eSIM, in any state: bodies, errors, lanes.\nTheir ids and types stay, so that no redelivery or import brings the data back. Events that waited are\nnot processed. Says what it cannot reach. Asks first on a terminal; elsewhere it needs --yes.",
@@ -88,9 +73,9 @@ const erase: Command<CliContext> = command<EraseFlags, []>({
   ),
 });
 
-const workers: Command<CliContext> = command<InboxFlags, []>({
-  loader: async () => (await import("../inbox/workers.ts")).workers,
-  parameters: { flags: inboxFlags },
+const workers = command({
+  load: async () => (await import("../inbox/workers.ts")).workers,
+  flags: inboxFlags,
   docs: help(
     "List the workers that share the inbox",
     "Lists the workers that have reported in the last 30 s: their host and process, version, places in use\nand last take.",
@@ -98,9 +83,9 @@ const workers: Command<CliContext> = command<InboxFlags, []>({
   ),
 });
 
-const list: Command<CliContext> = command<ListFlags, []>({
-  loader: async () => (await import("../inbox/list.ts")).list,
-  parameters: { flags: listFlags },
+const list = command({
+  load: async () => (await import("../inbox/list.ts")).list,
+  flags: listFlags,
   docs: help("List events", "Lists events, newest first. --json prints one event per line, without bodies.", [
     "esim-webhooks inbox list --status dead --since 2d",
     "esim-webhooks inbox list --types 'esim.lifecycle.*' --limit 10",
@@ -108,9 +93,9 @@ const list: Command<CliContext> = command<ListFlags, []>({
   ]),
 });
 
-const errors: Command<CliContext> = command<ErrorsFlags, []>({
-  loader: async () => (await import("../inbox/errors.ts")).errors,
-  parameters: { flags: errorsFlags },
+const errors = command({
+  load: async () => (await import("../inbox/errors.ts")).errors,
+  flags: errorsFlags,
   docs: help(
     "Group dead events by their error",
     "Shows why events are dead, the most frequent error first: how many events, when the oldest and\nthe newest were received, one id, and the types. Errors that differ only in ids and numbers are\none; # stands for these.",
@@ -122,21 +107,15 @@ const errors: Command<CliContext> = command<ErrorsFlags, []>({
   ),
 });
 
-const show: Command<CliContext> = command<ShowFlags, [string]>({
-  loader: async () => (await import("../inbox/show.ts")).show,
-  parameters: {
-    flags: showFlags,
-    positional: {
-      kind: "tuple",
-      parameters: [
-        {
-          parse: String,
-          placeholder: "id",
-          brief: "The event's id, which is its webhook-id; its beginning is enough if no other id begins so",
-        },
-      ],
+const show = command({
+  load: async () => (await import("../inbox/show.ts")).show,
+  flags: showFlags,
+  args: [
+    {
+      placeholder: "id",
+      brief: "The event's id, which is its webhook-id; its beginning is enough if no other id begins so",
     },
-  },
+  ],
   docs: help(
     "Show an event",
     "Shows everything that the inbox knows about an event, and its body. Personal data is\nmasked. Ends with 3 when there is no such event.",
@@ -148,9 +127,9 @@ const show: Command<CliContext> = command<ShowFlags, [string]>({
   ),
 });
 
-const retry: Command<CliContext> = command<RetryFlags, []>({
-  loader: async () => (await import("../inbox/change.ts")).retry,
-  parameters: { flags: retryFlags },
+const retry = command({
+  load: async () => (await import("../inbox/change.ts")).retry,
+  flags: retryFlags,
   docs: help(
     "Retry dead or unhandled events",
     "Makes dead or unhandled events ready again, oldest first, and counts their\ntries anew. Asks first on a terminal; elsewhere it needs --yes.",
@@ -164,9 +143,9 @@ const retry: Command<CliContext> = command<RetryFlags, []>({
   ),
 });
 
-const discard: Command<CliContext> = command<DeadFlags, []>({
-  loader: async () => (await import("../inbox/change.ts")).discard,
-  parameters: { flags: deadFlags },
+const discard = command({
+  load: async () => (await import("../inbox/change.ts")).discard,
+  flags: deadFlags,
   docs: help(
     "Delete dead events",
     "Permanently deletes dead events: a later redelivery counts as a new event.\nAsks first on a terminal; elsewhere it needs --yes.",
@@ -174,9 +153,9 @@ const discard: Command<CliContext> = command<DeadFlags, []>({
   ),
 });
 
-const purge: Command<CliContext> = command<PurgeFlags, []>({
-  loader: async () => (await import("../inbox/change.ts")).purge,
-  parameters: { flags: purgeFlags },
+const purge = command({
+  load: async () => (await import("../inbox/change.ts")).purge,
+  flags: purgeFlags,
   docs: help(
     "Delete events past their retention",
     "Deletes done and unhandled events whose retention has ended. Workers also do\nthis by themselves. Asks first on a terminal; elsewhere it needs --yes.",
@@ -184,12 +163,10 @@ const purge: Command<CliContext> = command<PurgeFlags, []>({
   ),
 });
 
-const backup: Command<CliContext> = command<BackupFlags, [string]>({
-  loader: async () => (await import("../inbox/backup.ts")).backup,
-  parameters: {
-    flags: backupFlags,
-    positional: { kind: "tuple", parameters: [{ parse: String, placeholder: "file", brief: "A new file" }] },
-  },
+const backup = command({
+  load: async () => (await import("../inbox/backup.ts")).backup,
+  flags: backupFlags,
+  args: [{ placeholder: "file", brief: "A new file" }],
   docs: help(
     "Back up an embedded inbox",
     "Copies the SQLite file of an embedded inbox, whole, to a new file, also while serve\nand work use it. Overwrites no file.",
@@ -200,9 +177,9 @@ const backup: Command<CliContext> = command<BackupFlags, [string]>({
   ),
 });
 
-const copy: Command<CliContext> = command<CopyFlags, []>({
-  loader: async () => (await import("../inbox/copy.ts")).copy,
-  parameters: { flags: copyFlags },
+const copy = command({
+  load: async () => (await import("../inbox/copy.ts")).copy,
+  flags: copyFlags,
   docs: help(
     "Copy an embedded inbox to Postgres",
     [
@@ -218,7 +195,7 @@ const copy: Command<CliContext> = command<CopyFlags, []>({
   ),
 });
 
-export const inbox: RouteMap<CliContext> = group<string>({
+export const inbox = group({
   routes: {
     stats,
     workers,

@@ -1,36 +1,9 @@
-import type { Command } from "@stricli/core";
-import {
-  configFlag,
-  durationFlag,
-  jsonFlag,
-  switchFlag,
-  textFlag,
-  textsFlag,
-  timeFlag,
-} from "../flags/flag-kinds.ts";
-import type { ListenFlags } from "../listen/session.ts";
-import { command, help } from "../program/command.ts";
-import type { CliContext } from "../program/context.ts";
+import { command, help } from "../flags/command.ts";
+import { listenFlags } from "../listen/flags.ts";
 
-export const listen: Command<CliContext> = command<ListenFlags, []>({
-  loader: async () => (await import("../listen/listen.ts")).listen,
-  parameters: {
-    flags: {
-      to: textFlag("url", "The receiver's URL. Default: where serve listens on this machine"),
-      endpoint: textFlag("reference", "Whose events. Default: the client's only endpoint"),
-      since: timeFlag(
-        "Begin with the events since then: 2h or 7d ago, yesterday, a day, a date-time. Default: now",
-      ),
-      only: textsFlag("type,…", "Only events of these types, or families such as esim.lifecycle.*"),
-      id: textFlag("id", "Post this event once, and end"),
-      every: durationFlag("How often the listing is read", "2s", { min: "1s", max: "1h" }),
-      allowRemote: switchFlag("Let --to name another machine, which then gets personal data"),
-      payloads: switchFlag("Print the payload of each event, with personal data masked"),
-      reveal: switchFlag("Print the payload of each event as it is, with personal data"),
-      config: configFlag,
-      json: jsonFlag,
-    },
-  },
+export const listen = command({
+  load: async () => (await import("../listen/listen.ts")).listen,
+  flags: listenFlags,
   docs: help(
     "Post real events to this machine",
     [

@@ -1,12 +1,9 @@
-import type { Command } from "@stricli/core";
-import { jsonFlag, setUpFlags } from "../flags/flag-kinds.ts";
-import type { MigrateFlags } from "../migrate/migrate.ts";
-import { command, help } from "../program/command.ts";
-import type { CliContext } from "../program/context.ts";
+import { command, help } from "../flags/command.ts";
+import { migrateFlags } from "../migrate/flags.ts";
 
-export const migrate: Command<CliContext> = command<MigrateFlags, []>({
-  loader: async () => (await import("../migrate/migrate.ts")).migrate,
-  parameters: { flags: { ...setUpFlags, json: jsonFlag } },
+export const migrate = command({
+  load: async () => (await import("../migrate/migrate.ts")).migrate,
+  flags: migrateFlags,
   docs: help(
     "Create or update the tables",
     [

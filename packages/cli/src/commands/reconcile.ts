@@ -1,11 +1,9 @@
-import type { Command } from "@stricli/core";
-import { type ReconcileFlags, reconcileFlags } from "../endpoint/flags.ts";
-import { command, help } from "../program/command.ts";
-import type { CliContext } from "../program/context.ts";
+import { reconcileFlags } from "../endpoint/flags.ts";
+import { command, help } from "../flags/command.ts";
 
-export const reconcile: Command<CliContext> = command<ReconcileFlags, []>({
-  loader: async () => (await import("../endpoint/reconcile.ts")).reconcile,
-  parameters: { flags: reconcileFlags },
+export const reconcile = command({
+  load: async () => (await import("../endpoint/reconcile.ts")).reconcile,
+  flags: reconcileFlags,
   docs: help(
     "Recover the events that were missed",
     [

@@ -1,11 +1,9 @@
-import type { Command } from "@stricli/core";
-import { type RotateFlags, rotateFlags } from "../endpoint/flags.ts";
-import { command, help } from "../program/command.ts";
-import type { CliContext } from "../program/context.ts";
+import { rotateFlags } from "../endpoint/flags.ts";
+import { command, help } from "../flags/command.ts";
 
-export const rotate: Command<CliContext> = command<RotateFlags, []>({
-  loader: async () => (await import("../endpoint/rotate.ts")).rotate,
-  parameters: { flags: rotateFlags },
+export const rotate = command({
+  load: async () => (await import("../endpoint/rotate.ts")).rotate,
+  flags: rotateFlags,
   docs: help(
     "Replace an endpoint's signing secret",
     [

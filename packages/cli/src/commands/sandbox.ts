@@ -1,61 +1,9 @@
-import type { Command } from "@stricli/core";
-import { switchFlag, textFlag, wholeNumber } from "../flags/flag-kinds.ts";
-import { command, help } from "../program/command.ts";
-import type { CliContext } from "../program/context.ts";
-import { parseSetting, type SandboxFlags } from "../sandbox/flags.ts";
+import { command, help } from "../flags/command.ts";
+import { sandboxFlags } from "../sandbox/flags.ts";
 
-export const sandbox: Command<CliContext> = command<SandboxFlags, []>({
-  loader: async () => (await import("../sandbox/sandbox.ts")).sandbox,
-  parameters: {
-    flags: {
-      port: {
-        kind: "parsed",
-        parse: wholeNumber(0, 65_535),
-        optional: true,
-        placeholder: "number",
-        brief:
-          "The port of the API, on 127.0.0.1; 0: any free port. The control side takes the next one, unless --control-port is given. Default: 4010",
-      },
-      controlPort: {
-        kind: "parsed",
-        parse: wholeNumber(0, 65_535),
-        optional: true,
-        placeholder: "number",
-        brief:
-          "The port of the control side and its page. Default: the one after --port; with --port 0, any free port",
-      },
-      speed: {
-        kind: "parsed",
-        parse: wholeNumber(1, 1_000_000),
-        optional: true,
-        placeholder: "n",
-        brief: "How many times as fast as real time its clock goes. Default: 1",
-      },
-      clock: {
-        kind: "enum",
-        values: ["manual"],
-        optional: true,
-        brief: "manual: its clock stands still until you advance it",
-      },
-      data: textFlag("folder", "Keep the state in this folder. Default: in memory"),
-      seed: {
-        kind: "parsed",
-        parse: wholeNumber(0),
-        optional: true,
-        placeholder: "number",
-        brief: "Makes random faults happen again in the same way",
-      },
-      set: {
-        kind: "parsed",
-        parse: parseSetting,
-        optional: true,
-        variadic: true,
-        placeholder: "name=value",
-        brief: "Set a switch, such as inFlight=423; may be repeated",
-      },
-      json: switchFlag("Print the addresses and the credentials as one line of JSON"),
-    },
-  },
+export const sandbox = command({
+  load: async () => (await import("../sandbox/sandbox.ts")).sandbox,
+  flags: sandboxFlags,
   docs: help(
     "Run the partner service on this machine",
     [

@@ -1,74 +1,10 @@
-import type { Command } from "@stricli/core";
-import { configFlag, jsonFlag, wholeNumber } from "../flags/flag-kinds.ts";
-import { command, help } from "../program/command.ts";
-import type { CliContext } from "../program/context.ts";
-import type { SendFlags } from "../send/send.ts";
+import { command, help } from "../flags/command.ts";
+import { sendFlags } from "../send/flags.ts";
 
-export const send: Command<CliContext> = command<SendFlags, [string]>({
-  loader: async () => (await import("../send/send.ts")).send,
-  parameters: {
-    positional: {
-      kind: "tuple",
-      parameters: [{ parse: String, placeholder: "type", brief: "The event type, such as esim.faulted" }],
-    },
-    flags: {
-      url: {
-        kind: "parsed",
-        parse: String,
-        optional: true,
-        placeholder: "url",
-        brief: "The receiver's URL. Default: where serve listens on this machine",
-      },
-      data: {
-        kind: "parsed",
-        parse: String,
-        variadic: true,
-        optional: true,
-        placeholder: "name=value",
-        brief: "Set a field of the data: a JSON value, else text; a.b=1 sets b within a. Repeatable",
-      },
-      body: {
-        kind: "parsed",
-        parse: String,
-        optional: true,
-        placeholder: "file",
-        brief:
-          "A JSON file with the data, or with a whole body (type, timestamp, data); - for standard input",
-      },
-      id: {
-        kind: "parsed",
-        parse: String,
-        optional: true,
-        placeholder: "id",
-        brief: "The webhook-id. Default: a new id for each delivery",
-      },
-      times: {
-        kind: "parsed",
-        parse: wholeNumber(1),
-        optional: true,
-        placeholder: "number",
-        brief: "How many deliveries to send, one after the other. Default 1",
-      },
-      fault: {
-        kind: "enum",
-        values: [
-          "tampered",
-          "stale",
-          "future",
-          "wrong_key",
-          "rotated",
-          "duplicate",
-          "unknown_type",
-          "invalid",
-        ],
-        optional: true,
-        placeholder: "fault",
-        brief: "Send a faulty or unusual delivery",
-      },
-      config: configFlag,
-      json: jsonFlag,
-    },
-  },
+export const send = command({
+  load: async () => (await import("../send/send.ts")).send,
+  flags: sendFlags,
+  args: [{ placeholder: "type", brief: "The event type, such as esim.faulted" }],
   docs: help(
     "Send a signed delivery",
     [

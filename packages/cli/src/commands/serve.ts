@@ -1,55 +1,9 @@
-import type { Command } from "@stricli/core";
-import {
-  durationFlag,
-  jsonFlag,
-  metricsFlags,
-  optionalDurationFlag,
-  setUpFlags,
-  wholeNumber,
-} from "../flags/flag-kinds.ts";
-import { command, help } from "../program/command.ts";
-import type { CliContext } from "../program/context.ts";
-import type { ServeFlags } from "../serve/serve.ts";
+import { command, help } from "../flags/command.ts";
+import { serveFlags } from "../serve/flags.ts";
 
-export const serve: Command<CliContext> = command<ServeFlags, []>({
-  loader: async () => (await import("../serve/serve.ts")).serve,
-  parameters: {
-    flags: {
-      ...setUpFlags,
-      port: {
-        kind: "parsed",
-        parse: wholeNumber(0, 65_535),
-        optional: true,
-        placeholder: "number",
-        brief: "The port to listen on; 0: any free port. Default: PORT, the config's, or 3000",
-      },
-      host: {
-        kind: "parsed",
-        parse: String,
-        optional: true,
-        placeholder: "address",
-        brief: "The address to listen on. Default: the config's, or 127.0.0.1",
-      },
-      path: {
-        kind: "parsed",
-        parse: String,
-        optional: true,
-        placeholder: "path",
-        brief: "The path that accepts deliveries. Default: the config's, or /webhooks",
-      },
-      keepAlive: durationFlag(
-        "How long a connection stays open after an answer: longer than the load balancer keeps it",
-        "75s",
-        { min: "1s", max: "1h" },
-      ),
-      drain: optionalDurationFlag(
-        "How long to accept deliveries after the signal to stop, while the process is not ready. Default: not at all",
-        { min: "1s", max: "1h" },
-      ),
-      ...metricsFlags,
-      json: jsonFlag,
-    },
-  },
+export const serve = command({
+  load: async () => (await import("../serve/serve.ts")).serve,
+  flags: serveFlags,
   docs: help(
     "Receive webhooks",
     [

@@ -1,25 +1,9 @@
-import type { Command } from "@stricli/core";
-import { jsonFlag, metricsFlags, setUpFlags, wholeNumber } from "../flags/flag-kinds.ts";
-import { command, help } from "../program/command.ts";
-import type { CliContext } from "../program/context.ts";
-import type { WorkFlags } from "../work/work.ts";
+import { command, help } from "../flags/command.ts";
+import { workFlags } from "../work/flags.ts";
 
-export const work: Command<CliContext> = command<WorkFlags, []>({
-  loader: async () => (await import("../work/work.ts")).work,
-  parameters: {
-    flags: {
-      ...setUpFlags,
-      concurrency: {
-        kind: "parsed",
-        parse: wholeNumber(1),
-        optional: true,
-        placeholder: "number",
-        brief: "How many events to process at the same time. Default: the config's, or 20",
-      },
-      ...metricsFlags,
-      json: jsonFlag,
-    },
-  },
+export const work = command({
+  load: async () => (await import("../work/work.ts")).work,
+  flags: workFlags,
   docs: help(
     "Process the events of an inbox",
     [

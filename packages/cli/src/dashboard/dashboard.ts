@@ -6,22 +6,15 @@ import type { Logger } from "@esim-webhooks/core";
 import { inboxDashboard } from "@esim-webhooks/dashboard";
 import { clientOptions } from "../api/client-options.ts";
 import { openClient } from "../api/open-client.ts";
-import type { InboxFlags } from "../inbox/flags.ts";
 import { operator } from "../inbox/pauses.ts";
 import { type InboxAccess, withInbox } from "../inbox/with-inbox.ts";
 import { commandLogger, dataLines } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
 import { createSideServer } from "../program/http-server.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage, programError } from "../program/program-error.ts";
 import { stopSignal } from "../program/stopping.ts";
 import { isKeyStore } from "../set-up/key-place.ts";
-
-export interface DashboardFlags extends InboxFlags {
-  readonly port?: number;
-  readonly host?: string;
-  readonly title?: string;
-  readonly color?: string;
-}
+import type { DashboardFlags } from "./flags.ts";
 
 /** Shows the inbox as a page on this machine, until it is stopped by a signal. */
 export async function dashboard(this: CliContext, flags: DashboardFlags): Promise<void> {
@@ -85,8 +78,7 @@ function isOwn({ host, pathname }: URL, address: string, path: string): boolean 
 
 function checkLoopback(host: string): void {
   if (["127.0.0.1", "::1", "localhost"].includes(host)) return;
-  throw new ProgramError(
-    "invalid_usage",
+  throw invalidUsage(
     `--host ${host} is not this machine alone, and this dashboard has no log-in.`,
     "Leave it out. For other machines, mount inboxDashboard of @esim-webhooks/dashboard behind your own authentication.",
   );
@@ -97,7 +89,7 @@ async function listening(server: Server, { host = "127.0.0.1", port }: Dashboard
   try {
     await once(server, "listening");
   } catch (cause) {
-    throw new ProgramError(
+    throw programError(
       "cannot_listen",
       `Cannot listen on ${host}${port === undefined ? "" : `, port ${port}`}.`,
       "Choose a free port with --port (0: any).",

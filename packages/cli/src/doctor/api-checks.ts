@@ -4,11 +4,11 @@ import { ago, instant } from "@esim-webhooks/core/kit";
 import { compareTypes, readWatermark, type Watermark } from "@esim-webhooks/endpoint";
 import { clientOptions } from "../api/client-options.ts";
 import { openClient } from "../api/open-client.ts";
-import { shownText } from "../api/shown-record.ts";
+import { maskedText } from "../api/shown-record.ts";
 import { explainedFindings } from "../endpoint/explained-findings.ts";
 import { theEndpoint } from "../endpoint/find-endpoint.ts";
+import { explainedCall } from "../program/call-error.ts";
 import type { CliProcess } from "../program/context.ts";
-import { explainedCall } from "../program/explained.ts";
 import { shellWord } from "../program/shell.ts";
 import { defaultState, isThere } from "../set-up/default-place.ts";
 import type { SetUp } from "../set-up/set-up.ts";
@@ -33,7 +33,7 @@ export async function checkApi(
   const credentials = await checkCall("api", async () => {
     open.api = openClient(setUp, process, { ...options, timeoutMs, fetch: clock.fetch });
     const { clientReference } = await open.api.client.get();
-    return passed("api", `client ${shownText(clientReference, false)} at ${shownText(baseUrl ?? "", false)}`);
+    return passed("api", `client ${maskedText(clientReference)} at ${maskedText(baseUrl ?? "")}`);
   });
   const { api } = open;
   if (api === undefined || !credentials.ok) return [credentials];
@@ -57,7 +57,7 @@ async function checkEndpoint(
 }
 
 function checkActive({ webhookEndpointReference, url, active }: WebhookEndpoint): Check {
-  const named = `${webhookEndpointReference} (${shownText(url, false)})`;
+  const named = `${webhookEndpointReference} (${maskedText(url)})`;
   if (active) return passed("endpoint", `${named} is active`);
   return failed(
     "endpoint",
@@ -73,7 +73,7 @@ async function checkTypes(
 ): Promise<Check> {
   const offered = (await api.catalog.webhookEventTypes()).map(({ eventType }) => eventType);
   const wanted = { names: Object.keys(handlers), areHandlers: true, known: catalog.types };
-  const replace = `esim-webhooks endpoint ensure ${shellWord(shownText(url, false))} --replace`;
+  const replace = `esim-webhooks endpoint ensure ${shellWord(maskedText(url))} --replace`;
   const found = compareTypes({ subscribed, wanted, offered });
   const findings = explainedFindings(found, {
     url,

@@ -1,7 +1,7 @@
 import type { ApiClient, WebhookDelivery, WebhookEndpoint } from "@esim-webhooks/client";
 import { ago, instant } from "@esim-webhooks/core/kit";
 import { newestMs, readDeliveries, sentAtMs, servicePlanOf, type Watermark } from "@esim-webhooks/endpoint";
-import { shownText } from "../api/shown-record.ts";
+import { maskedText } from "../api/shown-record.ts";
 import { gapText } from "../endpoint/reconcile-view.ts";
 import { count, counted } from "../terminal/quantities.ts";
 import { type Check, failed, passed } from "./check.ts";
@@ -32,7 +32,7 @@ export function checkHealth(
   const sent = recent.filter((delivery) => wasSent(delivery) && !(isUp && isSettled(delivery, watermark)));
   const unaccepted = sent.filter((delivery) => servicePlanOf(delivery) !== "delivered").length;
   if (unaccepted * 2 <= sent.length) return passed("delivery", parts);
-  return failed("delivery", `${parts}. See what the receiver at ${shownText(url, false)} logs.`);
+  return failed("delivery", `${parts}. See what the receiver at ${maskedText(url)} logs.`);
 }
 
 /** Deliveries that the service has given up: they are not sent again. Fails when `reconcile` has not recovered one. */

@@ -1,12 +1,12 @@
 import { printable } from "@esim-webhooks/core/log-lines";
 import { clientOptions, hasCredentials } from "../api/client-options.ts";
-import type { SetUpFlags } from "../flags/flag-kinds.ts";
 import type { CliContext, CliProcess, Output } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
 import { onWarning } from "../program/warnings.ts";
 import type { Folder } from "../set-up/place.ts";
 import { readSetUp, type SetUp } from "../set-up/set-up.ts";
 import { type Check, check, failed, passed } from "./check.ts";
+import type { DoctorFlags } from "./flags.ts";
 import {
   checkChange,
   checkConfig,
@@ -18,13 +18,6 @@ import {
   checkWorker,
 } from "./set-up-checks.ts";
 import { checkStores } from "./store-checks.ts";
-
-export interface DoctorFlags extends SetUpFlags {
-  readonly endpoint?: string;
-  /** In ms. */
-  readonly silence: number;
-  readonly json?: boolean;
-}
 
 /** Checks everything that receivers and workers need, and what the API says of the endpoint. Says how to fix what is wrong. */
 export async function doctor(this: CliContext, flags: DoctorFlags): Promise<void> {

@@ -3,7 +3,7 @@ import { mkdtemp, rmdir, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type Catalog, createKeyring, createProcessor, createWorker, esimCatalog } from "@esim-webhooks/core";
 import { memoryInbox } from "@esim-webhooks/core/testing";
-import { naming } from "../program/explained.ts";
+import { naming } from "../program/naming.ts";
 import { checkReceiver } from "../serve/receiver-of.ts";
 import { isKeyStore } from "../set-up/key-place.ts";
 import { hiddenSecretNote, knownSecrets, requiredSecret } from "../set-up/known-secrets.ts";

@@ -14,12 +14,11 @@ import {
   replaceEndpoint,
 } from "@esim-webhooks/endpoint";
 import { withApi } from "../api/open-client.ts";
-import { shownRecord, shownText } from "../api/shown-record.ts";
+import { maskedRecord, maskedText } from "../api/shown-record.ts";
 import { commandLogger, stepLogger } from "../log/command-logger.ts";
 import type { CliContext, CliProcess, Output } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
-import { explained } from "../program/explained.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage } from "../program/program-error.ts";
 import { flagsOf, shellWord } from "../program/shell.ts";
 import { interruptedBy, stopSignal } from "../program/stopping.ts";
 import { endpointUrl } from "../send/receiver-url.ts";
@@ -38,8 +37,7 @@ export async function ensure(this: CliContext, flags: EnsureFlags, url: string):
   const { output, process } = this;
   const alone = flags.since !== undefined ? "--since" : flags.acceptLoss ? "--accept-loss" : undefined;
   if (alone !== undefined && !flags.replace) {
-    throw new ProgramError(
-      "invalid_usage",
+    throw invalidUsage(
       `${alone} is for --replace: nothing else is reconciled here.`,
       "Remove it, or add --replace.",
     );
@@ -54,8 +52,7 @@ export async function ensure(this: CliContext, flags: EnsureFlags, url: string):
     const run = flags.replace ? replace(api, setUp, wish, flags, output) : ensureEndpoint<unknown>(api, wish);
     const result = await run
       .catch(async (error: unknown) => {
-        const inWords = explained(await explainedChange(error, keyStore), { command: "endpoint ensure" });
-        throw interruptedBy(stop.signal, inWords);
+        throw interruptedBy(stop.signal, await explainedChange(error, keyStore));
       })
       .finally(stop.release);
     const { endpoint } = result;
@@ -65,7 +62,7 @@ export async function ensure(this: CliContext, flags: EnsureFlags, url: string):
     const findings = [...now, ...gapFindings(result)];
     if (findings.length > 0) process.exitCode = exitCodes.problem;
     if (flags.json) {
-      const shown = shownRecord(endpoint, false) as object;
+      const shown = maskedRecord(endpoint) as object;
       output.json({ ...shown, ...result, findings, endpoint: undefined, active: endpoint.active });
       return;
     }
@@ -99,7 +96,7 @@ function sentenceOf(result: EnsuredEndpoint | ReplacedEndpoint, where: string): 
     const became = result.reconciled === null ? "is deleted" : "was reconciled and deleted";
     return `Replaced the endpoint ${printable(result.replaced)}, which ${became}, by ${named}. Its signing secret is in ${where}.`;
   }
-  return `Found ${named} at ${printable(shownText(url, false))}.`;
+  return `Found ${named} at ${printable(maskedText(url))}.`;
 }
 
 function isNew(result: EnsuredEndpoint | ReplacedEndpoint): boolean {
@@ -132,8 +129,7 @@ export function wishOf(
   url: string,
 ): Omit<EndpointWish<unknown>, "keyStore"> {
   if (types === undefined && handlers === undefined) {
-    throw new ProgramError(
-      "invalid_usage",
+    throw invalidUsage(
       `${file === undefined ? "There is no config file" : `${file} has no handlers`}, so the event types of the endpoint are not known.`,
       "Name them with --types, or export the handlers from the config. esim-webhooks api event-types lists them.",
     );
@@ -188,9 +184,8 @@ export async function refuseOtherSlash(api: ApiClient, url: string): Promise<voi
   const all = await listEndpoints(api);
   const other = all.find((endpoint) => differsInSlash(endpoint.url, url));
   if (other === undefined || all.some((endpoint) => isSameUrl(endpoint.url, url))) return;
-  throw new ProgramError(
-    "invalid_usage",
-    `The client has no endpoint for ${printable(url)}, but ${printable(other.webhookEndpointReference)} for ${printable(shownText(other.url, false))}: only the slash at the end differs.`,
+  throw invalidUsage(
+    `The client has no endpoint for ${printable(url)}, but ${printable(other.webhookEndpointReference)} for ${printable(maskedText(other.url))}: only the slash at the end differs.`,
     "Write the URL of that endpoint. If you want two, register the second one with esim-webhooks api endpoints create.",
   );
 }

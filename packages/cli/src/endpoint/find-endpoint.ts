@@ -3,9 +3,9 @@ import { type ApiClient, ApiError, type WebhookEndpoint } from "@esim-webhooks/c
 import { WebhookError } from "@esim-webhooks/core";
 import { printable } from "@esim-webhooks/core/log-lines";
 import { type EndpointErrorCode, listEndpoints } from "@esim-webhooks/endpoint";
-import { shownText } from "../api/shown-record.ts";
+import { maskedText } from "../api/shown-record.ts";
+import { explainedCall } from "../program/call-error.ts";
 import type { Output } from "../program/context.ts";
-import { explainedCall } from "../program/explained.ts";
 
 /**
  * The endpoint that a command is about: the one with this reference, else the one that the keys name, else the client's only endpoint.
@@ -60,7 +60,7 @@ function unknown(problem: string, remedy: string): WebhookError<EndpointErrorCod
 function listOf(endpoints: readonly WebhookEndpoint[], who = "It"): string {
   if (endpoints.length === 0) return `${who} has none.`;
   const each = endpoints.map(({ webhookEndpointReference, url, active }) => {
-    const where = printable(shownText(url, false));
+    const where = printable(maskedText(url));
     return `${printable(webhookEndpointReference)} (${where}${active ? "" : ", not active"})`;
   });
   return `${who} has ${each.join(", ")}.`;

@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { WebhookError } from "@esim-webhooks/core";
 import type { CliProcess } from "../program/context.ts";
 import { fullDisk } from "../program/error-text.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage } from "../program/program-error.ts";
 import type { NamedFile } from "../set-up/key-place.ts";
 
 /**
@@ -71,6 +71,6 @@ async function refuseReadOnly(named: NamedFile, { getuid }: Pick<CliProcess, "ge
     throw unfit(where, "cannot be replaced: it is another user's", "Run this as the user that owns it.");
 }
 
-function unfit(where: string, problem: string, remedy: string): ProgramError {
-  return new ProgramError("invalid_usage", `The key file ${where} ${problem}.`, remedy);
+function unfit(where: string, problem: string, remedy: string): Error {
+  return invalidUsage(`The key file ${where} ${problem}.`, remedy);
 }

@@ -3,16 +3,17 @@ import { type Logger, WebhookError } from "@esim-webhooks/core";
 import { printable } from "@esim-webhooks/core/log-lines";
 import { createReconciler, reconcile as makePass, type ReconcileSetup } from "@esim-webhooks/endpoint";
 import { withApi } from "../api/open-client.ts";
+import { optionsOf } from "../flags/flag.ts";
 import { commandLogger } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
-import { explained } from "../program/explained.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { at } from "../program/naming.ts";
+import { invalidUsage } from "../program/program-error.ts";
 import { stopSignal } from "../program/stopping.ts";
-import { storeOf } from "../set-up/named-store.ts";
+import { namingStore } from "../set-up/named-store.ts";
 import type { Patience } from "../set-up/prepared.ts";
 import { layoutFor } from "../terminal/text.ts";
 import { awaitEndpoint, goneEndpoint, theEndpoint, tryAgain } from "./find-endpoint.ts";
-import type { ReconcileFlags } from "./flags.ts";
+import { type ReconcileFlags, reconcileFlags } from "./flags.ts";
 import {
   type OpenReconcileTarget,
   openReconcileTarget,
@@ -24,11 +25,7 @@ import { exitCodeOf, printPasses, reconcileView, withoutReports } from "./reconc
 export async function reconcile(this: CliContext, flags: ReconcileFlags): Promise<void> {
   const once = flags.dryRun ? "--dry-run" : flags.acknowledgeGaps ? "--acknowledge-gaps" : undefined;
   if (flags.every !== undefined && once !== undefined) {
-    throw new ProgramError(
-      "invalid_usage",
-      `--every and ${once} contradict each other.`,
-      "Remove one of them.",
-    );
+    throw invalidUsage(`--every and ${once} contradict each other.`, "Remove one of them.");
   }
   await withApi(this, flags, async (api, setUp) => {
     const { webhookEndpointReference: reference } = await (flags.every === undefined
@@ -44,7 +41,8 @@ export async function reconcile(this: CliContext, flags: ReconcileFlags): Promis
       if (flags.every === undefined) await passOnce(this, flags, pass);
       else await passEvery(this, flags, flags.every, pass);
     } catch (error) {
-      throw explained(error, { command: "reconcile", config: setUp.file, store: storeOf(setUp) });
+      const isOfConfig = WebhookError.is(error) && error.code === "durable_store_required";
+      throw isOfConfig ? at(setUp.file, error) : namingStore(error, setUp);
     } finally {
       await open.close();
     }
@@ -68,13 +66,13 @@ interface Pass {
 
 async function passOnce(
   context: CliContext,
-  { json, since, dryRun, acknowledgeGaps }: ReconcileFlags,
+  { json, dryRun, acknowledgeGaps }: ReconcileFlags,
   { api, reference, open, setup }: Pass,
 ): Promise<void> {
   const { output, process } = context;
   const stop = stopSignal(context, "the events under way");
   const startedAt = performance.now();
-  const options = { ...setup, since, dryRun, acknowledgeGaps, signal: stop.signal };
+  const options = { ...setup, dryRun, acknowledgeGaps, signal: stop.signal };
   const report = await makePass<unknown>(api, reference, open.target, options).finally(stop.release);
   const view = { tookMs: performance.now() - startedAt, ...layoutFor(process.stdout, process.env) };
   if (json) output.json(report);
@@ -84,7 +82,7 @@ async function passOnce(
 
 async function passEvery(
   context: CliContext,
-  { json = false, since }: ReconcileFlags,
+  { json = false }: ReconcileFlags,
   everyMs: number,
   { api, reference, open, setup }: Pass,
 ): Promise<void> {
@@ -92,7 +90,7 @@ async function passEvery(
   const logger = onNotFound(setup.logger, () =>
     goneEndpoint(api, reference).then((error) => error && gone.abort(error)),
   );
-  const options = { ...setup, logger, since, everyMs };
+  const options = { ...setup, logger, everyMs };
   const reconciler = createReconciler<unknown>(api, reference, open.target, options);
   const stop = stopSignal(context, "the events under way");
   const stopPrinting = printPasses(context.output, { json });
@@ -118,19 +116,17 @@ function onNotFound(logger: Logger, look: () => Promise<unknown>): Logger {
 
 function setupOf(
   { output, process }: CliContext,
-  { json, source, newSource, includeComing }: ReconcileFlags,
+  flags: ReconcileFlags,
   { options }: OpenReconcileTarget,
 ): ReconcileSetup<unknown> & { readonly logger: Logger } {
   const logger = commandLogger({
     write: output.log,
-    json: json === true && process.stderr.isTTY !== true,
+    json: flags.json === true && process.stderr.isTTY !== true,
     style: output.styleNote,
   });
   return {
     ...options,
-    ...(source !== undefined && { source }),
-    newSource,
-    includeComing,
+    ...optionsOf(reconcileFlags, flags),
     logger: withoutReports(logger),
   };
 }

@@ -11,10 +11,10 @@ import {
   rotateSecret,
 } from "@esim-webhooks/endpoint";
 import { withApi } from "../api/open-client.ts";
+import { optionsOf } from "../flags/flag.ts";
 import { stepLogger } from "../log/command-logger.ts";
 import type { CliContext, Output } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
-import { explained } from "../program/explained.ts";
 import { interruptedBy, stopSignal } from "../program/stopping.ts";
 import { keyPlaceOf, namedFile } from "../set-up/key-place.ts";
 import { hasInbox } from "../set-up/open-target.ts";
@@ -22,7 +22,7 @@ import { counted } from "../terminal/quantities.ts";
 import { layoutFor } from "../terminal/text.ts";
 import { explainedChange } from "./change-text.ts";
 import { theEndpoint } from "./find-endpoint.ts";
-import type { RotateFlags } from "./flags.ts";
+import { type RotateFlags, rotateFlags } from "./flags.ts";
 import { refuseUnfitForRotation } from "./key-file.ts";
 import { openReconcileTarget, untouchedReconcileTarget } from "./reconcile-target.ts";
 import { needsLook, reconcileView, withoutReports } from "./reconcile-view.ts";
@@ -43,7 +43,7 @@ export async function rotate(this: CliContext, flags: RotateFlags): Promise<void
         const plan = await planRotation(api, endpoint, keyStore, { state });
         return flags.json ? output.json(plan) : printPlan(output, plan, where, flags);
       } catch (error) {
-        throw await explainedRotation(error, keyStore);
+        throw await explainedChange(error, keyStore);
       } finally {
         await untouched?.close();
       }
@@ -57,9 +57,7 @@ export async function rotate(this: CliContext, flags: RotateFlags): Promise<void
     );
     try {
       const report = await rotateSecret<ReconcileReport>(api, endpoint, keyStore, {
-        overlapMs: flags.overlap,
-        secretForm: flags.secretForm,
-        checkReceivers: !flags.noCheck,
+        ...optionsOf(rotateFlags, flags),
         signal: stop.signal,
         logger,
         ...(open && {
@@ -84,16 +82,12 @@ export async function rotate(this: CliContext, flags: RotateFlags): Promise<void
         if (toLookInto !== null) for (const line of reconcileView(toLookInto, view)) output.data(line);
       }
     } catch (error) {
-      throw interruptedBy(stop.signal, await explainedRotation(error, keyStore));
+      throw interruptedBy(stop.signal, await explainedChange(error, keyStore));
     } finally {
       stop.release();
       await open?.close();
     }
   });
-}
-
-async function explainedRotation(error: unknown, keyStore: KeyStore): Promise<unknown> {
-  return explained(await explainedChange(error, keyStore), { command: "rotate" });
 }
 
 /**

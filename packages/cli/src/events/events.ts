@@ -2,13 +2,9 @@ import { readFile } from "node:fs/promises";
 import { esimCatalog } from "@esim-webhooks/core";
 import { suggest } from "@esim-webhooks/core/kit";
 import type { CliContext } from "../program/context.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage } from "../program/program-error.ts";
 import { table } from "../terminal/table.ts";
-
-export interface EventsFlags {
-  readonly asyncapi?: boolean;
-  readonly json?: boolean;
-}
+import type { EventsFlags } from "./flags.ts";
 
 /** Lists the event types, or prints the AsyncAPI document or the JSON Schema of one type's data. */
 export async function events(
@@ -51,19 +47,10 @@ interface AsyncApi {
 }
 
 function checkType(type: string, asyncapi: boolean | undefined): void {
-  if (asyncapi)
-    throw new ProgramError(
-      "invalid_usage",
-      "The AsyncAPI document has all types.",
-      "Give --asyncapi without a type.",
-    );
+  if (asyncapi) throw invalidUsage("The AsyncAPI document has all types.", "Give --asyncapi without a type.");
   const types: readonly string[] = esimCatalog.types;
   if (!types.includes(type))
-    throw new ProgramError(
-      "invalid_usage",
-      `No documented event type is called "${type}".`,
-      suggest(type, types),
-    );
+    throw invalidUsage(`No documented event type is called "${type}".`, suggest(type, types));
 }
 
 async function readEventFile(name: string): Promise<string> {

@@ -2,7 +2,7 @@ import { constants, createReadStream } from "node:fs";
 import { access, rm, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { CliProcess } from "../program/context.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage, programError } from "../program/program-error.ts";
 import type { ImportFlags } from "./flags.ts";
 
 /** The dump, and the files that go with it. */
@@ -30,15 +30,10 @@ export async function openDump(
 ): Promise<DumpFile> {
   const inFolder = (file: string) => resolve(cwd(), file);
   if (noCheckpoint && checkpoint !== undefined) {
-    throw new ProgramError(
-      "invalid_usage",
-      "--checkpoint and --no-checkpoint contradict each other.",
-      "Remove one of them.",
-    );
+    throw invalidUsage("--checkpoint and --no-checkpoint contradict each other.", "Remove one of them.");
   }
   if (path === "-" && stdin.isTTY) {
-    throw new ProgramError(
-      "invalid_usage",
+    throw invalidUsage(
       "Standard input is a terminal, so there is no dump to read.",
       "Name the dump's file, or pipe it in: … | esim-webhooks import -",
     );
@@ -88,7 +83,7 @@ async function statReadable(shown: string, path: string) {
   } catch (cause) {
     const { code = "", message } = cause as NodeJS.ErrnoException;
     const isFolder = code === "EISDIR";
-    throw new ProgramError(
+    throw programError(
       "unreadable_file",
       `${shown} cannot be imported. ${isFolder ? "It is a directory" : (reasons[code] ?? message)}.`,
       isFolder ? "Name a file in it." : "Correct its name or its permissions.",
@@ -104,9 +99,5 @@ async function refuseOverwrite(
 ): Promise<void> {
   const there = await stat(path).catch(() => undefined);
   if (there === undefined || there.ino !== dump?.ino || there.dev !== dump.dev) return;
-  throw new ProgramError(
-    "invalid_usage",
-    `${shown} is the dump itself, and would be overwritten.`,
-    "Name another file.",
-  );
+  throw invalidUsage(`${shown} is the dump itself, and would be overwritten.`, "Name another file.");
 }

@@ -1,11 +1,13 @@
-import { esimCatalog } from "@esim-webhooks/core";
+import { esimCatalog, WebhookError } from "@esim-webhooks/core";
 import { type ImportReport, importDeliveries } from "@esim-webhooks/import";
+import { optionsOf } from "../flags/flag.ts";
+import { inFlags } from "../flags/in-flags.ts";
 import { warnOfUnknownTypes } from "../flags/types-flag.ts";
 import { commandLogger } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
 import { type ExitCode, exitCodes } from "../program/exit-code.ts";
-import { type Called, explained, explainedText } from "../program/explained.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { at } from "../program/naming.ts";
+import { invalidUsage } from "../program/program-error.ts";
 import { stopSignal } from "../program/stopping.ts";
 import { knownSecrets } from "../set-up/known-secrets.ts";
 import { type ImportTarget, importTarget, openTarget, untouchedTarget } from "../set-up/open-target.ts";
@@ -13,7 +15,7 @@ import { readSetUp, type SetUp } from "../set-up/set-up.ts";
 import { count, counted } from "../terminal/quantities.ts";
 import { layoutFor } from "../terminal/text.ts";
 import { type DumpFile, openDump } from "./dump-file.ts";
-import type { ImportFlags } from "./flags.ts";
+import { type ImportFlags, importFlags } from "./flags.ts";
 import { createMeter } from "./meter.ts";
 import { reportView } from "./report-view.ts";
 
@@ -38,7 +40,9 @@ export async function importDump(this: CliContext, flags: ImportFlags, path: str
     );
     printReport(this, report, dump, { json: flags.json, tookMs: performance.now() - startedAt });
   } catch (error) {
-    throw isUnwritable(error) ? unwritable(error) : explained(error, calledWith(dump));
+    if (isUnwritable(error)) throw unwritable(error);
+    const isOfCheckpoint = WebhookError.is(error) && error.code === "checkpoint_mismatch";
+    throw isOfCheckpoint ? at(dump.checkpointFile, error) : error;
   } finally {
     await opened?.close();
   }
@@ -69,7 +73,9 @@ async function run(
   try {
     return await importDeliveries<unknown, unknown>(input, target as never, {
       ...options,
-      ...importOptions(flags, setUp),
+      source: setUp.config.source,
+      ...(setUp.catalog && { catalog: setUp.catalog }),
+      ...optionsOf(importFlags, flags),
       secret: (await knownSecrets(setUp.secret)) ?? [], // else the library reads a variable
       ...written,
       signal: stop.signal,
@@ -85,31 +91,6 @@ async function run(
     meter.end();
     await removeEmptyRejects();
   }
-}
-
-function importOptions(flags: ImportFlags, setUp: SetUp) {
-  const { dryRun, only, since, until, types, id, esim, oldestFirst, force, trustUnsigned, map } = flags;
-  const { acceptRoundedIds, maxRecordBytes, maxUnpackedBytes, maxRatio } = flags;
-  return {
-    source: flags.source ?? setUp.config.source,
-    newSource: flags.newSource,
-    ...(setUp.catalog && { catalog: setUp.catalog }),
-    dryRun,
-    statuses: only,
-    since,
-    until,
-    types,
-    ids: id,
-    esimReferences: esim,
-    oldestFirst,
-    force,
-    trustUnsigned,
-    acceptRoundedIds,
-    mapping: map && Object.fromEntries(map),
-    ...(maxRecordBytes && { maxRecordBytes }),
-    ...(maxUnpackedBytes && { maxUnpackedBytes }),
-    ...(maxRatio && { maxRatio }),
-  };
 }
 
 interface ReportOptions {
@@ -132,10 +113,6 @@ function printReport(
   process.exitCode = exitCode;
 }
 
-function calledWith({ name, checkpointFile }: DumpFile): Called {
-  return { command: "import", dump: name, checkpoint: checkpointFile };
-}
-
 const unwritableCodes: readonly unknown[] = ["ENOENT", "ENOTDIR", "EACCES", "EPERM", "EROFS", "EISDIR"];
 
 function isUnwritable(error: unknown): error is NodeJS.ErrnoException {
@@ -144,9 +121,8 @@ function isUnwritable(error: unknown): error is NodeJS.ErrnoException {
 }
 
 /** The rejects file and the checkpoint are next to the dump by default, where writing may be forbidden. */
-function unwritable(cause: NodeJS.ErrnoException): ProgramError {
-  return new ProgramError(
-    "invalid_usage",
+function unwritable(cause: NodeJS.ErrnoException): Error {
+  return invalidUsage(
     `${cause.path} cannot be opened.`,
     "Choose other places with --rejects and --checkpoint.",
     { cause },
@@ -164,7 +140,9 @@ export function verdictOn(
     ...(resumedAfter > 0
       ? [`Continued after the ${counted(resumedAfter, "record")} of an earlier run.`]
       : []),
-    ...(damage ? [`Error (${damage.code}): ${explainedText(damage, { command: "import" })}`] : []),
+    ...(damage
+      ? [`Error (${damage.code}): ${inFlags(`${damage.problem} ${damage.remedy}`, importFlags)}`]
+      : []),
     ...(interrupted
       ? [`Interrupted after ${counted(ledger.read, "record")}. ${howToContinue(checkpointFile)}`]
       : []),

@@ -2,12 +2,12 @@ import { existsSync, statSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import type { CliContext } from "../program/context.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage, programError } from "../program/program-error.ts";
 import { fileIn } from "../set-up/default-place.ts";
 import { nameOf } from "../set-up/place.ts";
 import { folderOf } from "../set-up/set-up.ts";
 import { bytes } from "../terminal/quantities.ts";
-import type { BackupFlags, FileFlags } from "./flags.ts";
+import type { BackupFlags } from "./flags.ts";
 
 /** Copies the file of an embedded inbox to another file, while others use it. */
 export async function backup(this: CliContext, flags: BackupFlags, file: string): Promise<void> {
@@ -27,28 +27,23 @@ export interface EmbeddedFile {
 }
 
 /** The file that the flags name, else the default one. Throws when there is none: opening it would create one. */
-export function embeddedFile(context: CliContext, { from, dataDir }: FileFlags): EmbeddedFile {
+export function embeddedFile(context: CliContext, { from, dataDir }: BackupFlags): EmbeddedFile {
   if (from !== undefined && dataDir !== undefined) {
-    throw new ProgramError(
-      "invalid_usage",
-      "--from and --data-dir both name an inbox.",
-      "Remove one of them.",
-    );
+    throw invalidUsage("--from and --data-dir both name an inbox.", "Remove one of them.");
   }
   const { process } = context;
   const folder = folderOf(process, dataDir);
   const path = from === undefined ? fileIn(folder) : resolve(process.cwd(), from);
   const shown = from ?? join(folder.dataDir, basename(path));
   if (!existsSync(path)) {
-    throw new ProgramError(
+    throw programError(
       "unreadable_file",
       `There is no file ${shown}.`,
       "Name the folder of the embedded inbox with --data-dir, or its SQLite file with --from.",
     );
   }
   if (statSync(path).isDirectory()) {
-    throw new ProgramError(
-      "invalid_usage",
+    throw invalidUsage(
       `${shown} is a folder.`,
       "Name the SQLite file in it with --from, or the folder of the embedded inbox with --data-dir.",
     );

@@ -3,14 +3,14 @@ import { hasRole, whyItWaits } from "@esim-webhooks/core/kit";
 import { printable } from "@esim-webhooks/core/log-lines";
 import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage } from "../program/program-error.ts";
 import { flagsOf, shellWord } from "../program/shell.ts";
 import { missingRole } from "../set-up/open-target.ts";
 import { confirm } from "../terminal/confirm.ts";
 import { count, counted, countedSoFar, mostCounted } from "../terminal/quantities.ts";
 import { sentenceStart } from "../terminal/text.ts";
 import { filterOf, listPages } from "./filter.ts";
-import type { ActionFlags, DeadFlags, PurgeFlags, RetryFlags } from "./flags.ts";
+import type { DeadFlags, PurgeFlags, RetryFlags } from "./flags.ts";
 import { type InboxAccess, withInbox } from "./with-inbox.ts";
 
 export async function retry(this: CliContext, flags: RetryFlags): Promise<void> {
@@ -153,19 +153,18 @@ const stepEvents = 1000;
 export function checkConfirmable(
   { process }: CliContext,
   name: Action["name"] | "erase",
-  { dryRun, yes }: Pick<ActionFlags, "dryRun" | "yes">,
+  { dryRun, yes }: Pick<PurgeFlags, "dryRun" | "yes">,
 ): void {
   const canAsk = process.stdin.isTTY === true && process.stderr.isTTY === true;
   if (dryRun || yes || canAsk) return;
-  throw new ProgramError(
-    "invalid_usage",
+  throw invalidUsage(
     `inbox ${name} asks before it changes events, but there is no terminal to ask on.`,
     "Add --yes, or --dry-run to see what it would do.",
   );
 }
 
 /** Counts the events, asks for confirmation, changes the events and reports how many. */
-export async function perform(context: CliContext, flags: ActionFlags, action: Action): Promise<void> {
+export async function perform(context: CliContext, flags: PurgeFlags, action: Action): Promise<void> {
   const { limit, dryRun = false, yes = false, json = false } = flags;
   const { output } = context;
   const { others = [] } = action;

@@ -2,7 +2,7 @@ import type { CopySource, CopyTarget, DifferentEvent } from "@esim-webhooks/core
 import { printable } from "@esim-webhooks/core/log-lines";
 import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage, programError } from "../program/program-error.ts";
 import { isPostgresUrl, nameOf } from "../set-up/place.ts";
 import { count, counted } from "../terminal/quantities.ts";
 import { table } from "../terminal/table.ts";
@@ -67,7 +67,7 @@ async function whileUnused(
 ): Promise<CopyLedger> {
   const before = await source.look();
   if (before.leased > 0) {
-    throw new ProgramError(
+    throw programError(
       "inbox_in_use",
       `${counted(before.leased, "event")} in ${where} ${before.leased === 1 ? "is" : "are"} being processed.`,
       "Stop serve and work, which then finish them. After a crash, wait until their leases have ended.",
@@ -76,7 +76,7 @@ async function whileUnused(
   const ledger = await work();
   const after = await source.look();
   if (after.version === before.version && ledger.read === before.events) return ledger;
-  throw new ProgramError(
+  throw programError(
     "inbox_in_use",
     `Another process wrote to ${where} while it was copied, so events in Postgres may be out of date.`,
     "Stop serve and work, and run the same command again, which brings them up to date.",
@@ -155,23 +155,20 @@ function differences({ different, differentStates }: CopyLedger, layout: Layout)
 export function targetUrl(to: string | undefined, { DATABASE_URL }: NodeJS.ProcessEnv): string {
   const url = to ?? DATABASE_URL;
   if (!url) {
-    throw new ProgramError(
-      "invalid_usage",
+    throw invalidUsage(
       "There is no Postgres to copy to.",
       "Set DATABASE_URL, or add --to postgres://user@host/database.",
     );
   }
   const { password, searchParams } = URL.parse(url) ?? {};
   if (to !== undefined && (password || searchParams?.has("password"))) {
-    throw new ProgramError(
-      "invalid_usage",
+    throw invalidUsage(
       "--to contains a password, which other processes can read.",
       "Set DATABASE_URL to this URL, and leave --to out; or remove the password, and set PGPASSWORD.",
     );
   }
   if (isPostgresUrl(url)) return url;
-  throw new ProgramError(
-    "invalid_usage",
+  throw invalidUsage(
     `${to === undefined ? "DATABASE_URL" : "--to"} is not a postgres:// URL.`, // which may contain a password
     "Write postgres://user@host:port/database.",
   );

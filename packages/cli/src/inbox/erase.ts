@@ -1,7 +1,7 @@
 import { type ErasedSubject, eraseSubject, type InboxState } from "@esim-webhooks/core";
 import { warningLogger } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage } from "../program/program-error.ts";
 import { count, countSoFar, mostCounted } from "../terminal/quantities.ts";
 import { checkConfirmable, isConfirmed } from "./change.ts";
 import { findsEsims } from "./filter.ts";
@@ -13,7 +13,7 @@ export async function erase(this: CliContext, flags: EraseFlags): Promise<void> 
   const { esim, dryRun = false, yes = false, json = false } = flags;
   const { output } = this;
   if (esim === "") {
-    throw new ProgramError("invalid_usage", "--esim is empty.", "Write the esimReference of the eSIM.");
+    throw invalidUsage("--esim is empty.", "Write the esimReference of the eSIM.");
   }
   checkConfirmable(this, "erase", flags);
   const use = async ({ inbox }: InboxAccess) => {

@@ -6,7 +6,7 @@ import type { CliContext } from "../program/context.ts";
 import { count } from "../terminal/quantities.ts";
 import { type Column, table } from "../terminal/table.ts";
 import { cut, type Layout, layoutFor, unpainted } from "../terminal/text.ts";
-import { filterOf, listPages, searchProgress } from "./filter.ts";
+import { filterOf, listPages, searchNote, searchProgress } from "./filter.ts";
 import type { ErrorsFlags } from "./flags.ts";
 import { withInbox } from "./with-inbox.ts";
 
@@ -17,7 +17,7 @@ export async function errors(this: CliContext, flags: ErrorsFlags): Promise<void
   await withInbox(this, flags, async (access) => {
     const { inbox } = access;
     const filter = await filterOf(flags, access, output);
-    const groups = await groupByError(rowsOf(inbox, filter, searchProgress(output, json)));
+    const groups = await groupByError(rowsOf(inbox, filter, searchProgress(searchNote(output, flags))));
     const shown = groups.slice(0, limit);
     if (json) {
       for (const group of shown) output.json(group);

@@ -3,9 +3,9 @@ import { instant } from "@esim-webhooks/core/kit";
 import { printable } from "@esim-webhooks/core/log-lines";
 import { matchingTypes, warnOfUnknownTypes } from "../flags/types-flag.ts";
 import type { Output } from "../program/context.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage } from "../program/program-error.ts";
 import { sentenceStart } from "../terminal/text.ts";
-import type { FilterFlags } from "./flags.ts";
+import type { FilterFlags, InboxFlags } from "./flags.ts";
 import type { InboxAccess } from "./with-inbox.ts";
 
 /**
@@ -36,8 +36,7 @@ export function findsEsims({ capabilities: { filters } }: Pick<InboxAdmin, "capa
 
 function checkFindsEsims({ inbox, where }: InboxAccess): void {
   if (findsEsims(inbox)) return;
-  throw new ProgramError(
-    "invalid_usage",
+  throw invalidUsage(
     `${sentenceStart(where)} cannot find events by their eSIM, so it does not take --esim.`,
     "Name the events with --id, or use an inbox on SQLite or Postgres.",
   );
@@ -84,14 +83,21 @@ export async function* listPages(
 const progressEveryMs = 1000;
 
 /** Returns a function that notes how far a search has come, for each page that found nothing, once a second at most. */
-export function searchProgress(output: Output, json: boolean): (page: InboxPage) => void {
+export function searchProgress(note: (searchedTo: Date) => void): (page: InboxPage) => void {
   let notedAt = Number.NEGATIVE_INFINITY;
   return ({ rows, searchedTo }) => {
     if (rows.length > 0 || searchedTo === null || performance.now() - notedAt < progressEveryMs) return;
     notedAt = performance.now();
-    if (json) output.log(JSON.stringify({ searchedTo }));
-    else output.note(`Searched back to ${instant(searchedTo)} …`);
+    note(searchedTo);
   };
+}
+
+/** How far a search has come, as a line of standard error. */
+export function searchNote(output: Output, { json }: Pick<InboxFlags, "json">): (searchedTo: Date) => void {
+  return (searchedTo) =>
+    json
+      ? output.log(JSON.stringify({ searchedTo }))
+      : output.note(`Searched back to ${instant(searchedTo)} …`);
 }
 
 const mostNamed = 5;
@@ -111,16 +117,14 @@ export async function wholeId(
   for await (const { rows } of listPages(inbox, { ...from, idPrefix: written }, 100))
     for (const { id } of rows) if (!found.includes(id)) found.push(id);
   if (found.length === 0 && written.includes(",")) {
-    throw new ProgramError(
-      "invalid_usage",
+    throw invalidUsage(
       `No id begins with ${printable(written)}.`,
       "An id may contain a comma: for several ids, write --id before each.",
     );
   }
   if (found.length <= 1) return found[0] ?? written;
   const named = found.slice(0, mostNamed).map(printable).join(", ");
-  throw new ProgramError(
-    "invalid_usage",
+  throw invalidUsage(
     `Several ids begin with ${printable(written)}: ${named}${found.length > mostNamed ? ", …" : ""}.`,
     "Write more characters of the id that you mean.",
   );

@@ -3,13 +3,13 @@ import { ago } from "@esim-webhooks/core/kit";
 import { printable } from "@esim-webhooks/core/log-lines";
 import { maskText, shortened } from "@esim-webhooks/core/masking";
 import type { CliContext } from "../program/context.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage } from "../program/program-error.ts";
 import { count } from "../terminal/quantities.ts";
 import { type Column, table } from "../terminal/table.ts";
 import { columnsOf, cut, type Layout, layoutFor, unpainted } from "../terminal/text.ts";
-import { filterOf, listPages, searchProgress } from "./filter.ts";
+import { filterOf, listPages, searchNote, searchProgress } from "./filter.ts";
 import type { ListFlags } from "./flags.ts";
-import { listedJson } from "./row-json.ts";
+import { listedJson, maskedListedJson } from "./row-json.ts";
 import { stateTones } from "./stats.ts";
 import { withInbox } from "./with-inbox.ts";
 
@@ -19,13 +19,13 @@ export async function list(this: CliContext, flags: ListFlags): Promise<void> {
   await withInbox(this, flags, async (access) => {
     const { inbox } = access;
     const filter = { ...(await filterOf(flags, access, output)), ...(status && { state: status }) };
-    const note = searchProgress(output, json);
+    const note = searchProgress(searchNote(output, flags));
     let found = 0;
     let rest: string | null = null;
     let unshown: InboxRow[] = [];
     const show = () => {
       const view = { now: this.now(), reveal, ...layoutFor(process.stdout, process.env) };
-      if (json) for (const row of unshown) output.json(listedJson(row, reveal));
+      if (json) for (const row of unshown) output.json(reveal ? listedJson(row) : maskedListedJson(row));
       else if (unshown.length > 0) for (const line of listView(unshown, view)) output.data(line);
       unshown = [];
     };
@@ -57,8 +57,7 @@ async function* namingCursor(
     yield* pages;
   } catch (error) {
     if (cursor === undefined || !WebhookError.is(error) || error.code !== "invalid_input") throw error;
-    throw new ProgramError(
-      "invalid_usage",
+    throw invalidUsage(
       "--cursor is not a cursor that inbox list has printed.",
       "Use the nextCursor that inbox list --json prints.",
       { cause: error },

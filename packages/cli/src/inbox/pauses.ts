@@ -4,7 +4,7 @@ import { ago, instant, suggest } from "@esim-webhooks/core/kit";
 import { printable } from "@esim-webhooks/core/log-lines";
 import { matchingTypes } from "../flags/types-flag.ts";
 import type { CliContext, CliProcess } from "../program/context.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage } from "../program/program-error.ts";
 import { table } from "../terminal/table.ts";
 import { type Layout, layoutFor, sentenceStart } from "../terminal/text.ts";
 import type { InboxFlags, PauseFlags, ResumeFlags } from "./flags.ts";
@@ -86,11 +86,7 @@ export function pausesView(pauses: readonly Pause[], now: number, layout: Layout
 function untilOf({ for: durationMs, until }: PauseFlags, now: number): Date | undefined {
   if (durationMs === undefined) return until;
   if (until === undefined) return new Date(now + durationMs);
-  throw new ProgramError(
-    "invalid_usage",
-    "--for and --until both say when the pause ends.",
-    "Remove one of them.",
-  );
+  throw invalidUsage("--for and --until both say when the pause ends.", "Remove one of them.");
 }
 
 /** The types that the flag names, with families replaced by their types. Throws `invalid_usage` and `unknown_event_type`. */
@@ -101,8 +97,7 @@ function typesOf(
 ): readonly string[] | undefined {
   if (types === undefined) return undefined;
   if (inbox.capabilities.pauses === "all") {
-    throw new ProgramError(
-      "invalid_usage",
+    throw invalidUsage(
       `${sentenceStart(where)} pauses all types or none, so it does not take --types.`,
       "Leave --types out, or use an inbox on SQLite or Postgres.",
     );

@@ -2,32 +2,42 @@ import type { InboxRow, Replay, StoredEvent } from "@esim-webhooks/core";
 import { maskEvent, maskLane, readBody } from "@esim-webhooks/core/kit";
 import { maskText } from "@esim-webhooks/core/masking";
 
-/** An event as `list --json` prints it. Masks every lane: without the body, nothing shows whether it is personal data. */
-export function listedJson(row: InboxRow, reveal: boolean): Record<string, unknown> {
-  const text = reveal ? (shown: string) => shown : maskText;
-  const { source, id, state, type, receivedAt, attempts, endsAt, error, conflicts } = row;
+/** An event as `list --json` prints it. */
+export function listedJson(row: InboxRow): Record<string, unknown> {
+  const { source, id, state, type, lane, receivedAt, attempts, endsAt, error, conflicts } = row;
+  return { source, id, state, type, lane, receivedAt, attempts, endsAt, error, conflicts };
+}
+
+/** The same without personal data. Masks every lane: without the body, nothing shows whether it is personal data. */
+export function maskedListedJson(row: InboxRow): Record<string, unknown> {
   return {
-    source,
-    id,
-    state,
-    type,
-    lane: row.lane && text(row.lane),
-    receivedAt,
-    attempts,
-    endsAt,
-    error: error && text(error),
-    conflicts,
+    ...listedJson(row),
+    lane: row.lane && maskText(row.lane),
+    error: row.error && maskText(row.error),
   };
 }
 
-/** An event as `show --json` prints it: with its body as JSON and, once revealed, as the text that was signed. */
-export function shownJson(row: StoredEvent, reveal: boolean): Record<string, unknown> {
+/** An event as `show --json` prints it: with its body as JSON. */
+export function maskedJson(row: StoredEvent): Record<string, unknown> {
+  const { bodyText, ...shown } = shownJson(row);
+  return {
+    ...shown,
+    ...maskedListedJson(row),
+    stack: row.stack && maskText(row.stack),
+    lane: maskLane(row),
+    replay: maskReplay(row),
+    history: row.history.map((attempt) => ({ ...attempt, error: attempt.error && maskText(attempt.error) })),
+    body: row.body && maskEvent(shown["body"]),
+  };
+}
+
+/** The same as it is, and with its body as the text that was signed. */
+export function shownJson(row: StoredEvent): Record<string, unknown> {
   const body = row.body && readBody(row.body);
   return {
-    ...listedJson(row, reveal),
-    stack: row.stack && (reveal ? row.stack : maskText(row.stack)),
-    lane: reveal ? row.lane : maskLane(row),
-    replay: reveal ? row.replay : maskReplay(row),
+    ...listedJson(row),
+    stack: row.stack,
+    replay: row.replay,
     subject: row.subject,
     key: row.key,
     trace: row.trace,
@@ -35,13 +45,10 @@ export function shownJson(row: StoredEvent, reveal: boolean): Record<string, unk
     takenAt: row.takenAt,
     settledAt: row.settledAt,
     erasedAt: row.erasedAt,
-    history: row.history.map((attempt) => ({
-      ...attempt,
-      error: attempt.error && (reveal ? attempt.error : maskText(attempt.error)),
-    })),
+    history: row.history,
     bodyBytes: row.body?.byteLength ?? null,
-    body: body && (reveal ? (body.json ?? null) : maskEvent(body.json ?? null)),
-    ...(reveal && { bodyText: body?.text ?? null }),
+    body: body && (body.json ?? null),
+    bodyText: body?.text ?? null,
   };
 }
 

@@ -13,12 +13,12 @@ import { printable } from "@esim-webhooks/core/log-lines";
 import { maskText, shortened } from "@esim-webhooks/core/masking";
 import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage } from "../program/program-error.ts";
 import { bytes, count, counted } from "../terminal/quantities.ts";
 import { layoutFor, type Paint, unpainted } from "../terminal/text.ts";
 import { listPages, wholeId } from "./filter.ts";
 import type { ShowFlags } from "./flags.ts";
-import { maskReplay, shownJson } from "./row-json.ts";
+import { maskedJson, maskReplay, shownJson } from "./row-json.ts";
 import { stateTones } from "./stats.ts";
 import { type InboxAccess, withInbox } from "./with-inbox.ts";
 
@@ -35,7 +35,7 @@ export async function show(this: CliContext, flags: ShowFlags, id: string): Prom
     const now = this.now();
     const [pauses, workers] = await Promise.all([access.inbox.paused(), access.inbox.workers()]);
     const waits = whyItWaits(row, { now, pauses, workers });
-    if (json) return output.json({ ...shownJson(row, reveal), waits });
+    if (json) return output.json({ ...(reveal ? shownJson(row) : maskedJson(row)), waits });
     const { paint } = layoutFor(process.stdout, process.env);
     const view = { now, reveal, waits, ...(paint && { paint }) };
     for (const line of showView(row, view)) output.data(line);
@@ -56,8 +56,7 @@ async function find(
   const [only] = rows;
   if (only === undefined) return undefined;
   if (rows.length === 1) return inbox.get(only);
-  throw new ProgramError(
-    "invalid_usage",
+  throw invalidUsage(
     `There are ${rows.length} events with this id, from the sources ${rows.map((each) => printable(each.source)).join(", ")}.`,
     "Choose one with --source.",
   );
@@ -120,7 +119,7 @@ export function showView(
     "",
     ...historyLines(row, text, when, paint),
     ...(stack === null ? [] : [paint("faint", "stack"), ...stack.split("\n").map(text), ""]),
-    ...bodyLines(row, reveal, paint),
+    ...bodyLines(row, { reveal, paint }),
   ];
 }
 
@@ -166,7 +165,10 @@ function optional(name: string, value: string | false | null | undefined): [stri
   return value ? [[name, value]] : [];
 }
 
-function bodyLines(row: StoredEvent, reveal: boolean, paint: Paint): string[] {
+function bodyLines(
+  row: StoredEvent,
+  { reveal, paint = unpainted }: Pick<ShowView, "reveal" | "paint">,
+): string[] {
   const { body } = row;
   if (body === null) return [paint("faint", withoutBody(row))];
   const title = paint("faint", `body, ${bytes(body.byteLength)}`);
@@ -175,7 +177,7 @@ function bodyLines(row: StoredEvent, reveal: boolean, paint: Paint): string[] {
     const json = JSON.stringify(reveal ? read.json : maskEvent(read.json), null, 2);
     return [title, ...json.split("\n").map(printable)];
   }
-  return [title, ...otherBodyLines(read, body, reveal)];
+  return [title, ...(reveal ? otherBodyLines(read, body) : ["The body is not JSON: --reveal shows it."])];
 }
 
 function withoutBody({ state, erasedAt }: StoredEvent): string {
@@ -186,7 +188,6 @@ function withoutBody({ state, erasedAt }: StoredEvent): string {
   return "There is no body.";
 }
 
-function otherBodyLines({ text }: ReadBody, body: Uint8Array, reveal: boolean): string[] {
-  if (!reveal) return ["The body is not JSON: --reveal shows it."];
+function otherBodyLines({ text }: ReadBody, body: Uint8Array): string[] {
   return text === null ? [Buffer.from(body).toString("base64")] : text.split("\n").map(printable);
 }

@@ -6,7 +6,7 @@ import { namingStore } from "../set-up/named-store.ts";
 import { findInbox, hasInbox, type OpenInbox } from "../set-up/open-target.ts";
 import { readSetUp, type SetUp } from "../set-up/set-up.ts";
 import { type EmbeddedFile, embeddedFile } from "./backup.ts";
-import type { FileFlags } from "./flags.ts";
+import type { BackupFlags } from "./flags.ts";
 
 /** An open inbox, and what a command needs to know about it. */
 export interface InboxAccess {
@@ -23,7 +23,7 @@ export interface InboxAccess {
 /** Opens the inbox for a command, and closes it in any case. Migrates nothing: serve, work and import do. An inbox of a config has its own logger. */
 export async function withInbox(
   context: CliContext,
-  flags: SetUpFlags & FileFlags,
+  flags: SetUpFlags & BackupFlags,
   use: (access: InboxAccess) => Promise<void>,
   logger?: Logger,
 ): Promise<void> {

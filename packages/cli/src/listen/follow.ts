@@ -3,11 +3,11 @@ import { createKeyring } from "@esim-webhooks/core";
 import { suggest } from "@esim-webhooks/core/kit";
 import { printable } from "@esim-webhooks/core/log-lines";
 import { listedMs, occurredAtMs } from "@esim-webhooks/endpoint";
-import { shownText } from "../api/shown-record.ts";
+import { maskedText } from "../api/shown-record.ts";
 import { goneEndpoint } from "../endpoint/find-endpoint.ts";
 import { matchingTypes } from "../flags/types-flag.ts";
+import { explainedCall } from "../program/call-error.ts";
 import { exitCodes } from "../program/exit-code.ts";
-import { explainedCall } from "../program/explained.ts";
 import { stopSignal } from "../program/stopping.ts";
 import { hintOf } from "../send/expectation.ts";
 import { tryPost } from "../send/post.ts";
@@ -153,7 +153,7 @@ export function welcome(
   const { webhookEndpointReference: reference, active } = endpoint;
   const [key] = createKeyring([secret]).keysAt(now);
   return [
-    `${which(flags.since, found, now)} of ${printable(reference)} (${printable(shownText(endpoint.url, false))}) are posted to ${url}, signed with ${key?.fingerprint}. Press Ctrl-C to stop.`,
+    `${which(flags.since, found, now)} of ${printable(reference)} (${printable(maskedText(endpoint.url))}) are posted to ${url}, signed with ${key?.fingerprint}. Press Ctrl-C to stop.`,
     ...(active ? [] : ["The endpoint is not active, so there will be no new ones."]),
   ];
 }

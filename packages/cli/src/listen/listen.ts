@@ -1,18 +1,19 @@
 import { withApi } from "../api/open-client.ts";
 import { awaitEndpoint, theEndpoint } from "../endpoint/find-endpoint.ts";
 import type { CliContext } from "../program/context.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage } from "../program/program-error.ts";
 import { receiverUrl, urlOfServe } from "../send/receiver-url.ts";
 import { currentSigningSecret, requiredSecret } from "../set-up/known-secrets.ts";
+import type { ListenFlags } from "./flags.ts";
 import { follow } from "./follow.ts";
 import { resend } from "./resend.ts";
-import type { ListenFlags } from "./session.ts";
 
 /** Posts the events of an endpoint to a receiver on this machine, as the deliveries listing shows them. */
 export async function listen(this: CliContext, flags: ListenFlags): Promise<void> {
   refuseUnused(flags);
   await withApi(this, flags, async (api, setUp) => {
-    const url = localReceiver(flags.to ?? urlOfServe(setUp, this.process), flags.allowRemote ?? false);
+    const url = receiverUrl(flags.to ?? urlOfServe(setUp, this.process), "--to");
+    if (!flags.allowRemote) refuseRemote(url);
     const secret = await currentSigningSecret(requiredSecret(setUp, anySecret));
     const endpoint =
       flags.id === undefined
@@ -28,8 +29,7 @@ const anySecret = "any secret that the receiver at --to has, which need not be t
 function refuseUnused({ id, since, only }: ListenFlags): void {
   const unused = [...(since === undefined ? [] : ["--since"]), ...(only === undefined ? [] : ["--only"])];
   if (id === undefined || unused.length === 0) return;
-  throw new ProgramError(
-    "invalid_usage",
+  throw invalidUsage(
     `--id posts one event, so ${unused.join(" and ")} ${unused.length === 1 ? "has" : "have"} no effect.`,
     "Remove one of them.",
   );
@@ -37,13 +37,11 @@ function refuseUnused({ id, since, only }: ListenFlags): void {
 
 const loopback = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
-/** The URL to post events to. Throws `invalid_usage` for another machine, unless `allowRemote`: events have personal data. */
-export function localReceiver(to: string, allowRemote: boolean): string {
-  const url = receiverUrl(to, "--to");
+/** Throws `invalid_usage` for another machine: events have personal data. */
+export function refuseRemote(url: string): void {
   const { hostname } = new URL(url);
-  if (allowRemote || loopback.test(hostname)) return url;
-  throw new ProgramError(
-    "invalid_usage",
+  if (loopback.test(hostname)) return;
+  throw invalidUsage(
     `--to names another machine, ${hostname}, and the events have personal data of real people.`,
     "Name a receiver on localhost, or add --allow-remote if that machine may have the events.",
   );

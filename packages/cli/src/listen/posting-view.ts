@@ -4,16 +4,11 @@ import { printable, printableJson } from "@esim-webhooks/core/log-lines";
 import { shortened } from "@esim-webhooks/core/masking";
 import type { Output } from "../program/context.ts";
 import { type Answer, codeOf, type NoAnswer } from "../send/post.ts";
+import type { ListenFlags } from "./flags.ts";
 import type { Posting } from "./relay.ts";
 
 /** How events are shown. Their payloads are only shown when asked for. */
-export interface PostingFlags {
-  readonly json?: boolean;
-  /** Show payloads, masked. */
-  readonly payloads?: boolean;
-  /** Show payloads as they are. */
-  readonly reveal?: boolean;
-}
+type PostingFlags = Pick<ListenFlags, "json" | "payloads" | "reveal">;
 
 const looks = {
   accepted: ["✔", "green"],

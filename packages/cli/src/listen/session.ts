@@ -3,19 +3,7 @@ import { sign } from "@esim-webhooks/core";
 import { idPattern } from "@esim-webhooks/core/kit";
 import type { SignedRequest } from "@esim-webhooks/core/testing";
 import type { CliContext } from "../program/context.ts";
-import type { PostingFlags } from "./posting-view.ts";
-
-export interface ListenFlags extends PostingFlags {
-  readonly to?: string;
-  readonly endpoint?: string;
-  readonly since?: Date;
-  readonly only?: readonly string[];
-  readonly id?: string;
-  /** How often the listing is read, in ms. */
-  readonly every: number;
-  readonly allowRemote?: boolean;
-  readonly config?: string;
-}
+import type { ListenFlags } from "./flags.ts";
 
 /** What the command needs from its start to its end. */
 export interface Session {

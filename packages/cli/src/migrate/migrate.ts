@@ -1,11 +1,7 @@
-import type { SetUpFlags } from "../flags/flag-kinds.ts";
 import type { CliContext } from "../program/context.ts";
 import { openState, openTarget } from "../set-up/open-target.ts";
 import { readSetUp } from "../set-up/set-up.ts";
-
-export interface MigrateFlags extends SetUpFlags {
-  readonly json?: boolean;
-}
+import type { MigrateFlags } from "./flags.ts";
 
 /** Sets up the tables of the store or the inbox for this version. Several processes can do it at the same time. */
 export async function migrate(this: CliContext, flags: MigrateFlags): Promise<void> {

@@ -2,7 +2,7 @@ import { detailsOf, messageOf, printable, tracedError } from "@esim-webhooks/cor
 import { maskSecrets, maskText, shortened } from "@esim-webhooks/core/masking";
 import { errorCodeOf, isFullDisk } from "./exit-code.ts";
 import { maskOwnSecrets } from "./own-secrets.ts";
-import { ProgramError } from "./program-error.ts";
+import { programError } from "./program-error.ts";
 
 const debugVariable = "ESIM_WEBHOOKS_DEBUG";
 
@@ -34,10 +34,10 @@ function causeOf(error: unknown): string {
 }
 
 /** A full disk or quota as every command reports it; undefined for any other error. `path`: what had no room. */
-export function fullDisk(error: unknown, path?: string): ProgramError | undefined {
+export function fullDisk(error: unknown, path?: string): Error | undefined {
   if (!isFullDisk(error)) return undefined;
   const what = path ?? (error as NodeJS.ErrnoException).path ?? "a file";
-  return new ProgramError(
+  return programError(
     "store_full",
     `There is no room left for ${what}.`,
     "Free space on its disk, or raise the quota.",

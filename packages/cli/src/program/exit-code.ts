@@ -1,5 +1,6 @@
 import type { ApiErrorCode } from "@esim-webhooks/client";
 import type { CoreErrorCode } from "@esim-webhooks/core";
+import { WebhookError } from "@esim-webhooks/core/log-lines";
 import type { EndpointErrorCode } from "@esim-webhooks/endpoint";
 import type { ImportErrorCode } from "@esim-webhooks/import";
 import type { SandboxErrorCode } from "@esim-webhooks/sandbox";
@@ -122,10 +123,7 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
 /** The code of an error of this project, from any copy of its packages; of a full disk, too. Loads none of them. */
 export function errorCodeOf(error: unknown): keyof typeof byErrorCode | undefined {
   if (isFullDisk(error)) return "store_full";
-  const code = typeof error === "object" && error !== null && "code" in error ? error.code : undefined;
-  const isOurs =
-    error instanceof Error && (error.name === "ProgramError" || Symbol.for("esim-webhooks.error") in error);
-  return isOurs && isErrorCode(code) ? code : undefined;
+  return WebhookError.is(error) && isErrorCode(error.code) ? error.code : undefined;
 }
 
 export function isErrorCode(code: unknown): code is keyof typeof byErrorCode {

@@ -2,6 +2,7 @@ import type { Command, RouteMap } from "@stricli/core";
 import { wrapped } from "../terminal/text.ts";
 import type { CliContext } from "./context.ts";
 import type { ParserText } from "./parser-text.ts";
+import { flagText } from "./shell.ts";
 
 /** What the parser knows when it asks for a help. */
 export type HelpRequest = Parameters<Command<CliContext>["formatHelp"]>[0];
@@ -94,7 +95,7 @@ function listed(entries: readonly Entry[], width: number): readonly string[] {
 }
 
 function entryOf([name, flag]: readonly [string, Flag]): Entry {
-  const flagName = `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  const flagName = flagText(name);
   const value = "placeholder" in flag ? flag.placeholder : undefined;
   return [value === undefined ? flagName : `${flagName} <${value}>`, meaningOf(flag)];
 }

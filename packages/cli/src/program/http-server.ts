@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { targetPath } from "@esim-webhooks/core/kit";
-import { ProgramError } from "./program-error.ts";
+import { programError } from "./program-error.ts";
 
 export interface OpenServer {
   /** Where it listens, without a path. */
@@ -48,7 +48,7 @@ async function opened(server: Server, { host, port, flags }: ServerAt): Promise<
   try {
     await once(server, "listening");
   } catch (cause) {
-    throw new ProgramError(
+    throw programError(
       "cannot_listen",
       `Cannot listen on ${host}, port ${port}.`,
       `Choose a free port with ${flags.port} (0: any), or an address of this machine with ${flags.host}.`,

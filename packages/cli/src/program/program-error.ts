@@ -1,3 +1,5 @@
+import { type ErrorSubject, WebhookError } from "@esim-webhooks/core/log-lines";
+
 /** Error codes of the command line itself. The packages have their own. */
 export type ProgramErrorCode =
   /** A flag, an argument or a variable is wrong or missing. Correct what the message names; `--help` of the command lists them. */
@@ -21,13 +23,23 @@ export type ProgramErrorCode =
   | "no_answer"
   | "store_full";
 
-/** A mistake in the call, the environment or a file: what is wrong, and how to fix it. */
-export class ProgramError extends Error {
-  override readonly name = "ProgramError";
-  readonly code: ProgramErrorCode;
+type Subject = ErrorSubject & { readonly cause?: unknown };
 
-  constructor(code: ProgramErrorCode, problem: string, remedy: string, options?: { cause: unknown }) {
-    super(`${problem} ${remedy}`, options);
-    this.code = code;
-  }
+/** An error of the command line itself: what is wrong, and how to fix it. */
+export function programError(
+  code: ProgramErrorCode,
+  problem: string,
+  remedy: string,
+  subject?: Subject,
+): WebhookError<ProgramErrorCode> {
+  return new WebhookError<ProgramErrorCode>(code, problem, remedy, subject);
+}
+
+/** The error of a mistake in the call or in the environment. */
+export function invalidUsage(
+  problem: string,
+  remedy: string,
+  subject?: Subject,
+): WebhookError<ProgramErrorCode> {
+  return new WebhookError<ProgramErrorCode>("invalid_usage", problem, remedy, subject);
 }

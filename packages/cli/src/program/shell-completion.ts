@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { ProgramError } from "./program-error.ts";
+import { invalidUsage } from "./program-error.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -40,7 +40,7 @@ const shells: Readonly<Record<string, ShellCompletion>> = {
 const begin = "# esim-webhooks completion";
 const end = "# end of esim-webhooks completion";
 
-/** Adds the completion to the file of the user's shell, or replaces it there. Returns the file. Throws a `ProgramError`. */
+/** Adds the completion to the file of the user's shell, or replaces it there. Returns the file. Throws `invalid_usage`. */
 export async function installCompletion(env: Environment): Promise<string> {
   const { file, lines } = completionOf(env);
   await mkdir(dirname(file), { recursive: true }).catch(unusable(file));
@@ -48,7 +48,7 @@ export async function installCompletion(env: Environment): Promise<string> {
   return file;
 }
 
-/** Removes the completion from that file. Returns the file. Throws a `ProgramError`. */
+/** Removes the completion from that file. Returns the file. Throws `invalid_usage`. */
 export async function uninstallCompletion(env: Environment): Promise<string> {
   const { file } = completionOf(env);
   await change(file, (others) => [...others, ""]);
@@ -59,8 +59,7 @@ function completionOf(env: Environment): { readonly file: string; readonly lines
   const shell = basename(env["SHELL"] ?? "");
   const found = Object.hasOwn(shells, shell) ? shells[shell] : undefined;
   if (found === undefined) {
-    throw new ProgramError(
-      "invalid_usage",
+    throw invalidUsage(
       shell === "" ? "SHELL is not set, so your shell is not known." : `There is no completion for ${shell}.`,
       `Set SHELL to one of: ${Object.keys(shells).join(", ")}.`,
     );
@@ -84,8 +83,7 @@ async function change(
 }
 
 const unusable = (file: string) => (cause: NodeJS.ErrnoException) => {
-  throw new ProgramError(
-    "invalid_usage",
+  throw invalidUsage(
     `The file of your shell, ${file}, cannot be changed (${cause.code}).`,
     "Make it a file that you may write, or set SHELL to another shell.",
     { cause },

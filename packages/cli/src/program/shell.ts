@@ -6,12 +6,13 @@ export function shellWord(text: string): string {
 /** Flags as they are written on a command line, each with a space before it: `--key-file k`. Those that are undefined are left out. */
 export function flagsOf(flags: Readonly<Record<string, string | undefined>>): string {
   return Object.entries(flags)
-    .map(([name, value]) => (value === undefined ? "" : ` --${kebab(name)} ${shellWord(value)}`))
+    .map(([name, value]) => (value === undefined ? "" : ` ${flagText(name)} ${shellWord(value)}`))
     .join("");
 }
 
-function kebab(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+/** A flag as it is written: `--max-ratio`. */
+export function flagText(name: string): string {
+  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
 /** A command as the user would type it: by a script of npm, with npx, or installed. */

@@ -1,6 +1,6 @@
 import type { CliContext, Output } from "./context.ts";
 import { errorCodeOf, exitCodes } from "./exit-code.ts";
-import { ProgramError } from "./program-error.ts";
+import { programError } from "./program-error.ts";
 
 /** npm forwards a Ctrl-C that the terminal has also sent to this process: signals within this time count as one. */
 const echoMs = 300;
@@ -44,5 +44,5 @@ export function interruptedBy(signal: AbortSignal, error: unknown): unknown {
     (error instanceof Error && error.name === "AbortError") ||
     errorCodeOf(error) === "aborted";
   if (!signal.aborted || !isAbort) return error;
-  return new ProgramError("interrupted", "Interrupted.", "Run it again: it continues.");
+  return programError("interrupted", "Interrupted.", "Run it again: it continues.");
 }

@@ -4,53 +4,36 @@ import { resolve } from "node:path";
 import { span } from "@esim-webhooks/core/kit";
 import { printable } from "@esim-webhooks/core/log-lines";
 import { maskSecrets, shortened } from "@esim-webhooks/core/masking";
-import {
-  type DeliveryAttempt,
-  type Sandbox,
-  type SandboxOptions,
-  startSandbox,
-} from "@esim-webhooks/sandbox";
+import { type DeliveryAttempt, type Sandbox, startSandbox } from "@esim-webhooks/sandbox";
+import { optionsOf } from "../flags/flag.ts";
 import type { CliContext, CliProcess, Output } from "../program/context.ts";
-import { explained } from "../program/explained.ts";
 import { typedCommand } from "../program/shell.ts";
 import { stopSignal } from "../program/stopping.ts";
 import { codeOf } from "../send/post.ts";
 import { configFiles } from "../set-up/config-file.ts";
 import { openModeOf } from "../set-up/place.ts";
 import { folderOf } from "../set-up/set-up.ts";
-import type { SandboxFlags } from "./flags.ts";
+import { type SandboxFlags, sandboxFlags } from "./flags.ts";
 
 /** Runs the partner service until it is stopped by a signal. */
-export async function sandbox(this: CliContext, { json, ...flags }: SandboxFlags): Promise<void> {
+export async function sandbox(this: CliContext, flags: SandboxFlags): Promise<void> {
   const { output } = this;
-  const { env } = this.process;
-  const data = flags.data === undefined ? undefined : resolve(this.process.cwd(), flags.data);
-  const options = { ...optionsOf(flags), ...(data !== undefined && { data }) };
+  const { json, data, port = 4010 } = flags;
   const started = await startSandbox({
-    ...options,
+    port,
+    controlPort: port === 0 ? 0 : port + 1,
+    ...optionsOf(sandboxFlags, flags),
+    ...(data !== undefined && { data: resolve(this.process.cwd(), data) }),
     ...(!json && { onAttempt: (attempt) => output.data(attemptLine(attempt, output)) }),
-  }).catch((error: unknown) => {
-    throw explained(error, { typed: typedCommand("sandbox", env) });
   });
   const stop = stopSignal(this);
   if (json) output.json(firstLine(started));
   else output.data(welcome(started, flags, output, this.process));
-  const openMode =
-    flags.data === undefined ? undefined : await openModeOf(folderOf(this.process, flags.data), "secrets");
+  const openMode = data === undefined ? undefined : await openModeOf(folderOf(this.process, data), "secrets");
   if (openMode !== undefined) output.note(openMode);
   await once(stop.signal, "abort");
   await started.close();
   stop.release();
-}
-
-function optionsOf({
-  port = 4010,
-  controlPort,
-  set = [],
-  ...flags
-}: Omit<SandboxFlags, "json">): SandboxOptions {
-  const switches = Object.fromEntries(set) as SandboxOptions["switches"] & object;
-  return { ...flags, port, controlPort: controlPort ?? (port === 0 ? 0 : port + 1), switches };
 }
 
 function firstLine({ url, controlUrl, credentials }: Sandbox): object {

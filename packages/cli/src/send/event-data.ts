@@ -1,7 +1,7 @@
 import { type Catalog, type EsimEvents, esimCatalog } from "@esim-webhooks/core";
 import { suggest } from "@esim-webhooks/core/kit";
 import { type EventToSend, sampleData } from "@esim-webhooks/core/testing";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage } from "../program/program-error.ts";
 
 /** The flags that describe the event. */
 export interface EventFlags {
@@ -48,8 +48,7 @@ function sampleOf(type: string): Data | undefined {
 
 function noSample(type: string, catalog: Catalog<unknown>): never {
   const isOwn = (catalog.types as readonly string[]).includes(type);
-  throw new ProgramError(
-    "invalid_usage",
+  throw invalidUsage(
     `There is no sample of "${type}".`,
     isOwn
       ? "Give its data with --body file."
@@ -61,8 +60,7 @@ function readBody(type: string, bytes: Buffer): WithData {
   const json = parse(bytes);
   if (!("type" in json && "timestamp" in json && isData(json["data"]))) return { type, data: json };
   if (json["type"] !== type) {
-    throw new ProgramError(
-      "invalid_usage",
+    throw invalidUsage(
       `The event in --body does not have the type "${type}".`,
       "Send it with its own type, or give only its data.",
     );
@@ -77,11 +75,7 @@ function parse(bytes: Buffer): Data {
   } catch {
     // not JSON: the same error, which must not quote the body
   }
-  throw new ProgramError(
-    "invalid_usage",
-    "--body is not a JSON object.",
-    "Give the event's data, for example {}.",
-  );
+  throw invalidUsage("--body is not a JSON object.", "Give the event's data, for example {}.");
 }
 
 interface Field {
@@ -93,7 +87,7 @@ interface Field {
 function readField(field: string): Field {
   const [, path = "", text = ""] = /^([^=]+)=(.*)$/s.exec(field) ?? [];
   if (path !== "") return { names: path.split("."), text };
-  throw new ProgramError("invalid_usage", `--data ${field} sets nothing.`, "Write --data name=value.");
+  throw invalidUsage(`--data ${field} sets nothing.`, "Write --data name=value.");
 }
 
 /** Sets a field. Its value is JSON if it parses, else text. A number, true and false are text, too, where the sample has text. */
@@ -108,7 +102,8 @@ function setField(data: Data, { names, text }: Field, sample: Data | undefined):
     define(at, name, inner);
     at = inner;
   }
-  define(at, last, readValue(text, isText));
+  const value = readValue(text);
+  define(at, last, isText && ["number", "boolean"].includes(typeof value) ? text : value);
 }
 
 /** Defines the property, so that `__proto__` is a name like any other. */
@@ -116,11 +111,10 @@ function define(data: Data, name: string, value: unknown): void {
   Object.defineProperty(data, name, { value, enumerable: true, writable: true, configurable: true });
 }
 
-function readValue(text: string, isText: boolean): unknown {
+function readValue(text: string): unknown {
   if (/^-?\d{16,}$/.test(text)) return text; // identifiers are text, and a number would lose some of their digits
   try {
-    const value: unknown = JSON.parse(text);
-    return isText && (typeof value === "number" || typeof value === "boolean") ? text : value;
+    return JSON.parse(text);
   } catch {
     return text;
   }

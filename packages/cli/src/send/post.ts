@@ -1,6 +1,6 @@
 import { answerText } from "@esim-webhooks/core/kit";
 import type { SignedRequest } from "@esim-webhooks/core/testing";
-import { ProgramError } from "../program/program-error.ts";
+import { programError } from "../program/program-error.ts";
 
 export interface Answer {
   readonly status: number;
@@ -54,7 +54,7 @@ export async function post(url: string, request: SignedRequest, flag: string): P
       `Look into the log of what listens there, and of each proxy in front of it, or name another ${flag}.`,
     ],
   }[reason] as [string, string];
-  throw new ProgramError("no_answer", problem, remedy, { cause });
+  throw programError("no_answer", problem, remedy, { cause });
 }
 
 /** The code in the body of an answer: the outcome, or that of a problem. Nothing else of the body is shown. */

@@ -1,20 +1,18 @@
 import type { CliProcess } from "../program/context.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage } from "../program/program-error.ts";
 import { portOf, type SetUp } from "../set-up/set-up.ts";
 
 /** The URL that a flag names, or that is its default. Throws `invalid_usage`. */
 export function receiverUrl(url: string, flag: string): string {
   const { protocol, username, password } = URL.parse(url) ?? {};
   if (username || password) {
-    throw new ProgramError(
-      "invalid_usage",
+    throw invalidUsage(
       `${flag} contains a user name or a password, which other processes can read.`,
       "Remove them: the signature authenticates a delivery.",
     );
   }
   if (protocol === "http:" || protocol === "https:") return url;
-  throw new ProgramError(
-    "invalid_usage",
+  throw invalidUsage(
     `"${url}" is not an http or https URL.`,
     "Write it like http://127.0.0.1:3000/webhooks.",
   );
@@ -30,9 +28,5 @@ export function urlOfServe({ config }: Pick<SetUp, "config">, { env }: CliProces
 export function endpointUrl(url: string): string {
   const { protocol } = URL.parse(url) ?? {};
   if (protocol === "http:" || protocol === "https:") return url;
-  throw new ProgramError(
-    "invalid_usage",
-    `"${url}" is not an http or https URL.`,
-    "Write it like https://shop.example/webhooks.",
-  );
+  throw invalidUsage(`"${url}" is not an http or https URL.`, "Write it like https://shop.example/webhooks.");
 }

@@ -2,27 +2,17 @@ import { randomUUID } from "node:crypto";
 import { type Catalog, esimCatalog } from "@esim-webhooks/core";
 import { printable } from "@esim-webhooks/core/log-lines";
 import { shortened } from "@esim-webhooks/core/masking";
-import { type Fault, signedRequest } from "@esim-webhooks/core/testing";
+import { signedRequest } from "@esim-webhooks/core/testing";
 import type { CliContext, Output } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
 import { knownSecrets, requiredSecret, signingSecret } from "../set-up/known-secrets.ts";
 import { readSetUp } from "../set-up/set-up.ts";
 import { eventToSend, unknownFieldNotes } from "./event-data.ts";
 import { type Expectation, expected, hintOf } from "./expectation.ts";
+import type { SendFlags } from "./flags.ts";
 import { type Answer, post } from "./post.ts";
 import { readInput } from "./read-input.ts";
 import { receiverUrl, urlOfServe } from "./receiver-url.ts";
-
-export interface SendFlags {
-  readonly config?: string;
-  readonly url?: string;
-  readonly data?: readonly string[];
-  readonly body?: string;
-  readonly id?: string;
-  readonly times?: number;
-  readonly fault?: Fault;
-  readonly json?: boolean;
-}
 
 /** Sends signed deliveries one after the other, and shows the answers. */
 export async function send(this: CliContext, flags: SendFlags, type: string): Promise<void> {

@@ -8,7 +8,7 @@ import {
   nodeHandler,
 } from "@esim-webhooks/core";
 import { silentLogger } from "@esim-webhooks/core/kit";
-import { naming } from "../program/explained.ts";
+import { naming } from "../program/naming.ts";
 import { requiredSecret } from "../set-up/known-secrets.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 

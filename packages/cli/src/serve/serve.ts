@@ -2,7 +2,6 @@ import type { RequestListener } from "node:http";
 import type { Logger, NodeHandler } from "@esim-webhooks/core";
 import { hasRole, withDefer } from "@esim-webhooks/core/kit";
 import { createRunner } from "@esim-webhooks/core/run";
-import type { SetUpFlags } from "../flags/flag-kinds.ts";
 import { commandLogger, dataLines } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
 import { type OpenServer, openServer, requestedPath, withoutSlash } from "../program/http-server.ts";
@@ -12,19 +11,11 @@ import { type OpenTarget, openQueueOf, openTarget } from "../set-up/open-target.
 import { portOf, readSetUp, type SetUp } from "../set-up/set-up.ts";
 import { leftBehindNote, waitingNote } from "../set-up/waiting.ts";
 import { exportTelemetry } from "../telemetry/export.ts";
-import { checkMetricsFlags, type MetricsFlags, serveMetrics } from "../telemetry/metrics-server.ts";
+import { checkMetricsFlags, serveMetrics } from "../telemetry/metrics-server.ts";
 import { logTroubles } from "../telemetry/watched.ts";
 import { withHandlers, workerOf } from "../work/worker-of.ts";
+import type { ServeFlags } from "./flags.ts";
 import { checkReceiver, receiverOf } from "./receiver-of.ts";
-
-export interface ServeFlags extends SetUpFlags, MetricsFlags {
-  readonly port?: number;
-  readonly host?: string;
-  readonly path?: string;
-  readonly keepAlive: number;
-  readonly drain?: number;
-  readonly json?: boolean;
-}
 
 /** Receives deliveries, and processes the events of its inbox if there are handlers, until it is stopped by a signal. */
 export async function serve(this: CliContext, flags: ServeFlags): Promise<void> {

@@ -21,7 +21,7 @@ import {
 } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import type { CliContext, CliProcess } from "../program/context.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { programError } from "../program/program-error.ts";
 import type { Config, ConfigTarget } from "./config.ts";
 
 /** A config whose event types are unknown here. */
@@ -67,7 +67,7 @@ export async function loadConfig(context: CliContext, named: string | undefined)
   const file = named === undefined ? findConfig(process) : resolve(process.cwd(), named);
   if (file === undefined) return { file, config: {} };
   if (!existsSync(file)) {
-    throw new ProgramError("invalid_config", `There is no config file ${file}.`, "Correct --config.");
+    throw programError("invalid_config", `There is no config file ${file}.`, "Correct --config.");
   }
   const exported = await importConfig(context, file);
   context.atEnd.push(() => closeOwn(exported));
@@ -90,14 +90,14 @@ function parseConfig(file: string, exported: unknown): AnyConfig {
     return parseOptions(file, shape, exported, "Correct it in that file.") as AnyConfig;
   } catch (error) {
     const { problem, remedy } = error as WebhookError;
-    throw new ProgramError("invalid_config", `${file}: ${problem}`, remedy);
+    throw programError("invalid_config", `${file}: ${problem}`, remedy);
   }
 }
 
 /** Throws `invalid_config` for options that exclude each other. */
 function refuseBoth(file: string, { target, store, endpoints, secret, source }: AnyConfig): void {
   if (target !== undefined && store !== undefined) {
-    throw new ProgramError(
+    throw programError(
       "invalid_config",
       `${file} has both a store and a target: a target deduplicates by itself.`,
       "Remove the store; or remove the target, to run the handlers inline.",
@@ -105,7 +105,7 @@ function refuseBoth(file: string, { target, store, endpoints, secret, source }: 
   }
   const other = secret !== undefined ? "secret" : source !== undefined ? "source" : undefined;
   if (endpoints === undefined || other === undefined) return;
-  throw new ProgramError(
+  throw programError(
     "invalid_config",
     `${file} has both endpoints and a ${other}: each endpoint has its own.`,
     `Remove the ${other}, and return { source, secret } from endpoints.`,
@@ -120,7 +120,7 @@ export function configFiles({ cwd }: Pick<CliProcess, "cwd">): readonly string[]
 function findConfig(process: CliProcess): string | undefined {
   const [first, second] = configFiles(process);
   if (second === undefined) return first;
-  throw new ProgramError(
+  throw programError(
     "invalid_config",
     `There are two config files, ${first} and ${second}.`,
     "Remove one of them, or name one with --config.",
@@ -135,7 +135,7 @@ async function importConfig(context: CliContext, file: string): Promise<unknown>
     throw loadError(file, cause, context.process);
   }
   if (loaded.default !== undefined) return loaded.default;
-  throw new ProgramError(
+  throw programError(
     "invalid_config",
     `${file} has no default export.`,
     "Write: export default defineConfig({ … }).",
@@ -147,11 +147,11 @@ function isObject(value: unknown): boolean {
 }
 
 /** The error for a config file that cannot be loaded: why, at which line of which file, and how to fix it. */
-function loadError(file: string, cause: unknown, process: CliProcess): ProgramError {
+function loadError(file: string, cause: unknown, process: CliProcess): Error {
   const message = (cause instanceof Error ? cause.message : String(cause)).trim().replace(/\.?$/, ".");
   const at = lineOf(file, cause, process);
   const problem = `${file} cannot be loaded: ${message}${at === undefined ? "" : ` (${at})`}`;
-  return new ProgramError("invalid_config", problem, remedyFor(message), { cause });
+  return programError("invalid_config", problem, remedyFor(message), { cause });
 }
 
 /** The file and the line, such as `/srv/app/handlers.ts:12`, if they are known. */

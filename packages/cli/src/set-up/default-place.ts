@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { DedupeStore, Inbox, Logger, StateStore } from "@esim-webhooks/core";
 import { makeFolder, silentLogger, warnOfSetup } from "@esim-webhooks/core/kit";
 import { fullDisk } from "../program/error-text.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage } from "../program/program-error.ts";
 import { type Folder, openModeOf, type Place, postgresUrlOf } from "./place.ts";
 
 /** Without a logger, only warnings about the set-up are shown. */
@@ -48,8 +48,7 @@ async function ownFile(folder: Folder): Promise<string> {
   await makeFolder(folder.path).catch((cause: NodeJS.ErrnoException) => {
     throw (
       fullDisk(cause, folder.dataDir) ??
-      new ProgramError(
-        "invalid_usage",
+      invalidUsage(
         `The folder ${folder.dataDir} cannot be created (${cause.code}).`,
         "Name another folder with --data-dir or ESIM_WEBHOOKS_DATA_DIR, or a Postgres with DATABASE_URL.",
         { cause },

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import type { KeyStore } from "@esim-webhooks/core";
 import { type FileKeySource, fileKeySource } from "@esim-webhooks/core/key-file";
 import type { CliProcess } from "../program/context.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage } from "../program/program-error.ts";
 import type { SetUp } from "./set-up.ts";
 
 /** Where a command keeps the signing keys of an endpoint. */
@@ -34,8 +34,7 @@ export function keyPlaceOf({ secret, secretFrom, file }: SetUp, keyFile: NamedFi
     return { keyStore: secret, where: `the key store in ${file}` };
   }
   const unset = secretFrom === "ESIM_WEBHOOK_SECRET" ? " and unset ESIM_WEBHOOK_SECRET" : "";
-  throw new ProgramError(
-    "invalid_usage",
+  throw invalidUsage(
     "The signing secret needs a place that the command can change, and that the receivers read.",
     `Add --key-file esim.key, the file that the receivers read (endpoint ensure creates it), or give the config a key store as its secret: fileKeySource, stateKeySource, or on AWS secretsManagerKeys or ssmKeys${unset}.`,
   );

@@ -1,7 +1,7 @@
 import { isUint8Array } from "node:util/types";
 import { createKeyring, type LoadedKeys, type Secret, type Secrets, WebhookError } from "@esim-webhooks/core";
 import { createDeadline } from "@esim-webhooks/core/kit";
-import { naming } from "../program/explained.ts";
+import { naming } from "../program/naming.ts";
 import type { SetUp } from "./set-up.ts";
 
 /** As receivers wait for a key source. */

@@ -1,5 +1,4 @@
-import type { Lifecycle } from "@esim-webhooks/core";
-import { explained } from "../program/explained.ts";
+import { type Lifecycle, WebhookError } from "@esim-webhooks/core";
 import { nameOf } from "./place.ts";
 import type { SetUp } from "./set-up.ts";
 
@@ -32,7 +31,7 @@ export function placeNote(store: Pick<Lifecycle, "place"> | undefined): string {
 }
 
 /** The store by its place; `own`: the option of the config that holds it. Undefined for an embedded one, whose errors name its file. */
-export function storeOf(setUp: SetUp, own: OwnStore | undefined = ownStoreOf(setUp)): NamedStore | undefined {
+function storeOf(setUp: SetUp, own: OwnStore | undefined = ownStoreOf(setUp)): NamedStore | undefined {
   const { place } = setUp;
   if (own !== undefined) {
     return {
@@ -47,7 +46,15 @@ export function storeOf(setUp: SetUp, own: OwnStore | undefined = ownStoreOf(set
   };
 }
 
-/** An error of a store in terms of the command line. */
+/** An error of a store that is unreachable or not set up, with the place of the store. Any other error as it is. */
 export function namingStore(error: unknown, setUp: SetUp, own?: OwnStore): unknown {
-  return explained(error, { store: storeOf(setUp, own) });
+  const store = storeOf(setUp, own);
+  if (store === undefined || !WebhookError.is(error)) return error;
+  const { code, problem } = error;
+  const named = (problem: string, remedy: string) =>
+    new WebhookError<string>(code, `${store.name} ${problem}`, remedy, { cause: error });
+  if (code === "migration_missing")
+    return named("is not set up for this version.", "Run esim-webhooks migrate.");
+  if (code !== "store_unavailable" || / certificate /.test(problem)) return error;
+  return named("cannot be reached, or refused what it was asked.", store.remedy);
 }

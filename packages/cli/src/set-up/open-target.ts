@@ -1,6 +1,6 @@
 import type { DedupeStore, Handlers, InboxQueue, InboxWriter, Logger, StateStore } from "@esim-webhooks/core";
 import { hasRole, type InboxRoles } from "@esim-webhooks/core/kit";
-import { ProgramError } from "../program/program-error.ts";
+import { programError } from "../program/program-error.ts";
 import { sentenceStart } from "../terminal/text.ts";
 import type { ConfigTarget, OwnWorkers } from "./config.ts";
 import { defaultInbox, defaultState, defaultStore, isThere } from "./default-place.ts";
@@ -96,8 +96,8 @@ export async function findInbox<Name extends "queue" | "admin">(
 }
 
 /** The error for a target without the role. */
-export function missingRole(role: "queue" | "admin", where: string): ProgramError {
-  return new ProgramError(
+export function missingRole(role: "queue" | "admin", where: string): Error {
+  return programError(
     "not_an_inbox",
     `${sentenceStart(where)} can store events, but lacks the role "${role}", which this command needs.`,
     "Use the tools of that queue, or an inbox such as sqliteInbox or postgresInbox.",
@@ -143,7 +143,7 @@ export async function findState(setUp: SetUp): Promise<OpenState> {
   const { config, file, place } = setUp;
   const own = config.target !== undefined ? "target" : config.store !== undefined ? "store" : undefined;
   if (config.state === undefined && own !== undefined) {
-    throw new ProgramError(
+    throw programError(
       "invalid_config",
       `${file} has its own ${own} but no state, so there is no place for how far the command has come.`,
       "Add one in the same database: state: postgresState({ url }), sqliteState({ path }), or for a bullmqInbox redisState(url) of @esim-webhooks/store-redis. With SQS or DynamoDB: state: fileState(folder) of @esim-webhooks/core/state, in a folder that is kept.",

@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { isServerUrl } from "@esim-webhooks/core/kit";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage } from "../program/program-error.ts";
 
 /** The default place of events: a database or a folder. */
 export type Place = { readonly url: string } | Folder;
@@ -29,8 +29,7 @@ export function isPostgresUrl(text: string): boolean {
 /** The URL of a place. Throws `invalid_usage` for one that is not of Postgres, without repeating it: it may contain a password. */
 export function postgresUrlOf({ url }: Extract<Place, { url: string }>): string {
   if (isPostgresUrl(url)) return url;
-  throw new ProgramError(
-    "invalid_usage",
+  throw invalidUsage(
     "DATABASE_URL is not a postgres:// URL.",
     "Write postgres://user:password@host:5432/database, with the password's special characters percent-encoded; or unset it.",
   );

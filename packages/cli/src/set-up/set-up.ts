@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import type { Catalog, Handlers, Secret } from "@esim-webhooks/core";
 import type { SetUpFlags } from "../flags/flag-kinds.ts";
 import type { CliContext, CliProcess } from "../program/context.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage } from "../program/program-error.ts";
 import { type AnyConfig, loadConfig } from "./config-file.ts";
 import type { Folder, Place } from "./place.ts";
 
@@ -26,8 +26,7 @@ export interface SetUp {
 export async function readSetUp(context: CliContext, flags: SetUpFlags): Promise<SetUp> {
   const { file, config } = await loadConfig(context, flags.config);
   if (flags.dataDir !== undefined && config.target !== undefined) {
-    throw new ProgramError(
-      "invalid_usage",
+    throw invalidUsage(
       `--data-dir is for the default inbox, but ${file} has a target.`,
       "Remove one of them.",
     );
@@ -54,8 +53,7 @@ export function folderOf(process: CliProcess, flag: string | undefined): Folder 
   const path = resolve(process.cwd(), dataDir);
   if (!existsSync(path) || !statSync(path).isFile()) return { dataDir, path, user: process.geteuid?.() };
   const named = flag !== undefined ? "--data-dir" : variable ? "ESIM_WEBHOOKS_DATA_DIR" : "The data folder";
-  throw new ProgramError(
-    "invalid_usage",
+  throw invalidUsage(
     `${named} ${dataDir} is a file, not a folder.`,
     "The file of your own sqliteInbox is named with --from for inbox commands, and as the target of a config for all others.",
   );
@@ -65,8 +63,7 @@ export function folderOf(process: CliProcess, flag: string | undefined): Folder 
 export function portOf(text: string | undefined): number | undefined {
   if (!text) return undefined;
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
-  throw new ProgramError(
-    "invalid_usage",
+  throw invalidUsage(
     `PORT is "${text}", which is not a port.`,
     "Set it to a number from 0 to 65535, or unset it.",
   );

@@ -2,16 +2,12 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { TextHandler } from "@esim-webhooks/core/health";
 import { closeServer } from "@esim-webhooks/core/kit";
 import type { Runner } from "@esim-webhooks/core/run";
+import type { MetricsFlags } from "../flags/flag-kinds.ts";
 import type { Output } from "../program/context.ts";
 import { openSideServer, requestedPath } from "../program/http-server.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage } from "../program/program-error.ts";
 import { missingPackages } from "./missing-packages.ts";
 import { measured, type Watched } from "./watched.ts";
-
-export interface MetricsFlags {
-  readonly metricsPort?: number;
-  readonly metricsHost?: string;
-}
 
 const packages = [
   "@esim-webhooks/otel",
@@ -24,16 +20,14 @@ const packages = [
 export function checkMetricsFlags({ metricsPort, metricsHost }: MetricsFlags): void {
   if (metricsPort === undefined) {
     if (metricsHost === undefined) return;
-    throw new ProgramError(
-      "invalid_usage",
+    throw invalidUsage(
       "--metrics-host has no effect without --metrics-port.",
       "Add --metrics-port, or remove it.",
     );
   }
   const missing = missingPackages(packages);
   if (missing.length === 0) return;
-  throw new ProgramError(
-    "invalid_usage",
+  throw invalidUsage(
     `--metrics-port needs packages that are not installed: ${missing.join(", ")}.`,
     `Next to @esim-webhooks/cli, run: npm install ${missing.join(" ")}`,
   );

@@ -5,17 +5,11 @@ import { printable } from "@esim-webhooks/core/log-lines";
 import { type CapturedRequest, type RecordFault, readCapturedRequests } from "@esim-webhooks/import";
 import type { CliContext, Output } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { invalidUsage } from "../program/program-error.ts";
 import { readInput } from "../send/read-input.ts";
 import { givenSecret, knownSecrets } from "../set-up/known-secrets.ts";
 import { readSetUp } from "../set-up/set-up.ts";
-
-export interface VerifyFlags {
-  readonly config?: string;
-  readonly at?: Date;
-  readonly tolerance?: number;
-  readonly json?: boolean;
-}
+import type { VerifyFlags } from "./flags.ts";
 
 /** Prints whether a captured request is authentic, and if not, why. */
 export async function verify(this: CliContext, flags: VerifyFlags, file = "-"): Promise<void> {
@@ -149,9 +143,8 @@ function readHttp(bytes: Buffer): Captured | undefined {
   return { headers, bodies, isGuess: false, receivedAt: null };
 }
 
-function notCaptured(problem: string): ProgramError {
-  return new ProgramError(
-    "invalid_usage",
+function notCaptured(problem: string): Error {
+  return invalidUsage(
     `This is not a captured request. ${problem}`,
     'Give { "headers": {…}, "body": "…", "receivedAt": "…" }, or the text of an HTTP request.',
   );

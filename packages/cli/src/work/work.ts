@@ -1,6 +1,5 @@
 import { withDefer } from "@esim-webhooks/core/kit";
 import { createRunner } from "@esim-webhooks/core/run";
-import type { SetUpFlags } from "../flags/flag-kinds.ts";
 import { commandLogger, dataLines } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
 import { stopSignal } from "../program/stopping.ts";
@@ -8,14 +7,10 @@ import { openQueue } from "../set-up/open-target.ts";
 import { readSetUp } from "../set-up/set-up.ts";
 import { waitingNote } from "../set-up/waiting.ts";
 import { exportTelemetry } from "../telemetry/export.ts";
-import { checkMetricsFlags, type MetricsFlags, serveMetrics } from "../telemetry/metrics-server.ts";
+import { checkMetricsFlags, serveMetrics } from "../telemetry/metrics-server.ts";
 import { logTroubles } from "../telemetry/watched.ts";
+import type { WorkFlags } from "./flags.ts";
 import { withHandlers, workerOf } from "./worker-of.ts";
-
-export interface WorkFlags extends SetUpFlags, MetricsFlags {
-  readonly concurrency?: number;
-  readonly json?: boolean;
-}
 
 /** Processes the events of the inbox until SIGINT or SIGTERM, or until its output is no longer read. */
 export async function work(this: CliContext, flags: WorkFlags): Promise<void> {

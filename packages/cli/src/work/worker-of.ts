@@ -1,6 +1,6 @@
 import { createWorker, type Handlers, type Logger, type Worker } from "@esim-webhooks/core";
-import { naming } from "../program/explained.ts";
-import { ProgramError } from "../program/program-error.ts";
+import { naming } from "../program/naming.ts";
+import { programError } from "../program/program-error.ts";
 import type { Workable } from "../set-up/open-target.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 
@@ -11,7 +11,7 @@ export type WorkingSetUp = SetUp & { readonly handlers: Handlers<unknown> };
 export function withHandlers(setUp: SetUp): WorkingSetUp {
   const { file, handlers } = setUp;
   if (handlers !== undefined) return { ...setUp, handlers };
-  throw new ProgramError(
+  throw programError(
     "no_handlers",
     file === undefined ? "There is no config file, so there are no handlers." : `${file} has no handlers.`,
     'Add them to esim-webhooks.config.ts: export default defineConfig({ handlers: { "esim.faulted": async ({ data }) => … } }).',

@@ -24,7 +24,9 @@ describe("reconcile", () => {
     const backend = await startBackend();
     const { code, stdout, stderr } = await reconcile(backend);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toMatch(/^Error \(no_watermark\): This endpoint was never reconciled .* Add --since /);
+    expect(stderr).toMatch(
+      /^Error \(no_watermark\): The endpoint "\w+" was never reconciled .* Pass --since, the time/,
+    );
   });
 
   it("recovers what is missing and ends with 3, with an alarm for what was lost; then finds nothing and ends with 0", async () => {
@@ -128,7 +130,7 @@ describe("reconcile", () => {
     const { code, stderr } = await reconcile(backend, "--since", "1h");
     expect(code).toBe(2);
     expect(stderr).toMatch(
-      /Error \(durable_store_required\): The target in \S+config\.mjs is not durable.* Give \S+config\.mjs one that is: SQLite with durability "full"/,
+      /Error \(durable_store_required\): \S+config\.mjs: The inbox is not durable.* Pass an inbox on SQLite with durability "full"/,
     );
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseDuration } from "../../src/flags/flag-kinds.ts";
+import { parseDuration } from "../../src/flags/parsers.ts";
 
 const range = { min: "1s", max: "1d" };
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseComingTime, parsePastTime, parseTime } from "../../src/flags/flag-kinds.ts";
+import { parseComingTime, parsePastTime, parseTime } from "../../src/flags/parsers.ts";
 
 const now = Date.parse("2026-11-20T12:00:00Z");
 const at = (text: string) => parseTime(text, now).toISOString();

@@ -97,7 +97,7 @@ describe("import", () => {
     writeFileSync(dump, deliveryRecords(3));
     const { code, stdout, stderr } = await run(dump);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toContain("If you trust where it comes from, add --trust-unsigned.");
+    expect(stderr).toContain("If you trust the origin of the dump, set --trust-unsigned.");
     expect(await stored()).toBe(0);
     expect(readdirSync(folder)).toEqual(["dump.ndjson"]);
   });
@@ -280,7 +280,7 @@ describe("import", () => {
     expect((await trusted("--source", "prod")).code).toBe(0);
     const { code, stderr } = await trusted();
     expect(code).toBe(2);
-    expect(stderr).toMatch(/\(source_unknown\).*source "prod".*Name the endpoint.* --source.*--new-source/);
+    expect(stderr).toMatch(/\(source_unknown\).*source "prod".*Set --source prod, or --new-source if/);
     expect((await trusted("--source", "prod")).code).toBe(0);
     expect((await trusted("--source", "eu")).code).toBe(2);
     expect((await trusted("--source", "eu", "--new-source")).code).toBe(0);

@@ -102,6 +102,8 @@ describe("an import that is interrupted", () => {
     await first.ended;
     const { code, stderr } = await start("postgres", "--only", "failed").ended;
     expect(code).toBe(2);
-    expect(stderr).toContain(`${dump}.checkpoint.json belongs to an interrupted import`);
+    expect(stderr).toContain(
+      `${dump}.checkpoint.json: The checkpoint file belongs to an import with other options.`,
+    );
   });
 });

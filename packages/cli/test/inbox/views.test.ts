@@ -3,11 +3,11 @@ import { groupByError } from "@esim-webhooks/core/kit";
 import { describe, expect, it } from "vitest";
 import { eraseView } from "../../src/inbox/erase.ts";
 import { errorsView, rowsOf } from "../../src/inbox/errors.ts";
-import { listPages, searchProgress } from "../../src/inbox/filter.ts";
+import { listPages, searchNote, searchProgress } from "../../src/inbox/filter.ts";
 import { listView } from "../../src/inbox/list.ts";
 import { pauseText, resumeCommand } from "../../src/inbox/pause-text.ts";
 import { pausesView } from "../../src/inbox/pauses.ts";
-import { listedJson, shownJson } from "../../src/inbox/row-json.ts";
+import { maskedJson, maskedListedJson, shownJson } from "../../src/inbox/row-json.ts";
 import { showView } from "../../src/inbox/show.ts";
 import { gaugesView, statsView } from "../../src/inbox/stats.ts";
 import { workersView } from "../../src/inbox/workers.ts";
@@ -162,7 +162,7 @@ describe("a search through pages that find nothing", () => {
     const pages = listPages({ list: async () => page(asked++) }, {}, 50);
     const notes: string[] = [];
     const output = { note: (line: string) => notes.push(line) } as never;
-    const note = searchProgress(output, false);
+    const note = searchProgress(searchNote(output, {}));
     const found: number[] = [];
     for await (const each of pages) {
       note(each);
@@ -317,7 +317,7 @@ describe("showView", () => {
         "2026-11-20 11:02:00Z  58m ago  lease ended",
       ]),
     );
-    expect(shownJson(shown, false)["history"]).toEqual([{ ...history[0], error: "late •••" }, history[1]]);
+    expect(maskedJson(shown)["history"]).toEqual([{ ...history[0], error: "late •••" }, history[1]]);
   });
 
   it("shows the beginning of a long reason, error, type or reference, and all of them on request", () => {
@@ -327,7 +327,7 @@ describe("showView", () => {
     const shown = (reveal: boolean) => [
       showView(long, { now, reveal }).join("\n"),
       listView([long], { now, reveal }).join("\n"),
-      JSON.stringify({ ...shownJson(long, reveal), type: null }),
+      JSON.stringify({ ...(reveal ? shownJson : maskedJson)(long), type: null }),
     ];
     for (const text of shown(false)) {
       expect(text).toContain("2026-11-20 2026-11-20 ");
@@ -371,8 +371,8 @@ describe("showView", () => {
       "at •••",
       "",
     ]);
-    expect(shownJson(row({ stack }), false)["stack"]).toBe("at order (file:///app/orders.ts:12:5)\nat •••");
-    expect(shownJson(row({ stack }), true)["stack"]).toBe(stack);
+    expect(maskedJson(row({ stack }))["stack"]).toBe("at order (file:///app/orders.ts:12:5)\nat •••");
+    expect(shownJson(row({ stack }))["stack"]).toBe(stack);
   });
 
   it("says why a done event has no body", () => {
@@ -393,7 +393,7 @@ describe("showView", () => {
     expect(showView(row({ body: null }), { now, reveal: false }).at(-1)).toBe(
       "The body was removed when its time had ended (bodyRetentionMs), so the event cannot be retried.",
     );
-    expect(shownJson(row({ erasedAt }), false)["erasedAt"]).toBe(erasedAt);
+    expect(maskedJson(row({ erasedAt }))["erasedAt"]).toBe(erasedAt);
   });
 
   it("shows why an event waits", () => {
@@ -426,7 +426,7 @@ describe("showView", () => {
 
 describe("an event as JSON", () => {
   it("lists everything but the body, and masks the lane, which may be personal data", () => {
-    expect(listedJson(row({ lane: iccid }), false)).toEqual({
+    expect(maskedListedJson(row({ lane: iccid }))).toEqual({
       source: "default",
       id: "evt_1",
       state: "dead",
@@ -441,7 +441,7 @@ describe("an event as JSON", () => {
   });
 
   it("shows the body masked, and with --reveal also the signed text", () => {
-    expect(JSON.stringify(shownJson(row(), false))).not.toContain(iccid);
-    expect(shownJson(row(), true)["bodyText"]).toBe(row().body?.toString());
+    expect(JSON.stringify(maskedJson(row()))).not.toContain(iccid);
+    expect(shownJson(row())["bodyText"]).toBe(row().body?.toString());
   });
 });

@@ -8,7 +8,7 @@ import { ExitCode } from "@stricli/core";
 import { describe, expect, it } from "vitest";
 import { describeError } from "../../src/program/error-text.ts";
 import { exitCodeOfError, exitCodeOfParser, exitCodes } from "../../src/program/exit-code.ts";
-import { ProgramError, type ProgramErrorCode } from "../../src/program/program-error.ts";
+import { type ProgramErrorCode, programError } from "../../src/program/program-error.ts";
 
 describe("exit codes", () => {
   it("are 0, 1, 2, 3 and 130", () => {
@@ -99,8 +99,8 @@ describe("exit codes", () => {
     no_answer: 1,
     store_full: 1,
   };
-  it.each(Object.entries(own))("of a ProgramError %s is %i", (code, exitCode) => {
-    expect(exitCodeOfError(new ProgramError(code as ProgramErrorCode, "Wrong.", "Mend it."))).toBe(exitCode);
+  it.each(Object.entries(own))("of the command line, %s, is %i", (code, exitCode) => {
+    expect(exitCodeOfError(programError(code as ProgramErrorCode, "Wrong.", "Mend it."))).toBe(exitCode);
   });
 
   it.each(["ENOSPC", "EDQUOT"])(

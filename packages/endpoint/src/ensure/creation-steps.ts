@@ -225,7 +225,7 @@ function atTheCap(cause?: unknown): WebhookError<EndpointErrorCode> {
   return new WebhookError<EndpointErrorCode>(
     "endpoint_cap",
     "The client has as many endpoints as the service allows, inactive ones too. Nothing was changed.",
-    "Reconcile one that is not needed, then delete it: api.webhooks.list shows them all.",
+    "Reconcile one that is not needed, then delete it: the API lists them all.",
     { cause },
   );
 }
@@ -234,7 +234,7 @@ function unreadable(): WebhookError {
   return new WebhookError(
     "invalid_secret",
     "The endpoint is registered, but its secret cannot be read in the expected form.",
-    "Run it again with secretForm: hex, base64 or utf8. It continues with the same endpoint.",
+    "Run it again with the option secretForm: hex, base64 or utf8. It continues with the same endpoint.",
     { option: "secretForm" },
   );
 }

@@ -89,7 +89,7 @@ export async function reconcileFirst<Reconciled extends FirstReconciled>(
   throw notSettled(
     endpoint,
     loss,
-    "Fix what the log says about them. With since, events whose handlers failed are tried immediately. With acceptLoss, the endpoint is deleted all the same.",
+    "Fix what the log says about them. With { since }, events whose handlers failed are tried immediately. With { acceptLoss: true }, the endpoint is deleted all the same.",
     "acceptLoss",
   );
 }

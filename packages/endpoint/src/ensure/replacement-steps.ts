@@ -82,7 +82,10 @@ async function begin(
   const { all, ofUrl } = await endpointsOfUrl(api, url, signal);
   const [first, another] = ofUrl;
   if (first === undefined) {
-    throw unclear(`The client has no endpoint of ${shownAddress(url)}.`, "Register one with ensureEndpoint.");
+    throw unclear(
+      `The client has no endpoint of ${shownAddress(url)}.`,
+      "Register one first: there is nothing to replace.",
+    );
   }
   if (another !== undefined) {
     const references = listed(ofUrl.map(({ webhookEndpointReference }) => webhookEndpointReference));

@@ -104,7 +104,7 @@ export function startState(stored: PassState | undefined, start: PassStart, nowM
     throw new WebhookError<ImportErrorCode>(
       "source_unknown",
       `The endpoint ${JSON.stringify(endpoint)} was reconciled with the source "${stored.source}": under "${source}", its events would run a second time.`,
-      `Set { source: "${stored.source}" }, or { newSource: true } and since if its receiver has another source now.`,
+      `Set { source: "${stored.source}" }, or { newSource: true } and { since } if its receiver has another source now.`,
       { option: "source", source, endpoint },
     );
   }
@@ -112,7 +112,7 @@ export function startState(stored: PassState | undefined, start: PassStart, nowM
     throw new WebhookError<EndpointErrorCode>(
       "no_watermark",
       `The endpoint ${JSON.stringify(endpoint)} was never reconciled with this state store, so it is not known where to begin.`,
-      "Pass since: when your receiver began to store events. Everything older is left out, and would run again otherwise.",
+      "Pass { since }, the time at which your receiver began to store events. Everything older is left out, and would run again otherwise.",
       { option: "since", endpoint },
     );
   }

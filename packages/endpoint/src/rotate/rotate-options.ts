@@ -100,7 +100,7 @@ export async function refuseWithoutWatermark(
   throw new WebhookError<EndpointErrorCode>(
     "no_watermark",
     `The endpoint ${JSON.stringify(endpoint)} was never reconciled with this state store, so it is not known how far back to look for what the rotation may cost. The secret was not replaced.`,
-    "Reconcile it once with since: when your receiver began to store events. Then rotate again.",
+    "Reconcile it once with { since }, the time at which your receiver began to store events. Then rotate again.",
     { option: "since", endpoint },
   );
 }

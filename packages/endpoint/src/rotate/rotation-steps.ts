@@ -276,7 +276,7 @@ function unreadable(until: string): WebhookError {
   return new WebhookError(
     "invalid_secret",
     "The service's new secret cannot be read in the expected form. It is kept in the key store, and no receiver uses it yet.",
-    `Rotate again with secretForm before ${until}: hex, base64 or utf8. Receivers answer 503 until then.`,
+    `Rotate again with the option secretForm before ${until}: hex, base64 or utf8. Receivers answer 503 until then.`,
     { option: "secretForm" },
   );
 }

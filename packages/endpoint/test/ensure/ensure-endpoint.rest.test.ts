@@ -659,7 +659,7 @@ describe("a secret of an unexpected form", () => {
       const keyStore = memoryKeys();
       await expect(ensureEndpoint(service.api, { url, handlers, keyStore })).rejects.toMatchObject({
         code: "invalid_secret",
-        message: expect.stringContaining("Run it again with secretForm: hex, base64 or utf8."),
+        message: expect.stringContaining("Run it again with the option secretForm: hex, base64 or utf8."),
       });
       await ensureEndpoint(service.api, { url, handlers, keyStore, secretForm: "hex" });
       const [made, ...others] = await service.endpoints();

@@ -337,7 +337,8 @@ describe("replacing an endpoint", () => {
     await expect(replaceEndpoint(service.api, elsewhere)).rejects.toMatchObject({ code: "endpoint_unknown" });
     const secretive = { ...options, url: "https://me:hunter2@shop.example/a?token=t0" };
     await expect(replaceEndpoint(service.api, secretive)).rejects.toMatchObject({
-      message: "The client has no endpoint of shop.example/a. Register one with ensureEndpoint.",
+      message:
+        "The client has no endpoint of shop.example/a. Register one first: there is nothing to replace.",
     });
     await service.api.webhooks.create({ url, eventTypes: first });
     await expect(replaceEndpoint(service.api, options)).rejects.toMatchObject({

@@ -209,7 +209,7 @@ describe("reconcile", () => {
     const world = await startWorld();
     await expect(world.reconcile({ since: undefined })).rejects.toMatchObject({
       code: "no_watermark",
-      message: expect.stringMatching(/Pass since: when your receiver began/),
+      message: expect.stringMatching(/Pass \{ since \}, the time at which your receiver began/),
     });
     await expect(world.reconcile({ since: undefined, dryRun: true })).rejects.toMatchObject({
       code: "no_watermark",

@@ -355,7 +355,7 @@ describe.concurrent("rotateSecret", () => {
     const failed = await world.rotate({ logger }).catch((error: unknown) => error);
     expect(failed).toMatchObject({
       code: "invalid_secret",
-      message: expect.stringContaining("Rotate again with secretForm before"),
+      message: expect.stringContaining("Rotate again with the option secretForm before"),
     });
     const { change } = await recordOf(world.keys);
     expect(change).toMatchObject({ step: "form", secret: expect.stringMatching(/^[0-9a-f]{64}$/) });
@@ -409,7 +409,7 @@ describe.concurrent("rotateSecret", () => {
       world.rotate({ state: memoryState(), reconcile: async () => donePass }),
     ).rejects.toMatchObject({
       code: "no_watermark",
-      message: expect.stringMatching(/The secret was not replaced\. Reconcile it once with since/),
+      message: expect.stringMatching(/The secret was not replaced\. Reconcile it once with \{ since \}/),
     });
     expect(await world.keys.read()).toEqual(before);
     await expect(world.rotate({ reconcile: async () => donePass })).rejects.toMatchObject({
@@ -843,7 +843,7 @@ describe.concurrent("receivers that are not ready", () => {
     ).rejects.toMatchObject({
       code: "receivers_not_ready",
       message: expect.stringMatching(
-        /^5 of 5 deliveries .* answered 401.* read this key store, not ESIM_WEBHOOK_SECRET .* mount the folder .*use checkReceivers: false/,
+        /^5 of 5 deliveries .* answered 401.* read this key store, not ESIM_WEBHOOK_SECRET .* mount the folder .*set \{ checkReceivers: false \}/,
       ),
     });
     expect(await recordOf(unread)).toEqual(record);

@@ -60,7 +60,7 @@ function tooLarge(problem: string, option: string): WebhookError<ImportErrorCode
   return new WebhookError<ImportErrorCode>(
     "dump_too_large",
     `${problem} Everything before was read.`,
-    `If you trust its sender, raise ${option}; otherwise treat it as an attack.`,
+    `If you trust its sender, raise the option ${option}; otherwise treat it as an attack.`,
     { option },
   );
 }

@@ -109,7 +109,7 @@ describe("maxUnpackedBytes", () => {
     const { records, damage } = await readBytes(zipSync(entries), undefined, {
       maxUnpackedBytes: 2 * lines.byteLength,
     });
-    expect(damage?.message).toMatch(/more than 1600000 bytes.*raise maxUnpackedBytes/);
+    expect(damage?.message).toMatch(/more than 1600000 bytes.*raise the option maxUnpackedBytes/);
     expect(records).toHaveLength(200_000);
   });
 
