@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { isUint8Array } from "node:util/types";
 import { crc32 } from "node:zlib";
 import { WebhookError } from "@esim-webhooks/core";
-import { unlessAborted } from "./replay/batch-stream.ts";
+import { unlessAborted } from "./replay/batches.ts";
 
 /** The first bytes of a dump, by their number and their CRC-32. */
 export interface Prefix {

@@ -1,8 +1,7 @@
 import type { ApiErrorCode } from "@esim-webhooks/client";
 import { type CoreErrorCode, WebhookError } from "@esim-webhooks/core";
-import type { ImportErrorCode } from "@esim-webhooks/import";
 
-/** The codes of the errors that this package throws, besides those of core, client and import; they are stable. */
+/** The codes of the errors that this package throws, besides those of core and client; they are stable. */
 export type EndpointErrorCode =
   | "change_under_way"
   | "endpoint_cap"
@@ -12,10 +11,11 @@ export type EndpointErrorCode =
   | "durable_store_required"
   | "not_settled"
   | "receivers_not_ready"
-  | "reconcile_in_use";
+  | "reconcile_in_use"
+  | "source_unknown";
 
 /** An error of this package, or of one that it calls. */
-export type EndpointError = WebhookError<CoreErrorCode | ApiErrorCode | ImportErrorCode | EndpointErrorCode>;
+export type EndpointError = WebhookError<CoreErrorCode | ApiErrorCode | EndpointErrorCode>;
 
 export function hasCode(error: unknown, code: EndpointErrorCode): boolean {
   return WebhookError.is(error) && error.code === code;

@@ -5,7 +5,7 @@ import { createFilter, type ImportFilter } from "../record/filter.ts";
 import type { Mapping } from "../record/record-reader.ts";
 import { createRecordReader, type RecordReader } from "../record/record-reader.ts";
 import { createTrustCheck, type TrustCheck, type TrustSettings } from "../record/trust.ts";
-import { rejectLine } from "./journal.ts";
+import type { rejectLine } from "./journal.ts";
 import type { AcceptedEvent, Sink, Verdict } from "./sink.ts";
 
 /** A record whose fate is known, or with the item for the sink, whose verdict is still to come. */
@@ -62,20 +62,20 @@ const noEvent = { type: null, occurredMs: Number.NaN } as const;
 /**
  * Recognises a record, filters it, verifies it, and prepares its event for the sink. Throws only errors that end the
  * replay: `unsigned_dump` and mistakes in the set-up.
- * @param keepsRejects whether conflicts, invalid and rejected records are written down
+ * @param toLine writes a refused record down; undefined when no refused record is kept
  */
 export function createClassifier<Item>(
   { readRecord, passes, verifyOrTrust }: Checks,
   sink: Sink<Item>,
-  keepsRejects: boolean,
+  toLine: typeof rejectLine | undefined,
 ): (raw: RawRecord) => Classified<Item> {
-  const keepsRaw = keepsRejects && sink.mayRefuse;
+  const keepsRaw = toLine !== undefined && sink.mayRefuse;
 
   function refused(raw: RawRecord, event: DumpedEvent | RecordFault, verdict: Verdict): Judged {
     const { id = "" } = event;
     const { type, occurredMs } = "fault" in event ? noEvent : event;
     const { code = verdict.fate, reason = "" } = verdict;
-    const line = keepsRejects ? rejectLine(raw, id, code, reason) : undefined;
+    const line = toLine?.(raw, id, code, reason);
     const { position } = raw;
     const status = statusOf(event);
     const bytes = line?.length ?? 0;
