@@ -42,7 +42,7 @@ const mayReadMessages = {
     "packages/cli/src/send/post.ts",
     "packages/cli/src/set-up/config-file.ts",
     "packages/core/src/base/replace-when-refused.ts",
-    "packages/import/src/dump/json-text.ts",
+    "packages/import/src/dump/record.ts",
     "packages/queue-bullmq/src/redis/attempt-note.ts",
     "packages/queue-bullmq/src/redis/errors.ts",
     "packages/queue-bullmq/src/work/bullmq-processor.ts",

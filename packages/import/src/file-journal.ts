@@ -8,11 +8,11 @@ import {
   optionsFingerprint,
 } from "./checkpoint.ts";
 import type { Position } from "./dump/record.ts";
-import type { ImportSettings } from "./import-options.ts";
 import type { WatchedInput } from "./input.ts";
-import { openRejectsFile, type RejectsFile } from "./rejects-file.ts";
+import { openRejectsFile, type RejectsFile } from "./own-file.ts";
 import type { RecordVerdict } from "./replay/journal.ts";
 import { createCounter, type ReplayCounts } from "./replay/ledger.ts";
+import type { ImportSettings } from "./replay/options.ts";
 import type { DriverJournal } from "./replay/replay.ts";
 
 /** The journal of an import: its rejects file and its checkpoint file. */

@@ -3,10 +3,10 @@ import { checkArguments, countsOf, noteRun } from "@esim-webhooks/core/kit";
 import { readDump } from "./dump/read-dump.ts";
 import type { RawRecord } from "./dump/record.ts";
 import { createJournal } from "./file-journal.ts";
-import { type ImportOptions, parseImportOptions } from "./import-options.ts";
 import { watchInput } from "./input.ts";
+import { type ImportOptions, parseImportOptions } from "./replay/options.ts";
 import { type ReplayReport, replay } from "./replay/replay.ts";
-import { kindOf, type ReplayTarget } from "./replay/target.ts";
+import { type ReplayTarget, targetKind } from "./replay/target.ts";
 
 /** The result of an import. Plain JSON. */
 export interface ImportReport extends ReplayReport {
@@ -66,7 +66,7 @@ export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
   const { bytesRead } = watched;
   const dump = readDump(watched.bytes, settings);
   const { batches, damage } = untilDamage(dump.batches, watched.check);
-  const journal = createJournal(settings, kindOf(target), watched, () => damage() !== null);
+  const journal = createJournal(settings, targetKind(target), watched, () => damage() !== null);
   const startedAt = new Date();
   const report = await replay(
     {

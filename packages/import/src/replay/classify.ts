@@ -1,10 +1,6 @@
 import type { Position, RawRecord } from "../dump/record.ts";
-import type { DumpedEvent } from "../record/dumped-event.ts";
-import type { RecordFault } from "../record/fields.ts";
-import { createFilter, type ImportFilter } from "../record/filter.ts";
-import type { Mapping } from "../record/record-reader.ts";
-import { createRecordReader, type RecordReader } from "../record/record-reader.ts";
-import { createTrustCheck, type TrustCheck, type TrustSettings } from "../record/trust.ts";
+import type { Checks } from "../record/checks.ts";
+import type { RecordedEvent, RecordFault } from "../record/recorded-event.ts";
 import type { rejectLine } from "./journal.ts";
 import type { AcceptedEvent, Sink, Verdict } from "./sink.ts";
 
@@ -35,26 +31,6 @@ interface Undecided<Item> extends Facts {
   readonly raw?: RawRecord | undefined;
 }
 
-/** The checks of a record, in their order. */
-export interface Checks {
-  readonly readRecord: RecordReader;
-  readonly passes: (event: DumpedEvent) => boolean;
-  readonly verifyOrTrust: TrustCheck;
-}
-
-export interface CheckSettings extends ImportFilter, TrustSettings {
-  readonly mapping?: Mapping | undefined;
-  readonly maxDepth: number;
-}
-
-export function createChecks(settings: CheckSettings): Checks {
-  return {
-    readRecord: createRecordReader(settings.mapping, settings.maxDepth),
-    passes: createFilter(settings),
-    verifyOrTrust: createTrustCheck(settings),
-  };
-}
-
 const filteredOut = { verdict: { fate: "filtered" }, bytes: 0 } as const;
 
 const noEvent = { type: null, occurredMs: Number.NaN } as const;
@@ -71,7 +47,7 @@ export function createClassifier<Item>(
 ): (raw: RawRecord) => Classified<Item> {
   const keepsRaw = toLine !== undefined && sink.mayRefuse;
 
-  function refused(raw: RawRecord, event: DumpedEvent | RecordFault, verdict: Verdict): Judged {
+  function refused(raw: RawRecord, event: RecordedEvent | RecordFault, verdict: Verdict): Judged {
     const { id = "" } = event;
     const { type, occurredMs } = "fault" in event ? noEvent : event;
     const { code = verdict.fate, reason = "" } = verdict;
@@ -102,7 +78,7 @@ export function createClassifier<Item>(
   };
 }
 
-function statusOf(event: DumpedEvent | RecordFault): string | null {
+function statusOf(event: RecordedEvent | RecordFault): string | null {
   const status = "fault" in event ? null : event.delivery?.["status"];
   return typeof status === "string" ? status : null;
 }
@@ -111,7 +87,7 @@ function invalid({ fault: code, reason }: RecordFault): Verdict {
   return { fate: "invalid", code, reason };
 }
 
-function acceptedEvent(event: DumpedEvent, body: Uint8Array | null): AcceptedEvent {
+function acceptedEvent(event: RecordedEvent, body: Uint8Array | null): AcceptedEvent {
   const { id, occurredMs, delivery, request } = event;
   // the payload was read from the likeliest bytes; if other bytes were signed, those are not an envelope
   const isOfBody = body === null || body === request?.bodies[0];

@@ -3,11 +3,11 @@ import type { EsimEvents } from "@esim-webhooks/core";
 import { durationMs, idPattern, parseOptions } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import type { RawRecord } from "../dump/record.ts";
-import { isDeeper, isObject } from "../record/fields.ts";
+import { isDeeper, isObject } from "../record/recorded-event.ts";
 import { untilAborted } from "./batches.ts";
 import type { ReplayJournal } from "./journal.ts";
+import { deepest, type ReplayOptions, replayShape } from "./options.ts";
 import { type ReplayReport, replay } from "./replay.ts";
-import { deepest, type ReplayOptions, replayShape } from "./replay-options.ts";
 import type { ReplayTarget } from "./target.ts";
 
 export interface ReplayRecordsOptions<Data = EsimEvents, Tx = unknown> extends ReplayOptions<Data, Tx> {

@@ -1,8 +1,9 @@
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { WebhookError } from "@esim-webhooks/core";
 import type { RawRecord } from "../dump/record.ts";
+import { createChecks } from "../record/checks.ts";
 import { createInOrder, flushingWhenLate } from "./batches.ts";
-import { type Classified, createChecks, createClassifier, createTimeReader } from "./classify.ts";
+import { type Classified, createClassifier, createTimeReader } from "./classify.ts";
 import { type RecordVerdict, type ReplayJournal, rejectLine } from "./journal.ts";
 import { type Counter, createCounter, type Ledger, type ReplayCounts } from "./ledger.ts";
 import { oldestFirst as sortOldestFirst } from "./oldest-first.ts";
