@@ -167,6 +167,14 @@ describe("the architecture", () => {
     expect(forbiddenImports(withLine(file, line))).toHaveLength(1);
   });
 
+  it("lets reconcile use the driver of imports, and none of their words for dumps", () => {
+    const ofImport = /^import (type )?\{([^}]*)\} from "@esim-webhooks\/import";/gm;
+    const names = [...sources]
+      .filter(([file]) => file.startsWith("packages/endpoint/"))
+      .flatMap(([, text]) => [...text.matchAll(ofImport)].map((match) => match[2]?.trim()));
+    expect(names.sort()).toEqual(["ReplayOptions", "replayRecords"]);
+  });
+
   it("reads the message of an error only where it is printed, or where a foreign error has nothing else", () => {
     expect(messageReaders(sources).sort()).toEqual(Object.values(mayReadMessages).flat().sort());
   });

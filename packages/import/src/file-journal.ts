@@ -76,7 +76,8 @@ export function createJournal(
     else await file?.remove();
   }
 
-  function wasSettled({ record, offset }: Position): boolean {
+  /** Whether the record is one that the previous run has settled: those come first, in the same order. */
+  function skipIfSettled({ record, offset }: Position): boolean {
     if (toSkip === 0) return false;
     toSkip -= 1;
     // a sorted dump may have a record more; an unsorted one may have a whole record in place of a damaged one
@@ -112,7 +113,7 @@ export function createJournal(
     },
     async *unsettled(batches) {
       for await (const batch of batches) {
-        yield toSkip === 0 ? batch : batch.filter(({ position }) => !wasSettled(position));
+        yield toSkip === 0 ? batch : batch.filter(({ position }) => !skipIfSettled(position));
       }
     },
     begin(tally) {
@@ -139,7 +140,7 @@ export function createJournal(
         );
       });
     },
-    async complete() {
+    async finish() {
       if (isDamaged()) {
         await completeDamaged();
         return "damaged";
@@ -161,7 +162,7 @@ async function refuseInput(
   files: Readonly<Record<string, string | undefined>>,
 ): Promise<void> {
   for (const [option, path] of Object.entries(files)) {
-    if (path === undefined || !(await input.isRead(path))) continue;
+    if (path === undefined || !(await input.isOfFile(path))) continue;
     throw new WebhookError(
       "invalid_option",
       `${option} is the dump itself, which would be overwritten.`,

@@ -39,7 +39,7 @@ export interface PassTally {
   /** The ids of the first 20 events whose handlers failed. */
   readonly failed: readonly string[];
   /** When the oldest event occurred that holds the watermark back; Infinity if none does. */
-  readonly heldMs: number;
+  readonly oldestHolderMs: number;
   /** When the first of these events is attempted again; Infinity if none holds it back. */
   readonly nextAttemptMs: number;
   /** The service's time of the newest attempt on the first page that shows one; NaN if none does. */
@@ -91,7 +91,7 @@ export function createPassTally(options: TallyOptions): PassTally {
       return stillFailing.size;
     },
     failed,
-    heldMs: Number.POSITIVE_INFINITY,
+    oldestHolderMs: Number.POSITIVE_INFINITY,
     nextAttemptMs: Number.POSITIVE_INFINITY,
     newestMs: Number.NaN,
     oldestMs: Number.POSITIVE_INFINITY,
@@ -126,7 +126,7 @@ export function createPassTally(options: TallyOptions): PassTally {
 
   function hold(occurredMs: number, nextAttemptMs = nowMs): void {
     if (!mayHold(occurredMs, nowMs)) return;
-    tally.heldMs = Math.min(tally.heldMs, occurredMs);
+    tally.oldestHolderMs = Math.min(tally.oldestHolderMs, occurredMs);
     tally.nextAttemptMs = Math.min(tally.nextAttemptMs, Number.isNaN(nextAttemptMs) ? nowMs : nextAttemptMs);
   }
 

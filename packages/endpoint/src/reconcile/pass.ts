@@ -96,7 +96,7 @@ async function runPass(
   /** The mark that a complete pass leaves behind. */
   function reachedMs(): number {
     const seenMs = seesMark ? Math.min(newest([initialState.mark, headMs()]), nowMs) : initialState.mark;
-    return Math.min(seenMs, tally.heldMs);
+    return Math.min(seenMs, tally.oldestHolderMs);
   }
 
   async function settle(settled: readonly SettledDelivery[]): Promise<void> {

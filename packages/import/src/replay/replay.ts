@@ -29,7 +29,7 @@ export interface DriverJournal extends ReplayJournal {
   /** Skips the records that an earlier run has settled. */
   unsettled?(batches: Batches): Batches;
   /** Called when all records are settled. Resolves to how the replay ended. Default: complete. */
-  complete?(): Promise<ReplayEnding>;
+  finish?(): Promise<ReplayEnding>;
   /** Called instead when the replay was interrupted or failed. Never rejects. */
   interrupt?(tally: () => ReplayCounts): Promise<void>;
   close?(): Promise<void>;
@@ -78,7 +78,7 @@ export async function replay(
     const sorted = oldestFirst ? sortOldestFirst(records, createTimeReader(checks)) : records;
     const unsettled = journal.unsettled?.(sorted) ?? sorted;
     await passOn(unsettled, { classify, sink, journal, ledger, signal, onProgress: progress.report });
-    ending = (await journal.complete?.()) ?? "complete";
+    ending = (await journal.finish?.()) ?? "complete";
   } catch (error) {
     await journal.interrupt?.(ledger.report);
     if (!isReason(error, signal)) {

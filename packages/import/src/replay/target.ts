@@ -40,12 +40,12 @@ export function openSinkOf(
   if (isInbox(target)) {
     refuseStore(store, "an inbox");
     const openInbox = intoInbox(target, { ...settings, readEvent });
-    return dryRun ? async () => dryRunSink(storable(readEvent)) : checkedOpen(target, openInbox);
+    return dryRun ? async () => dryRunSink(preparedForInbox(readEvent)) : checkedOpen(target, openInbox);
   }
   if (isProcessor(target)) refuseStore(store, "a processor");
   const processor = isProcessor(target) ? target : processorOf(target, settings);
   return dryRun
-    ? async () => dryRunSink(handleable(readEvent))
+    ? async () => dryRunSink(preparedForHandlers(readEvent))
     : checkedOpen(processor.store, intoProcessor(processor, settings));
 }
 
@@ -71,7 +71,7 @@ function dryRunSink(prepare: Prepare): Sink<null> {
 const accepted = { item: null, bytes: 0 };
 
 /** An inbox stores every event. Its schema is asked all the same: it may be a mistake in the set-up. */
-function storable(readEvent: ReadEventOf): Prepare {
+function preparedForInbox(readEvent: ReadEventOf): Prepare {
   return (event) => {
     readEvent(event);
     return accepted;
@@ -79,7 +79,7 @@ function storable(readEvent: ReadEventOf): Prepare {
 }
 
 /** No handler gets an event that its schema does not accept, or throws at. */
-function handleable(readEvent: ReadEventOf): Prepare {
+function preparedForHandlers(readEvent: ReadEventOf): Prepare {
   return (event) => {
     const parsed = readEvent(event);
     if (parsed.kind === "threw") return { fate: "rejected", code: "failed", reason: "its schema threw" };
