@@ -17,7 +17,7 @@ export function openOwnFile(path: string): Promise<FileHandle> {
  * Opens it to write. Pipes and devices are taken by links too, as `/dev/stdout` and `>(…)` of a shell are: nothing in them is
  * overwritten. Waits for the reader of a pipe, if the pipe is this user's. Rejects with `foreign_file`.
  */
-export async function openOwnFileToWrite(path: string): Promise<FileHandle> {
+async function openOwnFileToWrite(path: string): Promise<FileHandle> {
   const checked = await openChecked(path, constants.O_WRONLY | constants.O_NONBLOCK).catch(async (error) => {
     if (error.code !== "ENXIO") throw error; // a pipe without a reader
     refuse(path, await stat(path), false);
@@ -33,7 +33,7 @@ export async function openOwnFileToWrite(path: string): Promise<FileHandle> {
 }
 
 /** Makes a file that only this user can read. Opens it as `openOwnFileToWrite` does where it exists. */
-export async function makeOwnFile(path: string): Promise<FileHandle> {
+async function makeOwnFile(path: string): Promise<FileHandle> {
   return open(path, "wx", 0o600).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "EEXIST") throw error;
     return openOwnFileToWrite(path);
@@ -89,7 +89,7 @@ const named: Readonly<Record<string, number>> = { "/dev/stdout": 1, "/dev/stderr
  * The descriptor of this process that the path names, as `/dev/stdout` and `/dev/fd/3` do. Goes by the name alone: a link from
  * elsewhere may be of another user, and lead to a database that this process has open.
  */
-export function descriptorOf(path: string): number | undefined {
+function descriptorOf(path: string): number | undefined {
   const [, digits] = /^\/(?:dev|proc\/self)\/fd\/(\d+)$/.exec(path) ?? [];
   return digits === undefined ? named[path] : Number(digits);
 }

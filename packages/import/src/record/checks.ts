@@ -54,7 +54,7 @@ export interface ImportFilter {
 
 type Test = (event: RecordedEvent) => boolean;
 
-export function createFilter(filter: ImportFilter): Test {
+function createFilter(filter: ImportFilter): Test {
   const { since, until, types, ids, esimReferences, statuses } = filter;
   const tests: Test[] = [];
   const sinceMs = since?.getTime();
@@ -115,7 +115,7 @@ interface Trusted {
   readonly body: Uint8Array;
 }
 
-export function createTrustCheck({
+function createTrustCheck({
   secret,
   toleranceSeconds,
   trustUnsigned,

@@ -67,7 +67,7 @@ const otherType = notARecord("its eventType is not the type in its payload");
  * Reads a record of the deliveries listing: `eventId` is the webhook-id; `payload` is the event, as an object or as JSON text. An
  * `eventType`, if both are there, must be the type of the payload.
  */
-export function readDeliveryRecord(fields: Fields, maxDepth: number): RecordedEvent | RecordFault {
+function readDeliveryRecord(fields: Fields, maxDepth: number): RecordedEvent | RecordFault {
   const { eventId, payload } = fields as { readonly eventId?: unknown; readonly payload?: unknown };
   if (typeof eventId !== "string") return noId;
   if (!isStorableId(eventId)) return { ...unstorableId, id: eventId };

@@ -5,7 +5,7 @@ type Next<T> = () => Promise<IteratorResult<T, unknown>>;
  * The same batches, each read through `read`. At the end the source is closed. If `read` threw while a batch was awaited, the
  * source is asked to close, but this does not wait for it: it cannot close before that batch arrives.
  */
-export async function* readBatches<T>(
+async function* readBatches<T>(
   batches: AsyncIterable<T>,
   read: (next: Next<T>) => ReturnType<Next<T>>,
 ): AsyncGenerator<T> {

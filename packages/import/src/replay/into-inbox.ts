@@ -95,7 +95,7 @@ const kept = [
 const longestText = 256;
 
 /** The fields of a delivery that an inbox keeps. `responseBody` is not one: it is the endpoint's own answer. */
-export function provenanceOf(record: Fields): NonNullable<Replay["delivery"]> {
+function provenanceOf(record: Fields): NonNullable<Replay["delivery"]> {
   const provenance: Record<string, string | number | null> = {};
   for (const name of kept) {
     const value = storable(record[name]);
