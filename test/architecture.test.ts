@@ -42,7 +42,7 @@ const mayReadMessages = {
     "packages/cli/src/send/post.ts",
     "packages/cli/src/set-up/config-file.ts",
     "packages/core/src/base/replace-when-refused.ts",
-    "packages/import/src/dump/json-text.ts",
+    "packages/import/src/dump/record.ts",
     "packages/queue-bullmq/src/redis/attempt-note.ts",
     "packages/queue-bullmq/src/redis/errors.ts",
     "packages/queue-bullmq/src/work/bullmq-processor.ts",
@@ -165,6 +165,14 @@ describe("the architecture", () => {
     ],
   ])("finds a forbidden import: %s", (_, file, line) => {
     expect(forbiddenImports(withLine(file, line))).toHaveLength(1);
+  });
+
+  it("lets reconcile use the driver of imports, and none of their words for dumps", () => {
+    const ofImport = /^import (type )?\{([^}]*)\} from "@esim-webhooks\/import";/gm;
+    const names = [...sources]
+      .filter(([file]) => file.startsWith("packages/endpoint/"))
+      .flatMap(([, text]) => [...text.matchAll(ofImport)].map((match) => match[2]?.trim()));
+    expect(names.sort()).toEqual(["ReplayOptions", "replayRecords"]);
   });
 
   it("reads the message of an error only where it is printed, or where a foreign error has nothing else", () => {

@@ -7,11 +7,11 @@ import { createProcessor, createReceiver, createWorker, defineCatalog, type Inbo
 import { defineConfig } from "@esim-webhooks/cli";
 import { webhookRouter } from "@esim-webhooks/express";
 import { webhookPlugin } from "@esim-webhooks/fastify";
-import { importDeliveries, type RawRecord, replayRecords } from "@esim-webhooks/import";
+import { importDeliveries, replayRecords } from "@esim-webhooks/import";
 import fastify from "fastify";
 import { z } from "zod";
 declare const dump: AsyncIterable<Uint8Array>;
-declare const records: AsyncIterable<readonly RawRecord[]>;
+declare const records: AsyncIterable<readonly unknown[]>;
 declare const inbox: Inbox;
 const catalog = defineCatalog({ "port-in.failed": z.object({ reason: z.string() }) });
 `;

@@ -30,11 +30,20 @@ export { createReconciler } from "./reconcile/create-reconciler.ts";
 export type { EndpointGap } from "./reconcile/endpoint-gaps.ts";
 export type { Watermark } from "./reconcile/pass-state.ts";
 export { readWatermark } from "./reconcile/pass-state.ts";
-export type { ReconcileTarget } from "./reconcile/reconcile.ts";
 export { reconcile } from "./reconcile/reconcile.ts";
 export type { ReconcileMessage } from "./reconcile/reconcile-notice.ts";
-export type { ReconcileOptions, ReconcilerOptions, ReconcileSetup } from "./reconcile/reconcile-options.ts";
-export type { ReconcileLedger, ReconcileReport, Recovered } from "./reconcile/reconcile-report.ts";
+export type {
+  ReconcileOptions,
+  ReconcilerOptions,
+  ReconcileSetup,
+  ReconcileTarget,
+} from "./reconcile/reconcile-options.ts";
+export type {
+  Period,
+  ReconcileLedger,
+  ReconcileReport,
+  Recovered,
+} from "./reconcile/reconcile-report.ts";
 export type { PlanOptions, RotationPlan } from "./rotate/plan-rotation.ts";
 export { planRotation } from "./rotate/plan-rotation.ts";
 export type { RotateOptions, RotationPass, RotationReconciled } from "./rotate/rotate-options.ts";

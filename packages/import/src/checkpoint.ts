@@ -4,10 +4,10 @@ import { WebhookError } from "@esim-webhooks/core";
 import * as z from "zod/mini";
 import type { ImportErrorCode } from "./dump/errors.ts";
 import type { Position } from "./dump/record.ts";
-import type { ImportSettings } from "./import-options.ts";
 import type { Prefix } from "./input.ts";
 import { openOwnFile } from "./own-file.ts";
 import type { ReplayCounts } from "./replay/ledger.ts";
+import type { ImportSettings } from "./replay/options.ts";
 
 interface Place extends Pick<Position, "record"> {
   readonly offset?: number | undefined;

@@ -7,45 +7,37 @@ import {
   mismatch,
   optionsFingerprint,
 } from "./checkpoint.ts";
-import type { Position, RawRecord } from "./dump/record.ts";
-import type { ImportSettings } from "./import-options.ts";
+import type { Position } from "./dump/record.ts";
 import type { WatchedInput } from "./input.ts";
-import { openRejectsFile, type RejectsFile } from "./rejects-file.ts";
-import type { ReplayJournal } from "./replay/journal.ts";
+import { openRejectsFile, type RejectsFile } from "./own-file.ts";
+import type { RecordVerdict } from "./replay/journal.ts";
 import { createCounter, type ReplayCounts } from "./replay/ledger.ts";
+import type { ImportSettings } from "./replay/options.ts";
+import type { DriverJournal } from "./replay/replay.ts";
 
 /** The journal of an import: its rejects file and its checkpoint file. */
-export interface ImportJournal extends Required<Omit<ReplayJournal, "tally" | "reject">> {
+export interface ImportJournal extends DriverJournal {
   /** What the previous run had counted. */
   readonly tally: ReplayCounts | undefined;
-  /** Present only with a rejects file. */
-  readonly reject?: (lines: string) => Promise<void>;
-  /** Reads and takes over the checkpoint of the previous run. Rejects with `checkpoint_mismatch` when it is of another import. */
-  open(): Promise<void>;
-  /** Skips the records that the previous run has settled. Throws `checkpoint_mismatch` when they are not the same records. */
-  unsettled(batches: Batches): Batches;
-  /** Saves how far the import has come, so that the next run continues there. */
-  interrupt(tally: () => ReplayCounts): Promise<void>;
-  /** Ends a complete import. Rejects with `checkpoint_mismatch` when the previous run had settled more records. */
-  complete(): Promise<void>;
-  /**
-   * Ends the import of a damaged dump: the next run reads the dump from its start. With `force` it keeps its name, so that
-   * events which this run has forced do not run again.
-   */
-  completeDamaged(): Promise<void>;
-  close(): Promise<void>;
 }
-
-type Batches = AsyncIterable<readonly RawRecord[]>;
 
 const saveEveryMs = 1000;
 const otherDump = "belongs to another dump";
 const nothing = { bytes: 0, crc32: 0 };
 const emptyCounts = (): ReplayCounts => createCounter().report();
 
-/** @param target the kind of target: a checkpoint is for one kind only */
-export function createJournal(settings: ImportSettings, target: string, input: WatchedInput): ImportJournal {
-  const { checkpointFile: path, rejectsFile, dryRun, force } = settings;
+/**
+ * Opens the files of an import when the driver does. It rejects with `checkpoint_mismatch` when the checkpoint is of another import.
+ * @param target the kind of target: a checkpoint is for one kind only
+ * @param isDamaged whether the rest of the dump could not be read
+ */
+export function createJournal(
+  settings: ImportSettings,
+  target: string,
+  input: WatchedInput,
+  isDamaged: () => boolean,
+): ImportJournal {
+  const { checkpointFile: path, rejectsFile, dryRun, force, logger } = settings;
   let run: string = randomUUID();
   let found: Checkpoint | undefined;
   let toSkip = 0;
@@ -76,7 +68,16 @@ export function createJournal(settings: ImportSettings, target: string, input: W
     return saved;
   }
 
-  function wasSettled({ record, offset }: Position): boolean {
+  /** The next run reads the dump from its start. With `force` it keeps its name, so that events which this run has forced do not run again. */
+  async function completeDamaged(): Promise<void> {
+    await rejects?.cutOff();
+    if (started && force)
+      await file?.save({ run, tally: emptyCounts(), last: null, read: nothing, rejectsBytes: 0 });
+    else await file?.remove();
+  }
+
+  /** Whether the record is one that the previous run has settled: those come first, in the same order. */
+  function skipIfSettled({ record, offset }: Position): boolean {
     if (toSkip === 0) return false;
     toSkip -= 1;
     // a sorted dump may have a record more; an unsorted one may have a whole record in place of a damaged one
@@ -112,7 +113,7 @@ export function createJournal(settings: ImportSettings, target: string, input: W
     },
     async *unsettled(batches) {
       for await (const batch of batches) {
-        yield toSkip === 0 ? batch : batch.filter(({ position }) => !wasSettled(position));
+        yield toSkip === 0 ? batch : batch.filter(({ position }) => !skipIfSettled(position));
       }
     },
     begin(tally) {
@@ -125,25 +126,32 @@ export function createJournal(settings: ImportSettings, target: string, input: W
         await rejects?.append(lines);
       },
     }),
-    async settle({ record, offset }, tally) {
+    async settle(verdicts, tally) {
+      const { record, offset } = (verdicts.at(-1) as RecordVerdict).position; // no batch is empty
       last = { record, offset };
       if (file && performance.now() - savedAt >= saveEveryMs) await save(tally);
     },
     async interrupt(tally) {
-      if (started) await save(tally);
+      if (!started) return;
+      await save(tally).catch((err: unknown) => {
+        logger.error(
+          { err },
+          "The checkpoint file could not be written: the next run continues from the last one.",
+        );
+      });
     },
-    async complete() {
+    async finish() {
+      if (isDamaged()) {
+        await completeDamaged();
+        return "damaged";
+      }
       if (toSkip > 0 || !input.isAsExpected()) throw mismatch(otherDump);
       await rejects?.cutOff();
       await file?.remove();
-    },
-    async completeDamaged() {
-      await rejects?.cutOff();
-      if (started && force)
-        await file?.save({ run, tally: emptyCounts(), last: null, read: nothing, rejectsBytes: 0 });
-      else await file?.remove();
+      return "complete";
     },
     async close() {
+      input.close();
       await rejects?.close();
     },
   };
@@ -154,7 +162,7 @@ async function refuseInput(
   files: Readonly<Record<string, string | undefined>>,
 ): Promise<void> {
   for (const [option, path] of Object.entries(files)) {
-    if (path === undefined || !(await input.isRead(path))) continue;
+    if (path === undefined || !(await input.isOfFile(path))) continue;
     throw new WebhookError(
       "invalid_option",
       `${option} is the dump itself, which would be overwritten.`,

@@ -3,15 +3,10 @@ import { checkArguments, countsOf, noteRun } from "@esim-webhooks/core/kit";
 import { readDump } from "./dump/read-dump.ts";
 import type { RawRecord } from "./dump/record.ts";
 import { createJournal } from "./file-journal.ts";
-import { type ImportOptions, type ImportProgress, parseImportOptions } from "./import-options.ts";
 import { watchInput } from "./input.ts";
-import { createChecks, createTimeReader } from "./replay/classify.ts";
-import { createCounter, type Ledger } from "./replay/ledger.ts";
-import { oldestFirst as sortOldestFirst } from "./replay/oldest-first.ts";
-import { createProgress } from "./replay/progress.ts";
-import { replay } from "./replay/replay.ts";
-import { isReason, type ReplayReport } from "./replay/replay-records.ts";
-import { kindOf, openSinkOf, type ReplayTarget } from "./replay/target.ts";
+import { type ImportOptions, parseImportOptions } from "./replay/options.ts";
+import { type ReplayReport, replay } from "./replay/replay.ts";
+import { type ReplayTarget, targetKind } from "./replay/target.ts";
 
 /** The result of an import. Plain JSON. */
 export interface ImportReport extends ReplayReport {
@@ -66,89 +61,41 @@ export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
     "Pass the bytes of the dump, then an inbox or handlers, then options: importDeliveries(createReadStream(path), inbox, { source }).",
   );
   const settings = parseImportOptions(options);
-  const { signal, logger, source, dryRun, oldestFirst, onProgress } = settings;
+  const { signal, logger, source, dryRun, onProgress } = settings;
   const watched = watchInput(input, signal);
-  const openSink = openSinkOf(target as ReplayTarget<unknown, never>, settings);
-  const checks = createChecks(settings);
-  const dump = readDump(watched.bytes, settings);
-  const readable = untilDamage(dump.batches, watched.check);
-  const records = oldestFirst
-    ? sortOldestFirst(readable.batches, createTimeReader(checks))
-    : readable.batches;
-  const journal = createJournal(settings, kindOf(target), watched);
-  let ledger = createCounter();
   const { bytesRead } = watched;
-  const total = () => ledger.total();
-  const progress = createProgress({
-    source,
-    dryRun,
-    logger,
-    run: () => journal.run,
-    total,
-    bytesRead,
-    onProgress: onProgress && (() => onProgress(progressOf(bytesRead(), total()))),
-  });
+  const dump = readDump(watched.bytes, settings);
+  const { batches, damage } = untilDamage(dump.batches, watched.check);
+  const journal = createJournal(settings, targetKind(target), watched, () => damage() !== null);
   const startedAt = new Date();
-  const note = (outcome: string) =>
-    dryRun
-      ? undefined
-      : noteRun(
+  const report = await replay(
+    {
+      records: batches,
+      journal,
+      bytesRead,
+      onProgress:
+        onProgress && ((ledger) => onProgress({ bytesRead: bytesRead(), records: ledger.read, ledger })),
+      async onEnd(outcome, ledger) {
+        if (dryRun) return;
+        const { run } = journal;
+        const times = { startedAt, endedAt: new Date() };
+        await noteRun(
           target,
-          {
-            ...{ kind: "import", run: journal.run, source, startedAt, endedAt: new Date(), outcome },
-            ledger: countsOf(total()),
-          },
+          { kind: "import", run, source, ...times, outcome, ledger: countsOf(ledger) },
           logger,
         );
-  let interrupted = false;
-  try {
-    await journal.open();
-    ledger = createCounter(journal.tally);
-    await replay(journal.unsettled(records), {
-      checks,
-      openSink,
-      journal,
-      ledger,
-      signal,
-      onProgress: progress.report,
-    });
-    if (readable.damage() === null) await journal.complete();
-    else await journal.completeDamaged();
-  } catch (error) {
-    interrupted = isReason(error, signal);
-    await journal.interrupt(ledger.report).catch((err: unknown) => {
-      logger.error(
-        { err },
-        "The checkpoint file could not be written: the next run continues from the last one.",
-      );
-    });
-    if (!interrupted) {
-      progress.fail(error);
-      await note("failed");
-      throw error;
-    }
-  } finally {
-    watched.close();
-    await journal.close();
-  }
-  const damage = interrupted ? null : readable.damage();
-  const outcome = interrupted ? "interrupted" : damage === null ? "complete" : "damaged";
-  progress.end(outcome);
-  await note(outcome);
+      },
+    },
+    target as ReplayTarget<unknown, never>,
+    settings,
+  );
   return {
-    run: journal.run,
-    dryRun,
-    interrupted,
+    ...report,
     forms: [...dump.forms],
     bytesRead: bytesRead(),
     resumedAfter: journal.tally?.ledger.read ?? 0,
-    ...ledger.report(),
-    damage,
+    damage: report.interrupted ? null : damage(),
   };
-}
-
-function progressOf(bytesRead: number, ledger: Ledger): ImportProgress {
-  return { bytesRead, records: ledger.read, ledger };
 }
 
 /** The batches up to the damage of the dump, if any: the records before it count. `damage` is known at their end. */

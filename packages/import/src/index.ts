@@ -1,12 +1,12 @@
 export type { ImportErrorCode } from "./dump/errors.ts";
-export type { FaultCode, Position, RawRecord } from "./dump/record.ts";
+export type { FaultCode, Position } from "./dump/record.ts";
 export { type DumpDamage, type ImportReport, importDeliveries } from "./import-deliveries.ts";
-export type { ImportOptions, ImportProgress } from "./import-options.ts";
-export { type CapturedRequest, readCapturedRequests } from "./record/captured-request.ts";
-export type { RecordFault } from "./record/fields.ts";
+export { readCapturedRequests } from "./record/captured-request.ts";
+export type { CapturedRequest, RecordFault } from "./record/recorded-event.ts";
 export type { RecordVerdict, RejectedRecord, ReplayJournal } from "./replay/journal.ts";
 export type { Fate, Ledger, Period, ReplayCounts } from "./replay/ledger.ts";
+export type { ImportOptions, ImportProgress, ReplayOptions } from "./replay/options.ts";
 export { type ImportMessage, observeImports } from "./replay/progress.ts";
-export type { ReplayOptions } from "./replay/replay-options.ts";
-export { type ReplayRecordsOptions, type ReplayReport, replayRecords } from "./replay/replay-records.ts";
+export type { ReplayReport } from "./replay/replay.ts";
+export { type ReplayRecordsOptions, replayRecords } from "./replay/replay-records.ts";
 export type { ReplayTarget } from "./replay/target.ts";

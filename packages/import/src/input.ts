@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { isUint8Array } from "node:util/types";
 import { crc32 } from "node:zlib";
 import { WebhookError } from "@esim-webhooks/core";
-import { unlessAborted } from "./replay/batch-stream.ts";
+import { unlessAborted } from "./replay/batches.ts";
 
 /** The first bytes of a dump, by their number and their CRC-32. */
 export interface Prefix {
@@ -26,7 +26,7 @@ export interface WatchedInput {
   /** Whether the expected bytes were read, or none were expected. */
   isAsExpected(): boolean;
   /** Whether the input is a Node.js stream of this file. */
-  isRead(path: string): Promise<boolean>;
+  isOfFile(path: string): Promise<boolean>;
   /** Throws the input's own error, if it rejected, or the signal's reason. */
   check(): void;
   /** Closes the input, whether it was read to its end or not. */
@@ -91,7 +91,7 @@ export function watchInput(input: AsyncIterable<Uint8Array>, signal?: AbortSigna
       if (prefix.bytes > 0) expected = { prefix, error };
     },
     isAsExpected: () => expected === undefined,
-    async isRead(path) {
+    async isOfFile(path) {
       const [there, here] = await Promise.all([fileAt(path), fileOf(input)]);
       return there !== undefined && here !== undefined && there.ino === here.ino && there.dev === here.dev;
     },

@@ -1,6 +1,7 @@
-import { constants, type Stats } from "node:fs";
+import { constants, fdatasync, fstat, type Stats, writeFile } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
 import { resolve } from "node:path";
+import { promisify } from "node:util";
 import { WebhookError } from "@esim-webhooks/core";
 import type { ImportErrorCode } from "./dump/errors.ts";
 
@@ -16,7 +17,7 @@ export function openOwnFile(path: string): Promise<FileHandle> {
  * Opens it to write. Pipes and devices are taken by links too, as `/dev/stdout` and `>(…)` of a shell are: nothing in them is
  * overwritten. Waits for the reader of a pipe, if the pipe is this user's. Rejects with `foreign_file`.
  */
-export async function openOwnFileToWrite(path: string): Promise<FileHandle> {
+async function openOwnFileToWrite(path: string): Promise<FileHandle> {
   const checked = await openChecked(path, constants.O_WRONLY | constants.O_NONBLOCK).catch(async (error) => {
     if (error.code !== "ENXIO") throw error; // a pipe without a reader
     refuse(path, await stat(path), false);
@@ -32,7 +33,7 @@ export async function openOwnFileToWrite(path: string): Promise<FileHandle> {
 }
 
 /** Makes a file that only this user can read. Opens it as `openOwnFileToWrite` does where it exists. */
-export async function makeOwnFile(path: string): Promise<FileHandle> {
+async function makeOwnFile(path: string): Promise<FileHandle> {
   return open(path, "wx", 0o600).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "EEXIST") throw error;
     return openOwnFileToWrite(path);
@@ -88,7 +89,96 @@ const named: Readonly<Record<string, number>> = { "/dev/stdout": 1, "/dev/stderr
  * The descriptor of this process that the path names, as `/dev/stdout` and `/dev/fd/3` do. Goes by the name alone: a link from
  * elsewhere may be of another user, and lead to a database that this process has open.
  */
-export function descriptorOf(path: string): number | undefined {
+function descriptorOf(path: string): number | undefined {
   const [, digits] = /^\/(?:dev|proc\/self)\/fd\/(\d+)$/.exec(path) ?? [];
   return digits === undefined ? named[path] : Number(digits);
+}
+
+export interface RejectsFile {
+  append(lines: string): Promise<void>;
+  /** Truncates the file after the lines of this import: an earlier import may have left more. */
+  cutOff(): Promise<void>;
+  /** The length of the file, without lines that were written only in part. */
+  bytes(): number;
+  /** Resolves when those bytes are on disk. */
+  flush(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the file, readable by its owner only. Bytes after `keptBytes` stay until something is written there: an import that
+ * fails early does not delete the rejects of the previous one. Resolves to undefined when the file is shorter than that.
+ * Rejects with `foreign_file` when it is not this user's alone. A file that a shell has redirected a descriptor to, as with
+ * `/dev/stdout`, is written through this descriptor.
+ */
+export async function openRejectsFile(path: string, keptBytes: number): Promise<RejectsFile | undefined> {
+  const redirected = await redirectedToFile(path);
+  if (redirected !== undefined) return keptBytes === 0 ? rejectsInto(redirected) : undefined;
+  const opened = await openAt(path, keptBytes);
+  if (opened === undefined) return undefined;
+  const { handle, isFile } = opened;
+  let length = keptBytes;
+  let isCut = !isFile;
+  async function cutOff(): Promise<void> {
+    if (isCut) return;
+    await handle.truncate(length);
+    isCut = true;
+  }
+  return {
+    cutOff,
+    async append(lines) {
+      await cutOff();
+      const bytes = Buffer.from(lines, "utf8");
+      for (let written = 0; written < bytes.byteLength; ) {
+        const left = bytes.byteLength - written;
+        const place = isFile ? length + written : null; // a pipe has no positions
+        written += (await handle.write(bytes, written, left, place)).bytesWritten;
+      }
+      length += bytes.byteLength; // lines that a full disk has cut do not count
+    },
+    bytes: () => length,
+    flush: () => promisify(fdatasync)(handle.fd).catch(() => {}), // a pipe cannot be flushed
+    close: () => handle.close(),
+  };
+}
+
+async function redirectedToFile(path: string): Promise<number | undefined> {
+  const descriptor = descriptorOf(path);
+  if (descriptor === undefined) return undefined;
+  const found = await promisify(fstat)(descriptor).catch(() => undefined); // undefined when it is not open
+  return found?.isFile() ? descriptor : undefined;
+}
+
+/** Continues where the descriptor is: the file has other output too, so nothing is cut off or taken up again. */
+function rejectsInto(descriptor: number): RejectsFile {
+  return {
+    cutOff: async () => {},
+    append: (lines) => promisify(writeFile)(descriptor, lines),
+    bytes: () => 0,
+    flush: async () => {},
+    close: async () => {}, // it is not ours
+  };
+}
+
+interface Opened {
+  readonly handle: FileHandle;
+  readonly isFile: boolean;
+}
+
+async function openAt(path: string, keptBytes: number): Promise<Opened | undefined> {
+  const handle = keptBytes === 0 ? await makeOwnFile(path) : await openIfThere(path);
+  if (handle === undefined) return undefined;
+  const about = await handle.stat();
+  const isFile = about.isFile();
+  if (isFile) await handle.chmod(0o600); // for a file that already existed
+  if (keptBytes === 0 || about.size >= keptBytes) return { handle, isFile };
+  await handle.close();
+  return undefined;
+}
+
+function openIfThere(path: string): Promise<FileHandle | undefined> {
+  return openOwnFileToWrite(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
 }

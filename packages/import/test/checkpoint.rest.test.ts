@@ -17,7 +17,7 @@ import { gzipSync } from "node:zlib";
 import { type InboxEntry, memoryStore, WebhookError } from "@esim-webhooks/core";
 import { type ImportOptions, importDeliveries } from "@esim-webhooks/import";
 import { describe, expect, it } from "vitest";
-import { createInOrder } from "../src/replay/in-order.ts";
+import { createInOrder } from "../src/replay/batches.ts";
 import { all, bytes, delivery, folder, ndjson, sumOf, watchedInbox } from "./dump.ts";
 
 const trusted = { trustUnsigned: true };

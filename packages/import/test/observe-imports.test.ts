@@ -58,10 +58,7 @@ it("observers see how an import ended, and why it failed", async () => {
 it("two replays at the same time can be told apart, by their run and their source", async () => {
   const messages = watched();
   const replayed = async (source: string) => {
-    const records = Array.from({ length: 3 }, (_, n) => ({
-      value: delivery(`${source}_${n}`),
-      position: { record: n + 1 },
-    }));
+    const records = Array.from({ length: 3 }, (_, n) => delivery(`${source}_${n}`));
     async function* pages() {
       yield records;
     }

@@ -1,8 +1,7 @@
 import type { ApiErrorCode } from "@esim-webhooks/client";
 import { type CoreErrorCode, WebhookError } from "@esim-webhooks/core";
-import type { ImportErrorCode } from "@esim-webhooks/import";
 
-/** The codes of the errors that this package throws, besides those of core, client and import; they are stable. */
+/** The codes of the errors that this package throws, besides those of core and client; they are stable. */
 export type EndpointErrorCode =
   /** Another process has changed the keys meanwhile. Rotate again, unless that process has rotated this endpoint. */
   | "change_under_way"
@@ -19,10 +18,12 @@ export type EndpointErrorCode =
   /** A receiver does not read this key store, or its clock is wrong, so the secret was not replaced. Have all receivers read this key store, set the clocks, and rotate again. */
   | "receivers_not_ready"
   /** Another process is reconciling this endpoint. Leave it to that process: it recovers the same events. */
-  | "reconcile_in_use";
+  | "reconcile_in_use"
+  /** Events of this endpoint are stored with another `source`, so they would run a second time. Pass that source, or `newSource` if it is another endpoint. */
+  | "source_unknown";
 
 /** An error of this package, or of one that it calls. */
-export type EndpointError = WebhookError<CoreErrorCode | ApiErrorCode | ImportErrorCode | EndpointErrorCode>;
+export type EndpointError = WebhookError<CoreErrorCode | ApiErrorCode | EndpointErrorCode>;
 
 export function hasCode(error: unknown, code: EndpointErrorCode): boolean {
   return WebhookError.is(error) && error.code === code;

@@ -1,9 +1,8 @@
 import type { Logger } from "@esim-webhooks/core";
 import { monotonicClock, shownId } from "@esim-webhooks/core/kit";
-import type { RecordVerdict } from "@esim-webhooks/import";
 import type { Depth } from "./depth.ts";
 import { type PassState, shortHash } from "./pass-state.ts";
-import { isAcknowledgedAndLost, mostIds } from "./pass-tally.ts";
+import { isAcknowledgedAndLost, mostIds, type SettledDelivery } from "./pass-tally.ts";
 import type { ReconcileReport } from "./reconcile-report.ts";
 
 /** The log lines of a pass at level error. */
@@ -12,7 +11,7 @@ export interface Alarms {
    * Notes a batch. The alarm for events that were acknowledged and lost comes immediately for the first of them, because the process
    * may be killed before the report, and then at most once a second.
    */
-  note(verdicts: readonly RecordVerdict[]): void;
+  note(settled: readonly SettledDelivery[]): void;
   /** Raises that alarm for the rest of them. Call it when no more are settled. */
   flush(): void;
   /** Raises the other alarms. Call it before the state is written: the next pass does not find these events again. */
@@ -58,14 +57,14 @@ export function createAlarms({ fields, before, dryRun, nowMs, logger }: AlarmsOp
     return false;
   }
 
-  function noteLost({ id }: RecordVerdict): void {
+  function noteLost({ id }: SettledDelivery): void {
     if (isReported("lost", id)) return;
     add(acknowledgedAndLost, id);
     add(waiting.ids, id);
     waiting.events += 1;
   }
 
-  function noteInvalid({ id, code }: RecordVerdict): void {
+  function noteInvalid({ id, code }: SettledDelivery): void {
     if (isReported("invalid", id)) return;
     if (code === "unstorable_id") add(unstorable, shownId(id));
     else add(invalid, id);
@@ -83,10 +82,10 @@ export function createAlarms({ fields, before, dryRun, nowMs, logger }: AlarmsOp
 
   return {
     ids: { acknowledgedAndLost, invalid, unstorable },
-    note(verdicts) {
-      for (const verdict of verdicts) {
-        if (verdict.fate === "invalid") noteInvalid(verdict);
-        else if (!dryRun && isAcknowledgedAndLost(verdict)) noteLost(verdict);
+    note(settled) {
+      for (const delivery of settled) {
+        if (delivery.fate === "invalid") noteInvalid(delivery);
+        else if (!dryRun && isAcknowledgedAndLost(delivery)) noteLost(delivery);
       }
       if (monotonicClock.now() >= nextFlushAt) flush();
     },

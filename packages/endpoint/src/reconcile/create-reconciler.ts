@@ -5,11 +5,12 @@ import { monotonicClock } from "@esim-webhooks/core/kit";
 import { listedMs } from "../base/deliveries.ts";
 import { makePass, type PassRequest } from "./pass.ts";
 import { isoOf, type PassState, readPassState, settledToMs, stateName } from "./pass-state.ts";
-import { checkReconcileArguments, type ReconcileTarget } from "./reconcile.ts";
+import { checkReconcileArguments } from "./reconcile.ts";
 import {
   parseReconcilerOptions,
   type ReconcilerOptions,
   type ReconcilerSettings,
+  type ReconcileTarget,
 } from "./reconcile-options.ts";
 import { refuseForgetful } from "./refuse-forgetful.ts";
 

@@ -1,6 +1,6 @@
-import type { Period } from "@esim-webhooks/import";
 import { listedMs, newest } from "../base/deliveries.ts";
 import { isoOf } from "./pass-state.ts";
+import type { Period } from "./reconcile-report.ts";
 
 /** A listed time can be right if it is less than 30 days ahead of our own clock, which may be behind. */
 const mostAheadMs = 30 * 24 * 60 * 60_000;

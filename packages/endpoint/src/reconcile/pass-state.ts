@@ -1,7 +1,6 @@
 import { hash } from "node:crypto";
 import { type StateStore, WebhookError } from "@esim-webhooks/core";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
-import type { ImportErrorCode } from "@esim-webhooks/import";
 import * as z from "zod/mini";
 import type { EndpointErrorCode } from "../base/errors.ts";
 import type { Reach } from "./depth.ts";
@@ -101,7 +100,7 @@ export function startState(stored: PassState | undefined, start: PassStart, nowM
   const { endpoint, source, newSource, firstPassFrom, goBackTo } = start;
   if (stored?.source === source) return goBackTo === undefined ? stored : setBack(stored, goBackTo.getTime());
   if (stored !== undefined && !newSource) {
-    throw new WebhookError<ImportErrorCode>(
+    throw new WebhookError<EndpointErrorCode>(
       "source_unknown",
       `The endpoint ${JSON.stringify(endpoint)} was reconciled with the source "${stored.source}": under "${source}", its events would run a second time.`,
       `Set { source: "${stored.source}" }, or { newSource: true } and { since } if its receiver has another source now.`,

@@ -1,10 +1,24 @@
 import { dateTimeMs } from "@esim-webhooks/core/kit";
-import type { RawRecord, RecordVerdict } from "@esim-webhooks/import";
 import type { DeliveriesPage } from "../base/deliveries.ts";
 import { newest, newestMs, occurredAtMs, sentAtMs } from "../base/deliveries.ts";
 import { type PassState, shortHash } from "./pass-state.ts";
 import type { ReconcileLedger, Recovered } from "./reconcile-report.ts";
-import { createSelection, mayHold, recordOf, type SelectionOptions } from "./select-deliveries.ts";
+import { createSelection, listedFields, mayHold, type SelectionOptions } from "./select-deliveries.ts";
+
+/** A delivery that was passed to the target. */
+export interface SettledDelivery {
+  /** The webhook-id of its event; empty if it has none. */
+  readonly id: string;
+  readonly type: string | null;
+  /** When its event occurred, in ms since the Unix epoch; NaN without a valid timestamp. */
+  readonly occurredMs: number;
+  /** Its status in the listing. */
+  readonly status: string | null;
+  /** What the target did with it, as the ledger counts it. */
+  readonly fate: keyof Omit<ReconcileLedger, "listed" | "coming" | "outOfRange" | "unsettled">;
+  /** Why it was not stored or handled: `failed` or `unstorable_id`, for instance. */
+  readonly code?: string;
+}
 
 export interface TallyOptions extends Omit<SelectionOptions, "stillFailing"> {
   /** Nothing is known of the target: what was delivered may be there. */
@@ -13,10 +27,10 @@ export interface TallyOptions extends Omit<SelectionOptions, "stillFailing"> {
 
 /** What a pass has seen so far: counts of the listed deliveries, and of what became of them. */
 export interface PassTally {
-  /** Counts a page, and returns the deliveries to store or handle, as records for `replayRecords`. */
-  takePage(page: DeliveriesPage): readonly RawRecord[];
+  /** Counts a page, and returns the deliveries to store or handle. */
+  takePage(page: DeliveriesPage): readonly object[];
   /** Counts what the target did with a batch of them. */
-  count(verdicts: readonly RecordVerdict[]): void;
+  count(settled: readonly SettledDelivery[]): void;
   readonly pages: number;
   ledger(): ReconcileLedger;
   recovered(): Recovered;
@@ -25,7 +39,7 @@ export interface PassTally {
   /** The ids of the first 20 events whose handlers failed. */
   readonly failed: readonly string[];
   /** When the oldest event occurred that holds the watermark back; Infinity if none does. */
-  readonly heldMs: number;
+  readonly oldestHolderMs: number;
   /** When the first of these events is attempted again; Infinity if none holds it back. */
   readonly nextAttemptMs: number;
   /** The service's time of the newest attempt on the first page that shows one; NaN if none does. */
@@ -49,7 +63,7 @@ const mostFailing = 1000; // passes try the others more often than they have to
 const failureCodes: ReadonlySet<string | undefined> = new Set(["failed", "deadline_reached"]);
 
 /** Whether the service got an acknowledgement of the event, though it was not stored. */
-export function isAcknowledgedAndLost({ fate, status }: RecordVerdict): boolean {
+export function isAcknowledgedAndLost({ fate, status }: SettledDelivery): boolean {
   return fate === "stored" && status === "delivered";
 }
 
@@ -77,7 +91,7 @@ export function createPassTally(options: TallyOptions): PassTally {
       return stillFailing.size;
     },
     failed,
-    heldMs: Number.POSITIVE_INFINITY,
+    oldestHolderMs: Number.POSITIVE_INFINITY,
     nextAttemptMs: Number.POSITIVE_INFINITY,
     newestMs: Number.NaN,
     oldestMs: Number.POSITIVE_INFINITY,
@@ -92,46 +106,46 @@ export function createPassTally(options: TallyOptions): PassTally {
     remembered,
   };
 
-  function takePage({ deliveries, end }: DeliveriesPage): readonly RawRecord[] {
+  function takePage({ deliveries, end }: DeliveriesPage): readonly object[] {
     tally.pages += 1;
     tally.isWhole = end === "listing";
     if (Number.isNaN(tally.newestMs)) tally.newestMs = newest(deliveries.map(sentAtMs));
-    const records: RawRecord[] = [];
+    const wanted: object[] = [];
     for (const delivery of deliveries) {
       listed += 1;
       const shownMs = newestMs(delivery);
       if (shownMs < tally.oldestMs) tally.oldestMs = shownMs;
       const why = whyLeftOut(delivery);
-      if (why === undefined) records.push(recordOf(delivery, listed));
+      if (why === undefined) wanted.push(listedFields(delivery));
       else counts[why] += 1;
       if (why === "coming") hold(occurredAtMs(delivery), dateTimeMs(delivery.nextRetryAt));
       if (why === "rejected") hold(occurredAtMs(delivery));
     }
-    return records;
+    return wanted;
   }
 
   function hold(occurredMs: number, nextAttemptMs = nowMs): void {
     if (!mayHold(occurredMs, nowMs)) return;
-    tally.heldMs = Math.min(tally.heldMs, occurredMs);
+    tally.oldestHolderMs = Math.min(tally.oldestHolderMs, occurredMs);
     tally.nextAttemptMs = Math.min(tally.nextAttemptMs, Number.isNaN(nextAttemptMs) ? nowMs : nextAttemptMs);
   }
 
-  function count(verdicts: readonly RecordVerdict[]): void {
-    for (const verdict of verdicts) {
-      const { fate, id, occurredMs } = verdict;
+  function count(settled: readonly SettledDelivery[]): void {
+    for (const delivery of settled) {
+      const { fate, id, occurredMs } = delivery;
       counts[fate] += 1;
-      if (isAcknowledgedAndLost(verdict)) acknowledgedAndLost += 1;
-      if (fate === "filtered") noteIgnored(verdict);
+      if (isAcknowledgedAndLost(delivery)) acknowledgedAndLost += 1;
+      if (fate === "filtered") noteIgnored(delivery);
       if (fate === "rejected") {
         hold(occurredMs);
-        if (failureCodes.has(verdict.code)) noteFailed(id);
+        if (failureCodes.has(delivery.code)) noteFailed(id);
       } else if (stillFailing.size > 0) {
         stillFailing.delete(shortHash(id));
       }
     }
   }
 
-  function noteIgnored({ type, occurredMs }: RecordVerdict): void {
+  function noteIgnored({ type, occurredMs }: SettledDelivery): void {
     if (type === null || Number.isNaN(occurredMs)) return;
     const key = shortHash(type);
     const untilMs = Math.min(occurredMs, nowMs); // a timestamp may lie in the future

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { ApiClient } from "@esim-webhooks/client";
 import { countsOf, dateTimeMs, isInbox, noteRun } from "@esim-webhooks/core/kit";
-import { type RawRecord, type RecordVerdict, type ReplayTarget, replayRecords } from "@esim-webhooks/import";
+import { replayRecords } from "@esim-webhooks/import";
 import { newest, readDeliveries } from "../base/deliveries.ts";
 import { endpointIn, listEndpoints } from "../base/list-endpoints.ts";
 import { createAlarms } from "./alarms.ts";
@@ -10,15 +10,15 @@ import { type Depth, nextDepth, passesBegun, passesCompleted, untilMsOf } from "
 import { afterLook, reportedGaps, type Sightings, withoutExpired } from "./endpoint-gaps.ts";
 import { findForgottenPeriod } from "./forgotten-period.ts";
 import { isoOf, type PassStart, settledToMs, startState, stateName } from "./pass-state.ts";
-import { createPassTally } from "./pass-tally.ts";
+import { createPassTally, type SettledDelivery } from "./pass-tally.ts";
 import { createPassNotice } from "./reconcile-notice.ts";
-import type { SetupSettings } from "./reconcile-options.ts";
+import type { ReconcileTarget, SetupSettings } from "./reconcile-options.ts";
 import type { ReconcileReport } from "./reconcile-report.ts";
 
 export interface PassRequest extends Pick<PassStart, "firstPassFrom" | "goBackTo"> {
   readonly api: Pick<ApiClient, "webhooks">;
   readonly endpoint: string;
-  readonly target: ReplayTarget<unknown, never>;
+  readonly target: ReconcileTarget<unknown, never>;
   readonly settings: SetupSettings;
   /** The depth if no deeper pass is due. */
   readonly minDepth: Depth;
@@ -78,12 +78,12 @@ async function runPass(
   const notice = createPassNotice({ ...names, dryRun }, counted);
 
   /** The deliveries that the target may lack, a page at a time. */
-  async function* candidates(): AsyncGenerator<readonly RawRecord[]> {
+  async function* candidates(): AsyncGenerator<readonly object[]> {
     const until = new Date(untilMsOf(depth, initialState, overlapMs));
     for await (const page of readDeliveries(api, endpoint, { until, signal })) {
-      const records = tally.takePage(page);
+      const wanted = tally.takePage(page);
       notice.running();
-      yield records;
+      yield wanted;
     }
   }
 
@@ -96,25 +96,25 @@ async function runPass(
   /** The mark that a complete pass leaves behind. */
   function reachedMs(): number {
     const seenMs = seesMark ? Math.min(newest([initialState.mark, headMs()]), nowMs) : initialState.mark;
-    return Math.min(seenMs, tally.heldMs);
+    return Math.min(seenMs, tally.oldestHolderMs);
   }
 
-  function settle(verdicts: readonly RecordVerdict[]): void {
-    tally.count(verdicts);
-    alarms.note(verdicts);
-    const settledMs = Math.min(verdicts.at(-1)?.occurredMs ?? Number.NaN, reachedMs());
+  async function settle(settled: readonly SettledDelivery[]): Promise<void> {
+    tally.count(settled);
+    alarms.note(settled);
+    const settledMs = Math.min(settled.at(-1)?.occurredMs ?? Number.NaN, reachedMs());
     if (settledMs > initialState.mark) claim.advance(settledMs);
     notice.running();
   }
 
   /** Passes the candidates to the target, which stores or handles what it lacks. Resolves to false if the signal aborted before the last one. */
   async function recover(): Promise<boolean> {
-    const { interrupted } = await replayRecords(candidates(), target, {
+    const { interrupted } = await replayRecords<unknown, never>(candidates(), target, {
       trustUnsigned: true,
       oldestFirst: true,
       source,
       newSource,
-      catalog: catalog as never,
+      catalog,
       store: store as never,
       concurrency,
       deadlineMs,
@@ -122,7 +122,7 @@ async function runPass(
       signal,
       logger,
       clock,
-      journal: { run, settle: async (_last, _tally, verdicts) => settle(verdicts()) },
+      journal: { run, settle },
     });
     claim.takenOver.throwIfAborted();
     return !interrupted;

@@ -1,4 +1,12 @@
-import { type DedupeStore, type EsimEvents, type StateStore, WebhookError } from "@esim-webhooks/core";
+import {
+  type DedupeStore,
+  type EsimEvents,
+  type Handlers,
+  type InboxWriter,
+  type Processor,
+  type StateStore,
+  WebhookError,
+} from "@esim-webhooks/core";
 import {
   durationMs,
   type OptionsShape,
@@ -10,6 +18,13 @@ import {
 } from "@esim-webhooks/core/kit";
 import type { ReplayOptions } from "@esim-webhooks/import";
 import * as z from "zod/mini";
+
+/** Where missing events go: a durable inbox, handlers with a durable store, or a processor with one. */
+// NoInfer is not around the union, as in core's Target: editors would complete no event types
+export type ReconcileTarget<Data = EsimEvents, Tx = unknown> =
+  | (Pick<InboxWriter, "put" | "sources" | "capabilities"> & Partial<Pick<InboxWriter, "ready">>)
+  | NoInfer<Handlers<Data, Tx>>
+  | NoInfer<Processor<Data>>;
 
 /** What `reconcile` and `createReconciler` have in common. */
 export interface ReconcileSetup<Data = EsimEvents, Tx = unknown>

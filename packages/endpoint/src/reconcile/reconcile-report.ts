@@ -1,14 +1,25 @@
-import type { Ledger, Period } from "@esim-webhooks/import";
 import type { EndpointGap } from "./endpoint-gaps.ts";
 
 /** How many deliveries were listed, by what became of them: `listed` is the sum of all others. */
-export interface ReconcileLedger extends Omit<Ledger, "read"> {
+export interface ReconcileLedger {
   /** How many deliveries the listing had. */
   readonly listed: number;
   /** The service will send them, so they are left alone. */
   readonly coming: number;
   /** All that they show is older than `since`. */
   readonly outOfRange: number;
+  /** The target did not have them: they are stored or handled now. */
+  readonly stored: number;
+  /** Already stored or done. */
+  readonly duplicate: number;
+  /** Already stored or done with another body, which stays. */
+  readonly conflict: number;
+  /** Not valid events; with handlers, also those that do not match their schema. */
+  readonly invalid: number;
+  /** Their types have no handler. */
+  readonly filtered: number;
+  /** Their handlers did not succeed. */
+  readonly rejected: number;
   /** Read, but not stored or handled before the pass was interrupted. */
   readonly unsettled: number;
 }
@@ -19,6 +30,14 @@ export interface Recovered {
   readonly missed: number;
   /** It reports that they had arrived: they were acknowledged, and lost. */
   readonly acknowledgedAndLost: number;
+}
+
+/** A period of time. Date-times in UTC. */
+export interface Period {
+  /** Its beginning. */
+  readonly from: string;
+  /** Its end, which belongs to it. */
+  readonly to: string;
 }
 
 /** The result of a pass. Plain JSON. */

@@ -1,17 +1,10 @@
 import type { ApiClient } from "@esim-webhooks/client";
-import type { DedupeStore, EsimEvents, Handlers, InboxWriter, Processor } from "@esim-webhooks/core";
+import type { DedupeStore, EsimEvents } from "@esim-webhooks/core";
 import { checkArguments } from "@esim-webhooks/core/kit";
 import { makePass, type PassRequest } from "./pass.ts";
-import { parseReconcileOptions, type ReconcileOptions } from "./reconcile-options.ts";
+import { parseReconcileOptions, type ReconcileOptions, type ReconcileTarget } from "./reconcile-options.ts";
 import type { ReconcileReport } from "./reconcile-report.ts";
 import { refuseForgetful } from "./refuse-forgetful.ts";
-
-/** Where missing events go: a durable inbox, handlers with a durable store, or a processor with one. */
-// NoInfer is not around the union, as in core's Target: editors would complete no event types
-export type ReconcileTarget<Data = EsimEvents, Tx = unknown> =
-  | (Pick<InboxWriter, "put" | "sources" | "capabilities"> & Partial<Pick<InboxWriter, "ready">>)
-  | NoInfer<Handlers<Data, Tx>>
-  | NoInfer<Processor<Data>>;
 
 /**
  * Recovers every event that the deliveries listing of an endpoint shows and the target does not have: those that the service

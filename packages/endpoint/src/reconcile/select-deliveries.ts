@@ -1,5 +1,4 @@
 import type { WebhookDelivery } from "@esim-webhooks/client";
-import type { RawRecord } from "@esim-webhooks/import";
 import { newestMs, occurredAtMs, servicePlanOf } from "../base/deliveries.ts";
 import type { PassPlan } from "./claim-pass.ts";
 import { shortHash } from "./pass-state.ts";
@@ -72,24 +71,21 @@ export function createSelection({
 }
 
 /**
- * A delivery as a record, with the number of its place. It has only the fields that the documentation of the listing names: the
- * import would take others for those of a captured request. The answer of the endpoint is left out.
+ * A delivery with the fields that the documentation of the listing names, and no others: with `headers` and `body`, it would be read
+ * as a captured request. The answer of the endpoint is left out.
  */
-export function recordOf(delivery: WebhookDelivery, record: number): RawRecord {
+export function listedFields(delivery: WebhookDelivery): Omit<WebhookDelivery, "responseBody"> {
   const { eventId, eventType, payload, status, attemptNumber, httpStatus, nextRetryAt, sentAt, deliveredAt } =
     delivery;
   return {
-    position: { record },
-    value: {
-      eventId,
-      eventType,
-      payload,
-      status,
-      attemptNumber,
-      httpStatus,
-      nextRetryAt,
-      sentAt,
-      deliveredAt,
-    },
+    eventId,
+    eventType,
+    payload,
+    status,
+    attemptNumber,
+    httpStatus,
+    nextRetryAt,
+    sentAt,
+    deliveredAt,
   };
 }

@@ -9,7 +9,7 @@ import {
   refuseWithoutWatermark,
 } from "./rotate-options.ts";
 import { presentRecord, type RotationRecord, rotationIn } from "./rotation-record.ts";
-import { lookUp } from "./rotation-run.ts";
+import { lookUpExisting } from "./rotation-run.ts";
 
 /** What `rotateSecret` would do. Plain JSON, without secrets. */
 export interface RotationPlan {
@@ -45,7 +45,7 @@ export async function planRotation(
   const { clock, signal, state } = settings;
   const record = presentRecord(await readKeys(keyStore));
   const at = rotationIn(record, endpointReference);
-  const { listed, isOnly } = await lookUp(api, endpointReference, false, signal);
+  const { listed, isOnly } = await lookUpExisting(api, endpointReference, signal);
   if (at === undefined) await refuseWithoutWatermark(state, endpointReference);
   const all = record.keys.map(fingerprintOf);
   const oldKeys =
@@ -56,7 +56,7 @@ export async function planRotation(
         );
   return {
     endpoint: endpointReference,
-    active: listed?.active ?? false,
+    active: listed.active,
     continues: at?.step ?? null,
     asks: at === undefined || at.step === "call",
     oldKeys,

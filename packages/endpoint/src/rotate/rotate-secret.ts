@@ -13,7 +13,7 @@ import {
   refuseWithoutWatermark,
 } from "./rotate-options.ts";
 import { presentRecord, type RotationRecord, rotationIn } from "./rotation-record.ts";
-import { lookUp } from "./rotation-run.ts";
+import { lookUp, lookUpExisting } from "./rotation-run.ts";
 import { rotation } from "./rotation-steps.ts";
 import type { NewKeyUse } from "./watch-new-key.ts";
 
@@ -63,7 +63,8 @@ export async function rotateSecret<Reconciled extends RotationReconciled = Recon
   const stored = await readKeys(keyStore);
   const endpoint = endpointReference; // as it is called in reports, log lines and records
   const found = rotationIn(presentRecord(stored), endpoint);
-  const { listed, isOnly } = await lookUp(api, endpoint, found !== undefined, signal);
+  const look = found === undefined ? lookUpExisting : lookUp;
+  const { listed, isOnly } = await look(api, endpoint, signal);
   if (listed?.active === false)
     logger.warn({ endpoint }, "The endpoint is not active: the service sends it nothing.");
   if (found !== undefined)

@@ -29,19 +29,25 @@ export interface RotationRun extends RotateSettings, CallingRun, ListedEndpoint 
   answersWithoutSecret: number;
 }
 
-/**
- * Looks an endpoint up. If the client does not have it, rejects with `endpoint_unknown`, which lists those that it has; but not while a
- * rotation of it is under way, which is to be ended then.
- */
+/** Looks an endpoint up. A rotation of it that has begun is ended if the client no longer has it. */
 export async function lookUp(
   api: Pick<ApiClient, "webhooks">,
   endpoint: string,
-  isUnderWay: boolean,
   signal: AbortSignal,
 ): Promise<ListedEndpoint> {
   const all = await listEndpoints(api, signal);
+  return { listed: endpointIn(all, endpoint), isOnly: all.length === 1 };
+}
+
+/** Looks an endpoint up that the client must have: rejects with `endpoint_unknown`, which lists those that it has. */
+export async function lookUpExisting(
+  api: Pick<ApiClient, "webhooks">,
+  endpoint: string,
+  signal: AbortSignal,
+): Promise<ListedEndpoint & { readonly listed: WebhookEndpoint }> {
+  const all = await listEndpoints(api, signal);
   const listed = endpointIn(all, endpoint);
-  if (listed !== undefined || isUnderWay) return { listed, isOnly: all.length === 1 };
+  if (listed !== undefined) return { listed, isOnly: all.length === 1 };
   const names = all.map((one) => JSON.stringify(one.webhookEndpointReference));
   throw new WebhookError<EndpointErrorCode>(
     "endpoint_unknown",

@@ -2,7 +2,8 @@ import { crc32 } from "node:zlib";
 import { type ByteSource, exactly, isText, skipTo, skipZeros } from "./byte-source.ts";
 import { inflate } from "./decoder.ts";
 import { damagedDump, truncated } from "./errors.ts";
-import type { Parts } from "./parts.ts";
+import { packingOf } from "./recognise.ts";
+import type { Parts } from "./unpacking.ts";
 
 const what = "gzip file";
 const magic = Buffer.of(0x1f, 0x8b, 8);
@@ -48,22 +49,22 @@ async function* unpackMember(packed: ByteSource): AsyncGenerator<Buffer> {
   }
 }
 
-export function isGzip(head: Buffer): boolean {
-  return head[0] === 0x1f && head[1] === 0x8b;
-}
-
 /** Whether a member begins here: among other bytes, a magic of 3 bytes would be found by chance. */
 function isMember(head: Buffer): boolean {
   const [, , method, flags = 0, , , , , level = 0, system = 0] = head;
   return (
-    isGzip(head) && method === 8 && flags < 32 && [0, 2, 4].includes(level) && (system < 20 || system === 255)
+    packingOf(head) === "gzip" &&
+    method === 8 &&
+    flags < 32 &&
+    [0, 2, 4].includes(level) &&
+    (system < 20 || system === 255)
   );
 }
 
 async function anotherMember(packed: ByteSource, parts: Parts): Promise<boolean> {
   await skipZeros(packed);
   const head = await packed.peek(64);
-  if (isGzip(head)) return true;
+  if (packingOf(head) === "gzip") return true;
   if (head.byteLength === 0) return (await packed.next()) !== undefined; // throws if the input failed
   const at = packed.taken();
   const isFound = await skipTo(packed, magic, isMember);

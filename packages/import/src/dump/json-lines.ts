@@ -1,8 +1,8 @@
 import { isUtf8 } from "node:buffer";
 import { byteBuffer } from "@esim-webhooks/core/kit";
 import { createJsonScanner } from "./json-scanner.ts";
-import { isPage, type JsonReading, readJsonBytes, readJsonText } from "./json-text.ts";
 import type { DumpLimits, Recorder, Splitter } from "./record.ts";
+import { isPage, type JsonReading, readJsonBytes, readJsonText } from "./record.ts";
 
 /**
  * Reads NDJSON: each line is a record, a page, or an array of records. A damaged line does not affect the others.

@@ -1,7 +1,7 @@
 import { type ByteBuffer, byteBuffer } from "@esim-webhooks/core/kit";
 import { damagedDump } from "./errors.ts";
-import { readJsonBytes } from "./json-text.ts";
 import type { DumpLimits, Recorder, Splitter } from "./record.ts";
+import { readJsonBytes } from "./record.ts";
 
 /** Where the next value is expected. */
 type Place = "top" | "array" | "page";
@@ -192,7 +192,7 @@ export function createJsonScanner(
     const watchesKeys = place !== "page" && within === "container";
     for (let i = index; i < length; i++) {
       if (inString) {
-        i = endOfString(bytes, i, watchesKeys && depth === 1);
+        i = endOfString(bytes, i);
         if (i === -1) return -1;
         i--;
         continue;
@@ -200,7 +200,7 @@ export function createJsonScanner(
       const byte = bytes[i] as number;
       if (byte === quote) {
         inString = true;
-        keyLength = 0;
+        keyLength = watchesKeys && depth === 1 ? 0 : -1;
       } else if (byte === colon) {
         if (depth === 1 && watchesKeys) isRecord ||= recordKeys.some(isKey);
       } else if (byte === openObject || byte === openArray) {
@@ -234,7 +234,7 @@ export function createJsonScanner(
   }
 
   /** The index after the string's closing quote, or -1. */
-  function endOfString(bytes: Buffer, index: number, isWatched = false): number {
+  function endOfString(bytes: Buffer, index: number): number {
     const length = bytes.byteLength;
     for (let i = index; i < length; i++) {
       const byte = bytes[i] as number;
@@ -242,12 +242,11 @@ export function createJsonScanner(
         escaped = false;
       } else if (byte === quote) {
         inString = false;
-        if (!isWatched) keyLength = -1;
         return i + 1;
       } else if (byte === backslash) {
         escaped = true;
       }
-      if (isWatched && keyLength < longestKey) key[keyLength++] = byte;
+      if (keyLength >= 0 && keyLength < longestKey) key[keyLength++] = byte;
     }
     return -1;
   }

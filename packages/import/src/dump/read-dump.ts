@@ -1,5 +1,4 @@
 import { WebhookError } from "@esim-webhooks/core";
-import { createBounds } from "./bounds.ts";
 import { type ByteSource, byteSource } from "./byte-source.ts";
 import { createCsvReader } from "./csv.ts";
 import { getAgain, getRestAgain, unknownDump } from "./errors.ts";
@@ -7,9 +6,9 @@ import { gunzip } from "./gzip.ts";
 import { createHarReader } from "./har.ts";
 import { createJsonLines } from "./json-lines.ts";
 import { createJsonScanner } from "./json-scanner.ts";
-import { createParts, isDamage, type Parts } from "./parts.ts";
 import { isPacking, isUtf16, type Packing, recognise, type TextForm, type Unknown } from "./recognise.ts";
 import { createRecorder, type DumpLimits, type RawRecord, type Recorder, type Splitter } from "./record.ts";
+import { createBounds, createParts, isDamage, type Parts } from "./unpacking.ts";
 import { utf8Of } from "./utf16.ts";
 import { type ZipEntry, zipEntries } from "./zip.ts";
 import { unzstd } from "./zstd.ts";

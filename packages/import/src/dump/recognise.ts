@@ -1,10 +1,7 @@
 import type { ByteSource } from "./byte-source.ts";
 import { type CsvHeader, csvHeader } from "./csv.ts";
-import { isGzip } from "./gzip.ts";
 import { harStart } from "./har.ts";
-import { isPage } from "./json-text.ts";
-import { isZip } from "./zip.ts";
-import { isZstd } from "./zstd.ts";
+import { isPage } from "./record.ts";
 
 /** The format of bytes, detected from their content. */
 export type Recognised = Packing | Utf16 | TextForm | Unknown | { readonly form: "empty" };
@@ -47,9 +44,8 @@ const longestHead = 1024 * 1024;
 /** Detects the format from the first bytes. Takes only a byte order mark and the beginning of a HAR file from the source. */
 export async function recognise(source: ByteSource): Promise<Recognised> {
   const magic = await source.peek(4);
-  if (isGzip(magic)) return { form: "gzip" };
-  if (isZstd(magic)) return { form: "zstd" };
-  if (isZip(magic)) return { form: "zip" };
+  const packing = packingOf(magic);
+  if (packing !== undefined) return { form: packing };
   const start = isByteOrderMark(magic) ? 3 : 0;
   await source.take(start);
   const { head, isWhole } = await firstLines(source);
@@ -63,6 +59,15 @@ export async function recognise(source: ByteSource): Promise<Recognised> {
   if (log === undefined) return recogniseText(text, isWhole, start);
   await source.take(log);
   return { form: "har", start: start + log, newline: 0x0a };
+}
+
+/** The packing that begins with these bytes. Looks at four of them, or at two if there are fewer. */
+export function packingOf(head: Buffer): Packing["form"] | undefined {
+  if (head[0] === 0x1f && head[1] === 0x8b) return "gzip";
+  if (head.byteLength < 4) return undefined;
+  const magic = head.readUInt32LE(0);
+  if (magic === 0xfd2fb528 || magic >>> 4 === 0x184d2a5) return "zstd"; // a frame, or one that is skipped
+  return magic === 0x04034b50 || magic === 0x06054b50 ? "zip" : undefined; // an entry, or the end of an empty archive
 }
 
 async function firstLines(source: ByteSource): Promise<{ head: Buffer; isWhole: boolean }> {

@@ -2,7 +2,8 @@ import { crc32 } from "node:zlib";
 import { type ByteSource, exactly, skipTo, skipZeros } from "./byte-source.ts";
 import { inflate } from "./decoder.ts";
 import { damagedDump, truncated, unknownDump } from "./errors.ts";
-import { isDamage } from "./parts.ts";
+import { packingOf } from "./recognise.ts";
+import { isDamage } from "./unpacking.ts";
 import {
   readZipHeader,
   signatures,
@@ -76,12 +77,6 @@ function skipToPart(packed: ByteSource): Promise<boolean> {
     if (signature === signatures.entry) return head.readUInt16LE(4) <= 63 && head.readUInt16LE(8) <= 99;
     return signature === signatures.directory || signature === signatures.end;
   });
-}
-
-export function isZip(head: Buffer): boolean {
-  if (head.byteLength < 4) return false;
-  const signature = head.readUInt32LE(0);
-  return signature === signatures.entry || signature === signatures.end;
 }
 
 /** How far an entry was read. */
@@ -208,7 +203,7 @@ async function anotherArchive(packed: ByteSource): Promise<boolean> {
   await skipZeros(packed);
   const head = await packed.peek(4);
   if (head.byteLength === 0) return (await packed.next()) !== undefined; // throws if the input failed
-  if (isZip(head)) return true;
+  if (packingOf(head) === "zip") return true;
   throw damagedDump(
     `The ${what} continues at byte ${packed.taken()} with data that is not part of a ZIP archive.`,
   );

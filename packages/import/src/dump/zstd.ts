@@ -2,7 +2,8 @@ import { createZstdDecompress } from "node:zlib";
 import { type ByteSource, exactly, isText, skipTo, skipZeros } from "./byte-source.ts";
 import { createDecoder, type Decoder } from "./decoder.ts";
 import { damagedDump, truncated, unknownDump } from "./errors.ts";
-import type { Parts } from "./parts.ts";
+import { packingOf } from "./recognise.ts";
+import type { Parts } from "./unpacking.ts";
 
 const what = "zstd file";
 const magic = Buffer.of(0x28, 0xb5, 0x2f, 0xfd);
@@ -26,7 +27,7 @@ export async function* unzstd(packed: ByteSource, onPart: () => void, parts: Par
       const at = packed.taken();
       const head = await packed.peek(64);
       if (head.byteLength === 0) break;
-      if (isZstd(head) || magic.indexOf(head) === 0) {
+      if (packingOf(head) === "zstd" || magic.indexOf(head) === 0) {
         onPart();
         const isWhole = yield* parts.read(
           at,
@@ -47,10 +48,6 @@ export async function* unzstd(packed: ByteSource, onPart: () => void, parts: Par
   } finally {
     decoder.close();
   }
-}
-
-export function isZstd(head: Buffer): boolean {
-  return isFrame(head) || isSkippable(head);
 }
 
 function isFrame(head: Buffer): boolean {

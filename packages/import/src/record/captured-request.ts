@@ -2,27 +2,14 @@ import { isUtf8 } from "node:buffer";
 import { dateTimeMs } from "@esim-webhooks/core/kit";
 import { readDump } from "../dump/read-dump.ts";
 import {
+  type CapturedRequest,
   type Fields,
   isObject,
   isRoundedNumber,
   notARecord,
   parseNested,
   type RecordFault,
-} from "./fields.ts";
-
-/** A request that a proxy, a log or a test has captured. Nothing in it is verified yet. */
-export interface CapturedRequest {
-  /** By name in lower case. Headers that are not text are left out. */
-  readonly headers: Readonly<Record<string, string | readonly string[]>>;
-  /** The possible bodies, the likeliest first: text can be the body itself, or its base64. */
-  readonly bodies: readonly [Uint8Array, ...Uint8Array[]];
-  /** The likeliest body as JSON; empty when it is not a JSON object. */
-  readonly payload: Readonly<Record<string, unknown>>;
-  /** Whether the body was captured as parsed JSON, so that its bytes are a guess. */
-  readonly isGuess: boolean;
-  /** Null when it was not captured. */
-  readonly receivedAt: Date | null;
-}
+} from "./recorded-event.ts";
 
 const mebibyte = 1024 * 1024;
 const limits = {

@@ -1,11 +1,17 @@
 import { headerReader, headerText, isStorableId } from "@esim-webhooks/core/kit";
 import { headersOf, readCapturedRequest } from "./captured-request.ts";
-import { readDeliveryRecord } from "./delivery-record.ts";
-import { type DumpedEvent, dumpedEvent } from "./dumped-event.ts";
-import { type Fields, isObject, notARecord, type RecordFault } from "./fields.ts";
+import {
+  type Fields,
+  isObject,
+  notARecord,
+  parseNested,
+  type RecordedEvent,
+  type RecordFault,
+  recordedEvent,
+} from "./recorded-event.ts";
 
 /** Reads the event that a record of a dump contains. */
-export type RecordReader = (value: unknown) => DumpedEvent | RecordFault;
+export type RecordReader = (value: unknown) => RecordedEvent | RecordFault;
 
 const neither = notARecord(
   "it is neither a delivery (eventId, payload) nor a captured request (headers, body, receivedAt)",
@@ -35,7 +41,7 @@ function isSigned(fields: Fields, maxDepth: number): boolean {
 }
 
 /** Reads the event of a captured request. The request must have a `receivedAt`. */
-function readCapturedEvent(fields: Fields, maxDepth: number): DumpedEvent | RecordFault {
+function readCapturedEvent(fields: Fields, maxDepth: number): RecordedEvent | RecordFault {
   const request = readCapturedRequest(fields, maxDepth);
   if ("fault" in request) return request;
   const { headers, payload, receivedAt } = request;
@@ -46,7 +52,38 @@ function readCapturedEvent(fields: Fields, maxDepth: number): DumpedEvent | Reco
   if (!isSigned && !isStorableId(id)) {
     return notARecord("it has neither a signature nor a webhook-id of 1 to 1,024 bytes");
   }
-  return dumpedEvent(id, payload, null, { ...request, receivedAt, isSigned });
+  return recordedEvent(id, payload, null, { ...request, receivedAt, isSigned });
+}
+
+const noId = notARecord("its eventId is not a text");
+const unstorableId: RecordFault = {
+  fault: "unstorable_id",
+  reason: "its eventId is not 1 to 1,024 bytes of text, so no store can hold it",
+};
+const badPayload = notARecord("its payload is not an object");
+const otherType = notARecord("its eventType is not the type in its payload");
+
+/**
+ * Reads a record of the deliveries listing: `eventId` is the webhook-id; `payload` is the event, as an object or as JSON text. An
+ * `eventType`, if both are there, must be the type of the payload.
+ */
+function readDeliveryRecord(fields: Fields, maxDepth: number): RecordedEvent | RecordFault {
+  const { eventId, payload } = fields as { readonly eventId?: unknown; readonly payload?: unknown };
+  if (typeof eventId !== "string") return noId;
+  if (!isStorableId(eventId)) return { ...unstorableId, id: eventId };
+  if (typeof payload === "string") {
+    const parsed = parseNested(payload, maxDepth);
+    if ("fault" in parsed) return { ...parsed, id: eventId };
+    return eventIn(parsed.json, eventId, fields);
+  }
+  return eventIn(payload, eventId, fields);
+}
+
+function eventIn(payload: unknown, eventId: string, fields: Fields): RecordedEvent | RecordFault {
+  if (!isObject(payload)) return { ...badPayload, id: eventId };
+  const event = recordedEvent(eventId, payload, fields, null);
+  const eventType = fields["eventType"] || event.type; // CSV has no null
+  return event.type === null || eventType === event.type ? event : { ...otherType, id: eventId };
 }
 
 /** Our field → its place in records of another shape: a dotted path such as `"message.id"`. */

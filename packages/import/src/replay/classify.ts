@@ -1,11 +1,7 @@
 import type { Position, RawRecord } from "../dump/record.ts";
-import type { DumpedEvent } from "../record/dumped-event.ts";
-import type { RecordFault } from "../record/fields.ts";
-import { createFilter, type ImportFilter } from "../record/filter.ts";
-import type { Mapping } from "../record/record-reader.ts";
-import { createRecordReader, type RecordReader } from "../record/record-reader.ts";
-import { createTrustCheck, type TrustCheck, type TrustSettings } from "../record/trust.ts";
-import { rejectLine } from "./journal.ts";
+import type { Checks } from "../record/checks.ts";
+import type { RecordedEvent, RecordFault } from "../record/recorded-event.ts";
+import type { rejectLine } from "./journal.ts";
 import type { AcceptedEvent, Sink, Verdict } from "./sink.ts";
 
 /** A record whose fate is known, or with the item for the sink, whose verdict is still to come. */
@@ -35,26 +31,6 @@ interface Undecided<Item> extends Facts {
   readonly raw?: RawRecord | undefined;
 }
 
-/** The checks of a record, in their order. */
-export interface Checks {
-  readonly readRecord: RecordReader;
-  readonly passes: (event: DumpedEvent) => boolean;
-  readonly verifyOrTrust: TrustCheck;
-}
-
-export interface CheckSettings extends ImportFilter, TrustSettings {
-  readonly mapping?: Mapping | undefined;
-  readonly maxDepth: number;
-}
-
-export function createChecks(settings: CheckSettings): Checks {
-  return {
-    readRecord: createRecordReader(settings.mapping, settings.maxDepth),
-    passes: createFilter(settings),
-    verifyOrTrust: createTrustCheck(settings),
-  };
-}
-
 const filteredOut = { verdict: { fate: "filtered" }, bytes: 0 } as const;
 
 const noEvent = { type: null, occurredMs: Number.NaN } as const;
@@ -62,20 +38,20 @@ const noEvent = { type: null, occurredMs: Number.NaN } as const;
 /**
  * Recognises a record, filters it, verifies it, and prepares its event for the sink. Throws only errors that end the
  * replay: `unsigned_dump` and mistakes in the set-up.
- * @param keepsRejects whether conflicts, invalid and rejected records are written down
+ * @param toLine writes a refused record down; undefined when no refused record is kept
  */
 export function createClassifier<Item>(
   { readRecord, passes, verifyOrTrust }: Checks,
   sink: Sink<Item>,
-  keepsRejects: boolean,
+  toLine: typeof rejectLine | undefined,
 ): (raw: RawRecord) => Classified<Item> {
-  const keepsRaw = keepsRejects && sink.mayRefuse;
+  const keepsRaw = toLine !== undefined && sink.mayRefuse;
 
-  function refused(raw: RawRecord, event: DumpedEvent | RecordFault, verdict: Verdict): Judged {
+  function refused(raw: RawRecord, event: RecordedEvent | RecordFault, verdict: Verdict): Judged {
     const { id = "" } = event;
     const { type, occurredMs } = "fault" in event ? noEvent : event;
     const { code = verdict.fate, reason = "" } = verdict;
-    const line = keepsRejects ? rejectLine(raw, id, code, reason) : undefined;
+    const line = toLine?.(raw, id, code, reason);
     const { position } = raw;
     const status = statusOf(event);
     const bytes = line?.length ?? 0;
@@ -102,7 +78,7 @@ export function createClassifier<Item>(
   };
 }
 
-function statusOf(event: DumpedEvent | RecordFault): string | null {
+function statusOf(event: RecordedEvent | RecordFault): string | null {
   const status = "fault" in event ? null : event.delivery?.["status"];
   return typeof status === "string" ? status : null;
 }
@@ -111,7 +87,7 @@ function invalid({ fault: code, reason }: RecordFault): Verdict {
   return { fate: "invalid", code, reason };
 }
 
-function acceptedEvent(event: DumpedEvent, body: Uint8Array | null): AcceptedEvent {
+function acceptedEvent(event: RecordedEvent, body: Uint8Array | null): AcceptedEvent {
   const { id, occurredMs, delivery, request } = event;
   // the payload was read from the likeliest bytes; if other bytes were signed, those are not an envelope
   const isOfBody = body === null || body === request?.bodies[0];

@@ -2,18 +2,18 @@ import {
   type InboxEntry,
   type InboxWriter,
   type PutResult,
+  type Replay,
   type Rerunnable,
   WebhookError,
 } from "@esim-webhooks/core";
 import { createDeadline, hasRole, inboxEntry, putEntries } from "@esim-webhooks/core/kit";
-import { provenanceOf } from "../record/delivery-record.ts";
-import type { DumpedEvent } from "../record/dumped-event.ts";
-import type { ReadEvent } from "../record/read-event.ts";
-import type { ReplaySettings } from "./replay-options.ts";
+import type { ReadEvent } from "../record/checks.ts";
+import type { Fields, RecordedEvent } from "../record/recorded-event.ts";
+import type { ReplaySettings } from "./options.ts";
 import type { AcceptedEvent, Sink, Verdict } from "./sink.ts";
 
 export interface IntoInbox extends Pick<ReplaySettings, "source" | "force" | "clock" | "logger" | "signal"> {
-  readonly readEvent: (event: DumpedEvent) => ReadEvent;
+  readonly readEvent: (event: RecordedEvent) => ReadEvent;
 }
 
 const verdicts: Readonly<Record<PutResult, Verdict>> = {
@@ -100,4 +100,32 @@ function rerunOf(inbox: Pick<InboxWriter, "put">): Rerunnable["rerun"] {
     'force needs a target that can run events again, and this inbox does not have the role "rerun".',
     "Leave force out, or pass an inbox with that role, such as sqliteInbox(…) or postgresInbox(…).",
   );
+}
+
+const kept = [
+  "eventType",
+  "status",
+  "attemptNumber",
+  "httpStatus",
+  "nextRetryAt",
+  "sentAt",
+  "deliveredAt",
+] as const;
+const longestText = 256;
+
+/** The fields of a delivery that an inbox keeps. `responseBody` is not one: it is the endpoint's own answer. */
+function provenanceOf(record: Fields): NonNullable<Replay["delivery"]> {
+  const provenance: Record<string, string | number | null> = {};
+  for (const name of kept) {
+    const value = storable(record[name]);
+    if (value !== undefined) provenance[name] = value;
+  }
+  return provenance;
+}
+
+function storable(value: unknown): string | number | null | undefined {
+  if (value === null || value === "") return null; // CSV has no null
+  if (typeof value === "number") return value;
+  if (typeof value !== "string") return undefined;
+  return value.slice(0, longestText).toWellFormed().replaceAll("\0", "\uFFFD"); // jsonb accepts neither lone surrogates nor \0
 }

@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { crc32 } from "node:zlib";
 import type { EventKey, EventOutcome, Processor } from "@esim-webhooks/core";
 import { createDeadline, eventOf } from "@esim-webhooks/core/kit";
-import { describePaths } from "../record/read-event.ts";
+import { describePaths } from "../record/checks.ts";
 import { rerunStore } from "./rerun-store.ts";
 import type { AcceptedEvent, Sink, SinkSettings, Verdict } from "./sink.ts";
 

@@ -29,8 +29,8 @@ export interface ReplayJournal {
   begin?(tally: () => ReplayCounts): Promise<void>;
   /** Called with conflicts, invalid and rejected records before they are counted: NDJSON of `RejectedRecord`. */
   reject?(lines: string): Promise<void>;
-  /** Called when all records up to `last` are settled and counted. `verdicts` are those since the last call, in order. */
-  settle?(last: Position, tally: () => ReplayCounts, verdicts: () => readonly RecordVerdict[]): Promise<void>;
+  /** Called with the next records, in order, once they and all records before them are settled and counted. */
+  settle?(verdicts: readonly RecordVerdict[], tally: () => ReplayCounts): Promise<void>;
 }
 
 /** A line of the rejects file. */

@@ -51,13 +51,14 @@ export function observeImports(listener: (message: ImportMessage) => void): () =
   );
 }
 
-type Ending = Exclude<ImportMessage["outcome"], "running" | "failed">;
+/** How a replay ended that did not fail. */
+export type ReplayEnding = Exclude<ImportMessage["outcome"], "running" | "failed">;
 
 /** Reports to the listener and to the channel. */
 export interface Progress {
   /** Call it often: it reports at most 10 times a second. */
   report(): void;
-  end(outcome: Ending): void;
+  end(outcome: ReplayEnding): void;
   /** Reports to the channel only: the caller of a failed import gets its error. */
   fail(error: unknown): void;
 }
@@ -71,7 +72,7 @@ export interface ProgressOptions {
   /** Left out when the records are not from a dump. */
   bytesRead?(): number;
   /** The listener. If it throws, it is not called again. */
-  onProgress?: (() => void) | undefined;
+  onProgress?: ((ledger: Ledger) => void) | undefined;
 }
 
 /** Reports the progress of an import or a replay. */
@@ -89,10 +90,10 @@ export function createProgress({ source, dryRun, logger, onProgress, ...now }: P
   });
   let isListening = onProgress !== undefined;
 
-  function reportNow(outcome: "running" | Ending): void {
+  function reportNow(outcome: "running" | ReplayEnding): void {
     notice.publish({ outcome });
     try {
-      if (isListening) onProgress?.();
+      if (isListening) onProgress?.(now.total());
     } catch (err) {
       isListening = false;
       logger.warn({ err }, "onProgress threw and will not be called again.");

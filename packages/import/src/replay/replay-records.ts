@@ -3,26 +3,12 @@ import type { EsimEvents } from "@esim-webhooks/core";
 import { durationMs, idPattern, parseOptions } from "@esim-webhooks/core/kit";
 import * as z from "zod/mini";
 import type { RawRecord } from "../dump/record.ts";
-import { isDeeper, isObject } from "../record/fields.ts";
-import { readBatches, untilAborted } from "./batch-stream.ts";
-import { createChecks, createTimeReader } from "./classify.ts";
+import { isDeeper, isObject } from "../record/recorded-event.ts";
+import { untilAborted } from "./batches.ts";
 import type { ReplayJournal } from "./journal.ts";
-import { createCounter, type ReplayCounts } from "./ledger.ts";
-import { oldestFirst as sortOldestFirst } from "./oldest-first.ts";
-import { createProgress } from "./progress.ts";
-import { replay } from "./replay.ts";
-import { deepest, type ReplayOptions, replayShape } from "./replay-options.ts";
-import { openSinkOf, type ReplayTarget } from "./target.ts";
-
-/** The result of a replay. Plain JSON. */
-export interface ReplayReport extends ReplayCounts {
-  /** The name of this run. A run that continues an interrupted one keeps its name. */
-  readonly run: string;
-  /** Nothing was changed: `stored` counts the events that would be stored or handled, and no duplicates are known. */
-  readonly dryRun: boolean;
-  /** The signal aborted: run it again to continue. Everything counted is settled. */
-  readonly interrupted: boolean;
-}
+import { deepest, type ReplayOptions, replayShape } from "./options.ts";
+import { type ReplayReport, replay } from "./replay.ts";
+import type { ReplayTarget } from "./target.ts";
 
 export interface ReplayRecordsOptions<Data = EsimEvents, Tx = unknown> extends ReplayOptions<Data, Tx> {
   /** Records how far the replay has come. Default: no journal. */
@@ -53,64 +39,40 @@ const shape = {
  * Records do not wait for a batch to fill while the next ones are 20 ms late. Resolves to a report, also when the signal
  * interrupted it, which does not wait for `records`. Rejects as `importDeliveries` does, and with the error of `records`, once
  * what was read before is settled and no handler runs any more, except one that ignores its deadline.
- * @param records batches of records, in the order in which the target gets them; `value` is a record of the deliveries listing
+ * @param records batches of records, in the order in which the target gets them: each is an object as the deliveries listing has it,
  * or a captured request
  * @param target an inbox, handlers (with `store`) or a processor
  * @param options how the records are filtered and replayed
  */
 export async function replayRecords<Data = EsimEvents, Tx = unknown>(
-  records: AsyncIterable<readonly RawRecord[]>,
+  records: AsyncIterable<readonly unknown[]>,
   target: ReplayTarget<Data, Tx>,
   options: ReplayRecordsOptions<Data, Tx> = {},
 ): Promise<ReplayReport> {
   const { journal = { run: randomUUID() }, ...settings } = parseOptions("replayRecords", shape, options);
-  const { dryRun, source, logger, signal, oldestFirst } = settings;
-  const { run } = journal;
-  const checks = createChecks(settings);
-  const openSink = openSinkOf(target as ReplayTarget<unknown, never>, settings);
-  const ledger = createCounter(journal.tally);
-  const progress = createProgress({ source, dryRun, logger, run: () => run, total: ledger.total });
-  let interrupted = false;
-  try {
-    const readable = withoutTooDeep(untilAborted(records, signal));
-    await replay(oldestFirst ? sortOldestFirst(readable, createTimeReader(checks)) : readable, {
-      checks,
-      openSink,
-      journal,
-      ledger,
-      signal,
-      onProgress: progress.report,
+  const unread = untilAborted(records, settings.signal);
+  const numbered = numberedFrom(journal.tally?.ledger.read ?? 0, unread);
+  return replay({ records: numbered, journal }, target as ReplayTarget<unknown, never>, settings);
+}
+
+/** The same batches, with the number of each record after the first ones. A record that is nested too deeply is a fault. */
+async function* numberedFrom(
+  first: number,
+  batches: AsyncIterable<readonly unknown[]>,
+): AsyncGenerator<readonly RawRecord[]> {
+  let record = first;
+  for await (const batch of batches) {
+    yield batch.map((value) => {
+      record += 1;
+      return isDeeper(value, deepest) ? tooDeep(record, value) : { position: { record }, value };
     });
-  } catch (error) {
-    interrupted = isReason(error, signal);
-    if (!interrupted) {
-      progress.fail(error);
-      throw error;
-    }
   }
-  progress.end(interrupted ? "interrupted" : "complete");
-  return { run, dryRun, interrupted, ...ledger.report() };
 }
 
-/** The same batches, in which a record that is nested too deeply is a fault. A dump has the same limit, or a lower one. */
-function withoutTooDeep(batches: AsyncIterable<readonly RawRecord[]>): AsyncGenerator<readonly RawRecord[]> {
-  return readBatches(batches, async (next) => {
-    const { done, value } = await next();
-    return done ? { done, value } : { value: (value as readonly RawRecord[]).map(faultIfTooDeep) };
-  });
-}
-
-/** The record, or a fault in its place if it is nested too deeply. */
-function faultIfTooDeep(raw: RawRecord): RawRecord {
-  if ("fault" in raw || !isDeeper(raw.value, deepest)) return raw;
-  const { position, value } = raw;
+/** The fault in place of a record. A dump has the same limit, or a lower one. */
+function tooDeep(record: number, value: unknown): RawRecord {
   const id = isObject(value) ? value["eventId"] : undefined;
   const reason = `nested more than ${deepest} deep`;
   const isId = typeof id === "string" && idPattern.test(id);
-  return { position, fault: "too_deep", reason, ...(isId && { id }) };
-}
-
-/** Whether the error is the reason of the aborted signal. */
-export function isReason(error: unknown, signal: AbortSignal | undefined): boolean {
-  return signal?.aborted === true && error === signal.reason;
+  return { position: { record }, fault: "too_deep", reason, ...(isId && { id }) };
 }

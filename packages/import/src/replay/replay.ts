@@ -1,17 +1,109 @@
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { WebhookError } from "@esim-webhooks/core";
 import type { RawRecord } from "../dump/record.ts";
-import { flushingWhenLate } from "./batch-stream.ts";
-import { type Checks, type Classified, createClassifier } from "./classify.ts";
-import { createInOrder } from "./in-order.ts";
+import { createChecks } from "../record/checks.ts";
+import { createInOrder, flushingWhenLate } from "./batches.ts";
+import { type Classified, createClassifier, createTimeReader } from "./classify.ts";
 import { type RecordVerdict, type ReplayJournal, rejectLine } from "./journal.ts";
-import type { Counter } from "./ledger.ts";
-import type { SinkOpener, Verdict } from "./sink.ts";
+import { type Counter, createCounter, type Ledger, type ReplayCounts } from "./ledger.ts";
+import { oldestFirst as sortOldestFirst } from "./oldest-first.ts";
+import { createProgress, type ReplayEnding } from "./progress.ts";
+import type { Sink, SinkSettings, Verdict } from "./sink.ts";
+import { openSinkOf, type ReplayTarget } from "./target.ts";
 
-/** The parts of a replay. */
-export interface Replay {
-  readonly checks: Checks;
-  readonly openSink: SinkOpener<unknown>;
+/** The result of a replay. Plain JSON. */
+export interface ReplayReport extends ReplayCounts {
+  /** The name of this run. A run that continues an interrupted one keeps its name. */
+  readonly run: string;
+  /** Nothing was changed: `stored` counts the events that would be stored or handled, and no duplicates are known. */
+  readonly dryRun: boolean;
+  /** The signal aborted: run it again to continue. Everything counted is settled. */
+  readonly interrupted: boolean;
+}
+
+type Batches = AsyncIterable<readonly RawRecord[]>;
+
+/** A journal that the driver opens and closes. Its `run` and `tally` are known once it is open. */
+export interface DriverJournal extends ReplayJournal {
+  open?(): Promise<void>;
+  /** Skips the records that an earlier run has settled. */
+  unsettled?(batches: Batches): Batches;
+  /** Called when all records are settled. Resolves to how the replay ended. Default: complete. */
+  finish?(): Promise<ReplayEnding>;
+  /** Called instead when the replay was interrupted or failed. Never rejects. */
+  interrupt?(tally: () => ReplayCounts): Promise<void>;
+  close?(): Promise<void>;
+}
+
+/** The records of a replay, and what is called while it runs. */
+export interface ReplayInput {
+  readonly records: Batches;
+  readonly journal: DriverJournal;
+  /** How many bytes were read; absent when the records are not from a dump. */
+  readonly bytesRead?: () => number;
+  /** Called at most 10 times a second, and at the end. */
+  readonly onProgress?: ((ledger: Ledger) => void) | undefined;
+  /** Called at the end, also before the replay rejects. Never rejects. */
+  readonly onEnd?: (outcome: ReplayEnding | "failed", ledger: Ledger) => Promise<void>;
+}
+
+/**
+ * Replays records, wherever they are from: reads the checks and the target from the settings, sorts the records if they must
+ * be oldest first, passes them on, and reports. Throws a mistake in the set-up. Rejects once no handler runs any more; an aborted
+ * signal is no error, but `interrupted`.
+ */
+export async function replay(
+  { records, journal, onProgress, onEnd, bytesRead }: ReplayInput,
+  target: ReplayTarget<unknown, never>,
+  settings: SinkSettings,
+): Promise<ReplayReport> {
+  const { source, dryRun, oldestFirst, logger, signal } = settings;
+  const checks = createChecks(settings);
+  const openSink = openSinkOf(target, settings);
+  let ledger = createCounter();
+  const total = () => ledger.total();
+  const progress = createProgress({
+    ...{ source, dryRun, logger, onProgress, total },
+    ...(bytesRead && { bytesRead }),
+    run: () => journal.run,
+  });
+  let ending: ReplayEnding;
+  try {
+    await journal.open?.();
+    ledger = createCounter(journal.tally);
+    const sink = await openSink(journal.run).catch((error: unknown) => {
+      throw stoppingError(error);
+    });
+    const classify = createClassifier(checks, sink, journal.reject && rejectLine);
+    const sorted = oldestFirst ? sortOldestFirst(records, createTimeReader(checks)) : records;
+    const unsettled = journal.unsettled?.(sorted) ?? sorted;
+    await passOn(unsettled, { classify, sink, journal, ledger, signal, onProgress: progress.report });
+    ending = (await journal.finish?.()) ?? "complete";
+  } catch (error) {
+    await journal.interrupt?.(ledger.report);
+    if (!isReason(error, signal)) {
+      progress.fail(error);
+      await onEnd?.("failed", total());
+      throw error;
+    }
+    ending = "interrupted";
+  } finally {
+    await journal.close?.();
+  }
+  progress.end(ending);
+  await onEnd?.(ending, total());
+  return { run: journal.run, dryRun, interrupted: ending === "interrupted", ...ledger.report() };
+}
+
+/** Whether the error is the reason of the aborted signal. */
+function isReason(error: unknown, signal: AbortSignal | undefined): boolean {
+  return signal?.aborted === true && error === signal.reason;
+}
+
+/** The parts of a replay that has begun. */
+interface Running {
+  readonly classify: (raw: RawRecord) => Classified<unknown>;
+  readonly sink: Sink<unknown>;
   readonly journal: ReplayJournal;
   readonly ledger: Counter;
   readonly signal: AbortSignal | undefined;
@@ -30,14 +122,10 @@ interface Batch {
  * was read before the source paused or failed. When it resolves or rejects, no handler runs any more, and everything that
  * could be settled is. Rejects with the signal's reason once that has aborted.
  */
-export async function replay(
-  records: AsyncIterable<readonly RawRecord[]>,
-  { checks, openSink, journal, ledger, signal, onProgress }: Replay,
+async function passOn(
+  records: Batches,
+  { classify, sink, journal, ledger, signal, onProgress }: Running,
 ): Promise<void> {
-  const sink = await openSink(journal.run).catch((error: unknown) => {
-    throw stoppingError(error);
-  });
-  const classify = createClassifier(checks, sink, journal.reject !== undefined);
   const gathered = createBatchBuilder(sink.batchSize);
   const inOrder = createInOrder(sink.atOnce, take, settle);
 
@@ -52,20 +140,20 @@ export async function replay(
 
   async function settle({ records }: Batch, ofSink: readonly Verdict[]): Promise<void> {
     let taken = 0;
-    const settled = records.map((record) => ({
-      record,
-      verdict: "verdict" in record ? record.verdict : (ofSink[taken++] as Verdict),
-    }));
+    const verdicts = records.map((record) =>
+      "verdict" in record ? record.verdict : (ofSink[taken++] as Verdict),
+    );
     if (journal.reject !== undefined) {
-      const lines = settled.map(({ record, verdict }) => lineOf(record, verdict)).join("");
+      const lines = records.map((record, index) => lineOf(record, verdicts[index] as Verdict)).join("");
       if (lines !== "") await journal.reject(lines);
     }
-    for (const { record, verdict } of settled) {
-      ledger.add(verdict.fate, record.type, record.occurredMs, verdict.isForced ?? false);
+    for (const [index, { type, occurredMs }] of records.entries()) {
+      const { fate, isForced = false } = verdicts[index] as Verdict;
+      ledger.add(fate, type, occurredMs, isForced);
     }
-    const { position } = records.at(-1) as Classified<unknown>; // no batch is empty
-    await journal.settle?.(position, ledger.report, () =>
-      settled.map(({ record, verdict }) => verdictOn(record, verdict)),
+    await journal.settle?.(
+      records.map((record, index) => verdictOn(record, verdicts[index] as Verdict)),
+      ledger.report,
     );
     onProgress();
   }

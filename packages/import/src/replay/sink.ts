@@ -1,6 +1,6 @@
-import type { DumpedEvent } from "../record/dumped-event.ts";
+import type { RecordedEvent } from "../record/recorded-event.ts";
 import type { Fate } from "./ledger.ts";
-import type { ReplaySettings } from "./replay-options.ts";
+import type { ReplaySettings } from "./options.ts";
 
 /** The fate of an event, with the reason if it is refused. */
 export interface Verdict {
@@ -13,7 +13,7 @@ export interface Verdict {
 }
 
 /** An event whose signature was verified, or that the operator trusts without one. */
-export interface AcceptedEvent extends DumpedEvent {
+export interface AcceptedEvent extends RecordedEvent {
   /** The signed bytes; null when the body must be rebuilt from the payload. */
   readonly body: Uint8Array | null;
 }

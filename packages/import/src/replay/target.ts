@@ -10,12 +10,12 @@ import {
 } from "@esim-webhooks/core";
 import { isInbox } from "@esim-webhooks/core/kit";
 import type { ImportErrorCode } from "../dump/errors.ts";
-import type { DumpedEvent } from "../record/dumped-event.ts";
-import { createEventReader, describePaths, type ReadEvent } from "../record/read-event.ts";
+import { createEventReader, describePaths, type ReadEvent } from "../record/checks.ts";
+import type { RecordedEvent } from "../record/recorded-event.ts";
 import { intoInbox } from "./into-inbox.ts";
 import { intoProcessor } from "./into-processor.ts";
 import { isRerunMark } from "./rerun-store.ts";
-import { type Sink, type SinkOpener, type SinkSettings, stored, type Verdict } from "./sink.ts";
+import { type Sink, type SinkOpener, type SinkSettings, stored } from "./sink.ts";
 
 /** Where events go: an inbox, handlers, or a processor. */
 // NoInfer is not around the union, as in core's Target: editors would complete no event types
@@ -40,37 +40,52 @@ export function openSinkOf(
   if (isInbox(target)) {
     refuseStore(store, "an inbox");
     const openInbox = intoInbox(target, { ...settings, readEvent });
-    return dryRun ? async () => dryRunSink(readEvent, false) : checkedOpen(target, openInbox);
+    return dryRun ? async () => dryRunSink(preparedForInbox(readEvent)) : checkedOpen(target, openInbox);
   }
   if (isProcessor(target)) refuseStore(store, "a processor");
   const processor = isProcessor(target) ? target : processorOf(target, settings);
   return dryRun
-    ? async () => dryRunSink(readEvent, true)
+    ? async () => dryRunSink(preparedForHandlers(readEvent))
     : checkedOpen(processor.store, intoProcessor(processor, settings));
 }
 
-const schemaThrew: Verdict = { fate: "rejected", code: "failed", reason: "its schema threw" };
-
-export function kindOf(target: unknown): "inbox" | "inline" {
+/** The kind of a target, as a checkpoint has it. */
+export function targetKind(target: unknown): "inbox" | "inline" {
   return isInbox(target) ? "inbox" : "inline";
 }
 
-/** Counts every event as stored, except those that no handler would get: the schema does not accept them, or throws. */
-function dryRunSink(readEvent: (event: DumpedEvent) => ReadEvent, isInline: boolean): Sink<null> {
-  const accepted = { item: null, bytes: 0 };
+type Prepare = Sink<null>["prepare"];
+type ReadEventOf = (event: RecordedEvent) => ReadEvent;
+
+/** Counts every event as stored that `prepare` does not refuse. */
+function dryRunSink(prepare: Prepare): Sink<null> {
   return {
     batchSize: 1000,
     atOnce: 1,
     mayRefuse: false,
-    prepare(event) {
-      const parsed = readEvent(event);
-      if (!isInline) return accepted;
-      if (parsed.kind === "threw") return schemaThrew;
-      return parsed.kind === "invalid"
-        ? { fate: "invalid", code: "invalid", reason: describePaths(parsed.issues) }
-        : accepted;
-    },
+    prepare,
     take: async (items) => items.map(() => stored),
+  };
+}
+
+const accepted = { item: null, bytes: 0 };
+
+/** An inbox stores every event. Its schema is asked all the same: it may be a mistake in the set-up. */
+function preparedForInbox(readEvent: ReadEventOf): Prepare {
+  return (event) => {
+    readEvent(event);
+    return accepted;
+  };
+}
+
+/** No handler gets an event that its schema does not accept, or throws at. */
+function preparedForHandlers(readEvent: ReadEventOf): Prepare {
+  return (event) => {
+    const parsed = readEvent(event);
+    if (parsed.kind === "threw") return { fate: "rejected", code: "failed", reason: "its schema threw" };
+    return parsed.kind === "invalid"
+      ? { fate: "invalid", code: "invalid", reason: describePaths(parsed.issues) }
+      : accepted;
   };
 }
 

@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as pause } from "node:timers/promises";
 import { memoryStore, WebhookError } from "@esim-webhooks/core";
 import {
-  type RawRecord,
   type RecordVerdict,
   type ReplayCounts,
   type ReplayJournal,
@@ -14,9 +13,8 @@ const trusted = { trustUnsigned: true };
 const none = { read: 0, stored: 0, duplicate: 0, conflict: 0, invalid: 0, filtered: 0, rejected: 0 };
 
 /** Pages of a listing: each value is a record. */
-async function* pages(...listing: readonly (readonly unknown[])[]): AsyncGenerator<readonly RawRecord[]> {
-  let record = 0;
-  for (const page of listing) yield page.map((value) => ({ value, position: { record: ++record } }));
+async function* pages(...listing: readonly (readonly unknown[])[]): AsyncGenerator<readonly unknown[]> {
+  yield* listing;
 }
 
 /** A signal, and what aborts it. */
@@ -35,8 +33,8 @@ function memoryJournal(run: string, tally?: ReplayCounts) {
     tally,
     begin: async () => void calls.push("begin"),
     reject: async (lines) => void rejects.push(...lines.split("\n").slice(0, -1)),
-    settle: async ({ record }, counted) => {
-      calls.push(`settle ${record}`);
+    settle: async (verdicts, counted) => {
+      calls.push(`settle ${verdicts.at(-1)?.position.record}`);
       latest = counted();
     },
   };
@@ -120,7 +118,7 @@ describe("replayRecords", () => {
     const verdicts: RecordVerdict[] = [];
     const journal: ReplayJournal = {
       run: "first",
-      settle: async (_last, _tally, settled) => void verdicts.push(...settled()),
+      settle: async (settled) => void verdicts.push(...settled),
     };
     const odd = { ...delivery("b"), payload: null };
     const records = pages([delivery("a"), odd], [delivery("a", { status: "delivered" }), { neither: true }]);
@@ -150,16 +148,17 @@ describe("replayRecords", () => {
       journal: second.journal,
     });
     expect(report).toMatchObject({ forced: 2, ledger: { read: 3, stored: 2, duplicate: 1 } });
+    expect(second.calls.at(-1)).toBe("settle 3"); // the numbers of records continue, too
     expect(runs).toBe(4);
   });
 
   it("stops when its signal aborts: running events finish, and are counted", async () => {
     const stopping = new AbortController();
     const inbox = watchedInbox();
-    async function* endless(): AsyncGenerator<readonly RawRecord[]> {
+    async function* endless(): AsyncGenerator<readonly unknown[]> {
       for (let record = 1; ; record++) {
         if (record === 1000) stopping.abort();
-        yield [{ value: delivery(`msg_${record}`), position: { record } }];
+        yield [delivery(`msg_${record}`)];
       }
     }
     const report = await replayRecords(endless(), inbox, { ...trusted, signal: stopping.signal });
@@ -171,7 +170,7 @@ describe("replayRecords", () => {
   it("rejects with the error of its records, after everything handed over is settled", async () => {
     const { journal, latest } = memoryJournal("first");
     const inbox = watchedInbox();
-    async function* failing(): AsyncGenerator<readonly RawRecord[]> {
+    async function* failing(): AsyncGenerator<readonly unknown[]> {
       yield* pages(Array.from({ length: 400 }, (_, n) => delivery(`msg_${n}`)));
       throw new Error("the listing is unavailable");
     }
@@ -185,7 +184,7 @@ describe("replayRecords", () => {
     const { journal, latest } = memoryJournal("first");
     const inbox = watchedInbox();
     const next = Promise.withResolvers<void>();
-    async function* slow(): AsyncGenerator<readonly RawRecord[]> {
+    async function* slow(): AsyncGenerator<readonly unknown[]> {
       yield* pages([delivery("a")]);
       await next.promise;
     }
@@ -197,7 +196,7 @@ describe("replayRecords", () => {
   });
 
   it("rejects when its target fails, without waiting for the next page", async () => {
-    async function* blocked(): AsyncGenerator<readonly RawRecord[]> {
+    async function* blocked(): AsyncGenerator<readonly unknown[]> {
       yield* pages([delivery("a")]);
       await new Promise(() => {});
     }
@@ -224,7 +223,7 @@ describe("replayRecords", () => {
 
   it("lets a batch go to the target while it reads the next one, though its records never wait", async () => {
     let read = 0;
-    async function* counted(): AsyncGenerator<readonly RawRecord[]> {
+    async function* counted(): AsyncGenerator<readonly unknown[]> {
       for (; read < 4000; read++) yield* pages([delivery(`msg_${read}`)]);
     }
     const reads: number[] = [];
@@ -240,7 +239,7 @@ describe("replayRecords", () => {
 
   it("ends as interrupted when its records throw an AbortError of their own because of its signal", async () => {
     const { signal, ...stopping } = stopper();
-    async function* waiting(): AsyncGenerator<readonly RawRecord[]> {
+    async function* waiting(): AsyncGenerator<readonly unknown[]> {
       yield* pages([delivery("a")]);
       stopping.abort();
       await pause(60_000, undefined, { signal });
@@ -252,7 +251,7 @@ describe("replayRecords", () => {
   it("reads no further page once its signal has aborted", async () => {
     const { signal, ...stopping } = stopper();
     let read = 0;
-    async function* slow(): AsyncGenerator<readonly RawRecord[]> {
+    async function* slow(): AsyncGenerator<readonly unknown[]> {
       for (; read < 40; read++) {
         if (read === 2) stopping.abort();
         await pause(1);
@@ -267,7 +266,7 @@ describe("replayRecords", () => {
   it("does not wait for records that never come once its signal has aborted", async () => {
     const { signal, ...stopping } = stopper();
     const inbox = watchedInbox();
-    async function* blocked(): AsyncGenerator<readonly RawRecord[]> {
+    async function* blocked(): AsyncGenerator<readonly unknown[]> {
       yield* pages([delivery("a")]);
       await new Promise(() => {});
     }
@@ -280,7 +279,7 @@ describe("replayRecords", () => {
   it("closes its records when its signal stops it between two pages", async () => {
     const { signal, ...stopping } = stopper();
     let isClosed = false;
-    async function* records(): AsyncGenerator<readonly RawRecord[]> {
+    async function* records(): AsyncGenerator<readonly unknown[]> {
       try {
         for (let n = 0; ; n++) {
           yield* pages([delivery(`msg_${n}`)]);
