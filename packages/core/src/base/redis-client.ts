@@ -32,11 +32,15 @@ export function redisAt<Client extends ReplaceableClient>(
 
 /** The options of an ioredis client that say where it connects to. */
 export interface RedisAddress {
+  /** The name or address of the server. */
   readonly host?: string;
+  /** Its TCP port. */
   readonly port?: number;
   /** Of a local socket. */
   readonly path?: string | null;
+  /** The number of the database. */
   readonly db?: number;
+  /** The Sentinels that know the master. */
   readonly sentinels?: readonly object[] | null;
   /** Of the master, behind Sentinel. */
   readonly name?: string | null;
