@@ -22,6 +22,7 @@ export {
 } from "./base/options.ts";
 export { pageOf } from "./base/pages.ts";
 export { type AnswerPlaces, createPlaces } from "./base/places.ts";
+export { type RedisAddress, redisAt, redisText, withoutArguments } from "./base/redis-client.ts";
 export { type ReplaceableClient, replaceWhenRefused } from "./base/replace-when-refused.ts";
 export { safeListener } from "./base/safe-listener.ts";
 export { safeLogger, warnOfSetup } from "./base/safe-logger.ts";

@@ -1,11 +1,5 @@
 import { type Logger, WebhookError } from "@esim-webhooks/core";
-import {
-  addressText,
-  isServerUrl,
-  monotonicClock,
-  replaceWhenRefused,
-  throttledLog,
-} from "@esim-webhooks/core/kit";
+import { monotonicClock, redisAt, redisText, throttledLog, withoutArguments } from "@esim-webhooks/core/kit";
 import { Redis } from "ioredis";
 
 /** The part of an ioredis client that the store calls. Both `Redis` (also behind Sentinel) and `Cluster` have it. */
@@ -53,16 +47,15 @@ export function openClient(
 ): OpenClient {
   return typeof redis === "string"
     ? connectTo(name, redis, timeoutMs, logger)
-    : { client: redis, reasonOf: withoutPassword, close: async () => {} };
+    : { client: redis, reasonOf: withoutArguments, close: async () => {} };
 }
 
 function connectTo(name: string, url: string, timeoutMs: number, logger: Logger): OpenClient {
-  const client = redisAt(name, url, timeoutMs);
+  const client = redisAt(name, url, timeoutMs, Redis);
   const log = throttledLog((fields, message) => logger.debug(fields, message), monotonicClock);
-  replaceWhenRefused(client);
   let connectionError: Error | undefined;
   client.on("error", (error: Error) => {
-    connectionError = withoutPassword(error);
+    connectionError = withoutArguments(error);
     log({ err: error }, "redis connection");
     if (isRefusedDatabase(error)) {
       connectionError = refusedDatabase(name, client.options.db, error);
@@ -74,36 +67,9 @@ function connectTo(name: string, url: string, timeoutMs: number, logger: Logger)
   });
   return {
     client: client as unknown as RedisClient,
-    reasonOf: (error) => (gaveUp(error) && connectionError) || withoutPassword(error),
+    reasonOf: (error) => (gaveUp(error) && connectionError) || withoutArguments(error),
     close: async () => client.disconnect(),
   };
-}
-
-/** Throws `invalid_option` with neither the URL nor a cause, which would quote it: it may contain a password. */
-function redisAt(name: string, url: string, timeoutMs: number): Redis {
-  try {
-    if (isServerUrl(url, "redis:", "rediss:")) {
-      return new Redis(url, {
-        maxRetriesPerRequest: 1, // a delivery should get 503 rather than wait
-        connectTimeout: timeoutMs,
-        socketTimeout: 2 * timeoutMs, // replaces a connection that went silent
-        maxLoadingRetryTime: 500,
-        retryStrategy: (attempt) => Math.min(50 * 2 ** attempt, 1000),
-      });
-    }
-  } catch {} // a percent sign that encodes nothing
-  throw new WebhookError(
-    "invalid_option",
-    `The redis:// URL that ${name} was given cannot be read.`,
-    "Write redis://user:password@host:6379/0, with the password's special characters percent-encoded and a port of at most 65535.",
-  );
-}
-
-/** Removes the arguments of AUTH and HELLO, which ioredis adds to the error: the password would be logged with it. */
-function withoutPassword<Reason>(error: Reason): Reason {
-  const { command } = error as { command?: { name?: string; args?: unknown } };
-  if (command?.name === "auth" || command?.name === "hello") delete command.args;
-  return error;
 }
 
 function gaveUp(error: unknown): boolean {
@@ -124,23 +90,7 @@ function refusedDatabase(name: string, database: number | undefined, cause: Erro
   );
 }
 
-/** The options of an ioredis client that say where it connects to. */
-interface Address {
-  readonly host?: string;
-  readonly port?: number;
-  /** Of a local socket. */
-  readonly path?: string | null;
-  readonly db?: number;
-  readonly sentinels?: readonly object[] | null;
-  /** Of the master, behind Sentinel. */
-  readonly name?: string | null;
-}
-
 /** The server of a client, for people, without user and password. Undefined if the client does not reveal it. */
-export function placeOf({ options, nodes }: RedisClient): string | undefined {
-  if (nodes !== undefined) return "a Redis Cluster";
-  const { host, port, path, db, sentinels, name }: Address = options ?? {};
-  if (sentinels) return `the Redis ${name} behind Sentinel${db ? `/${db}` : ""}`;
-  if (path) return `Redis at ${addressText({ host: path, database: db })}`;
-  return host && `Redis at ${addressText({ host, port, database: db })}`;
+export function placeOf({ options = {}, nodes }: RedisClient): string | undefined {
+  return nodes === undefined ? redisText(options) : "a Redis Cluster";
 }

@@ -1,15 +1,17 @@
 import { type Logger, WebhookError } from "@esim-webhooks/core";
 import {
-  addressText,
   createDeadline,
   isServerUrl,
   monotonicClock,
-  replaceWhenRefused,
+  type RedisAddress,
+  redisAt,
+  redisText,
   throttledLog,
+  withoutArguments,
 } from "@esim-webhooks/core/kit";
 import { Queue } from "bullmq";
 import { type Cluster, Redis } from "ioredis";
-import { explained, withoutArguments } from "./errors.ts";
+import { explained } from "./errors.ts";
 import type { BullmqQueue } from "./queue.ts";
 
 /** A queue, and a function that closes what the inbox has opened for it. */
@@ -34,8 +36,8 @@ const oldestRedis = "6.2.0";
 /** Opens a queue on a client, which stays the user's to close, or on a new connection to a URL. Throws `invalid_option`. */
 export function openQueue(options: OpenQueueOptions): OpenQueue {
   const { connection, name, prefix, timeoutMs, logger } = options;
-  const own = typeof connection === "string" ? redisAt(connection, timeoutMs) : undefined;
-  if (own !== undefined) replaceWhenRefused(own);
+  const own =
+    typeof connection === "string" ? redisAt("bullmqInbox", connection, timeoutMs, Redis) : undefined;
   // a client that was passed may come from another copy of ioredis, whose types differ in private fields
   const client = (own ?? connection) as Redis;
   if (client.options.keyPrefix) {
@@ -81,26 +83,6 @@ function gatherWrites(stream: Redis["stream"]): void {
   process.nextTick(() => stream.uncork()); // it comes after the microtasks, in which BullMQ makes its commands
 }
 
-/** Throws `invalid_option` with neither the URL nor a cause, which would quote it: it may contain a password. */
-function redisAt(url: string, timeoutMs: number): Redis {
-  try {
-    if (isServerUrl(url, "redis:", "rediss:")) {
-      return new Redis(url, {
-        maxRetriesPerRequest: 1, // a delivery should get 503 rather than wait
-        connectTimeout: timeoutMs,
-        socketTimeout: 2 * timeoutMs, // replaces a connection that went silent
-        maxLoadingRetryTime: 500,
-        retryStrategy: (attempt) => Math.min(50 * 2 ** attempt, 1000),
-      });
-    }
-  } catch {} // a percent sign that encodes nothing
-  throw new WebhookError(
-    "invalid_option",
-    "The redis:// URL that bullmqInbox was given cannot be read.",
-    "Write redis://user:password@host:6379/0, with the password's special characters percent-encoded and a port of at most 65535.",
-  );
-}
-
 function withKeyPrefix(): WebhookError {
   return new WebhookError(
     "invalid_option",
@@ -132,19 +114,6 @@ function isUnreachable({ code }: NodeJS.ErrnoException): boolean {
   return code === "ECONNREFUSED" || code === "ENOTFOUND" || /CERT|SIGNATURE/.test(code ?? ""); // not accepted
 }
 
-/** The options of an ioredis client, or of BullMQ for one, that say where it connects to. */
-interface Address {
-  readonly url?: string;
-  readonly host?: string;
-  readonly port?: number;
-  /** Of a local socket. */
-  readonly path?: string | null;
-  readonly db?: number;
-  readonly sentinels?: readonly object[] | null;
-  /** Of the master, behind Sentinel. */
-  readonly name?: string | null;
-}
-
 /** The queue and its server, for people, without user and password. */
 export function placeOf({ name, opts: { prefix = "bull", connection = {} } }: BullmqQueue): string {
   const withPrefix = prefix === "bull" ? "" : ` with the prefix ${prefix}`;
@@ -160,9 +129,8 @@ function hostIn(text: string): string {
 
 function serverOf(connection: object): string {
   if ("isCluster" in connection && connection.isCluster) return "a Redis Cluster";
-  const options: Address = "options" in connection ? (connection.options as Address) : connection;
+  const options: RedisAddress & { readonly url?: string } =
+    "options" in connection ? (connection.options as RedisAddress) : connection;
   if (options.url !== undefined) return `Redis at ${hostIn(options.url)}`;
-  const { host = "localhost", port = 6379, path, db, sentinels, name } = options;
-  if (sentinels) return `the Redis ${name} behind Sentinel${db ? `/${db}` : ""}`;
-  return `Redis at ${addressText(path ? { host: path, database: db } : { host, port, database: db })}`;
+  return redisText({ host: "localhost", port: 6379, ...options }) ?? "Redis";
 }

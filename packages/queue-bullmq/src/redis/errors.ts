@@ -1,4 +1,5 @@
 import { WebhookError } from "@esim-webhooks/core";
+import { withoutArguments } from "@esim-webhooks/core/kit";
 
 /** Stable codes of the errors that this package throws, in addition to those of core. */
 export type BullmqErrorCode =
@@ -75,21 +76,4 @@ export function explained(error: unknown): unknown {
   if (refusal === undefined) return cause;
   const { code, problem, remedy } = refusal;
   return new WebhookError<typeof code>(code, problem, remedy, { cause });
-}
-
-interface RedisError {
-  readonly command?: { args?: unknown };
-  /** Of a Cluster: the last error of one of its nodes. */
-  readonly lastNodeError?: RedisError;
-}
-
-/**
- * Removes the arguments of the command that ioredis adds to its errors. Otherwise they would be logged with the error: the password
- * of AUTH and HELLO, and the body of the event.
- */
-export function withoutArguments<Reason>(error: Reason): Reason {
-  const { command, lastNodeError } = error as RedisError;
-  if (command !== undefined) delete command.args;
-  if (lastNodeError !== undefined) withoutArguments(lastNodeError);
-  return error;
 }

@@ -12,13 +12,13 @@ import {
   type TimeLimitSettings,
   throttledLog,
   timeLimitShape,
+  withoutArguments,
 } from "@esim-webhooks/core/kit";
 import { DelayedError, Worker as QueueWorker } from "bullmq";
 import { type Cluster, Redis } from "ioredis";
 import * as z from "zod/mini";
 import { workerName } from "../admin/workers.ts";
 import { cut } from "../redis/connection.ts";
-import { withoutArguments } from "../redis/errors.ts";
 import { type BullmqProcessor, bullmqProcessor, type EventJob, maxWaitMs } from "./bullmq-processor.ts";
 import type { JobResult } from "./ending.ts";
 import { pollPause } from "./pause-poll.ts";

@@ -1,0 +1,12 @@
+import { withoutArguments } from "@esim-webhooks/core/kit";
+import { expect, it } from "vitest";
+
+it("removes a password and the data of events from the errors of ioredis, also from those of a Cluster's nodes", () => {
+  const refused = Object.assign(new Error("NOAUTH"), { command: { name: "auth", args: ["secret"] } });
+  const failed = Object.assign(new Error("OOM"), { command: { name: "evalsha", args: ["an id"] } });
+  const ofCluster = Object.assign(failed, { lastNodeError: refused });
+  expect(withoutArguments(ofCluster)).toBe(ofCluster);
+  expect(JSON.stringify(ofCluster)).toBe(
+    '{"command":{"name":"evalsha"},"lastNodeError":{"command":{"name":"auth"}}}',
+  );
+});
