@@ -46,7 +46,7 @@ export const sandboxFlags = {
 };
 
 /** Parses `name=value`. Throws `invalid_usage`. */
-export function parseSetting(text: string): readonly [name: string, value: string] {
+function parseSetting(text: string): readonly [name: string, value: string] {
   const [, name, value] = /^(\w+)=(.*)$/.exec(text) ?? [];
   if (name !== undefined && value !== undefined) return [name, value];
   throw invalidUsage(`"${text}" is not a switch and its value.`, "Write it as inFlight=423.");
