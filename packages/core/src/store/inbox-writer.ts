@@ -1,15 +1,12 @@
 import type { InboxEntry } from "./inbox-entry.ts";
 import type { InboxRole } from "./inbox-role.ts";
 
-/** The results that `put` can have for an entry. */
-export const putResults = ["stored", "already_stored", "conflict", "busy"] as const;
-
 /**
  * The result for one entry. `already_stored`: the same id and body were stored before, or the id was done inline.
  * `conflict`: the id was stored before with another body, which is kept. `busy`: a receiver on the same tables handles the id right
  * now, and nothing was stored.
  */
-export type PutResult = (typeof putResults)[number];
+export type PutResult = "stored" | "already_stored" | "conflict" | "busy";
 
 /**
  * The role of an inbox that accepts events. Receivers call only `put`, so an object `{ put }` around a producer of SQS,

@@ -6,7 +6,7 @@ import type { InboxAdmin } from "./inbox-admin.ts";
 import type { InboxEntry } from "./inbox-entry.ts";
 import type { InboxQueue } from "./inbox-queue.ts";
 import type { InboxRole, InboxRoleName } from "./inbox-role.ts";
-import { type InboxWriter, type PutResult, putResults } from "./inbox-writer.ts";
+import type { InboxWriter, PutResult } from "./inbox-writer.ts";
 
 /** The role of an inbox for imports that run events again. */
 export interface Rerunnable extends InboxRole {
@@ -75,7 +75,7 @@ export interface PutMessage extends StageMessage {
 
 export const putStage: Stage<PutMessage, "results"> = createStage("put", "store_unavailable");
 
-const results: ReadonlySet<unknown> = new Set(putResults);
+const results: ReadonlySet<unknown> = new Set<PutResult>(["stored", "already_stored", "conflict", "busy"]);
 
 async function putAndCheck(
   inbox: Pick<InboxWriter, "put">,
