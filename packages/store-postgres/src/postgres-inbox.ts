@@ -104,7 +104,8 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
     isFair ? trySources : tryEvents,
     isFair ? [sourceIndex] : [],
   );
-  const { transactions, pool, guard, run, tables, isDurable, place, migrate, now, close } = database;
+  const { db, pool, guard, run, tables, isDurable, place, migrate, now, close } = database;
+  const { timeoutMs } = settings;
   const form = transactionForm("postgresInbox", options);
   const notifyPool = settings.notify ? listenable(pool) : undefined;
   const laneOf = laneReader(settings, settings.logger);
@@ -200,7 +201,7 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
     },
     async transact(lease, work) {
       const done = [{ ...lease, state: "done" }] as const;
-      const transacted = await transact({ ...transactions, form }, work, async (tx) => {
+      const transacted = await transact({ db, guard, timeoutMs, form }, work, async (tx) => {
         const [held = false] = await settle(tx, tables, done, settings);
         return held;
       });

@@ -60,10 +60,10 @@ export function postgresStore<Database = unknown, Tx = Transaction<Database>>(
 ): PostgresStore<Database, Tx> {
   const settings = parseOptions("postgresStore", shape, options);
   warnOfShortRetention("postgresStore", settings);
-  const { retentionMs } = settings;
+  const { retentionMs, timeoutMs } = settings;
   const form = transactionForm("postgresStore", options);
   const database = openPostgres("postgresStore", options, settings, tryEvents);
-  const { transactions, guard, run, tables, isDurable, place, migrate, now, close } = database;
+  const { db, guard, run, tables, isDurable, place, migrate, now, close } = database;
   const purger = createPurger(safePurge("postgresStore", settings.logger, purgeSteps(database)));
 
   /** Deletes some ids whose retention has expired. */
@@ -92,7 +92,7 @@ export function postgresStore<Database = unknown, Tx = Transaction<Database>>(
     release: (key, token) => run((connection) => release(connection, tables, key, token)),
     async transact(key, token, work) {
       const mark = (tx: Kysely<unknown>) => completeInTransaction(tx, tables, key, token, retentionMs);
-      const transacted = await transact({ ...transactions, form }, work, mark);
+      const transacted = await transact({ db, guard, timeoutMs, form }, work, mark);
       if (transacted === "committed") forgetSome();
       return transacted;
     },

@@ -57,6 +57,7 @@ it("closes the connections that were open when a server said that it only reads,
   opened[1]?.emit("errorMessage", { code: "23505" });
   opened[1]?.emit("errorMessage", { code: "25006" });
   refused.release();
+  expect(destroyed).toEqual([refused]);
   const fresh = await pool.connect();
   expect(destroyed).toEqual([refused, idling]);
   opened[2]?.emit("errorMessage", { code: "25006" }); // by a role that only reads, at all times
@@ -66,7 +67,6 @@ it("closes the connections that were open when a server said that it only reads,
   const again = await pool.connect();
   opened[2]?.emit("errorMessage", { code: "25006" });
   again.release();
-  await pool.connect();
   expect(destroyed).toEqual([refused, idling, fresh]);
 });
 

@@ -28,7 +28,7 @@ export function sqliteStore(options: SqliteOptions): SqliteStore {
   const { retentionMs, durability } = settings;
   warnOfShortRetention("sqliteStore", settings);
   const open = openSqlite("sqliteStore", settings);
-  const { write, hints } = open;
+  const { write } = open;
   const purger = createPurger(open.purge);
 
   function markOf(key: EventKey, token: string): CompleteInput {
@@ -58,11 +58,7 @@ export function sqliteStore(options: SqliteOptions): SqliteStore {
       forgetSome();
       return completed;
     },
-    async release(key, token) {
-      const released = await write("release", { key: plain(key), token });
-      if (released) hints.give(); // an inbox on the same file may have its event back
-      return released;
-    },
+    release: (key, token) => write("release", { key: plain(key), token }),
     async transact(key, token, work) {
       const transacted = await transact(open, { by: "store", ...markOf(key, token) }, work);
       if (transacted === "committed") forgetSome();

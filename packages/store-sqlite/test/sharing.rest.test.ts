@@ -40,8 +40,8 @@ describe("stores and inboxes on one file", () => {
           return true;
         });
     }
-    const { rows } = await inbox.list({ state: "done" });
-    const ends = rows.map(({ endsAt }) => endsAt?.getTime() ?? 0);
+    const rows = await Promise.all(Array.from({ length: 16 }, (_, n) => inbox.get(key(`msg_${n}`))));
+    const ends = rows.map((row) => row?.endsAt?.getTime() ?? 0);
     expect(ends).toHaveLength(16);
     expect(Math.min(...ends)).toBeGreaterThanOrEqual(startedAt + 10 * dayMs);
     expect(Math.max(...ends) - Math.min(...ends)).toBeGreaterThan(60_000);
@@ -55,21 +55,6 @@ describe("stores and inboxes on one file", () => {
     await store.claim({ source: "prod", id: "msg_3" }, 1000);
     expect(await inbox.sources?.()).toEqual(["default", "prod", "shop"]);
     expect(await store.sources?.()).toEqual(["default", "prod", "shop"]);
-    await Promise.all([store.close(), inbox.close()]);
-  });
-
-  it("wake workers of their own process when an inline claim gives an event back", async () => {
-    const [store, inbox] = [sqliteStore({ path }), sqliteInbox({ path })];
-    const claim = await store.claim(key("msg_1"), 60_000);
-    if (claim.status !== "claimed") throw new Error("not claimed");
-    await inbox.put([entry("msg_1")]);
-    let hints = 0;
-    const unsubscribe = inbox.onHint(() => {
-      hints += 1;
-    });
-    await store.release(key("msg_1"), claim.token);
-    expect(hints).toBeGreaterThan(0); // one more may come from the first look at the file
-    unsubscribe();
     await Promise.all([store.close(), inbox.close()]);
   });
 

@@ -1,23 +1,24 @@
 import { createConnection } from "node:net";
 import type { PostgresPoolClient } from "kysely";
 
-/** The parts of a client of `pg` that name its connection and its backend. */
+/** What a client of `pg` knows of its connection. */
 interface Connected {
-  readonly host: string;
-  readonly port: number;
-  readonly processID: number;
-  readonly secretKey: number;
+  readonly host?: string;
+  readonly port?: number;
+  readonly processID?: number | null;
+  readonly secretKey?: number | null;
 }
 
 const cancelRequest = 80877102; // the protocol's number for it
 const connectMs = 10_000;
 
 /**
- * Asks the server to cancel the query that the client waits for, on a connection of its own, as the protocol requires. The server may be
- * unable to.
+ * Asks the server to cancel the query that the client waits for, on a connection of its own, as the protocol requires. Resolves
+ * to whether the server took the request, or the query has ended; it may still be that it cannot cancel the query.
  */
-export function cancelQuery(client: PostgresPoolClient): void {
-  const { host, port, processID, secretKey } = client as unknown as Connected;
+export function cancelQuery(client: PostgresPoolClient, ended: Promise<unknown>): Promise<boolean> {
+  const { host = "localhost", port = 5432, processID, secretKey } = client as Connected;
+  if (typeof processID !== "number" || typeof secretKey !== "number") return Promise.resolve(true); // of another driver
   const request = Buffer.alloc(16);
   for (const [at, number] of [request.length, cancelRequest, processID, secretKey].entries()) {
     request.writeInt32BE(number, at * 4);
@@ -25,11 +26,26 @@ export function cancelQuery(client: PostgresPoolClient): void {
   const socket = createConnection(
     host.startsWith("/") ? { path: `${host}/.s.PGSQL.${port}` } : { host, port },
   );
-  socket.setTimeout(connectMs, () => socket.destroy()).unref();
-  socket.on("connect", () => {
-    // the server closes it, if frozen when it runs again: PgBouncer 1.18 ends itself when a request that it passes on is closed
-    socket.setTimeout(0).setKeepAlive(true, connectMs).write(request);
+  return new Promise((resolve) => {
+    let failed = false;
+    let isSent = false;
+    void ended.then(() => {
+      resolve(true);
+      // PgBouncer 1.18 ends itself when a request that it is passing on is closed
+      if (isSent) socket.setTimeout(connectMs, () => socket.destroy()).unref();
+      else socket.destroy();
+    });
+    socket.setTimeout(connectMs, () => socket.destroy(new Error("The server cannot be reached.")));
+    socket.on("connect", () => {
+      socket.setTimeout(0); // a frozen server answers once it runs again; the keepalive notices a dead host
+      socket.setKeepAlive(true, connectMs);
+      socket.write(request);
+      isSent = true;
+    });
+    socket.on("error", () => {
+      failed = true;
+    });
+    socket.on("close", () => resolve(!failed));
+    socket.resume(); // the server says nothing, and closes
   });
-  socket.on("error", () => {}); // the connection of the query is cut
-  socket.resume();
 }

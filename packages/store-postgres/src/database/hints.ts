@@ -1,4 +1,5 @@
 import type { PostgresPool } from "kysely";
+import { withoutHandle } from "./connection-handle.ts";
 import { outdatedOf } from "./outdated.ts";
 
 /** Wakes workers when there may be work, so that they need not wait for their next poll. */
@@ -42,7 +43,7 @@ export function listenForHints(pool: PostgresPool, channel: string, onHint: () =
   async function listen(): Promise<void> {
     timer = undefined;
     try {
-      const connected: Listening = await pool.connect();
+      const connected: Listening = await withoutHandle(() => pool.connect());
       if (ended) return connected.release();
       client = connected;
       connected.on?.("notification", onHint);

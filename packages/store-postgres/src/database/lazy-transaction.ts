@@ -1,18 +1,29 @@
 import { WebhookError } from "@esim-webhooks/core";
 import type { StoreGuard } from "@esim-webhooks/core/kit";
-import { type Kysely, type PostgresPoolClient, Transaction } from "kysely";
-import type { HeldConnection, Hold } from "./held-connection.ts";
-import { rollback } from "./own-transaction.ts";
-import { propsWith, withoutPlugins } from "./own-types.ts";
-import { runSteps } from "./statements.ts";
+import {
+  type ConnectionProvider,
+  type ControlledTransaction,
+  type Kysely,
+  type KyselyProps,
+  type PostgresPoolClient,
+  sql,
+  Transaction,
+} from "kysely";
+import { type ConnectionHandle, createHandle, withHandle } from "./connection-handle.ts";
 
 /** A transaction that its first query begins, so that a handler without queries holds no connection. */
 export interface LazyTransaction<Database> {
   readonly tx: Transaction<Database>;
   /** Runs a query on its connection, in place of `tx`. Undefined is passed if a kysely instance has the connection. */
   onConnection<T>(query: (client: PostgresPoolClient | undefined) => Promise<T>): Promise<T>;
-  /** Rejects all further queries. Returns its connection, which rejects if it could not begin, or undefined if none began. */
-  end(): Promise<HeldConnection> | undefined;
+  /** Rejects all further queries. Returns the transaction, which rejects if it could not begin, or undefined if none began. */
+  end(): Promise<BegunTransaction<Database>> | undefined;
+}
+
+export interface BegunTransaction<Database> {
+  readonly transaction: ControlledTransaction<Database>;
+  /** The handle of its connection. */
+  readonly handle: ConnectionHandle;
 }
 
 /**
@@ -24,19 +35,18 @@ const idleLimit = "set local idle_in_transaction_session_timeout = '300s'";
 /** Most events never use theirs, so it makes only what `tx` needs. */
 export function lazyTransaction<Database>(
   db: Kysely<Database>,
-  hold: Hold,
   guard: StoreGuard,
 ): LazyTransaction<Database> {
-  let held: Promise<HeldConnection> | undefined;
+  let transaction: Promise<BegunTransaction<Database>> | undefined;
   let ended = false;
 
   /** Begins it, unless it has begun. A query that the handler did not await must not run outside of it. */
-  async function begun(): Promise<HeldConnection> {
+  async function begun(): Promise<BegunTransaction<Database>> {
     refuseLate();
-    held ??= guard.run((signal) => begin(hold, signal));
-    await held;
+    transaction ??= guard.run((signal) => begin(db, signal));
+    await transaction;
     refuseLate();
-    return held;
+    return transaction;
   }
 
   function refuseLate(): void {
@@ -48,30 +58,39 @@ export function lazyTransaction<Database>(
     );
   }
 
-  const props = propsWith(db, async (consumer, options) =>
-    (await begun()).db.getExecutor().provideConnection(consumer, options),
-  );
+  const provider: ConnectionProvider = {
+    provideConnection: async (consumer, options) =>
+      (await begun()).transaction.getExecutor().provideConnection(consumer, options),
+  };
+  // queries need only the executor, so the other properties stay empty
+  const executor = db.getExecutor().withConnectionProvider(provider);
+  const props = { config: {}, driver: {}, dialect: {}, executor };
   return {
-    onConnection: async (query) => query((await begun()).client),
-    tx: new Transaction<Database>(props),
+    onConnection: async (query) => query((await begun()).handle.client),
+    tx: new Transaction<Database>(props as unknown as KyselyProps),
     end() {
       ended = true;
-      return held;
+      return transaction;
     },
   };
 }
 
-async function begin(hold: Hold, signal: AbortSignal): Promise<HeldConnection> {
-  const held = await hold(signal);
-  const connection = withoutPlugins(held.db);
+async function begin<Database>(
+  db: Kysely<Database>,
+  signal: AbortSignal,
+): Promise<BegunTransaction<Database>> {
+  const handle = createHandle();
+  const transaction = await withHandle({ handle, signal }, () =>
+    db.startTransaction().setIsolationLevel("read committed").execute(),
+  );
   try {
-    signal.addEventListener("abort", held.giveUp);
-    await runSteps(connection, ["begin isolation level read committed", idleLimit]);
+    signal.throwIfAborted();
+    signal.addEventListener("abort", handle.giveUp);
+    await sql.raw(idleLimit).execute(transaction);
     signal.throwIfAborted(); // no caller would end it
-    return held;
+    return { transaction, handle };
   } catch (error) {
-    await rollback({ held, connection });
-    held.release();
+    await transaction.rollback().execute();
     throw error;
   }
 }

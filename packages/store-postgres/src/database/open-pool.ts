@@ -3,9 +3,8 @@ import { type Logger, WebhookError } from "@esim-webhooks/core";
 import { addressText, isServerUrl, type ServerAddress } from "@esim-webhooks/core/kit";
 import { Kysely, PostgresDialect, type PostgresPool } from "kysely";
 import pg from "pg";
-import { type Hold, holdClient, holdOf } from "./held-connection.ts";
+import { withOwnTypes } from "./own-types.ts";
 import { watchedPool } from "./watched-pool.ts";
-import { workingBackends } from "./working-backends.ts";
 
 /** The part of a pg `Pool` that kysely needs. */
 export type Pool = PostgresPool;
@@ -34,7 +33,6 @@ export interface OpenPool<Database> {
   readonly db: Kysely<Database>;
   /** Undefined if a kysely instance was passed. */
   readonly pool?: PostgresPool;
-  readonly hold: Hold;
   close(): Promise<void>;
 }
 
@@ -66,8 +64,7 @@ export function openPool<Database>(
       "Pass one of url, pool and kysely.",
     );
   }
-  if (kysely !== undefined)
-    return { db: kysely, hold: holdOf(kysely as Kysely<unknown>), close: async () => {} };
+  if (kysely !== undefined) return { db: kysely, close: async () => {} };
   const sockets = new Set<Socket>();
   const stream = () => {
     const socket = new Socket();
@@ -84,14 +81,11 @@ export function openPool<Database>(
     });
   // a build has no DATABASE_URL: the first connection is refused, not the store
   const noPool = { options: {}, connect: () => Promise.reject(undefinedOption()), end: async () => {} };
-  const used = unset === undefined ? (pool ?? ownPool()) : noPool;
-  const watched = watchedPool(used, timeoutMs, logger);
+  const watched = watchedPool(unset === undefined ? (pool ?? ownPool()) : noPool, timeoutMs, logger);
   const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool: watched }) });
-  const shared = { db: db as Kysely<unknown>, timeoutMs, isAtWork: workingBackends(used) };
   return {
     db,
     pool: watched,
-    hold: async (signal) => holdClient(await watched.take(signal), shared),
     async close() {
       if (pool !== undefined) return;
       const ended = db.destroy();
@@ -103,6 +97,11 @@ export function openPool<Database>(
       for (const socket of sockets) socket.destroy();
     },
   };
+}
+
+/** The same database for our own queries, without the user's plugins and type parsers, which are for the user's tables. */
+export function withoutPlugins<Database>(db: Kysely<Database>): Kysely<unknown> {
+  return withOwnTypes(db.withoutPlugins());
 }
 
 /** The options of a pool of `pg` that say where it connects to. */

@@ -1,15 +1,16 @@
+import type { Writable } from "node:stream";
 import { type Kysely, type PostgresPoolClient, type RawBuilder, sql } from "kysely";
-import type { HeldConnection, Hold } from "./held-connection.ts";
-import { ownTyped, withoutPlugins } from "./own-types.ts";
+import { type ConnectionHandle, createHandle, withHandle } from "./connection-handle.ts";
+import { ownTyped } from "./own-types.ts";
 import { inOneMessage, runSteps, type Step } from "./statements.ts";
 
 /** Runs `work` in a transaction. A transaction that is rolled back has done nothing, so `work` may run more than once. */
 export type Work<T> = (transaction: Kysely<unknown>) => Promise<T>;
 
-/** One connection, as our own queries use it, and a signal that aborts when the caller no longer waits. */
+/** One connection, and a signal that aborts when the caller no longer waits. */
 export interface OwnConnection {
   readonly connection: Kysely<unknown>;
-  readonly held: HeldConnection;
+  readonly handle: ConnectionHandle;
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
   /** Whether it sends a query before the one before is answered. */
@@ -18,25 +19,27 @@ export interface OwnConnection {
   leftMs(): number;
 }
 
-/** Runs `work` with one connection. Does not begin when the signal has aborted; when it aborts meanwhile, gives the connection up. */
-export async function onConnection<T>(
-  hold: Hold,
+/**
+ * Runs `work` with one connection. Does not begin when the signal has aborted; when it aborts meanwhile, ends the query that
+ * is running, unless that is the commit.
+ */
+export function onConnection<T>(
+  db: Kysely<unknown>,
   timeoutMs: number,
   signal: AbortSignal,
   work: (own: OwnConnection) => Promise<T>,
 ): Promise<T> {
   const endsAt = performance.now() + timeoutMs;
   const leftMs = () => Math.max(1, endsAt - performance.now());
-  const held = await hold(signal);
-  try {
-    signal.throwIfAborted();
-    signal.addEventListener("abort", held.giveUp);
-    const isPipelined = (held.client as { pipeline?: boolean } | undefined)?.pipeline === true;
-    const connection = withoutPlugins(held.db, held.client && signal); // a kysely instance needs its ROLLBACK
-    return await work({ connection, held, signal, timeoutMs, isPipelined, leftMs });
-  } finally {
-    held.release();
-  }
+  const handle = createHandle();
+  return withHandle({ handle, signal }, () =>
+    db.connection().execute((connection) => {
+      signal.throwIfAborted();
+      signal.addEventListener("abort", handle.giveUp);
+      const isPipelined = (handle.client as { pipeline?: boolean } | undefined)?.pipeline === true;
+      return work({ connection, handle, signal, timeoutMs, isPipelined, leftMs });
+    }),
+  );
 }
 
 const mostTries = 5;
@@ -67,39 +70,39 @@ async function tried<T>({ signal }: OwnConnection, once: () => Promise<T>): Prom
 }
 
 async function committedOnce<T>(own: OwnConnection, work: Work<T>): Promise<T> {
+  const { connection, handle, signal } = own;
   try {
     const result = await begun(own, work);
-    own.signal.throwIfAborted();
-    await commit(own.held);
+    signal.throwIfAborted();
+    const { rows } = await handle.committing(() => sql<object>`commit`.execute(connection));
+    refuseRollback(rows[0]);
     return result;
   } catch (error) {
-    await rollback(own);
+    await rollback(connection);
     throw error;
   }
 }
 
 /**
- * The statement between its BEGIN and its COMMIT, without a wait. If it fails, the COMMIT rolls back. The server may be at the COMMIT
+ * The statement between its BEGIN and its COMMIT, in one write. If it fails, the COMMIT rolls back. The server may be at the COMMIT
  * already, so nothing of it is cancelled: a statement that takes too long is ended by its `statement_timeout`.
  */
 async function sentWithCommit<Row>(own: OwnConnection, statement: RawBuilder<Row>): Promise<readonly Row[]> {
-  const client = own.held.client as PostgresPoolClient; // of a pipelined pool
-  const { sql: text, parameters } = statement.compile(own.connection);
-  const begun = begin(own);
-  const answered = client.query<Row>(ownTyped(text), parameters);
-  const ended = own.held.committing(client.query("commit", []));
-  const [, , { status }] = await Promise.allSettled([begun, answered, ended]); // the connection is in use until then
-  if (status === "rejected") await rollback(own); // it was refused before it ran, and the transaction is still open
-  await begun; // it is why the rest failed
-  const { rows } = await answered;
-  refuseRollback(await ended);
-  return rows;
-}
-
-/** Commits the transaction of a connection. */
-export async function commit(held: HeldConnection): Promise<void> {
-  const { rows } = await held.committing(sql<object>`commit`.execute(held.db.withoutPlugins()));
-  refuseRollback(rows[0]);
+  const { connection, handle } = own;
+  const client = handle.client as PostgresPoolClient; // of a pipelined pool
+  const { sql: text, parameters } = statement.compile(connection);
+  return handle.committing(async () => {
+    sendTogether(client);
+    const begun = begin(own);
+    const answered = client.query<Row>(ownTyped(text), parameters);
+    const ended = client.query("commit", []);
+    const [, , { status }] = await Promise.allSettled([begun, answered, ended]); // the connection is in use until then
+    if (status === "rejected") await rollback(connection); // it was refused before it ran, and the transaction is still open
+    await begun; // it is why the rest failed
+    const { rows } = await answered;
+    refuseRollback(await ended);
+    return rows;
+  });
 }
 
 /** Throws if the server has answered a COMMIT with a ROLLBACK. */
@@ -113,20 +116,18 @@ export async function rolledBack<T>(own: OwnConnection, work: Work<T>): Promise<
   try {
     return await begun(own, work);
   } finally {
-    await rollback(own);
+    await rollback(own.connection);
   }
 }
 
-/** The server rolls back by itself where the connection was given up, or where even this fails. */
-export async function rollback({
-  held,
-  connection,
-}: Pick<OwnConnection, "held" | "connection">): Promise<void> {
-  if (!held.isGivenUp) await sql`rollback`.execute(connection).catch(held.giveUp);
+/** A connection on which even this fails is lost, and its server rolls back by itself. */
+async function rollback(connection: Kysely<unknown>): Promise<void> {
+  await sql`rollback`.execute(connection).catch(() => {});
 }
 
 /** The first query of `work` need not wait: the server refuses it when the transaction could not begin as it should. */
 async function begun<T>(own: OwnConnection, work: Work<T>): Promise<T> {
+  if (own.isPipelined) sendTogether(own.handle.client);
   const beginning = begin(own);
   if (!own.isPipelined) await beginning;
   const [began, worked] = await Promise.allSettled([beginning, work(own.connection)]);
@@ -135,16 +136,24 @@ async function begun<T>(own: OwnConnection, work: Work<T>): Promise<T> {
   return worked.value;
 }
 
+/** Sends all messages of this event-loop tick in one write, which is one system call. */
+function sendTogether(client: PostgresPoolClient | undefined): void {
+  const stream = (client as { connection?: { stream?: Writable } } | undefined)?.connection?.stream;
+  stream?.cork();
+  process.nextTick(() => stream?.uncork());
+}
+
 /**
  * Each setting is valid until the transaction ends: on a pool that was passed, or behind a transaction
  * pooler, the connection belongs to others as well. Our statements were written for this isolation, which may not be the role's
  * default. The server ends a transaction that a lost process has left open, so that it does not keep its locks.
  */
-async function begin({ connection, held: { client }, timeoutMs, leftMs }: OwnConnection): Promise<void> {
+async function begin({ connection, handle, timeoutMs, isPipelined, leftMs }: OwnConnection): Promise<void> {
   const limit = { idle_in_transaction_session_timeout: timeoutMs };
   const steps = ["begin isolation level read committed", limit, ...settings(leftMs())];
-  if (client === undefined) await runSteps(connection, steps);
-  else await client.query(inOneMessage(steps), []); // sent before this returns, so that the next query may follow
+  // kysely would hold the next query back until this one is answered
+  if (isPipelined) await handle.client?.query(inOneMessage(steps), []);
+  else await runSteps(connection, steps);
 }
 
 /**

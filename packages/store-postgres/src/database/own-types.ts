@@ -1,10 +1,4 @@
-import {
-  type ConnectionProvider,
-  type DatabaseConnection,
-  Kysely,
-  type KyselyProps,
-  type QueryResult,
-} from "kysely";
+import { type DatabaseConnection, Kysely, type KyselyProps, type QueryResult } from "kysely";
 
 /** How `pg` reads the values of a query. */
 interface Types {
@@ -46,45 +40,31 @@ export function ownTyped(text: string): string {
   return Object.assign(new String(text), { text, types }) as unknown as string;
 }
 
-/**
- * The same database for our own queries, without the user's plugins and type parsers, which are for the user's tables: the values are read
- * by our own parsers, if its driver is `pg`. That sends no query once `until` has aborted.
- */
-export function withoutPlugins<Database>(db: Kysely<Database>, until?: AbortSignal): Kysely<unknown> {
-  const plain = db.withoutPlugins();
-  const executor = plain.getExecutor();
-  return new Kysely<unknown>(
-    propsWith(plain, (consumer, options) =>
-      executor.provideConnection((connection) => consumer(typedConnection(connection, until)), options),
-    ),
-  );
-}
-
-/** The properties of a kysely like `db` on other connections. Queries need only the executor, so the others stay empty. */
-export function propsWith<Database>(
-  db: Kysely<Database>,
-  provideConnection: ConnectionProvider["provideConnection"],
-): KyselyProps {
-  const executor = db.getExecutor().withConnectionProvider({ provideConnection });
-  return { config: {}, driver: {}, dialect: {}, executor } as unknown as KyselyProps;
+/** The same database for our own queries: their values are read by our own parsers, if its driver is `pg`. */
+export function withOwnTypes<Database>(db: Kysely<Database>): Kysely<unknown> {
+  const executor = db.getExecutor();
+  const typed = executor.withConnectionProvider({
+    provideConnection: (consumer, options) =>
+      executor.provideConnection((connection) => consumer(typedConnection(connection)), options),
+  });
+  const props = { config: {}, driver: {}, dialect: {}, executor: typed };
+  return new Kysely<unknown>(props as unknown as KyselyProps);
 }
 
 const ofPg = new WeakSet<DatabaseConnection>();
 
-function typedConnection(connection: DatabaseConnection, until?: AbortSignal): DatabaseConnection {
+function typedConnection(connection: DatabaseConnection): DatabaseConnection {
   if (connection.constructor.name !== "PostgresConnection") return connection; // of another driver than pg
   const typed: DatabaseConnection = {
-    async executeQuery<R>(query: Parameters<DatabaseConnection["executeQuery"]>[0]): Promise<QueryResult<R>> {
-      until?.throwIfAborted();
-      return connection.executeQuery<R>({ ...query, sql: ownTyped(query.sql) });
-    },
+    executeQuery: <R>(query: Parameters<DatabaseConnection["executeQuery"]>[0]): Promise<QueryResult<R>> =>
+      connection.executeQuery<R>({ ...query, sql: ownTyped(query.sql) }),
     streamQuery: (query, chunkSize) => connection.streamQuery(query, chunkSize),
   };
   ofPg.add(typed);
   return typed;
 }
 
-/** Whether the driver of a database of `withoutPlugins` is `pg`. */
+/** Whether the driver of a database of `withOwnTypes` is `pg`. */
 export function isOfPg(db: Kysely<unknown>): Promise<boolean> {
   return db.getExecutor().provideConnection(async (connection) => ofPg.has(connection));
 }

@@ -14,7 +14,14 @@ import * as z from "zod/mini";
 import { type Checked, checkServer } from "./check.ts";
 import { misfitOf, refusalOf } from "./errors.ts";
 import { migrate } from "./migrate.ts";
-import { type DatabaseOptions, type OpenPool, openPool, type Pool, placeOf } from "./open-pool.ts";
+import {
+  type DatabaseOptions,
+  type OpenPool,
+  openPool,
+  type Pool,
+  placeOf,
+  withoutPlugins,
+} from "./open-pool.ts";
 import {
   committed,
   committedStatement,
@@ -23,9 +30,7 @@ import {
   rolledBack,
   type Work,
 } from "./own-transaction.ts";
-import { withoutPlugins } from "./own-types.ts";
 import { type Tables, tablesIn } from "./tables.ts";
-import type { Transactions } from "./transact.ts";
 import { withoutTimeouts } from "./without-timeouts.ts";
 
 /** The options that `postgresStore`, `postgresInbox` and `postgresState` share. */
@@ -63,12 +68,10 @@ export const postgresShape: OptionsShape<PostgresSettings> = {
 
 /** An open database: its tables, and how to run operations on them. */
 export interface OpenPostgres<Database>
-  extends Pick<OpenPool<Database>, "pool">,
+  extends Pick<OpenPool<Database>, "db" | "pool">,
     Required<Pick<Lifecycle, "place" | "migrate" | "now" | "close">> {
   readonly tables: Tables;
   readonly guard: StoreGuard;
-  /** Where the transactions of handlers are. */
-  readonly transactions: Omit<Transactions<Database, never>, "form">;
   /** Commits one operation, on a connection of its own. */
   readonly run: <T>(operation: Work<T>) => Promise<T>;
   /** Commits an operation that is one statement, and resolves to its rows. It costs less: our own pool needs one round trip for it. */
@@ -91,11 +94,11 @@ export function openPostgres<Database>(
   indexes: readonly string[] = [],
 ): OpenPostgres<Database> {
   const { logger, schema, timeoutMs } = settings;
-  const { db, hold, close, ...pool } = openPool(name, options, timeoutMs, logger);
+  const { db, close, ...pool } = openPool(name, options, timeoutMs, logger);
   const ours = withoutPlugins(db);
   const tables = tablesIn(schema);
   const onOne = <T>(signal: AbortSignal, work: (own: OwnConnection) => Promise<T>) =>
-    onConnection(hold, timeoutMs, signal, work);
+    onConnection(ours, timeoutMs, signal, work);
   let durable = true;
   let isWarned = false;
   const check = (signal: AbortSignal) =>
@@ -108,8 +111,8 @@ export function openPostgres<Database>(
   const explain = (error: unknown) => refusalOf(error, tables) ?? misfitOf(error, tables);
   const guard = createStoreGuard({ name, timeoutMs, logger, check, explain });
   return {
+    db,
     ...pool,
-    transactions: { db, hold, guard, timeoutMs },
     tables,
     guard,
     run: (operation) => guard.run((signal) => onOne(signal, (own) => committed(own, operation))),

@@ -1,17 +1,15 @@
 import { type Transacted, WebhookError } from "@esim-webhooks/core";
 import type { StoreGuard } from "@esim-webhooks/core/kit";
 import type { Kysely } from "kysely";
-import type { HeldConnection, Hold } from "./held-connection.ts";
-import { lazyTransaction } from "./lazy-transaction.ts";
-import { commit, rollback, settings } from "./own-transaction.ts";
-import { withoutPlugins } from "./own-types.ts";
+import { type BegunTransaction, lazyTransaction } from "./lazy-transaction.ts";
+import { withoutPlugins } from "./open-pool.ts";
+import { settings } from "./own-transaction.ts";
 import { runSteps } from "./statements.ts";
 import type { TransactionForm } from "./transaction-form.ts";
 
 /** Where transactions are, and how they look to handlers. */
 export interface Transactions<Database, Tx> {
   readonly db: Kysely<Database>;
-  readonly hold: Hold;
   readonly guard: StoreGuard;
   readonly timeoutMs: number;
   readonly form: TransactionForm<Database, Tx>;
@@ -26,7 +24,7 @@ export async function transact<Database, Tx>(
   work: (tx: Tx) => Promise<boolean>,
   mark: (tx: Kysely<unknown>) => Promise<boolean>,
 ): Promise<Transacted> {
-  const lazy = lazyTransaction(transactions.db, transactions.hold, transactions.guard);
+  const lazy = lazyTransaction(transactions.db, transactions.guard);
   let worked: Worked;
   try {
     worked = { isDone: await work(transactions.form(lazy)) };
@@ -44,39 +42,33 @@ type Worked = { readonly isDone: boolean } | { readonly error: unknown };
 
 async function ended<Database, Tx>(
   { guard, timeoutMs }: Transactions<Database, Tx>,
-  held: HeldConnection,
+  { transaction, handle }: BegunTransaction<Database>,
   worked: Worked,
   mark: (tx: Kysely<unknown>) => Promise<boolean>,
 ): Promise<Transacted> {
-  const connection = withoutPlugins(held.db);
+  const inTime = <T>(operation: (signal: AbortSignal) => Promise<T>) =>
+    guard.run((signal) => {
+      signal.addEventListener("abort", handle.giveUp);
+      return operation(signal);
+    });
 
-  async function marked(signal: AbortSignal): Promise<boolean> {
-    await runSteps(connection, settings(timeoutMs));
-    if (!(await mark(connection))) return false;
+  async function committed(signal: AbortSignal): Promise<boolean> {
+    const ours = withoutPlugins(transaction);
+    await runSteps(ours, settings(timeoutMs));
+    if (!(await mark(ours))) return false;
     signal.throwIfAborted();
-    await commit(held);
+    await handle.committing(() => transaction.commit().execute());
     return true;
   }
 
-  const committing = guard.run(async (signal) => {
-    signal.addEventListener("abort", held.cancel);
-    let isCommitted = false;
-    try {
-      isCommitted = "isDone" in worked && worked.isDone && (await marked(signal));
-    } finally {
-      if (!isCommitted) await rollback({ held, connection });
-      held.release();
-    }
-    return isCommitted;
-  });
-  if ("error" in worked) {
-    await Promise.allSettled([committing]);
-    throw worked.error;
-  }
   try {
-    return (await committing) ? "committed" : "rolled_back";
+    if ("error" in worked) throw worked.error;
+    if (worked.isDone && (await inTime(committed))) return "committed";
+    return "rolled_back";
   } catch (error) {
     throw isFaultOfWork(error) ? error.cause : error;
+  } finally {
+    if (!transaction.isCommitted) await Promise.allSettled([inTime(() => transaction.rollback().execute())]);
   }
 }
 
@@ -89,6 +81,7 @@ const serverFault = /^(?:08|25006|53|57|58|XX)/;
  */
 function isFaultOfWork(error: unknown): error is WebhookError {
   if (!WebhookError.is(error) || typeof error.cause !== "object" || error.cause === null) return false;
-  const { code } = error.cause as { code?: unknown };
+  const { code, name } = error.cause as { code?: unknown; name?: unknown };
+  if (name === "AbortedTransactionError") return true;
   return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) && !serverFault.test(code);
 }

@@ -4,8 +4,7 @@ import type { Kysely } from "kysely";
 import pg, { type PoolClient } from "pg";
 import * as z from "zod/mini";
 import type { LazyTransaction } from "./lazy-transaction.ts";
-import type { DatabaseOptions } from "./open-pool.ts";
-import { withoutPlugins } from "./own-types.ts";
+import { type DatabaseOptions, withoutPlugins } from "./open-pool.ts";
 import { transactionControlIn } from "./transaction-control.ts";
 
 /** What handlers get as `context.tx`. */

@@ -1,6 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type Logger, WebhookError } from "@esim-webhooks/core";
 import type { PostgresPool, PostgresPoolClient } from "kysely";
+import { busyBackends } from "./busy-backends.ts";
+import { type Checkout, checkOut } from "./checkout.ts";
+import { currentTaking } from "./connection-handle.ts";
 import { outdatedOf } from "./outdated.ts";
 
 /** The events of pools and clients of `pg`, which kysely's types omit. */
@@ -12,17 +15,14 @@ interface Emitter {
 /** Pools and clients that have an `"error"` listener. */
 const listenedTo = new WeakSet<object>();
 
-/** A pool whose connections are listened to. */
-interface WatchedPool extends PostgresPool {
-  /** Takes a connection. Rejects when the signal aborts first, and then gives the late connection back. */
-  take(signal: AbortSignal): Promise<PostgresPoolClient>;
-}
-
 /**
  * Wraps a pool. Listens to the errors of its connections, idle or in use: without a listener, a connection that the server
- * drops ends the process. Replaces connections to a server that has become a standby.
+ * drops ends the process. Replaces connections to a server that has become a standby. Gives each connection to the handle of the operation that takes it. Keeps those who wait in a
+ * queue of its own, which they leave at their timeout, so that the pool is asked for no more connections than it may open.
  */
-export function watchedPool(pool: PostgresPool, timeoutMs: number, logger: Logger): WatchedPool {
+export function watchedPool(pool: PostgresPool, timeoutMs: number, logger: Logger): PostgresPool {
+  const slots = createSlots((pool.options as { max?: number } | undefined)?.max ?? Number.POSITIVE_INFINITY);
+  const isBusy = busyBackends(pool);
   const outdated = outdatedOf(pool);
   const listen = (emitter: object) => {
     if (listenedTo.has(emitter)) return;
@@ -36,40 +36,45 @@ export function watchedPool(pool: PostgresPool, timeoutMs: number, logger: Logge
   if (!listenedTo.has(pool)) (pool as Emitter).on?.("connect", listen); // before the connection is used: a stopping server may drop it right away
   listen(pool);
 
-  async function opened(signal: AbortSignal): Promise<PostgresPoolClient> {
-    for (;;) {
-      const client = await connected(pool, signal);
-      listen(client);
-      refuseNative(client);
-      if (!outdated.has(client)) return client;
-      client.release(true);
-    }
-  }
-
-  async function take(signal: AbortSignal): Promise<PostgresPoolClient> {
-    signal.throwIfAborted();
-    const opening = opened(signal);
-    const late = Promise.withResolvers<never>();
-    const leave = () => late.reject(signal.reason);
-    signal.addEventListener("abort", leave);
+  async function connectionOf(signal: AbortSignal): Promise<Checkout> {
     try {
-      return await Promise.race([opening, late.promise]);
+      for (;;) {
+        const client = await connected(pool, signal);
+        listen(client);
+        refuseNative(client);
+        if (!outdated.has(client)) return checkOut(client, timeoutMs, isBusy, outdated.has, slots.free);
+        client.release(true);
+      }
     } catch (error) {
-      void opening.then(
-        (client) => client.release(),
-        () => {},
-      );
+      slots.free();
       throw error;
-    } finally {
-      signal.removeEventListener("abort", leave);
     }
   }
 
   return {
     options: pool.options,
     end: () => pool.end(),
-    connect: () => take(AbortSignal.timeout(timeoutMs)),
-    take,
+    async connect() {
+      const { signal, handle } = currentTaking() ?? { signal: AbortSignal.timeout(timeoutMs) };
+      await slots.take(signal);
+      const opening = connectionOf(signal);
+      const late = Promise.withResolvers<never>();
+      const leave = () => late.reject(signal.reason);
+      signal.addEventListener("abort", leave);
+      try {
+        const checkout = await Promise.race([opening, late.promise]);
+        handle?.taken(checkout);
+        return checkout.client;
+      } catch (error) {
+        void opening.then(
+          ({ client }) => client.release(false),
+          () => {},
+        );
+        throw error;
+      } finally {
+        signal.removeEventListener("abort", leave);
+      }
+    },
   };
 }
 
@@ -95,4 +100,46 @@ function refuseNative(client: PostgresPoolClient): void {
     "Pass a pool of pg without native bindings, and unset NODE_PG_FORCE_NATIVE.",
     { option: "pool" },
   );
+}
+
+/** The connections that may be open, given out in the order of asking. */
+interface Slots {
+  /** Resolves when there is a slot. Rejects when the signal aborts first. */
+  take(signal: AbortSignal): Promise<void>;
+  free(): void;
+}
+
+function createSlots(most: number): Slots {
+  const waiting = new Set<() => void>();
+  let taken = 0;
+  return {
+    async take(signal) {
+      signal.throwIfAborted();
+      if (taken < most) {
+        taken += 1;
+        return;
+      }
+      await new Promise<void>((resolve, reject) => {
+        const give = () => {
+          signal.removeEventListener("abort", leave);
+          resolve();
+        };
+        const leave = () => {
+          waiting.delete(give);
+          reject(signal.reason);
+        };
+        waiting.add(give);
+        signal.addEventListener("abort", leave, { once: true });
+      });
+    },
+    free() {
+      const [next] = waiting;
+      if (next === undefined) {
+        taken -= 1;
+        return;
+      }
+      waiting.delete(next);
+      next();
+    },
+  };
 }

@@ -1,0 +1,87 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { PostgresPoolClient } from "kysely";
+import { cancelQuery } from "./cancel-query.ts";
+
+/** The event of a client of `pg` whose connection has closed, which kysely's types omit. */
+interface Emitter {
+  once?(event: "end", listener: () => void): unknown;
+}
+
+/** Resolves to whether the client's backend is at work, or to true if that is unknown. A backend that waits for its client is not. */
+export type IsBusy = (client: PostgresPoolClient) => Promise<boolean>;
+
+/** A connection, from when the pool gives it out until it is released. */
+export interface Checkout {
+  readonly client: PostgresPoolClient;
+  /**
+   * Ends the query, whose caller no longer waits. The connection keeps its place in the pool until the query has ended, since its
+   * backend lives that long: with a new connection in its place, a locked table would use up all connections of the server.
+   */
+  giveUp(): void;
+  /** Cancels nothing. Cuts the connection once its backend is not at work any more, and the answer must be lost. */
+  giveUpCommit(): void;
+}
+
+const retryMs = 1000;
+
+/**
+ * Calls `onReleased` once the pool has the connection back. `patienceMs`: how long a server that takes our requests to
+ * cancel may leave a query without an answer. Then the connection itself must be dead, and is cut. The pool closes a connection that is
+ * outdated once it is released.
+ */
+export function checkOut(
+  client: PostgresPoolClient,
+  patienceMs: number,
+  isBusy: IsBusy,
+  isOutdated: (client: PostgresPoolClient) => boolean,
+  onReleased: () => void,
+): Checkout {
+  const release = client.release; // made by the pool each time that it gives out the client
+  const ended = Promise.withResolvers<true>();
+  const closed = Promise.withResolvers<void>();
+  let isGivenUp = false;
+
+  function endsWithin(ms: number): Promise<boolean> {
+    return Promise.race([ended.promise, delay(ms, false, { ref: false })]);
+  }
+
+  async function endQuery(): Promise<void> {
+    while (!(await cancelQuery(client, ended.promise))) {
+      if (await endsWithin(retryMs)) return;
+    }
+    if (!(await endsWithin(patienceMs))) cut(client);
+  }
+
+  async function endCommit(): Promise<void> {
+    do {
+      if (await endsWithin(patienceMs)) return;
+    } while (await isBusy(client));
+    cut(client);
+  }
+
+  function giveUp(end: () => Promise<void>): void {
+    if (isGivenUp) return;
+    isGivenUp = true;
+    (client as Emitter).once?.("end", closed.resolve);
+    void end();
+  }
+
+  client.release = (destroy = false) => {
+    ended.resolve(true);
+    release.call(client, destroy || isGivenUp || isOutdated(client));
+    if (!isGivenUp) return onReleased();
+    // a request that the server accepts late would cancel the next one's query, and a new connection would be one too many until
+    // the server has closed this one
+    void Promise.race([closed.promise, delay(patienceMs, undefined, { ref: false })]).then(onReleased);
+  };
+  return {
+    client,
+    giveUp: () => giveUp(endQuery),
+    giveUpCommit: () => giveUp(endCommit),
+  };
+}
+
+/** Destroys the socket of a client of `pg`, since a server that does not answer would not close the connection. */
+export function cut(client: object): void {
+  (client as { connection?: { stream?: { destroy?(): void } } }).connection?.stream?.destroy?.();
+}

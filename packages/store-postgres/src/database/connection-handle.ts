@@ -1,0 +1,67 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { PostgresPoolClient } from "kysely";
+import type { Checkout } from "./checkout.ts";
+
+/** The connection of one operation, from when the pool gives it out. */
+export interface ConnectionHandle {
+  /** Undefined until then, and always if it belongs to the pool of a kysely instance that was passed. */
+  readonly client: PostgresPoolClient | undefined;
+  /** Ends the query, whose caller no longer waits. Does nothing without a connection. */
+  giveUp(): void;
+  /**
+   * Runs a commit, which is never cancelled: a server whose commit waits for a synchronous standby would take the request as permission
+   * to commit without the standby.
+   */
+  committing<T>(commit: () => Promise<T>): Promise<T>;
+  /** The pool calls this when it gives out a connection. */
+  taken(checkout: Checkout): void;
+}
+
+/** An operation that takes a connection now. */
+export interface Taking {
+  readonly handle: ConnectionHandle;
+  /** Aborts when its caller no longer waits. */
+  readonly signal: AbortSignal;
+}
+
+const current = new AsyncLocalStorage<Taking | undefined>();
+
+export function createHandle(): ConnectionHandle {
+  let checkout: Checkout | undefined;
+  let isCommitting = false;
+  return {
+    get client() {
+      return checkout?.client;
+    },
+    giveUp() {
+      if (isCommitting) checkout?.giveUpCommit();
+      else checkout?.giveUp();
+    },
+    async committing(commit) {
+      isCommitting = true;
+      try {
+        return await commit();
+      } finally {
+        isCommitting = false;
+      }
+    },
+    taken(given) {
+      checkout = given;
+    },
+  };
+}
+
+/** Runs `work`. The connection that it takes from the pool belongs to the handle. */
+export function withHandle<T>(taking: Taking, work: () => Promise<T>): Promise<T> {
+  return current.run(taking, work);
+}
+
+/** Runs work that belongs to no operation, also if one has caused it: else its connection would be the operation's, and end with that. */
+export function withoutHandle<T>(work: () => T): T {
+  return current.run(undefined, work);
+}
+
+/** The operation that takes a connection now. */
+export function currentTaking(): Taking | undefined {
+  return current.getStore();
+}
