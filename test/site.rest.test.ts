@@ -77,7 +77,7 @@ it("the API reference leads to the error codes and the metrics, which are no dec
   expect(read("api/")).toContain('<a href="/operate/observing#metrics">Metrics</a>');
   expect(read("errors")).toContain('id="store_unavailable"');
   expect(read("api/")).toContain('<a href="/api/errors">every message</a>');
-  expect(read("api/errors")).toContain("raise maxUnpackedBytes");
+  expect(read("api/errors")).toContain("raise the option maxUnpackedBytes");
   expect(read("operate/observing")).toContain("esim_webhooks.inbox.wait");
 });
 

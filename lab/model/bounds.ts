@@ -73,7 +73,7 @@ export const defaultBounds: readonly Bounds[] = [
   },
   {
     ...all,
-    name: "an event without a handler in the inbox, inline as well",
+    name: "an event without a handler, whose retention ends, claimed inline",
     events: [event(null, { handled: false })],
     actors: ["worker", "processor", "processor"],
     disturbances: 2,
@@ -113,7 +113,7 @@ export const smallBounds: readonly Bounds[] = [
   },
   {
     ...all,
-    name: "an event without a handler in the inbox, inline as well",
+    name: "an event without a handler, whose retention ends, claimed inline",
     events: [event(null, { handled: false })],
     actors: ["worker", "processor"],
     disturbances: 1,

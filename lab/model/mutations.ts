@@ -172,8 +172,8 @@ export const mutations: readonly Mutation[] = [
     breaks: "two live leases for event 1",
   },
   {
-    mistake: "a done id is claimed again",
-    rules: altered(["claim ends"], () => ({ from: { state: ["leased", "done"], ended: true } })),
+    mistake: "a done id is claimed before its retention has ended",
+    rules: any("retention ends", "ended"),
     breaks: "event 1 was settled as done, and the result is lost",
   },
   {

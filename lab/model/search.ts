@@ -221,7 +221,8 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
     const next = make(system, name, index);
     if (next === undefined) return undefined;
     const event = at(system.events, index);
-    const isExpired = system !== before && at(before.events, index).state !== "leased";
+    const { state, ended } = at(before.events, index);
+    const isExpired = ended && (state === "done" || state === "unhandled");
     if (event.erased) throw new Broken(`${names[index]} was taken after it was erased`);
     if (name === "take") {
       if (system.isPaused && plans[index]?.pausable)

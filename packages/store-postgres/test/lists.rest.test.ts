@@ -1,10 +1,8 @@
 import type { InboxFilter, InboxPage } from "@esim-webhooks/core";
 import { writeCursor } from "@esim-webhooks/core/kit";
-import { postgresStore } from "@esim-webhooks/store-postgres";
 import { sql } from "kysely";
 import { expect, it } from "vitest";
 import { entry, key } from "../../../test/inbox-entry.ts";
-import { postgresUrl as url } from "../../../test/servers/shared.ts";
 import { inboxesOfEachTest } from "./inboxes.ts";
 
 const given = inboxesOfEachTest();
@@ -62,26 +60,17 @@ it("lists every event once, newest first, on pages of any size", async () => {
   expect(dead).toEqual(all.filter((id) => Number(id.slice(4)) % 7 === 2 && time(id) < 1000));
 });
 
-it("lists the ids that were handled inline last, by id, each once", async () => {
+it("lists no id that was handled inline, of any number", async () => {
   const { open, shop, event } = given();
-  const inbox = open();
-  await inbox.put([entry("msg_b"), entry("msg_z")]);
-  const store = postgresStore({ url, schema: shop.schema });
-  for (const id of ["msg_a", "msg_c"]) {
-    const claim = await store.claim(key(id), 1000);
-    if (claim.status === "claimed") await store.complete(key(id), claim.token);
-  }
-  await store.close();
+  await open().put([entry("msg_b"), entry("msg_z")]);
   await sql`
     insert into ${event} (source, id, state, ends_at)
     select 'default', 'msg_0' || n, 'done', clock_timestamp() from generate_series(1000, 1999) as n`.execute(
     shop.db,
   );
-  const inlineIds = ["msg_c", "msg_a", ...Array.from({ length: 1000 }, (_, n) => `msg_0${1999 - n}`)];
-  expect(idsOf(await pages({}, 30))).toEqual(["msg_z", "msg_b", ...inlineIds]);
-  expect(idsOf(await pages({ state: "done" }, 600))).toEqual(inlineIds);
-  expect(idsOf(await pages({ idPrefix: "msg_a" }, 10))).toEqual(["msg_a"]);
-  expect((await inbox.get(key("msg_a")))?.settledAt).toBeInstanceOf(Date); // once it was null
+  expect(idsOf(await pages({}, 30))).toEqual(["msg_z", "msg_b"]);
+  expect(idsOf(await pages({ state: "done" }, 600))).toEqual([]);
+  expect(idsOf(await pages({ idPrefix: "msg_0" }, 10))).toEqual([]);
 });
 
 it("counts up to a limit, and all events of an eSIM", async () => {

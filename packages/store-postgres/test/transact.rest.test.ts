@@ -1,8 +1,9 @@
 import { once } from "node:events";
 import { createProcessor, type HandlerContext, type Handlers } from "@esim-webhooks/core";
-import { type PostgresStore, postgresStore } from "@esim-webhooks/store-postgres";
+import { type PostgresStore, postgresInbox, postgresStore } from "@esim-webhooks/store-postgres";
 import { CamelCasePlugin, Kysely, PostgresDialect, sql, type Transaction } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { entry } from "../../../test/inbox-entry.ts";
 import { createSchema, faulted, type Shop, type TestSchema } from "./schema.ts";
 
 let shop: TestSchema;
@@ -193,6 +194,21 @@ describe("context.tx", () => {
     });
     expect(result).toBe("rolled_back");
     expect(await shop.orders()).toEqual(["msg_1"]);
+  });
+
+  it("writes nothing for an owner whose id an inbox on the tables has stored meanwhile", async () => {
+    const inbox = postgresInbox({ pool: shop.pool(1), schema: shop.schema });
+    const first = await store.claim(key("msg_1"), 30);
+    if (first.status !== "claimed") throw new Error("not claimed");
+    const result = await store.transact(key("msg_1"), first.token, async (tx) => {
+      await order(tx, "late");
+      await expect.poll(() => inbox.put([entry("msg_1")])).toEqual(["stored"]);
+      return true;
+    });
+    expect(result).toBe("rolled_back");
+    expect(await shop.orders()).toEqual([]);
+    expect(await inbox.take({ limit: 1, leaseMs: 60_000 })).toMatchObject([{ id: "msg_1", attempt: 1 }]);
+    await inbox.close();
   });
 
   it("answers busy to a duplicate immediately, although the handler's transaction stays open", async () => {

@@ -62,15 +62,13 @@ describe("a page of a list", () => {
         expect(receivedAt?.getTime()).toBeGreaterThanOrEqual(searchedTo?.getTime() ?? 0);
   });
 
-  it("has each event once, the newest first, then by id, and then the ids that were handled inline", () => {
-    const numbered = (prefix: string, count: number, digits: number) =>
-      Array.from({ length: count }, (_, n) => `${prefix}_${String(n).padStart(digits, "0")}`).reverse();
-    const all = [...numbered("msg", 45_000, 5), ...numbered("inline", 7500, 4)];
+  it("has each event once, the newest first, then by id, and no id that was handled inline", () => {
+    const all = Array.from({ length: 45_000 }, (_, n) => `msg_${String(n).padStart(5, "0")}`).reverse();
     expect(idsOf(pagesOf({}, 1000))).toEqual(all);
     expect(idsOf(pagesOf({}, 71))).toEqual(all);
     expect(idsOf(pagesOf({ state: "done", types: ["esim.enabled"] }, 700))).toHaveLength(15_000);
-    expect(idsOf(pagesOf({ source: "default" }, 333))).toHaveLength(52_497);
-    const even = all.slice(0, 45_000).filter((id) => Number(id.slice(4)) % 2 === 0);
+    expect(idsOf(pagesOf({ source: "default" }, 333))).toHaveLength(44_997);
+    const even = all.filter((id) => Number(id.slice(4)) % 2 === 0);
     expect(idsOf(pagesOf({ subject: "E1" }, 1000))).toEqual(even);
     expect(idsOf(pagesOf({ subject: "E1" }, 82))).toEqual(even);
     expect(idsOf(pagesOf({ subject: "E1", state: "dead" }, 700))).toHaveLength(15_000);
@@ -120,11 +118,10 @@ describe("a page of a list", () => {
   it("finds the events whose ids begin with a text in one page, in the same order", () => {
     const page = list(connection, { filter: { idPrefix: "msg_0000" }, limit: 100, after: undefined });
     expect(page.rows.map(({ id }) => id)).toEqual(Array.from({ length: 10 }, (_, n) => `msg_0000${9 - n}`));
-    expect(idsOf(pagesOf({ idPrefix: "inline_00" }, 9))).toHaveLength(100);
+    expect(idsOf(pagesOf({ idPrefix: "inline_00" }, 9))).toEqual([]);
     expect(idsOf(pagesOf({ ids: ["msg_00001", "inline_0001", "msg_44999"] }, 1))).toEqual([
       "msg_44999",
       "msg_00001",
-      "inline_0001",
     ]);
     expect(idsOf(pagesOf({ idPrefix: "msg_" }, 1000))).toHaveLength(45_000);
   });

@@ -7,9 +7,14 @@ import {
   type WebhookEvent,
 } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
-import { type SqliteStore, type SqliteTransaction, sqliteStore } from "@esim-webhooks/store-sqlite";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { key } from "../../../test/inbox-entry.ts";
+import {
+  type SqliteStore,
+  type SqliteTransaction,
+  sqliteInbox,
+  sqliteStore,
+} from "@esim-webhooks/store-sqlite";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { entry, key } from "../../../test/inbox-entry.ts";
 import { openShop, type Shop } from "./shop.ts";
 import { folderOfEachTest } from "./temporary-folder.ts";
 
@@ -293,5 +298,20 @@ describe("context.tx", () => {
     });
     expect(result).toBe("rolled_back");
     expect(shop.orders()).toEqual(["msg_1"]);
+  });
+
+  it("writes nothing for an owner whose id an inbox on the file has stored meanwhile", async () => {
+    const inbox = sqliteInbox({ path: join(folder.path, "events.db") });
+    onTestFinished(() => inbox.close());
+    const first = await store.claim(key("msg_1"), 1);
+    if (first.status !== "claimed") throw new Error("not claimed");
+    const result = await store.transact(key("msg_1"), first.token, async (tx) => {
+      order(tx, "late");
+      await expect.poll(() => inbox.put([entry("msg_1")])).toEqual(["stored"]);
+      return true;
+    });
+    expect(result).toBe("rolled_back");
+    expect(shop.orders()).toEqual([]);
+    expect(await inbox.take({ limit: 1, leaseMs: 60_000 })).toMatchObject([{ id: "msg_1", attempt: 1 }]);
   });
 });

@@ -199,10 +199,10 @@ describe("listView", () => {
     expect(head).toMatch(/^SOURCE /);
   });
 
-  it("says of an event without a type whether it was handled inline or is invalid", () => {
-    const inline = row({ type: null, receivedAt: null, state: "done", error: null });
+  it("says of an event without a type that it is invalid, and of an id without an event that it was handled inline", () => {
     const lines = listView([row({ type: null })], { now, reveal: false });
     expect(lines[1]).toContain("  (invalid) ");
+    const inline = row({ type: null, receivedAt: null, state: "done", error: null });
     const shown = showView({ ...inline, body: null }, { now, reveal: false });
     expect(shown).toContain("type    unknown: it was handled inline, and only its id is kept");
   });

@@ -43,13 +43,13 @@ export interface RedriveFilter extends Omit<InboxFilter, "state" | "endedBy"> {
 export interface InboxRow extends EventKey {
   /** Where the event is. */
   readonly state: InboxState;
-  /** Null: the body is not an envelope, or the id was handled inline. */
+  /** Null: the body is not an envelope, or, from `get`, the id was handled inline. */
   readonly type: string | null;
   /** The events of one lane are worked one at a time, in order. Null: it has none. */
   readonly lane: string | null;
   /** What the event is about: its `esimReference`. Null: it has none, or its body is not an envelope. */
   readonly subject: string | null;
-  /** When it was received first. Null: it is unknown, as for an id that was handled inline. */
+  /** When it was received first. Null, from `get`: the id was handled inline. */
   readonly receivedAt: Date | null;
   /** How many attempts have begun. */
   readonly attempts: number;
@@ -107,7 +107,7 @@ export interface InboxPage {
   readonly nextCursor: string | null;
   /**
    * A page searches at most 20,000 events, so it can have fewer rows than `limit` although more match. `searchedTo` is the receive time of
-   * the last event searched; the next page can begin within the same millisecond. Null: the search reached the end, or the ids that were handled inline. On BullMQ: always null.
+   * the last event searched; the next page can begin within the same millisecond. Null: the search reached the end. On BullMQ: always null.
    */
   readonly searchedTo: Date | null;
 }

@@ -1,3 +1,4 @@
+import { addAbortListener } from "node:events";
 import {
   type InboxEntry,
   type InboxWriter,
@@ -55,8 +56,11 @@ export function intoInbox(
       { events: busy.length, source, run, waitMs: claimMs },
       "A receiver is handling some of these events: the import waits for it.",
     );
-    const stopping = new Promise((resolve) => signal?.addEventListener("abort", resolve, { once: true }));
-    if (!signal?.aborted) await createDeadline(claimMs).before(stopping);
+    const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
+    const listener = signal && addAbortListener(signal, () => stop());
+    await createDeadline(claimMs).before(stopped);
+    listener?.[Symbol.dispose]();
+    signal?.throwIfAborted(); // the next run has them all again
     const later = new Map((await putEntries(inbox, busy)).map((result, index) => [busy[index], result]));
     return entries.map((entry, index) => later.get(entry) ?? (results[index] as PutResult));
   }

@@ -40,11 +40,11 @@ export async function claim(
   for (let tries = mostTries; ; tries -= 1) {
     const inserted = await insert(db, tables, wanted, leaseMs);
     if (inserted !== undefined) return { status: "claimed", token: inserted };
-    const held = await look(db, tables, wanted);
-    if (held === undefined && tries <= 0) throw discardsRows(tables);
-    if (held === undefined) continue; // released between the two statements
-    const { state, isQueued, isEnded, leftMs } = held;
-    const conflict = held.isConflict && { conflict: true as const };
+    const found = await look(db, tables, wanted);
+    if (found === undefined && tries <= 0) throw discardsRows(tables);
+    if (found === undefined) continue; // released between the two statements
+    const { state, isQueued, isEnded, leftMs } = found;
+    const conflict = found.isConflict && { conflict: true as const };
     if (isQueued) {
       const inInbox = state === "dead" || state === "unhandled" ? state : "waiting";
       const retryAfterMs = Math.ceil(Math.max(leftMs, retryHeldRowMs));
@@ -99,10 +99,14 @@ async function look(
   return rows[0];
 }
 
-/** Whether this token holds a live lease. Compares tokens as text, so that any string is allowed. */
-function owned({ source, id }: EventKey, token: string): RawBuilder<boolean> {
-  return sql`source = ${source} and id = ${id} and fence::text = ${token}
-    and state = 'leased' and ends_at > ${serverTime}`;
+/** Whether it is this token's claim. Compares tokens as text, so that any string is allowed. */
+function held({ source, id }: EventKey, token: string): RawBuilder<boolean> {
+  return sql`source = ${source} and id = ${id} and fence::text = ${token} and state = 'leased' and body is null`;
+}
+
+/** Whether its lease is live, too. */
+function owned(key: EventKey, token: string): RawBuilder<boolean> {
+  return sql`${held(key, token)} and ends_at > ${serverTime}`;
 }
 
 /** Leased → leased for longer. False: this token no longer holds the lease. */
@@ -118,8 +122,7 @@ export async function extend(
 
 /** The columns of an id that was worked inline. */
 function done(retentionMs: number): RawBuilder<unknown> {
-  return sql`state = 'done', body = null, trace = null, key = null, settled_at = ${serverTime},
-    ends_at = ${inMs(spreadRetention(retentionMs))}`;
+  return sql`state = 'done', settled_at = ${serverTime}, ends_at = ${inMs(spreadRetention(retentionMs))}`;
 }
 
 /** Leased → done. True also for the token that completed it before. */
@@ -147,15 +150,11 @@ export async function complete(
 export async function completeInTransaction(
   tx: Kysely<unknown>,
   tables: Tables,
-  { source, id }: EventKey,
+  key: EventKey,
   token: string,
   retentionMs: number,
 ): Promise<boolean> {
-  return changed(
-    tx,
-    sql`update ${tables.event} set ${done(retentionMs)}
-      where source = ${source} and id = ${id} and fence::text = ${token} and state = 'leased'`,
-  );
+  return changed(tx, sql`update ${tables.event} set ${done(retentionMs)} where ${held(key, token)}`);
 }
 
 /** Leased → absent. False as for `extend`. */

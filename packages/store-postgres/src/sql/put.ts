@@ -27,7 +27,10 @@ export async function put(
   if (inserted.length > 0) onStored();
   if (inserted.length === rows.length) return rows.map(() => "stored");
   const stored = new Set(inserted.map(keyText));
-  const others = rows.filter(({ key }) => !stored.has(key));
+  const others = inKeyOrder(
+    rows.filter(({ key }) => !stored.has(key)),
+    ({ key }) => key,
+  );
   const results = await run((db) => compare(db, tables, others));
   if ([...results.values()].includes("stored")) onStored();
   return rows.map(({ key }) => results.get(key) ?? "stored");

@@ -92,8 +92,11 @@ export interface ClaimedInput {
 /** Whether a row is this token's: SQL. */
 const isMarked = "id = $id and source = $source and fence = $token";
 
+/** Whether it is this token's claim: SQL. */
+const isHeld = `${isMarked} and state = 'leased' and body is null`;
+
 /** Whether its lease is live, too: SQL. */
-const isOwned = `${isMarked} and state = 'leased' and not ${hasEnded}`;
+const isOwned = `${isHeld} and not ${hasEnded}`;
 
 function claimedParameters({ nowMs: now }: Transaction, { key: { id, source }, token }: ClaimedInput) {
   return { now, id, source, token };
@@ -122,12 +125,12 @@ export function complete(tx: Transaction, input: CompleteInput): boolean {
  * taken, is still this one.
  */
 export function completeByFence(tx: Transaction, input: CompleteInput): boolean {
-  return markDone(tx, input, `${isMarked} and state = 'leased'`);
+  return markDone(tx, input, isHeld);
 }
 
 function markDone(tx: Transaction, input: CompleteInput, condition: string): boolean {
   const changed = tx.run(
-    `update esim_webhooks_event set state = 'done', body = null, ends_at = $now + $retentionMs, settled_at = $now where ${condition}`,
+    `update esim_webhooks_event set state = 'done', ends_at = $now + $retentionMs, settled_at = $now where ${condition}`,
     { ...claimedParameters(tx, input), retentionMs: input.retentionMs },
   );
   return changed > 0;

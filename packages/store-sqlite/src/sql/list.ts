@@ -1,7 +1,7 @@
 import type { EventKey, InboxFilter, InboxPage } from "@esim-webhooks/core";
 import type { Connection } from "../database/connection.ts";
 import { dateOf, type EventRow, eventColumns, inboxRow } from "./event-rows.ts";
-import { all, type Condition, type Filter, matching, ofIds } from "./filter.ts";
+import { all, type Condition, type Filter, isEvent, matching, ofIds } from "./filter.ts";
 
 /** The place in the list after which a page begins. */
 export interface Place extends EventKey {
@@ -111,7 +111,7 @@ function searched({ state, since: _since, until: _until, ...rest }: InboxFilter)
   const { subject, ...others }: Filter = isEnded ? rest : { ...rest, state };
   return {
     table: `esim_webhooks_event indexed by esim_webhooks_event_${isEnded ? state : "received"}`,
-    rows: isEnded ? matching({ state }) : matching({}),
+    rows: isEnded ? all([isEvent, matching({ state })]) : isEvent,
     bounds:
       subject === undefined || isEnded
         ? boundsOf({ ...others, subject })

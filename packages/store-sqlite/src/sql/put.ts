@@ -100,7 +100,7 @@ function compare(tx: Transaction, row: PutRow): PutResult {
   if (present.inline) {
     if (!present.ended) return "busy";
     remove(tx, row);
-    insert(tx, [row]);
+    if (!insert(tx, [row])(row)) throw new FaultError(discarded);
     return "stored";
   }
   if (!differs(row, present)) return "already_stored";
