@@ -36,13 +36,13 @@ export interface RedisAddress {
   readonly host?: string;
   /** Its TCP port. */
   readonly port?: number;
-  /** Of a local socket. */
+  /** The path of a local socket. */
   readonly path?: string | null;
   /** The number of the database. */
   readonly db?: number;
   /** The Sentinels that know the master. */
   readonly sentinels?: readonly object[] | null;
-  /** Of the master, behind Sentinel. */
+  /** The name of the master, behind Sentinel. */
   readonly name?: string | null;
 }
 
@@ -55,7 +55,7 @@ export function redisText({ host, port, path, db, sentinels, name }: RedisAddres
 
 interface RedisError {
   readonly command?: { args?: unknown };
-  /** Of a Cluster: the last error of one of its nodes. */
+  /** The last error of a node, of a Cluster. */
   readonly lastNodeError?: RedisError;
 }
 

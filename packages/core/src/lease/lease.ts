@@ -16,7 +16,7 @@ export interface Lease {
   spanIds?: TraceIds;
 }
 
-/** What happens to a lease. Times are of `performance.now()`. */
+/** An occurrence that may change a lease. Times are of `performance.now()`. */
 export type LeaseStep =
   /** Time has passed. Without a renewal that the store has confirmed, it ends. */
   | { readonly kind: "time"; readonly now: number }

@@ -19,7 +19,7 @@ export interface WorkerLease extends Lease {
 export interface WorkerLeases {
   hold(taken: TakenEvent, takenAt: number, group?: string | null): WorkerLease;
   drop(lease: WorkerLease): void;
-  /** Those whose handler has not ended. */
+  /** The leases whose handler has not ended. */
   unended(): readonly WorkerLease[];
   /** Gives up all leases that are held, and stops renewing. */
   stop(reason: unknown): void;

@@ -47,7 +47,7 @@ export function intoInbox(
     });
   }
 
-  /** Stores entries. Those that a receiver on the same tables handles inline wait once for the end of its claim. */
+  /** Stores entries. If a receiver on the same tables handles some of them inline, waits once for the end of its claim. */
   async function store(entries: readonly InboxEntry[], run: string): Promise<readonly PutResult[]> {
     const results = await putEntries(inbox, entries);
     const busy = entries.filter((_, index) => results[index] === "busy");

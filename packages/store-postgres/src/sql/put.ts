@@ -64,7 +64,7 @@ interface Present extends EventKey {
   readonly inline: boolean;
   /** Its lease has ended. */
   readonly ended: boolean;
-  /** Of its body. Null if unknown. */
+  /** The CRC-32 of its body. Null if unknown. */
   readonly fingerprint: number | null;
   readonly rebuilt: boolean;
 }

@@ -83,7 +83,7 @@ interface Present {
   readonly inline: 0 | 1;
   /** Its lease has ended. */
   readonly ended: 0 | 1;
-  /** Of its body. Null if unknown. */
+  /** The CRC-32 of its body. Null if unknown. */
   readonly fingerprint: number | null;
   readonly rebuilt: 0 | 1;
 }
