@@ -174,7 +174,7 @@ export const mutations: readonly Mutation[] = [
   {
     mistake: "a done id is claimed before its retention has ended",
     rules: any("retention ends", "ended"),
-    breaks: "event 1 was settled as done, and the result is lost",
+    breaks: "two live leases for event 1",
   },
   {
     mistake: "a claim is completed by an owner that has lost it",
