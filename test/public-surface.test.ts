@@ -202,7 +202,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "occurredAtMs",
       "packageVersion",
       "pageOf",
-      "parkAndLog",
+      "holdAndLog",
       "parseOptions",
       "processorShape",
       "provenanceOf",

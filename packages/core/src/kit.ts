@@ -106,7 +106,7 @@ export type { MinuteCounter } from "./store/minute-counts.ts";
 export { createMinuteCounter, minutesKeptMs } from "./store/minute-counts.ts";
 export { countsOf, noteRun } from "./store/note-run.ts";
 export type { NewPause } from "./store/pause.ts";
-export { parkAndLog, readPauses, refuseTypes } from "./store/pause.ts";
+export { holdAndLog, readPauses, refuseTypes } from "./store/pause.ts";
 export type { PurgeClock, Purger, PurgeSteps } from "./store/purger.ts";
 export { createPurger, safePurge } from "./store/purger.ts";
 export { decodeRunNote, encodeRunNote, mostRunNotes } from "./store/run-note.ts";

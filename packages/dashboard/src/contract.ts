@@ -163,7 +163,9 @@ export interface EventRow extends EventName {
   readonly subject: string | null;
   readonly receivedAt: string | null;
   readonly attempts: number;
-  readonly endsAt: string | null;
+  readonly dueAt: string | null;
+  readonly leasedUntil: string | null;
+  readonly keptUntil: string | null;
   /** When it became done, unhandled or dead. */
   readonly settledAt: string | null;
   readonly error: string | null;

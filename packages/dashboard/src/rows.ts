@@ -9,7 +9,7 @@ export function timeOf(date: Date | null): string | null {
 /** An event in a list. Masks its lane: without the body, nothing shows whether it is personal data. */
 export function eventRow(row: InboxRow, pauses: readonly Pause[]): EventRow {
   const { source, id, state, type, lane, subject, attempts, error, conflicts, replay } = row;
-  const { receivedAt, endsAt, settledAt } = row;
+  const { receivedAt, dueAt, leasedUntil, keptUntil, settledAt } = row;
   return {
     source,
     id,
@@ -19,7 +19,9 @@ export function eventRow(row: InboxRow, pauses: readonly Pause[]): EventRow {
     subject,
     receivedAt: timeOf(receivedAt),
     attempts,
-    endsAt: timeOf(endsAt),
+    dueAt: timeOf(dueAt),
+    leasedUntil: timeOf(leasedUntil),
+    keptUntil: timeOf(keptUntil),
     settledAt: timeOf(settledAt),
     error: error && maskText(error),
     conflicts,

@@ -795,11 +795,11 @@ describe("an operator", () => {
     const [taken] = await inbox.take({ limit: 1, leaseMs: 60_000 });
     const { source = "", id = "", token = "" } = taken ?? {};
     await inbox.settle([{ source, id, token, state: "retry", afterMs: 3_600_000, error: "no" }]);
-    const { endsAt } = (await inbox.get({ source, id })) ?? {};
+    const { dueAt } = (await inbox.get({ source, id })) ?? {};
     const { page } = await visit((await serve(inbox)) + hashOf("event", { source, id }), {
       timezoneId: "Asia/Tokyo",
     });
-    const tokyo = new Date((endsAt?.getTime() ?? 0) + 9 * 3_600_000).toISOString();
+    const tokyo = new Date((dueAt?.getTime() ?? 0) + 9 * 3_600_000).toISOString();
     const time = `${tokyo.slice(0, 10)} ${tokyo.slice(11, 19)}`;
     await page.getByText(`the next one is due at ${time}, in `).waitFor();
     expect(await page.locator(".waits time").getAttribute("title")).toMatch(/^\d{4}-\d\d-\d\d .*Z$/);

@@ -103,14 +103,6 @@ export function readInboxOptions(options: unknown): BullmqInboxSettings {
       "Use postgresInbox or sqliteInbox, which have them, or make handlers independent of the order (latestOnly).",
     );
   }
-  if ("fairBy" in given) {
-    throw new WebhookError(
-      "invalid_option",
-      "it cannot share its places among sources: BullMQ gives out the jobs of a queue in their order.",
-      "Use postgresInbox or sqliteInbox, which can, or a queue for each source.",
-      { where: "bullmqInbox", option: "fairBy" },
-    );
-  }
   for (const option of ["bodyRetentionMs", "keepBodies"]) {
     if (option in given)
       throw new WebhookError(

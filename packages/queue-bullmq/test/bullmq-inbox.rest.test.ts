@@ -298,15 +298,6 @@ describe("the queue and its connection", () => {
       );
   });
 
-  it("refuses to share places among sources, and names the alternatives", async () => {
-    const options = { connection: redis.server.url, fairBy: "source" } as object;
-    const { code, message } = await refusal(() => bullmqInbox(options as { connection: string }));
-    expect({ code, message }).toMatchObject({
-      code: "invalid_option",
-      message: /cannot share its places among sources.*Use postgresInbox or sqliteInbox/,
-    });
-  });
-
   it("refuses lanes, and names the alternatives", async () => {
     const options = { connection: redis.server.url, lane: () => "a" };
     const { code, message } = await refusal(() => bullmqInbox(options));

@@ -1,13 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
-import type {
-  Inbox,
-  InboxEntry,
-  InboxLease,
-  InboxOptions,
-  Settlement,
-  TakenEvent,
-  TakeOptions,
-} from "@esim-webhooks/core";
+import type { Inbox, InboxEntry, InboxLease, InboxOptions, Settlement } from "@esim-webhooks/core";
 import {
   checkEntry,
   checkRerun,
@@ -16,12 +8,12 @@ import {
   decodeRunNote,
   encodeRunNote,
   erasedSubject,
+  holdAndLog,
   type InboxSettings,
   inboxShape,
   laneReader,
   type OptionsShape,
   occurredAtMs,
-  parkAndLog,
   parseOptions,
   publishChanges,
   readCursor,
@@ -36,7 +28,7 @@ import {
 } from "@esim-webhooks/core/kit";
 import { openSqlite } from "./open-sqlite.ts";
 import type { ListInput } from "./sql/list.ts";
-import { mostParked, type ParkPlace } from "./sql/pause.ts";
+import { type HoldPlace, mostLetGo } from "./sql/pause.ts";
 import type { PutRow } from "./sql/put.ts";
 import type { SettleRules, Settling } from "./sql/settle.ts";
 import { type SqliteOptions, type SqliteSettings, sqliteShape } from "./sqlite-options.ts";
@@ -79,17 +71,7 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
     return { retentionMs: spreadRetention(retentionMs), keepBodies };
   }
 
-  let areSourcesIndexed = false;
-  let lastSource = "";
-
-  /** Takes for an inbox with `fairBy`. */
-  async function takeShares(options: TakeOptions): Promise<readonly TakenEvent[]> {
-    if (!areSourcesIndexed) await write("indexSources", undefined);
-    areSourcesIndexed = true;
-    const { taken, upto } = await write("takeShares", { ...options, laneHeldByDead, after: lastSource });
-    lastSource = upto;
-    return taken;
-  }
+  let lastLane = "";
 
   /** A checked entry, as it crosses to the writer. */
   function putRow(entry: InboxEntry): PutRow {
@@ -135,7 +117,6 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
       multiProcess: true,
       transactional: true,
       ordered: settings.lane !== undefined,
-      ...(settings.fairBy !== undefined && { fairBy: settings.fairBy }),
       retentionMs,
       roles: ["writer", "queue", "admin", "rerun"],
     },
@@ -161,10 +142,11 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
       hintIf(changed.includes(true));
       return changed;
     },
-    take: (options) =>
-      settings.fairBy === undefined || options.suspects
-        ? write("take", { ...options, laneHeldByDead })
-        : takeShares(options),
+    async take(options) {
+      const { events, upto } = await write("take", { ...options, laneHeldByDead, after: lastLane });
+      lastLane = upto;
+      return events;
+    },
     extend: (leases, leaseMs) => write("renew", { leases: leases.map(plainLease), leaseMs }),
     async settle(settlements) {
       const held = await write("settle", { settlements: settlements.map(settlingOf), rules: rules() });
@@ -210,17 +192,17 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
         write("purgeDead", { filter: { ...filter, state: "dead" }, limit }),
       async pause(options) {
         await write("pause", { pauses: readPauses(options) });
-        await parkAndLog(logger, async () => {
-          for (let after: ParkPlace | undefined; ; ) {
-            after = await write("park", { after }); // a call each, so that others write in between
+        await holdAndLog(logger, async () => {
+          for (let after: HoldPlace | undefined; ; ) {
+            after = await write("hold", { after }); // a call each, so that others write in between
             if (after === undefined) return;
           }
         });
       },
       async resume({ types } = {}) {
         const ended = await write("resume", { types });
-        await parkAndLog(logger, async () => {
-          while ((await write("releaseParked", { limit: mostParked })) === mostParked);
+        await holdAndLog(logger, async () => {
+          while ((await write("letGo", undefined)) === mostLetGo);
         });
         hintIf(ended.length > 0);
         return ended;

@@ -52,7 +52,7 @@ describe("what operators see of an event that is handled inline", () => {
     await inbox.take({ limit: 1, leaseMs: 60_000 });
     await inbox.erase("E1");
     const shop = openShop(join(folder.path, "events.db"));
-    shop.run("update esim_webhooks_event set ends_at = 1000");
+    shop.run("update esim_webhooks_event set kept_until = 1000");
     shop.close();
     for (const id of ["msg_1", "msg_2"]) {
       await claimed(id);
@@ -66,7 +66,7 @@ describe("what operators see of an event that is handled inline", () => {
   it("has its attempts counted from the first if workers get it after its retention has ended", async () => {
     await unhandled("msg_1");
     const shop = openShop(join(folder.path, "events.db"));
-    shop.run("update esim_webhooks_event set ends_at = 1000");
+    shop.run("update esim_webhooks_event set kept_until = 1000");
     shop.close();
     const again = entry("msg_1", { esim: "E2" });
     const claim = await store.claim(key("msg_1"), 60_000, crc32(again.body));

@@ -73,7 +73,7 @@ describe("the records of a file", () => {
         fingerprint: crc32(given.body),
         receivedAtMs: given.receivedAt.getTime(),
         occurredAtMs: Date.parse("2026-11-20T10:00:00.123Z") + 0.456,
-        endsAtMs: expect.closeTo(Date.now(), -5),
+        ...{ dueAtMs: expect.closeTo(Date.now(), -5), keptUntilMs: null },
         ...{ attempts: 1, tries: 0, conflicts: 1, error: null, replay, runs: ["first"] },
         ...{ subject: "E1", key: "key:1a2b3c4d", trace: "00-a-b-01" },
         ...{ takenAtMs: null, settledAtMs: null, erasedAtMs: null, history: null },
@@ -99,14 +99,20 @@ describe("the records of a file", () => {
     await takeAndSettle("dead", "msg_dead");
     const { msg_done, msg_unhandled, msg_dead } = await recordsById();
     const inAMonth = expect.closeTo(Date.now() + 30 * 86_400_000, -8); // or up to 6 hours later
-    expect(msg_done).toMatchObject({ state: "done", body: null, endsAtMs: inAMonth });
+    expect(msg_done).toMatchObject({ state: "done", body: null, dueAtMs: null, keptUntilMs: inAMonth });
     expect(msg_done?.fingerprint).toEqual(expect.any(Number));
     expect(msg_unhandled).toMatchObject({
       state: "unhandled",
       body: expect.any(Uint8Array),
-      endsAtMs: inAMonth,
+      keptUntilMs: inAMonth,
     });
-    expect(msg_dead).toMatchObject({ state: "dead", endsAtMs: null, error: "no SIM", attempts: 1 });
+    expect(msg_dead).toMatchObject({
+      state: "dead",
+      dueAtMs: null,
+      keptUntilMs: null,
+      error: "no SIM",
+      attempts: 1,
+    });
   });
 
   it("hold ids that were handled inline", async () => {
@@ -142,12 +148,12 @@ describe("the records of a file", () => {
     await inbox.put([entry("msg_1")]);
     await inbox.take({ limit: 1, leaseMs: 60_000 });
     await store.claim(key("msg_2"), 60_000);
-    other.run("update esim_webhooks_event set ends_at = 1000 where id = 'msg_1'");
-    other.run("update esim_webhooks_event set ends_at = ends_at + 3600000 where id = 'msg_2'"); // the clock was set back
+    other.run("update esim_webhooks_event set leased_until = 1000 where id = 'msg_1'");
+    other.run("update esim_webhooks_event set leased_until = leased_until + 3600000 where id = 'msg_2'"); // the clock was set back
     expect(await source.look()).toMatchObject({ events: 1, leased: 0 });
     expect(await all(source.events())).toMatchObject([
       {
-        ...{ id: "msg_1", state: "ready", endsAtMs: 1000, attempts: 1 },
+        ...{ id: "msg_1", state: "ready", dueAtMs: 1000, attempts: 1 },
         error: "The lease ended before its worker settled it.",
         history: '[{"reason":"lease_ended","at":1000}]',
       },

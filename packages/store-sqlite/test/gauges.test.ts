@@ -20,7 +20,7 @@ it("counts up to 10,001 events of a state, in lanes and out of them, and says wh
   const insert = (state: string, lane: string | null, rows: number) =>
     connection.run(
       `with recursive numbered (n) as (select 1 union all select n + 1 from numbered where n < ?)
-      insert into esim_webhooks_event (source, id, state, ends_at, lane, body)
+      insert into esim_webhooks_event (source, id, state, due_at, lane, body)
       select 'default', ? || n, ?, 0, ?, x'00' from numbered`,
       ...[rows, `${state}-${lane}-`, state, lane],
     );

@@ -71,18 +71,26 @@ const row = {
 };
 const dead = { filter: { state: "dead" }, limit: 10 } as const;
 const pauses = [{ type: "a", reason: "the CRM is down", until: null, by: null }];
-const parkedTo = { endsAt: 1, termMs: 0, rowid: 1 };
+const heldTo = { dueAt: 1, termMs: 0, rowid: 1 };
 const unhandled = { filter: { state: "unhandled" }, limit: 10 } as const;
 
 describe("no operation that many events make reads the whole table", () => {
   it.each<[string, (tx: Transaction) => unknown]>([
     [
       "take",
-      (tx) => writes.take(tx, { limit: 10, leaseMs: 1000, only: ["a"], except: ["b"], laneHeldByDead: true }),
+      (tx) =>
+        writes.take(tx, {
+          limit: 10,
+          leaseMs: 1000,
+          only: ["a"],
+          except: ["b"],
+          laneHeldByDead: true,
+          after: "",
+        }),
     ],
     [
       "take of suspects",
-      (tx) => writes.take(tx, { limit: 1, leaseMs: 1000, suspects: true, laneHeldByDead: true }),
+      (tx) => writes.take(tx, { limit: 1, leaseMs: 1000, suspects: true, laneHeldByDead: true, after: "" }),
     ],
     ["put", (tx) => writes.put(tx, { rows: [row, row] })],
     ["rerun", (tx) => writes.rerun(tx, { rows: [row] })],
@@ -111,20 +119,18 @@ describe("no operation that many events make reads the whole table", () => {
       "take of other types than a paused one",
       (tx) => {
         writes.pause(tx, { pauses });
-        writes.take(tx, { limit: 10, leaseMs: 1000, laneHeldByDead: true });
-        return writes.take(tx, { limit: 1, leaseMs: 1000, suspects: true, laneHeldByDead: true });
+        writes.take(tx, { limit: 10, leaseMs: 1000, laneHeldByDead: true, after: "" });
+        return writes.take(tx, { limit: 1, leaseMs: 1000, suspects: true, laneHeldByDead: true, after: "" });
       },
     ],
+    ["holding", (tx) => [undefined, { ...heldTo, inLanes: true }].map((after) => writes.hold(tx, { after }))],
     [
-      "parking",
-      (tx) => [undefined, { ...parkedTo, inLanes: true }].map((after) => writes.park(tx, { after })),
-    ],
-    [
-      "releasing",
+      "letting go",
       (tx) => {
         writes.pause(tx, { pauses });
         writes.resume(tx, { types: undefined });
-        return writes.releaseParked(tx, { limit: 10 });
+        tx.run("update esim_webhooks_event set state = 'ready', held = 1 where id = ?", key.id);
+        return writes.letGo(tx);
       },
     ],
     [
@@ -166,20 +172,22 @@ describe("no operation that many events make reads the whole table", () => {
   });
 
   it("a take of suspects goes to them by their index, and not to the other due events", () => {
-    const suspects = { limit: 1, leaseMs: 1000, suspects: true, laneHeldByDead: false };
+    const suspects = { limit: 1, leaseMs: 1000, suspects: true, laneHeldByDead: false, after: "" };
     const plans = plansOf((tx) => writes.take(tx, suspects)).join("\n");
     expect(plans).toMatch(/INDEX esim_webhooks_event_suspect\b/);
     expect(plans).not.toMatch(/INDEX esim_webhooks_event_due/);
   });
 
   it("a take from lanes reads due events one by one, and stops at the last one that it takes", () => {
-    const plans = plansOf((tx) => writes.take(tx, { limit: 10, leaseMs: 1000, laneHeldByDead: false }));
+    const plans = plansOf((tx) =>
+      writes.take(tx, { limit: 10, leaseMs: 1000, laneHeldByDead: false, after: "" }),
+    );
     expect(plans).toContain("CO-ROUTINE near");
     expect(plans.join("\n")).not.toMatch(/MATERIALIZE near|USE TEMP B-TREE/);
   });
 
   it("a take goes to the due events by their indexes, and asks lanes by theirs", () => {
-    const deep = { limit: 10, leaseMs: 1000, laneHeldByDead: true };
+    const deep = { limit: 10, leaseMs: 1000, laneHeldByDead: true, after: "" };
     const rows = Array.from({ length: 1100 }, (_, n) => ({ ...row, id: `held_${n}`, occurredAt: n }));
     const plans = plansOf((tx) => {
       writes.put(tx, { rows });
@@ -193,7 +201,7 @@ describe("no operation that many events make reads the whole table", () => {
     ["received", {}],
     ["received", { state: "done", types: ["a"], since: new Date(0), until: new Date(1), error: "no" }],
     ["dead", { state: "dead", since: new Date(0) }],
-    ["unhandled", { state: "unhandled", source: "default", endedBy: new Date(0) }],
+    ["unhandled", { state: "unhandled", source: "default", expiredBy: new Date(0) }],
   ])("a page of a list searches the index %s for %j, in its order", (index, filter) => {
     const after = { receivedAt: 1, id: "a", source: "a" };
     const plans = [undefined, after].flatMap((after) =>
@@ -256,20 +264,17 @@ describe("no operation that many events make reads the whole table", () => {
     expect(plans).toMatch(/SEARCH .* INDEX esim_webhooks_event_kept_body \(settled_at<\?\)/);
   });
 
-  it("parking goes on from where it was, and a release goes to what is parked", () => {
-    const after = { inLanes: false, ...parkedTo };
-    expect(plansOf((tx) => writes.park(tx, { after })).join("\n")).toMatch(
-      /SEARCH .* INDEX esim_webhooks_event_due \(\(ends_at,term_ms\)>\(\?,\?\)/,
+  it("holding goes on from where it was, and letting go goes to what is held", () => {
+    const after = { inLanes: false, ...heldTo };
+    expect(plansOf((tx) => writes.hold(tx, { after })).join("\n")).toMatch(
+      /SEARCH .* INDEX esim_webhooks_event_due \(\(due_at,term_ms\)>\(\?,\?\)/,
     );
     const plans = plansOf((tx) => {
       writes.pause(tx, { pauses });
       writes.resume(tx, { types: undefined });
-      tx.run(
-        "update esim_webhooks_event set state = 'ready', parked_due = 1, parked_by = 'gone' where id = ?",
-        key.id,
-      );
-      writes.releaseParked(tx, { limit: 10 });
+      tx.run("update esim_webhooks_event set state = 'ready', held = 1, type = 'gone' where id = ?", key.id);
+      writes.letGo(tx);
     });
-    expect(plans.join("\n")).toMatch(/INDEX esim_webhooks_event_parked \(parked_by=\?\)/);
+    expect(plans.join("\n")).toMatch(/INDEX esim_webhooks_event_held \(type=\?\)/);
   });
 });

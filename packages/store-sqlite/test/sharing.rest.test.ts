@@ -41,7 +41,7 @@ describe("stores and inboxes on one file", () => {
         });
     }
     const rows = await Promise.all(Array.from({ length: 16 }, (_, n) => inbox.get(key(`msg_${n}`))));
-    const ends = rows.map((row) => row?.endsAt?.getTime() ?? 0);
+    const ends = rows.map((row) => row?.keptUntil?.getTime() ?? 0);
     expect(ends).toHaveLength(16);
     expect(Math.min(...ends)).toBeGreaterThanOrEqual(startedAt + 10 * dayMs);
     expect(Math.max(...ends) - Math.min(...ends)).toBeGreaterThan(60_000);
@@ -316,7 +316,7 @@ describe("a machine whose clock was set back", () => {
     await inbox.close();
     const shop = openShop(path);
     shop.run(
-      "update esim_webhooks_event set ends_at = ends_at + 3600000, lane = iif(id = 'msg_put', null, lane)",
+      "update esim_webhooks_event set due_at = due_at + 3600000, lane = iif(id = 'msg_put', null, lane)",
     ); // as if an hour had been taken back
     shop.close();
     inbox = open();
@@ -328,7 +328,7 @@ describe("a machine whose clock was set back", () => {
       })
       .toEqual(["msg_put", "msg_retried"]);
     const later = await inbox.get(key("msg_later"));
-    expect(later?.endsAt?.getTime()).toBeLessThan(Date.now() + 24 * 3_600_000 + 1000);
+    expect(later?.dueAt?.getTime()).toBeLessThan(Date.now() + 24 * 3_600_000 + 1000);
     await inbox.close();
   });
 
@@ -340,7 +340,7 @@ describe("a machine whose clock was set back", () => {
     expect((await store.claim(key("msg_1"), 30_000)).status).toBe("busy");
     expect(await inbox.take({ limit: 1, leaseMs: 30_000 })).toEqual([]);
     const shop = openShop(path);
-    shop.run("update esim_webhooks_event set ends_at = ends_at + 3600000"); // as if an hour had been taken back
+    shop.run("update esim_webhooks_event set leased_until = leased_until + 3600000"); // as if an hour had been taken back
     shop.close();
     expect((await store.claim(key("msg_1"), 30_000)).status).toBe("claimed");
     expect(await inbox.take({ limit: 1, leaseMs: 30_000, suspects: true })).toMatchObject([
@@ -356,7 +356,7 @@ describe("a machine whose clock jumped ahead", () => {
     const shop = openShop(path);
     const ms = days * 24 * 3_600_000;
     shop.run(`
-      update esim_webhooks_event set ends_at = ends_at + ${ms};
+      update esim_webhooks_event set kept_until = kept_until + ${ms};
       update esim_webhooks_purge_clock set seen_at = seen_at + ${ms}, held_until = held_until + ${ms}`);
     shop.close();
   }

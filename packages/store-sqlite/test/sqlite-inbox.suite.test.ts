@@ -21,7 +21,6 @@ const capabilities = {
   multiProcess: true,
   transactional: true,
   ordered: true,
-  fairBy: "source",
   retentionMs: 30 * 24 * 3_600_000,
 } as const;
 

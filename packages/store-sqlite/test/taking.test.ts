@@ -43,8 +43,8 @@ it("gives the events that are due the longest first, whichever was stored first,
       );
     }
   });
-  const taken = inTransaction(connection, (tx) =>
-    take(tx, { limit: 5, leaseMs: 1000, laneHeldByDead: false }),
+  const { events: taken } = inTransaction(connection, (tx) =>
+    take(tx, { limit: 5, leaseMs: 1000, laneHeldByDead: false, after: "" }),
   );
   expect(taken.map(({ id }) => id)).toEqual(["first", "second", "last"]);
   expect(taken.map(({ body }) => String.fromCharCode(...body))).toEqual(["first", "second", "last"]);

@@ -278,7 +278,9 @@ describe("context.tx", () => {
     if (claim.status !== "claimed") throw new Error("not claimed");
     const result = await store.transact(key("msg_1"), claim.token, async (tx) => {
       await expect
-        .poll(() => shop.all("select 1 from esim_webhooks_event where ends_at < unixepoch('subsec') * 1000"))
+        .poll(() =>
+          shop.all("select 1 from esim_webhooks_event where leased_until < unixepoch('subsec') * 1000"),
+        )
         .toHaveLength(1);
       order(tx, "msg_1");
       return true;

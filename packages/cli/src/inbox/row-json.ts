@@ -4,8 +4,12 @@ import { maskText } from "@esim-webhooks/core/masking";
 
 /** An event as `list --json` prints it. */
 export function listedJson(row: InboxRow): Record<string, unknown> {
-  const { source, id, state, type, lane, receivedAt, attempts, endsAt, error, conflicts } = row;
-  return { source, id, state, type, lane, receivedAt, attempts, endsAt, error, conflicts };
+  const { source, id, state, type, lane, receivedAt, attempts, error, conflicts } = row;
+  const { dueAt, leasedUntil, keptUntil } = row;
+  return {
+    ...{ source, id, state, type, lane, receivedAt, attempts },
+    ...{ dueAt, leasedUntil, keptUntil, error, conflicts },
+  };
 }
 
 /** The same without personal data. Masks every lane: without the body, nothing shows whether it is personal data. */

@@ -1,4 +1,4 @@
-import type { InboxRow, InboxState, Replay, StoredEvent } from "@esim-webhooks/core";
+import type { InboxRow, Replay, StoredEvent } from "@esim-webhooks/core";
 import {
   ago,
   instant,
@@ -70,14 +70,6 @@ export interface ShowView {
   readonly paint?: Paint;
 }
 
-const endings: Readonly<Record<InboxState, string>> = {
-  ready: "due",
-  leased: "lease ends",
-  done: "kept until",
-  unhandled: "kept until",
-  dead: "",
-};
-
 /** Everything that is known about an event, one fact per line, then its body. */
 export function showView(
   row: StoredEvent,
@@ -86,7 +78,7 @@ export function showView(
   const text = (error: string) => printable(reveal ? error : maskText(error));
   const when = (date: Date) => `${instant(date)}  ${paint("faint", ago(date, now))}`;
   const lane = reveal ? row.lane : maskLane(row);
-  const { state, type, receivedAt, endsAt, tries, error, stack, conflicts } = row;
+  const { state, type, receivedAt, dueAt, leasedUntil, keptUntil, tries, error, stack, conflicts } = row;
   const replay = reveal ? row.replay : maskReplay(row);
   const facts: [name: string, value: string][] = [
     ["id", paint("strong", printable(row.id))],
@@ -103,7 +95,9 @@ export function showView(
     ...optional("settled", row.settledAt && when(row.settledAt)),
     ...optional("erased", row.erasedAt && `on ${instant(row.erasedAt)}: its personal data is gone`),
     ["tries", count(tries)],
-    ...optional(endings[state], state === "dead" ? null : endsAt && when(endsAt)),
+    ...optional("due", dueAt && when(dueAt)),
+    ...optional("lease ends", leasedUntil && when(leasedUntil)),
+    ...optional("kept until", keptUntil && when(keptUntil)),
     ...optional("waits", waits && paint("warn", printable(waits))),
     ...optional("error", error && paint("bad", text(error))),
     ...optional(

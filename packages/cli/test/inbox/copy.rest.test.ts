@@ -160,10 +160,12 @@ describe("inbox copy", () => {
       state: "dead",
       error: "no SIM",
       attempts: 1,
-      endsAt: null,
+      dueAt: null,
+      leasedUntil: null,
+      keptUntil: null,
     });
     for (const id of ["msg_done", "msg_retried"]) {
-      expect((await inbox.get(key(id)))?.endsAt).toEqual((await embedded.get(key(id)))?.endsAt);
+      expect((await inbox.get(key(id)))?.keptUntil).toEqual((await embedded.get(key(id)))?.keptUntil);
     }
 
     const again = (run: string) => inbox.rerun([{ ...replayed, replay: { run, rebuilt: false } }]);

@@ -30,7 +30,9 @@ function row(fields: Partial<StoredEvent> = {}): StoredEvent {
     receivedAt: new Date("2026-11-20T10:00:00Z"),
     attempts: 8,
     tries: 8,
-    endsAt: null,
+    dueAt: null,
+    leasedUntil: null,
+    keptUntil: null,
     error: `no SIM ${iccid}`,
     stack: null,
     conflicts: 0,
@@ -376,7 +378,7 @@ describe("showView", () => {
   });
 
   it("says why a done event has no body", () => {
-    const done = row({ state: "done", error: null, body: null, endsAt: new Date("2026-12-20T10:00:00Z") });
+    const done = row({ state: "done", error: null, body: null, keptUntil: new Date("2026-12-20T10:00:00Z") });
     const lines = showView(done, { now, reveal: false });
     expect(lines).toContain("kept until  2026-12-20 10:00:00Z  in 29d");
     expect(lines.at(-1)).toBe("The body was deleted when the event was done.");
@@ -434,7 +436,9 @@ describe("an event as JSON", () => {
       lane: "•••",
       receivedAt: new Date("2026-11-20T10:00:00Z"),
       attempts: 8,
-      endsAt: null,
+      dueAt: null,
+      leasedUntil: null,
+      keptUntil: null,
       error: "no SIM •••",
       conflicts: 0,
     });

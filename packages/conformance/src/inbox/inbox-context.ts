@@ -29,8 +29,6 @@ export interface OpenInboxOptions {
   readonly lane?: (event: WebhookEvent) => string;
   /** Whether a dead event holds its lane. Default false. */
   readonly laneHeldByDead?: boolean;
-  /** Passed only if the capabilities have it. */
-  readonly fairBy?: "source";
   /** What an event is about, by its data. */
   readonly subject?: (data: Readonly<Record<string, unknown>>, type: string | null) => unknown;
   /** How long the bodies of dead and unhandled events are kept, in ms. Default: that of the inbox. */

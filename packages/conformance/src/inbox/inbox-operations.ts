@@ -106,8 +106,8 @@ export const inboxOperations: readonly InboxScenario[] = [
           [2, { ids: ["msg_1", "msg_2", "none"] }],
           [11, { idPrefix: "msg_1" }],
           [0, { idPrefix: "m_g" }],
-          [0, { state: "done", endedBy: at(0) }],
-          [9, { state: "done", endedBy: new Date("2999-01-01T00:00:00Z") }],
+          [0, { state: "done", expiredBy: at(0) }],
+          [9, { state: "done", expiredBy: new Date("2999-01-01T00:00:00Z") }],
         ] as const;
         for (const [expected, filter] of counts) {
           assert.equal(await inbox.count({ source, types: [type], ...filter }), expected);
@@ -206,12 +206,12 @@ export const inboxOperations: readonly InboxScenario[] = [
         for (let call = 0; call < 16; call += 1) {
           const entry = events.entry(`msg_${call}`);
           await stored(inbox, entry);
-          const dueAt = (await inbox.get(entry))?.endsAt; // the inbox's own time
+          const dueAt = (await inbox.get(entry))?.dueAt; // the inbox's own time
           const lease = await takenOne(events, inbox);
           await inbox.settle([{ ...lease, state: call % 2 === 0 ? "done" : "unhandled" }]);
-          const endsAt = (await inbox.get(entry))?.endsAt;
-          assert.ok(dueAt && endsAt);
-          keptMs.push(endsAt.getTime() - dueAt.getTime());
+          const keptUntil = (await inbox.get(entry))?.keptUntil;
+          assert.ok(dueAt && keptUntil);
+          keptMs.push(keptUntil.getTime() - dueAt.getTime());
         }
         assert.ok(Math.min(...keptMs) >= 10 * dayMs);
         assert.ok(Math.max(...keptMs) - Math.min(...keptMs) > 60_000);

@@ -193,7 +193,7 @@ export const inboxTypePauses: readonly InboxScenario[] = [
       }),
   ],
   [
-    "counts due events of a paused type as paused, and not as ready or waiting",
+    "counts ready events of a paused type as paused, due or not, those that were stored before the pause and during it",
     ["writer", "queue", "admin", "pauses"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
@@ -203,20 +203,20 @@ export const inboxTypePauses: readonly InboxScenario[] = [
         const later = await takenOne(events, inbox);
         await inbox.settle([{ ...later, state: "retry", afterMs: hourMs, error: "no" }]);
         await events.pauseAll();
-        let counts = before;
-        do {
-          await events.take(inbox); // a worker's next poll
-          ({ counts } = await inbox.gauges());
-        } while (counts.paused < before.paused + 2);
+        await stored(inbox, events.entry("d"));
+        let { counts } = await inbox.gauges();
         assert.deepEqual(
           [counts.paused, counts.ready, counts.waiting],
-          [before.paused + 2, before.ready, before.waiting + 1],
+          [before.paused + 4, before.ready, before.waiting],
         );
         const rows = (await inbox.list({ types: [events.type] })).rows;
-        assert.ok(rows.every(({ endsAt }) => endsAt !== null && endsAt.getTime() < Date.now() + 2 * hourMs));
+        assert.ok(rows.every(({ dueAt }) => dueAt !== null && dueAt.getTime() < Date.now() + 2 * hourMs));
         await events.resumeAll();
         ({ counts } = await inbox.gauges());
-        assert.deepEqual([counts.paused, counts.ready], [before.paused, before.ready + 2]);
+        assert.deepEqual(
+          [counts.paused, counts.ready, counts.waiting],
+          [before.paused, before.ready + 3, before.waiting + 1],
+        );
       }),
   ],
   [
@@ -267,6 +267,13 @@ export const inboxTypePauses: readonly InboxScenario[] = [
       }),
   ],
 ];
+
+/** Takes the next events, and settles them as done. Resolves to their ids. */
+async function settledNext(events: TestEvents, inbox: Inbox): Promise<string[]> {
+  const taken = await events.take(inbox);
+  await inbox.settle(taken.map((lease) => ({ ...lease, state: "done" }) as const));
+  return idsOf(taken);
+}
 
 /** The same for an inbox with lanes. */
 export const pausesInLanes: readonly InboxScenario[] = [
@@ -325,6 +332,115 @@ export const pausesInLanes: readonly InboxScenario[] = [
           assert.equal(next.id, `${lane}2-${id}`);
           await inbox.settle([{ ...next, state: "done" }]);
         }
+      }),
+  ],
+  [
+    "gives out the events of a lane in their order, whether they arrive before a pause, during it or after it, ahead of a paused event or behind it",
+    ["writer", "queue", "admin", "pauses"],
+    (open) =>
+      withInbox(open, { lane: ({ id }) => id.slice(0, 5) }, async (inbox) => {
+        const [events, others] = [pausable(inbox), newEvents()];
+        const lane = events.source.slice(0, 4);
+        const at = (of: TestEvents, second: number) =>
+          of.entry(`${lane}1-${second}`, { timestamp: `2026-01-01T00:00:0${second}Z` });
+        await stored(inbox, at(events, 3), at(others, 4));
+        await events.pauseAll();
+        await stored(inbox, at(others, 5), at(events, 6));
+        assert.deepEqual([...(await others.take(inbox)), ...(await events.take(inbox))], []);
+        await stored(inbox, at(others, 2)); // it occurred before the paused one
+        assert.deepEqual(await settledNext(others, inbox), [`${lane}1-2`]);
+        assert.deepEqual([...(await others.take(inbox)), ...(await events.take(inbox))], []);
+        await stored(inbox, at(events, 1));
+        await events.resumeAll();
+        await stored(inbox, at(others, 7));
+        for (const [of, second] of [
+          [events, 1],
+          [events, 3],
+          [others, 4],
+          [others, 5],
+          [events, 6],
+          [others, 7],
+        ] as const) {
+          const other = of === events ? others : events;
+          assert.deepEqual(await other.take(inbox), []);
+          assert.deepEqual(await settledNext(of, inbox), [`${lane}1-${second}`]);
+        }
+      }),
+  ],
+  [
+    "holds a lane whose first event waits for its next attempt, is paused, was abandoned, or is dead, until that one is settled, resumed or deleted",
+    ["writer", "queue", "admin", "pauses"],
+    (open) =>
+      withInbox(open, { lane: ({ id }) => id.slice(0, 5), laneHeldByDead: true }, async (inbox) => {
+        const [heads, others] = [pausable(inbox), newEvents()];
+        const prefix = heads.source.slice(0, 4);
+        const at = (of: TestEvents, lane: number, second: number) =>
+          of.entry(`${prefix}${lane}-${second}`, { timestamp: `2026-01-01T00:00:0${second}Z` });
+        const follow = () => stored(inbox, ...[1, 2, 3].map((lane) => at(others, lane, 2)));
+        await stored(inbox, ...[1, 2, 3].map((lane) => at(heads, lane, 1)));
+        const taken = await heads.take(inbox, 3);
+        await inbox.settle(
+          taken.map((lease) =>
+            lease.id.startsWith(`${prefix}1`)
+              ? { ...lease, state: "retry", afterMs: hourMs, error: "" }
+              : { ...lease, state: "dead", error: "" },
+          ),
+        );
+        await follow();
+        assert.deepEqual(await others.take(inbox), []);
+        await heads.pauseAll();
+        assert.equal(await inbox.redrive({ types: [heads.type], ids: [`${prefix}2-1`] }), 1);
+        assert.deepEqual([...(await others.take(inbox)), ...(await heads.take(inbox))], []);
+        assert.equal(await inbox.purgeDead({ types: [heads.type] }), 1);
+        assert.deepEqual(await settledNext(others, inbox), [`${prefix}3-2`]);
+        await heads.resumeAll();
+        assert.deepEqual(idsOf(await heads.take(inbox, 1, 30)), [`${prefix}2-1`]); // and abandons it
+        await heads.pauseAll();
+        while ((await inbox.get(at(heads, 2, 1)))?.state === "leased") {
+          assert.deepEqual([...(await others.take(inbox)), ...(await heads.takeSuspect(inbox))], []);
+          await pause(20);
+        }
+        assert.deepEqual([...(await others.take(inbox)), ...(await heads.takeSuspect(inbox))], []);
+        await heads.resumeAll();
+        const again = await heads.takeInTime(inbox);
+        assert.equal(again.id, `${prefix}2-1`);
+        await inbox.settle([{ ...again, state: "done" }]);
+        assert.deepEqual(await settledNext(others, inbox), [`${prefix}2-2`]);
+        assert.deepEqual([...(await others.take(inbox)), ...(await heads.take(inbox))], []);
+      }),
+  ],
+  [
+    "finds the event of a free lane within a few takes, although thousands of lanes wait behind paused events",
+    ["writer", "queue", "admin", "pauses"],
+    (open) =>
+      withInbox(open, { lane: ({ id }) => id.slice(0, -2) }, async (inbox) => {
+        const [heads, others] = [pausable(inbox), newEvents()];
+        const at = (of: TestEvents, lane: string, second: number) =>
+          of.entry(`${heads.source}${lane}-${second}`, { timestamp: `2026-01-01T00:00:0${second}Z` });
+        const lanes = Array.from({ length: 3000 }, (_, n) => `lane${n}`);
+        await heads.pauseAll();
+        for (let from = 0; from < lanes.length; from += 500) {
+          const some = lanes.slice(from, from + 500);
+          await inbox.put(some.flatMap((lane) => [at(heads, lane, 1), at(others, lane, 2)]));
+        }
+        await stored(inbox, at(others, "lane_free", 1), at(others, "lane_free", 2));
+        for (const second of [1, 2]) {
+          let found: readonly TakenEvent[] = [];
+          for (let takes = 0; found.length === 0; takes += 1) {
+            assert.ok(takes < 4, "no event was found");
+            found = await others.take(inbox, 20);
+          }
+          assert.deepEqual(idsOf(found), [`${heads.source}lane_free-${second}`]);
+          await inbox.settle(found.map((lease) => ({ ...lease, state: "done" }) as const));
+        }
+        assert.deepEqual([...(await others.take(inbox)), ...(await heads.take(inbox))], []);
+        await heads.resumeAll();
+        for (const of of [heads, others])
+          for (let done = 0; done < lanes.length; ) {
+            const taken = await of.take(inbox, 1000);
+            await inbox.settle(taken.map((lease) => ({ ...lease, state: "done" }) as const));
+            done += taken.length;
+          }
       }),
   ],
 ];

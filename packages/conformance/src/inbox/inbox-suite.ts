@@ -14,7 +14,6 @@ import { inboxOperations } from "./inbox-operations.ts";
 import { inboxPauses, inboxTypePauses, pausesInLanes } from "./inbox-pauses.ts";
 import { inboxPuts } from "./inbox-puts.ts";
 import { inboxReplays } from "./inbox-replays.ts";
-import { inboxShares, sharesInLanes } from "./inbox-shares.ts";
 import { inboxSuspects, suspectsInLanes } from "./inbox-suspects.ts";
 import { inboxTakes } from "./inbox-takes.ts";
 import { inboxTimeLimits, timeLimitsInLanes } from "./inbox-time-limits.ts";
@@ -24,8 +23,7 @@ import { inboxWorkers } from "./inbox-workers.ts";
 /** What `inboxSuite` tests. */
 export interface InboxSuiteOptions {
   /**
-   * The capabilities that the inbox must state when it is opened with `lane`, and with `fairBy` if they have it. Its roles decide which
-   * scenarios run.
+   * The capabilities that the inbox must state when it is opened with `lane`. Its roles decide which scenarios run.
    */
   readonly capabilities: InboxCapabilities;
   /** Opens the inbox under test, on the same data each time, with the roles of its capabilities. The suite closes it. */
@@ -83,7 +81,7 @@ const operations: Readonly<Record<InboxRoleName, readonly (keyof Inbox)[]>> = {
 export function inboxSuite(name: string, options: InboxSuiteOptions, runner?: Runner): void {
   const { describe, it } = runnerOrGlobal(runner);
   const { capabilities, openStore, server } = options;
-  const { roles, fairBy } = capabilities;
+  const { roles } = capabilities;
   const open = options.open as OpenInbox<Inbox>; // scenarios call only the roles that they name
   const met: readonly InboxNeed[] = [
     ...roles,
@@ -97,7 +95,7 @@ export function inboxSuite(name: string, options: InboxSuiteOptions, runner?: Ru
 
   describe(`inboxSuite: ${name}`, () => {
     it("states its capabilities, has the operations of its roles, and is ready until it is closed", () =>
-      withInbox(open, { lane: () => "a", ...(fairBy && { fairBy }) }, async (inbox) => {
+      withInbox(open, { lane: () => "a" }, async (inbox) => {
         assert.deepEqual(inbox.capabilities, capabilities);
         for (const operation of roles.flatMap((role) => operations[role]))
           assert.equal(typeof inbox[operation], "function", operation);
@@ -116,11 +114,8 @@ export function inboxSuite(name: string, options: InboxSuiteOptions, runner?: Ru
         ...gaugesInLanes,
         ...pausesInLanes,
         ...erasingInLanes,
-        ...(fairBy === undefined ? [] : sharesInLanes),
       ]))
         it(sentence, () => run(open));
-    if (fairBy !== undefined)
-      for (const [sentence, , run] of possible(inboxShares)) it(sentence, () => run(open));
     if (openStore !== undefined)
       for (const [sentence, , run] of possible(inboxInline)) it(sentence, () => run(open, openStore));
     if (server === undefined) return;

@@ -30,7 +30,7 @@ export const inboxUnhandled: readonly InboxScenario[] = [
         const event = await inbox.get(entry);
         assert.deepEqual([event?.state, event?.error, event?.attempts], ["unhandled", null, 0]);
         assert.deepEqual(Buffer.from(event?.body ?? []), Buffer.from(entry.body));
-        assert.ok(event?.endsAt instanceof Date);
+        assert.ok(event?.keptUntil instanceof Date);
         const filter = { state: "unhandled", types: [events.type] } as const;
         assert.deepEqual(idsOf((await inbox.list(filter)).rows), ["a"]);
         assert.equal(await inbox.count(filter), 1);

@@ -27,14 +27,14 @@ export interface InboxFilter {
   readonly until?: Date;
   /** Case-sensitive text that `error` contains. */
   readonly error?: string;
-  /** `endsAt` is at this time or earlier. With the state `done`: their retention has ended. */
-  readonly endedBy?: Date;
+  /** Done or unhandled, with a retention that has ended at this time. */
+  readonly expiredBy?: Date;
   /** What they are about: their `subject`, an eSIM reference. */
   readonly subject?: string;
 }
 
 /** Selects events to work again. `state` defaults to `"dead"`. */
-export interface RedriveFilter extends Omit<InboxFilter, "state" | "endedBy"> {
+export interface RedriveFilter extends Omit<InboxFilter, "state" | "expiredBy"> {
   /** Dead events, or those that had no handler. */
   readonly state?: "dead" | "unhandled";
 }
@@ -55,8 +55,12 @@ export interface InboxRow extends EventKey {
   readonly attempts: number;
   /** How many of them count towards `maxAttempts`: those since it was stored, redriven or run again that were not put off. */
   readonly tries: number;
-  /** Ready: when it is due. Leased: when the lease ends. Done or unhandled: when its retention ends. Dead: null. */
-  readonly endsAt: Date | null;
+  /** Ready: when it is due. Null in another state. On BullMQ: always null. */
+  readonly dueAt: Date | null;
+  /** Leased: when the lease ends. Null in another state. On BullMQ: always null. */
+  readonly leasedUntil: Date | null;
+  /** Done or unhandled: when its retention ends, and it may be forgotten. Null in another state. */
+  readonly keptUntil: Date | null;
   /** When it became done, unhandled or dead. Null for ready and leased events. */
   readonly settledAt: Date | null;
   /** Why its last attempt failed. */
@@ -138,7 +142,7 @@ export interface InboxGauges {
   /**
    * - `ready`: due
    * - `waiting`: due later: a failed attempt, or `retryLater`
-   * - `paused`: due, but its type is paused, or it is behind such an event in its lane (SQLite, Postgres). Counted as `ready` until a worker notices the pause
+   * - `paused`: ready, due or not, but its type is paused
    * - `leased`: a worker has them, or its lease has just ended
    * - `unhandled` and `dead`: as the states
    */
@@ -221,7 +225,7 @@ export interface InboxAdmin extends InboxRole {
   redrive(filter?: RedriveFilter, limit?: number): Promise<number>;
 
   /** Deletes at most `limit` dead events (default 1,000), oldest received first. Resolves to how many. */
-  purgeDead(filter: Omit<InboxFilter, "state" | "endedBy">, limit?: number): Promise<number>;
+  purgeDead(filter: Omit<InboxFilter, "state" | "expiredBy">, limit?: number): Promise<number>;
 
   /**
    * Stops workers from taking these types (default: all). It applies from their next poll, and ends at `until` or with `resume`. Receivers

@@ -22,8 +22,10 @@ export interface EventRecord extends EventKey {
   readonly receivedAtMs: number | null;
   /** In ms, with microseconds as the fraction. */
   readonly occurredAtMs: number | null;
-  /** Ready: when it is due. Done or unhandled: when its retention ends. Dead: null. */
-  readonly endsAtMs: number | null;
+  /** Ready: when it is due. Null in another state. */
+  readonly dueAtMs: number | null;
+  /** Done or unhandled: when its retention ends. Null in another state. */
+  readonly keptUntilMs: number | null;
   /** How many attempts have begun. */
   readonly attempts: number;
   /** How many of them count towards `maxAttempts`. */

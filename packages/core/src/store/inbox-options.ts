@@ -34,12 +34,6 @@ export interface InboxOptions {
   subject?: SubjectOf;
   /** Whether a dead event blocks its lane until an operator has redriven or deleted it. Default false. */
   laneHeldByDead?: boolean;
-  /**
-   * `"source"`: each take shares its places among the sources that have due events, so that a storm of one does not keep the others
-   * waiting. What the others do not need goes to the longest due events. It needs an index of waiting events by source, which Postgres
-   * builds in `migrate()` and SQLite at the first take. Default: the longest due events first, of any source.
-   */
-  fairBy?: "source";
   /** Whether to keep the bodies of done events for the retention. Default false. */
   keepBodies?: boolean;
   /**
@@ -55,7 +49,7 @@ export interface InboxOptions {
 }
 
 /** `InboxOptions` after parsing. */
-export type InboxSettings = SettingsOf<InboxOptions, "lane" | "subject" | "fairBy">;
+export type InboxSettings = SettingsOf<InboxOptions, "lane" | "subject">;
 
 /** For authors of inboxes. */
 export const subjectOption: z.ZodMiniType<SubjectOf | undefined> = z.optional(
@@ -67,7 +61,6 @@ export const inboxShape: OptionsShape<InboxSettings> = {
   lane: z.optional(z.custom<LaneOf>((value) => typeof value === "function", "expected a function")),
   subject: subjectOption,
   laneHeldByDead: z._default(z.boolean(), false),
-  fairBy: z.optional(z.literal("source")),
   keepBodies: z._default(z.boolean(), false),
   bodyRetentionMs: z._default(z.number().check(z.gte(1, "expected at least 1 ms")), 90 * 86_400_000),
   minuteCounts: z._default(z.boolean(), false),

@@ -79,7 +79,7 @@ export interface WorkerReport {
  * In a transactional inbox, `Tx` is the transaction that handlers get as `context.tx`.
  */
 export interface InboxQueue<Tx = unknown> extends InboxRole {
-  /** Ready and due → leased, the longest due first, or shared among sources with `fairBy`. Events whose lease has ended are ready again, as suspects. */
+  /** Ready and due → leased, the longest due first. Events whose lease has ended are ready again, as suspects. */
   take(options: TakeOptions): Promise<readonly TakenEvent[]>;
 
   /** Moves the end of each lease to `leaseMs` from now. Answers one to one; false: that lease was lost. */

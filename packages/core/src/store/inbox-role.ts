@@ -10,8 +10,6 @@ export interface InboxCapabilities extends StoreCapabilities {
   readonly roles: readonly InboxRoleName[];
   /** It has lanes: events of a lane are worked one at a time, in order. */
   readonly ordered: boolean;
-  /** It was opened with `fairBy: "source"`: its `take` shares places among sources. Absent: the longest due events first. */
-  readonly fairBy?: "source";
   /** The only filters that its admin role takes, if its engine has no index for the others, and no count of conflicts. Absent: all. */
   readonly filters?: readonly ("state" | "ids")[];
   /** It pauses all types or none, since its engine can stop only a whole queue. Absent: it also pauses single types. */

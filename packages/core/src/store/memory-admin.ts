@@ -67,7 +67,7 @@ export function createMemoryAdmin(
       let oldestReadyMs: number | null = null;
       let conflicts = 0;
       let lastReceivedAt: Date | null = null;
-      for (const { state, type, endsAt, ...row } of table.all()) {
+      for (const { state, type, dueAt, ...row } of table.all()) {
         const counted = types.get(`${state} ${type}`) ?? { state, type, count: 0 };
         counted.count += 1;
         types.set(`${state} ${type}`, counted);
@@ -76,7 +76,7 @@ export function createMemoryAdmin(
         const { receivedAt, replay } = row;
         if (replay === null && (lastReceivedAt === null || receivedAt > lastReceivedAt))
           lastReceivedAt = receivedAt;
-        if (state === "ready" && endsAt <= now) oldestReadyMs = Math.max(oldestReadyMs ?? 0, now - endsAt);
+        if (state === "ready" && dueAt <= now) oldestReadyMs = Math.max(oldestReadyMs ?? 0, now - dueAt);
       }
       return { states, types: [...types.values()], oldestReadyMs, conflicts, lastReceivedAt };
     },
@@ -91,12 +91,12 @@ export function createMemoryAdmin(
         dead: 0,
       };
       let oldestReadyMs: number | null = null;
-      for (const { state, type, endsAt } of table.all()) {
+      for (const { state, type, dueAt } of table.all()) {
         if (state === "done") continue;
-        const isDue = state === "ready" && endsAt <= now;
-        const isPaused = isDue && pauses.has(type);
+        const isPaused = state === "ready" && pauses.has(type);
+        const isDue = state === "ready" && dueAt <= now;
         counts[isPaused ? "paused" : state === "ready" && !isDue ? "waiting" : state] += 1;
-        if (isDue && !isPaused) oldestReadyMs = Math.max(oldestReadyMs ?? 0, now - endsAt);
+        if (isDue && !isPaused) oldestReadyMs = Math.max(oldestReadyMs ?? 0, now - dueAt);
       }
       return { counts, capped: [], oldestReadyMs, lastReceivedAt: table.lastReceivedAt() };
     },
@@ -124,7 +124,7 @@ export function createMemoryAdmin(
       const now = clock.now();
       const redriven = oldest({ ...filter, state }, limit).filter(({ body }) => body !== null);
       for (const row of redriven)
-        table.write({ ...row, state: "ready", tries: 0, endsAt: now, settledAt: null });
+        table.write({ ...row, state: "ready", tries: 0, dueAt: now, settledAt: null });
       return redriven.length;
     },
     purgeDead(filter, limit) {
@@ -143,7 +143,7 @@ export function createMemoryAdmin(
           ...row,
           state: "done",
           token: "", // no lease has it
-          endsAt: isDone ? row.endsAt : now + retentionMs,
+          keptUntil: isDone ? row.keptUntil : now + retentionMs,
           settledAt: isDone ? row.settledAt : new Date(now),
           erasedAt: new Date(now),
           error: erasedError,
@@ -165,8 +165,8 @@ export function createMemoryAdmin(
 function withoutBody(row: MemoryRow): InboxRow {
   const { source, id, state, type, lane, subject, attempts, tries, error, conflicts, replay, ...rest } =
     storedEvent(row);
-  const { receivedAt, endsAt, settledAt } = rest;
-  const times = { receivedAt, endsAt, settledAt };
+  const { receivedAt, dueAt, leasedUntil, keptUntil, settledAt } = rest;
+  const times = { receivedAt, dueAt, leasedUntil, keptUntil, settledAt };
   return { source, id, state, type, lane, subject, attempts, tries, error, conflicts, replay, ...times };
 }
 

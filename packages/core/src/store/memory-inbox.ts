@@ -104,7 +104,6 @@ export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {
       multiProcess: false,
       transactional: false,
       ordered: settings.lane !== undefined,
-      ...(settings.fairBy !== undefined && { fairBy: settings.fairBy }),
     },
     ready: () => ask(() => {}),
     sources: () => ask(() => [...new Set([...table.all()].map(({ source }) => source))]),

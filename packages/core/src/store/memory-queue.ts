@@ -4,7 +4,7 @@ import { leaseEnded, withAttempt } from "./history.ts";
 import type { InboxSettings } from "./inbox-options.ts";
 import type { InboxLease, Settlement, TakenEvent, TakeOptions } from "./inbox-queue.ts";
 import type { MemoryPauses } from "./memory-pauses.ts";
-import { isAhead, type MemoryRow, type MemoryTable } from "./memory-table.ts";
+import { hasExpired, isAhead, type MemoryRow, type MemoryTable } from "./memory-table.ts";
 import { spreadRetention } from "./store-options.ts";
 
 export interface MemoryQueueSettings extends InboxSettings {
@@ -25,21 +25,21 @@ export function createMemoryQueue(
   pauses: MemoryPauses,
   settings: MemoryQueueSettings,
 ): MemoryQueue {
-  const { clock, retentionMs, keepBodies, bodyRetentionMs, laneHeldByDead, fairBy } = settings;
+  const { clock, retentionMs, keepBodies, bodyRetentionMs, laneHeldByDead } = settings;
   let lastToken = 0;
-  let lastSource = ""; // of the last take in shares
 
   /** Leased, but the lease has ended → ready, so that all waiting rows have one state. */
   function reap(now: number): void {
     for (const row of [...table.pending()]) {
-      if (row.state !== "leased" || row.endsAt > now) continue;
+      if (row.state !== "leased" || row.leasedUntil > now) continue;
       const error = row.error ?? "The lease ended before its worker settled it.";
       table.write({
         ...row,
         state: "ready",
+        dueAt: row.leasedUntil,
         isSuspect: true,
         error,
-        history: withAttempt(row.history, leaseEnded, row.endsAt),
+        history: withAttempt(row.history, leaseEnded, row.leasedUntil),
       });
     }
   }
@@ -68,7 +68,7 @@ export function createMemoryQueue(
       token,
       attempts,
       tries,
-      endsAt: now + leaseMs,
+      leasedUntil: now + leaseMs,
       takenAt: takenAt ?? new Date(now),
     });
     return {
@@ -82,22 +82,9 @@ export function createMemoryQueue(
       tries,
       waitedMs: waitingSince === null ? 0 : now - waitingSince,
       replayed: replay !== null,
-      dueForMs: now - row.endsAt,
+      dueForMs: now - row.dueAt,
       trace,
     };
-  }
-
-  /** One row of each source after the other, beginning with the source after the last one. */
-  function inShares(due: readonly MemoryRow[], limit: number): readonly MemoryRow[] {
-    const bySource = Map.groupBy(due, ({ source }) => source);
-    const sources = [...bySource.keys()].sort();
-    const first = sources.findIndex((source) => source > lastSource);
-    const inOrder = first === -1 ? sources : [...sources.slice(first), ...sources.slice(0, first)];
-    lastSource = inOrder.slice(0, limit).at(-1) ?? lastSource;
-    const chosen: MemoryRow[] = [];
-    for (let place = 0; chosen.length < Math.min(limit, due.length); place += 1)
-      chosen.push(...inOrder.flatMap((source) => bySource.get(source)?.[place] ?? []));
-    return chosen.slice(0, limit);
   }
 
   /** Replaces a row with `change(row)` if the lease is still held. */
@@ -119,12 +106,8 @@ export function createMemoryQueue(
       isSuspect: row.isSuspect && change.staysSuspect,
       waitingSince: { begins: row.waitingSince ?? now, stays: row.waitingSince, ends: null }[change.waiting],
       error,
-      endsAt: {
-        ready: now + change.afterMs,
-        dead: Number.POSITIVE_INFINITY,
-        done: now + keptMs,
-        unhandled: now + keptMs,
-      }[state],
+      dueAt: now + change.afterMs,
+      keptUntil: now + keptMs,
       settledAt: state === "ready" ? null : new Date(now),
       body: state === "done" && !keepBodies ? null : row.body,
       history: change.attempt === null ? row.history : withAttempt(row.history, change.attempt, now),
@@ -147,15 +130,15 @@ export function createMemoryQueue(
         !pauses.has(type) &&
         (only === undefined || (type !== null && only.includes(type))) &&
         (type === null || !except.includes(type));
-      const due = [...table.pending()]
-        .filter((row) => row.state === "ready" && row.endsAt <= now && isWanted(row) && hasTurn(row))
-        .sort((a, b) => a.endsAt - b.endsAt);
-      const chosen = fairBy === undefined || suspects ? due.slice(0, limit) : inShares(due, limit);
-      return chosen.map((row) => lease(row, now, leaseMs));
+      return [...table.pending()]
+        .filter((row) => row.state === "ready" && row.dueAt <= now && isWanted(row) && hasTurn(row))
+        .sort((a, b) => a.dueAt - b.dueAt)
+        .slice(0, limit)
+        .map((row) => lease(row, now, leaseMs));
     },
     extend(leases, leaseMs) {
-      const endsAt = clock.now() + leaseMs;
-      return leases.map((held) => asOwner(held, (row) => ({ ...row, endsAt })));
+      const leasedUntil = clock.now() + leaseMs;
+      return leases.map((held) => asOwner(held, (row) => ({ ...row, leasedUntil })));
     },
     settle(settlements) {
       const now = clock.now();
@@ -169,7 +152,7 @@ export function createMemoryQueue(
       let purged = 0;
       for (const row of table.all()) {
         if (purged >= limit) break; // the oldest come first, so a slice rarely reads all rows
-        if ((row.state === "done" || row.state === "unhandled") && row.endsAt <= now) table.remove(row);
+        if (hasExpired(row, now)) table.remove(row);
         else if (losesBody(row, now)) table.write({ ...row, body: null });
         else continue;
         purged += 1;

@@ -10,8 +10,12 @@ export interface MemoryRow extends EventKey {
   readonly state: InboxState;
   /** The fence of its last lease. */
   readonly token: string;
-  /** When the row is due, or its lease or retention ends; infinite for dead. */
-  readonly endsAt: number;
+  /** When a ready row is due. A leased one keeps it. */
+  readonly dueAt: number;
+  /** When the lease of a leased row ends. */
+  readonly leasedUntil: number;
+  /** When the retention of a done or unhandled row ends. */
+  readonly keptUntil: number;
   readonly type: string | null;
   readonly body: Uint8Array | null;
   readonly bodyHash: string;
@@ -87,7 +91,9 @@ export function readyRow(
     id,
     state: "ready",
     token: "",
-    endsAt: now,
+    dueAt: now,
+    leasedUntil: 0,
+    keptUntil: 0,
     type,
     body: Uint8Array.from(body),
     bodyHash: hashOf(body),
@@ -117,7 +123,7 @@ export function hashOf(body: Uint8Array): string {
 }
 
 export function matches(row: MemoryRow, filter: InboxFilter): boolean {
-  const { state, types, source, ids, idPrefix, since, until, error, endedBy, subject } = filter;
+  const { state, types, source, ids, idPrefix, since, until, error, expiredBy, subject } = filter;
   return (
     (state === undefined || row.state === state) &&
     (types === undefined || (row.type !== null && types.includes(row.type))) &&
@@ -127,9 +133,14 @@ export function matches(row: MemoryRow, filter: InboxFilter): boolean {
     (since === undefined || row.receivedAt >= since) &&
     (until === undefined || row.receivedAt < until) &&
     (error === undefined || (readErrorText(row.error).error?.includes(error) ?? false)) &&
-    (endedBy === undefined || row.endsAt <= endedBy.getTime()) &&
+    (expiredBy === undefined || hasExpired(row, expiredBy.getTime())) &&
     (subject === undefined || row.subject === subject)
   );
+}
+
+/** Whether the retention of a done or unhandled row has ended. */
+export function hasExpired({ state, keptUntil }: MemoryRow, now: number): boolean {
+  return (state === "done" || state === "unhandled") && keptUntil <= now;
 }
 
 /** Orders rows by when they occurred, then by source and id. */
@@ -149,7 +160,9 @@ export function storedEvent(row: MemoryRow): Omit<StoredEvent, "heldBy"> {
     receivedAt,
     attempts,
     tries,
-    endsAt,
+    dueAt,
+    leasedUntil,
+    keptUntil,
     error,
     conflicts,
     replay,
@@ -165,7 +178,9 @@ export function storedEvent(row: MemoryRow): Omit<StoredEvent, "heldBy"> {
     receivedAt,
     attempts,
     tries,
-    endsAt: Number.isFinite(endsAt) ? new Date(endsAt) : null,
+    dueAt: state === "ready" ? new Date(dueAt) : null,
+    leasedUntil: state === "leased" ? new Date(leasedUntil) : null,
+    keptUntil: state === "done" || state === "unhandled" ? new Date(keptUntil) : null,
     ...readErrorText(error),
     conflicts,
     replay,

@@ -88,16 +88,16 @@ export function refuseTypes(where: "pause" | "resume", types: readonly string[] 
 }
 
 /**
- * For authors of inboxes that park events: parks or releases what a pause that is already stored, or ended, concerns. Logs a failure instead of
- * rejecting, since the change is in effect, and takes park and release the rest.
+ * For authors of inboxes that hold the events of paused types: holds them, or lets them go, once the pause is stored or ended. Logs a failure
+ * instead of rejecting, since the change is in effect: takes leave out paused types, and let go what no pause holds.
  */
-export async function parkAndLog(logger: Logger, park: () => Promise<void>): Promise<void> {
+export async function holdAndLog(logger: Logger, hold: () => Promise<void>): Promise<void> {
   try {
-    await park();
+    await hold();
   } catch (err) {
     logger.warn(
-      { err, code: "parking_failed" },
-      "The pause was stored or ended, but not all of its events were parked or released. Workers do that as they take events.",
+      { err, code: "holding_failed" },
+      "The pause was stored or ended, but not all of its events were held or let go. No paused event runs, but takes may be slow: pause or resume again.",
     );
   }
 }

@@ -15,7 +15,7 @@ export interface Circumstances {
 /** As much of an event as `whyItWaits` needs. */
 export type WaitingEvent = Pick<
   StoredEvent,
-  "state" | "type" | "attempts" | "endsAt" | "error" | "history" | "heldBy"
+  "state" | "type" | "attempts" | "dueAt" | "leasedUntil" | "error" | "history" | "heldBy"
 >;
 
 /** Why no handler has the event yet, in one sentence. Null: it waits for no worker. */
@@ -24,18 +24,18 @@ export function whyItWaits(event: WaitingEvent, circumstances: Circumstances): s
   if (event.state !== "ready") return null;
   const { now, pauses, workers } = circumstances;
   const pause = pauses.find(({ type }) => type === null || type === event.type);
-  const dueMs = event.endsAt?.getTime() ?? now;
+  const dueMs = event.dueAt?.getTime() ?? now;
   if (pause !== undefined) return paused(pause, now);
   if (dueMs > now) return dueLater(event, dueMs, now);
   if (event.heldBy !== null) return laneHeld(event.heldBy);
-  if (event.endsAt === null && event.error !== null)
+  if (event.dueAt === null && event.error !== null)
     return `Attempt ${event.attempts} failed, and the next one follows after a pause; the inbox does not say when.`;
   if (workers.length === 0) return "It is due, but no worker has reported in the last 30 s: start one.";
   return dueNow(event, workers, dueMs, now);
 }
 
-function leased({ attempts, endsAt }: WaitingEvent, { now, workers }: Circumstances): string {
-  const endMs = endsAt?.getTime() ?? Number.POSITIVE_INFINITY;
+function leased({ attempts, leasedUntil }: WaitingEvent, { now, workers }: Circumstances): string {
+  const endMs = leasedUntil?.getTime() ?? Number.POSITIVE_INFINITY;
   if (endMs > now) {
     const until = Number.isFinite(endMs)
       ? `; it may keep it until ${instant(new Date(endMs))} without a sign of life`

@@ -12,7 +12,6 @@ const capabilities: Omit<InboxCapabilities, "roles"> = {
   multiProcess: false,
   transactional: false,
   ordered: true,
-  fairBy: "source",
 };
 const everyRole = ["writer", "queue", "admin", "rerun"] as const;
 

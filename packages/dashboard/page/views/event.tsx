@@ -236,14 +236,6 @@ function Steps({ event }: { readonly event: Event }) {
   );
 }
 
-const endNames: Readonly<Record<State, string>> = {
-  ready: "Due",
-  leased: "Lease ends",
-  done: "Kept until",
-  unhandled: "Kept until",
-  dead: "Kept until",
-};
-
 function Facts({ event }: { readonly event: Event }) {
   const facts: readonly (readonly [string, ComponentChildren])[] = [
     ["Id", <Code key="id" text={event.id} />],
@@ -264,7 +256,9 @@ function Facts({ event }: { readonly event: Event }) {
     ["Conflicts", event.conflicts > 0 && `${number(event.conflicts)}: the same id with another body`],
     ["Received", event.receivedAt !== null && exactTime(event.receivedAt)],
     ["Settled", event.settledAt !== null && exactTime(event.settledAt)],
-    [endNames[event.state], event.endsAt !== null && <Time key="ends" at={event.endsAt} />],
+    ["Due", event.dueAt !== null && <Time key="due" at={event.dueAt} />],
+    ["Lease ends", event.leasedUntil !== null && <Time key="leased" at={event.leasedUntil} />],
+    ["Kept until", event.keptUntil !== null && <Time key="kept" at={event.keptUntil} />],
     ["Trace", event.trace !== null && <Code key="trace" text={event.trace} />],
   ];
   return (

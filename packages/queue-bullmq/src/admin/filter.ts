@@ -26,7 +26,7 @@ const reasons: Readonly<Partial<Record<keyof InboxFilter, string>>> = {
   until: "by time",
   error: "by error",
   subject: "by subject",
-  endedBy: "by the end of the retention: done jobs leave by removeOnComplete",
+  expiredBy: "by the end of the retention: done jobs leave by removeOnComplete",
 };
 
 /** Throws `invalid_input` for a filter other than by state or ids: BullMQ has no index of the other fields. */

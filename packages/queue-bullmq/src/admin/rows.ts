@@ -59,7 +59,17 @@ function erasedEventOf(job: BullmqJob, data: ErasedData, state: BullmqState): St
   };
 }
 
-type StateFields = "state" | "lane" | "attempts" | "tries" | "endsAt" | "conflicts" | "takenAt" | "settledAt";
+type StateFields =
+  | "state"
+  | "lane"
+  | "attempts"
+  | "tries"
+  | "dueAt"
+  | "leasedUntil"
+  | "keptUntil"
+  | "conflicts"
+  | "takenAt"
+  | "settledAt";
 
 /** What BullMQ knows of the state of a job. */
 function stateOf(job: BullmqJob, state: BullmqState): Pick<StoredEvent, StateFields> {
@@ -70,7 +80,9 @@ function stateOf(job: BullmqJob, state: BullmqState): Pick<StoredEvent, StateFie
     lane: null,
     attempts: startsOf(job),
     tries: attemptsMade + (state === "leased" ? 1 : 0),
-    endsAt: state === "done" && ttl !== undefined ? new Date(timestamp + ttl) : null,
+    dueAt: null,
+    leasedUntil: null,
+    keptUntil: state === "done" && ttl !== undefined ? new Date(timestamp + ttl) : null,
     conflicts: 0, // BullMQ keeps no count
     takenAt: dateOf(processedOn),
     settledAt: state === "done" || state === "dead" ? dateOf(finishedOn) : null,
@@ -88,7 +100,9 @@ export function goneEvent({ source, id }: EventKey): StoredEvent {
     receivedAt: null,
     attempts: 0,
     tries: 0,
-    endsAt: null,
+    dueAt: null,
+    leasedUntil: null,
+    keptUntil: null,
     error: null,
     stack: null,
     conflicts: 0,
@@ -120,9 +134,9 @@ function dateOf(ms: number | undefined): Date | null {
 
 export function withoutBody(event: StoredEvent): InboxRow {
   const { source, id, state, type, lane, subject, attempts, tries, error, conflicts, replay } = event;
-  const { receivedAt, endsAt, settledAt } = event;
+  const { receivedAt, dueAt, leasedUntil, keptUntil, settledAt } = event;
   return {
     ...{ source, id, state, type, lane, subject, attempts, tries, error, conflicts, replay },
-    ...{ receivedAt, endsAt, settledAt },
+    ...{ receivedAt, dueAt, leasedUntil, keptUntil, settledAt },
   };
 }

@@ -17,8 +17,14 @@ create table esim_webhooks_migration (
   state text not null check (state in ('ready', 'leased', 'done', 'unhandled', 'dead')),
   -- random, and so never used twice: a counter could go back at a power cut, and make a late owner the present one
   fence text,
-  -- ready: when it is due; leased: when the lease ends; done, unhandled: when it may be forgotten; dead: null
-  ends_at integer,
+  -- ready: when it is due; leased: since when it was due
+  due_at integer,
+  -- ready, and its type is paused: no take reads it
+  held integer not null default 0,
+  -- leased: when the lease ends
+  leased_until integer,
+  -- done, unhandled: when it may be forgotten
+  kept_until integer,
   -- how long the lease or the wait was to be: one that ends further ahead than that shows that the clock was set back
   term_ms integer not null default 0,
   -- CRC-32 of the body, to tell another body of the same id; null where nobody knows the bytes that were signed
@@ -52,11 +58,6 @@ create table esim_webhooks_migration (
   erased_at integer,
   -- JSON: the last ten failed attempts
   history text,
-  -- when it was due, while it is parked: due, of a paused type or behind such an event in its lane, and with an ends_at that never comes, so
-  -- that no take reads past it
-  parked_due integer,
-  -- what has parked it: its own type, or the type of the first event of its lane and the generation of that pause
-  parked_by text,
   -- null for an id that is worked inline, and once an event is done; last, so that nobody reads past it for another column
   body blob,
   -- the id first: it tells rows apart at its first bytes, where the source is mostly the same
@@ -64,11 +65,13 @@ create table esim_webhooks_migration (
 ) strict`,
 
   // A partial index is used only where the query says its condition word for word.
-  "create index esim_webhooks_event_due on esim_webhooks_event (ends_at, term_ms) where state = 'ready' and lane is null",
-  "create index esim_webhooks_event_due_in_lane on esim_webhooks_event (ends_at, term_ms) where state = 'ready' and lane is not null",
-  "create index esim_webhooks_event_suspect on esim_webhooks_event (ends_at) where state = 'ready' and suspect = 1",
-  "create index esim_webhooks_event_leased on esim_webhooks_event (ends_at, term_ms) where state = 'leased' and body is not null",
-  "create index esim_webhooks_event_forgettable on esim_webhooks_event (ends_at) where state in ('done', 'unhandled')",
+  "create index esim_webhooks_event_due on esim_webhooks_event (due_at, term_ms) where state = 'ready' and held = 0 and lane is null",
+  `create index esim_webhooks_event_due_in_lane on esim_webhooks_event (due_at, term_ms)
+  where state = 'ready' and held = 0 and lane is not null`,
+  "create index esim_webhooks_event_held on esim_webhooks_event (type) where held = 1",
+  "create index esim_webhooks_event_suspect on esim_webhooks_event (due_at) where state = 'ready' and suspect = 1",
+  "create index esim_webhooks_event_leased on esim_webhooks_event (leased_until, term_ms) where state = 'leased' and body is not null",
+  "create index esim_webhooks_event_forgettable on esim_webhooks_event (kept_until) where state in ('done', 'unhandled')",
   "create index esim_webhooks_event_conflicts on esim_webhooks_event (conflicts) where conflicts > 0",
   // who is ahead in a lane, who is worked in it, and who died in it
   `create index esim_webhooks_event_lane on esim_webhooks_event (lane, occurred_at, source, id)
@@ -81,7 +84,6 @@ create table esim_webhooks_migration (
   // the same order, of the rows that operators ask for most
   "create index esim_webhooks_event_dead on esim_webhooks_event (received_at, id) where state = 'dead'",
   "create index esim_webhooks_event_unhandled on esim_webhooks_event (received_at, id) where state = 'unhandled'",
-  "create index esim_webhooks_event_parked on esim_webhooks_event (parked_by) where parked_due is not null",
   `create index esim_webhooks_event_kept_body on esim_webhooks_event (settled_at)
   where state in ('dead', 'unhandled') and body is not null`,
 
@@ -121,8 +123,7 @@ create table esim_webhooks_worker (
   seen_at integer not null
 ) strict, without rowid`,
 
-  `-- What operators have paused. A pause that has ended stays until the events that are parked by it are due again. Those that wait behind
--- others carry its generation: with the next one, all of them are due again
+  `-- what operators have paused: ready events of these types are held
 create table esim_webhooks_pause (
   -- '*': all types
   type text primary key,
@@ -130,8 +131,7 @@ create table esim_webhooks_pause (
   since integer not null,
   -- null: until it is resumed
   until integer,
-  by text,
-  generation integer not null default 0
+  by text
 ) strict, without rowid`,
 
   `-- what happened in each minute of the last day, if that is counted

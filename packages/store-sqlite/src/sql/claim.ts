@@ -53,7 +53,7 @@ function look(tx: Transaction, { id, source }: EventKey): Present | undefined {
         else true
       end as queued,
       case state when 'leased' then ${hasEnded} else ${hasExpired} end as ended,
-      iif(state in ('ready', 'leased') and parked_due is null, ends_at - $now, 0) as leftMs,
+      coalesce(iif(state = 'leased', leased_until, due_at) - $now, 0) as leftMs,
       iif(coalesce(replay ->> 'rebuilt', 0), null, fingerprint) as fingerprint
     from esim_webhooks_event where id = $id and source = $source`,
     { now: tx.nowMs, id, source },
@@ -67,7 +67,7 @@ function isConflict(present: Present, { fingerprint }: ClaimInput): boolean {
 
 function insert(tx: Transaction, input: ClaimInput): Claim {
   const row = tx.get<{ token: string }>(
-    `insert into esim_webhooks_event (source, id, state, fence, ends_at, term_ms, fingerprint)
+    `insert into esim_webhooks_event (source, id, state, fence, leased_until, term_ms, fingerprint)
     values ($source, $id, 'leased', ${newFence}, $now + $leaseMs, $leaseMs, $fingerprint) returning fence as token`,
     claimParameters(tx, input),
   );
@@ -105,7 +105,7 @@ function claimedParameters({ nowMs: now }: Transaction, { key: { id, source }, t
 /** Leased → leased for longer. False: the token no longer has the lease. */
 export function extend(tx: Transaction, input: ClaimedInput & { readonly leaseMs: number }): boolean {
   const changed = tx.run(
-    `update esim_webhooks_event set ends_at = $now + $leaseMs, term_ms = $leaseMs where ${isOwned}`,
+    `update esim_webhooks_event set leased_until = $now + $leaseMs, term_ms = $leaseMs where ${isOwned}`,
     { ...claimedParameters(tx, input), leaseMs: input.leaseMs },
   );
   return changed > 0;
@@ -130,7 +130,7 @@ export function completeByFence(tx: Transaction, input: CompleteInput): boolean 
 
 function markDone(tx: Transaction, input: CompleteInput, condition: string): boolean {
   const changed = tx.run(
-    `update esim_webhooks_event set state = 'done', ends_at = $now + $retentionMs, settled_at = $now where ${condition}`,
+    `update esim_webhooks_event set state = 'done', leased_until = null, kept_until = $now + $retentionMs, settled_at = $now where ${condition}`,
     { ...claimedParameters(tx, input), retentionMs: input.retentionMs },
   );
   return changed > 0;

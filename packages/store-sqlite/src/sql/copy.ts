@@ -4,7 +4,6 @@ import type { EventKey, Replay } from "@esim-webhooks/core";
 import type { CopySourceState, EventRecord, LatestRecord, StateRecord } from "@esim-webhooks/core/kit";
 import { type Connection, pragma } from "../database/connection.ts";
 import { nowMs } from "../database/transaction.ts";
-import { dueAt } from "./filter.ts";
 import { hasEnded, leaseEnded, leaseEndedAttempt, withAttempt } from "./lease.ts";
 
 const pageRows = 500;
@@ -42,10 +41,10 @@ export function eventRecords(
   const rows = connection.prepared(
     `select source, id, iif(state = 'leased', 'ready', state) as state, type, lane, fingerprint,
       received_at as receivedAtMs, occurred_at as occurredAtMs,
-      iif(state = 'leased', min(ends_at, $now), ${dueAt}) as endsAtMs, attempts, tries, conflicts,
+      iif(state = 'leased', min(leased_until, $now), due_at) as dueAtMs, kept_until as keptUntilMs, attempts, tries, conflicts,
       iif(state = 'leased', coalesce(error, $leaseEnded), error) as error, replay, runs, body,
       subject, key, trace, taken_at as takenAtMs, settled_at as settledAtMs, erased_at as erasedAtMs,
-      iif(state = 'leased', ${withAttempt(leaseEndedAttempt, "min(ends_at, $now)")}, history) as history
+      iif(state = 'leased', ${withAttempt(leaseEndedAttempt, "min(leased_until, $now)")}, history) as history
     from esim_webhooks_event
     where ${isCopied} ${after === undefined ? "" : "and (id, source) > ($id, $source)"}
     order by id, source limit ${pageRows}`,

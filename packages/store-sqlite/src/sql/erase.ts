@@ -2,7 +2,6 @@ import type { InboxState } from "@esim-webhooks/core";
 import { type Connection, pragma } from "../database/connection.ts";
 import type { Transaction } from "../database/transaction.ts";
 import { ofSubject } from "./filter.ts";
-import { releaseBehind } from "./pause.ts";
 
 export interface EraseInput {
   readonly subject: string;
@@ -20,16 +19,16 @@ export interface EraseInput {
 export function erase(tx: Transaction, input: EraseInput): Readonly<Record<InboxState, number>> {
   const erased: Record<InboxState, number> = { ready: 0, leased: 0, done: 0, unhandled: 0, dead: 0 };
   const { sql, parameters } = ofSubject({ subject: input.subject });
-  const found = tx.all<{ rowid: number; state: InboxState; parkedIn: string | null }>(
-    `select rowid, state, iif(parked_by is null, null, lane) as parkedIn from esim_webhooks_event where ${sql} order by received_at limit ?`,
+  const found = tx.all<{ rowid: number; state: InboxState }>(
+    `select rowid, state from esim_webhooks_event where ${sql} order by received_at limit ?`,
     ...parameters,
     input.limit,
   );
   for (const { state } of found) erased[state] += 1;
   tx.run(
     `update esim_webhooks_event set
-      ends_at = iif(state = 'done', ends_at, $now + $retentionMs), settled_at = iif(state = 'done', settled_at, $now),
-      state = 'done', fence = null, term_ms = 0, suspect = 0, waiting_since = null, parked_due = null, parked_by = null, erased_at = $now,
+      due_at = null, leased_until = null, kept_until = iif(state = 'done', kept_until, $now + $retentionMs), settled_at = iif(state = 'done', settled_at, $now),
+      state = 'done', fence = null, term_ms = 0, suspect = 0, waiting_since = null, held = 0, erased_at = $now,
       error = 'erased', body = null, lane = null, subject = null, trace = null, history = null,
       replay = iif(replay is null, null, json_object('run', replay ->> 'run', 'rebuilt', replay -> 'rebuilt'))
     where rowid in (select value from json_each($rowids))`,
@@ -39,8 +38,6 @@ export function erase(tx: Transaction, input: EraseInput): Readonly<Record<Inbox
       rowids: JSON.stringify(found.map(({ rowid }) => rowid)),
     },
   );
-  const lanes = found.flatMap(({ parkedIn }) => parkedIn ?? []);
-  if (lanes.length > 0) releaseBehind(tx, lanes);
   renameLatest(tx, input);
   return erased;
 }

@@ -1,5 +1,4 @@
 import type { InboxRow, InboxState, Replay } from "@esim-webhooks/core";
-import { dueAt } from "./filter.ts";
 
 /** An event as it is in the table, without its body. */
 export interface EventRow {
@@ -11,7 +10,9 @@ export interface EventRow {
   readonly received_at: number | null;
   readonly attempts: number;
   readonly tries: number;
-  readonly ends_at: number | null;
+  readonly due_at: number | null;
+  readonly leased_until: number | null;
+  readonly kept_until: number | null;
   readonly error: string | null;
   readonly conflicts: number;
   readonly replay: string | null;
@@ -20,14 +21,24 @@ export interface EventRow {
 }
 
 /** The columns of an `EventRow`: SQL. */
-export const eventColumns: string = `source, id, state, type, lane, received_at, attempts, tries, ${dueAt} as ends_at, error, conflicts, replay, subject, settled_at`;
+export const eventColumns: string = `source, id, state, type, lane, received_at, attempts, tries, iif(state = 'ready', due_at, null) as due_at, leased_until, kept_until, error, conflicts, replay, subject, settled_at`;
 
 /** As operators see it, except that `error` is the kept text, with the frames of its stack. */
-export function inboxRow({ received_at, ends_at, settled_at, replay, ...row }: EventRow): InboxRow {
+export function inboxRow({
+  received_at,
+  due_at,
+  leased_until,
+  kept_until,
+  settled_at,
+  replay,
+  ...row
+}: EventRow): InboxRow {
   return {
     ...row,
     receivedAt: dateOf(received_at),
-    endsAt: dateOf(ends_at),
+    dueAt: dateOf(due_at),
+    leasedUntil: dateOf(leased_until),
+    keptUntil: dateOf(kept_until),
     settledAt: dateOf(settled_at),
     replay: replay === null ? null : (JSON.parse(replay) as Replay),
   };

@@ -1,6 +1,5 @@
 import type { SQLInputValue } from "node:sqlite";
 import type { InboxFilter } from "@esim-webhooks/core";
-import { never } from "./lease.ts";
 
 /** A condition on the rows of events: SQL with a `?` for each of its parameters. */
 export interface Condition {
@@ -11,16 +10,12 @@ export interface Condition {
 /** An `InboxFilter`, of which a field may be undefined. */
 export type Filter = { readonly [Name in keyof InboxFilter]?: InboxFilter[Name] | undefined };
 
-/** When a row ends, or is due: SQL. Reads what is behind the body only of a parked row. */
-export const dueAt: string = `iif(ends_at = ${never}, parked_due, ends_at)`;
-
 /** The condition of the index of all events. */
 export const isEvent: Condition = { sql: "received_at is not null", parameters: [] };
 
 /** The events that a filter means. Ids that were handled inline are none: they have no time. */
 export function matching(filter: Filter): Condition {
-  const { state, types, source, since, until, error, endedBy, subject } = filter;
-  const ends = state === "ready" || state === undefined ? dueAt : "ends_at";
+  const { state, types, source, since, until, error, expiredBy, subject } = filter;
   return all([
     { sql: "+received_at is not null", parameters: [] }, // not so that SQLite reads the index of all events
     ...(state === undefined ? [] : [{ sql: `state = '${state}'`, parameters: [] }]), // written out, for the partial indexes
@@ -30,7 +25,7 @@ export function matching(filter: Filter): Condition {
     ...where("received_at >=", since?.getTime()),
     ...where("received_at <", until?.getTime()),
     ...(error === undefined ? [] : [inMessage(error)]),
-    ...where(`${ends} <=`, endedBy?.getTime()),
+    ...where("kept_until <=", expiredBy?.getTime()),
     ...where("subject =", subject),
   ]);
 }

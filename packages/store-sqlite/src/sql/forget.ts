@@ -35,7 +35,7 @@ export function forget(tx: Transaction, input: ForgetInput): number | undefined 
   const forgotten = tx.run(
     `delete from esim_webhooks_event where rowid in (
       select rowid from esim_webhooks_event
-      where state in ('done', 'unhandled') and ends_at <= $untilMs order by ends_at limit $limit
+      where state in ('done', 'unhandled') and kept_until <= $untilMs order by kept_until limit $limit
     )`,
     { untilMs: next.seenMs, limit },
   );

@@ -1,7 +1,6 @@
 import type { GaugeCount, InboxGauges } from "@esim-webhooks/core";
 import type { Connection } from "../database/connection.ts";
 import { nowMs } from "../database/transaction.ts";
-import { never } from "./lease.ts";
 import { isAllPaused } from "./pause.ts";
 import { oldestReadyMs } from "./stats.ts";
 
@@ -11,14 +10,14 @@ const cap = 10_001;
 /** The parts of each count: SQL, each with the condition of an index, word for word. */
 const parts: Readonly<Record<GaugeCount, readonly string[]>> = {
   ready: [
-    "state = 'ready' and lane is null and ends_at <= $now",
-    "state = 'ready' and lane is not null and ends_at <= $now",
+    "state = 'ready' and held = 0 and lane is null and due_at <= $now",
+    "state = 'ready' and held = 0 and lane is not null and due_at <= $now",
   ],
   waiting: [
-    `state = 'ready' and lane is null and ends_at > $now and ends_at < ${never}`,
-    `state = 'ready' and lane is not null and ends_at > $now and ends_at < ${never}`,
+    "state = 'ready' and held = 0 and lane is null and due_at > $now",
+    "state = 'ready' and held = 0 and lane is not null and due_at > $now",
   ],
-  paused: ["parked_due is not null"],
+  paused: ["held = 1"],
   leased: ["state = 'leased' and body is not null"],
   unhandled: ["state = 'unhandled'"],
   dead: ["state = 'dead'"],
@@ -31,8 +30,9 @@ export function gauges(connection: Connection, _: undefined): InboxGauges {
   ) as Record<GaugeCount, number>;
   const isPaused = isAllPaused(connection, now);
   if (isPaused) {
-    counts.paused = Math.min(cap, counts.paused + counts.ready);
+    counts.paused = Math.min(cap, counts.paused + counts.ready + counts.waiting);
     counts.ready = 0;
+    counts.waiting = 0;
   }
   const last = connection.get<{ received_at: number }>("select received_at from esim_webhooks_last_delivery");
   return {

@@ -7,18 +7,15 @@ export const driftMs = 1000;
  * Whether the lease in a row has ended at the time `$now`: SQL. One that ends further ahead than it was long has ended too:
  * the machine's clock was set back, and its owner is long gone.
  */
-export const hasEnded: string = `(ends_at <= $now or ends_at > $now + term_ms + ${driftMs})`;
+export const hasEnded: string = `(leased_until <= $now or leased_until > $now + term_ms + ${driftMs})`;
 
 /**
  * Whether a retention in a row has expired at the time `$now`: SQL. A clock that has jumped ahead by more than an hour since the last
  * purge does not make it expire, nor does it expire while purging is held.
  */
-export const hasExpired: string = `ends_at <= min($now, coalesce(
+export const hasExpired: string = `kept_until <= min($now, coalesce(
   (select iif(held_until > seen_at, 0, seen_at + 3600000) from esim_webhooks_purge_clock where one = 1), $now
 ))`;
-
-/** When a parked event is due: never. The last time that a `Date` can hold. */
-export const never = 8_640_000_000_000_000;
 
 /** A fence that was never used before: SQL. */
 export const newFence = "lower(hex(randomblob(12)))";
@@ -41,13 +38,13 @@ export const leaseEnded = "The lease ended before its worker settled it.";
 
 /**
  * Shortens the wait of events that are due further ahead than they were to wait, since the machine's clock was set back: they wait that
- * long from now. One statement for each of the indexes by which events are due.
+ * long from now. One statement for each of the indexes of due events. `letGo` does it for those that are held.
  */
 export function shortenWaits(tx: Transaction): void {
   for (const where of ["lane is null", "lane is not null"]) {
     tx.run(
-      `update esim_webhooks_event set ends_at = $now + term_ms
-      where state = 'ready' and ${where} and ends_at > $now + ${driftMs} and ends_at < ${never} and ends_at > $now + term_ms + ${driftMs}`,
+      `update esim_webhooks_event set due_at = $now + term_ms
+      where state = 'ready' and held = 0 and ${where} and due_at > $now + ${driftMs} and due_at > $now + term_ms + ${driftMs}`,
       { now: tx.nowMs },
     );
   }

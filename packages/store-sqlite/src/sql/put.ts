@@ -3,6 +3,7 @@ import type { EventKey, PutResult } from "@esim-webhooks/core";
 import { discarded, FaultError } from "../database/faults.ts";
 import type { Transaction } from "../database/transaction.ts";
 import { hasEnded } from "./lease.ts";
+import { isPausedType, pausedTypes } from "./pause.ts";
 
 /** An entry as it crosses to the database's thread, its lane decided. */
 export interface PutRow extends EventKey {
@@ -49,21 +50,22 @@ function noteDelivery(tx: Transaction, receivedAt: number): void {
 /** How many rows a statement inserts. Each statement opens every index, which is a quarter of the work if it inserts one row. */
 const mostInserted = 16;
 
-const newRow = "(?, ?, ?, 'ready', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"; // parameters by name would take a third longer
+const newRow = "(?, ?, ?, ?, 'ready', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"; // parameters by name would take a third longer
 
 /**
  * Inserts the rows whose keys are new. Call what it returns once for each row, in order: of new rows with the same key, only the first was
  * inserted. `or fail`: the statement need not be undone by itself, since the whole transaction is if it fails.
  */
 function insert(tx: Transaction, rows: readonly PutRow[]): (row: EventKey) => boolean {
+  const paused = new Set<string | null>(pausedTypes(tx).types);
   const parameters = rows.flatMap((row) => {
     const { id, source, type, receivedAt, occurredAt, lane, replay, body, subject, key, trace } = row;
-    const head = [tx.nowMs, id, source, type, receivedAt, occurredAt, lane, replay];
+    const head = [tx.nowMs, paused.has(type) ? 1 : 0, id, source, type, receivedAt, occurredAt, lane, replay];
     return [...head, fingerprintOf(row), body, subject, key, trace];
   });
   const inserted = tx.run(
     `insert or fail into esim_webhooks_event
-      (ends_at, id, source, state, type, received_at, occurred_at, lane, replay, fingerprint, body, subject, key, trace)
+      (due_at, held, id, source, state, type, received_at, occurred_at, lane, replay, fingerprint, body, subject, key, trace)
     values ${Array(rows.length).fill(newRow).join(", ")} on conflict do nothing`,
     ...parameters,
   );
@@ -132,7 +134,7 @@ export function rerun(tx: Transaction, { rows }: { readonly rows: readonly PutRo
   return rows.map((row) => {
     const changed = tx.run(
       `update esim_webhooks_event
-      set state = 'ready', ends_at = $now, term_ms = 0, tries = 0, suspect = 0, error = null, type = $type, received_at = $receivedAt,
+      set state = 'ready', held = ${isPausedType("$type")}, due_at = $now, kept_until = null, term_ms = 0, tries = 0, suspect = 0, error = null, type = $type, received_at = $receivedAt,
         occurred_at = $occurredAt, lane = $lane, replay = $replay, fingerprint = $fingerprint, body = $body,
         subject = $subject, key = $key, trace = $trace, taken_at = null, settled_at = null, history = null,
         runs = iif(replay is null, runs, json_insert(coalesce(runs, '[]'), '$[#]', replay ->> 'run'))

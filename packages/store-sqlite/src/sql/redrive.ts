@@ -2,6 +2,7 @@ import type { InboxFilter } from "@esim-webhooks/core";
 import type { Transaction } from "../database/transaction.ts";
 import { type Condition, matching } from "./filter.ts";
 import { shrink } from "./forget.ts";
+import { isPausedType } from "./pause.ts";
 
 /** Which dead or unhandled events an operator means, and at most how many of them. */
 export interface ChosenInput {
@@ -13,7 +14,10 @@ export interface ChosenInput {
 export function redrive(tx: Transaction, input: ChosenInput): number {
   const { sql, parameters } = chosen(input, "body is not null");
   return tx.run(
-    `update esim_webhooks_event set state = 'ready', tries = 0, ends_at = ?, term_ms = 0, settled_at = null where rowid in (${sql})`,
+    `update esim_webhooks_event set state = 'ready', held = ${isPausedType("esim_webhooks_event.type", "?")}, tries = 0, due_at = ?, kept_until = null,
+      term_ms = 0, settled_at = null
+    where rowid in (${sql})`,
+    tx.nowMs,
     tx.nowMs,
     ...parameters,
   );

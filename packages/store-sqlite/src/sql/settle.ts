@@ -2,6 +2,7 @@ import type { InboxLease, StoredEnding } from "@esim-webhooks/core";
 import type { RowChange } from "@esim-webhooks/core/kit";
 import type { Transaction } from "../database/transaction.ts";
 import { withAttempt } from "./lease.ts";
+import { isPausedType } from "./pause.ts";
 
 export interface SettleRules {
   readonly retentionMs: number;
@@ -27,18 +28,20 @@ export function settle(
   return settlements.map(({ source, id, token, change }) => {
     const { state, attempts, tries, staysSuspect, waiting, error, attempt } = change;
     const termMs = Math.ceil(change.afterMs);
-    const endsAt = { ready: nowMs + termMs, dead: null, done: nowMs + rules.retentionMs }[
-      state === "unhandled" ? "done" : state
-    ];
+    const isReady = state === "ready";
+    const isKept = state === "done" || state === "unhandled";
     const changed = tx.run(
       `update esim_webhooks_event
-      set state = ?, ends_at = ?, term_ms = ?, error = ?, attempts = attempts + ?, tries = tries + ?, suspect = suspect and ?,
+      set state = ?, due_at = ?, leased_until = null, kept_until = ?, term_ms = ?, error = ?, attempts = attempts + ?, tries = tries + ?, suspect = suspect and ?,
         waiting_since = iif(?, coalesce(waiting_since, ?), null), body = iif(?, body, null),
-        settled_at = ?${attempt === null ? "" : `, history = ${withAttempt("?", "?")}`}
+        settled_at = ?${attempt === null ? "" : `, history = ${withAttempt("?", "?")}`}${
+          isReady ? `, held = ${isPausedType("esim_webhooks_event.type", "?")}` : ""
+        }
       where id = ? and source = ? and fence = ? and state = 'leased'`,
       ...[
         state,
-        endsAt,
+        isReady ? nowMs + termMs : null,
+        isKept ? nowMs + rules.retentionMs : null,
         termMs,
         error === null ? null : error.slice(0, longestError),
         attempts,
@@ -47,8 +50,9 @@ export function settle(
         waiting === "ends" ? 0 : 1,
         waiting === "begins" ? nowMs : null,
         state !== "done" || rules.keepBodies ? 1 : 0,
-        state === "ready" ? null : nowMs,
+        isReady ? null : nowMs,
         ...(attempt === null ? [] : [attempt, nowMs]),
+        ...(isReady ? [nowMs] : []),
         id,
         source,
         token,
@@ -65,7 +69,7 @@ export function renew(
 ): boolean[] {
   return leases.map(({ source, id, token }) => {
     const changed = tx.run(
-      `update esim_webhooks_event set ends_at = $now + $leaseMs, term_ms = $leaseMs
+      `update esim_webhooks_event set leased_until = $now + $leaseMs, term_ms = $leaseMs
       where id = $id and source = $source and fence = $token and state = 'leased'`,
       { now: tx.nowMs, leaseMs, id, source, token },
     );

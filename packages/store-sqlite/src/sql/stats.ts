@@ -36,10 +36,10 @@ export function stats(connection: Connection, _: undefined): InboxStats {
 export function oldestReadyMs(connection: Connection): number | null {
   const now = nowMs(connection);
   const dueAt = ["lane is null", "lane is not null"].flatMap((where) => {
-    const row = connection.get<{ ends_at: number }>(
-      `select ends_at from esim_webhooks_event where state = 'ready' and ${where} order by ends_at limit 1`,
+    const row = connection.get<{ due_at: number }>(
+      `select due_at from esim_webhooks_event where state = 'ready' and held = 0 and ${where} order by due_at limit 1`,
     );
-    return row === undefined ? [] : [row.ends_at];
+    return row === undefined ? [] : [row.due_at];
   });
   const oldest = Math.min(...dueAt);
   return oldest <= now ? now - oldest : null;
