@@ -105,7 +105,7 @@ export const faults: readonly Fault[] = [
     file: "packages/store-sqlite/src/sql/put.ts",
     before: '  if (!differs(row, present)) return "already_stored";',
     after:
-      "  if (!differs(row, present)) tx.run(\"update esim_webhooks_event set state = 'ready', ends_at = ? where state = 'dead' and id = ?\", tx.nowMs, row.id);\n" +
+      "  if (!differs(row, present)) tx.run(\"update esim_webhooks_event set state = 'ready', due_at = ? where state = 'dead' and id = ?\", tx.nowMs, row.id);\n" +
       '  if (!differs(row, present)) return "already_stored";',
     checks: [random],
   },
@@ -133,9 +133,8 @@ export const faults: readonly Fault[] = [
   {
     name: "a paused event is taken (SQLite)",
     file: "packages/store-sqlite/src/sql/pause.ts",
-    before:
-      "return { isAll: active.includes(allTypes), types: active.length === 0 ? null : JSON.stringify(active) };",
-    after: "return { isAll: active.includes(allTypes), types: null };",
+    before: "types: active.filter((type) => type !== allTypes) };",
+    after: "types: [] };",
     checks: ["packages/store-sqlite/test/pausing.test.ts"],
   },
   {
@@ -146,10 +145,10 @@ export const faults: readonly Fault[] = [
     checks: [random],
   },
   {
-    name: "an erasure leaves parked what waited behind the erased event (SQLite)",
-    file: "packages/store-sqlite/src/sql/erase.ts",
-    before: "if (lanes.length > 0) releaseBehind(tx, lanes);",
-    after: "",
+    name: "an event of a lane is taken while one before it is held (SQLite)",
+    file: "packages/store-sqlite/src/sql/due.ts",
+    before: "ahead.lane is not null and ahead.state in ('ready', 'leased')\n        and",
+    after: "ahead.lane is not null and ahead.state in ('ready', 'leased') and held = 0\n        and",
     checks: ["packages/store-sqlite/test/pausing.test.ts"],
   },
   {

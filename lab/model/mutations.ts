@@ -114,8 +114,8 @@ export const mutations: readonly Mutation[] = [
     breaks: "event 1 was taken although its type is paused",
   },
   {
-    mistake: "the end of a pause releases nothing",
-    rules: from("release", { state: [] }),
+    mistake: "the end of a pause lets nothing go",
+    rules: from("let go", { state: [] }),
     breaks: "event 1 waits indefinitely",
   },
   {

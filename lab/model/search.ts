@@ -159,11 +159,7 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
         (other, at) => at < index && sameLane(at, index) && isInLane(other) && other.state === "dead",
       ),
     notPaused: ({ isPaused }, index) => !(isPaused && plans[index]?.pausable),
-    paused: ({ isPaused, events }, index) =>
-      isPaused &&
-      (plans[index]?.pausable === true ||
-        (plans[index]?.lane != null &&
-          events.some((other, at) => at < index && sameLane(at, index) && other.parked))),
+    paused: ({ isPaused }, index) => isPaused && plans[index]?.pausable === true,
     newRun: ({ events }, index) => events[index]?.reruns === 0,
   };
 
@@ -178,7 +174,7 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
     if (!compiled[name](event)) return undefined;
     if (!guards.every((guard) => isAllowed[guard](system, index, isCurrent))) return undefined;
     used.add(name);
-    const row = changed(event, to);
+    const row = changed(event, to, isAllowed.paused(system, index, isCurrent));
     const tries = Math.max(
       0,
       to.tries === "0" ? 0 : event.tries + (to.tries === "+1" ? 1 : to.tries === "-1" ? -1 : 0),
@@ -271,10 +267,10 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
     }
   }
 
-  /** Time passes: each `ends_at` may be reached before all else. A worker's clock ends its lease no later than the inbox's. */
+  /** Time passes: each time of a row may come before all else. A worker's clock ends its lease no later than the inbox's. */
   function pass(system: System, emit: Emit): void {
     for (const [index, event] of system.events.entries()) {
-      const isTimed = event.state !== "absent" && event.state !== "dead" && !event.parked;
+      const isTimed = event.state !== "absent" && event.state !== "dead";
       if (event.ended || !isTimed) continue;
       if (event.state === "done" || event.state === "unhandled") {
         if (system.actors.some((actor) => actor.event === index && actor.believes)) continue; // a retention is longer than a lease
@@ -311,8 +307,8 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
         "lease end",
         index,
       );
-      attempt(emit, `The pause parks ${name}.`, system, "park", index);
-      attempt(emit, `The end of the pause releases ${name}.`, system, "release", index);
+      attempt(emit, `The pause holds ${name}.`, system, "hold", index);
+      attempt(emit, `The end of the pause lets ${name} go.`, system, "let go", index);
       disturb(system, "redrive", (next) =>
         attempt(emit, `An operator redrives ${name}.`, next, "redrive", index),
       );
@@ -527,8 +523,8 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
   function checkThatLanesMove(system: System): void {
     const { events, actors } = system;
     if (!actors.some(({ phase }, index) => phase === "idle" && bounds.actors[index] === "worker")) return;
-    for (const [index, { state, ended, parked, body }] of events.entries()) {
-      if (state !== "ready" || !ended || parked || !body || (system.isPaused && plans[index]?.pausable))
+    for (const [index, { state, ended, held, body }] of events.entries()) {
+      if (state !== "ready" || !ended || held || !body || (system.isPaused && plans[index]?.pausable))
         continue;
       const isHeld = events.some(
         (other, place) =>
@@ -605,7 +601,7 @@ function withStaleFences(system: System, index: number): System {
 
 /** For each transition, a function that says whether a row is as it requires. */
 function compile(table: Table): Record<Name, (row: Row) => boolean> {
-  const marks = ["ended", "body", "suspect", "parked", "erased"] as const;
+  const marks = ["ended", "body", "suspect", "held", "erased"] as const;
   return Object.fromEntries(
     Object.entries(table).map(([name, { from }]) => {
       const required = marks.filter((mark) => from[mark] !== undefined);
@@ -638,7 +634,7 @@ function encode({ events, actors, late, isPaused, left }: System): string {
         (Number(event.ended) << 3) |
         (Number(event.body) << 4) |
         (Number(event.suspect) << 5) |
-        (Number(event.parked) << 6) |
+        (Number(event.held) << 6) |
         (Number(event.erased) << 7),
       event.tries |
         (Number(event.acknowledged) << 3) |
@@ -677,7 +673,7 @@ function decode(text: string, eventCount: number, actorCount: number): System {
       ended: bit(row, 3),
       body: bit(row, 4),
       suspect: bit(row, 5),
-      parked: bit(row, 6),
+      held: bit(row, 6),
       erased: bit(row, 7),
       tries: more & 7,
       acknowledged: bit(more, 3),

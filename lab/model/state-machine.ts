@@ -8,11 +8,12 @@ export type State = (typeof states)[number];
 export interface Row {
   /** `absent`: there is no row. */
   readonly state: State | "absent";
-  /** Whether its `ends_at` has passed. Ready: it is due. Leased: its lease has ended. Done or unhandled: its retention has ended. */
+  /** Whether its time has come. Ready: it is due. Leased: its lease has ended. Done or unhandled: its retention has ended. */
   readonly ended: boolean;
   readonly body: boolean;
   readonly suspect: boolean;
-  readonly parked: boolean;
+  /** Ready, and its type is paused: no take reads it. */
+  readonly held: boolean;
   readonly erased: boolean;
 }
 
@@ -20,9 +21,11 @@ export interface Row {
 export type Pattern = Partial<Omit<Row, "state">> & { readonly state: readonly Row["state"][] };
 
 /** What a transition changes. A field that is left out stays as it is. */
-export interface Change extends Partial<Omit<Row, "state">> {
+export interface Change extends Partial<Omit<Row, "state" | "held">> {
   /** `same`: the state does not change. */
   readonly state: Row["state"] | "same";
+  /** `if paused`: if its type is. */
+  readonly held?: boolean | "if paused";
   /** `new`: one that no lease has had. `void`: the engine may replace it, since no lease has it. */
   readonly fence?: "new" | "void";
   /** `-1?`: if no handler was started. */
@@ -38,7 +41,7 @@ export const guards = {
   firstInLane: "none before it in its lane is ready",
   noneDeadBefore: "none before it in its lane is dead", // with `laneHeldByDead`
   notPaused: "its type is not paused",
-  paused: "its type is paused, or an event before it in its lane is parked",
+  paused: "its type is paused",
   newRun: "this run has not made it ready before",
 } as const;
 export type Guard = keyof typeof guards;
@@ -67,7 +70,15 @@ export const table = {
     who: "a receiver, or an import",
     from: { state: ["absent"] },
     guards: [],
-    to: { state: "ready", ended: true, body: true, fence: "void", attempts: "0", tries: "0" },
+    to: {
+      state: "ready",
+      held: "if paused",
+      ended: true,
+      body: true,
+      fence: "void",
+      attempts: "0",
+      tries: "0",
+    },
     writes:
       "the row, due immediately, with its lane and `replay`. If the id is present: only its count of conflicts; nothing while it is handled inline",
   },
@@ -75,7 +86,7 @@ export const table = {
     part: "inbox",
     operation: "`take`",
     who: "a worker",
-    from: { state: ["ready"], ended: true, parked: false, body: true },
+    from: { state: ["ready"], ended: true, held: false, body: true },
     guards: ["laneFree", "firstInLane", "notPaused"],
     to: { state: "leased", ended: false, fence: "new", attempts: "+1", tries: "+1" },
     writes:
@@ -108,14 +119,14 @@ export const table = {
     ...settled,
     operation: "`settle`, retry",
     who: "a worker, when the handler threw, or did not end within its time limit",
-    to: { state: "ready", ended: false, suspect: false },
+    to: { state: "ready", held: "if paused", ended: false, suspect: false },
     writes: "when it is due again, and the error",
   },
   "settle waiting": {
     ...settled,
     operation: "`settle`, waiting",
     who: "a worker, when the handler called `retryLater`",
-    to: { state: "ready", ended: false, tries: "-1", suspect: false },
+    to: { state: "ready", held: "if paused", ended: false, tries: "-1", suspect: false },
     writes:
       "when it is due again, the error, `tries` − 1, and since when it has waited, if it has not waited before",
   },
@@ -123,14 +134,14 @@ export const table = {
     ...settled,
     operation: "`settle`, given back for later",
     who: "a worker, when the handler [still runs](#time-limits) from an earlier attempt",
-    to: { state: "ready", ended: false, attempts: "-1", tries: "-1" },
+    to: { state: "ready", held: "if paused", ended: false, attempts: "-1", tries: "-1" },
     writes: "the same, except that the time of waiting does not start, and a suspect stays a suspect",
   },
   "settle given back": {
     ...settled,
     operation: "`settle`, given back",
     who: "a worker that stops, or that is too late to start the handler",
-    to: { state: "ready", ended: true, attempts: "-1?", tries: "-1" },
+    to: { state: "ready", held: "if paused", ended: true, attempts: "-1?", tries: "-1" },
     writes:
       "due immediately, `tries` − 1, and `attempts` − 1 if its handler was not started; a suspect stays a suspect",
   },
@@ -154,7 +165,7 @@ export const table = {
     who: "the next `take`, at most once a second",
     from: { state: ["leased"], ended: true, body: true },
     guards: [],
-    to: { state: "ready", ended: true, suspect: true },
+    to: { state: "ready", held: "if paused", ended: true, suspect: true },
     writes: "due since the end of the lease; an error, if there is none yet",
   },
   redrive: {
@@ -163,7 +174,7 @@ export const table = {
     who: 'an operator, for dead events or, with `state: "unhandled"`, for unhandled ones',
     from: { state: ["dead", "unhandled"], body: true },
     guards: [],
-    to: { state: "ready", ended: true, fence: "void", tries: "0" },
+    to: { state: "ready", held: "if paused", ended: true, fence: "void", tries: "0" },
     writes: "due immediately, `tries` 0. Keeps the error until the next settlement",
   },
   rerun: {
@@ -172,7 +183,15 @@ export const table = {
     who: "an import with `force`",
     from: { state: ["done"], erased: false },
     guards: ["newRun"],
-    to: { state: "ready", ended: true, body: true, suspect: false, fence: "void", tries: "0" },
+    to: {
+      state: "ready",
+      held: "if paused",
+      ended: true,
+      body: true,
+      suspect: false,
+      fence: "void",
+      tries: "0",
+    },
     writes: "the body, lane and `replay` of the import's entry; due immediately, `tries` 0. Once per run",
   },
   purge: {
@@ -194,23 +213,23 @@ export const table = {
     to: { state: "same", body: false },
     writes: "removes the bodies that were settled longer ago than `bodyRetentionMs`, 90 days by default",
   },
-  park: {
+  hold: {
     part: "inbox",
     operation: "`pause`",
-    who: "an operator; it and the next `take` park the events",
-    from: { state: ["ready"], ended: true, parked: false, suspect: false },
+    who: "an operator; it holds the events in batches",
+    from: { state: ["ready"], held: false },
     guards: ["paused"],
-    to: { state: "same", ended: false, parked: true },
-    writes: "the pause; when a parked event was due moves to another column",
+    to: { state: "same", held: true },
+    writes: "the pause; that the event is held. An event that becomes ready during the pause is held at once",
   },
-  release: {
+  "let go": {
     part: "inbox",
     operation: "`resume`, or the pause ends",
-    who: "an operator; it and the next `take` release the events; an erasure releases those behind",
-    from: { state: ["ready"], parked: true },
+    who: "an operator, who lets the events go in batches; the next `take` lets go the rest",
+    from: { state: ["ready"], held: true },
     guards: ["notPaused"],
-    to: { state: "same", ended: true, parked: false },
-    writes: "the time when a parked event was due",
+    to: { state: "same", held: false },
+    writes: "that the event is not held",
   },
   erase: {
     part: "inbox",
@@ -224,7 +243,7 @@ export const table = {
       fence: "void",
       body: false,
       suspect: false,
-      parked: false,
+      held: false,
       erased: true,
     },
     writes:
@@ -376,10 +395,19 @@ export function matches(row: Row, { state, ...marks }: Pattern): boolean {
   );
 }
 
-/** The row after a transition. */
-export function changed(row: Row, { state, fence: _, attempts: __, tries: ___, ...marks }: Change): Row {
+/** The row after a transition, while its type is paused or is not. */
+export function changed(
+  row: Row,
+  { state, held = row.held, fence: _, attempts: __, tries: ___, ...marks }: Change,
+  isPaused: boolean,
+): Row {
   if (state === "absent") return absent;
-  return { ...row, ...marks, state: state === "same" ? row.state : state };
+  return {
+    ...row,
+    ...marks,
+    held: held === "if paused" ? isPaused : held,
+    state: state === "same" ? row.state : state,
+  };
 }
 
 export const absent: Row = {
@@ -387,6 +415,6 @@ export const absent: Row = {
   ended: false,
   body: false,
   suspect: false,
-  parked: false,
+  held: false,
   erased: false,
 };

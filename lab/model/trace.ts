@@ -3,7 +3,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { type Change, type Name, type Pattern, type Row, type Transition, table } from "./state-machine.ts";
 
-/** A row as a history has it. Whether its `ends_at` has passed is not known. */
+/** A row as a history has it. Whether its time has come is not known. */
 export interface Snapshot extends Omit<Row, "state" | "ended" | "suspect"> {
   readonly state: Exclude<Row["state"], "absent">;
   readonly fence: string | null;
@@ -84,7 +84,7 @@ export function explain(before: Snapshot | null, after: Snapshot | null): Name |
   return undefined;
 }
 
-const marks = ["body", "suspect", "parked", "erased"] as const;
+const marks = ["body", "suspect", "held", "erased"] as const;
 
 function isFrom(before: Snapshot | null, { state, ...wanted }: Pattern): boolean {
   if (before === null) return state.includes("absent");
@@ -101,7 +101,10 @@ function isTo(
   if (after === null) return state === "absent";
   if (after.state !== (state === "same" ? before?.state : state)) return false;
   const isMarked = marks.every(
-    (mark) => after[mark] === undefined || after[mark] === (changes[mark] ?? before?.[mark] ?? false),
+    (mark) =>
+      after[mark] === undefined ||
+      changes[mark] === "if paused" || // by a pause that the history does not show
+      after[mark] === (changes[mark] ?? before?.[mark] ?? false),
   );
   const counted = (count = 0, change: Change["tries"]) => (change === "0" ? 0 : count + Number(change ?? 0));
   const isCounted =
@@ -131,7 +134,7 @@ export function postgresHistory(schema: string): string {
   const snapshot = (row: string) => `jsonb_build_object(
     'state', ${row}.state, 'fence', ${row}.fence::text, 'attempts', ${row}.attempts, 'tries', ${row}.tries,
     'body', ${row}.body is not null, 'suspect', ${row}.suspect, 'erased', ${row}.erased_at is not null,
-    'parked', ${row}.state = 'ready' and ${row}.ends_at = 'infinity')`;
+    'held', ${row}.held)`;
   return `
     create table "${schema}".history (number bigserial, source text, id text, before jsonb, after jsonb);
     create function "${schema}".note_change() returns trigger language plpgsql as $note$
@@ -158,7 +161,7 @@ export function sqliteHistory(): string {
   const snapshot = (row: string) => `json_object(
     'state', ${row}.state, 'fence', ${row}.fence, 'attempts', ${row}.attempts, 'tries', ${row}.tries, 'lane', ${row}.lane,
     'body', json(iif(${row}.body is null, 'false', 'true')), 'suspect', json(iif(${row}.suspect, 'true', 'false')),
-    'erased', json(iif(${row}.erased_at is null, 'false', 'true')), 'parked', json(iif(${row}.parked_due is null, 'false', 'true')))`;
+    'erased', json(iif(${row}.erased_at is null, 'false', 'true')), 'held', json(iif(${row}.held, 'true', 'false')))`;
   const trigger = (operation: string, before: string, after: string, row: string) => `
     create trigger note_${operation} after ${operation} on esim_webhooks_event begin
       insert into history (source, id, before, after) values (${row}.source, ${row}.id, ${before}, ${after});

@@ -19,11 +19,11 @@ async function watchedPostgres() {
     changes,
     async endShortLeases() {
       const isLive = sql`select 1 from ${event}
-        where state = 'leased' and ends_at > clock_timestamp() and ends_at < clock_timestamp() + interval '1 minute'`;
+        where state = 'leased' and leased_until > clock_timestamp() and leased_until < clock_timestamp() + interval '1 minute'`;
       await expect.poll(async () => (await isLive.execute(db)).rows).toEqual([]);
     },
     async endRetentions() {
-      await sql`update ${event} set ends_at = 'epoch' where state in ('done', 'unhandled')`.execute(db);
+      await sql`update ${event} set kept_until = 'epoch' where state in ('done', 'unhandled')`.execute(db);
     },
   };
 }
@@ -31,5 +31,5 @@ async function watchedPostgres() {
 it("what happens to the rows of a Postgres inbox that is used at random, inline as well, is in the table of the states", () =>
   expectInTable(watchedPostgres, [
     ...(["lease end", "claim"] as const),
-    ...(["claim ends", "park", "release"] as const),
+    ...(["claim ends", "hold", "let go"] as const),
   ]));

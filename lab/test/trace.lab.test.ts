@@ -39,7 +39,7 @@ function watchedMemory(): Watched {
       lane,
       body: body !== null,
       fence: fences.get(id) ?? null,
-      parked: false,
+      held: false,
       erased: erasedAt !== null,
     };
   }
@@ -94,11 +94,11 @@ async function watchedSqlite(): Promise<Watched> {
     store,
     async endShortLeases() {
       const isLive =
-        "select 1 from esim_webhooks_event where state = 'leased' and term_ms = 1 and ends_at > unixepoch('subsec') * 1000";
+        "select 1 from esim_webhooks_event where state = 'leased' and term_ms = 1 and leased_until > unixepoch('subsec') * 1000";
       await expect.poll(() => database.prepare(isLive).get()).toBeUndefined();
     },
     async endRetentions() {
-      database.exec("update esim_webhooks_event set ends_at = 1000 where state in ('done', 'unhandled')");
+      database.exec("update esim_webhooks_event set kept_until = 1000 where state in ('done', 'unhandled')");
     },
     changes: () => checkHistory(sqliteHistoryIn(database)),
   };
@@ -111,7 +111,7 @@ describe("what happens to the rows of an engine", () => {
   it("is in the table of the states for a SQLite inbox that is used at random, inline as well", () =>
     expectInTable(watchedSqlite, [
       ...(["lease end", "claim"] as const),
-      ...(["claim ends", "park", "release"] as const),
+      ...(["claim ends", "hold", "let go"] as const),
     ]));
 });
 
@@ -120,7 +120,7 @@ describe("a history", () => {
     state: "leased",
     body: true,
     suspect: false,
-    parked: false,
+    held: false,
     erased: false,
     fence: "1",
     attempts: 1,

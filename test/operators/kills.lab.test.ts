@@ -59,14 +59,14 @@ async function takeAll(inbox: WorkedInbox, count: number): Promise<number> {
 }
 
 describe.each(worked)("on %s", (engine) => {
-  it("a pause that was killed while it parked events is in effect: other types are handled, and once it is resumed, every event is taken", async () => {
+  it("a pause that was killed while it held events is in effect: other types are handled, and once it is resumed, every event is taken", async () => {
     const place = await createPlace(engine);
     const { inbox } = place;
     await putMany(inbox, many, { type: paused });
     await killed(place, ["pause", paused], () => inbox.resume());
     expect(await inbox.paused()).toMatchObject([{ type: paused }]);
-    const { ready, paused: parked } = await counts(inbox);
-    expect(Math.min(ready, parked)).toBeGreaterThan(0);
+    const { ready, paused: held } = await counts(inbox);
+    expect(Math.min(ready, held)).toBeGreaterThan(0);
 
     await inbox.put(Array.from({ length: 50 }, (_, n) => entry(`other_${n}`, { type: "esim.enabled" })));
     expect(await handle(inbox, 50)).toEqual(Array(50).fill("esim.enabled"));
@@ -77,7 +77,7 @@ describe.each(worked)("on %s", (engine) => {
     expect(await inbox.take({ limit: 1, leaseMs: 1000 })).toEqual([]);
   });
 
-  it("a resume that was killed while it released events has ended the pause: takes release the rest, and every event is taken", async () => {
+  it("a resume that was killed while it let events go has ended the pause: takes let go the rest, and every event is taken", async () => {
     const place = await createPlace(engine);
     const { inbox } = place;
     await putMany(inbox, many, { type: paused });
@@ -85,8 +85,8 @@ describe.each(worked)("on %s", (engine) => {
     expect(await counts(inbox)).toMatchObject({ ready: 0 });
     await killed(place, ["resume"], () => inbox.pause({ types: [paused], reason: "test" }));
     expect(await inbox.paused()).toEqual([]);
-    const { ready, paused: parked } = await counts(inbox);
-    expect(Math.min(ready, parked)).toBeGreaterThan(0);
+    const { ready, paused: held } = await counts(inbox);
+    expect(Math.min(ready, held)).toBeGreaterThan(0);
 
     expect(await takeAll(inbox, many)).toBe(many);
     expect(await counts(inbox)).toMatchObject({ ready: 0, paused: 0 });

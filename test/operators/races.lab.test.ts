@@ -123,10 +123,10 @@ describe.each(worked)("on %s", (engine) => {
     expect([...logged, ...other.logged].filter((line) => /deadlock/i.test(line))).toEqual([]);
   });
 
-  it("an erasure finds events that a pause has parked, or is parking, and those of other eSIMs are released", async () => {
+  it("an erasure finds events that a pause holds, or is about to hold, and those of other eSIMs are let go", async () => {
     const { inbox, everything } = await createPlace(engine);
     const options = { type: "esim.balance.updated" } as const;
-    await inbox.put(Array.from({ length: 10 }, (_, n) => entry(`parked_${n}`, { ...options, esim: erika })));
+    await inbox.put(Array.from({ length: 10 }, (_, n) => entry(`held_${n}`, { ...options, esim: erika })));
     await inbox.pause({ types: [options.type], reason: "test" });
     expect((await inbox.gauges()).counts.paused).toBe(10);
     expect((await eraseSubject(inbox, erika)).events).toMatchObject({ ready: 10 });
