@@ -45,12 +45,13 @@ function rowOf(at: string, later: string, bytes: (text: string) => string): stri
   );
   return `'default', ${idOf}, ${state}, ${type}, ${at}, ${at}, ${subject}, ${subject}, 1, 'key:1a2b3c4d',
     case when ${hasFailed} then ${error} end,
-    case when n > ${events * 0.999} then ${at} else ${later} end,
+    case when ${state} = 'ready' then case when n > ${events * 0.999} then ${at} else ${later} end end,
+    case when ${state} in ('done', 'unhandled') then ${later} end,
     case when ${state} = 'done' then null else ${body} end`;
 }
 
 const columns =
-  "source, id, state, type, received_at, occurred_at, subject, lane, attempts, key, error, ends_at, body";
+  "source, id, state, type, received_at, occurred_at, subject, lane, attempts, key, error, due_at, kept_until, body";
 const idOf = "'msg_' || (n * 2654435761 % 4294967296) || '_' || n"; // random for an index
 const subject = `'esim_' || (n * 7919 % ${esims})`;
 
@@ -72,8 +73,7 @@ async function benchSqlite(path: string): Promise<void> {
   );
   database.exec(
     `insert into esim_webhooks_event (${columns})
-    with recursive number (n) as (select 1 union all select n + 1 from number where n < ${events}) select ${row} from number;
-    update esim_webhooks_event set ends_at = null where state = 'dead'`,
+    with recursive number (n) as (select 1 union all select n + 1 from number where n < ${events}) select ${row} from number`,
   );
   database.close();
   await benchEngine("SQLite", inbox);
@@ -92,7 +92,6 @@ async function benchPostgres(url: string): Promise<void> {
   await client.query(
     `insert into esim_webhooks.event (${columns}) select ${row} from generate_series(1::bigint, ${events}) as n`,
   );
-  await client.query("update esim_webhooks.event set ends_at = 'infinity' where state = 'dead'");
   await client.query("vacuum analyze esim_webhooks.event");
   await client.query("checkpoint"); // otherwise Postgres would write the filled pages during the rounds
   await client.end();

@@ -202,9 +202,10 @@ export async function fillFile(path: string): Promise<void> {
       select n, case n % 100 when 0 then 'dead' when 1 then 'ready' else 'done' end as state from number
     )
     insert into esim_webhooks_event
-      (source, id, state, ends_at, term_ms, type, body, fingerprint, received_at, occurred_at, attempts)
+      (source, id, state, due_at, kept_until, term_ms, type, body, fingerprint, received_at, occurred_at, attempts)
     select 'default', 'msg_' || lower(hex(randomblob(16))), state,
-      iif(state = 'dead', null, cast(unixepoch('subsec') * 1000 as integer) + 86400000), 86400000,
+      iif(state = 'ready', cast(unixepoch('subsec') * 1000 as integer) + 86400000, null),
+      iif(state = 'done', cast(unixepoch('subsec') * 1000 as integer) + 86400000, null), 86400000,
       'esim.enabled', iif(state = 'done', null, x'7b7d'), n, unixepoch() * 1000, unixepoch() * 1000.0, 1
     from mixed`);
   database.close(); // before an inbox opens the file again: this is a second copy of SQLite in the process

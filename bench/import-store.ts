@@ -17,7 +17,7 @@ const columns = {
   source: "text",
   id: "text",
   state: "text",
-  ends_at: "timestamptz",
+  due_at: "timestamptz",
   type: "text",
   body: "bytea",
   fingerprint: "bigint",

@@ -17,14 +17,18 @@ export type Leasing = "in indexes" | "in no index";
 const leasings = {
   "in indexes": {
     fillfactor: 80, // as ours
-    indexed: ["state = 'ready'", "state = 'leased'", "state = 'done'"],
+    indexed: [
+      "(due_at) where state = 'ready'",
+      "(leased_until) where state = 'leased'",
+      "(kept_until) where state = 'done'",
+    ],
     isOpen: "state = 'ready'",
     isFree: "true",
-    lease: "ends_at = clock_timestamp() + interval '30 s'",
+    lease: "leased_until = clock_timestamp() + interval '30 s'",
   },
   "in no index": {
     fillfactor: 45, // room for the second version next to the first
-    indexed: ["open"],
+    indexed: ["(due_at) where open"],
     isOpen: "open",
     isFree: "leased_until <= now()",
     lease: "leased_until = clock_timestamp() + interval '30 s'",
@@ -50,8 +54,8 @@ export async function openFloor(
     create schema ${schema};
     create table ${schema}.event (like plain.event including defaults) with (fillfactor = ${fillfactor});
     alter table ${schema}.event add primary key (id, source), add column open boolean default true,
-      add column leased_until timestamptz not null default '-infinity';
-    ${indexed.map((rows) => `create index on ${schema}.event (ends_at) where ${rows}`).join(";")}`);
+      alter column leased_until set default '-infinity';
+    ${indexed.map((rows) => `create index on ${schema}.event ${rows}`).join(";")}`);
   const body = Buffer.from(
     JSON.stringify({ type: "esim.enabled", timestamp: new Date(), data: sampleData("esim.enabled") }),
   );
@@ -62,8 +66,8 @@ export async function openFloor(
       text: `
         update ${schema}.event set state = 'leased', fence = fence + 1, attempts = attempts + 1, ${lease}
         where ctid = any (array(
-          select ctid from ${schema}.event where ${isOpen} and ends_at <= now() and ${isFree}
-          order by ends_at limit ${batchSize} for update skip locked
+          select ctid from ${schema}.event where ${isOpen} and due_at <= now() and ${isFree}
+          order by due_at limit ${batchSize} for update skip locked
         ))
         returning source, id, fence, type, body, received_at, attempts`,
     });
@@ -73,7 +77,7 @@ export async function openFloor(
       name: "complete",
       text: `
         update ${schema}.event as done
-        set state = 'done', open = null, ends_at = clock_timestamp() + interval '30 days', body = null
+        set state = 'done', open = null, kept_until = clock_timestamp() + interval '30 days', body = null
         from unnest($1::text[], $2::text[], $3::bigint[]) as given (source, id, fence)
         where done.source = given.source and done.id = given.id and done.fence = given.fence`,
       values: [rows.map(({ source }) => source), rows.map(({ id }) => id), rows.map(({ fence }) => fence)],
@@ -93,7 +97,7 @@ export async function openFloor(
     async drain() {
       await client.query(`truncate ${schema}.event`);
       await client.query(
-        `insert into ${schema}.event (source, id, state, ends_at, type, body, fingerprint, received_at, occurred_at)
+        `insert into ${schema}.event (source, id, state, due_at, type, body, fingerprint, received_at, occurred_at)
         select 'default', 'msg_' || gen_random_uuid(), 'ready', clock_timestamp(), 'esim.enabled', $1, 1, now(), now()
         from generate_series(1, ${jobs})`,
         [body],

@@ -33,7 +33,7 @@ export function insertBare(
   }
   const columns = [rows.map(({ id }) => id), begins, rows.map(({ body }) => body.length)];
   return client.query(
-    `insert into ${schema}.event (source, id, state, ends_at, type, body, fingerprint, received_at, occurred_at)
+    `insert into ${schema}.event (source, id, state, due_at, type, body, fingerprint, received_at, occurred_at)
     select 'default', id, 'ready', now(), 'esim.enabled', substring($1::bytea from body_begin for body_length), 1, now(), now()
     from unnest($2::text[], $3::int[], $4::int[]) as given (id, body_begin, body_length)
     on conflict do nothing`,

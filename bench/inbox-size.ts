@@ -29,9 +29,9 @@ export async function measureBare(client: pg.Client, schema: string): Promise<nu
 /** Inserts a million rows: 1 % dead, 1 % waiting for their next try, the rest done. */
 export async function fill(pool: pg.Pool, schema: string): Promise<void> {
   await pool.query(`
-    insert into ${schema}.event (source, id, state, ends_at, type, body, fingerprint, received_at, occurred_at, attempts)
+    insert into ${schema}.event (source, id, state, due_at, kept_until, type, body, fingerprint, received_at, occurred_at, attempts)
     select 'default', 'msg_' || md5(n::text), state,
-      case state when 'dead' then 'infinity' else now() + interval '1 day' end,
+      case state when 'ready' then now() + interval '1 day' end, case state when 'done' then now() + interval '1 day' end,
       'esim.enabled', case state when 'done' then null else '{}'::bytea end, 1, now(), now(), 1
     from generate_series(1, 1000000) as n,
       lateral (select case when n % 100 = 0 then 'dead' when n % 100 = 1 then 'ready' else 'done' end as state) as mixed`);

@@ -29,7 +29,7 @@ function openInbox() {
   /** Makes all due events due earlier. */
   function age(ms: number): void {
     const database = new DatabaseSync(path);
-    database.prepare("update esim_webhooks_event set ends_at = ends_at - ? where state = 'ready'").run(ms);
+    database.prepare("update esim_webhooks_event set due_at = due_at - ? where state = 'ready'").run(ms);
     database.close();
   }
   return { inbox, age };

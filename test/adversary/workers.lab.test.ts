@@ -32,7 +32,7 @@ const inboxes = {
     const { schema, db } = await createData(postgresUrl);
     const inbox = openInbox(postgresUrl, { schema });
     await inbox.migrate();
-    const end = sql`update ${sql.id(schema, "event")} set ends_at = clock_timestamp() where state = 'leased'`;
+    const end = sql`update ${sql.id(schema, "event")} set leased_until = clock_timestamp() where state = 'leased'`;
     const endLeases = async () => void (await end.execute(db));
     return { inbox, environment: { DATABASE_URL: postgresUrl, SCHEMA: schema }, endLeases };
   },
@@ -48,7 +48,7 @@ const inboxes = {
       folder.remove();
     });
     const endLeases = async () =>
-      database.exec("update esim_webhooks_event set ends_at = 1000 where state = 'leased'");
+      database.exec("update esim_webhooks_event set leased_until = 1000 where state = 'leased'");
     return { inbox, environment: { FILE: path }, endLeases };
   },
 };

@@ -1,5 +1,5 @@
 import type { Logger, Pause } from "@esim-webhooks/core";
-import { type NewPause, parkAndLog } from "@esim-webhooks/core/kit";
+import { holdAndLog, type NewPause } from "@esim-webhooks/core/kit";
 import { type Kysely, sql } from "kysely";
 import type { OpenPostgres } from "../database/postgres-database.ts";
 import { serverTime, type Tables } from "../database/tables.ts";
@@ -27,7 +27,7 @@ export async function pause(
   logger: Logger,
 ): Promise<void> {
   await run((db) => write(db, tables, pauses));
-  await parkAndLog(logger, async () => {
+  await holdAndLog(logger, async () => {
     let batches = 0;
     for (let since: string | null = "-infinity"; since !== null; batches += 1) {
       const from: string = since;
@@ -72,7 +72,7 @@ export async function resume(
   logger: Logger,
 ): Promise<readonly Pause[]> {
   const ended = await run((db) => end(db, tables, types));
-  await parkAndLog(logger, async () => {
+  await holdAndLog(logger, async () => {
     while ((await run((db) => release(db, tables))) > 0);
   });
   return ended;
