@@ -55,7 +55,7 @@ export interface InboxRow extends EventKey {
   readonly attempts: number;
   /** How many of them count towards `maxAttempts`: those since it was stored, redriven or run again that were not put off. */
   readonly tries: number;
-  /** Ready: when it is due. Null in another state. On BullMQ: always null. */
+  /** Ready: when it is due. Leased: since when it was due. Null in another state. On BullMQ: always null. */
   readonly dueAt: Date | null;
   /** Leased: when the lease ends. Null in another state. On BullMQ: always null. */
   readonly leasedUntil: Date | null;

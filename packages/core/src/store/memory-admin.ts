@@ -1,6 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import type { EventKey } from "../event/event.ts";
 import { erasedError } from "./erase.ts";
+import { withoutBody } from "./event-columns.ts";
 import type {
   GaugeCount,
   InboxFilter,
@@ -111,7 +112,7 @@ export function createMemoryAdmin(
       const last = page.at(-1);
       const isMore = rows.length > limit && last !== undefined;
       return {
-        rows: page.map(withoutBody),
+        rows: page.map((row) => withoutBody(storedEvent(row) as InboxRow)),
         nextCursor: isMore ? writeCursor({ ...last, receivedAt: last.receivedAt.toISOString() }) : null,
         searchedTo: isMore ? last.receivedAt : null,
       };
@@ -160,14 +161,6 @@ export function createMemoryAdmin(
       return erased;
     },
   };
-}
-
-function withoutBody(row: MemoryRow): InboxRow {
-  const { source, id, state, type, lane, subject, attempts, tries, error, conflicts, replay, ...rest } =
-    storedEvent(row);
-  const { receivedAt, dueAt, leasedUntil, keptUntil, settledAt } = rest;
-  const times = { receivedAt, dueAt, leasedUntil, keptUntil, settledAt };
-  return { source, id, state, type, lane, subject, attempts, tries, error, conflicts, replay, ...times };
 }
 
 type ListPlace = Pick<MemoryRow, "receivedAt" | "source" | "id">;

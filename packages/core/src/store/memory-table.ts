@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { type EventKey, keyText } from "../event/event.ts";
 import { readErrorText } from "./error-text.ts";
+import { pickFields, shownColumns } from "./event-columns.ts";
 import { readHistory } from "./history.ts";
 import type { InboxFilter, InboxState, StoredEvent } from "./inbox-admin.ts";
 import { type InboxEntry, occurredAtMs, type Replay } from "./inbox-entry.ts";
@@ -151,46 +152,13 @@ export function isAhead(row: MemoryRow, other: MemoryRow): boolean {
 
 /** A row as operators see it. */
 export function storedEvent(row: MemoryRow): Omit<StoredEvent, "heldBy"> {
-  const {
-    source,
-    id,
-    state,
-    type,
-    lane,
-    receivedAt,
-    attempts,
-    tries,
-    dueAt,
-    leasedUntil,
-    keptUntil,
-    error,
-    conflicts,
-    replay,
-    body,
-  } = row;
-  const { subject, key, trace, takenAt, settledAt, erasedAt, history } = row;
+  const { state, dueAt, leasedUntil, keptUntil, error, history } = row;
   return {
-    source,
-    id,
-    state,
-    type,
-    lane,
-    receivedAt,
-    attempts,
-    tries,
-    dueAt: state === "ready" ? new Date(dueAt) : null,
+    ...(pickFields(shownColumns, row) as unknown as Omit<StoredEvent, "heldBy">),
+    dueAt: state === "ready" || state === "leased" ? new Date(dueAt) : null,
     leasedUntil: state === "leased" ? new Date(leasedUntil) : null,
     keptUntil: state === "done" || state === "unhandled" ? new Date(keptUntil) : null,
     ...readErrorText(error),
-    conflicts,
-    replay,
-    body,
-    subject,
-    key,
-    trace,
-    takenAt,
-    settledAt,
-    erasedAt,
     history: readHistory(history),
   };
 }
