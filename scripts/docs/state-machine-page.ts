@@ -89,7 +89,7 @@ const ends = {
 } as const;
 
 /** What a row must be. That a ready row has its body goes without saying. */
-function placeOf({ state, ended, body, suspect, held, erased }: Pattern): string {
+function placeOf({ state, ended, body, held, erased }: Pattern): string {
   const [first] = state;
   const marks = [
     ...(ended === true && first !== undefined && first in ends ? [ends[first as keyof typeof ends]] : []),

@@ -157,8 +157,8 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
       if (transacted === "committed") counter?.settled([settling], [true]);
       return transacted;
     },
-    stats: () => read("stats", undefined),
-    gauges: () => read("gauges", undefined),
+    stats: () => read("stats", { laneHeldByDead }),
+    gauges: () => read("gauges", { laneHeldByDead }),
     report: (worker) => write("report", worker),
     workers: () => read("workers", undefined),
     noteRun: (note) => write("noteRun", { kind: note.kind, note: encodeRunNote(note) }),

@@ -144,6 +144,23 @@ export function hasExpired({ state, keptUntil }: MemoryRow, now: number): boolea
   return (state === "done" || state === "unhandled") && keptUntil <= now;
 }
 
+/** Returns whether a row is the next of its lane: no row of the lane is leased, and none is ahead. */
+export function turns(
+  table: Pick<MemoryTable, "all" | "pending">,
+  laneHeldByDead: boolean,
+): (row: MemoryRow) => boolean {
+  const heads = new Map<string, MemoryRow>();
+  const worked = new Set<string>();
+  for (const row of laneHeldByDead ? table.all() : table.pending()) {
+    const counts = row.state === "ready" || row.state === "leased" || row.state === "dead";
+    if (row.lane === null || !counts) continue;
+    if (row.state === "leased") worked.add(row.lane);
+    const head = heads.get(row.lane);
+    if (head === undefined || isAhead(row, head)) heads.set(row.lane, row);
+  }
+  return (row) => row.lane === null || (!worked.has(row.lane) && heads.get(row.lane) === row);
+}
+
 /** Orders rows by when they occurred, then by source and id. */
 export function isAhead(row: MemoryRow, other: MemoryRow): boolean {
   if (row.occurredAt !== other.occurredAt) return row.occurredAt < other.occurredAt;
