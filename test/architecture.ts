@@ -31,18 +31,31 @@ const packages: Readonly<Record<string, Package>> = {
     rooms: ["base", "receiver", "store", "state", "keys", "inbox", "crash"],
   },
   import: {
-    imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "zod/mini"],
+    imports: [
+      "@esim-webhooks/core",
+      "@esim-webhooks/core/engine",
+      "@esim-webhooks/core/internal",
+      "zod/mini",
+    ],
     rooms: ["dump", "record", "replay"],
   },
   client: {
-    imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "zod/locales", "zod/v4/core", "zod/mini"],
+    imports: [
+      "@esim-webhooks/core",
+      "@esim-webhooks/core/engine",
+      "@esim-webhooks/core/internal",
+      "zod/locales",
+      "zod/v4/core",
+      "zod/mini",
+    ],
     rooms: ["base", "limit", "http", "auth", "operations"],
   },
   endpoint: {
     imports: [
       "@esim-webhooks/client",
       "@esim-webhooks/core",
-      "@esim-webhooks/core/kit",
+      "@esim-webhooks/core/engine",
+      "@esim-webhooks/core/internal",
       "@esim-webhooks/core/key-file",
       "@esim-webhooks/core/key-state",
       "@esim-webhooks/import",
@@ -53,7 +66,8 @@ const packages: Readonly<Record<string, Package>> = {
   sandbox: {
     imports: [
       "@esim-webhooks/core",
-      "@esim-webhooks/core/kit",
+      "@esim-webhooks/core/engine",
+      "@esim-webhooks/core/internal",
       "@esim-webhooks/core/testing",
       "@hono/node-server",
       "@hono/node-server/utils/response",
@@ -86,19 +100,45 @@ const packages: Readonly<Record<string, Package>> = {
     ],
   },
   "store-redis": {
-    imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "ioredis", "zod/mini"],
+    imports: [
+      "@esim-webhooks/core",
+      "@esim-webhooks/core/engine",
+      "@esim-webhooks/core/internal",
+      "ioredis",
+      "zod/mini",
+    ],
     rooms: [],
   },
   "store-postgres": {
-    imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "kysely", "pg", "zod/mini"],
+    imports: [
+      "@esim-webhooks/core",
+      "@esim-webhooks/core/engine",
+      "@esim-webhooks/core/internal",
+      "kysely",
+      "pg",
+      "zod/mini",
+    ],
     rooms: ["schema", "database", "sql"],
   },
   "store-sqlite": {
-    imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "zod/mini"],
+    imports: [
+      "@esim-webhooks/core",
+      "@esim-webhooks/core/engine",
+      "@esim-webhooks/core/internal",
+      "zod/mini",
+    ],
     rooms: ["database", "sql", "thread"],
   },
   "queue-bullmq": {
-    imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "bullmq", "ioredis", "zod/mini"],
+    imports: [
+      "@esim-webhooks/core",
+      "@esim-webhooks/core/engine",
+      "@esim-webhooks/core/internal",
+      "@esim-webhooks/core/masking",
+      "bullmq",
+      "ioredis",
+      "zod/mini",
+    ],
     rooms: ["redis", "admin", "work"],
   },
   cli: {
@@ -111,7 +151,8 @@ const packages: Readonly<Record<string, Package>> = {
       "@esim-webhooks/core/key-state",
       "@esim-webhooks/core/log-lines",
       "@esim-webhooks/core/masking",
-      "@esim-webhooks/core/kit",
+      "@esim-webhooks/core/engine",
+      "@esim-webhooks/core/internal",
       "@esim-webhooks/core/observe",
       "@esim-webhooks/core/run",
       "@esim-webhooks/core/testing",
@@ -155,7 +196,7 @@ const packages: Readonly<Record<string, Package>> = {
   otel: {
     imports: [
       "@esim-webhooks/core",
-      "@esim-webhooks/core/kit",
+      "@esim-webhooks/core/internal",
       "@esim-webhooks/core/observe",
       "@opentelemetry/api",
       "@opentelemetry/exporter-prometheus",
@@ -164,23 +205,40 @@ const packages: Readonly<Record<string, Package>> = {
     rooms: [],
   },
   dashboard: {
-    imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "@esim-webhooks/core/masking", "zod/mini"],
+    imports: [
+      "@esim-webhooks/core",
+      "@esim-webhooks/core/engine",
+      "@esim-webhooks/core/internal",
+      "@esim-webhooks/core/masking",
+      "zod/mini",
+    ],
     rooms: [],
   },
   cloudflare: {
-    imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "zod/mini"],
+    imports: [
+      "@esim-webhooks/core",
+      "@esim-webhooks/core/engine",
+      "@esim-webhooks/core/internal",
+      "zod/mini",
+    ],
     rooms: [],
   },
-  express: { imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit"], rooms: [] },
+  express: { imports: ["@esim-webhooks/core", "@esim-webhooks/core/engine"], rooms: [] },
   fastify: {
-    imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "fastify", "fastify-plugin"],
+    imports: [
+      "@esim-webhooks/core",
+      "@esim-webhooks/core/engine",
+      "@esim-webhooks/core/internal",
+      "fastify",
+      "fastify-plugin",
+    ],
     rooms: [],
   },
   nest: {
     imports: [
       "@esim-webhooks/core",
       "@esim-webhooks/core/health",
-      "@esim-webhooks/core/kit",
+      "@esim-webhooks/core/engine",
       "@esim-webhooks/core/run",
       "@nestjs/common",
       "@nestjs/core",
@@ -195,7 +253,8 @@ const packages: Readonly<Record<string, Package>> = {
       "@aws-sdk/client-sqs",
       "@aws-sdk/client-ssm",
       "@esim-webhooks/core",
-      "@esim-webhooks/core/kit",
+      "@esim-webhooks/core/engine",
+      "@esim-webhooks/core/internal",
       "zod/mini",
     ],
     rooms: ["base", "dynamo-store", "keys"],

@@ -6,7 +6,7 @@ import {
   type Receiver,
   type Worker,
 } from "@esim-webhooks/core";
-import { createDeadline, createRoute, type Route } from "@esim-webhooks/core/kit";
+import { createDeadline, createRoute, type Route } from "@esim-webhooks/core/engine";
 import { createRunner, type Runner } from "@esim-webhooks/core/run";
 import { Logger as NestLogger } from "@nestjs/common";
 import type { DiscoveryService, HttpAdapterHost } from "@nestjs/core";

@@ -15,11 +15,11 @@ import {
   encodeEntry,
   publishChanges,
   readPauses,
-  refuseTypes,
   spreadRetention,
   subjectReader,
   warnOfShortRetention,
-} from "@esim-webhooks/core/kit";
+} from "@esim-webhooks/core/engine";
+import { refuseTypes } from "@esim-webhooks/core/internal";
 import type { JobsOptions } from "bullmq";
 import { createAdmin, operatorLimit } from "./admin/admin.ts";
 import { createErase } from "./admin/erase.ts";

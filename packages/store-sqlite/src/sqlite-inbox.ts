@@ -33,7 +33,7 @@ import {
   subjectReader,
   warnOfShortRetention,
   writeCursor,
-} from "@esim-webhooks/core/kit";
+} from "@esim-webhooks/core/engine";
 import { openSqlite } from "./open-sqlite.ts";
 import type { ListInput } from "./sql/list.ts";
 import { mostParked, type ParkPlace } from "./sql/pause.ts";

@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { byteBuffer } from "@esim-webhooks/core/kit";
+import { byteBuffer } from "@esim-webhooks/core/internal";
 import { createJsonScanner } from "./json-scanner.ts";
 import type { DumpLimits, Recorder, Splitter } from "./record.ts";
 import { isPage, type JsonReading, readJsonBytes, readJsonText } from "./record.ts";

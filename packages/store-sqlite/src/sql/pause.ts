@@ -1,7 +1,7 @@
 // Pauses. Due events of a paused type, and those that wait behind them in their lanes, are parked: they get an `ends_at` that never comes,
 // so that no take reads past them.
 import type { Pause } from "@esim-webhooks/core";
-import type { NewPause } from "@esim-webhooks/core/kit";
+import type { NewPause } from "@esim-webhooks/core/engine";
 import type { Connection } from "../database/connection.ts";
 import { nowMs, type Transaction } from "../database/transaction.ts";
 import { never } from "./lease.ts";

@@ -1,4 +1,4 @@
-import { coalesce, safeListener } from "@esim-webhooks/core/kit";
+import { coalesce, safeListener } from "@esim-webhooks/core/engine";
 import { FaultError } from "../database/faults.ts";
 import type { Durability, Journal } from "../database/journal.ts";
 import { type Location, prepareLocation } from "../database/location.ts";
