@@ -32,7 +32,6 @@ export function createEsimWebhooks<Data, Tx>(
   options: EsimWebhooksOptions<Data, Tx>,
   host: HttpAdapterHost,
   discovery: DiscoveryService,
-  closeStores: boolean,
 ): EsimWebhooks {
   const { path = "/webhooks", inbox, worker: workerOptions, ...others } = options;
   checkOptions(options);
@@ -75,12 +74,6 @@ export function createEsimWebhooks<Data, Tx>(
       stop.abort();
       await running;
     },
-    async onApplicationShutdown() {
-      if (!closeStores) return;
-      const close = () => Promise.all([inbox, others.store].map(async (each) => each?.close?.()));
-      // a handler that is late still settles its event
-      await createDeadline(closeMs).before((receiver?.close() ?? Promise.resolve()).then(close));
-    },
   };
 
   return {
@@ -94,6 +87,22 @@ export function createEsimWebhooks<Data, Tx>(
     isLive: (key = "esim-webhooks") => nestHealth(key, runner?.liveness),
     ...hooks,
   } as EsimWebhooks;
+}
+
+/** The same, which also closes the inbox and the store with the application. */
+export function createClosingWebhooks<Data, Tx>(
+  options: EsimWebhooksOptions<Data, Tx>,
+  host: HttpAdapterHost,
+  discovery: DiscoveryService,
+): EsimWebhooks {
+  const webhooks = createEsimWebhooks(options, host, discovery);
+  const close = () => Promise.all([options.inbox, options.store].map(async (each) => each?.close?.()));
+  return Object.assign(webhooks, {
+    async onApplicationShutdown() {
+      // a handler that is late still settles its event
+      await createDeadline(closeMs).before((webhooks.receiver?.close() ?? Promise.resolve()).then(close));
+    },
+  });
 }
 
 function isSigned({ method, headers }: IncomingMessage): boolean {
