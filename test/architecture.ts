@@ -1,3 +1,5 @@
+import ts from "typescript-classic";
+
 /** Source path (from the repository's root) → its text. */
 export type Sources = ReadonlyMap<string, string>;
 
@@ -310,6 +312,31 @@ export function messageReaders(sources: Sources): string[] {
   return [...sources]
     .filter(([, source]) => messagePattern.test(withoutComments(source)))
     .map(([file]) => file);
+}
+
+/** Functions with more than `most` lines of their own, as `file: name, lines`. Of a nested function, only the first line counts. */
+export function longFunctions(sources: Sources, most: number): string[] {
+  const found: string[] = [];
+  for (const [file, source] of sources) {
+    const parsed = ts.createSourceFile(file, source, ts.ScriptTarget.Latest, true);
+    const lineOf = (position: number) => parsed.getLineAndCharacterOfPosition(position).line;
+    const nestedLines = (node: ts.Node): number => {
+      let lines = 0;
+      ts.forEachChild(node, (child) => {
+        lines += ts.isFunctionLike(child) ? lineOf(child.end) - lineOf(child.getStart()) : nestedLines(child);
+      });
+      return lines;
+    };
+    const visit = (node: ts.Node): void => {
+      if (ts.isFunctionLike(node)) {
+        const lines = lineOf(node.end) - lineOf(node.getStart()) + 1 - nestedLines(node);
+        if (lines > most) found.push(`${file}: ${node.name?.getText() ?? "a function"}, ${lines}`);
+      }
+      ts.forEachChild(node, visit);
+    };
+    visit(parsed);
+  }
+  return found;
 }
 
 function withoutComments(source: string): string {

@@ -1,7 +1,8 @@
 import type { Awaitable, EsimEvents } from "@esim-webhooks/core";
 import { type DynamicModule, type FactoryProvider, Module } from "@nestjs/common";
 import { DiscoveryModule, DiscoveryService, HttpAdapterHost, ModulesContainer } from "@nestjs/core";
-import { createClosingWebhooks, createEsimWebhooks, EsimWebhooks } from "./esim-webhooks.ts";
+import { createClosingWebhooks } from "./closing-webhooks.ts";
+import { createEsimWebhooks, EsimWebhooks } from "./esim-webhooks.ts";
 import type { EsimWebhooksOptions } from "./esim-webhooks-options.ts";
 
 /** Options of `EsimWebhooksModule.forRootAsync`. */

@@ -6,7 +6,7 @@ import {
   type Receiver,
   type Worker,
 } from "@esim-webhooks/core";
-import { createDeadline, createRoute, type Route } from "@esim-webhooks/core/engine";
+import { createRoute, type Route } from "@esim-webhooks/core/engine";
 import { createRunner, type Runner } from "@esim-webhooks/core/run";
 import { Logger as NestLogger } from "@nestjs/common";
 import type { DiscoveryService, HttpAdapterHost } from "@nestjs/core";
@@ -89,22 +89,6 @@ export function createEsimWebhooks<Data, Tx>(
   } as EsimWebhooks;
 }
 
-/** The same, which also closes the inbox and the store with the application. */
-export function createClosingWebhooks<Data, Tx>(
-  options: EsimWebhooksOptions<Data, Tx>,
-  host: HttpAdapterHost,
-  discovery: DiscoveryService,
-): EsimWebhooks {
-  const webhooks = createEsimWebhooks(options, host, discovery);
-  const close = () => Promise.all([options.inbox, options.store].map(async (each) => each?.close?.()));
-  return Object.assign(webhooks, {
-    async onApplicationShutdown() {
-      // a handler that is late still settles its event
-      await createDeadline(closeMs).before((webhooks.receiver?.close() ?? Promise.resolve()).then(close));
-    },
-  });
-}
-
 function isSigned({ method, headers }: IncomingMessage): boolean {
   return method === "POST" && headers["webhook-signature"] !== undefined;
 }
@@ -116,7 +100,6 @@ function answerStarting(response: ServerResponse): void {
   response.writeHead(503, headers).end(JSON.stringify(problem));
 }
 
-const closeMs = 5000;
 const ownOptions = ["path", "inbox", "worker"];
 
 /** A line like those of Nest for routes: what is handled where. */
