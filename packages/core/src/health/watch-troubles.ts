@@ -14,7 +14,7 @@ import {
 import { listenTo } from "../base/trace.ts";
 import { unref } from "../base/waiting.ts";
 import type { OutcomeCode } from "../receive/outcome.ts";
-import { type ReceiveMessage, receiveStage } from "../receive/receiver.ts";
+import { type ReceiveMessage, receiveStage } from "../receive/receive-stage.ts";
 import { toleranceOption } from "../receive/receiver-options.ts";
 import { verdictOf } from "../receive/reply.ts";
 import { type VerifyMessage, verifyStage } from "../receive/verifier.ts";

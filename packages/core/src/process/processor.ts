@@ -24,7 +24,8 @@ import type { Handlers } from "../handle/handler.ts";
 import { processStage } from "../handle/stages.ts";
 import type { DedupeStore } from "../store/dedupe-store.ts";
 import { memoryStore } from "../store/memory-store.ts";
-import { createClaimedWork, type OwnProvenance, type Provenance } from "./claimed-work.ts";
+import { createClaimedWork } from "./claimed-work.ts";
+import type { OwnProvenance, Provenance } from "./provenance.ts";
 
 /** Options of `createProcessor`, and of all that handles events as they arrive. */
 export interface ProcessorOptions<Data = EsimEvents, Tx = unknown> {
