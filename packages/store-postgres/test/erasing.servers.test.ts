@@ -1,5 +1,6 @@
 import { eraseSubject } from "@esim-webhooks/core";
-import { type EventRecord, erasedSubject } from "@esim-webhooks/core/kit";
+import { erasedSubject } from "@esim-webhooks/core/engine";
+import type { EventRecord } from "@esim-webhooks/core/internal";
 import { latestOnly, postgresCopyTarget } from "@esim-webhooks/store-postgres";
 import { sql } from "kysely";
 import { expect, it } from "vitest";

@@ -7,7 +7,7 @@ import type {
   RedriveFilter,
   StoredEvent,
 } from "@esim-webhooks/core";
-import { readErrorText, readHistory } from "@esim-webhooks/core/kit";
+import { readErrorText, readHistory } from "@esim-webhooks/core/engine";
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { qualified, serverTime, type Tables } from "../database/tables.ts";
 import { type EventRow, eventColumns, inboxRow } from "./event-rows.ts";

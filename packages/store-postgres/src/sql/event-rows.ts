@@ -1,5 +1,5 @@
 import type { InboxRow, InboxState, Replay } from "@esim-webhooks/core";
-import { readErrorText } from "@esim-webhooks/core/kit";
+import { readErrorText } from "@esim-webhooks/core/engine";
 import { type RawBuilder, sql } from "kysely";
 import { endOrDue } from "./filter.ts";
 

@@ -1,5 +1,5 @@
 import type { InboxFilter, InboxPage, InboxState } from "@esim-webhooks/core";
-import { type ListCursor, readCursor, writeCursor } from "@esim-webhooks/core/kit";
+import { type ListCursor, readCursor, writeCursor } from "@esim-webhooks/core/engine";
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import type { Tables } from "../database/tables.ts";
 import { type EventRow, eventColumns, inboxRow } from "./event-rows.ts";

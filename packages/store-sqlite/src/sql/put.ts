@@ -1,6 +1,6 @@
 import type { SQLInputValue } from "node:sqlite";
 import type { EventKey, PutResult } from "@esim-webhooks/core";
-import type { EventColumn } from "@esim-webhooks/core/kit";
+import type { EventColumn } from "@esim-webhooks/core/engine";
 import { discarded, FaultError } from "../database/faults.ts";
 import type { Transaction } from "../database/transaction.ts";
 import { hasEnded } from "./lease.ts";
