@@ -6,31 +6,42 @@ export type Sources = ReadonlyMap<string, string>;
 interface Package {
   /** What it may import by name, besides Node.js: workspace packages and its dependencies. */
   readonly imports: readonly string[];
-  /** Its folders: a file imports from its own folder and from those above it. Files next to the folders come last. */
-  readonly rooms: readonly string[];
+  /**
+   * Its folders, each with those above it from which its files import, besides its own. The files next to the folders import from all of
+   * them.
+   */
+  readonly rooms: Readonly<Record<string, readonly string[]>>;
 }
 
 const packages: Readonly<Record<string, Package>> = {
   core: {
     imports: ["@standard-schema/spec", "leven", "zod/locales", "zod/v4/core", "zod/mini"],
-    rooms: [
-      "base",
-      "event",
-      "verify",
-      "store",
-      "lease",
-      "handle",
-      "process",
-      "work",
-      "receive",
-      "health",
-      "run",
-      "send",
-    ],
+    rooms: {
+      base: [],
+      event: ["base"],
+      verify: ["base", "event"],
+      store: ["base", "event", "verify"],
+      lease: ["base"],
+      handle: ["base", "event", "store", "lease"],
+      process: ["base", "event", "store", "lease", "handle"],
+      work: ["base", "event", "store", "lease", "handle"],
+      receive: ["base", "event", "verify", "store", "handle", "process"],
+      health: ["base", "verify", "store", "work", "receive"],
+      run: ["base", "store", "handle", "work", "receive", "health"],
+      send: ["base", "event", "verify", "store", "handle", "process"],
+    },
   },
   conformance: {
     imports: ["@esim-webhooks/core", "@esim-webhooks/core/observe", "@esim-webhooks/core/testing"],
-    rooms: ["base", "receiver", "store", "state", "keys", "inbox", "crash"],
+    rooms: {
+      base: [],
+      receiver: ["base"],
+      store: ["base"],
+      state: ["base", "store"],
+      keys: ["base"],
+      inbox: ["base", "receiver", "store"],
+      crash: ["base", "store", "state", "keys", "inbox"],
+    },
   },
   import: {
     imports: [
@@ -39,7 +50,7 @@ const packages: Readonly<Record<string, Package>> = {
       "@esim-webhooks/core/internal",
       "zod/mini",
     ],
-    rooms: ["dump", "record", "replay"],
+    rooms: { dump: [], record: ["dump"], replay: ["dump", "record"] },
   },
   client: {
     imports: [
@@ -50,7 +61,13 @@ const packages: Readonly<Record<string, Package>> = {
       "zod/v4/core",
       "zod/mini",
     ],
-    rooms: ["base", "limit", "http", "auth", "operations"],
+    rooms: {
+      base: [],
+      limit: ["base"],
+      http: ["base", "limit"],
+      auth: ["base", "http"],
+      operations: ["base", "limit", "http"],
+    },
   },
   endpoint: {
     imports: [
@@ -58,12 +75,16 @@ const packages: Readonly<Record<string, Package>> = {
       "@esim-webhooks/core",
       "@esim-webhooks/core/engine",
       "@esim-webhooks/core/internal",
-      "@esim-webhooks/core/key-file",
-      "@esim-webhooks/core/key-state",
       "@esim-webhooks/import",
       "zod/mini",
     ],
-    rooms: ["base", "reconcile", "change", "rotate", "ensure"],
+    rooms: {
+      base: [],
+      reconcile: ["base"],
+      change: ["base"],
+      rotate: ["base", "reconcile", "change"],
+      ensure: ["base", "reconcile", "change"],
+    },
   },
   sandbox: {
     imports: [
@@ -73,33 +94,26 @@ const packages: Readonly<Record<string, Package>> = {
       "@esim-webhooks/core/testing",
       "@hono/node-server",
       "@hono/node-server/utils/response",
-      "hono/body-limit",
       "hono/http-exception",
       "hono/utils/http-status",
       "@hono/zod-openapi",
       "hono",
-      "hono/body-limit",
       "undici",
       "zod",
     ],
-    rooms: [
-      "base",
-      "faults",
-      "account",
-      "webhook",
-      "esim",
-      "number",
-      "lifecycle",
-      "port-in",
-      "order",
-      "support",
-      "sender",
-      "api/call",
-      "api/routes",
-      "api",
-      "control",
-      "page",
-    ],
+    rooms: {
+      base: [],
+      account: ["base"],
+      webhook: ["base"],
+      esim: ["base", "webhook"],
+      number: ["base", "esim"],
+      lifecycle: ["base", "account", "esim", "number"],
+      sender: ["base", "webhook"],
+      "api/call": ["base", "sender"],
+      "api/routes": ["base", "account", "webhook", "esim", "number", "lifecycle", "api/call"],
+      api: ["base", "account", "sender", "api/call", "api/routes"],
+      control: ["base", "account", "webhook", "esim", "number", "lifecycle", "sender", "api/call", "api"],
+    },
   },
   "store-redis": {
     imports: [
@@ -109,7 +123,7 @@ const packages: Readonly<Record<string, Package>> = {
       "ioredis",
       "zod/mini",
     ],
-    rooms: [],
+    rooms: {},
   },
   "store-postgres": {
     imports: [
@@ -120,7 +134,7 @@ const packages: Readonly<Record<string, Package>> = {
       "pg",
       "zod/mini",
     ],
-    rooms: ["schema", "database", "sql"],
+    rooms: { schema: [], database: ["schema"], sql: ["database"] },
   },
   "store-sqlite": {
     imports: [
@@ -129,7 +143,7 @@ const packages: Readonly<Record<string, Package>> = {
       "@esim-webhooks/core/internal",
       "zod/mini",
     ],
-    rooms: ["database", "sql", "thread"],
+    rooms: { database: [], sql: ["database"], thread: ["database", "sql"] },
   },
   "queue-bullmq": {
     imports: [
@@ -141,7 +155,7 @@ const packages: Readonly<Record<string, Package>> = {
       "ioredis",
       "zod/mini",
     ],
-    rooms: ["redis", "admin", "work"],
+    rooms: { redis: [], admin: ["redis"], work: ["redis", "admin"] },
   },
   cli: {
     imports: [
@@ -150,12 +164,10 @@ const packages: Readonly<Record<string, Package>> = {
       "@esim-webhooks/core/explain",
       "@esim-webhooks/core/health",
       "@esim-webhooks/core/key-file",
-      "@esim-webhooks/core/key-state",
       "@esim-webhooks/core/log-lines",
       "@esim-webhooks/core/masking",
       "@esim-webhooks/core/engine",
       "@esim-webhooks/core/internal",
-      "@esim-webhooks/core/observe",
       "@esim-webhooks/core/run",
       "@esim-webhooks/core/testing",
       "@esim-webhooks/dashboard",
@@ -171,29 +183,46 @@ const packages: Readonly<Record<string, Package>> = {
       "@stricli/core",
       "zod/mini",
     ],
-    rooms: [
-      "terminal",
-      "program",
-      "flags",
-      "set-up",
-      "log",
-      "telemetry",
-      "inbox",
-      "import",
-      "work",
-      "migrate",
-      "serve",
-      "send",
-      "verify",
-      "events",
-      "sandbox",
-      "api",
-      "dashboard",
-      "endpoint",
-      "doctor",
-      "listen",
-      "commands",
-    ],
+    rooms: {
+      terminal: [],
+      program: ["terminal"],
+      flags: ["program"],
+      "set-up": ["terminal", "program", "flags"],
+      log: ["program"],
+      telemetry: ["program", "flags", "set-up"],
+      inbox: ["terminal", "program", "flags", "set-up", "log"],
+      import: ["terminal", "program", "flags", "set-up", "log"],
+      work: ["program", "flags", "set-up", "log", "telemetry"],
+      migrate: ["program", "flags", "set-up"],
+      serve: ["program", "flags", "set-up", "log", "telemetry", "work"],
+      send: ["program", "flags", "set-up"],
+      verify: ["program", "flags", "set-up", "send"],
+      events: ["terminal", "program", "flags"],
+      sandbox: ["program", "flags", "set-up", "send"],
+      api: ["terminal", "program", "flags", "set-up", "send"],
+      dashboard: ["program", "flags", "set-up", "log", "inbox", "api"],
+      endpoint: ["terminal", "program", "flags", "set-up", "log", "send", "api"],
+      doctor: ["terminal", "program", "flags", "set-up", "inbox", "serve", "api", "endpoint"],
+      listen: ["terminal", "program", "flags", "set-up", "send", "api", "endpoint"],
+      commands: [
+        "program",
+        "flags",
+        "inbox",
+        "import",
+        "work",
+        "migrate",
+        "serve",
+        "send",
+        "verify",
+        "events",
+        "sandbox",
+        "api",
+        "dashboard",
+        "endpoint",
+        "doctor",
+        "listen",
+      ],
+    },
   },
   otel: {
     imports: [
@@ -204,7 +233,7 @@ const packages: Readonly<Record<string, Package>> = {
       "@opentelemetry/exporter-prometheus",
       "@opentelemetry/sdk-metrics",
     ],
-    rooms: [],
+    rooms: {},
   },
   dashboard: {
     imports: [
@@ -214,7 +243,7 @@ const packages: Readonly<Record<string, Package>> = {
       "@esim-webhooks/core/masking",
       "zod/mini",
     ],
-    rooms: [],
+    rooms: {},
   },
   cloudflare: {
     imports: [
@@ -223,9 +252,12 @@ const packages: Readonly<Record<string, Package>> = {
       "@esim-webhooks/core/internal",
       "zod/mini",
     ],
-    rooms: [],
+    rooms: {},
   },
-  express: { imports: ["@esim-webhooks/core", "@esim-webhooks/core/engine"], rooms: [] },
+  express: {
+    imports: ["@esim-webhooks/core", "@esim-webhooks/core/engine"],
+    rooms: {},
+  },
   fastify: {
     imports: [
       "@esim-webhooks/core",
@@ -234,7 +266,7 @@ const packages: Readonly<Record<string, Package>> = {
       "fastify",
       "fastify-plugin",
     ],
-    rooms: [],
+    rooms: {},
   },
   nest: {
     imports: [
@@ -246,7 +278,7 @@ const packages: Readonly<Record<string, Package>> = {
       "@nestjs/core",
       "reflect-metadata",
     ],
-    rooms: [],
+    rooms: {},
   },
   lambda: {
     imports: [
@@ -259,7 +291,7 @@ const packages: Readonly<Record<string, Package>> = {
       "@esim-webhooks/core/internal",
       "zod/mini",
     ],
-    rooms: ["base", "dynamo-store", "keys"],
+    rooms: { base: [], "dynamo-store": ["base"], keys: ["base"] },
   },
 };
 
@@ -268,7 +300,33 @@ const importPattern =
 
 /** Files in a package or folder that is not named above. */
 export function homelessFiles(sources: Sources): string[] {
-  return [...sources.keys()].filter((file) => roomNumber(file) === -1);
+  return [...sources.keys()].filter((file) => !hasRoom(file));
+}
+
+/**
+ * Entries of the table above that are wrong: a room without files, as `core: base`; an import that no file has, as `core → zod` or
+ * `core: base → event`; and one from a room that is not above.
+ */
+export function wrongEntries(sources: Sources): string[] {
+  const found = new Set([...sources.keys()].map((file) => `${packageNameOf(file)}: ${roomOf(file)}`));
+  for (const { file, specifier } of importsOf(sources)) {
+    const isWithin = specifier.startsWith(".");
+    const place = isWithin ? `${packageNameOf(file)}: ${roomOf(file)}` : packageNameOf(file);
+    found.add(`${place} → ${isWithin ? roomOf(targetOf(file, specifier)) : specifier}`);
+  }
+  return Object.entries(packages).flatMap(([name, { imports, rooms }]) => {
+    const names = Object.keys(rooms);
+    const entries = imports.map((specifier) => ({ entry: `${name} → ${specifier}`, isAbove: true }));
+    for (const [index, room] of names.entries()) {
+      entries.push({ entry: `${name}: ${room}`, isAbove: true });
+      for (const other of rooms[room] ?? [])
+        entries.push({
+          entry: `${name}: ${room} → ${other}`,
+          isAbove: names.slice(0, index).includes(other),
+        });
+    }
+    return entries.filter(({ entry, isAbove }) => !isAbove || !found.has(entry)).map(({ entry }) => entry);
+  });
 }
 
 /** Every import that goes where it must not, as `file → import`. */
@@ -356,25 +414,30 @@ function isAllowed(file: string, specifier: string): boolean {
   if (specifier.startsWith("node:")) return true;
   if (!specifier.startsWith(".")) return packageOf(file).imports.includes(specifier);
   const target = targetOf(file, specifier);
-  if (packageNameOf(target) !== packageNameOf(file)) return false;
-  const room = roomNumber(target);
-  return room !== -1 && room <= roomNumber(file);
+  if (packageNameOf(target) !== packageNameOf(file) || !hasRoom(target) || !hasRoom(file)) return false;
+  const [from, to] = [roomOf(file), roomOf(target)];
+  return from === to || from === "" || (packageOf(file).rooms[from] ?? []).includes(to);
 }
 
 function targetOf(file: string, specifier: string): string {
   return new URL(specifier, `file:///${file}`).pathname.slice(1);
 }
 
-/** Its place in the order of rooms; -1 when it is in none. */
-function roomNumber(file: string): number {
-  if (!Object.hasOwn(packages, packageNameOf(file))) return -1;
-  const { rooms } = packageOf(file);
-  const [, , , ...path] = file.split("/"); // packages/<name>/src/…
-  return path.length === 1 ? rooms.length : rooms.indexOf(path.slice(0, -1).join("/"));
+/** Its folder within the package; empty for a file next to the folders. */
+function roomOf(file: string): string {
+  return file.split("/").slice(3, -1).join("/"); // packages/<name>/src/…
+}
+
+function hasRoom(file: string): boolean {
+  const room = roomOf(file);
+  return (
+    Object.hasOwn(packages, packageNameOf(file)) &&
+    (room === "" || Object.hasOwn(packageOf(file).rooms, room))
+  );
 }
 
 function packageOf(file: string): Package {
-  return packages[packageNameOf(file)] ?? { imports: [], rooms: [] };
+  return packages[packageNameOf(file)] ?? { imports: [], rooms: {} };
 }
 
 function packageNameOf(file: string): string {

@@ -418,7 +418,7 @@ describe("a claim that is observed", () => {
   it("has how long its queue could have handed it out, as the run of its handler has, with its trace", async () => {
     const seen = watched(["handle", "settle"]);
     const processor = createProcessor(done);
-    await processor.process(event, { dueForMs: 40, trace: "00-of-the-put" });
+    await processor.process(event, { waitMs: 40, trace: "00-of-the-put" });
     await processor.process({ ...event, id: "msg_2" });
     const stated = seen.map(([stage, { waitMs, trace }]) => [stage, waitMs, trace]);
     expect(stated).toEqual([

@@ -1,4 +1,4 @@
-import { setTimeout as pause } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type ApiClient, ApiError, type WebhookEndpoint } from "@esim-webhooks/client";
 import { WebhookError } from "@esim-webhooks/core";
 import { printable } from "@esim-webhooks/core/log-lines";
@@ -105,6 +105,6 @@ export async function tryAgain<Result>(
       if (unreachable === undefined) throw error;
       if (!isFailing) output.note(`${output.describe(unreachable)} ${next}`);
     }
-    await pause(everyMs);
+    await sleep(everyMs);
   }
 }

@@ -14,7 +14,7 @@ import { tryPost } from "../send/post.ts";
 import { counted } from "../terminal/quantities.ts";
 import { createEventFeed } from "./event-feed.ts";
 import { printPosting } from "./posting-view.ts";
-import { createRelay, type Posting, pause, type Relay } from "./relay.ts";
+import { createRelay, type Posting, type Relay, sleep } from "./relay.ts";
 import { type Session, signedDelivery } from "./session.ts";
 
 /** Posts new events until SIGINT or SIGTERM, then prints how many got where. Ends with 3 if the receiver did not accept all. */
@@ -91,7 +91,7 @@ async function poll(
         output.note(`${output.describe(explainedCall(error))} The listing is read again until it answers.`);
       isFailing = true;
     }
-    await pause(flags.every, signal);
+    await sleep(flags.every, signal);
   }
 }
 

@@ -68,7 +68,7 @@ export function createRelay({
   async function untilDue(signal: AbortSignal): Promise<void> {
     added = new AbortController();
     const dueAt = Math.min(...waiting.map((each) => each.dueAt));
-    await pause(Math.min(dueAt - performance.now(), longestTimerMs), signal, added.signal);
+    await sleep(Math.min(dueAt - performance.now(), longestTimerMs), signal, added.signal);
   }
 
   async function attempt(next: Waiting, signal: AbortSignal): Promise<void> {
@@ -81,7 +81,7 @@ export function createRelay({
     }
     if (!isConnected) {
       waiting.unshift(next); // not an attempt: the receiver was unreachable
-      await pause(lookEveryMs, signal);
+      await sleep(lookEveryMs, signal);
       return;
     }
     const attempts = next.attempts + 1;
@@ -120,6 +120,6 @@ export function isAccepted(result: Answer | NoAnswer): boolean {
 }
 
 /** Resolves after `ms`, immediately if that is negative, or as soon as one of the signals aborts. */
-export async function pause(ms: number, ...signals: readonly AbortSignal[]): Promise<void> {
+export async function sleep(ms: number, ...signals: readonly AbortSignal[]): Promise<void> {
   await setTimeout(Math.max(0, ms), undefined, { signal: AbortSignal.any([...signals]) }).catch(() => {});
 }

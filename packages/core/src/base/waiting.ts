@@ -145,6 +145,6 @@ export function unref(timer: unknown): void {
 }
 
 /** Resolves after `ms`. Does not keep the process alive. */
-export function pause(ms: number): Promise<void> {
+export function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => unref(setTimeout(resolve, ms)));
 }

@@ -35,7 +35,7 @@ export interface TakenFacts {
   /** Who had it. Default: a processor. */
   readonly by?: HandleMessage["by"];
   /** For how long it was due before, in ms. Absent for an event that a processor handles as it arrives. */
-  readonly dueForMs?: number | undefined;
+  readonly waitMs?: number | undefined;
   /** The trace that it was stored with. */
   readonly trace?: string | null | undefined;
   /** Called inside the handler's span, before the handler. */
@@ -103,7 +103,7 @@ function whenSettled(returned: Promise<unknown>, note: NotedOutcome): Promise<Di
 function factsOf(
   { id, type }: WebhookEvent,
   { context: { source, attempt, replayed, receivedAt } }: HandlerCall,
-  { by = "processor", dueForMs, trace }: TakenFacts = {},
+  { by = "processor", waitMs, trace }: TakenFacts = {},
 ) {
   return {
     source,
@@ -113,7 +113,7 @@ function factsOf(
     attempt,
     replayed,
     receivedAt,
-    ...(dueForMs !== undefined && { waitMs: dueForMs }),
+    ...(waitMs !== undefined && { waitMs }),
     ...(typeof trace === "string" && { trace }),
   };
 }

@@ -100,9 +100,9 @@ export function createClaimedWork(
     askedAt: number,
     provenance: OwnProvenance,
   ): HeldClaim {
-    const { attempt = 1, receivedAt = new Date(clock.now()), replayed = false, dueForMs, trace } = provenance;
+    const { attempt = 1, receivedAt = new Date(clock.now()), replayed = false, waitMs, trace } = provenance;
     const { fingerprint, isLastAttempt, controller = new AbortController() } = provenance;
-    const facts = { source: key.source, attempt, receivedAt, replayed, dueForMs, trace };
+    const facts = { source: key.source, attempt, receivedAt, replayed, waitMs, trace };
     const heldUntil = askedAt + leaseMs;
     return {
       key,
@@ -178,15 +178,10 @@ export function createClaimedWork(
   function report(held: HeldClaim, ending: Ending): void {
     if (!isSettlementSeen(eventLog)) return;
     const { key, type, facts: taken, askedAt, spanIds } = held;
-    const { attempt, receivedAt, dueForMs } = taken;
+    const { attempt, receivedAt, waitMs } = taken;
     const durationMs = performance.now() - askedAt;
     const facts = { ...key, type, by: "processor", attempt, durationMs, receivedAt } as const;
-    reportEnding(
-      eventLog,
-      ending,
-      { ...facts, ...(dueForMs !== undefined && { waitMs: dueForMs }) },
-      spanIds,
-    );
+    reportEnding(eventLog, ending, { ...facts, ...(waitMs !== undefined && { waitMs }) }, spanIds);
   }
 
   return claimAndHandle;

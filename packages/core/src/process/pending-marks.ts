@@ -1,7 +1,7 @@
 import { monotonicClock } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import { type Logger, throttledLog } from "../base/logger.ts";
-import { createDeadline, pause } from "../base/waiting.ts";
+import { createDeadline, sleep } from "../base/waiting.ts";
 import { type EventKey, keyText } from "../event/event.ts";
 import type { EventOutcome } from "../handle/event-outcome.ts";
 import { callStore, type HeldClaim } from "./claim.ts";
@@ -58,7 +58,7 @@ export function createPendingMarks(store: ClaimStore, logger: Logger, leaseMs: n
     for (let pauseMs = firstPauseMs; byKey.size > 0; ) {
       const size = Math.max(smallestSlice, Math.ceil(byKey.size / slicesPerRound));
       const leftMs = roundMs * Math.min(1, size / byKey.size) - tookMs;
-      await pause(Math.max(0, Math.min(pauseMs, longestPauseMs, leftMs)));
+      await sleep(Math.max(0, Math.min(pauseMs, longestPauseMs, leftMs)));
       const startedAt = performance.now();
       const marks = await Promise.all(nextSlice(size).map(askOne));
       tookMs = performance.now() - startedAt;

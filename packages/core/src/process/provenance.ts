@@ -10,8 +10,8 @@ export interface Provenance {
   attempt?: number;
   /** Whether the event comes from a dump: `context.replayed`. Default false. */
   replayed?: boolean;
-  /** For how long your queue could have handed it out before it did, in ms. `observe` reports it as `waitMs`. Default: not known. */
-  dueForMs?: number;
+  /** For how long your queue could have handed it out before it did, in ms. Reported by `observe`. Default: not known. */
+  waitMs?: number;
   /** The `traceparent` that the event was stored with, so that the span of its handler links to it. Default: none. */
   trace?: string;
   /**

@@ -2,7 +2,7 @@ import { type Clock, dateTimeMs } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import type { Logger } from "../base/logger.ts";
 import { warnOfSetup } from "../base/safe-logger.ts";
-import { createDeadline, pause } from "../base/waiting.ts";
+import { createDeadline, sleep } from "../base/waiting.ts";
 import { type Keyring, keyringOf, prepareKeys, type Secrets } from "./keyring.ts";
 import type { Key, SigningKey } from "./signing-key.ts";
 
@@ -116,7 +116,7 @@ export function createLoadedKeyring(
   // a load that is under way may have read the source before it changed, so wait for one that begins later
   async function loadNext(): Promise<Loading> {
     // a timer of its own: on Cloudflare Workers, one that is shared ends with the request that has made it
-    await Promise.all([current, pause(Math.max(0, nextLoadAt - performance.now()))]);
+    await Promise.all([current, sleep(Math.max(0, nextLoadAt - performance.now()))]);
     upcoming = undefined;
     nextLoadAt = performance.now() + reloadIntervalMs;
     current = load();

@@ -1,4 +1,4 @@
-import { setTimeout as pause } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type Backoff, fullJitter } from "../base/backoff.ts";
 import { monotonicClock } from "../base/clock.ts";
 import { coalesce } from "../base/coalesce.ts";
@@ -109,7 +109,7 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
         return await settleOne(settlement);
       } catch (err) {
         logUnavailable({ err }, "The inbox did not answer when an event was settled.");
-        await pause(settleBackoff(attempt));
+        await sleep(settleBackoff(attempt));
         if (lease.state === "lost") return false;
       }
     }

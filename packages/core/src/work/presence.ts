@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
-import { setTimeout as pause } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "../base/logger.ts";
 import { packageVersion } from "../base/version.ts";
 import { hasRole } from "../store/inbox.ts";
@@ -40,7 +40,7 @@ export async function keepPresent(
   while (!signal.aborted) {
     const startedMsAgo = performance.now() - startedAt;
     await Promise.allSettled([report?.call(inbox, { ...worker, ...now(), startedMsAgo }), logPauses?.()]);
-    await pause(everyMs, undefined, { signal }).catch(() => {});
+    await sleep(everyMs, undefined, { signal }).catch(() => {});
   }
 }
 

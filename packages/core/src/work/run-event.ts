@@ -62,8 +62,8 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
   async function run(event: WebhookEvent, lease: WorkerLease): Promise<Ran> {
     const { taken } = lease;
     const { transact } = inbox;
-    const { source, attempt, receivedAt, replayed, dueForMs, trace } = taken;
-    const facts = { source, attempt, receivedAt, replayed, dueForMs, trace, by: "worker" } as const;
+    const { source, attempt, receivedAt, replayed, dueForMs: waitMs, trace } = taken;
+    const facts = { source, attempt, receivedAt, replayed, waitMs, trace, by: "worker" } as const;
     if (transact === undefined)
       return {
         outcome: await runHandler(event, facts, lease, undefined, performance.now()),

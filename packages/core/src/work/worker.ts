@@ -1,4 +1,4 @@
-import { setTimeout as pause } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fullJitter, safeBackoff } from "../base/backoff.ts";
 import { monotonicClock } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
@@ -153,7 +153,7 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
     const purger = createPurger((limit) => inbox.purge(limit));
     while (!signal.aborted) {
       await purger.purgeIfDue().catch((err) => logUnavailable({ err }, "The inbox did not answer."));
-      await pause(purger.waitMs(), undefined, { signal }).catch(() => {});
+      await sleep(purger.waitMs(), undefined, { signal }).catch(() => {});
     }
   }
 
@@ -217,7 +217,7 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
         } catch (err) {
           failures += 1;
           logUnavailable({ err }, "The inbox did not answer.");
-          await pause(takeBackoff(failures), undefined, { signal }).catch(() => {});
+          await sleep(takeBackoff(failures), undefined, { signal }).catch(() => {});
         }
       }
       stopHints?.();

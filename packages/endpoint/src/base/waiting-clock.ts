@@ -1,4 +1,4 @@
-import { setTimeout as pause } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "@esim-webhooks/core";
 
 /** Returns the time, in ms since the Unix epoch, and waits. Tests pass their own. */
@@ -10,7 +10,7 @@ export interface WaitingClock extends Clock {
 /** The machine's time: the windows of keys are compared with that of other machines. */
 export const wallClock: WaitingClock = {
   now: () => Date.now(),
-  wait: (ms, signal) => pause(ms, undefined, { signal }),
+  wait: (ms, signal) => sleep(ms, undefined, { signal }),
 };
 
 /** Resolves when it is that time by the clock, in ms since the Unix epoch. Rejects as soon as the signal aborts. */

@@ -1,4 +1,4 @@
-import { setTimeout as pause } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type Logger, type StateStore, WebhookError } from "@esim-webhooks/core";
 import type { EndpointErrorCode } from "../base/errors.ts";
 import type { Depth } from "./depth.ts";
@@ -84,7 +84,7 @@ async function awaitOtherPass(
   );
   const endsAt = performance.now() + leaseMs;
   while (performance.now() < endsAt) {
-    await pause(leaseMs / (4 * heartbeatsPerLease), undefined, { signal }).catch(() => {}); // it rejects only when the signal aborts
+    await sleep(leaseMs / (4 * heartbeatsPerLease), undefined, { signal }).catch(() => {}); // it rejects only when the signal aborts
     if (signal?.aborted) return "look_again";
     const now = await state.read(name);
     if (now?.version === version) continue;

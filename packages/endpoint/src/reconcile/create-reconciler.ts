@@ -1,4 +1,4 @@
-import { setTimeout as pause } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { ApiClient } from "@esim-webhooks/client";
 import { type DedupeStore, type EsimEvents, WebhookError } from "@esim-webhooks/core";
 import { monotonicClock } from "@esim-webhooks/core/internal";
@@ -102,7 +102,7 @@ export function createReconciler<Data = EsimEvents, Tx = unknown>(
             );
           }
         }
-        await pause(everyMs, undefined, { signal }).catch(() => {}); // it rejects only when the signal aborts
+        await sleep(everyMs, undefined, { signal }).catch(() => {}); // it rejects only when the signal aborts
       }
     },
   };

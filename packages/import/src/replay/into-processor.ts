@@ -1,4 +1,4 @@
-import { setTimeout as pause } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { crc32 } from "node:zlib";
 import type { EventKey, EventOutcome, Processor } from "@esim-webhooks/core";
 import { createDeadline } from "@esim-webhooks/core/engine";
@@ -93,7 +93,7 @@ function createProcessEvent(
       { id, type, source, run, retryAfterMs },
       "Another process has claimed this id: this record waits for the claim to end.",
     );
-    await pause(retryAfterMs + marginMs, undefined, { signal });
+    await sleep(retryAfterMs + marginMs, undefined, { signal });
     return processOnce(event);
   };
 }

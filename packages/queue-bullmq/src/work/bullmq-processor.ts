@@ -43,7 +43,7 @@ import { isErased } from "../redis/erased-data.ts";
 import { startsOf } from "../redis/queue.ts";
 import { delayOf, errorOf, type JobResult, resultOf } from "./ending.ts";
 import { lockStore } from "./lock-store.ts";
-import { dueForMs, forgetWait, noteWait, waitedMs } from "./waiting.ts";
+import { forgetWait, noteWait, waitedMs, waitMsOf } from "./waiting.ts";
 
 /** The part of BullMQ's `Job` that the processor calls. */
 export interface EventJob {
@@ -166,7 +166,7 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
   /** Handles the event of a job, and reports an ending of which core's processor does not know: it reports those of handlers. */
   async function run(job: EventJob, entry: InboxEntry, signal: AbortSignal | undefined) {
     const startedAt = monotonicClock.now();
-    const waitMs = dueForMs(job);
+    const waitMs = waitMsOf(job);
     const attempt = startsOf(job);
     const mayWait = waitedMs(job) < maxWaitMs;
     const isLast: Limits["isLast"] = (undone) =>
@@ -178,7 +178,7 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
         : await processor.accept(parsed, {
             ...provenanceOf(entry),
             attempt,
-            ...(waitMs !== undefined && { dueForMs: waitMs }),
+            ...(waitMs !== undefined && { waitMs }),
             isLastAttempt: isLast,
             ...(signal && { signal }),
           });

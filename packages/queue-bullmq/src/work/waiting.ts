@@ -41,7 +41,7 @@ export async function forgetWait(job: WaitingJob): Promise<void> {
 }
 
 /** For how long a job was due before it was taken, in ms. Undefined for a retry: BullMQ does not keep when its pause ended. */
-export function dueForMs({
+export function waitMsOf({
   data,
   timestamp,
   processedOn,
