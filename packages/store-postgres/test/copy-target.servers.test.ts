@@ -40,7 +40,7 @@ function record(id: string, changes: Partial<EventRecord> = {}): EventRecord {
       body,
       fingerprint: crc32(body),
     },
-    ...{ receivedAtMs: Date.now() - hourMs, occurredAtMs: Date.now() - hourMs, endsAtMs: Date.now() - 1000 },
+    ...{ receivedAtMs: Date.now() - hourMs, occurredAtMs: Date.now() - hourMs, dueAtMs: Date.now() - 1000, keptUntilMs: null },
     ...{ attempts: 0, tries: 0, conflicts: 0, error: null, replay: null, runs: [] },
     ...{
       subject: null,
@@ -58,10 +58,10 @@ function record(id: string, changes: Partial<EventRecord> = {}): EventRecord {
 describe("records of another inbox", () => {
   it("are inserted if their keys are new, and update what has not changed since a copy", async () => {
     const inbox = postgresInbox({ url, schema });
-    const records = [record("msg_3"), record("msg_2"), record("msg_1", { state: "dead", endsAtMs: null })];
+    const records = [record("msg_3"), record("msg_2"), record("msg_1", { state: "dead", dueAtMs: null })];
     expect(await target.copyEvents(records)).toEqual({ inserted: 3, updated: 0, different: [] });
     expect(await target.copyEvents(records)).toEqual({ inserted: 0, updated: 0, different: [] });
-    const done = { state: "done", body: null, endsAtMs: Date.now() + hourMs, attempts: 1 } as const;
+    const done = { state: "done", body: null, dueAtMs: null, keptUntilMs: Date.now() + hourMs, attempts: 1 } as const;
     const later = [
       record("msg_0"),
       record("msg_1"),
@@ -78,8 +78,8 @@ describe("records of another inbox", () => {
 
   it("change no events that were put, redriven or run again here, unless they are done in the source", async () => {
     const inbox = postgresInbox({ url, schema });
-    const dead = { state: "dead", endsAtMs: null } as const;
-    const done = { state: "done", body: null, endsAtMs: Date.now() + hourMs } as const;
+    const dead = { state: "dead", dueAtMs: null } as const;
+    const done = { state: "done", body: null, dueAtMs: null, keptUntilMs: Date.now() + hourMs } as const;
     const present = entry("msg_put");
     await inbox.put([present, entry("msg_put_done")]);
     await target.copyEvents([record("msg_redriven", dead), record("msg_rerun", done)]);
@@ -110,7 +110,7 @@ describe("records of another inbox", () => {
 
   it("change no claim or lease that is still held, and replace one that has ended", async () => {
     const [inbox, store] = [postgresInbox({ url, schema }), postgresStore({ url, schema })];
-    const done = { state: "done", body: null, endsAtMs: Date.now() + hourMs } as const;
+    const done = { state: "done", body: null, dueAtMs: null, keptUntilMs: Date.now() + hourMs } as const;
     const lease = async (leaseMs: number) => {
       const claim = await store.claim(key("msg_claimed"), leaseMs);
       const [leased] = await inbox.take({ limit: 1, leaseMs });
@@ -140,12 +140,13 @@ describe("records of another inbox", () => {
 
   it("keep all their fields, and absolute times", async () => {
     const inbox = postgresInbox({ url, schema });
-    const endsAtMs = Date.now() + 7 * 24 * hourMs;
+    const keptUntilMs = Date.now() + 7 * 24 * hourMs;
     const replay = { run: "run_2", rebuilt: false, delivery: { status: "failed", attemptNumber: 3 } };
     const given = record("msg_1", {
       ...{
         state: "unhandled",
-        endsAtMs,
+        dueAtMs: null,
+        keptUntilMs,
         attempts: 3,
         tries: 3,
         conflicts: 2,
@@ -164,13 +165,14 @@ describe("records of another inbox", () => {
       },
       history: JSON.stringify([{ at: 3000, reason: "lease_ended" }]),
     });
-    await target.copyEvents([given, record("msg_2", { state: "dead", endsAtMs: null })]);
+    await target.copyEvents([given, record("msg_2", { state: "dead", dueAtMs: null })]);
     const {
       receivedAtMs,
       occurredAtMs: _,
       fingerprint: __,
       runs: ___,
-      endsAtMs: ____,
+      dueAtMs: ____,
+      keptUntilMs: _____,
       takenAtMs,
       settledAtMs,
       erasedAtMs,
@@ -179,7 +181,9 @@ describe("records of another inbox", () => {
     expect(await inbox.get(key("msg_1"))).toEqual({
       ...rest,
       receivedAt: new Date(receivedAtMs ?? 0),
-      endsAt: new Date(endsAtMs),
+      dueAt: null,
+      leasedUntil: null,
+      keptUntil: new Date(keptUntilMs),
       stack: null,
       takenAt: new Date(takenAtMs ?? 0),
       settledAt: new Date(settledAtMs ?? 0),
@@ -189,7 +193,7 @@ describe("records of another inbox", () => {
         { endedAt: new Date(3000), reason: "lease_ended", durationMs: null, error: null, worker: null },
       ],
     });
-    expect(await inbox.get(key("msg_2"))).toMatchObject({ state: "dead", endsAt: null });
+    expect(await inbox.get(key("msg_2"))).toMatchObject({ state: "dead", dueAt: null });
     await inbox.close();
   });
 
@@ -210,7 +214,7 @@ describe("records of another inbox", () => {
 
   it("without a body still detect another body of their id by its fingerprint, in put and claim", async () => {
     const [inbox, store] = [postgresInbox({ url, schema }), postgresStore({ url, schema })];
-    const done = { state: "done", body: null, endsAtMs: Date.now() + hourMs } as const;
+    const done = { state: "done", body: null, dueAtMs: null, keptUntilMs: Date.now() + hourMs } as const;
     const rebuilt = { run: "run_1", rebuilt: true };
     await target.copyEvents([record("msg_1", done), record("msg_2", { ...done, replay: rebuilt })]);
     const same = { ...entry("msg_1"), body };

@@ -60,7 +60,8 @@ it("a copy does not bring back what was erased here", async () => {
     ...{
       receivedAtMs: Date.now(),
       occurredAtMs: null,
-      endsAtMs: Date.now(),
+      dueAtMs: Date.now(),
+      keptUntilMs: null,
       attempts: 0,
       tries: 0,
       conflicts: 0,

@@ -9,17 +9,18 @@ interface Indexed {
 const counted = ({ where, order }: Indexed): string =>
   `(select count(*) from (select from esim_webhooks.event where ${where} order by ${order} limit most) as found)`;
 
-const readyIn = (when: string): readonly Indexed[] => [
-  { where: `state = 'ready' and body is not null and lane is null and ${when}`, order: "state, ends_at" },
-  { where: `state = 'ready' and body is not null and lane is not null and ${when}`, order: "ends_at" },
-];
+const readyIn = (when: string): readonly Indexed[] =>
+  ["lane is null", "lane is not null"].map((where) => ({
+    where: `state = 'ready' and not held and ${where} and ${when}`,
+    order: "due_at",
+  }));
 const leased: readonly Indexed[] = [
-  { where: "state = 'leased' and body is not null and lane is null", order: "state, ends_at" },
+  { where: "state = 'leased' and body is not null and lane is null", order: "leased_until" },
   { where: "lane is not null and state = 'leased'", order: "lane" },
 ];
 const ended = (state: string): Indexed => ({ where: `state = '${state}'`, order: "received_at" });
 
-const due = readyIn("ends_at <= moment");
+const due = readyIn("due_at <= moment");
 const sum = (parts: readonly Indexed[]): string => parts.map(counted).join("\n    + ");
 
 /** Counts from indexes alone, each up to a limit. By the statistics of yesterday nearly all rows may be of one state. */
@@ -32,15 +33,15 @@ export const gaugesFunction: string = plpgsql(
 begin
   return query select
     ${sum(due)},
-    ${sum(readyIn("ends_at > moment and ends_at < 'infinity'"))},
-    ${counted({ where: "state = 'ready' and ends_at = 'infinity'", order: "parked_by" })},
+    ${sum(readyIn("due_at > moment"))},
+    ${counted({ where: "held", order: "type" })},
     ${sum(leased)},
     ${counted(ended("unhandled"))},
     ${counted(ended("dead"))},
     least(${due
       .map(
         ({ where, order }) =>
-          `(select ends_at from esim_webhooks.event where ${where} order by ${order} limit 1)`,
+          `(select due_at from esim_webhooks.event where ${where} order by ${order} limit 1)`,
       )
       .join(",\n      ")});
 end`,

@@ -9,7 +9,7 @@ import type {
 } from "@esim-webhooks/core";
 import { readErrorText, readHistory } from "@esim-webhooks/core/kit";
 import { type Kysely, type RawBuilder, sql } from "kysely";
-import { qualified, serverTime, type Tables } from "../database/tables.ts";
+import { isPausedType, qualified, serverTime, type Tables } from "../database/tables.ts";
 import { type EventRow, eventColumns, inboxRow } from "./event-rows.ts";
 import { allOf, matching, statesOfSubjects } from "./filter.ts";
 import { planByIndexes } from "./steady-plan.ts";
@@ -32,33 +32,27 @@ export async function stats(db: Kysely<unknown>, tables: Tables): Promise<InboxS
     type: string | null;
     count: number;
     last_ms: number | null;
+    due_ms: number | null;
+    conflicts: number;
   }>`
-    select state, type, count(*)::int as count,
-      (extract(epoch from max(received_at) filter (where replay is null)) * 1000)::float8 as last_ms
+    select state, type, count(*)::int as count, sum(conflicts)::int as conflicts,
+      (extract(epoch from max(received_at) filter (where replay is null)) * 1000)::float8 as last_ms,
+      (extract(epoch from ${serverTime} - min(due_at) filter (where state = 'ready' and due_at <= ${serverTime})) * 1000)::float8 as due_ms
     from ${tables.event} group by state, type order by state, type`.execute(db);
-  const types = counted.rows.map(({ last_ms: _, ...rest }) => rest);
-  const last = counted.rows.reduce(
-    (newest, row) => Math.max(newest, row.last_ms ?? newest),
-    Number.NEGATIVE_INFINITY,
-  );
+  const types = counted.rows.map(({ state, type, count }) => ({ state, type, count }));
+  const greatest = (values: readonly (number | null)[]) => {
+    const known = values.filter((value) => value !== null);
+    return known.length === 0 ? null : Math.max(...known);
+  };
+  const last = greatest(counted.rows.map(({ last_ms }) => last_ms));
   const states = { ready: 0, leased: 0, done: 0, unhandled: 0, dead: 0 };
   for (const { state, count } of types) states[state] += count;
-  const oldest = await sql<{ oldest_ms: number | null; conflicts: number }>`
-    select
-      (extract(epoch from ${serverTime} - least(
-        (select min(ends_at) from ${tables.event} where state = 'ready' and body is not null and ends_at <= ${serverTime}),
-        (select min(due_at) from ${tables.event} where state = 'ready' and ends_at = 'infinity')
-      )) * 1000)::float8 as oldest_ms,
-      (select coalesce(sum(conflicts), 0)::int from ${tables.event} where conflicts > 0) as conflicts`.execute(
-    db,
-  );
-  const { oldest_ms: oldestReadyMs = null, conflicts = 0 } = oldest.rows[0] ?? {};
   return {
     states,
     types,
-    oldestReadyMs,
-    conflicts,
-    lastReceivedAt: Number.isFinite(last) ? new Date(last) : null,
+    oldestReadyMs: greatest(counted.rows.map(({ due_ms }) => due_ms)),
+    conflicts: counted.rows.reduce((sum, { conflicts }) => sum + conflicts, 0),
+    lastReceivedAt: last === null ? null : new Date(last),
   };
 }
 
@@ -143,8 +137,8 @@ export async function redrive(
 ): Promise<number> {
   const { numAffectedRows = 0n } = await sql`
     update ${tables.event} as event
-    set state = 'ready', fence = nextval(${qualified(tables, "fence")}::regclass), tries = 0, ends_at = ${serverTime},
-      settled_at = null
+    set state = 'ready', fence = nextval(${qualified(tables, "fence")}::regclass), tries = 0, due_at = ${serverTime},
+      held = ${isPausedType(tables, sql`event.type`)}, kept_until = null, settled_at = null
     from (${chosen(tables, allOf(matching({ ...filter, state }), sql`body is not null`), limit)}) as chosen
     where event.source = chosen.source and event.id = chosen.id`.execute(db);
   return Number(numAffectedRows);

@@ -1,7 +1,6 @@
 import type { InboxRow, InboxState, Replay } from "@esim-webhooks/core";
 import { readErrorText } from "@esim-webhooks/core/kit";
 import { type RawBuilder, sql } from "kysely";
-import { endOrDue } from "./filter.ts";
 
 /** An event without its body, as it is read. */
 export interface EventRow {
@@ -13,7 +12,9 @@ export interface EventRow {
   readonly received_at: Date | null;
   readonly attempts: number;
   readonly tries: number;
-  readonly ends_at: Date | null;
+  readonly due_at: Date | null;
+  readonly leased_until: Date | null;
+  readonly kept_until: Date | null;
   readonly error: string | null;
   readonly conflicts: number;
   readonly replay: string | null;
@@ -23,29 +24,25 @@ export interface EventRow {
 
 /** The columns of an `EventRow`. `replay` is text, since a user's type parsers may change how jsonb is read. */
 export const eventColumns: RawBuilder<EventRow> = sql<EventRow>`source, id, state, type, lane, received_at, attempts, tries,
-  ${endOrDue} as ends_at, error, conflicts, replay::text as replay, subject, settled_at`;
+  case state when 'ready' then due_at end as due_at, leased_until, kept_until, error, conflicts, replay::text as replay, subject, settled_at`;
 
-export function inboxRow(row: EventRow): InboxRow {
-  const {
-    source,
-    id,
-    state,
-    type,
-    lane,
-    received_at,
-    attempts,
-    tries,
-    ends_at,
-    error,
-    conflicts,
-    replay,
-    subject,
-    settled_at,
-  } = row;
+export function inboxRow({
+  received_at,
+  due_at,
+  leased_until,
+  kept_until,
+  settled_at,
+  error,
+  replay,
+  ...row
+}: EventRow): InboxRow {
+  const { source, id, state, type, lane, subject, attempts, tries, conflicts } = row;
   return {
     ...{ source, id, state, type, lane, subject, attempts, tries, conflicts },
     receivedAt: received_at,
-    endsAt: ends_at,
+    dueAt: due_at,
+    leasedUntil: leased_until,
+    keptUntil: kept_until,
     settledAt: settled_at,
     error: readErrorText(error).error,
     replay: replay === null ? null : (JSON.parse(replay) as Replay),

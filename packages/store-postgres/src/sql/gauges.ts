@@ -11,7 +11,7 @@ interface Row extends Record<GaugeCount, number> {
   readonly all_paused: boolean;
 }
 
-/** The migration says why it is a function in the database. No worker parks what is due while all types are paused. */
+/** The migration says why it is a function in the database. A pause of all types holds no events. */
 export async function gauges(db: Kysely<unknown>, tables: Tables): Promise<InboxGauges> {
   const { rows } = await sql<Row>`
     select ready::float8, waiting::float8, paused::float8, leased::float8, unhandled::float8, dead::float8,
@@ -20,7 +20,9 @@ export async function gauges(db: Kysely<unknown>, tables: Tables): Promise<Inbox
       exists (select from ${tables.pause} where type = '*' and (until is null or until > ${serverTime})) as all_paused
     from ${tables.gauges}(${serverTime}, ${cap}) as found`.execute(db);
   const { oldest_ms, last, all_paused: areAllPaused, ...found } = rows[0] as Row;
-  const read = areAllPaused ? { ...found, ready: 0, paused: found.ready + found.paused } : found;
+  const read = areAllPaused
+    ? { ...found, ready: 0, waiting: 0, paused: found.ready + found.waiting + found.paused }
+    : found;
   const capped = Object.entries(read).filter(([, count]) => count >= cap) as [GaugeCount, number][];
   return {
     counts: { ...read, ...Object.fromEntries(capped.map(([name]) => [name, cap])) },

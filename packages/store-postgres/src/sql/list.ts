@@ -64,8 +64,8 @@ export async function list(
 
 const micros = sql`(extract(epoch from received_at) * 1000000)::bigint::text`;
 const newestFirst = sql`order by received_at desc, id desc, source desc`;
-const columns = sql`source, id, state, type, lane, received_at, attempts, tries, ends_at, due_at, error, conflicts, replay, subject,
-  settled_at`;
+const columns = sql`source, id, state, type, lane, received_at, attempts, tries, due_at, leased_until, kept_until, error, conflicts,
+  replay, subject, settled_at`;
 
 /** Where the leased events are: no index has those of all lanes and of none. */
 const leased = [
