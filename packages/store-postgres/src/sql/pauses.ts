@@ -14,10 +14,16 @@ const lookedAt = 1000;
 /** How many events a transaction lets go at most. */
 export const mostLetGo = 1000;
 
+/** Before all events are due. */
+const beginning = "-infinity";
+
 /** The name of a pause of all types in the table. */
 const all = "*";
 
-/** Pauses, and then holds the ready events of these types, so that takes need not read past them. */
+/**
+ * Pauses, and then holds the ready events of these types, so that takes need not read past them. The last step reads past what is left of
+ * them in the indexes of due events, which the server then marks: otherwise the next take would, 0.2 ms for each thousand.
+ */
 export async function pause(
   { run, tables }: Database,
   pauses: readonly NewPause[],
@@ -25,10 +31,11 @@ export async function pause(
 ): Promise<void> {
   await run((db) => write(db, tables, pauses));
   await holdAndLog(logger, async () => {
-    for (let since: string | null = "-infinity"; since !== null; ) {
+    for (let since: string | null = beginning; since !== null; ) {
       const from: string = since;
       since = await run((db) => hold(db, tables, from));
     }
+    await run((db) => hold(db, tables, beginning));
   });
 }
 
