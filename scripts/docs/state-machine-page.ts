@@ -89,26 +89,25 @@ const ends = {
 } as const;
 
 /** What a row must be. That a ready row has its body goes without saying. */
-function placeOf({ state, ended, body, suspect, parked, erased }: Pattern): string {
+function placeOf({ state, ended, body, held, erased }: Pattern): string {
   const [first] = state;
   const marks = [
     ...(ended === true && first !== undefined && first in ends ? [ends[first as keyof typeof ends]] : []),
     ...(ended === false && first === "leased" ? ["whose lease has not ended"] : []),
     ...(body === undefined || first === "ready" ? [] : [body ? "with a body" : "without a body"]),
-    ...(suspect === false ? ["no suspect"] : []),
-    ...(parked === undefined || (!parked && suspect === undefined) ? [] : [parked ? "parked" : "not parked"]),
+    ...(held === undefined ? [] : [held ? "held" : "not held"]),
     ...(erased === false ? ["not erased"] : []),
   ];
   return [state.join(", "), ...marks].join(", ");
 }
 
-function targetOf(from: Pattern, { state, ended, body, suspect, parked, erased }: Transition["to"]): string {
+function targetOf(from: Pattern, { state, ended, body, suspect, held, erased }: Transition["to"]): string {
   const isReady = (state === "same" ? from.state[0] : state) === "ready";
   const marks = [
     ...(isReady && ended && state !== "same" ? ["due"] : []),
     ...(suspect === true ? ["as a suspect"] : []),
-    ...(parked === true ? ["parked"] : []),
-    ...(parked === false && state === "same" ? ["due"] : []),
+    ...(held === true ? ["held"] : []),
+    ...(held === false && state === "same" ? ["not held"] : []),
     ...(state === "same" && body !== undefined ? [body ? "with a body" : "without body"] : []),
     ...(erased === true ? ["erased"] : []),
   ];

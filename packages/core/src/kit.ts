@@ -82,6 +82,15 @@ export {
   stackText,
   withCauses,
 } from "./store/error-text.ts";
+export type { EventColumn, ReadRow } from "./store/event-columns.ts";
+export {
+  eventColumns,
+  inboxRow,
+  listedColumns,
+  shownColumns,
+  storedEvent,
+  withoutBody,
+} from "./store/event-columns.ts";
 export { encodeAttempt, leaseEnded, readHistory } from "./store/history.ts";
 export type { InboxRoles } from "./store/inbox.ts";
 export { hasRole, inboxEntry, putEntries } from "./store/inbox.ts";

@@ -1,4 +1,5 @@
 import { type CopySource, parseOptions } from "@esim-webhooks/core/kit";
+import { copied } from "./columns.ts";
 import { openSource } from "./open-source.ts";
 import { type SqliteFileOptions, sqliteFileShape } from "./sqlite-options.ts";
 
@@ -19,7 +20,9 @@ export function sqliteCopySource(options: SqliteFileOptions): CopySource {
       return { ...(await readApart("copyCounts", undefined)), version };
     },
     events: () =>
-      pages((last) => read("eventRecords", { after: last && { source: last.source, id: last.id } })),
+      pages((last) =>
+        read("eventRecords", { columns: copied, after: last && { source: last.source, id: last.id } }),
+      ),
     latest: () => pages((last) => read("latestRecords", { after: last })),
     states: () => pages((last) => read("stateRecords", { after: last })),
     close,

@@ -1,4 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
+import { crc32 } from "node:zlib";
 import type { Inbox, InboxEntry, InboxLease, InboxOptions, Settlement } from "@esim-webhooks/core";
 import {
   checkEntry,
@@ -10,6 +11,7 @@ import {
   erasedSubject,
   holdAndLog,
   type InboxSettings,
+  inboxRow,
   inboxShape,
   laneReader,
   type OptionsShape,
@@ -17,15 +19,15 @@ import {
   parseOptions,
   publishChanges,
   readCursor,
-  readErrorText,
-  readHistory,
   readPauses,
   rowChange,
   spreadRetention,
+  storedEvent,
   subjectReader,
   warnOfShortRetention,
   writeCursor,
 } from "@esim-webhooks/core/kit";
+import { entryColumns, listed, shown } from "./columns.ts";
 import { openSqlite } from "./open-sqlite.ts";
 import type { ListInput } from "./sql/list.ts";
 import { type HoldPlace, mostLetGo } from "./sql/pause.ts";
@@ -77,18 +79,13 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
   function putRow(entry: InboxEntry): PutRow {
     const { source, id, type, body, receivedAt, replay, key = null, trace = null } = entry;
     return {
-      source,
-      id,
-      type,
-      receivedAt: receivedAt.getTime(),
-      occurredAt: occurredAtMs(entry),
-      lane: laneOf(entry),
-      body,
+      ...{ source, id, type, lane: laneOf(entry), subject: subjectOf(entry), key, trace },
       replay: replay === undefined ? null : JSON.stringify(replay),
       rebuilt: replay?.rebuilt ?? false,
-      subject: subjectOf(entry),
-      key,
-      trace,
+      fingerprint: crc32(body), // it tells two bodies of one authentic id apart: the sender does not look for a collision
+      receivedAt: receivedAt.getTime(),
+      occurredAt: occurredAtMs(entry),
+      body,
     };
   }
 
@@ -129,7 +126,7 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
       for (const entry of entries) checkEntry(entry);
       const lastDelivery = deliveryToNote(entries)?.getTime();
       const results = await write("put", {
-        rows: entries.map(putRow),
+        ...{ rows: entries.map(putRow), columns: entryColumns },
         ...(lastDelivery !== undefined && { lastDelivery }),
       });
       counter?.put(results);
@@ -138,7 +135,7 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
     },
     async rerun(entries) {
       for (const entry of entries) checkRerun(entry);
-      const changed = await write("rerun", { rows: entries.map(putRow) });
+      const changed = await write("rerun", { rows: entries.map(putRow), columns: entryColumns });
       hintIf(changed.includes(true));
       return changed;
     },
@@ -160,8 +157,8 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
       if (transacted === "committed") counter?.settled([settling], [true]);
       return transacted;
     },
-    stats: () => read("stats", undefined),
-    gauges: () => read("gauges", undefined),
+    stats: () => read("stats", { laneHeldByDead }),
+    gauges: () => read("gauges", { laneHeldByDead }),
     report: (worker) => write("report", worker),
     workers: () => read("workers", undefined),
     noteRun: (note) => write("noteRun", { kind: note.kind, note: encodeRunNote(note) }),
@@ -169,16 +166,16 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
     minutes: () => read("minutes", undefined),
     count: (filter = {}, most) => read("count", { filter, most }),
     async list(filter = {}, { limit = pageLimit, cursor } = {}) {
-      const { rows, next, searchedTo } = await read("list", { filter, limit, after: placeOf(cursor) });
+      const { rows, next } = await read("list", { columns: listed, filter, limit, after: placeOf(cursor) });
       return {
-        rows: rows.map((row) => ({ ...row, error: readErrorText(row.error).error })),
+        rows: rows.map(inboxRow),
         nextCursor: next === undefined ? null : writeCursor({ ...next, receivedAt: String(next.receivedAt) }),
-        searchedTo,
+        searchedTo: next === undefined ? null : new Date(next.receivedAt),
       };
     },
     async get({ source, id }) {
-      const row = await read("get", { source, id, laneHeldByDead });
-      return row && { ...row, ...readErrorText(row.error), history: readHistory(row.history) };
+      const found = await read("get", { source, id, columns: shown, laneHeldByDead });
+      return found && storedEvent(found.row, found.heldBy);
     },
     paused: () => read("paused", undefined),
     ...publishChanges({

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { entryColumns } from "../src/columns.ts";
 import { pragma } from "../src/database/connection.ts";
 import { faultOf } from "../src/database/faults.ts";
 import { openWriter } from "../src/database/open.ts";
@@ -19,6 +20,7 @@ function row(n: number): PutRow {
     lane: null,
     replay: null,
     rebuilt: false,
+    fingerprint: n,
     subject: null,
     key: null,
     trace: null,
@@ -30,7 +32,8 @@ function row(n: number): PutRow {
 it("says that the disk is full, keeps what it has stored, and goes on once there is room", () => {
   const path = join(folder.path, "events.db");
   const connection = openWriter({ path, durability: "full", busyMs: 100 });
-  const store = (n: number) => inTransaction(connection, (tx) => put(tx, { rows: [row(n)] }));
+  const store = (n: number) =>
+    inTransaction(connection, (tx) => put(tx, { rows: [row(n)], columns: entryColumns }));
   const pages = Number(pragma(connection, "page_count"));
   connection.exec(`pragma max_page_count = ${pages + 20}`);
   let stored = 0;

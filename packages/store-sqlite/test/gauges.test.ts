@@ -31,7 +31,7 @@ it("counts up to 10,001 events of a state, in lanes and out of them, and says wh
     insert("unhandled", null, 10_002);
     insert("done", null, 20_000);
   });
-  expect(gauges(connection, undefined)).toMatchObject({
+  expect(gauges(connection, { laneHeldByDead: false })).toMatchObject({
     counts: { ready: 10_001, waiting: 0, leased: 0, unhandled: 10_001, dead: 10_000 },
     capped: ["ready", "unhandled"],
   });

@@ -68,7 +68,7 @@ function takenTypes(limit = 10, only?: string[]) {
   return events.map(({ type }) => type);
 }
 
-const counts = () => gauges(connection, undefined).counts;
+const counts = () => gauges(connection, { laneHeldByDead: false }).counts;
 const pauses = () => connection.all("select 1 from esim_webhooks_pause").length;
 
 it("holds the ready events of a type when it is paused, 2,000 rows in each call, and lets them go when it is resumed", () => {
@@ -123,6 +123,23 @@ it("passes no lane that it has found, but could not take", () => {
   expect(taken).toEqual(Array(159).fill("c"));
 });
 
+it("counts no event as the oldest due one that no worker could take: it is paused, or waits behind one that is paused or in backoff", () => {
+  const now = Date.now();
+  const oldest = () => gauges(connection, { laneHeldByDead: false }).oldestReadyMs;
+  storeLanes(2, 2);
+  pauseType("a");
+  holdAll();
+  store("c", 1, { lane: "retried", dueAt: now + 60_000 });
+  store("b", 1, { lane: "retried" });
+  connection.run("update esim_webhooks_event set occurred_at = 2 where type = 'b' and lane = 'retried'");
+  expect(oldest()).toBe(null);
+  store("b", 1, { lane: "free", dueAt: now - 5000 });
+  expect(oldest()).toBeLessThan(60_000);
+  store("b", 1, { dueAt: now - 100_000 });
+  expect(oldest()).toBeGreaterThanOrEqual(100_000);
+  expect(oldest()).toBeLessThan(160_000);
+});
+
 it("takes what waits behind a paused event once that is erased", () => {
   storeLanes(2, 3);
   pauseType("a");
@@ -159,7 +176,7 @@ it("counts all ready events as paused, and none as ready, while all types are pa
   store("a", 5);
   pauseType(null);
   expect(takenTypes()).toEqual([]);
-  expect(gauges(connection, undefined)).toMatchObject({
+  expect(gauges(connection, { laneHeldByDead: false })).toMatchObject({
     counts: { paused: 5, ready: 0 },
     oldestReadyMs: null,
   });

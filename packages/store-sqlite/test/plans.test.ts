@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { InboxFilter } from "@esim-webhooks/core";
 import { rowChange } from "@esim-webhooks/core/kit";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { copied, entryColumns, listed, shown } from "../src/columns.ts";
 import type { Connection } from "../src/database/connection.ts";
 import { openWriter } from "../src/database/open.ts";
 import { inTransaction, type Transaction } from "../src/database/transaction.ts";
@@ -64,6 +65,7 @@ const row = {
   body: Buffer.from("a"),
   replay: '{"run":"a"}',
   rebuilt: true,
+  fingerprint: 1,
   subject: null,
   key: null,
   trace: null,
@@ -92,8 +94,8 @@ describe("no operation that many events make reads the whole table", () => {
       "take of suspects",
       (tx) => writes.take(tx, { limit: 1, leaseMs: 1000, suspects: true, laneHeldByDead: true, after: "" }),
     ],
-    ["put", (tx) => writes.put(tx, { rows: [row, row] })],
-    ["rerun", (tx) => writes.rerun(tx, { rows: [row] })],
+    ["put", (tx) => writes.put(tx, { rows: [row, row], columns: entryColumns })],
+    ["rerun", (tx) => writes.rerun(tx, { rows: [row], columns: entryColumns })],
     [
       "settle",
       (tx) => {
@@ -146,11 +148,13 @@ describe("no operation that many events make reads the whole table", () => {
       "get of an event in a lane",
       (tx) => {
         tx.run("update esim_webhooks_event set state = 'ready', lane = 'a' where id = ?", key.id);
-        expect(reads.get(tx, { ...key, laneHeldByDead: true })).toMatchObject({ lane: "a" });
+        expect(reads.get(tx, { ...key, columns: shown, laneHeldByDead: true })).toMatchObject({
+          row: { lane: "a" },
+        });
       },
     ],
-    ["eventRecords", (tx) => reads.eventRecords(tx, { after: key })],
-    ["gauges", (tx) => reads.gauges(tx, undefined)],
+    ["eventRecords", (tx) => reads.eventRecords(tx, { columns: copied, after: key })],
+    ["gauges", (tx) => reads.gauges(tx, { laneHeldByDead: true })],
     ["count of the dead", (tx) => reads.count(tx, { ...dead, most: undefined })],
     ["count of an eSIM's events", (tx) => reads.count(tx, { filter: { subject: "E1" }, most: 10_000 })],
   ])("%s", (_, work) => {
@@ -190,7 +194,7 @@ describe("no operation that many events make reads the whole table", () => {
     const deep = { limit: 10, leaseMs: 1000, laneHeldByDead: true, after: "" };
     const rows = Array.from({ length: 1100 }, (_, n) => ({ ...row, id: `held_${n}`, occurredAt: n }));
     const plans = plansOf((tx) => {
-      writes.put(tx, { rows });
+      writes.put(tx, { rows, columns: entryColumns });
       return writes.take(tx, deep);
     }).join("\n");
     for (const index of ["due", "due_in_lane", "lane", "lane_leased", "lane_dead", "leased"])
@@ -205,7 +209,7 @@ describe("no operation that many events make reads the whole table", () => {
   ])("a page of a list searches the index %s for %j, in its order", (index, filter) => {
     const after = { receivedAt: 1, id: "a", source: "a" };
     const plans = [undefined, after].flatMap((after) =>
-      plansOf((tx) => reads.list(tx, { filter, limit: 10, after })),
+      plansOf((tx) => reads.list(tx, { columns: listed, filter, limit: 10, after })),
     );
     const searched = plans.filter((detail) => /esim_webhooks_event/.test(detail));
     const allowed = new RegExp(`USING (?:COVERING )?INDEX esim_webhooks_event_${index}(?: |$)`);
@@ -235,7 +239,7 @@ describe("no operation that many events make reads the whole table", () => {
         select 'crowd', format('msg_%05d', n), ?, 2, iif(n % 1000 = 0, 'E1', 'E2') from numbered`,
           state,
         );
-        next = reads.list(tx, { filter, limit: 100, after }).next;
+        next = reads.list(tx, { columns: listed, filter, limit: 100, after }).next;
         tx.run("delete from esim_webhooks_event where source = 'crowd'");
       });
       expect(next).toEqual({ receivedAt: 2, id: `msg_${30_000 - most}`, source: "" });
@@ -252,7 +256,7 @@ describe("no operation that many events make reads the whole table", () => {
 
   it("a page of a list goes to ids by the index of the keys", () => {
     for (const filter of [{ ids: ["a"] }, { idPrefix: "a", since: new Date(0) }]) {
-      const plans = plansOf((tx) => reads.list(tx, { filter, limit: 10, after: undefined }));
+      const plans = plansOf((tx) => reads.list(tx, { columns: listed, filter, limit: 10, after: undefined }));
       expect(plans.join("\n")).not.toMatch(/SCAN esim_webhooks_event|esim_webhooks_event_received/);
     }
   });

@@ -356,7 +356,8 @@ describe("a machine whose clock jumped ahead", () => {
     const shop = openShop(path);
     const ms = days * 24 * 3_600_000;
     shop.run(`
-      update esim_webhooks_event set kept_until = kept_until + ${ms};
+      update esim_webhooks_event
+      set due_at = due_at + ${ms}, leased_until = leased_until + ${ms}, kept_until = kept_until + ${ms};
       update esim_webhooks_purge_clock set seen_at = seen_at + ${ms}, held_until = held_until + ${ms}`);
     shop.close();
   }

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { entryColumns } from "../src/columns.ts";
 import type { Connection } from "../src/database/connection.ts";
 import { openWriter } from "../src/database/open.ts";
 import { inTransaction } from "../src/database/transaction.ts";
@@ -28,12 +29,14 @@ it("gives the events that are due the longest first, whichever was stored first,
       put(
         { ...tx, nowMs: tx.nowMs - dueSinceMs },
         {
+          columns: entryColumns,
           rows: [
             {
               ...row,
               body: Buffer.from(id),
               replay: null,
               rebuilt: false,
+              fingerprint: 1,
               subject: null,
               key: null,
               trace: null,

@@ -55,7 +55,7 @@ export interface InboxRow extends EventKey {
   readonly attempts: number;
   /** How many of them count towards `maxAttempts`: those since it was stored, redriven or run again that were not put off. */
   readonly tries: number;
-  /** Ready: when it is due. Null in another state. On BullMQ: always null. */
+  /** Ready: when it is due. Leased: since when it was due. Null in another state. On BullMQ: always null. */
   readonly dueAt: Date | null;
   /** Leased: when the lease ends. Null in another state. On BullMQ: always null. */
   readonly leasedUntil: Date | null;
@@ -126,7 +126,7 @@ export interface InboxStats {
     readonly type: string | null;
     readonly count: number;
   }[];
-  /** For how long the oldest due event has waited, in ms; null if none is due. */
+  /** For how long the oldest due event that a worker could take has waited, in ms: of a type that is not paused, and next in its lane. Null: there is none. */
   readonly oldestReadyMs: number | null;
   /** How many deliveries had the id of a stored event but another body. */
   readonly conflicts: number;
@@ -149,7 +149,7 @@ export interface InboxGauges {
   readonly counts: Readonly<Record<GaugeCount, number>>;
   /** Counts that reached the limit (10,001 on Postgres and SQLite); the real number may be higher. Empty if the engine has no limit. */
   readonly capped: readonly GaugeCount[];
-  /** For how long the oldest due event has waited, in ms; null if none is due. */
+  /** For how long the oldest due event that a worker could take has waited, in ms: of a type that is not paused, and next in its lane. Null: there is none. */
   readonly oldestReadyMs: number | null;
   /**
    * When the last delivery was received; another one may have followed within 10 s. Imports do not count. Null: none since the inbox was created, or

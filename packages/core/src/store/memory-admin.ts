@@ -1,6 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import type { EventKey } from "../event/event.ts";
 import { erasedError } from "./erase.ts";
+import { withoutBody } from "./event-columns.ts";
 import type {
   GaugeCount,
   InboxFilter,
@@ -15,7 +16,7 @@ import type {
 } from "./inbox-admin.ts";
 import { readCursor, writeCursor } from "./list-cursor.ts";
 import type { MemoryPauses } from "./memory-pauses.ts";
-import { isAhead, type MemoryRow, type MemoryTable, matches, storedEvent } from "./memory-table.ts";
+import { isAhead, type MemoryRow, type MemoryTable, matches, storedEvent, turns } from "./memory-table.ts";
 
 /** The operators' role of a memory inbox. */
 export interface MemoryAdmin {
@@ -59,15 +60,23 @@ export function createMemoryAdmin(
       : { source: found.source, id: found.id, state: found.state as LaneHolder["state"] };
   }
 
+  /** For how long the longest due row that a worker could take has been due, in ms. */
+  function oldestReadyMs(): number | null {
+    const now = clock.now();
+    const hasTurn = turns(table, laneHeldByDead);
+    const due = [...table.pending()].filter(
+      (row) => row.state === "ready" && row.dueAt <= now && !pauses.has(row.type) && hasTurn(row),
+    );
+    return due.reduce<number | null>((oldest, { dueAt }) => Math.max(oldest ?? 0, now - dueAt), null);
+  }
+
   return {
     stats() {
-      const now = clock.now();
       const states: Record<InboxState, number> = { ready: 0, leased: 0, done: 0, unhandled: 0, dead: 0 };
       const types = new Map<string, { state: InboxState; type: string | null; count: number }>();
-      let oldestReadyMs: number | null = null;
       let conflicts = 0;
       let lastReceivedAt: Date | null = null;
-      for (const { state, type, dueAt, ...row } of table.all()) {
+      for (const { state, type, ...row } of table.all()) {
         const counted = types.get(`${state} ${type}`) ?? { state, type, count: 0 };
         counted.count += 1;
         types.set(`${state} ${type}`, counted);
@@ -76,9 +85,14 @@ export function createMemoryAdmin(
         const { receivedAt, replay } = row;
         if (replay === null && (lastReceivedAt === null || receivedAt > lastReceivedAt))
           lastReceivedAt = receivedAt;
-        if (state === "ready" && dueAt <= now) oldestReadyMs = Math.max(oldestReadyMs ?? 0, now - dueAt);
       }
-      return { states, types: [...types.values()], oldestReadyMs, conflicts, lastReceivedAt };
+      return {
+        states,
+        types: [...types.values()],
+        oldestReadyMs: oldestReadyMs(),
+        conflicts,
+        lastReceivedAt,
+      };
     },
     gauges() {
       const now = clock.now();
@@ -90,15 +104,14 @@ export function createMemoryAdmin(
         unhandled: 0,
         dead: 0,
       };
-      let oldestReadyMs: number | null = null;
       for (const { state, type, dueAt } of table.all()) {
         if (state === "done") continue;
         const isPaused = state === "ready" && pauses.has(type);
         const isDue = state === "ready" && dueAt <= now;
         counts[isPaused ? "paused" : state === "ready" && !isDue ? "waiting" : state] += 1;
-        if (isDue && !isPaused) oldestReadyMs = Math.max(oldestReadyMs ?? 0, now - dueAt);
       }
-      return { counts, capped: [], oldestReadyMs, lastReceivedAt: table.lastReceivedAt() };
+      const lastReceivedAt = table.lastReceivedAt();
+      return { counts, capped: [], oldestReadyMs: oldestReadyMs(), lastReceivedAt };
     },
     count: (filter, most) => Math.min(most, matching(filter).length),
     list(filter, limit, cursor) {
@@ -111,7 +124,7 @@ export function createMemoryAdmin(
       const last = page.at(-1);
       const isMore = rows.length > limit && last !== undefined;
       return {
-        rows: page.map(withoutBody),
+        rows: page.map((row) => withoutBody(storedEvent(row) as InboxRow)),
         nextCursor: isMore ? writeCursor({ ...last, receivedAt: last.receivedAt.toISOString() }) : null,
         searchedTo: isMore ? last.receivedAt : null,
       };
@@ -160,14 +173,6 @@ export function createMemoryAdmin(
       return erased;
     },
   };
-}
-
-function withoutBody(row: MemoryRow): InboxRow {
-  const { source, id, state, type, lane, subject, attempts, tries, error, conflicts, replay, ...rest } =
-    storedEvent(row);
-  const { receivedAt, dueAt, leasedUntil, keptUntil, settledAt } = rest;
-  const times = { receivedAt, dueAt, leasedUntil, keptUntil, settledAt };
-  return { source, id, state, type, lane, subject, attempts, tries, error, conflicts, replay, ...times };
 }
 
 type ListPlace = Pick<MemoryRow, "receivedAt" | "source" | "id">;

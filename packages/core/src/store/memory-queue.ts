@@ -4,7 +4,7 @@ import { leaseEnded, withAttempt } from "./history.ts";
 import type { InboxSettings } from "./inbox-options.ts";
 import type { InboxLease, Settlement, TakenEvent, TakeOptions } from "./inbox-queue.ts";
 import type { MemoryPauses } from "./memory-pauses.ts";
-import { hasExpired, isAhead, type MemoryRow, type MemoryTable } from "./memory-table.ts";
+import { hasExpired, type MemoryRow, type MemoryTable, turns } from "./memory-table.ts";
 import { spreadRetention } from "./store-options.ts";
 
 export interface MemoryQueueSettings extends InboxSettings {
@@ -42,20 +42,6 @@ export function createMemoryQueue(
         history: withAttempt(row.history, leaseEnded, row.leasedUntil),
       });
     }
-  }
-
-  /** Returns whether a row is the next of its lane: no row of the lane is leased, and none is ahead. */
-  function turns(): (row: MemoryRow) => boolean {
-    const heads = new Map<string, MemoryRow>();
-    const worked = new Set<string>();
-    for (const row of laneHeldByDead ? table.all() : table.pending()) {
-      const counts = row.state === "ready" || row.state === "leased" || row.state === "dead";
-      if (row.lane === null || !counts) continue;
-      if (row.state === "leased") worked.add(row.lane);
-      const head = heads.get(row.lane);
-      if (head === undefined || isAhead(row, head)) heads.set(row.lane, row);
-    }
-    return (row) => row.lane === null || (!worked.has(row.lane) && heads.get(row.lane) === row);
   }
 
   function lease(row: MemoryRow, now: number, leaseMs: number): TakenEvent {
@@ -124,7 +110,7 @@ export function createMemoryQueue(
     take({ limit, leaseMs, only, except = [], suspects = false }) {
       const now = clock.now();
       reap(now);
-      const hasTurn = turns();
+      const hasTurn = turns(table, laneHeldByDead);
       const isWanted = ({ type, isSuspect }: MemoryRow) =>
         isSuspect === suspects &&
         !pauses.has(type) &&

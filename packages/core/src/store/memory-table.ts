@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { type EventKey, keyText } from "../event/event.ts";
 import { readErrorText } from "./error-text.ts";
+import { pickFields, shownColumns } from "./event-columns.ts";
 import { readHistory } from "./history.ts";
 import type { InboxFilter, InboxState, StoredEvent } from "./inbox-admin.ts";
 import { type InboxEntry, occurredAtMs, type Replay } from "./inbox-entry.ts";
@@ -143,6 +144,23 @@ export function hasExpired({ state, keptUntil }: MemoryRow, now: number): boolea
   return (state === "done" || state === "unhandled") && keptUntil <= now;
 }
 
+/** Returns whether a row is the next of its lane: no row of the lane is leased, and none is ahead. */
+export function turns(
+  table: Pick<MemoryTable, "all" | "pending">,
+  laneHeldByDead: boolean,
+): (row: MemoryRow) => boolean {
+  const heads = new Map<string, MemoryRow>();
+  const worked = new Set<string>();
+  for (const row of laneHeldByDead ? table.all() : table.pending()) {
+    const counts = row.state === "ready" || row.state === "leased" || row.state === "dead";
+    if (row.lane === null || !counts) continue;
+    if (row.state === "leased") worked.add(row.lane);
+    const head = heads.get(row.lane);
+    if (head === undefined || isAhead(row, head)) heads.set(row.lane, row);
+  }
+  return (row) => row.lane === null || (!worked.has(row.lane) && heads.get(row.lane) === row);
+}
+
 /** Orders rows by when they occurred, then by source and id. */
 export function isAhead(row: MemoryRow, other: MemoryRow): boolean {
   if (row.occurredAt !== other.occurredAt) return row.occurredAt < other.occurredAt;
@@ -151,46 +169,13 @@ export function isAhead(row: MemoryRow, other: MemoryRow): boolean {
 
 /** A row as operators see it. */
 export function storedEvent(row: MemoryRow): Omit<StoredEvent, "heldBy"> {
-  const {
-    source,
-    id,
-    state,
-    type,
-    lane,
-    receivedAt,
-    attempts,
-    tries,
-    dueAt,
-    leasedUntil,
-    keptUntil,
-    error,
-    conflicts,
-    replay,
-    body,
-  } = row;
-  const { subject, key, trace, takenAt, settledAt, erasedAt, history } = row;
+  const { state, dueAt, leasedUntil, keptUntil, error, history } = row;
   return {
-    source,
-    id,
-    state,
-    type,
-    lane,
-    receivedAt,
-    attempts,
-    tries,
-    dueAt: state === "ready" ? new Date(dueAt) : null,
+    ...(pickFields(shownColumns, row) as unknown as Omit<StoredEvent, "heldBy">),
+    dueAt: state === "ready" || state === "leased" ? new Date(dueAt) : null,
     leasedUntil: state === "leased" ? new Date(leasedUntil) : null,
     keptUntil: state === "done" || state === "unhandled" ? new Date(keptUntil) : null,
     ...readErrorText(error),
-    conflicts,
-    replay,
-    body,
-    subject,
-    key,
-    trace,
-    takenAt,
-    settledAt,
-    erasedAt,
     history: readHistory(history),
   };
 }

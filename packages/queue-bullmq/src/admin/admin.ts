@@ -5,6 +5,7 @@ import {
   type StoredEvent,
   WebhookError,
 } from "@esim-webhooks/core";
+import { withoutBody } from "@esim-webhooks/core/kit";
 import { deduplicationIdOf } from "../redis/job-identity.ts";
 import type { Notes } from "../redis/notes.ts";
 import type { Pauses } from "../redis/pauses.ts";
@@ -20,7 +21,7 @@ import {
   stateOf,
 } from "./filter.ts";
 import { createCountOverdue, createNoteRedrive, oldestDueAt } from "./oldest-due.ts";
-import { eventOf, goneEvent, type SubjectReader, withoutBody } from "./rows.ts";
+import { eventOf, goneEvent, type SubjectReader } from "./rows.ts";
 import { connectedWorkers } from "./workers.ts";
 
 export type AdminOperations = Pick<

@@ -1,4 +1,4 @@
-import type { EventKey, InboxEntry, InboxRow, StoredEvent } from "@esim-webhooks/core";
+import type { EventKey, InboxEntry, StoredEvent } from "@esim-webhooks/core";
 import { decodeEntry, erasedError, maskPersonalData } from "@esim-webhooks/core/kit";
 import { type ErasedData, isErased } from "../redis/erased-data.ts";
 import { type BullmqJob, startsOf } from "../redis/queue.ts";
@@ -130,13 +130,4 @@ export function entryIn(data: unknown): InboxEntry | undefined {
 
 function dateOf(ms: number | undefined): Date | null {
   return ms === undefined ? null : new Date(ms);
-}
-
-export function withoutBody(event: StoredEvent): InboxRow {
-  const { source, id, state, type, lane, subject, attempts, tries, error, conflicts, replay } = event;
-  const { receivedAt, dueAt, leasedUntil, keptUntil, settledAt } = event;
-  return {
-    ...{ source, id, state, type, lane, subject, attempts, tries, error, conflicts, replay },
-    ...{ receivedAt, dueAt, leasedUntil, keptUntil, settledAt },
-  };
 }

@@ -1,7 +1,13 @@
 // What a copy into another inbox reads, in pages: each after the last row of the page before, by the primary key.
 import type { SQLInputValue } from "node:sqlite";
 import type { EventKey, Replay } from "@esim-webhooks/core";
-import type { CopySourceState, EventRecord, LatestRecord, StateRecord } from "@esim-webhooks/core/kit";
+import type {
+  CopySourceState,
+  EventColumn,
+  EventRecord,
+  LatestRecord,
+  StateRecord,
+} from "@esim-webhooks/core/kit";
 import { type Connection, pragma } from "../database/connection.ts";
 import { nowMs } from "../database/transaction.ts";
 import { hasEnded, leaseEnded, leaseEndedAttempt, withAttempt } from "./lease.ts";
@@ -33,19 +39,25 @@ interface Row extends Omit<EventRecord, "replay" | "runs"> {
   readonly runs: string | null;
 }
 
-/** A page of events. */
+/** How a column of an event whose lease has ended is read: as if that had been noted. SQL. */
+const overdue: Readonly<Record<string, string>> = {
+  state: "'ready'",
+  due_at: "min(leased_until, $now)",
+  error: "coalesce(error, $leaseEnded)",
+  history: withAttempt(leaseEndedAttempt, "min(leased_until, $now)"),
+};
+
+/** A page of events. A time gets the unit of its field, `Ms`. */
 export function eventRecords(
   connection: Connection,
-  { after }: { readonly after: EventKey | undefined },
+  { columns, after }: { readonly columns: readonly EventColumn[]; readonly after: EventKey | undefined },
 ): EventRecord[] {
+  const read = columns.map(({ name, field, kind }) => {
+    const value = overdue[name] === undefined ? name : `iif(state = 'leased', ${overdue[name]}, ${name})`;
+    return `${value} as ${kind === "time" ? `${field}Ms` : field}`;
+  });
   const rows = connection.prepared(
-    `select source, id, iif(state = 'leased', 'ready', state) as state, type, lane, fingerprint,
-      received_at as receivedAtMs, occurred_at as occurredAtMs,
-      iif(state = 'leased', min(leased_until, $now), due_at) as dueAtMs, kept_until as keptUntilMs, attempts, tries, conflicts,
-      iif(state = 'leased', coalesce(error, $leaseEnded), error) as error, replay, runs, body,
-      subject, key, trace, taken_at as takenAtMs, settled_at as settledAtMs, erased_at as erasedAtMs,
-      iif(state = 'leased', ${withAttempt(leaseEndedAttempt, "min(leased_until, $now)")}, history) as history
-    from esim_webhooks_event
+    `select ${read.join()}, runs from esim_webhooks_event
     where ${isCopied} ${after === undefined ? "" : "and (id, source) > ($id, $source)"}
     order by id, source limit ${pageRows}`,
   );

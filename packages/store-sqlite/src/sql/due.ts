@@ -1,5 +1,6 @@
 // Which due events a take finds. It only reads: what a pause holds is in none of the indexes that it reads.
 import type { TakeOptions } from "@esim-webhooks/core";
+import type { Connection } from "../database/connection.ts";
 import type { Transaction } from "../database/transaction.ts";
 
 export interface TakeInput extends TakeOptions {
@@ -121,6 +122,33 @@ function nearInLanes(tx: Transaction, { parameters, reach, laneHeldByDead }: Sea
     limit $limit`,
     { ...parameters, reach },
   );
+}
+
+/**
+ * Since when the longest due event that a worker could take has been due, in ms since the Unix epoch. In lanes, it looks at the thousand
+ * events that have been due longest. Null: there is none.
+ */
+export function oldestDueAt(connection: Connection, now: number, laneHeldByDead: boolean): number | null {
+  const first = connection.get<{ dueAt: number | null }>(
+    `select min(due_at) as dueAt from (
+      select due_at from (
+        select due_at from esim_webhooks_event
+        where state = 'ready' and held = 0 and lane is null and due_at <= $now order by due_at limit 1
+      )
+      union all
+      select due_at from (
+        select due_at from (
+          select due_at, lane, occurred_at, source, id from esim_webhooks_event
+          where state = 'ready' and held = 0 and lane is not null and due_at <= $now
+          order by due_at limit 1000
+        ) as near
+        where ${isNextInLane("near", laneHeldByDead)}
+        limit 1
+      )
+    )`,
+    { now },
+  );
+  return first?.dueAt ?? null;
 }
 
 /** Whether all rows that are due in lanes are near. */

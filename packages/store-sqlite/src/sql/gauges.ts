@@ -2,7 +2,7 @@ import type { GaugeCount, InboxGauges } from "@esim-webhooks/core";
 import type { Connection } from "../database/connection.ts";
 import { nowMs } from "../database/transaction.ts";
 import { isAllPaused } from "./pause.ts";
-import { oldestReadyMs } from "./stats.ts";
+import { type LaneRule, oldestReadyMs } from "./stats.ts";
 
 /** A count ends here: there are more. */
 const cap = 10_001;
@@ -23,7 +23,7 @@ const parts: Readonly<Record<GaugeCount, readonly string[]>> = {
   dead: ["state = 'dead'"],
 };
 
-export function gauges(connection: Connection, _: undefined): InboxGauges {
+export function gauges(connection: Connection, { laneHeldByDead }: LaneRule): InboxGauges {
   const now = nowMs(connection);
   const counts = Object.fromEntries(
     Object.entries(parts).map(([name, conditions]) => [name, sumOf(connection, conditions, now)]),
@@ -38,7 +38,7 @@ export function gauges(connection: Connection, _: undefined): InboxGauges {
   return {
     counts,
     capped: (Object.keys(parts) as GaugeCount[]).filter((name) => counts[name] === cap),
-    oldestReadyMs: isPaused ? null : oldestReadyMs(connection),
+    oldestReadyMs: isPaused ? null : oldestReadyMs(connection, laneHeldByDead),
     lastReceivedAt: last === undefined ? null : new Date(last.received_at),
   };
 }

@@ -1,26 +1,26 @@
-import type { EventKey, InboxRow, LaneHolder, StoredEvent } from "@esim-webhooks/core";
+import type { EventKey, LaneHolder } from "@esim-webhooks/core";
 import type { Connection } from "../database/connection.ts";
-import { dateOf, type EventRow, eventColumns, inboxRow } from "./event-rows.ts";
+import type { EventRow } from "./event-rows.ts";
 
 export interface GetInput extends EventKey {
+  /** SQL. */
+  readonly columns: string;
   readonly laneHeldByDead: boolean;
 }
 
-/** One event, with its body. */
-export function get(connection: Connection, { source, id, laneHeldByDead }: GetInput): StoredRow | undefined {
-  const row = connection.get<
-    EventRow & Omit<StoredRow, keyof InboxRow | "heldBy" | "takenAt" | "erasedAt"> & Times
-  >(
-    `select ${eventColumns}, body, key, trace, taken_at, erased_at, history from esim_webhooks_event where id = ? and source = ?`,
+/** One event, and what holds its lane. */
+export function get(
+  connection: Connection,
+  { source, id, columns, laneHeldByDead }: GetInput,
+): { readonly row: EventRow; readonly heldBy: LaneHolder | null } | undefined {
+  const row = connection.get<EventRow>(
+    `select ${columns} from esim_webhooks_event where id = ? and source = ?`,
     id,
     source,
   );
   if (row === undefined) return undefined;
-  const { body, key, trace, taken_at, erased_at, history, ...rest } = row;
-  const times = { takenAt: dateOf(taken_at), erasedAt: dateOf(erased_at) };
-  const heldBy =
-    rest.state === "ready" && rest.lane !== null ? holderOf(connection, rest, laneHeldByDead) : null;
-  return { ...inboxRow(rest), body, key, trace, heldBy, ...times, history };
+  const isHeld = row.state === "ready" && row.lane !== null;
+  return { row, heldBy: isHeld ? holderOf(connection, row, laneHeldByDead) : null };
 }
 
 /**
@@ -46,12 +46,4 @@ function holderOf(
     (laneHeldByDead ? first(`state = 'dead' ${isBefore}`) : undefined) ??
     null
   );
-}
-
-/** An event, except that `error` is the kept text, with the frames of its stack, and the history is JSON. */
-export type StoredRow = Omit<StoredEvent, "stack" | "history"> & { readonly history: string | null };
-
-interface Times {
-  readonly taken_at: number | null;
-  readonly erased_at: number | null;
 }

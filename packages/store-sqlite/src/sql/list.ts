@@ -1,6 +1,6 @@
-import type { EventKey, InboxFilter, InboxPage } from "@esim-webhooks/core";
+import type { EventKey, InboxFilter } from "@esim-webhooks/core";
 import type { Connection } from "../database/connection.ts";
-import { dateOf, type EventRow, eventColumns, inboxRow } from "./event-rows.ts";
+import type { EventRow } from "./event-rows.ts";
 import { all, type Condition, type Filter, isEvent, matching, ofIds } from "./filter.ts";
 
 /** The place in the list after which a page begins. */
@@ -10,13 +10,16 @@ export interface Place extends EventKey {
 }
 
 export interface ListInput {
+  /** The columns of its rows: SQL. */
+  readonly columns: string;
   readonly filter: InboxFilter;
   readonly limit: number;
   readonly after: Place | undefined;
 }
 
-/** A page, except that the `error` of a row is the kept text, with the frames of its stack. */
-export interface ListedRows extends Pick<InboxPage, "rows" | "searchedTo"> {
+/** A page, whose rows are as they are in the table. */
+export interface ListedRows {
+  readonly rows: readonly EventRow[];
   /** The last place that was searched; undefined at the end of the list. */
   readonly next: Place | undefined;
 }
@@ -44,11 +47,7 @@ export function list(connection: Connection, input: ListInput): ListedRows {
   if (few !== undefined) return listFew(connection, few, input);
   const { found, end } = search(connection, searched(filter), { ...input, limit: limit + 1 });
   const rows = found.slice(0, limit);
-  return page(rows, found.length > limit ? placeOf(rows.at(-1)) : end);
-}
-
-function page(rows: readonly EventRow[], next: Place | undefined): ListedRows {
-  return { rows: rows.map(inboxRow), next, searchedTo: dateOf(next?.receivedAt ?? null) };
+  return { rows, next: found.length > limit ? placeOf(rows.at(-1)) : end };
 }
 
 function placeOf(row: EventRow | undefined): Place | undefined {
@@ -61,7 +60,7 @@ const newestFirst = "order by received_at desc, id desc, source desc";
 function search(
   connection: Connection,
   { table, rows, bounds }: Searched,
-  { filter, limit, after }: ListInput,
+  { columns, filter, limit, after }: ListInput,
 ): { readonly found: EventRow[]; readonly end: Place | undefined } {
   const compared = (operator: "<" | "<=" | ">=", { receivedAt, id }: Place): Condition => ({
     sql: `(received_at, id) ${operator} (?, ?)`,
@@ -94,7 +93,7 @@ function search(
     ...(until === undefined ? [] : [{ sql: "+received_at < ?", parameters: [until.getTime()] }]),
   ]);
   const found = connection.all<EventRow>(
-    `select ${eventColumns} from ${table} where ${sql} ${newestFirst} limit ?`,
+    `select ${columns} from ${table} where ${sql} ${newestFirst} limit ?`,
     ...parameters,
     limit,
   );
@@ -141,19 +140,23 @@ function fewOfIds(connection: Connection, filter: InboxFilter): string | undefin
   return rows.length > fewRows ? undefined : JSON.stringify(rows.map(({ rowid }) => rowid));
 }
 
-function listFew(connection: Connection, rowids: string, { filter, limit, after }: ListInput): ListedRows {
+function listFew(
+  connection: Connection,
+  rowids: string,
+  { columns, filter, limit, after }: ListInput,
+): ListedRows {
   const { sql, parameters } = all([
     { sql: "rowid in (select value from json_each(?))", parameters: [rowids] },
     matching(filter),
     ...(after === undefined ? [] : [laterThan(after)]),
   ]);
   const matched = connection.all<EventRow>(
-    `select ${eventColumns} from esim_webhooks_event where ${sql} ${newestFirst} limit ?`,
+    `select ${columns} from esim_webhooks_event where ${sql} ${newestFirst} limit ?`,
     ...parameters,
     limit + 1,
   );
   const rows = matched.slice(0, limit);
-  return page(rows, matched.length > limit ? placeOf(rows.at(-1)) : undefined);
+  return { rows, next: matched.length > limit ? placeOf(rows.at(-1)) : undefined };
 }
 
 function laterThan({ receivedAt, id, source }: Place): Condition {

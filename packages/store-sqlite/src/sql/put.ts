@@ -1,40 +1,40 @@
-import { crc32 } from "node:zlib";
+import type { SQLInputValue } from "node:sqlite";
 import type { EventKey, PutResult } from "@esim-webhooks/core";
+import type { EventColumn } from "@esim-webhooks/core/kit";
 import { discarded, FaultError } from "../database/faults.ts";
 import type { Transaction } from "../database/transaction.ts";
 import { hasEnded } from "./lease.ts";
 import { isPausedType, pausedTypes } from "./pause.ts";
 
-/** An entry as it crosses to the database's thread, its lane decided. */
+/** An entry as it crosses to the database's thread, with a value for each of the columns, by their fields. */
 export interface PutRow extends EventKey {
   readonly type: string | null;
-  /** In ms since the Unix epoch, as `occurredAt`. */
-  readonly receivedAt: number;
-  readonly occurredAt: number | null;
-  readonly lane: string | null;
   readonly body: Uint8Array;
-  /** JSON; null for a delivery. */
+  readonly lane: string | null;
+  readonly occurredAt: number | null;
   readonly replay: string | null;
   readonly rebuilt: boolean;
-  readonly subject: string | null;
-  readonly key: string | null;
-  readonly trace: string | null;
+  readonly [field: string]: string | number | boolean | null | Uint8Array;
 }
+
+/** A column that an entry has, and the field of its rows. */
+export type EntryColumn = Pick<EventColumn, "name" | "field">;
 
 export interface PutInput {
   readonly rows: readonly PutRow[];
+  readonly columns: readonly EntryColumn[];
   /** When the last delivery was received, in ms since the Unix epoch, if that is to be noted. */
   readonly lastDelivery?: number;
 }
 
 /** Stores rows, one to one; a later one of the same key is compared with what the earlier one left. */
-export function put(tx: Transaction, { rows, lastDelivery }: PutInput): PutResult[] {
+export function put(tx: Transaction, { rows, columns, lastDelivery }: PutInput): PutResult[] {
   if (lastDelivery !== undefined) noteDelivery(tx, lastDelivery);
   const results: PutResult[] = [];
   for (let at = 0; at < rows.length; at += mostInserted) {
     const some = rows.slice(at, at + mostInserted);
-    const isNew = insert(tx, some);
-    for (const row of some) results.push(isNew(row) ? "stored" : compare(tx, row));
+    const isNew = insert(tx, some, columns);
+    for (const row of some) results.push(isNew(row) ? "stored" : compare(tx, row, columns));
   }
   return results;
 }
@@ -50,23 +50,25 @@ function noteDelivery(tx: Transaction, receivedAt: number): void {
 /** How many rows a statement inserts. Each statement opens every index, which is a quarter of the work if it inserts one row. */
 const mostInserted = 16;
 
-const newRow = "(?, ?, ?, ?, 'ready', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"; // parameters by name would take a third longer
-
 /**
  * Inserts the rows whose keys are new. Call what it returns once for each row, in order: of new rows with the same key, only the first was
  * inserted. `or fail`: the statement need not be undone by itself, since the whole transaction is if it fails.
  */
-function insert(tx: Transaction, rows: readonly PutRow[]): (row: EventKey) => boolean {
+function insert(
+  tx: Transaction,
+  rows: readonly PutRow[],
+  columns: readonly EntryColumn[],
+): (row: EventKey) => boolean {
   const paused = new Set<string | null>(pausedTypes(tx).types);
-  const parameters = rows.flatMap((row) => {
-    const { id, source, type, receivedAt, occurredAt, lane, replay, body, subject, key, trace } = row;
-    const head = [tx.nowMs, paused.has(type) ? 1 : 0, id, source, type, receivedAt, occurredAt, lane, replay];
-    return [...head, fingerprintOf(row), body, subject, key, trace];
-  });
+  const parameters = rows.flatMap((row) => [
+    tx.nowMs,
+    paused.has(row.type) ? 1 : 0,
+    ...columns.map(({ field }) => row[field] as SQLInputValue),
+  ]);
+  const newRow = `('ready', ?, ?, ${columns.map(() => "?").join()})`; // parameters by name would take a third longer
   const inserted = tx.run(
-    `insert or fail into esim_webhooks_event
-      (due_at, held, id, source, state, type, received_at, occurred_at, lane, replay, fingerprint, body, subject, key, trace)
-    values ${Array(rows.length).fill(newRow).join(", ")} on conflict do nothing`,
+    `insert or fail into esim_webhooks_event (state, due_at, held, ${columns.map(({ name }) => name).join()})
+    values ${Array(rows.length).fill(newRow).join()} on conflict do nothing`,
     ...parameters,
   );
   if (inserted === rows.length) return () => true;
@@ -91,7 +93,7 @@ interface Present {
 }
 
 /** Compares an entry with the row of its id. An inline claim whose lease has ended is as good as absent. */
-function compare(tx: Transaction, row: PutRow): PutResult {
+function compare(tx: Transaction, row: PutRow, columns: readonly EntryColumn[]): PutResult {
   const present = tx.get<Present>(
     `select state = 'leased' and body is null as inline, ${hasEnded} as ended, fingerprint,
       coalesce(replay ->> 'rebuilt', 0) as rebuilt
@@ -102,7 +104,7 @@ function compare(tx: Transaction, row: PutRow): PutResult {
   if (present.inline) {
     if (!present.ended) return "busy";
     remove(tx, row);
-    if (!insert(tx, [row])(row)) throw new FaultError(discarded);
+    if (!insert(tx, [row], columns)(row)) throw new FaultError(discarded);
     return "stored";
   }
   if (!differs(row, present)) return "already_stored";
@@ -118,7 +120,7 @@ export function remove(tx: Transaction, { source, id }: EventKey): void {
 /** Other bytes are another body only where both were made the same way: a dump has its own way to write JSON. */
 function differs(row: PutRow, { fingerprint, rebuilt }: Present): boolean {
   if (fingerprint === null || row.rebuilt !== (rebuilt === 1)) return false;
-  return fingerprint !== fingerprintOf(row);
+  return fingerprint !== row["fingerprint"];
 }
 
 /** Counts a delivery that had the id of an event, but another body. */
@@ -130,18 +132,20 @@ export function countConflict(tx: Transaction, { source, id }: EventKey): void {
  * Done → ready with the body that is put. One to one: whether it was done, and its run had not made it ready before. The
  * imports that made it ready before are kept in `runs`.
  */
-export function rerun(tx: Transaction, { rows }: { readonly rows: readonly PutRow[] }): boolean[] {
+export function rerun(tx: Transaction, { rows, columns }: PutInput): boolean[] {
+  const written = columns.filter(({ name }) => name !== "id" && name !== "source");
+  const given = written.map(({ name, field }) => `${name} = $${field}`).join();
   return rows.map((row) => {
+    const parameters = Object.fromEntries(columns.map(({ field }) => [field, row[field] as SQLInputValue]));
     const changed = tx.run(
       `update esim_webhooks_event
-      set state = 'ready', held = ${isPausedType("$type")}, due_at = $now, kept_until = null, term_ms = 0, tries = 0, suspect = 0, error = null, type = $type, received_at = $receivedAt,
-        occurred_at = $occurredAt, lane = $lane, replay = $replay, fingerprint = $fingerprint, body = $body,
-        subject = $subject, key = $key, trace = $trace, taken_at = null, settled_at = null, history = null,
+      set state = 'ready', held = ${isPausedType("$type")}, due_at = $now, kept_until = null, term_ms = 0, tries = 0, suspect = 0,
+        error = null, ${given}, taken_at = null, settled_at = null, history = null,
         runs = iif(replay is null, runs, json_insert(coalesce(runs, '[]'), '$[#]', replay ->> 'run'))
       where id = $id and source = $source and state = 'done' and erased_at is null
         and replay ->> 'run' is not $replay ->> 'run'
         and not exists (select 1 from json_each(runs) where value = $replay ->> 'run')`,
-      { now: tx.nowMs, ...rowParameters(row) },
+      { now: tx.nowMs, ...parameters },
     );
     return changed > 0;
   });
@@ -149,13 +153,4 @@ export function rerun(tx: Transaction, { rows }: { readonly rows: readonly PutRo
 
 function keyOf({ source, id }: EventKey): string {
   return JSON.stringify([source, id]);
-}
-
-function rowParameters({ rebuilt: _, ...row }: PutRow) {
-  return { ...row, fingerprint: fingerprintOf(row) };
-}
-
-/** Distinguishes two bodies of one authentic id: the sender does not look for a collision. */
-function fingerprintOf({ body }: Pick<PutRow, "body">): number {
-  return crc32(body);
 }

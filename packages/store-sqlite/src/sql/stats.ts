@@ -1,9 +1,15 @@
 import type { InboxFilter, InboxState, InboxStats } from "@esim-webhooks/core";
 import type { Connection } from "../database/connection.ts";
 import { nowMs } from "../database/transaction.ts";
+import { oldestDueAt } from "./due.ts";
 import { all, found, matching } from "./filter.ts";
 
-export function stats(connection: Connection, _: undefined): InboxStats {
+/** How lanes are held. */
+export interface LaneRule {
+  readonly laneHeldByDead: boolean;
+}
+
+export function stats(connection: Connection, { laneHeldByDead }: LaneRule): InboxStats {
   const counted = connection.all<{
     state: InboxState;
     type: string | null;
@@ -26,23 +32,17 @@ export function stats(connection: Connection, _: undefined): InboxStats {
   return {
     states,
     types,
-    oldestReadyMs: oldestReadyMs(connection),
+    oldestReadyMs: oldestReadyMs(connection, laneHeldByDead),
     conflicts: conflicts?.sum ?? 0,
     lastReceivedAt: Number.isFinite(last) ? new Date(last) : null,
   };
 }
 
-/** Each index is asked by itself: its first row is the answer. */
-export function oldestReadyMs(connection: Connection): number | null {
+/** For how long the longest due event that a worker could take has been due, in ms. */
+export function oldestReadyMs(connection: Connection, laneHeldByDead: boolean): number | null {
   const now = nowMs(connection);
-  const dueAt = ["lane is null", "lane is not null"].flatMap((where) => {
-    const row = connection.get<{ due_at: number }>(
-      `select due_at from esim_webhooks_event where state = 'ready' and held = 0 and ${where} order by due_at limit 1`,
-    );
-    return row === undefined ? [] : [row.due_at];
-  });
-  const oldest = Math.min(...dueAt);
-  return oldest <= now ? now - oldest : null;
+  const dueAt = oldestDueAt(connection, now, laneHeldByDead);
+  return dueAt === null ? null : now - dueAt;
 }
 
 export interface CountInput {

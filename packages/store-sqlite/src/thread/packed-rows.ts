@@ -14,49 +14,39 @@ export function sizeOf(call: Pick<Call, "input">): number {
 export function packCalls(calls: readonly Call[]): PackedCalls {
   const bodies = new Uint8Array(calls.reduce((sum, call) => sum + sizeOf(call), 0));
   let begin = 0;
-  const packed = calls.map((call) =>
-    withRows(call, (row: PutRow) => {
+  const packed = calls.map((call) => {
+    const [first] = rowsOf<PutRow>(call);
+    if (first === undefined) return call;
+    const fields = Object.keys(first);
+    const rows = rowsOf<PutRow>(call).map((row) => {
       bodies.set(row.body, begin);
       begin += row.body.byteLength;
-      return valuesOf(row);
-    }),
-  );
+      return fields.map((field) => (field === "body" ? row.body.byteLength : row[field]));
+    });
+    return { ...call, input: { ...(call.input as object), fields, rows } };
+  });
   return { calls: packed, bodies: bodies.buffer };
 }
 
 export function unpackCalls({ calls, bodies }: PackedCalls): readonly Call[] {
   let begin = 0;
-  return calls.map((call) =>
-    withRows(call, (values: RowValues) => {
-      const row = rowOf(values, bodies, begin);
-      begin += row.body.byteLength;
+  return calls.map((call) => {
+    const packed = rowsOf<readonly unknown[]>(call);
+    if (packed.length === 0) return call;
+    const { fields, ...input } = call.input as { readonly fields: readonly string[] };
+    const rows = packed.map((values) => {
+      const row: Record<string, unknown> = {};
+      for (let at = 0; at < fields.length; at += 1) row[fields[at] as string] = values[at];
+      const bytes = row["body"] as number;
+      row["body"] = new Uint8Array(bodies, begin, bytes);
+      begin += bytes;
       return row;
-    }),
-  );
+    });
+    return { ...call, input: { ...input, rows } };
+  });
 }
 
-type RowValues = ReturnType<typeof valuesOf>;
-
-/** As a list: each object would be sent with the names of its fields. */
-function valuesOf({ source, id, type, receivedAt, occurredAt, lane, body, ...more }: PutRow) {
-  const { replay, rebuilt, subject, key, trace } = more;
-  const times = [receivedAt, occurredAt] as const;
-  return [source, id, type, ...times, lane, body.byteLength, replay, rebuilt, subject, key, trace] as const;
-}
-
-function rowOf(values: RowValues, bodies: ArrayBuffer, begin: number): PutRow {
-  const [source, id, type, receivedAt, occurredAt, lane, bytes, replay, rebuilt, subject, key, trace] =
-    values;
-  const body = new Uint8Array(bodies, begin, bytes);
-  return { source, id, type, receivedAt, occurredAt, lane, body, replay, rebuilt, subject, key, trace };
-}
-
+/** Rows cross as lists of values: each object would be sent with the names of its fields. */
 function rowsOf<Row>({ input }: Pick<Call, "input">): readonly Row[] {
   return (input as { rows?: readonly Row[] } | undefined)?.rows ?? [];
-}
-
-/** The call with its rows in another form, if it has any. */
-function withRows<Row>(call: Call, change: (row: Row) => unknown): Call {
-  const rows = rowsOf<Row>(call);
-  return rows.length === 0 ? call : { ...call, input: { ...(call.input as object), rows: rows.map(change) } };
 }

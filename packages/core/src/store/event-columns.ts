@@ -1,0 +1,107 @@
+import { readErrorText } from "./error-text.ts";
+import { readHistory } from "./history.ts";
+import type { InboxRow, LaneHolder, StoredEvent } from "./inbox-admin.ts";
+
+/**
+ * A column of the table of events that has the same meaning in every SQL engine.
+ * - `text`, `integer` and `bytes`: kept and read as they are
+ * - `time`: ms since the Unix epoch, or what the engine has for a time
+ * - `json`: a JSON text
+ */
+export interface EventColumn {
+  /** Its name in the table. */
+  readonly name: string;
+  /** Its name in an `InboxRow`, a `StoredEvent`, and the rows that are put. */
+  readonly field: string;
+  /** How its values are kept. */
+  readonly kind: "text" | "integer" | "time" | "json" | "bytes";
+  /** An `entry` has it, and `put` and `rerun` write it; or the `inbox` writes it, as the event goes on. */
+  readonly by: "entry" | "inbox";
+  /** In lists and by `get`; by `get` alone; or by a copy into another inbox alone. A copy reads all of them. */
+  readonly read: "list" | "get" | "copy";
+}
+
+function column(
+  name: string,
+  kind: EventColumn["kind"],
+  by: EventColumn["by"],
+  read: EventColumn["read"],
+): EventColumn {
+  const field = name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  return { name, field, kind, by, read };
+}
+
+/** For authors of inboxes: the columns of an event. The table has others, which only its engine writes and reads. */
+export const eventColumns: readonly EventColumn[] = [
+  column("source", "text", "entry", "list"),
+  column("id", "text", "entry", "list"),
+  column("state", "text", "inbox", "list"),
+  column("type", "text", "entry", "list"),
+  column("lane", "text", "entry", "list"),
+  column("subject", "text", "entry", "list"),
+  column("key", "text", "entry", "get"),
+  column("trace", "text", "entry", "get"),
+  column("replay", "json", "entry", "list"),
+  column("fingerprint", "integer", "entry", "copy"),
+  column("received_at", "time", "entry", "list"),
+  column("occurred_at", "time", "entry", "copy"),
+  column("due_at", "time", "inbox", "list"),
+  column("leased_until", "time", "inbox", "list"),
+  column("kept_until", "time", "inbox", "list"),
+  column("taken_at", "time", "inbox", "get"),
+  column("settled_at", "time", "inbox", "list"),
+  column("erased_at", "time", "inbox", "get"),
+  column("attempts", "integer", "inbox", "list"),
+  column("tries", "integer", "inbox", "list"),
+  column("conflicts", "integer", "inbox", "list"),
+  column("error", "text", "inbox", "list"),
+  column("history", "json", "inbox", "get"),
+  column("body", "bytes", "entry", "get"), // last: SQLite reads past it for each column behind it
+];
+
+const listed = eventColumns.filter(({ read }) => read === "list");
+const shown = eventColumns.filter(({ read }) => read !== "copy");
+
+/** For authors of inboxes: the columns of a row of a list. */
+export const listedColumns: readonly EventColumn[] = listed;
+
+/** For authors of inboxes: the columns of an event that `get` reads. */
+export const shownColumns: readonly EventColumn[] = shown;
+
+/** A row as it is read from a table, by the names of its columns. */
+export type ReadRow = Readonly<Record<string, unknown>>;
+
+function fieldsOf(columns: readonly EventColumn[], row: ReadRow): Record<string, unknown> {
+  return Object.fromEntries(columns.map((column) => [column.field, readValue(column, row[column.name])]));
+}
+
+function readValue({ kind }: EventColumn, value: unknown): unknown {
+  if (value === null) return null;
+  if (kind === "time") return new Date(value as number | Date);
+  return kind === "json" ? (JSON.parse(String(value)) as unknown) : value;
+}
+
+/** For authors of inboxes: a row as operators see it in a list. */
+export function inboxRow(row: ReadRow): InboxRow {
+  return { ...fieldsOf(listed, row), error: readErrorText(row["error"] as string | null).error } as InboxRow;
+}
+
+/** For authors of inboxes: an event with all that is known of it. */
+export function storedEvent(row: ReadRow, heldBy: LaneHolder | null): StoredEvent {
+  return {
+    ...(fieldsOf(shown, row) as unknown as StoredEvent),
+    ...readErrorText(row["error"] as string | null),
+    history: readHistory(row["history"] as string | null),
+    heldBy,
+  };
+}
+
+/** Those fields of an event or a row that some columns have. */
+export function pickFields(columns: readonly EventColumn[], row: object): Record<string, unknown> {
+  return Object.fromEntries(columns.map(({ field }) => [field, row[field as keyof typeof row]]));
+}
+
+/** For authors of inboxes: an event as a list shows it. */
+export function withoutBody(event: InboxRow): InboxRow {
+  return pickFields(listed, event) as unknown as InboxRow;
+}

@@ -1,0 +1,21 @@
+// The columns of an event, as the threads are told of them: they load nothing of core.
+import { type EventColumn, eventColumns, listedColumns, shownColumns } from "@esim-webhooks/core/kit";
+import type { EntryColumn } from "./sql/put.ts";
+
+/** Those that `put` and `rerun` write. */
+export const entryColumns: readonly EntryColumn[] = eventColumns
+  .filter(({ by }) => by === "entry")
+  .map(({ name, field }) => ({ name, field }));
+
+/** Those of a row of a list: SQL. */
+export const listed: string = namesOf(listedColumns);
+
+/** Those that `get` reads: SQL. */
+export const shown: string = namesOf(shownColumns);
+
+/** Those that a copy into another inbox reads. It copies no lease. */
+export const copied: readonly EventColumn[] = eventColumns.filter(({ name }) => name !== "leased_until");
+
+function namesOf(columns: readonly EventColumn[]): string {
+  return columns.map(({ name }) => name).join();
+}
