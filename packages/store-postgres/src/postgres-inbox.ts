@@ -98,7 +98,7 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
   warnOfShortRetention("postgresInbox", settings);
   const database = openPostgres("postgresInbox", options, settings, tryEvents);
   const { db, pool, guard, run, tables, isDurable, place, migrate, now, close } = database;
-  const { timeoutMs } = settings;
+  const { timeoutMs, laneHeldByDead } = settings;
   const form = transactionForm("postgresInbox", options);
   const notifyPool = settings.notify ? listenable(pool) : undefined;
   const laneOf = laneReader(settings, settings.logger);
@@ -184,7 +184,6 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
           await reap(connection, tables);
           if ((await letGo(connection, tables)) === mostLetGo) reapAt = 0; // there may be more
         }
-        const { laneHeldByDead } = settings;
         const { taken, visitedTo: upto } = await take(connection, tables, options, laneHeldByDead, visitedTo);
         visitedTo = upto;
         return taken;
@@ -204,8 +203,8 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
       if (transacted === "committed") counter?.settled(done, [true]);
       return transacted;
     },
-    stats: () => run((connection) => stats(connection, tables)),
-    gauges: () => run((connection) => gauges(connection, tables)),
+    stats: () => run((connection) => stats(connection, tables, laneHeldByDead)),
+    gauges: () => run((connection) => gauges(connection, tables, laneHeldByDead)),
     report: (worker) => run((connection) => report(connection, tables, worker)),
     workers: () => run((connection) => workers(connection, tables)),
     noteRun: (note) => run((connection) => noteRun(connection, tables, note)),
@@ -215,7 +214,7 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
       run((connection) => count(connection, tables, filter, most)),
     list: (filter = {}, { limit = pageLimit, cursor } = {}) =>
       run((connection) => list(connection, tables, filter, limit, cursor)),
-    get: (key) => run((connection) => get(connection, tables, key, settings.laneHeldByDead)),
+    get: (key) => run((connection) => get(connection, tables, key, laneHeldByDead)),
     paused: () => run((connection) => paused(connection, tables)),
     ...publishChanges({
       async redrive(filter = {}, limit = operatorLimit) {

@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import type { CopyTarget, EventRecord } from "@esim-webhooks/core/kit";
+import type { CopyTarget } from "@esim-webhooks/core/kit";
 import {
   latestOnly,
   postgresCopyTarget,
@@ -10,6 +10,7 @@ import {
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { entry, key } from "../../../test/inbox-entry.ts";
 import { postgresUrl as url } from "../../../test/servers/shared.ts";
+import { eventRecord } from "./event-record.ts";
 import { createSchema, type TestSchema } from "./schema.ts";
 
 let tables: TestSchema;
@@ -27,46 +28,29 @@ afterEach(async () => {
 });
 
 const hourMs = 3_600_000;
-const body = Buffer.from(entry("msg_1").body);
-
-function record(id: string, changes: Partial<EventRecord> = {}): EventRecord {
-  return {
-    ...{
-      source: "default",
-      id,
-      state: "ready",
-      type: "esim.enabled",
-      lane: null,
-      body,
-      fingerprint: crc32(body),
-    },
-    ...{ receivedAtMs: Date.now() - hourMs, occurredAtMs: Date.now() - hourMs, dueAtMs: Date.now() - 1000, keptUntilMs: null },
-    ...{ attempts: 0, tries: 0, conflicts: 0, error: null, replay: null, runs: [] },
-    ...{
-      subject: null,
-      key: null,
-      trace: null,
-      takenAtMs: null,
-      settledAtMs: null,
-      erasedAtMs: null,
-      history: null,
-    },
-    ...changes,
-  };
-}
 
 describe("records of another inbox", () => {
   it("are inserted if their keys are new, and update what has not changed since a copy", async () => {
     const inbox = postgresInbox({ url, schema });
-    const records = [record("msg_3"), record("msg_2"), record("msg_1", { state: "dead", dueAtMs: null })];
+    const records = [
+      eventRecord("msg_3"),
+      eventRecord("msg_2"),
+      eventRecord("msg_1", { state: "dead", dueAtMs: null }),
+    ];
     expect(await target.copyEvents(records)).toEqual({ inserted: 3, updated: 0, different: [] });
     expect(await target.copyEvents(records)).toEqual({ inserted: 0, updated: 0, different: [] });
-    const done = { state: "done", body: null, dueAtMs: null, keptUntilMs: Date.now() + hourMs, attempts: 1 } as const;
+    const done = {
+      state: "done",
+      body: null,
+      dueAtMs: null,
+      keptUntilMs: Date.now() + hourMs,
+      attempts: 1,
+    } as const;
     const later = [
-      record("msg_0"),
-      record("msg_1"),
-      record("msg_2", done),
-      record("msg_3", { conflicts: 2 }),
+      eventRecord("msg_0"),
+      eventRecord("msg_1"),
+      eventRecord("msg_2", done),
+      eventRecord("msg_3", { conflicts: 2 }),
     ];
     expect(await target.copyEvents(later)).toEqual({ inserted: 1, updated: 3, different: [] });
     expect(await target.copyEvents(later)).toEqual({ inserted: 0, updated: 0, different: [] });
@@ -82,14 +66,14 @@ describe("records of another inbox", () => {
     const done = { state: "done", body: null, dueAtMs: null, keptUntilMs: Date.now() + hourMs } as const;
     const present = entry("msg_put");
     await inbox.put([present, entry("msg_put_done")]);
-    await target.copyEvents([record("msg_redriven", dead), record("msg_rerun", done)]);
+    await target.copyEvents([eventRecord("msg_redriven", dead), eventRecord("msg_rerun", done)]);
     await inbox.redrive({ ids: ["msg_redriven"] });
     await inbox.rerun([{ ...entry("msg_rerun"), replay: { run: "run_1", rebuilt: false } }]);
     const records = [
-      record("msg_put", dead),
-      record("msg_put_done", done),
-      record("msg_redriven", dead),
-      record("msg_rerun", done),
+      eventRecord("msg_put", dead),
+      eventRecord("msg_put_done", done),
+      eventRecord("msg_redriven", dead),
+      eventRecord("msg_rerun", done),
     ];
     expect(await target.copyEvents(records)).toEqual({
       inserted: 0,
@@ -116,7 +100,7 @@ describe("records of another inbox", () => {
       const [leased] = await inbox.take({ limit: 1, leaseMs });
       return { token: claim.status === "claimed" ? claim.token : "", leased };
     };
-    const records = [record("msg_claimed"), record("msg_leased", done)];
+    const records = [eventRecord("msg_claimed"), eventRecord("msg_leased", done)];
     await inbox.put([entry("msg_leased")]);
     const { token, leased } = await lease(60_000);
     expect(await target.copyEvents(records)).toEqual({
@@ -142,7 +126,7 @@ describe("records of another inbox", () => {
     const inbox = postgresInbox({ url, schema });
     const keptUntilMs = Date.now() + 7 * 24 * hourMs;
     const replay = { run: "run_2", rebuilt: false, delivery: { status: "failed", attemptNumber: 3 } };
-    const given = record("msg_1", {
+    const given = eventRecord("msg_1", {
       ...{
         state: "unhandled",
         dueAtMs: null,
@@ -165,7 +149,7 @@ describe("records of another inbox", () => {
       },
       history: JSON.stringify([{ at: 3000, reason: "lease_ended" }]),
     });
-    await target.copyEvents([given, record("msg_2", { state: "dead", dueAtMs: null })]);
+    await target.copyEvents([given, eventRecord("msg_2", { state: "dead", dueAtMs: null })]);
     const {
       receivedAtMs,
       occurredAtMs: _,
@@ -199,7 +183,7 @@ describe("records of another inbox", () => {
 
   it("with text that Postgres refuses are stored as put would store them", async () => {
     const inbox = postgresInbox({ url, schema, lane: () => "E\0".repeat(400) });
-    const odd = record("msg_1", {
+    const odd = eventRecord("msg_1", {
       ...{ type: "a\0b", lane: "E\0".repeat(400), error: "half \ud800, none \0, \\u0000" },
       replay: { run: "run\0", rebuilt: true, delivery: { status: "\0" } },
       ...{ runs: ["run\0 1", '{"odd",'], attempts: 1 },
@@ -216,7 +200,8 @@ describe("records of another inbox", () => {
     const [inbox, store] = [postgresInbox({ url, schema }), postgresStore({ url, schema })];
     const done = { state: "done", body: null, dueAtMs: null, keptUntilMs: Date.now() + hourMs } as const;
     const rebuilt = { run: "run_1", rebuilt: true };
-    await target.copyEvents([record("msg_1", done), record("msg_2", { ...done, replay: rebuilt })]);
+    await target.copyEvents([eventRecord("msg_1", done), eventRecord("msg_2", { ...done, replay: rebuilt })]);
+    const body = Buffer.from(eventRecord("msg_1").body ?? []);
     const same = { ...entry("msg_1"), body };
     const another = { ...same, body: Buffer.concat([body, body]) };
     expect(await inbox.put([same])).toEqual(["already_stored"]);
@@ -231,7 +216,7 @@ describe("records of another inbox", () => {
   });
 
   it("are inserted once each by several concurrent copies", async () => {
-    const records = Array.from({ length: 300 }, (_, n) => record(`msg_${n}`));
+    const records = Array.from({ length: 300 }, (_, n) => eventRecord(`msg_${n}`));
     const inserted = await Promise.all(
       [records, records.toReversed(), records, records.toReversed()].map((given) => target.copyEvents(given)),
     );

@@ -255,7 +255,9 @@ describe("a server whose clock was set back", () => {
     await inbox.put([entry("msg_leased"), entry("msg_waits")]);
     await inbox.take({ limit: 1, leaseMs: 1 });
     await sql`update ${sql.id(shop.schema, "event")} 
-      set due_at = due_at + interval '1 hour', leased_until = leased_until + interval '1 hour'`.execute(shop.db);
+      set due_at = due_at + interval '1 hour', leased_until = leased_until + interval '1 hour'`.execute(
+      shop.db,
+    );
     for (const suspects of [false, true])
       expect(await inbox.take({ limit: 10, leaseMs: 60_000, suspects })).toEqual([]);
   });

@@ -239,7 +239,12 @@ describe("an event whose handler", () => {
     work({ "*": handler }, { maxAttempts: 3, backoff, logger });
     await put(entry("msg_1"));
     const row = await untilState("msg_1", "dead");
-    expect(row).toMatchObject({ attempts: 3, error: "RangeError: no stock, try 3", dueAt: null, keptUntil: null });
+    expect(row).toMatchObject({
+      attempts: 3,
+      error: "RangeError: no stock, try 3",
+      dueAt: null,
+      keptUntil: null,
+    });
     expect(row?.body).not.toBeNull();
     expect(asked).toEqual([1, 2]);
     for (const [n, at] of times.slice(1).entries()) expect(at - (times[n] ?? 0)).toBeGreaterThanOrEqual(145);

@@ -22,6 +22,7 @@ export interface Tables {
   readonly hold: RawBuilder<unknown>;
   readonly letGo: RawBuilder<unknown>;
   readonly gauges: RawBuilder<unknown>;
+  readonly oldestDue: RawBuilder<unknown>;
 }
 
 /**
@@ -77,5 +78,6 @@ export function tablesIn(schema: string): Tables {
     hold: sql.id(schema, "hold"),
     letGo: sql.id(schema, "let_go"),
     gauges: sql.id(schema, "gauges"),
+    oldestDue: sql.id(schema, "oldest_due"),
   };
 }

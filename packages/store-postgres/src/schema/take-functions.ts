@@ -7,7 +7,7 @@ const wanted = `(only_types is null or type = any (only_types))
  * Whether no event of the lane of `row` is leased, and none before it waits or, with `held_by_dead`, has died. An event that waits for
  * its next attempt counts as well. Each condition repeats that of an index word for word.
  */
-const isFirst = (row: string): string => `not exists (
+export const isFirst = (row: string): string => `not exists (
         select from esim_webhooks.event as ahead
         where ahead.lane = ${row}.lane and ahead.lane is not null and ahead.state = 'ready'
           and (ahead.occurred_at, ahead.source, ahead.id) < (${row}.occurred_at, ${row}.source, ${row}.id)

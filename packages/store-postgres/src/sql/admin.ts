@@ -7,52 +7,47 @@ import type {
   RedriveFilter,
   StoredEvent,
 } from "@esim-webhooks/core";
-import { readErrorText, readHistory } from "@esim-webhooks/core/kit";
+import { shownColumns, storedEvent } from "@esim-webhooks/core/kit";
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { isPausedType, qualified, serverTime, type Tables } from "../database/tables.ts";
-import { type EventRow, eventColumns, inboxRow } from "./event-rows.ts";
+import { type EventRow, readColumns } from "./event-rows.ts";
 import { allOf, matching, statesOfSubjects } from "./filter.ts";
+import { oldestReadyMs } from "./gauges.ts";
 import { planByIndexes } from "./steady-plan.ts";
 
-/** What `get` adds to the columns of a list. */
-interface More {
-  readonly body: Buffer | null;
-  readonly subject: string | null;
-  readonly key: string | null;
-  readonly trace: string | null;
-  readonly taken_at: Date | null;
-  readonly settled_at: Date | null;
-  readonly erased_at: Date | null;
-  readonly history: string | null;
-}
-
-export async function stats(db: Kysely<unknown>, tables: Tables): Promise<InboxStats> {
+export async function stats(
+  db: Kysely<unknown>,
+  tables: Tables,
+  laneHeldByDead: boolean,
+): Promise<InboxStats> {
   const counted = await sql<{
     state: InboxState;
     type: string | null;
     count: number;
     last_ms: number | null;
-    due_ms: number | null;
-    conflicts: number;
   }>`
-    select state, type, count(*)::int as count, sum(conflicts)::int as conflicts,
-      (extract(epoch from max(received_at) filter (where replay is null)) * 1000)::float8 as last_ms,
-      (extract(epoch from ${serverTime} - min(due_at) filter (where state = 'ready' and due_at <= ${serverTime})) * 1000)::float8 as due_ms
+    select state, type, count(*)::int as count,
+      (extract(epoch from max(received_at) filter (where replay is null)) * 1000)::float8 as last_ms
     from ${tables.event} group by state, type order by state, type`.execute(db);
-  const types = counted.rows.map(({ state, type, count }) => ({ state, type, count }));
-  const greatest = (values: readonly (number | null)[]) => {
-    const known = values.filter((value) => value !== null);
-    return known.length === 0 ? null : Math.max(...known);
-  };
-  const last = greatest(counted.rows.map(({ last_ms }) => last_ms));
+  const types = counted.rows.map(({ last_ms: _, ...rest }) => rest);
+  const last = counted.rows.reduce(
+    (newest, row) => Math.max(newest, row.last_ms ?? newest),
+    Number.NEGATIVE_INFINITY,
+  );
   const states = { ready: 0, leased: 0, done: 0, unhandled: 0, dead: 0 };
   for (const { state, count } of types) states[state] += count;
+  const more = await sql<{ oldest_ms: number | null; conflicts: number }>`
+    select ${oldestReadyMs(tables, laneHeldByDead)} as oldest_ms,
+      (select coalesce(sum(conflicts), 0)::int from ${tables.event} where conflicts > 0) as conflicts`.execute(
+    db,
+  );
+  const { oldest_ms = null, conflicts = 0 } = more.rows[0] ?? {};
   return {
     states,
     types,
-    oldestReadyMs: greatest(counted.rows.map(({ due_ms }) => due_ms)),
-    conflicts: counted.rows.reduce((sum, { conflicts }) => sum + conflicts, 0),
-    lastReceivedAt: last === null ? null : new Date(last),
+    oldestReadyMs: oldest_ms,
+    conflicts,
+    lastReceivedAt: Number.isFinite(last) ? new Date(last) : null,
   };
 }
 
@@ -91,20 +86,14 @@ export async function get(
   { source, id }: EventKey,
   laneHeldByDead: boolean,
 ): Promise<StoredEvent | undefined> {
-  const { rows } = await sql<EventRow & More>`
-    select ${eventColumns}, body, key, trace, taken_at, erased_at, history::text as history
-    from ${tables.event} where source = ${source} and id = ${id}`.execute(db);
+  const { rows } = await sql<EventRow>`
+    select ${readColumns(shownColumns)} from ${tables.event} where source = ${source} and id = ${id}`.execute(
+    db,
+  );
   const [row] = rows;
   if (row === undefined) return undefined;
-  const { body, key, trace, taken_at, erased_at, history } = row;
-  return {
-    ...inboxRow(row),
-    ...{ body, key, trace, takenAt: taken_at, erasedAt: erased_at },
-    heldBy:
-      row.state === "ready" && row.lane !== null ? await holderOf(db, tables, row, laneHeldByDead) : null,
-    stack: readErrorText(row.error).stack,
-    history: readHistory(history),
-  };
+  const mayBeHeld = row.state === "ready" && row.lane !== null;
+  return storedEvent(row, mayBeHeld ? await holderOf(db, tables, row, laneHeldByDead) : null);
 }
 
 /**

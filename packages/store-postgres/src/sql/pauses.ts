@@ -30,6 +30,7 @@ export async function pause(
   logger: Logger,
 ): Promise<void> {
   await run((db) => write(db, tables, pauses));
+  if (pauses.every(({ type }) => type === null)) return; // takes look at nothing then
   await holdAndLog(logger, async () => {
     for (let since: string | null = beginning; since !== null; ) {
       const from: string = since;

@@ -1,4 +1,5 @@
 import { inOrder, plpgsql } from "./sql-function.ts";
+import { isFirst } from "./take-functions.ts";
 
 /** Rows of an index, in its order: its condition is repeated, and its columns. So no other index is read. */
 interface Indexed {
@@ -20,29 +21,53 @@ const leased: readonly Indexed[] = [
 ];
 const ended = (state: string): Indexed => ({ where: `state = '${state}'`, order: "received_at" });
 
-const due = readyIn("due_at <= moment");
 const sum = (parts: readonly Indexed[]): string => parts.map(counted).join("\n    + ");
 
 /** Counts from indexes alone, each up to a limit. By the statistics of yesterday nearly all rows may be of one state. */
-export const gaugesFunction: string = plpgsql(
+const gauges = plpgsql(
   `gauges(moment timestamptz, most integer) returns table (
-  ready bigint, waiting bigint, paused bigint, leased bigint, unhandled bigint, dead bigint, oldest_due timestamptz
+  ready bigint, waiting bigint, paused bigint, leased bigint, unhandled bigint, dead bigint
 )`,
   inOrder,
   `
 begin
   return query select
-    ${sum(due)},
+    ${sum(readyIn("due_at <= moment"))},
     ${sum(readyIn("due_at > moment"))},
     ${counted({ where: "held", order: "type" })},
     ${sum(leased)},
     ${counted(ended("unhandled"))},
-    ${counted(ended("dead"))},
-    least(${due
-      .map(
-        ({ where, order }) =>
-          `(select due_at from esim_webhooks.event where ${where} order by ${order} limit 1)`,
-      )
-      .join(",\n      ")});
+    ${counted(ended("dead"))};
 end`,
 );
+
+/**
+ * Since when the longest due event that a worker could take has been due. Of the events in lanes, it looks at the thousand that have been due
+ * longest. Null: there is none.
+ */
+const oldestDue = plpgsql(
+  "oldest_due(moment timestamptz, held_by_dead boolean) returns timestamptz",
+  inOrder,
+  `
+begin
+  if '*' = any (esim_webhooks.paused_types(moment)) then
+    return null;
+  end if;
+  return least((
+    select due_at from esim_webhooks.event
+    where state = 'ready' and not held and lane is null and due_at <= moment
+    order by due_at limit 1
+  ), (
+    select due_at from (
+      select due_at, lane, occurred_at, source, id from esim_webhooks.event
+      where state = 'ready' and not held and lane is not null and due_at <= moment
+      order by due_at limit 1000
+    ) as near
+    where ${isFirst("near")}
+    order by due_at limit 1
+  ));
+end`,
+);
+
+/** The functions that say how an inbox is. */
+export const gaugeFunctions: readonly string[] = [gauges, oldestDue];
