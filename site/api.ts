@@ -13,7 +13,8 @@ const subpaths: Readonly<Record<string, string>> = {
     "Health, silence and trouble: probes for an orchestrator, and log lines for people.",
   "@esim-webhooks/core/key-file": "Signing keys in a file, which a rotation changes while receivers run.",
   "@esim-webhooks/core/key-state": "Signing keys in the state of a store, for several machines.",
-  "@esim-webhooks/core/kit": "What the packages of this repository share. It may change in any version.",
+  "@esim-webhooks/core/engine": "For authors of stores, queues and adapters.",
+  "@esim-webhooks/core/internal": "What the packages of this repository share. It may change in any version.",
   "@esim-webhooks/core/log-lines":
     "Log lines as the command line prints them, for the packages of this repository. It may change in any version.",
   "@esim-webhooks/core/masking": "Removes personal data and secrets from texts and records.",

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { cycles, forbiddenImports, homelessFiles, messageReaders } from "./architecture.ts";
+import { cycles, forbiddenImports, homelessFiles, longFunctions, messageReaders } from "./architecture.ts";
 
 const root = join(import.meta.dirname, "..");
 const sources = new Map(
@@ -96,6 +96,17 @@ describe("the architecture", () => {
       ]),
     );
     expect(adapters.filter((file) => lines(file) > 120)).toEqual([]);
+  });
+
+  it("has no function of more than 90 lines of its own", () => {
+    expect(longFunctions(sources, 90)).toEqual([]);
+  });
+
+  it("finds a long function, and does not count the lines of nested ones", () => {
+    const nested = ["const nested = () => {", "go();", "go();", "};"];
+    const source = ["function long() {", ...nested, "go();", "go();", "}"].join("\n");
+    expect(longFunctions(new Map([["long.ts", source]]), 4)).toEqual(["long.ts: long, 5"]);
+    expect(longFunctions(new Map([["long.ts", source]]), 5)).toEqual([]);
   });
 
   it("finds a file that is in no room, even one that imports nothing", () => {

@@ -1,3 +1,5 @@
+import ts from "typescript-classic";
+
 /** Source path (from the repository's root) → its text. */
 export type Sources = ReadonlyMap<string, string>;
 
@@ -31,18 +33,31 @@ const packages: Readonly<Record<string, Package>> = {
     rooms: ["base", "receiver", "store", "state", "keys", "inbox", "crash"],
   },
   import: {
-    imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "zod/mini"],
+    imports: [
+      "@esim-webhooks/core",
+      "@esim-webhooks/core/engine",
+      "@esim-webhooks/core/internal",
+      "zod/mini",
+    ],
     rooms: ["dump", "record", "replay"],
   },
   client: {
-    imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "zod/locales", "zod/v4/core", "zod/mini"],
+    imports: [
+      "@esim-webhooks/core",
+      "@esim-webhooks/core/engine",
+      "@esim-webhooks/core/internal",
+      "zod/locales",
+      "zod/v4/core",
+      "zod/mini",
+    ],
     rooms: ["base", "limit", "http", "auth", "operations"],
   },
   endpoint: {
     imports: [
       "@esim-webhooks/client",
       "@esim-webhooks/core",
-      "@esim-webhooks/core/kit",
+      "@esim-webhooks/core/engine",
+      "@esim-webhooks/core/internal",
       "@esim-webhooks/core/key-file",
       "@esim-webhooks/core/key-state",
       "@esim-webhooks/import",
@@ -53,7 +68,8 @@ const packages: Readonly<Record<string, Package>> = {
   sandbox: {
     imports: [
       "@esim-webhooks/core",
-      "@esim-webhooks/core/kit",
+      "@esim-webhooks/core/engine",
+      "@esim-webhooks/core/internal",
       "@esim-webhooks/core/testing",
       "@hono/node-server",
       "@hono/node-server/utils/response",
@@ -86,19 +102,45 @@ const packages: Readonly<Record<string, Package>> = {
     ],
   },
   "store-redis": {
-    imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "ioredis", "zod/mini"],
+    imports: [
+      "@esim-webhooks/core",
+      "@esim-webhooks/core/engine",
+      "@esim-webhooks/core/internal",
+      "ioredis",
+      "zod/mini",
+    ],
     rooms: [],
   },
   "store-postgres": {
-    imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "kysely", "pg", "zod/mini"],
+    imports: [
+      "@esim-webhooks/core",
+      "@esim-webhooks/core/engine",
+      "@esim-webhooks/core/internal",
+      "kysely",
+      "pg",
+      "zod/mini",
+    ],
     rooms: ["schema", "database", "sql"],
   },
   "store-sqlite": {
-    imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "zod/mini"],
+    imports: [
+      "@esim-webhooks/core",
+      "@esim-webhooks/core/engine",
+      "@esim-webhooks/core/internal",
+      "zod/mini",
+    ],
     rooms: ["database", "sql", "thread"],
   },
   "queue-bullmq": {
-    imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "bullmq", "ioredis", "zod/mini"],
+    imports: [
+      "@esim-webhooks/core",
+      "@esim-webhooks/core/engine",
+      "@esim-webhooks/core/internal",
+      "@esim-webhooks/core/masking",
+      "bullmq",
+      "ioredis",
+      "zod/mini",
+    ],
     rooms: ["redis", "admin", "work"],
   },
   cli: {
@@ -111,7 +153,8 @@ const packages: Readonly<Record<string, Package>> = {
       "@esim-webhooks/core/key-state",
       "@esim-webhooks/core/log-lines",
       "@esim-webhooks/core/masking",
-      "@esim-webhooks/core/kit",
+      "@esim-webhooks/core/engine",
+      "@esim-webhooks/core/internal",
       "@esim-webhooks/core/observe",
       "@esim-webhooks/core/run",
       "@esim-webhooks/core/testing",
@@ -155,7 +198,7 @@ const packages: Readonly<Record<string, Package>> = {
   otel: {
     imports: [
       "@esim-webhooks/core",
-      "@esim-webhooks/core/kit",
+      "@esim-webhooks/core/internal",
       "@esim-webhooks/core/observe",
       "@opentelemetry/api",
       "@opentelemetry/exporter-prometheus",
@@ -164,23 +207,40 @@ const packages: Readonly<Record<string, Package>> = {
     rooms: [],
   },
   dashboard: {
-    imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "@esim-webhooks/core/masking", "zod/mini"],
+    imports: [
+      "@esim-webhooks/core",
+      "@esim-webhooks/core/engine",
+      "@esim-webhooks/core/internal",
+      "@esim-webhooks/core/masking",
+      "zod/mini",
+    ],
     rooms: [],
   },
   cloudflare: {
-    imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "zod/mini"],
+    imports: [
+      "@esim-webhooks/core",
+      "@esim-webhooks/core/engine",
+      "@esim-webhooks/core/internal",
+      "zod/mini",
+    ],
     rooms: [],
   },
-  express: { imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit"], rooms: [] },
+  express: { imports: ["@esim-webhooks/core", "@esim-webhooks/core/engine"], rooms: [] },
   fastify: {
-    imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "fastify", "fastify-plugin"],
+    imports: [
+      "@esim-webhooks/core",
+      "@esim-webhooks/core/engine",
+      "@esim-webhooks/core/internal",
+      "fastify",
+      "fastify-plugin",
+    ],
     rooms: [],
   },
   nest: {
     imports: [
       "@esim-webhooks/core",
       "@esim-webhooks/core/health",
-      "@esim-webhooks/core/kit",
+      "@esim-webhooks/core/engine",
       "@esim-webhooks/core/run",
       "@nestjs/common",
       "@nestjs/core",
@@ -195,7 +255,8 @@ const packages: Readonly<Record<string, Package>> = {
       "@aws-sdk/client-sqs",
       "@aws-sdk/client-ssm",
       "@esim-webhooks/core",
-      "@esim-webhooks/core/kit",
+      "@esim-webhooks/core/engine",
+      "@esim-webhooks/core/internal",
       "zod/mini",
     ],
     rooms: ["base", "dynamo-store", "keys"],
@@ -251,6 +312,31 @@ export function messageReaders(sources: Sources): string[] {
   return [...sources]
     .filter(([, source]) => messagePattern.test(withoutComments(source)))
     .map(([file]) => file);
+}
+
+/** Functions with more than `most` lines of their own, as `file: name, lines`. Of a nested function, only the first line counts. */
+export function longFunctions(sources: Sources, most: number): string[] {
+  const found: string[] = [];
+  for (const [file, source] of sources) {
+    const parsed = ts.createSourceFile(file, source, ts.ScriptTarget.Latest, true);
+    const lineOf = (position: number) => parsed.getLineAndCharacterOfPosition(position).line;
+    const nestedLines = (node: ts.Node): number => {
+      let lines = 0;
+      ts.forEachChild(node, (child) => {
+        lines += ts.isFunctionLike(child) ? lineOf(child.end) - lineOf(child.getStart()) : nestedLines(child);
+      });
+      return lines;
+    };
+    const visit = (node: ts.Node): void => {
+      if (ts.isFunctionLike(node)) {
+        const lines = lineOf(node.end) - lineOf(node.getStart()) + 1 - nestedLines(node);
+        if (lines > most) found.push(`${file}: ${node.name?.getText() ?? "a function"}, ${lines}`);
+      }
+      ts.forEachChild(node, visit);
+    };
+    visit(parsed);
+  }
+  return found;
 }
 
 function withoutComments(source: string): string {

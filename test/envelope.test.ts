@@ -7,7 +7,7 @@ import {
   type Target,
   type WebhookEvent,
 } from "@esim-webhooks/core";
-import { decodeEntry, encodeEntry } from "@esim-webhooks/core/kit";
+import { decodeEntry, encodeEntry } from "@esim-webhooks/core/engine";
 import { observe } from "@esim-webhooks/core/observe";
 import { memoryInbox, newSecret, sampleData } from "@esim-webhooks/core/testing";
 import { importDeliveries, type Ledger } from "@esim-webhooks/import";

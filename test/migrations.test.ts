@@ -1,4 +1,4 @@
-import { packageVersion } from "@esim-webhooks/core/kit";
+import { packageVersion } from "@esim-webhooks/core/internal";
 import { describe, expect, it } from "vitest";
 import { migrations as postgres } from "../packages/store-postgres/src/database/migrations.ts";
 import { migrations as sqlite } from "../packages/store-sqlite/src/database/migrations.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { type KeySource, type LoadedKeys, type Logger, memoryStore, nodeHandler } from "@esim-webhooks/core";
-import { silentLogger } from "@esim-webhooks/core/kit";
+import { silentLogger } from "@esim-webhooks/core/internal";
 import { newSecret } from "@esim-webhooks/core/testing";
 import { expect } from "vitest";
 import { listen } from "./listen.ts";

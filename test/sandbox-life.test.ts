@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { WebhookEvent } from "@esim-webhooks/core";
-import { silentLogger } from "@esim-webhooks/core/kit";
+import { silentLogger } from "@esim-webhooks/core/internal";
 import { webhookRouter } from "@esim-webhooks/express";
 import { startSandbox } from "@esim-webhooks/sandbox";
 import express from "express";

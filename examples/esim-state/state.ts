@@ -1,5 +1,5 @@
 import type { EsimData, EsimEvents, Handler, Handlers, WebhookEvent } from "@esim-webhooks/core";
-import { occurredAtMs } from "@esim-webhooks/core/kit";
+import { occurredAtMs } from "@esim-webhooks/core/engine";
 import type { SqliteTransaction } from "@esim-webhooks/store-sqlite";
 
 /** Each group of columns begins with the time of the event that it is from: ms since 1970, with microseconds. */

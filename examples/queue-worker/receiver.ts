@@ -1,6 +1,6 @@
 import type { AddressInfo } from "node:net";
 import { consoleLogger, type InboxEntry } from "@esim-webhooks/core";
-import { type EncodedEntry, encodeEntry } from "@esim-webhooks/core/kit";
+import { type EncodedEntry, encodeEntry } from "@esim-webhooks/core/engine";
 import { webhookRouter } from "@esim-webhooks/express";
 import { Queue } from "bullmq";
 import express from "express";

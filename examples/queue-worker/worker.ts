@@ -6,7 +6,7 @@ import {
   type Handlers,
   idempotencyKeyOf,
 } from "@esim-webhooks/core";
-import { decodeEntry, type EncodedEntry } from "@esim-webhooks/core/kit";
+import { decodeEntry, type EncodedEntry } from "@esim-webhooks/core/engine";
 import { redisStore } from "@esim-webhooks/store-redis";
 import { DelayedError, type Job, UnrecoverableError, Worker } from "bullmq";
 

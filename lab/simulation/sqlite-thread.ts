@@ -82,11 +82,8 @@ export function installThreads({ time, faults, random, hostOf, onCommitted }: Th
     }
 
     postMessage(request: Request): void {
-      if (request.kind === "watch") {
-        if (request.isOn) watching.add(this);
-        else watching.delete(this);
-        return;
-      }
+      if (request.kind === "watch") return void watching.add(this);
+      if (request.kind === "unwatch") return void watching.delete(this);
       if (this.#host.isStarting) return void queueMicrotask(() => this.#work(request));
       this.#waiting.push(request);
       this.#freeAt = Math.max(this.#freeAt, time.now) + faults.diskMs();

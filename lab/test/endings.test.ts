@@ -1,5 +1,6 @@
 import type { EventOutcome, StoredEnding } from "@esim-webhooks/core";
-import { decide, rowChange } from "@esim-webhooks/core/kit";
+import { rowChange } from "@esim-webhooks/core/engine";
+import { decide } from "@esim-webhooks/core/internal";
 import { expect, it } from "vitest";
 import { type Name, table } from "../model/state-machine.ts";
 

@@ -1,4 +1,4 @@
-import { packageVersion } from "@esim-webhooks/core/kit";
+import { packageVersion } from "@esim-webhooks/core/internal";
 import { sampleData } from "@esim-webhooks/core/testing";
 import * as z from "zod/mini";
 import { esimSchemas, integer } from "../../packages/core/src/event/esim-catalog.ts";

@@ -6,7 +6,12 @@ const isAdapter = (label: string) => ["`webhookRouter`", "`webhookPlugin`", nest
 
 /** Packages whose options come first, and what is for authors of stores, which comes last. */
 const first = ["core", "express", "fastify", "store-sqlite", "store-redis", "store-postgres", "queue-bullmq"];
-const last = ["@esim-webhooks/core/kit", "@esim-webhooks/core/log-lines", "@esim-webhooks/conformance"];
+const last = [
+  "@esim-webhooks/core/engine",
+  "@esim-webhooks/core/internal",
+  "@esim-webhooks/core/log-lines",
+  "@esim-webhooks/conformance",
+];
 
 /** Options of methods: a label, and the exported interface. */
 const methods = [

@@ -48,11 +48,11 @@ const packageOf = (module: string): string => module.split("/")[1] ?? "";
 
 /**
  * Every name that can be imported and every member of an interface, as users see them declared, and every option of every function: those
- * of interfaces that are not exported, too. `kit` is for authors of stores, `log-lines` for the command line: they may change.
+ * of interfaces that are not exported, too. `internal` and `log-lines` are for the packages of this repository: they may change.
  */
 function api(): Surface {
   const { declarations, functionsWithOptions } = packageExports();
-  const internal = ["@esim-webhooks/core/kit", "@esim-webhooks/core/log-lines"];
+  const internal = ["@esim-webhooks/core/internal", "@esim-webhooks/core/log-lines"];
   const isPublic = (module: string) => !internal.includes(module);
   const exported = [...declarations()]
     .filter(([module]) => isPublic(module))

@@ -1,12 +1,6 @@
 import type { Logger } from "@esim-webhooks/core";
-import {
-  durationMs,
-  loggerOption,
-  type OptionsShape,
-  parseOptions,
-  silentLogger,
-  withMethods,
-} from "@esim-webhooks/core/kit";
+import { durationMs, type OptionsShape, parseOptions, withMethods } from "@esim-webhooks/core/engine";
+import { loggerOption, silentLogger } from "@esim-webhooks/core/internal";
 import * as z from "zod/mini";
 import { type ClientClock, realClock } from "./base/client-clock.ts";
 import type { Budget } from "./limit/budget.ts";

@@ -12,7 +12,7 @@ import {
   storeShape,
   warnOfShortRetention,
   withMethods,
-} from "@esim-webhooks/core/kit";
+} from "@esim-webhooks/core/engine";
 import * as z from "zod/mini";
 import type { Operation } from "./dedupe-object.ts";
 

@@ -6,14 +6,8 @@ import {
   type ProcessorOptions,
   WebhookError,
 } from "@esim-webhooks/core";
-import {
-  createEntryProcessor,
-  decodeEntry,
-  type Ending,
-  limitPauses,
-  safeLogger,
-  silentLogger,
-} from "@esim-webhooks/core/kit";
+import { createEntryProcessor, decodeEntry, type Ending } from "@esim-webhooks/core/engine";
+import { limitPauses, safeLogger, silentLogger } from "@esim-webhooks/core/internal";
 
 /** Options of `queueHandler`. */
 export interface QueueHandlerOptions<Data = EsimEvents, Tx = unknown> extends ProcessorOptions<Data, Tx> {

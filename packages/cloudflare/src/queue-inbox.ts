@@ -1,5 +1,5 @@
 import { type InboxWriter, WebhookError } from "@esim-webhooks/core";
-import { type EncodedEntry, encodeEntry, withMethods } from "@esim-webhooks/core/kit";
+import { type EncodedEntry, encodeEntry, withMethods } from "@esim-webhooks/core/engine";
 
 /** The part of a Queue binding that `queueInbox` uses. */
 export interface QueueProducer {

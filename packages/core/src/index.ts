@@ -41,9 +41,9 @@ export { idempotencyKeyOf, idempotencyKeyOfDelivery } from "./event/idempotency-
 export type { EventOutcome, UndoneOutcome } from "./handle/event-outcome.ts";
 export type { FamilyMember, Handler, HandlerContext, Handlers } from "./handle/handler.ts";
 export { HandlerEnded } from "./handle/handler-ended.ts";
-export type { Provenance } from "./process/claimed-work.ts";
 export type { Processor, ProcessorOptions } from "./process/processor.ts";
 export { createProcessor } from "./process/processor.ts";
+export type { Provenance } from "./process/provenance.ts";
 export type {
   BodyFault,
   BodySink,

@@ -22,7 +22,7 @@ import {
   extendStage,
   type StoreCallMessage,
 } from "./process/observed-store.ts";
-import { type ReceiveMessage, receiveStage } from "./receive/receiver.ts";
+import { type ReceiveMessage, receiveStage } from "./receive/receive-stage.ts";
 import { type VerifyMessage, verifyStage } from "./receive/verifier.ts";
 import { type ChangeMessage, changeNotice } from "./store/admin-notices.ts";
 import { type PutMessage, putStage } from "./store/inbox.ts";

@@ -1,4 +1,5 @@
-import { type OptionsShape, packageVersion, parseOptions } from "@esim-webhooks/core/kit";
+import { type OptionsShape, parseOptions } from "@esim-webhooks/core/engine";
+import { packageVersion } from "@esim-webhooks/core/internal";
 import * as z from "zod/mini";
 import { discard, erase, mostChanged, pause, progress, resume, retry, reveal } from "./actions.ts";
 import type { CallName, Calls, Filter, Session } from "./contract.ts";

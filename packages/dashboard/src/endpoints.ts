@@ -11,7 +11,7 @@ export async function endpoints(
 ): Promise<EndpointsView> {
   const { client, inbox } = settings;
   if (client === undefined) return { readAt: new Date().toISOString(), endpoints: [] };
-  const { readAt, listed } = await answersOf(client, refresh === true, settings);
+  const { readAt, listed } = await answersOf(client, refresh === true ? 0 : keptMs, settings);
   const views = listed.map(async ({ endpoint, deliveries }) => ({
     ...comparedWithHandlers(settings, endpoint),
     ...(await comparedWithInbox(inbox, deliveries)),
@@ -38,10 +38,9 @@ interface Read {
 const reads = new WeakMap<EndpointClient, Read>();
 const keptMs = 30_000;
 
-async function answersOf(client: EndpointClient, refresh: boolean, { logger }: Settings): Promise<Answers> {
+async function answersOf(client: EndpointClient, maxAgeMs: number, { logger }: Settings): Promise<Answers> {
   const last = reads.get(client);
-  if (last !== undefined && (last.isPending || (!refresh && Date.now() - last.startedMs < keptMs)))
-    return last.answers;
+  if (last !== undefined && (last.isPending || Date.now() - last.startedMs < maxAgeMs)) return last.answers;
   const read: Read = { startedMs: Date.now(), answers: ask(client), isPending: true };
   reads.set(client, read);
   try {

@@ -1,5 +1,5 @@
 import type { InboxAdmin, InboxGauges, InboxState, StoredEvent } from "@esim-webhooks/core";
-import { causeOf, maskLane, whyItWaits } from "@esim-webhooks/core/kit";
+import { causeOf, maskLane, whyItWaits } from "@esim-webhooks/core/internal";
 import { maskText } from "@esim-webhooks/core/masking";
 import type { Counted, EventName, EventPage, EventView, Filter } from "./contract.ts";
 import { refused } from "./failure.ts";

@@ -1,5 +1,5 @@
 import type { InboxAdmin, InboxFilter, InboxState } from "@esim-webhooks/core";
-import { dateTimeMs } from "@esim-webhooks/core/kit";
+import { dateTimeMs } from "@esim-webhooks/core/internal";
 import * as z from "zod/mini";
 import type { Filter } from "./contract.ts";
 import { refused } from "./failure.ts";

@@ -1,13 +1,6 @@
 import { type Awaitable, esimCatalog, type InboxAdmin, type Logger, WebhookError } from "@esim-webhooks/core";
-import {
-  hasRole,
-  loggerOption,
-  type OptionsShape,
-  parseOptions,
-  silentLogger,
-  warnOfSetup,
-  withMethods,
-} from "@esim-webhooks/core/kit";
+import { type OptionsShape, parseOptions, warnOfSetup, withMethods } from "@esim-webhooks/core/engine";
+import { hasRole, loggerOption, silentLogger } from "@esim-webhooks/core/internal";
 import * as z from "zod/mini";
 import { assetOf, encodingOf } from "./assets.ts";
 import { callOf, isCall } from "./calls.ts";

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { isUint8Array } from "node:util/types";
-import { createPlaces, targetPath } from "@esim-webhooks/core/kit";
+import { createPlaces, targetPath } from "@esim-webhooks/core/internal";
 
 export interface Asked {
   readonly request: Request;

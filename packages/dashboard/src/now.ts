@@ -1,5 +1,5 @@
 import { createKeyring, type InboxAdmin, type InboxRow } from "@esim-webhooks/core";
-import { dateTimeMs, groupByError } from "@esim-webhooks/core/kit";
+import { dateTimeMs, groupByError } from "@esim-webhooks/core/internal";
 import type { Cause, Gauges, KeyView, Now, WorkerView } from "./contract.ts";
 import { pauseView, runView, timeOf } from "./rows.ts";
 import type { Settings } from "./settings.ts";

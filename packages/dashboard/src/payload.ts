@@ -1,5 +1,5 @@
 import type { StoredEvent } from "@esim-webhooks/core";
-import { maskEvent, readBody } from "@esim-webhooks/core/kit";
+import { maskEvent, readBody } from "@esim-webhooks/core/internal";
 import type { Payload } from "./contract.ts";
 
 /** The body with its personal data masked. */

@@ -1,5 +1,5 @@
 import type { InboxAdmin, InboxRow } from "@esim-webhooks/core";
-import { causeOf } from "@esim-webhooks/core/kit";
+import { causeOf } from "@esim-webhooks/core/internal";
 import type { Filter } from "./contract.ts";
 import { inboxFilter } from "./filter.ts";
 

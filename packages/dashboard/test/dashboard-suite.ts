@@ -9,7 +9,7 @@ import {
   type InboxWriter,
   type RedriveFilter,
 } from "@esim-webhooks/core";
-import { hasRole } from "@esim-webhooks/core/kit";
+import { hasRole } from "@esim-webhooks/core/internal";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { type DashboardOptions, inboxDashboard } from "@esim-webhooks/dashboard";
 import { describe, expect, it, onTestFinished, vi } from "vitest";

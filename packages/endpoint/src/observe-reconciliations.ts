@@ -1,5 +1,5 @@
 import { WebhookError } from "@esim-webhooks/core";
-import { listenTo } from "@esim-webhooks/core/kit";
+import { listenTo } from "@esim-webhooks/core/internal";
 import { type ReconcileMessage, reconcileNotice } from "./reconcile/reconcile-notice.ts";
 
 /**

@@ -7,7 +7,7 @@ import {
   type Target,
   WebhookError,
 } from "@esim-webhooks/core";
-import { checkPlainPath, createRoute, type MountedPath } from "@esim-webhooks/core/kit";
+import { checkPlainPath, createRoute, type MountedPath } from "@esim-webhooks/core/engine";
 
 /** Options of `webhookRouter`. */
 export interface WebhookRouterOptions<Data = EsimEvents, Tx = unknown> extends ReceiverOptions<Data, Tx> {

@@ -9,7 +9,8 @@ import {
   type Target,
   WebhookError,
 } from "@esim-webhooks/core";
-import { checkArguments, isInbox, parseOptions, processorShape } from "@esim-webhooks/core/kit";
+import { isInbox, parseOptions } from "@esim-webhooks/core/engine";
+import { checkArguments, processorShape } from "@esim-webhooks/core/internal";
 
 /** `handlers` or an `inbox`, and the options of every receiver; or a `receiver` that was made with them. */
 export interface WebhookPluginOptions<Data = EsimEvents, Tx = unknown> extends ReceiverOptions<Data, Tx> {

@@ -1,5 +1,6 @@
 import { discardRest, type EsimEvents, receiveRequest, watchMisses } from "@esim-webhooks/core";
-import { createDeadline, targetPath } from "@esim-webhooks/core/kit";
+import { createDeadline } from "@esim-webhooks/core/engine";
+import { targetPath } from "@esim-webhooks/core/internal";
 import type {
   FastifyBaseLogger,
   FastifyInstance,

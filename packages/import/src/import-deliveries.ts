@@ -1,5 +1,5 @@
 import { type EsimEvents, WebhookError } from "@esim-webhooks/core";
-import { checkArguments, countsOf, noteRun } from "@esim-webhooks/core/kit";
+import { checkArguments, noteRun } from "@esim-webhooks/core/internal";
 import { readDump } from "./dump/read-dump.ts";
 import type { RawRecord } from "./dump/record.ts";
 import { createJournal } from "./file-journal.ts";
@@ -79,11 +79,7 @@ export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
         if (dryRun) return;
         const { run } = journal;
         const times = { startedAt, endedAt: new Date() };
-        await noteRun(
-          target,
-          { kind: "import", run, source, ...times, outcome, ledger: countsOf(ledger) },
-          logger,
-        );
+        await noteRun(target, { kind: "import", run, source, ...times, outcome, ledger }, logger);
       },
     },
     target as ReplayTarget<unknown, never>,

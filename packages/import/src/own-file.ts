@@ -20,7 +20,7 @@ export function openOwnFile(path: string): Promise<FileHandle> {
 async function openOwnFileToWrite(path: string): Promise<FileHandle> {
   const checked = await openChecked(path, constants.O_WRONLY | constants.O_NONBLOCK).catch(async (error) => {
     if (error.code !== "ENXIO") throw error; // a pipe without a reader
-    refuse(path, await stat(path), false);
+    refuse(path, await stat(path));
     return undefined;
   });
   if (checked !== undefined && (await checked.stat()).isFile()) return checked;
@@ -49,7 +49,9 @@ async function openChecked(path: string, flags: number): Promise<FileHandle> {
     return open(path, flags);
   });
   try {
-    refuse(path, await handle.stat(), isLink);
+    const found = await handle.stat();
+    if (isLink && found.isFile()) throw notOurs(path, "is a symbolic link");
+    refuse(path, found);
     return handle;
   } catch (error) {
     await handle.close();
@@ -57,14 +59,13 @@ async function openChecked(path: string, flags: number): Promise<FileHandle> {
   }
 }
 
-function refuse(path: string, found: Stats, isLink: boolean): void {
-  const fault = faultOf(path, found, isLink);
+function refuse(path: string, found: Stats): void {
+  const fault = faultOf(path, found);
   if (fault !== undefined) throw notOurs(path, fault);
 }
 
-function faultOf(path: string, found: Stats, isLink: boolean): string | undefined {
+function faultOf(path: string, found: Stats): string | undefined {
   const isFile = found.isFile();
-  if (isFile && isLink) return "is a symbolic link";
   if (isFile && found.nlink > 1) return "has a second name (a hard link)";
   // only root makes devices, and a pipe that this process inherited may be of another user, as with sudo
   if (found.isCharacterDevice() || (!isFile && descriptorOf(path) !== undefined)) return undefined;

@@ -1,11 +1,6 @@
 import { type EsimEvents, type Handlers, type ProcessorOptions, WebhookError } from "@esim-webhooks/core";
-import {
-  createDeadline,
-  createEntryProcessor,
-  safeLogger,
-  silentLogger,
-  warnOfSetup,
-} from "@esim-webhooks/core/kit";
+import { createDeadline, createEntryProcessor, warnOfSetup } from "@esim-webhooks/core/engine";
+import { safeLogger, silentLogger } from "@esim-webhooks/core/internal";
 import { type LambdaErrorCode, unknownEventSource } from "./base/errors.ts";
 import { decodeMessage } from "./base/message.ts";
 import { type LambdaContext, remainingMs } from "./base/remaining-time.ts";

@@ -19,13 +19,11 @@ import {
   durationMs,
   inboxShape,
   laneReader,
-  loggerOption,
   type OptionsShape,
   parseOptions,
-  type SettingsOf,
-  silentLogger,
   withMethods,
-} from "@esim-webhooks/core/kit";
+} from "@esim-webhooks/core/engine";
+import { loggerOption, type SettingsOf, silentLogger } from "@esim-webhooks/core/internal";
 import * as z from "zod/mini";
 import { type AwsClient, awsErrorName, checkName, refusedBy } from "./base/aws.ts";
 import type { LambdaErrorCode } from "./base/errors.ts";

@@ -1,6 +1,7 @@
 import type { Awaitable, EsimEvents } from "@esim-webhooks/core";
 import { type DynamicModule, type FactoryProvider, Module } from "@nestjs/common";
 import { DiscoveryModule, DiscoveryService, HttpAdapterHost, ModulesContainer } from "@nestjs/core";
+import { createClosingWebhooks } from "./closing-webhooks.ts";
 import { createEsimWebhooks, EsimWebhooks } from "./esim-webhooks.ts";
 import type { EsimWebhooksOptions } from "./esim-webhooks-options.ts";
 
@@ -25,7 +26,7 @@ const options = Symbol("EsimWebhooksOptions");
 export class EsimWebhooksModule {
   /** What the options have opened, such as an inbox, stays open when the application closes. */
   static forRoot<Data = EsimEvents, Tx = unknown>(given: EsimWebhooksOptions<Data, Tx> = {}): DynamicModule {
-    return moduleWith({ provide: options, useFactory: () => given }, false);
+    return moduleWith({ provide: options, useFactory: () => given }, createEsimWebhooks);
   }
 
   /** The same, with options that need other providers or a promise. */
@@ -34,14 +35,14 @@ export class EsimWebhooksModule {
     inject = [],
     useFactory,
   }: EsimWebhooksAsyncOptions<Data, Tx>): DynamicModule {
-    return moduleWith({ provide: options, useFactory, inject }, true, imports);
+    return moduleWith({ provide: options, useFactory, inject }, createClosingWebhooks, imports);
   }
 }
 Module({})(EsimWebhooksModule);
 
 function moduleWith(
   given: FactoryProvider,
-  closeStores: boolean,
+  create: typeof createEsimWebhooks,
   imports: NonNullable<DynamicModule["imports"]> = [],
 ): DynamicModule {
   const webhooks: FactoryProvider = {
@@ -55,7 +56,7 @@ function moduleWith(
     ) {
       // Nest starts modules by distance and stops them in reverse order: this one last and first, so that handlers have what they use
       for (const module of modules.values()) if (module.metatype === EsimWebhooksModule) module.distance = -1;
-      return createEsimWebhooks(settings, host, discovery, closeStores);
+      return create(settings, host, discovery);
     },
   };
   return {

@@ -8,7 +8,7 @@ import {
   WebhookError,
   type WorkerOptions,
 } from "@esim-webhooks/core";
-import { checkPlainPath } from "@esim-webhooks/core/kit";
+import { checkPlainPath } from "@esim-webhooks/core/engine";
 
 /** The options of every receiver, and where events are received, stored and handled. */
 export interface EsimWebhooksOptions<Data = EsimEvents, Tx = unknown> extends ReceiverOptions<Data, Tx> {

@@ -6,7 +6,7 @@ import {
   type Receiver,
   type Worker,
 } from "@esim-webhooks/core";
-import { createDeadline, createRoute, type Route } from "@esim-webhooks/core/kit";
+import { createRoute, type Route } from "@esim-webhooks/core/engine";
 import { createRunner, type Runner } from "@esim-webhooks/core/run";
 import { Logger as NestLogger } from "@nestjs/common";
 import type { DiscoveryService, HttpAdapterHost } from "@nestjs/core";
@@ -32,7 +32,6 @@ export function createEsimWebhooks<Data, Tx>(
   options: EsimWebhooksOptions<Data, Tx>,
   host: HttpAdapterHost,
   discovery: DiscoveryService,
-  closeStores: boolean,
 ): EsimWebhooks {
   const { path = "/webhooks", inbox, worker: workerOptions, ...others } = options;
   checkOptions(options);
@@ -75,12 +74,6 @@ export function createEsimWebhooks<Data, Tx>(
       stop.abort();
       await running;
     },
-    async onApplicationShutdown() {
-      if (!closeStores) return;
-      const close = () => Promise.all([inbox, others.store].map(async (each) => each?.close?.()));
-      // a handler that is late still settles its event
-      await createDeadline(closeMs).before((receiver?.close() ?? Promise.resolve()).then(close));
-    },
   };
 
   return {
@@ -107,7 +100,6 @@ function answerStarting(response: ServerResponse): void {
   response.writeHead(503, headers).end(JSON.stringify(problem));
 }
 
-const closeMs = 5000;
 const ownOptions = ["path", "inbox", "worker"];
 
 /** A line like those of Nest for routes: what is handled where. */

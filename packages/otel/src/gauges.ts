@@ -1,5 +1,5 @@
 import type { InboxAdmin, Worker } from "@esim-webhooks/core";
-import { askInTime } from "@esim-webhooks/core/kit";
+import { askInTime } from "@esim-webhooks/core/internal";
 import type { BatchObservableCallback, Meter, ObservableCallback } from "@opentelemetry/api";
 import { firstValues, typeLabels } from "./labels.ts";
 

@@ -1,6 +1,7 @@
 import { WebhookError } from "@esim-webhooks/core";
-import { shared, type TextAnswer, type TextHandler, textHandler } from "@esim-webhooks/core/kit";
+import { type TextAnswer, type TextHandler, textHandler } from "@esim-webhooks/core/internal";
 import { type InstrumentOptions, recordAllMetrics } from "./instrument.ts";
+import { shared } from "./shared.ts";
 
 /** Answers a scrape of Prometheus: with status 503 if the metrics could not be read. */
 export interface MetricsHandler extends TextHandler {

@@ -1,4 +1,4 @@
-import { createNotice, listenTo } from "@esim-webhooks/core/kit";
+import { createNotice, listenTo } from "@esim-webhooks/core/internal";
 import { ROOT_CONTEXT, type Span, SpanStatusCode, type Tracer } from "@opentelemetry/api";
 import { errorTypes } from "./labels.ts";
 

@@ -5,9 +5,9 @@ import {
   parseOptions,
   type StoreOptions,
   storeShape,
-  subjectOption,
   withMethods,
-} from "@esim-webhooks/core/kit";
+} from "@esim-webhooks/core/engine";
+import { subjectOption } from "@esim-webhooks/core/internal";
 import type { JobsOptions } from "bullmq";
 import type { Cluster, Redis } from "ioredis";
 import * as z from "zod/mini";

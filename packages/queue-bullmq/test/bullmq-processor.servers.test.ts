@@ -9,7 +9,7 @@ import {
   type Logger,
   memoryStore,
 } from "@esim-webhooks/core";
-import { encodeEntry } from "@esim-webhooks/core/kit";
+import { encodeEntry } from "@esim-webhooks/core/engine";
 import { observe, type SettleMessage } from "@esim-webhooks/core/observe";
 import { type BullmqInbox, type BullmqProcessorOptions, bullmqProcessor } from "@esim-webhooks/queue-bullmq";
 import { postgresStore } from "@esim-webhooks/store-postgres";

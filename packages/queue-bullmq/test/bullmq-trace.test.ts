@@ -1,4 +1,4 @@
-import { encodeEntry } from "@esim-webhooks/core/kit";
+import { encodeEntry } from "@esim-webhooks/core/engine";
 import { type HandleMessage, observe } from "@esim-webhooks/core/observe";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { bullmqProcessor } from "@esim-webhooks/queue-bullmq";

@@ -1,5 +1,6 @@
 import { WebhookError } from "@esim-webhooks/core";
-import { type OptionsShape, parseOptions, type SettingsOf, suggest } from "@esim-webhooks/core/kit";
+import { type OptionsShape, parseOptions } from "@esim-webhooks/core/engine";
+import { type SettingsOf, suggest } from "@esim-webhooks/core/internal";
 import * as z from "zod";
 import type { SandboxErrorCode } from "./base/refused.ts";
 import { type Switches, type SwitchSettings, switchesSchema } from "./base/switches.ts";

@@ -1,7 +1,7 @@
 import { constants, open } from "node:fs/promises";
 import { join } from "node:path";
 import { WebhookError } from "@esim-webhooks/core";
-import { makeFolder } from "@esim-webhooks/core/kit";
+import { makeFolder } from "@esim-webhooks/core/internal";
 import type { ServiceClock } from "./base/clock.ts";
 import { type Database, openDatabase } from "./base/database.ts";
 import type { SandboxErrorCode } from "./base/refused.ts";

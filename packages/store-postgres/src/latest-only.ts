@@ -1,5 +1,5 @@
 import type { Handler, WebhookEvent } from "@esim-webhooks/core";
-import { erasedSubject, type LatestOnlySettings, latestOnlyHandler } from "@esim-webhooks/core/kit";
+import { erasedSubject, type LatestOnlySettings, latestOnlyHandler } from "@esim-webhooks/core/engine";
 import { sql } from "kysely";
 import { tablesIn } from "./database/tables.ts";
 import { kyselyOf } from "./database/transaction-form.ts";

@@ -1,4 +1,5 @@
-import { type CopyTarget, parseOptions } from "@esim-webhooks/core/kit";
+import { parseOptions } from "@esim-webhooks/core/engine";
+import type { CopyTarget } from "@esim-webhooks/core/internal";
 import { openPostgres, type PostgresOptions, postgresShape } from "./database/postgres-database.ts";
 import { copyEvents, copyLatest, copyStates } from "./sql/copy.ts";
 import { tryEvents, tryState } from "./sql/try-out.ts";

@@ -18,7 +18,7 @@ import {
   storeShape,
   subjectReader,
   warnOfShortRetention,
-} from "@esim-webhooks/core/kit";
+} from "@esim-webhooks/core/engine";
 import { type PostgresPool, sql, type Transaction } from "kysely";
 import * as z from "zod/mini";
 import { batched } from "./batched.ts";

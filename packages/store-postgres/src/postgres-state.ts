@@ -1,5 +1,5 @@
 import type { StateStore } from "@esim-webhooks/core";
-import { checkStateName, encodeState, parseOptions } from "@esim-webhooks/core/kit";
+import { checkStateName, encodeState, parseOptions } from "@esim-webhooks/core/engine";
 import { openPostgres, type PostgresOptions, postgresShape } from "./database/postgres-database.ts";
 import { readState, writeState } from "./sql/state.ts";
 import { tryState } from "./sql/try-out.ts";

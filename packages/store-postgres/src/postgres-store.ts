@@ -7,7 +7,7 @@ import {
   safePurge,
   storeShape,
   warnOfShortRetention,
-} from "@esim-webhooks/core/kit";
+} from "@esim-webhooks/core/engine";
 import type { Kysely, Transaction } from "kysely";
 import {
   openPostgres,

@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import type { CopyTarget } from "@esim-webhooks/core/kit";
+import type { CopyTarget } from "@esim-webhooks/core/internal";
 import {
   latestOnly,
   postgresCopyTarget,

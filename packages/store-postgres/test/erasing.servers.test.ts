@@ -1,5 +1,5 @@
 import { eraseSubject } from "@esim-webhooks/core";
-import { erasedSubject } from "@esim-webhooks/core/kit";
+import { erasedSubject } from "@esim-webhooks/core/engine";
 import { latestOnly, postgresCopyTarget } from "@esim-webhooks/store-postgres";
 import { sql } from "kysely";
 import { expect, it } from "vitest";

@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import type { EventRecord } from "@esim-webhooks/core/kit";
+import type { EventRecord } from "@esim-webhooks/core/internal";
 import { entry, key } from "../../../test/inbox-entry.ts";
 
 const hourMs = 3_600_000;

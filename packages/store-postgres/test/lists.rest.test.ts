@@ -1,5 +1,5 @@
 import type { InboxFilter, InboxPage } from "@esim-webhooks/core";
-import { writeCursor } from "@esim-webhooks/core/kit";
+import { writeCursor } from "@esim-webhooks/core/engine";
 import { sql } from "kysely";
 import { expect, it } from "vitest";
 import { entry, key } from "../../../test/inbox-entry.ts";

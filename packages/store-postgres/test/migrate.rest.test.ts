@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { silentLogger } from "@esim-webhooks/core/kit";
+import { silentLogger } from "@esim-webhooks/core/internal";
 import { postgresInbox, postgresStore } from "@esim-webhooks/store-postgres";
 import { Kysely, PostgresDialect } from "kysely";
 import pg from "pg";

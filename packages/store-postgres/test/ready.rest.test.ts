@@ -1,5 +1,5 @@
 import type { StateStore } from "@esim-webhooks/core";
-import { packageVersion } from "@esim-webhooks/core/kit";
+import { packageVersion } from "@esim-webhooks/core/internal";
 import {
   type PostgresOptions,
   postgresInbox,

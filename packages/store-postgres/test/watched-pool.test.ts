@@ -1,5 +1,5 @@
 import { EventEmitter } from "node:events";
-import { silentLogger } from "@esim-webhooks/core/kit";
+import { silentLogger } from "@esim-webhooks/core/internal";
 import { postgresInbox } from "@esim-webhooks/store-postgres";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { expectWarnings } from "../../../test/support/warnings.ts";

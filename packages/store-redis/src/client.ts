@@ -1,5 +1,11 @@
 import { type Logger, WebhookError } from "@esim-webhooks/core";
-import { monotonicClock, redisAt, redisText, throttledLog, withoutArguments } from "@esim-webhooks/core/kit";
+import {
+  monotonicClock,
+  redisAt,
+  redisText,
+  throttledLog,
+  withoutArguments,
+} from "@esim-webhooks/core/internal";
 import { Redis } from "ioredis";
 
 /** The part of an ioredis client that the store calls. Both `Redis` (also behind Sentinel) and `Cluster` have it. */

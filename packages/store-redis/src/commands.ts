@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { coalesce } from "@esim-webhooks/core/kit";
+import { coalesce } from "@esim-webhooks/core/engine";
 import type { RedisClient } from "./client.ts";
 import { dedupe, isOne, type Operation, runTogether, type Script } from "./scripts.ts";
 

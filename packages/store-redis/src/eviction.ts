@@ -1,5 +1,5 @@
 import { type Logger, WebhookError } from "@esim-webhooks/core";
-import { warnOfSetup } from "@esim-webhooks/core/kit";
+import { warnOfSetup } from "@esim-webhooks/core/engine";
 import type { RedisClient } from "./client.ts";
 import type { RedisErrorCode } from "./errors.ts";
 

@@ -5,7 +5,7 @@ import {
   type OptionsShape,
   storeShape,
   withMethods,
-} from "@esim-webhooks/core/kit";
+} from "@esim-webhooks/core/engine";
 import * as z from "zod/mini";
 import { openClient, placeOf, type RedisClient } from "./client.ts";
 import { areOnOneServer, createCommands, gatherOperations } from "./commands.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { type StateStore, type StoredState, WebhookError } from "@esim-webhooks/core";
-import { checkStateName, encodeState, parseOptions } from "@esim-webhooks/core/kit";
+import { checkStateName, encodeState, parseOptions } from "@esim-webhooks/core/engine";
 import type { RedisClient } from "./client.ts";
 import { openRedis, type RedisOptions, redisShape } from "./open-redis.ts";
 import { isOne, type Operation, state } from "./scripts.ts";

@@ -7,7 +7,7 @@ import {
   spreadRetention,
   storeShape,
   warnOfShortRetention,
-} from "@esim-webhooks/core/kit";
+} from "@esim-webhooks/core/engine";
 import type { RedisClient } from "./client.ts";
 import { openRedis, type RedisOptions, redisShape } from "./open-redis.ts";
 import { dedupe, isOne, type Operation } from "./scripts.ts";

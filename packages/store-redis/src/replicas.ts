@@ -1,5 +1,5 @@
 import { WebhookError } from "@esim-webhooks/core";
-import { coalesce } from "@esim-webhooks/core/kit";
+import { coalesce } from "@esim-webhooks/core/engine";
 import type { RedisClient } from "./client.ts";
 import { answersIn, type Operation, type Script } from "./scripts.ts";
 

@@ -1,5 +1,5 @@
 // The columns of an event, as the threads are told of them: they load nothing of core.
-import { type EventColumn, eventColumns, listedColumns, shownColumns } from "@esim-webhooks/core/kit";
+import { type EventColumn, eventColumns, listedColumns, shownColumns } from "@esim-webhooks/core/engine";
 import type { EntryColumn } from "./sql/put.ts";
 
 /** Those that `put` and `rerun` write. */

@@ -4,7 +4,7 @@ import {
   type LatestOnlySettings,
   latestOnlyHandler,
   occurredAtMs,
-} from "@esim-webhooks/core/kit";
+} from "@esim-webhooks/core/engine";
 import type { SqliteTransaction } from "./transact.ts";
 
 /** Options of `latestOnly`. */

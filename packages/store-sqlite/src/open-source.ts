@@ -1,4 +1,4 @@
-import { createStoreGuard } from "@esim-webhooks/core/kit";
+import { createStoreGuard } from "@esim-webhooks/core/engine";
 import { requireFile } from "./database/location.ts";
 import { rethrow } from "./open-sqlite.ts";
 import type { SqliteFileSettings } from "./sqlite-options.ts";

@@ -1,6 +1,6 @@
 import { isBuiltin } from "node:module";
 import { WebhookError } from "@esim-webhooks/core";
-import { createStoreGuard, safePurge, warnOfSetup } from "@esim-webhooks/core/kit";
+import { createStoreGuard, safePurge, warnOfSetup } from "@esim-webhooks/core/engine";
 import { type FaultCode, FaultError } from "./database/faults.ts";
 import type { Journal } from "./database/journal.ts";
 import type { ForgetInput } from "./sql/forget.ts";

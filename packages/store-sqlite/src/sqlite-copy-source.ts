@@ -1,4 +1,5 @@
-import { type CopySource, parseOptions } from "@esim-webhooks/core/kit";
+import { parseOptions } from "@esim-webhooks/core/engine";
+import type { CopySource } from "@esim-webhooks/core/internal";
 import { copied } from "./columns.ts";
 import { openSource } from "./open-source.ts";
 import { type SqliteFileOptions, sqliteFileShape } from "./sqlite-options.ts";

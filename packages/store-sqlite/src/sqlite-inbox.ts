@@ -26,7 +26,7 @@ import {
   subjectReader,
   warnOfShortRetention,
   writeCursor,
-} from "@esim-webhooks/core/kit";
+} from "@esim-webhooks/core/engine";
 import { entryColumns, listed, shown } from "./columns.ts";
 import { openSqlite } from "./open-sqlite.ts";
 import type { ListInput } from "./sql/list.ts";

@@ -1,6 +1,6 @@
 import { realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { durationMs, type OptionsShape, type StoreOptions, storeShape } from "@esim-webhooks/core/kit";
+import { durationMs, type OptionsShape, type StoreOptions, storeShape } from "@esim-webhooks/core/engine";
 import * as z from "zod/mini";
 import type { Durability } from "./database/journal.ts";
 

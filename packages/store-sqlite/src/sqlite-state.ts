@@ -1,5 +1,5 @@
 import type { StateStore } from "@esim-webhooks/core";
-import { checkStateName, encodeState, parseOptions } from "@esim-webhooks/core/kit";
+import { checkStateName, encodeState, parseOptions } from "@esim-webhooks/core/engine";
 import { openSqlite } from "./open-sqlite.ts";
 import { type SqliteFileOptions, sqliteFileShape } from "./sqlite-options.ts";
 

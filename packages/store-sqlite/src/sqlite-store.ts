@@ -1,5 +1,10 @@
 import type { DedupeStore, EventKey, Transacted } from "@esim-webhooks/core";
-import { createPurger, parseOptions, spreadRetention, warnOfShortRetention } from "@esim-webhooks/core/kit";
+import {
+  createPurger,
+  parseOptions,
+  spreadRetention,
+  warnOfShortRetention,
+} from "@esim-webhooks/core/engine";
 import { openSqlite } from "./open-sqlite.ts";
 import type { CompleteInput } from "./sql/claim.ts";
 import { type SqliteOptions, sqliteShape } from "./sqlite-options.ts";

@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { crc32 } from "node:zlib";
-import { type CopySource, type EventRecord, readHistory } from "@esim-webhooks/core/kit";
+import { readHistory } from "@esim-webhooks/core/engine";
+import type { CopySource, EventRecord } from "@esim-webhooks/core/internal";
 import {
   type SqliteInbox,
   sqliteCopySource,

@@ -9,7 +9,7 @@ import {
   type TakenEvent,
   type WebhookEvent,
 } from "@esim-webhooks/core";
-import { erasedSubject } from "@esim-webhooks/core/kit";
+import { erasedSubject } from "@esim-webhooks/core/engine";
 import { latestOnly, type SqliteInbox, sqliteBackup, sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { laneOf, testErasure, workUntilIdle } from "../../../test/erasure.ts";

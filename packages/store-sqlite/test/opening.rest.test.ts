@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { packageVersion } from "@esim-webhooks/core/kit";
+import { packageVersion } from "@esim-webhooks/core/internal";
 import { sqliteInbox, sqliteStore } from "@esim-webhooks/store-sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { entry, key } from "../../../test/inbox-entry.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { InboxFilter } from "@esim-webhooks/core";
-import { rowChange } from "@esim-webhooks/core/kit";
+import { rowChange } from "@esim-webhooks/core/engine";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { copied, entryColumns, listed, shown } from "../src/columns.ts";
 import type { Connection } from "../src/database/connection.ts";

@@ -1,5 +1,5 @@
 import type { EsimVariant, Listing, WebhookDelivery, WebhookEndpoint } from "@esim-webhooks/client";
-import { ago } from "@esim-webhooks/core/kit";
+import { ago } from "@esim-webhooks/core/internal";
 import { printable } from "@esim-webhooks/core/log-lines";
 import { shortened } from "@esim-webhooks/core/masking";
 import type { CliContext } from "../program/context.ts";

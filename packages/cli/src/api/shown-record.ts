@@ -1,4 +1,4 @@
-import { maskEvent, maskJson } from "@esim-webhooks/core/kit";
+import { maskEvent, maskJson } from "@esim-webhooks/core/internal";
 import { masked, maskSecrets, shortened } from "@esim-webhooks/core/masking";
 
 /** What is no personal data in the records of the API that is about the client itself. */

@@ -1,6 +1,6 @@
 import type { ApiClient, ClientOptions, WebhookEndpoint } from "@esim-webhooks/client";
 import { type Catalog, esimCatalog, type StateStore, WebhookError } from "@esim-webhooks/core";
-import { ago, instant } from "@esim-webhooks/core/kit";
+import { ago, instant } from "@esim-webhooks/core/internal";
 import { compareTypes, readWatermark, type Watermark } from "@esim-webhooks/endpoint";
 import { clientOptions } from "../api/client-options.ts";
 import { openClient } from "../api/open-client.ts";

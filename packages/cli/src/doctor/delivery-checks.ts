@@ -1,5 +1,5 @@
 import type { ApiClient, WebhookDelivery, WebhookEndpoint } from "@esim-webhooks/client";
-import { ago, instant } from "@esim-webhooks/core/kit";
+import { ago, instant } from "@esim-webhooks/core/internal";
 import { newestMs, readDeliveries, sentAtMs, servicePlanOf, type Watermark } from "@esim-webhooks/endpoint";
 import { maskedText } from "../api/shown-record.ts";
 import { gapText } from "../endpoint/reconcile-view.ts";

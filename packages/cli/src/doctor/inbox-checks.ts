@@ -1,6 +1,6 @@
 import type { InboxAdmin, InboxGauges, Pause, WorkerPresence } from "@esim-webhooks/core";
 import { findTroubles, troubleLimits, troubleTable } from "@esim-webhooks/core/health";
-import { ago, instant, span } from "@esim-webhooks/core/kit";
+import { ago, instant, span } from "@esim-webhooks/core/internal";
 import { printable } from "@esim-webhooks/core/log-lines";
 import { pausedTypes, pauseText, resumeCommand } from "../inbox/pause-text.ts";
 import { waitingEvents } from "../set-up/gauge-sum.ts";

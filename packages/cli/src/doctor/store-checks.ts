@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { Lifecycle, WebhookError } from "@esim-webhooks/core";
-import { durableStores, hasRole, pageOf } from "@esim-webhooks/core/kit";
+import { durableStores, hasRole, pageOf } from "@esim-webhooks/core/internal";
 import { errorCodeOf } from "../program/exit-code.ts";
 import { fileIn, isThere, wasUsed } from "../set-up/default-place.ts";
 import { namingStore } from "../set-up/named-store.ts";

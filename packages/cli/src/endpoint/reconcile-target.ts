@@ -1,6 +1,6 @@
 import type { StateStore } from "@esim-webhooks/core";
-import { withDefer } from "@esim-webhooks/core/kit";
 import type { ReconcileSetup, ReconcileTarget } from "@esim-webhooks/endpoint";
+import { withDefer } from "../program/with-defer.ts";
 import { isThere } from "../set-up/default-place.ts";
 import {
   findState,

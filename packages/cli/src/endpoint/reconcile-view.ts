@@ -1,5 +1,5 @@
 import type { Logger } from "@esim-webhooks/core";
-import { instant, span } from "@esim-webhooks/core/kit";
+import { instant, span } from "@esim-webhooks/core/internal";
 import { printable } from "@esim-webhooks/core/log-lines";
 import {
   type EndpointGap,

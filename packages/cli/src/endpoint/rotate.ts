@@ -1,6 +1,6 @@
 import type { ApiClient } from "@esim-webhooks/client";
 import type { KeyStore } from "@esim-webhooks/core";
-import { dateTimeMs, span } from "@esim-webhooks/core/kit";
+import { dateTimeMs, span } from "@esim-webhooks/core/internal";
 import { printable } from "@esim-webhooks/core/log-lines";
 import {
   planRotation,

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { esimCatalog } from "@esim-webhooks/core";
-import { suggest } from "@esim-webhooks/core/kit";
+import { suggest } from "@esim-webhooks/core/internal";
 import type { CliContext } from "../program/context.ts";
 import { invalidUsage } from "../program/program-error.ts";
 import { table } from "../terminal/table.ts";

@@ -1,4 +1,4 @@
-import { suggest } from "@esim-webhooks/core/kit";
+import { suggest } from "@esim-webhooks/core/internal";
 import { printable } from "@esim-webhooks/core/log-lines";
 import type { Output } from "../program/context.ts";
 

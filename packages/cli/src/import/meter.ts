@@ -1,4 +1,4 @@
-import { span } from "@esim-webhooks/core/kit";
+import { span } from "@esim-webhooks/core/internal";
 import { bytes, count, percent } from "../terminal/quantities.ts";
 import { type Layout, type Paint, unpainted } from "../terminal/text.ts";
 

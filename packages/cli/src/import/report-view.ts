@@ -1,4 +1,4 @@
-import { instant, span } from "@esim-webhooks/core/kit";
+import { instant, span } from "@esim-webhooks/core/internal";
 import { printable } from "@esim-webhooks/core/log-lines";
 import type { ImportReport, Ledger } from "@esim-webhooks/import";
 import { ledgerTable } from "../terminal/ledger-table.ts";

@@ -1,5 +1,5 @@
 import type { EventKey, InboxFilter, InboxState } from "@esim-webhooks/core";
-import { hasRole, whyItWaits } from "@esim-webhooks/core/kit";
+import { hasRole, whyItWaits } from "@esim-webhooks/core/internal";
 import { printable } from "@esim-webhooks/core/log-lines";
 import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";

@@ -1,4 +1,4 @@
-import type { CopySource, CopyTarget, DifferentEvent } from "@esim-webhooks/core/kit";
+import type { CopySource, CopyTarget, DifferentEvent } from "@esim-webhooks/core/internal";
 import { printable } from "@esim-webhooks/core/log-lines";
 import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";

@@ -1,5 +1,5 @@
 import type { InboxAdmin, InboxFilter, InboxPage, InboxRow } from "@esim-webhooks/core";
-import { ago, type ErrorGroup, groupByError } from "@esim-webhooks/core/kit";
+import { ago, type ErrorGroup, groupByError } from "@esim-webhooks/core/internal";
 import { printable } from "@esim-webhooks/core/log-lines";
 import { shortened } from "@esim-webhooks/core/masking";
 import type { CliContext } from "../program/context.ts";

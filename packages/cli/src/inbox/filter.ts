@@ -1,5 +1,5 @@
 import type { InboxAdmin, InboxFilter, InboxPage } from "@esim-webhooks/core";
-import { instant } from "@esim-webhooks/core/kit";
+import { instant } from "@esim-webhooks/core/internal";
 import { printable } from "@esim-webhooks/core/log-lines";
 import { matchingTypes, warnOfUnknownTypes } from "../flags/types-flag.ts";
 import type { Output } from "../program/context.ts";

@@ -1,5 +1,5 @@
 import { type InboxPage, type InboxRow, WebhookError } from "@esim-webhooks/core";
-import { ago } from "@esim-webhooks/core/kit";
+import { ago } from "@esim-webhooks/core/internal";
 import { printable } from "@esim-webhooks/core/log-lines";
 import { maskText, shortened } from "@esim-webhooks/core/masking";
 import type { CliContext } from "../program/context.ts";

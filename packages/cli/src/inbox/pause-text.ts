@@ -1,5 +1,5 @@
 import type { Pause } from "@esim-webhooks/core";
-import { ago, instant, span } from "@esim-webhooks/core/kit";
+import { ago, instant, span } from "@esim-webhooks/core/internal";
 import { printable } from "@esim-webhooks/core/log-lines";
 import { shortened } from "@esim-webhooks/core/masking";
 import { flagsOf } from "../program/shell.ts";

@@ -1,6 +1,6 @@
 import { hostname, userInfo } from "node:os";
 import { type Pause, WebhookError } from "@esim-webhooks/core";
-import { ago, instant, suggest } from "@esim-webhooks/core/kit";
+import { ago, instant, suggest } from "@esim-webhooks/core/internal";
 import { printable } from "@esim-webhooks/core/log-lines";
 import { matchingTypes } from "../flags/types-flag.ts";
 import type { CliContext, CliProcess } from "../program/context.ts";

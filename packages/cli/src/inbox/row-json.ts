@@ -1,5 +1,5 @@
 import type { InboxRow, Replay, StoredEvent } from "@esim-webhooks/core";
-import { maskEvent, maskLane, readBody } from "@esim-webhooks/core/kit";
+import { maskEvent, maskLane, readBody } from "@esim-webhooks/core/internal";
 import { maskText } from "@esim-webhooks/core/masking";
 
 /** An event as `list --json` prints it. */

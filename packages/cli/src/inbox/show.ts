@@ -8,7 +8,7 @@ import {
   readBody,
   span,
   whyItWaits,
-} from "@esim-webhooks/core/kit";
+} from "@esim-webhooks/core/internal";
 import { printable } from "@esim-webhooks/core/log-lines";
 import { maskText, shortened } from "@esim-webhooks/core/masking";
 import type { CliContext } from "../program/context.ts";

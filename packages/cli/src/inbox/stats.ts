@@ -1,5 +1,5 @@
 import type { GaugeCount, InboxGauges, InboxState, InboxStats, Pause } from "@esim-webhooks/core";
-import { instant, span } from "@esim-webhooks/core/kit";
+import { instant, span } from "@esim-webhooks/core/internal";
 import { printable } from "@esim-webhooks/core/log-lines";
 import { shortened } from "@esim-webhooks/core/masking";
 import type { CliContext } from "../program/context.ts";

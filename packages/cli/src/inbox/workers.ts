@@ -1,5 +1,5 @@
 import type { WorkerPresence } from "@esim-webhooks/core";
-import { ago } from "@esim-webhooks/core/kit";
+import { ago } from "@esim-webhooks/core/internal";
 import { printable } from "@esim-webhooks/core/log-lines";
 import type { CliContext } from "../program/context.ts";
 import { count } from "../terminal/quantities.ts";

@@ -1,6 +1,6 @@
 import { ApiError, type WebhookDelivery, type WebhookEndpoint } from "@esim-webhooks/client";
 import { createKeyring } from "@esim-webhooks/core";
-import { suggest } from "@esim-webhooks/core/kit";
+import { suggest } from "@esim-webhooks/core/internal";
 import { printable } from "@esim-webhooks/core/log-lines";
 import { listedMs, occurredAtMs } from "@esim-webhooks/endpoint";
 import { maskedText } from "../api/shown-record.ts";

@@ -1,5 +1,5 @@
 import type { WebhookDelivery } from "@esim-webhooks/client";
-import { maskEvent, span } from "@esim-webhooks/core/kit";
+import { maskEvent, span } from "@esim-webhooks/core/internal";
 import { printable, printableJson } from "@esim-webhooks/core/log-lines";
 import { shortened } from "@esim-webhooks/core/masking";
 import type { Output } from "../program/context.ts";

@@ -1,6 +1,6 @@
 import type { ApiClient, WebhookDelivery, WebhookEndpoint } from "@esim-webhooks/client";
 import { sign } from "@esim-webhooks/core";
-import { idPattern } from "@esim-webhooks/core/kit";
+import { idPattern } from "@esim-webhooks/core/internal";
 import type { SignedRequest } from "@esim-webhooks/core/testing";
 import type { CliContext } from "../program/context.ts";
 import type { ListenFlags } from "./flags.ts";

@@ -1,5 +1,5 @@
 import type { ApiError, ApiErrorCode } from "@esim-webhooks/client";
-import { span } from "@esim-webhooks/core/kit";
+import { span } from "@esim-webhooks/core/internal";
 import { WebhookError } from "@esim-webhooks/core/log-lines";
 import { maskText } from "@esim-webhooks/core/masking";
 

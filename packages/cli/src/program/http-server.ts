@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { targetPath } from "@esim-webhooks/core/kit";
+import { targetPath } from "@esim-webhooks/core/internal";
 import { programError } from "./program-error.ts";
 
 export interface OpenServer {

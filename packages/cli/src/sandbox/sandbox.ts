@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { span } from "@esim-webhooks/core/kit";
+import { span } from "@esim-webhooks/core/internal";
 import { printable } from "@esim-webhooks/core/log-lines";
 import { maskSecrets, shortened } from "@esim-webhooks/core/masking";
 import { type DeliveryAttempt, type Sandbox, startSandbox } from "@esim-webhooks/sandbox";

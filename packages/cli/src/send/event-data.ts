@@ -1,5 +1,5 @@
 import { type Catalog, type EsimEvents, esimCatalog } from "@esim-webhooks/core";
-import { suggest } from "@esim-webhooks/core/kit";
+import { suggest } from "@esim-webhooks/core/internal";
 import { type EventToSend, sampleData } from "@esim-webhooks/core/testing";
 import { invalidUsage } from "../program/program-error.ts";
 

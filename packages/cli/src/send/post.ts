@@ -1,4 +1,4 @@
-import { answerText } from "@esim-webhooks/core/kit";
+import { answerText } from "@esim-webhooks/core/internal";
 import type { SignedRequest } from "@esim-webhooks/core/testing";
 import { programError } from "../program/program-error.ts";
 

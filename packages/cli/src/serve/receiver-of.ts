@@ -7,7 +7,7 @@ import {
   type NodeHandler,
   nodeHandler,
 } from "@esim-webhooks/core";
-import { silentLogger } from "@esim-webhooks/core/kit";
+import { silentLogger } from "@esim-webhooks/core/internal";
 import { naming } from "../program/naming.ts";
 import { requiredSecret } from "../set-up/known-secrets.ts";
 import type { SetUp } from "../set-up/set-up.ts";

@@ -1,11 +1,12 @@
 import type { RequestListener } from "node:http";
 import type { Logger, NodeHandler } from "@esim-webhooks/core";
-import { hasRole, withDefer } from "@esim-webhooks/core/kit";
+import { hasRole } from "@esim-webhooks/core/internal";
 import { createRunner } from "@esim-webhooks/core/run";
 import { commandLogger, dataLines } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
 import { type OpenServer, openServer, requestedPath, withoutSlash } from "../program/http-server.ts";
 import { stopSignal } from "../program/stopping.ts";
+import { withDefer } from "../program/with-defer.ts";
 import { hiddenSecretNote } from "../set-up/known-secrets.ts";
 import { type OpenTarget, openQueueOf, openTarget } from "../set-up/open-target.ts";
 import { portOf, readSetUp, type SetUp } from "../set-up/set-up.ts";

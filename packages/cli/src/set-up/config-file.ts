@@ -12,13 +12,8 @@ import type {
   StateStore,
   WebhookError,
 } from "@esim-webhooks/core";
-import {
-  createDeadline,
-  type OptionsShape,
-  parseOptions,
-  sourceOption,
-  withMethods,
-} from "@esim-webhooks/core/kit";
+import { createDeadline, type OptionsShape, parseOptions, withMethods } from "@esim-webhooks/core/engine";
+import { sourceOption } from "@esim-webhooks/core/internal";
 import * as z from "zod/mini";
 import type { CliContext, CliProcess } from "../program/context.ts";
 import { programError } from "../program/program-error.ts";

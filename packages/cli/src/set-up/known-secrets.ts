@@ -1,6 +1,6 @@
 import { isUint8Array } from "node:util/types";
 import { createKeyring, type LoadedKeys, type Secret, type Secrets, WebhookError } from "@esim-webhooks/core";
-import { createDeadline } from "@esim-webhooks/core/kit";
+import { createDeadline } from "@esim-webhooks/core/engine";
 import { naming } from "../program/naming.ts";
 import type { SetUp } from "./set-up.ts";
 

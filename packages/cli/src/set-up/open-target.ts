@@ -1,5 +1,5 @@
 import type { DedupeStore, Handlers, InboxQueue, InboxWriter, Logger, StateStore } from "@esim-webhooks/core";
-import { hasRole, type InboxRoles } from "@esim-webhooks/core/kit";
+import { hasRole, type InboxRoles } from "@esim-webhooks/core/internal";
 import { programError } from "../program/program-error.ts";
 import { sentenceStart } from "../terminal/text.ts";
 import type { ConfigTarget, OwnWorkers } from "./config.ts";

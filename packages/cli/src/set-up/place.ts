@@ -1,5 +1,5 @@
 import { stat } from "node:fs/promises";
-import { isServerUrl } from "@esim-webhooks/core/kit";
+import { isServerUrl } from "@esim-webhooks/core/internal";
 import { invalidUsage } from "../program/program-error.ts";
 
 /** The default place of events: a database or a folder. */

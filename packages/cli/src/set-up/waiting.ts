@@ -1,5 +1,5 @@
 import type { InboxAdmin } from "@esim-webhooks/core";
-import { hasRole } from "@esim-webhooks/core/kit";
+import { hasRole } from "@esim-webhooks/core/internal";
 import { countedSoFar, countSoFar } from "../terminal/quantities.ts";
 import { isThere } from "./default-place.ts";
 import { waitingEvents } from "./gauge-sum.ts";

@@ -1,5 +1,5 @@
 import { WebhookError } from "@esim-webhooks/core";
-import { createDeadline } from "@esim-webhooks/core/kit";
+import { createDeadline } from "@esim-webhooks/core/engine";
 import type { CliContext } from "../program/context.ts";
 import { missingPackages } from "./missing-packages.ts";
 import { measured, type Watched } from "./watched.ts";

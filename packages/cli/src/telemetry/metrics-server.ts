@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { TextHandler } from "@esim-webhooks/core/health";
-import { closeServer } from "@esim-webhooks/core/kit";
+import { closeServer } from "@esim-webhooks/core/internal";
 import type { Runner } from "@esim-webhooks/core/run";
 import type { MetricsFlags } from "../flags/flag-kinds.ts";
 import type { Output } from "../program/context.ts";

@@ -1,6 +1,6 @@
 import type { Catalog, InboxAdmin, Logger, ToleranceSeconds, Worker } from "@esim-webhooks/core";
 import { watchTroubles } from "@esim-webhooks/core/health";
-import { hasRole } from "@esim-webhooks/core/kit";
+import { hasRole } from "@esim-webhooks/core/internal";
 import type { ConfigTarget } from "../set-up/config.ts";
 import type { Workable } from "../set-up/open-target.ts";
 

@@ -1,8 +1,8 @@
-import { withDefer } from "@esim-webhooks/core/kit";
 import { createRunner } from "@esim-webhooks/core/run";
 import { commandLogger, dataLines } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
 import { stopSignal } from "../program/stopping.ts";
+import { withDefer } from "../program/with-defer.ts";
 import { openQueue } from "../set-up/open-target.ts";
 import { readSetUp } from "../set-up/set-up.ts";
 import { waitingNote } from "../set-up/waiting.ts";

@@ -1,4 +1,4 @@
-import { silentLogger } from "@esim-webhooks/core/kit";
+import { silentLogger } from "@esim-webhooks/core/internal";
 import { expect, it } from "vitest";
 import { withoutReports } from "../../src/endpoint/reconcile-view.ts";
 

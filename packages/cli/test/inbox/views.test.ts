@@ -1,5 +1,5 @@
 import type { InboxFilter, InboxPage, Pause, StoredEvent } from "@esim-webhooks/core";
-import { groupByError } from "@esim-webhooks/core/kit";
+import { groupByError } from "@esim-webhooks/core/internal";
 import { describe, expect, it } from "vitest";
 import { eraseView } from "../../src/inbox/erase.ts";
 import { errorsView, rowsOf } from "../../src/inbox/errors.ts";

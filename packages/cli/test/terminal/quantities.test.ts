@@ -1,4 +1,4 @@
-import { ago, instant, span } from "@esim-webhooks/core/kit";
+import { ago, instant, span } from "@esim-webhooks/core/internal";
 import { describe, expect, it } from "vitest";
 import { bytes, count, counted, percent } from "../../src/terminal/quantities.ts";
 

@@ -1,5 +1,5 @@
 import type { Clock } from "@esim-webhooks/core";
-import { monotonicClock } from "@esim-webhooks/core/kit";
+import { monotonicClock } from "@esim-webhooks/core/internal";
 
 /** Where a client's time comes from, and how it waits. Tests pass their own. */
 export interface ClientClock extends Clock {

@@ -1,5 +1,5 @@
 import { WebhookError } from "@esim-webhooks/core";
-import { createStage, listenTo, type Stage, type StageMessage } from "@esim-webhooks/core/kit";
+import { createStage, listenTo, type Stage, type StageMessage } from "@esim-webhooks/core/internal";
 import type { ApiErrorCode } from "../base/api-error.ts";
 import type { Method } from "./operation.ts";
 

@@ -1,5 +1,5 @@
 import type { Logger } from "@esim-webhooks/core";
-import { warnOfSetup } from "@esim-webhooks/core/kit";
+import { warnOfSetup } from "@esim-webhooks/core/engine";
 import type { Operation } from "../http/operation.ts";
 
 /** Notices a caller's idempotency key that is used for two operations. */

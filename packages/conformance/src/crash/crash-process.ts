@@ -129,13 +129,14 @@ async function claim(store: DedupeStore, id: string): Promise<void> {
   write({ is: "leased", since, id, token, leaseMs });
   if (chance(0.1)) return; // its lease ends
   if (chance(0.1))
-    void pause(1.3 * leaseMs).then(() => finish(true)); // too late
-  else await finish(!chance(0.3));
+    void pause(1.3 * leaseMs).then(() => finish("complete")); // too late
+  else await finish(chance(0.3) ? "release" : "complete");
 
-  async function finish(done: boolean): Promise<void> {
+  async function finish(end: "complete" | "release"): Promise<void> {
+    const done = end === "complete";
     write({ is: "ending", id, token, done });
     const since = now();
-    const held = await (done ? store.complete(key, token) : store.release(key, token));
+    const held = await store[end](key, token);
     write({ is: "ended", since, id, token, done, held });
     if (done && held) write({ is: "stored", ids: [id] });
   }

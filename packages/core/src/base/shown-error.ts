@@ -21,12 +21,12 @@ const mostCauses = 5;
 
 /** The error with its code, its stack and its causes. */
 export function shownError(error: unknown): ShownError {
-  return shown(error, mostCauses, isOurs(error));
+  return shown(error, mostCauses, isOurs(error) ? noCalls : callsOf);
 }
 
 /** The same with the stack of any error. */
 export function tracedError(error: unknown): ShownError {
-  return shown(error, mostCauses, false);
+  return shown(error, mostCauses, callsOf);
 }
 
 /** Its code and its message. */
@@ -45,17 +45,17 @@ export function messageOf(error: unknown): string {
   return describeThrown(error).message;
 }
 
-function shown(error: unknown, causesLeft: number, withoutStack: boolean): ShownError {
+function shown(error: unknown, causesLeft: number, callsIn: typeof callsOf): ShownError {
   const { isError, name, message, stack, cause } = describeThrown(error);
   if (!isError) return { message: maskText(message) };
-  if (name === "AggregateError" && message === "") return shown(cause, causesLeft, withoutStack); // one for each address of a host that does not answer
+  if (name === "AggregateError" && message === "") return shown(cause, causesLeft, callsIn); // one for each address of a host that does not answer
   const code = readThrown(error, "code");
-  const calls = withoutStack ? "" : callsOf(stack);
+  const calls = callsIn(stack);
   return {
     ...(typeof code === "string" && { code: maskText(code) }),
     message: maskText(message || name),
     ...(calls !== "" && { stack: maskText(calls) }),
-    ...(cause !== undefined && causesLeft > 0 && { cause: shown(cause, causesLeft - 1, withoutStack) }),
+    ...(cause !== undefined && causesLeft > 0 && { cause: shown(cause, causesLeft - 1, callsIn) }),
   };
 }
 
@@ -66,6 +66,10 @@ function callsOf(stack: string): string {
     .map((line) => line.trim())
     .filter((line) => line.startsWith("at "))
     .join("\n");
+}
+
+function noCalls(): string {
+  return "";
 }
 
 function isOurs(error: unknown): boolean {

@@ -14,16 +14,11 @@ import {
 import { listenTo } from "../base/trace.ts";
 import { unref } from "../base/waiting.ts";
 import type { OutcomeCode } from "../receive/outcome.ts";
-import { type ReceiveMessage, receiveStage } from "../receive/receiver.ts";
+import { type ReceiveMessage, receiveStage } from "../receive/receive-stage.ts";
 import { toleranceOption } from "../receive/receiver-options.ts";
 import { verdictOf } from "../receive/reply.ts";
 import { type VerifyMessage, verifyStage } from "../receive/verifier.ts";
-import {
-  defaultToleranceSeconds,
-  type Tolerance,
-  type ToleranceSeconds,
-  toleranceOf,
-} from "../verify/tolerance.ts";
+import { type Tolerance, type ToleranceSeconds, toleranceOf } from "../verify/tolerance.ts";
 import { createInboxLook, silence, type Trouble, type TroubleInbox, troubleOf } from "./troubles.ts";
 
 /** Options of `watchTroubles`. */
@@ -46,7 +41,7 @@ const answerMs = 10_000;
 
 const shape: OptionsShape<SettingsOf<WatchTroublesOptions, "inbox">> = {
   inbox: z.optional(withMethods<TroubleInbox>("gauges", "paused", "runs", "list", "get")),
-  toleranceSeconds: z._default(toleranceOption, defaultToleranceSeconds),
+  toleranceSeconds: toleranceOption,
   silenceMs: z._default(durationMs(1), 86_400_000),
   logger: z._default(loggerOption, () => silentLogger),
   clock: z._default(withMethods<Clock>("now"), systemClock),

@@ -13,35 +13,7 @@ import type { Ending } from "../store/ending.ts";
 import { callStore, type HeldClaim, keepLease, type StoreUnavailable, unavailable } from "./claim.ts";
 import { observedStore } from "./observed-store.ts";
 import { createPendingMarks } from "./pending-marks.ts";
-
-/** Where an event came from, and what its processor has to know to handle it. */
-export interface Provenance {
-  /** The name of the endpoint that received it. Default `"default"`. */
-  source?: string;
-  /** When the event was received. Default: now. */
-  receivedAt?: Date;
-  /** The attempt as your queue counts it, from 1. Default 1. */
-  attempt?: number;
-  /** Whether the event comes from a dump: `context.replayed`. Default false. */
-  replayed?: boolean;
-  /** For how long your queue could have handed it out before it did, in ms. `observe` reports it as `waitMs`. Default: not known. */
-  dueForMs?: number;
-  /** The `traceparent` that the event was stored with, so that the span of its handler links to it. Default: none. */
-  trace?: string;
-  /**
-   * The CRC-32 of the raw body as signed (`zlib.crc32`). A done id with another fingerprint is a `conflict`. Omit it if
-   * the body was rebuilt and is not the signed bytes. Default: none.
-   */
-  fingerprint?: number;
-  /**
-   * Returns whether your queue will not try the event again after its handler threw (`failed`) or called `retryLater`
-   * (`retry_later`). `observe` then reports `settle` as `dead`, not as `retry`. Called only while `settle` is
-   * observed or there is a logger, and only if the claim was not lost. Default: false, also when it throws.
-   */
-  isLastAttempt?(outcome: UndoneOutcome): boolean;
-  /** Passed to the handler; aborts when the handler should stop. Once it has aborted, no handler starts. */
-  signal?: AbortSignal;
-}
+import type { OwnProvenance } from "./provenance.ts";
 
 interface ClaimedWorkSettings {
   readonly leaseMs: number;
@@ -49,12 +21,6 @@ interface ClaimedWorkSettings {
   readonly logger: Logger;
   /** Gets a line for each settlement. */
   readonly eventLog: Logger;
-}
-
-/** The provenance from a receiver, which shares one controller with the claim. */
-export interface OwnProvenance extends Provenance {
-  /** Replaces `signal`. The receiver aborts it at its deadline, and the claim when it is lost. */
-  controller?: AbortController;
 }
 
 /** Creates the function that claims an event, runs its handler, and completes or releases the claim. It never rejects. */

@@ -9,8 +9,8 @@ import type { EventOutcome } from "../handle/event-outcome.ts";
 import type { Handlers } from "../handle/handler.ts";
 import type { Ending } from "../store/ending.ts";
 import type { InboxEntry } from "../store/inbox-entry.ts";
-import type { Provenance } from "./claimed-work.ts";
 import { createProcessor, type ProcessorOptions } from "./processor.ts";
+import type { Provenance } from "./provenance.ts";
 
 /** A delivery of a queue's message. */
 export interface EntryAttempt {

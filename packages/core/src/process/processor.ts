@@ -24,7 +24,8 @@ import type { Handlers } from "../handle/handler.ts";
 import { processStage } from "../handle/stages.ts";
 import type { DedupeStore } from "../store/dedupe-store.ts";
 import { memoryStore } from "../store/memory-store.ts";
-import { createClaimedWork, type OwnProvenance, type Provenance } from "./claimed-work.ts";
+import { createClaimedWork } from "./claimed-work.ts";
+import type { OwnProvenance, Provenance } from "./provenance.ts";
 
 /** Options of `createProcessor`, and of all that handles events as they arrive. */
 export interface ProcessorOptions<Data = EsimEvents, Tx = unknown> {
@@ -101,7 +102,7 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
   handlers: NoInfer<Handlers<Data, Tx>>,
   options: ProcessorOptions<Data, Tx> = {},
 ): Processor<Data> {
-  const processor = createLateProcessor<Data, Tx>(handlers, options, true);
+  const processor = createLateProcessor<Data, Tx>(handlers, options);
   checkAtStart(processor.store);
   return processor;
 }
@@ -111,11 +112,11 @@ export function checkAtStart(store: Pick<DedupeStore, "ready"> | undefined): voi
   store?.ready?.().catch(() => {});
 }
 
-/** The same, but its store is not opened before the first event. `logsEvents`: with a log line for each settlement. Behind a receiver, the line of the delivery says it. */
+/** The same, but its store is not opened before the first event. `eventLog` gets a line for each settlement; by default, that is the logger. */
 export function createLateProcessor<Data, Tx>(
   handlers: NoInfer<Handlers<Data, Tx>>,
   options: ProcessorOptions<Data, Tx>,
-  logsEvents: boolean,
+  eventLog?: Logger,
 ): LateProcessor<Data> {
   checkArguments(
     "createProcessor",
@@ -130,7 +131,7 @@ export function createLateProcessor<Data, Tx>(
     leaseMs,
     clock,
     logger,
-    eventLog: logsEvents ? logger : silentLogger,
+    eventLog: eventLog ?? logger,
   });
   const warnUnhandled = createTypeWarning(
     logger,

@@ -66,10 +66,10 @@ export interface ReceiverOptions<Data = EsimEvents, Tx = unknown> extends Proces
 
 const unverifiedBytes = 64 * 1024 * 1024;
 
-/** The schema of the option `toleranceSeconds`. */
-export const toleranceOption: z.ZodMiniType<ToleranceSeconds> = z.custom<ToleranceSeconds>(
-  (given) => toleranceOf(given) !== undefined,
-  toleranceForm,
+/** The schema of the option `toleranceSeconds`, with its default. */
+export const toleranceOption: z.ZodMiniDefault<z.ZodMiniCustom<ToleranceSeconds>> = z._default(
+  z.custom<ToleranceSeconds>((given) => toleranceOf(given) !== undefined, toleranceForm),
+  defaultToleranceSeconds,
 );
 
 /** The schema of the option `source`. */
@@ -89,7 +89,7 @@ export const receiverShape: OptionsShape<
   endpoints: z.optional(
     z.custom<EndpointLookup>((given) => typeof given === "function", "expected a function of the path"),
   ),
-  toleranceSeconds: z._default(toleranceOption, defaultToleranceSeconds),
+  toleranceSeconds: toleranceOption,
   maxBodyBytes: z._default(bytes, 1024 * 1024),
   maxUnverifiedBytes: z.optional(bytes),
   bodyTimeoutMs: z._default(durationMs(1), 10_000),

@@ -2,7 +2,7 @@ import type { Awaitable } from "../base/awaitable.ts";
 import { dateTimeMs } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import { checkArguments } from "../base/options.ts";
-import { createStage, outcomeFields, type Stage, type StageMessage } from "../base/trace.ts";
+import { outcomeFields } from "../base/trace.ts";
 import { andThen, createDeadline, type Deadline, isPromise, tryThen } from "../base/waiting.ts";
 import { type Catalog, knownEncoding, type Parsed } from "../event/catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
@@ -14,6 +14,7 @@ import type { Delivery, Received, Receiver } from "./delivery.ts";
 import { createEndpoints, type Endpoints } from "./endpoints.ts";
 import type { Outcome, OutcomeCode } from "./outcome.ts";
 import { createOutcomeLog, type Seen } from "./outcome-log.ts";
+import { receiveStage } from "./receive-stage.ts";
 import {
   checkReplayWindow,
   type EndpointLookup,
@@ -24,37 +25,6 @@ import { replyTo } from "./reply.ts";
 import { registerSource } from "./shared-source.ts";
 import { acceptFor, isInbox, type Target } from "./target.ts";
 import { createVerifier, knownKeys, type Verifier, verifyStage } from "./verifier.ts";
-
-/**
- * One delivery, from its arrival to its answer. On `tracing:esim-webhooks:receive:*`. At the deadline it ends with
- * `deadline_reached`; the end of a late handler is seen in `handle` and `settle`.
- */
-export interface ReceiveMessage extends StageMessage {
-  /** Absent until the endpoint is known: with `endpoints`, at the start, and if there is none. */
-  readonly source?: string;
-  /** Read from the headers, in any form. Authentic only if there is a `key`. */
-  readonly id?: string;
-  /** The fingerprint of the key that matched. */
-  readonly key?: string;
-  /** The event type. Absent until the body is parsed, and if it is not an envelope. */
-  readonly type?: string;
-  /** From when the event occurred, by its own timestamp, to its answer, in ms by the clock of this machine. Absent unless it is authentic and an envelope. */
-  readonly lagMs?: number;
-  /**
-   * How far the delivery's timestamp is ahead of this machine's clock, in seconds; below 0, it is behind. Absent unless it is authentic
-   * and in seconds.
-   */
-  readonly skewSeconds?: number;
-  /** What became of the delivery: it decides the status of the answer. */
-  readonly outcome: OutcomeCode;
-  /** The id is being worked with another body. */
-  readonly conflict?: true;
-}
-
-export const receiveStage: Stage<
-  ReceiveMessage,
-  "source" | "id" | "key" | "type" | "lagMs" | "skewSeconds" | "conflict"
-> = createStage("receive", "internal_error");
 
 /**
  * The pipeline behind every adapter: limit, verify, parse, accept.

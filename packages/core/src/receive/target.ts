@@ -1,6 +1,7 @@
 import { crc32 } from "node:zlib";
 import type { Awaitable } from "../base/awaitable.ts";
 import { WebhookError } from "../base/errors.ts";
+import { silentLogger } from "../base/logger.ts";
 import type { Deadline } from "../base/waiting.ts";
 import type { Parsed } from "../event/catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
@@ -53,7 +54,7 @@ export function acceptFor<Data, Tx>(
     const processor = createLateProcessor<Data, Tx>(
       target,
       { ...settings, ...(store && { store: store as DedupeStore<Tx> }) },
-      false, // the line of the delivery says what became of the event
+      silentLogger, // the line of the delivery says what became of the event
     );
     return ({ parsed, body, source, receivedAt, deadline: { controller } }) =>
       processor.accept(parsed, { source, receivedAt, controller, fingerprint: crc32(body) });

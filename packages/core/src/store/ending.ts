@@ -2,7 +2,7 @@ import { type AttemptReport, encodeAttempt, type FailureReason } from "./history
 
 /**
  * How the lease on an event ends, if its inbox still has it leased. An `error` says why, and may have the frames of a stack after its message:
- * `readErrorText` of the kit splits them. A `report` is added to the history of the event.
+ * `readErrorText` of `@esim-webhooks/core/engine` splits them. A `report` is added to the history of the event.
  */
 export type StoredEnding =
   /** Never to run again. */

@@ -87,7 +87,7 @@ export interface InboxQueue<Tx = unknown> extends InboxRole {
 
   /**
    * Leased → the state of each settlement. Answers one to one; false: that lease was lost, and nothing changed. What two calls
-   * settle is not over at the same time (`spreadRetention` of the kit).
+   * settle is not over at the same time (`spreadRetention` of `@esim-webhooks/core/engine`).
    */
   settle(settlements: readonly Settlement[]): Promise<readonly boolean[]>;
 

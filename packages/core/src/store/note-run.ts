@@ -6,17 +6,21 @@ import type { RunNote } from "./run-note.ts";
  * Notes a run that has ended in the inbox that it has filled, if its target is one with a role for operators. What the inbox does not
  * keep is logged: the run has ended either way.
  */
-export async function noteRun(target: unknown, note: RunNote, logger: Logger): Promise<void> {
+export async function noteRun(
+  target: unknown,
+  { ledger, ...note }: Omit<RunNote, "ledger"> & { readonly ledger: object },
+  logger: Logger,
+): Promise<void> {
   if (typeof target !== "object" || target === null || !hasRole(target, "admin")) return;
   try {
-    await target.noteRun(note);
+    await target.noteRun({ ...note, ledger: countsOf(ledger) });
   } catch (err) {
     logger.warn({ err, run: note.run }, "The inbox did not keep the note of a run that has ended.");
   }
 }
 
 /** The numbers of a ledger. */
-export function countsOf(ledger: object): RunNote["ledger"] {
+function countsOf(ledger: object): RunNote["ledger"] {
   const counts = Object.entries(ledger).filter(
     (entry): entry is [string, number] => typeof entry[1] === "number",
   );

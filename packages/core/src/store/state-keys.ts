@@ -1,7 +1,6 @@
 import { WebhookError } from "../base/errors.ts";
-import { keyRecordOf, loadedKeysOf } from "../verify/key-record.ts";
+import { keyRecordsIn } from "../verify/key-record.ts";
 import type { KeyRecord, KeyStore } from "../verify/key-store.ts";
-import { keysIn } from "../verify/keyring.ts";
 import { checkStateName, type StateStore } from "./state-store.ts";
 import { durableStores } from "./store-options.ts";
 
@@ -23,22 +22,22 @@ export function stateKeySource(
 ): KeyStore {
   const { name = "signing-keys" } = options;
   checkStateName(name);
-  const place = `The signing keys in the state ${JSON.stringify(name)}`;
+  const records = keyRecordsIn(`The signing keys in the state ${JSON.stringify(name)}`);
 
   async function read(): Promise<{ record: KeyRecord; version: string } | undefined> {
     const stored = await store.read(name);
     if (stored === undefined) return undefined;
-    return { record: keysIn(place, () => keyRecordOf(stored.value)), version: stored.version };
+    return { record: records.of(stored.value), version: stored.version };
   }
 
   return {
     async load() {
       const { record } = (await read()) ?? { record: { keys: [] } };
-      return keysIn(place, () => loadedKeysOf(record));
+      return records.loaded(record);
     },
     read,
     async write(record, version) {
-      keysIn(place, () => keyRecordOf(record));
+      records.of(record);
       if (!store.capabilities.durable) {
         throw new WebhookError(
           "invalid_option",

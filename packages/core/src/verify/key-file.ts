@@ -5,9 +5,8 @@ import { WebhookError } from "../base/errors.ts";
 import { type Logger, silentLogger } from "../base/logger.ts";
 import { loggerOption, parseOptions } from "../base/options.ts";
 import { warnOfSetup } from "../base/safe-logger.ts";
-import { keyRecordOf, loadedKeysOf, readKeyText } from "./key-record.ts";
+import { keyRecordsIn } from "./key-record.ts";
 import type { KeyStore } from "./key-store.ts";
-import { keysIn } from "./keyring.ts";
 import {
   createFile,
   type FileVersion,
@@ -56,7 +55,7 @@ export function fileKeySource(
     );
   }
   const { logger } = parseOptions("fileKeySource", shape, options);
-  const place = `The key file ${path}`;
+  const records = keyRecordsIn(`The key file ${path}`);
   return {
     keyFile: path,
     async load() {
@@ -68,15 +67,15 @@ export function fileKeySource(
           `Other users can read the key file ${path}. Run chmod 600 on it.`,
         );
       }
-      return keysIn(place, () => loadedKeysOf(readKeyText(file.text, unique).record));
+      return records.loaded(records.read(file.text, unique).record);
     },
     async read() {
       const found = await onDisk(path, async () => readSettled(await fileItself(path)));
       if (found === undefined) return undefined;
-      return { record: keysIn(place, () => readKeyText(found.text, unique).record), version: found.version };
+      return { record: records.read(found.text, unique).record, version: found.version };
     },
     async write(record, version) {
-      keysIn(place, () => keyRecordOf(record));
+      records.of(record);
       const text = `${JSON.stringify({ ...record, [unique]: randomUUID() }, null, 2)}\n`;
       return onDisk(path, async () => {
         const file = await fileItself(path);

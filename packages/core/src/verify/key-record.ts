@@ -3,7 +3,7 @@ import { WebhookError } from "../base/errors.ts";
 import { suggest } from "../base/options.ts";
 import { type LoadedKeys, rotationEndMs } from "./key-source.ts";
 import type { KeyRecord } from "./key-store.ts";
-import { listSecrets, prepareKeys } from "./keyring.ts";
+import { keysIn, listSecrets, prepareKeys } from "./keyring.ts";
 
 const keyShape = {
   secret: z.string(),
@@ -19,11 +19,32 @@ const recordShape = {
 const form =
   'Write { "keys": ["whsec_…", { "secret": "whsec_…", "notAfter": "…" }], "rotatingUntil": "…" }, or secrets separated by spaces.';
 
+/** The reader of the key records in one place. Each function throws `invalid_secret`, which names the place and quotes no secret. */
+export interface KeyRecords {
+  /** Reads JSON as a key record. It may be without keys: those of a new endpoint come later. */
+  of(json: unknown): KeyRecord;
+  /**
+   * Reads the text of a key store: the JSON of a record, or secrets separated by spaces. `own` is a field that the store adds to the JSON, and
+   * that is not of the record.
+   */
+  read(text: string, own?: string): { readonly record: KeyRecord; readonly own?: unknown };
+  /** Returns the keys that a receiver loads. Throws if the record has none. */
+  loaded(record: KeyRecord): LoadedKeys;
+}
+
 /**
- * Reads JSON as a key record, of which the record may be without keys: those of a new endpoint come later.
- * Throws `invalid_secret`, and quotes no secret.
+ * For authors of key stores: makes the reader of the key records in a place.
+ * @param place a file, a state or a secret's name, for messages
  */
-export function keyRecordOf(json: unknown): KeyRecord {
+export function keyRecordsIn(place: string): KeyRecords {
+  return {
+    of: (json) => keysIn(place, () => keyRecordOf(json)),
+    read: (text, own) => keysIn(place, () => readKeyText(text, own)),
+    loaded: (record) => keysIn(place, () => loadedKeysOf(record)),
+  };
+}
+
+function keyRecordOf(json: unknown): KeyRecord {
   refuseUnknownFields(json, recordShape);
   for (const key of listOf(json)) refuseUnknownFields(key, keyShape);
   const result = z.strictObject(recordShape).safeParse(json);
@@ -34,14 +55,7 @@ export function keyRecordOf(json: unknown): KeyRecord {
   return record;
 }
 
-/**
- * Reads the text of a key store: the JSON of a record, or secrets separated by spaces. `own` is a field that the store adds to the JSON, and
- * that is not of the record. Throws `invalid_secret`, and quotes no secret.
- */
-export function readKeyText(
-  content: string,
-  own?: string,
-): { readonly record: KeyRecord; readonly own?: unknown } {
+function readKeyText(content: string, own?: string): ReturnType<KeyRecords["read"]> {
   const text = content.trim(); // trims a byte order mark, too
   if (!/^[{[]/.test(text)) return { record: keyRecordOf({ keys: listSecrets(text) }) };
   const json = parseKeyJson(text);
@@ -51,8 +65,7 @@ export function readKeyText(
   return { record: keyRecordOf(record), own: value };
 }
 
-/** What a receiver loads of a record. Throws `invalid_secret` if there is no key in it. */
-export function loadedKeysOf({ keys, rotatingUntil }: KeyRecord): LoadedKeys {
+function loadedKeysOf({ keys, rotatingUntil }: KeyRecord): LoadedKeys {
   if (keys.length === 0) {
     throw new WebhookError("invalid_secret", "There is no signing secret in it.", form);
   }

@@ -12,10 +12,10 @@ import type { Handlers } from "../handle/handler.ts";
 import { watchLoop } from "../handle/run-handler.ts";
 import { takeStage } from "../handle/stages.ts";
 import { createTimeLimits } from "../handle/time-limits.ts";
-import { hasRole } from "../store/inbox.ts";
 import type { InboxQueue, TakeOptions } from "../store/inbox-queue.ts";
 import { createPurger } from "../store/purger.ts";
 import { createInFlight, type InFlightEvents } from "./in-flight.ts";
+import { logRedrivable } from "./log-redrivable.ts";
 import { createIdentity, keepPresent } from "./presence.ts";
 import { createEventRunner } from "./run-event.ts";
 import { defaultBackoff, readWorkerOptions, type WorkerOptions } from "./worker-options.ts";
@@ -148,25 +148,6 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
     return mayBeMore;
   }
 
-  /** Logs how many unhandled events have a handler now: an upgrade may have added it. */
-  async function logUnhandled(signal: AbortSignal): Promise<void> {
-    if (!hasRole(inbox, "admin") || signal.aborted) return;
-    try {
-      if ((await inbox.gauges()).counts.unhandled === 0 || signal.aborted) return; // stats reads the whole inbox
-      const { types } = await inbox.stats();
-      const events = types
-        .filter(({ state, type }) => state === "unhandled" && type !== null && dispatcher.handles(type))
-        .reduce((sum, { count }) => sum + count, 0);
-      if (events === 0) return;
-      logger.info(
-        { events },
-        "Events that had no handler have one now. Redrive them to run it: esim-webhooks inbox retry --status unhandled.",
-      );
-    } catch {
-      // the next start tries again
-    }
-  }
-
   /** Purges the inbox while the handlers run, until the signal aborts. */
   async function keepPurged(signal: AbortSignal): Promise<void> {
     const purger = createPurger((limit) => inbox.purge(limit));
@@ -182,7 +163,7 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
     slots: () => ({ concurrency, running: running(), abandoned: limits.abandoned() }),
     async run(options) {
       const signal = signalIn(options);
-      const looking = logUnhandled(signal);
+      const looking = logRedrivable(inbox, dispatcher, logger, signal);
       const wakeup = createWakeup(signal);
       let isFull = false;
       let suspectsAt = 0;

@@ -1,6 +1,6 @@
-import { byteBuffer } from "@esim-webhooks/core/kit";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { byteBuffer } from "../../src/base/byte-buffer.ts";
 
 const chunks = fc.array(
   fc.oneof(fc.uint8Array({ maxLength: 20 }), fc.integer({ min: 4_000, max: 9_000 }).map(patterned)),

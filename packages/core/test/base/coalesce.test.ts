@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { coalesce } from "@esim-webhooks/core/kit";
 import { describe, expect, it } from "vitest";
+import { coalesce } from "../../src/base/coalesce.ts";
 
 describe("coalesce", () => {
   it("batches items that arrive during a flush, up to maxItems, and answers one to one", async () => {

@@ -1,6 +1,7 @@
 import type { Logger } from "@esim-webhooks/core";
-import { loggerOption, parseOptions, warnOfSetup } from "@esim-webhooks/core/kit";
 import { expect, it } from "vitest";
+import { loggerOption, parseOptions } from "../../src/base/options.ts";
+import { warnOfSetup } from "../../src/base/safe-logger.ts";
 
 type Line = readonly [level: string, text: unknown, fields: unknown];
 

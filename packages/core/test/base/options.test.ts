@@ -1,9 +1,9 @@
 import { createProcessor, createReceiver, type DedupeStore, memoryStore } from "@esim-webhooks/core";
 import { fileKeySource } from "@esim-webhooks/core/key-file";
-import { parseOptions } from "@esim-webhooks/core/kit";
 import { newSecret } from "@esim-webhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { parseOptions } from "../../src/base/options.ts";
 
 describe("options that are not an object", () => {
   const any = z.unknown();

@@ -1,5 +1,5 @@
-import { withoutArguments } from "@esim-webhooks/core/kit";
 import { expect, it } from "vitest";
+import { withoutArguments } from "../../src/base/redis-client.ts";
 
 it("removes a password and the data of events from the errors of ioredis, also from those of a Cluster's nodes", () => {
   const refused = Object.assign(new Error("NOAUTH"), { command: { name: "auth", args: ["secret"] } });

@@ -1,5 +1,5 @@
-import { type ReplaceableClient, replaceWhenRefused } from "@esim-webhooks/core/kit";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { type ReplaceableClient, replaceWhenRefused } from "../../src/base/replace-when-refused.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
 afterEach(() => void vi.useRealTimers());

@@ -1,5 +1,5 @@
-import { addressText, isServerUrl } from "@esim-webhooks/core/kit";
 import { describe, expect, it } from "vitest";
+import { addressText, isServerUrl } from "../../src/base/server-url.ts";
 
 const protocols = ["postgres:", "redis:"] as const;
 

@@ -1,5 +1,5 @@
-import type { SettingsOf } from "@esim-webhooks/core/kit";
 import { expectTypeOf, it } from "vitest";
+import type { SettingsOf } from "../../src/base/options.ts";
 
 interface Options {
   readonly limit?: number | undefined;

@@ -2,7 +2,6 @@ import { connect } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
 import { listen } from "../../../../test/listen.ts";
 import { pipelined } from "../../../../test/pipelined.ts";
-import { shared } from "../../src/base/shared.ts";
 import { textHandler } from "../../src/base/text-handler.ts";
 
 /** A handler whose answers wait for `open`. */
@@ -70,13 +69,4 @@ it("works on 32 fetch requests at a time", async () => {
   expect(statuses.filter(([status]) => status === 200)).toHaveLength(32);
   expect(statuses.at(-1)).toEqual([503, "1"]);
   expect((await handler()).status).toBe(200);
-});
-
-it("shares what is being made, and keeps it for its time", async () => {
-  let made = 0;
-  const kept = shared(async () => ++made, 60_000);
-  expect(await Promise.all([kept(), kept()])).toEqual([1, 1]);
-  expect(await kept()).toBe(1);
-  const short = shared(async () => ++made, 0);
-  expect([await short(), await short()]).toEqual([2, 3]);
 });

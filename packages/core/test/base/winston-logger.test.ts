@@ -1,9 +1,10 @@
 import { Writable } from "node:stream";
 import { createReceiver, type Logger, winstonLogger } from "@esim-webhooks/core";
-import { loggerOption, parseOptions, warnOfSetup } from "@esim-webhooks/core/kit";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import winston from "winston";
+import { loggerOption, parseOptions } from "../../src/base/options.ts";
+import { warnOfSetup } from "../../src/base/safe-logger.ts";
 
 /** A logger of winston, and its entries. */
 function winstonWith(options: winston.LoggerOptions = {}) {

@@ -5,9 +5,9 @@ import {
   WebhookError,
   type WebhookEvent,
 } from "@esim-webhooks/core";
-import { latestOnlyHandler } from "@esim-webhooks/core/kit";
 import { memoryInbox, sampleData } from "@esim-webhooks/core/testing";
 import { describe, expect, it } from "vitest";
+import { latestOnlyHandler } from "../../src/handle/latest-only.ts";
 
 /** A store's `latestOnly` over a map, and the ids of the events that it let through. */
 function createLatest() {

@@ -1,7 +1,7 @@
 import { memoryStore } from "@esim-webhooks/core";
-import { createEntryProcessor } from "@esim-webhooks/core/kit";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { expect, it } from "vitest";
+import { createEntryProcessor } from "../../src/process/entry-processor.ts";
 
 const receivedAt = new Date("2026-01-01T00:00:00Z");
 

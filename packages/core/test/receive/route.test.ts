@@ -2,9 +2,9 @@ import { EventEmitter, once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createReceiver } from "@esim-webhooks/core";
-import { checkPlainPath, createRoute, type MountedPath } from "@esim-webhooks/core/kit";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { expect, it, onTestFinished } from "vitest";
+import { checkPlainPath, createRoute, type MountedPath } from "../../src/receive/route.ts";
 
 const secret = newSecret();
 

@@ -1,5 +1,5 @@
-import { closeServer } from "@esim-webhooks/core/kit";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { closeServer } from "../../src/run/close-server.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -1,7 +1,7 @@
 import type { InboxEntry } from "@esim-webhooks/core";
-import { decodeEntry, type EncodedEntry, encodeEntry } from "@esim-webhooks/core/kit";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { decodeEntry, type EncodedEntry, encodeEntry } from "../../src/store/entry-codec.ts";
 
 const text = fc
   .string({ unit: "grapheme", minLength: 1, maxLength: 60 })

@@ -1,6 +1,6 @@
-import { createPurger, type PurgeClock, safePurge } from "@esim-webhooks/core/kit";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { loggerTo } from "../../../../test/support/logger-to.ts";
+import { createPurger, type PurgeClock, safePurge } from "../../src/store/purger.ts";
 
 /** A store in which so many rows are over. Deleting a slice takes it 20 ms, on a clock of the test's own. */
 function storeWith(over: number) {

@@ -1,8 +1,8 @@
 import { WebhookError } from "@esim-webhooks/core";
-import { createStoreGuard } from "@esim-webhooks/core/kit";
 import { describe, expect, it } from "vitest";
 import { expectWarnings } from "../../../../test/support/warnings.ts";
 import { silentLogger } from "../../src/base/logger.ts";
+import { createStoreGuard } from "../../src/store/store-guard.ts";
 
 expectWarnings("evicting_store");
 

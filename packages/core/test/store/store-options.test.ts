@@ -1,5 +1,5 @@
-import { spreadRetention } from "@esim-webhooks/core/kit";
 import { expect, it } from "vitest";
+import { spreadRetention } from "../../src/store/store-options.ts";
 
 const dayMs = 86_400_000;
 

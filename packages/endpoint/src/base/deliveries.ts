@@ -1,5 +1,5 @@
 import { type ApiClient, ApiError, type WebhookDelivery } from "@esim-webhooks/client";
-import { dateTimeMs } from "@esim-webhooks/core/kit";
+import { dateTimeMs } from "@esim-webhooks/core/internal";
 
 /** How long the service lists deliveries, in ms: 7 days. */
 export const listedMs: number = 7 * 24 * 60 * 60_000;

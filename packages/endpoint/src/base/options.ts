@@ -1,6 +1,7 @@
 import type { ApiClient } from "@esim-webhooks/client";
 import { type Logger, WebhookError } from "@esim-webhooks/core";
-import { loggerOption, silentLogger, withMethods } from "@esim-webhooks/core/kit";
+import { withMethods } from "@esim-webhooks/core/engine";
+import { loggerOption, silentLogger } from "@esim-webhooks/core/internal";
 import * as z from "zod/mini";
 import { type WaitingClock, wallClock } from "./waiting-clock.ts";
 

@@ -1,5 +1,5 @@
 import { createKeyring, type KeyRecord, type StoredKey } from "@esim-webhooks/core";
-import { dateTimeMs } from "@esim-webhooks/core/kit";
+import { dateTimeMs } from "@esim-webhooks/core/internal";
 import { type SecretForm, secretForms } from "../base/options.ts";
 
 type Key = string | StoredKey;

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { ApiError, type ApiErrorCode } from "@esim-webhooks/client";
 import type { KeyRecord, Logger } from "@esim-webhooks/core";
-import { dateTimeMs } from "@esim-webhooks/core/kit";
+import { dateTimeMs } from "@esim-webhooks/core/internal";
 import type { WaitingClock } from "../base/waiting-clock.ts";
 
 /** A call that takes effect once. Its idempotency key is in the key store before the call is made. */

@@ -1,5 +1,5 @@
 import { type Catalog, createProcessor, type Handlers, WebhookError } from "@esim-webhooks/core";
-import { suggest } from "@esim-webhooks/core/kit";
+import { suggest } from "@esim-webhooks/core/internal";
 
 /**
  * What can be wrong with an endpoint; the codes are stable.

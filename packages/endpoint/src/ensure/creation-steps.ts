@@ -5,7 +5,7 @@ import {
   type WebhookEndpoint,
 } from "@esim-webhooks/client";
 import { type KeyRecord, WebhookError } from "@esim-webhooks/core";
-import { dateTimeMs } from "@esim-webhooks/core/kit";
+import { dateTimeMs } from "@esim-webhooks/core/internal";
 import type { EndpointErrorCode } from "../base/errors.ts";
 import { endpointIn, endpointsOfUrl, listEndpoints } from "../base/list-endpoints.ts";
 import type { SecretForm } from "../base/options.ts";

@@ -6,7 +6,8 @@ import {
   type Handlers,
   type KeyStore,
 } from "@esim-webhooks/core";
-import { type OptionsShape, parseOptions, type SettingsOf, withMethods } from "@esim-webhooks/core/kit";
+import { type OptionsShape, parseOptions, withMethods } from "@esim-webhooks/core/engine";
+import type { SettingsOf } from "@esim-webhooks/core/internal";
 import * as z from "zod/mini";
 import { endpointsOfUrl, isSameUrl } from "../base/list-endpoints.ts";
 import { type ChangeOptions, changeShape, checkClient } from "../base/options.ts";

@@ -1,5 +1,6 @@
 import { type EsimEvents, WebhookError } from "@esim-webhooks/core";
-import { durationMs, type OptionsShape, parseOptions, type SettingsOf } from "@esim-webhooks/core/kit";
+import { durationMs, type OptionsShape, parseOptions } from "@esim-webhooks/core/engine";
+import type { SettingsOf } from "@esim-webhooks/core/internal";
 import * as z from "zod/mini";
 import type { EndpointErrorCode } from "../base/errors.ts";
 import type { ReconcileReport } from "../reconcile/reconcile-report.ts";

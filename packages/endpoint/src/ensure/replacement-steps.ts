@@ -1,6 +1,6 @@
 import { type ApiClient, ApiError } from "@esim-webhooks/client";
 import { WebhookError } from "@esim-webhooks/core";
-import { dateTimeMs } from "@esim-webhooks/core/kit";
+import { dateTimeMs } from "@esim-webhooks/core/internal";
 import { type EndpointErrorCode, hasCode } from "../base/errors.ts";
 import { endpointIn, endpointsOfUrl, listEndpoints, shownAddress } from "../base/list-endpoints.ts";
 import { waitUntil } from "../base/waiting-clock.ts";

@@ -1,5 +1,5 @@
 import type { Logger } from "@esim-webhooks/core";
-import { monotonicClock, shownId } from "@esim-webhooks/core/kit";
+import { monotonicClock, shownId } from "@esim-webhooks/core/internal";
 import type { Depth } from "./depth.ts";
 import { type PassState, shortHash } from "./pass-state.ts";
 import { isAcknowledgedAndLost, mostIds, type SettledDelivery } from "./pass-tally.ts";

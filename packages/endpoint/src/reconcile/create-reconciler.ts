@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { ApiClient } from "@esim-webhooks/client";
 import { type DedupeStore, type EsimEvents, WebhookError } from "@esim-webhooks/core";
-import { monotonicClock } from "@esim-webhooks/core/kit";
+import { monotonicClock } from "@esim-webhooks/core/internal";
 import { listedMs } from "../base/deliveries.ts";
 import { makePass, type PassRequest } from "./pass.ts";
 import { isoOf, type PassState, readPassState, settledToMs, stateName } from "./pass-state.ts";

@@ -1,5 +1,5 @@
 import type { WebhookEndpoint } from "@esim-webhooks/client";
-import { dateTimeMs } from "@esim-webhooks/core/kit";
+import { dateTimeMs } from "@esim-webhooks/core/internal";
 import { listedMs } from "../base/deliveries.ts";
 
 /**

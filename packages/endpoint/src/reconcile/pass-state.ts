@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { type StateStore, WebhookError } from "@esim-webhooks/core";
-import { dateTimeMs } from "@esim-webhooks/core/kit";
+import { dateTimeMs } from "@esim-webhooks/core/internal";
 import * as z from "zod/mini";
 import type { EndpointErrorCode } from "../base/errors.ts";
 import type { Reach } from "./depth.ts";

@@ -1,4 +1,4 @@
-import { dateTimeMs } from "@esim-webhooks/core/kit";
+import { dateTimeMs } from "@esim-webhooks/core/internal";
 import type { DeliveriesPage } from "../base/deliveries.ts";
 import { newest, newestMs, occurredAtMs, sentAtMs } from "../base/deliveries.ts";
 import { type PassState, shortHash } from "./pass-state.ts";

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { ApiClient } from "@esim-webhooks/client";
-import { countsOf, dateTimeMs, isInbox, noteRun } from "@esim-webhooks/core/kit";
+import { isInbox } from "@esim-webhooks/core/engine";
+import { dateTimeMs, noteRun } from "@esim-webhooks/core/internal";
 import { replayRecords } from "@esim-webhooks/import";
 import { newest, readDeliveries } from "../base/deliveries.ts";
 import { endpointIn, listEndpoints } from "../base/list-endpoints.ts";
@@ -160,10 +161,7 @@ async function runPass(
       ? undefined
       : noteRun(
           target,
-          {
-            ...{ kind: "reconcile", run, source, startedAt, endedAt: new Date(), outcome },
-            ledger: countsOf(tally.ledger()),
-          },
+          { kind: "reconcile", run, source, startedAt, endedAt: new Date(), outcome, ledger: tally.ledger() },
           logger,
         );
 

@@ -1,5 +1,5 @@
 import type { Channel } from "node:diagnostics_channel";
-import { createNotice, createProgressNotice } from "@esim-webhooks/core/kit";
+import { createNotice, createProgressNotice } from "@esim-webhooks/core/internal";
 import type { ReconcileReport } from "./reconcile-report.ts";
 
 /** The progress of a pass. On `esim-webhooks:reconcile`, at most ten times a second while it runs, and once at its end. */

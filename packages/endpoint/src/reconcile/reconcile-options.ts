@@ -7,15 +7,8 @@ import {
   type StateStore,
   WebhookError,
 } from "@esim-webhooks/core";
-import {
-  durationMs,
-  type OptionsShape,
-  parseOptions,
-  processorShape,
-  type SettingsOf,
-  sourceOption,
-  withMethods,
-} from "@esim-webhooks/core/kit";
+import { durationMs, type OptionsShape, parseOptions, withMethods } from "@esim-webhooks/core/engine";
+import { processorShape, type SettingsOf, sourceOption } from "@esim-webhooks/core/internal";
 import type { ReplayOptions } from "@esim-webhooks/import";
 import * as z from "zod/mini";
 

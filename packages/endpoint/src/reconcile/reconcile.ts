@@ -1,6 +1,6 @@
 import type { ApiClient } from "@esim-webhooks/client";
 import type { DedupeStore, EsimEvents } from "@esim-webhooks/core";
-import { checkArguments } from "@esim-webhooks/core/kit";
+import { checkArguments } from "@esim-webhooks/core/internal";
 import { makePass, type PassRequest } from "./pass.ts";
 import { parseReconcileOptions, type ReconcileOptions, type ReconcileTarget } from "./reconcile-options.ts";
 import type { ReconcileReport } from "./reconcile-report.ts";

@@ -1,5 +1,6 @@
 import { type DedupeStore, type StateStore, WebhookError } from "@esim-webhooks/core";
-import { durableStores, isInbox, shortestSafeRetentionMs } from "@esim-webhooks/core/kit";
+import { isInbox } from "@esim-webhooks/core/engine";
+import { durableStores, shortestSafeRetentionMs } from "@esim-webhooks/core/internal";
 import type { EndpointErrorCode } from "../base/errors.ts";
 
 /** A target or store that says how durable it is, and how long it remembers done ids. */

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { type KeyRecord, type KeyStore, WebhookError } from "@esim-webhooks/core";
-import { answerText, dateTimeMs } from "@esim-webhooks/core/kit";
+import { answerText, dateTimeMs } from "@esim-webhooks/core/internal";
 import type { EndpointErrorCode } from "../base/errors.ts";
 import { changeUnderWay } from "../change/change-under-way.ts";
 import { holdOffUntil } from "../change/service-call.ts";

@@ -1,11 +1,6 @@
 import { type KeyStore, type StateStore, WebhookError } from "@esim-webhooks/core";
-import {
-  durationMs,
-  type OptionsShape,
-  parseOptions,
-  type SettingsOf,
-  withMethods,
-} from "@esim-webhooks/core/kit";
+import { durationMs, type OptionsShape, parseOptions, withMethods } from "@esim-webhooks/core/engine";
+import type { SettingsOf } from "@esim-webhooks/core/internal";
 import * as z from "zod/mini";
 import type { EndpointErrorCode } from "../base/errors.ts";
 import { type ChangeOptions, changeShape, checkClient } from "../base/options.ts";

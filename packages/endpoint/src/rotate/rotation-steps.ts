@@ -1,6 +1,6 @@
 import { ApiError, type EndpointWithSecret, type WebhookEndpoint } from "@esim-webhooks/client";
 import { type KeyRecord, WebhookError } from "@esim-webhooks/core";
-import { dateTimeMs } from "@esim-webhooks/core/kit";
+import { dateTimeMs } from "@esim-webhooks/core/internal";
 import type { EndpointErrorCode } from "../base/errors.ts";
 import { type KeyChange, type Move, type Outcome, step } from "../change/advance.ts";
 import {

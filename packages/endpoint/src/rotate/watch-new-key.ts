@@ -1,5 +1,5 @@
 import type { ApiClient, WebhookDelivery } from "@esim-webhooks/client";
-import { dateTimeMs } from "@esim-webhooks/core/kit";
+import { dateTimeMs } from "@esim-webhooks/core/internal";
 import { newest, readDeliveries, sentAtMs } from "../base/deliveries.ts";
 import type { RotateSettings } from "./rotate-options.ts";
 import type { AtStored } from "./rotation-record.ts";

@@ -1,5 +1,5 @@
 import { WebhookError } from "@esim-webhooks/core";
-import { silentLogger } from "@esim-webhooks/core/kit";
+import { silentLogger } from "@esim-webhooks/core/internal";
 import { describe, expect, it, vi } from "vitest";
 import type { EndpointErrorCode } from "../../src/base/errors.ts";
 import { ensureEndpoint } from "../../src/ensure/ensure-endpoint.ts";

@@ -1,5 +1,5 @@
 import { memoryStore } from "@esim-webhooks/core";
-import { silentLogger } from "@esim-webhooks/core/kit";
+import { silentLogger } from "@esim-webhooks/core/internal";
 import { type EndpointGap, type ReconcileOptions, readWatermark, reconcile } from "@esim-webhooks/endpoint";
 import { expect, it } from "vitest";
 import { afterLook, type Sightings } from "../../src/reconcile/endpoint-gaps.ts";

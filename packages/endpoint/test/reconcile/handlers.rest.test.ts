@@ -1,6 +1,6 @@
 import type { WebhookDelivery } from "@esim-webhooks/client";
 import { memoryStore, type StateStore } from "@esim-webhooks/core";
-import { silentLogger } from "@esim-webhooks/core/kit";
+import { silentLogger } from "@esim-webhooks/core/internal";
 import {
   observeReconciliations,
   type ReconcileMessage,

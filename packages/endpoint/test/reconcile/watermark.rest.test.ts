@@ -1,5 +1,5 @@
 import type { WebhookDelivery } from "@esim-webhooks/client";
-import { silentLogger } from "@esim-webhooks/core/kit";
+import { silentLogger } from "@esim-webhooks/core/internal";
 import {
   observeReconciliations,
   type ReconcileMessage,

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ApiClient, createClient } from "@esim-webhooks/client";
 import { type Inbox, type Logger, nodeHandler, type StateStore } from "@esim-webhooks/core";
-import { silentLogger } from "@esim-webhooks/core/kit";
+import { silentLogger } from "@esim-webhooks/core/internal";
 import { sampleData } from "@esim-webhooks/core/testing";
 import {
   type ReconcileOptions,

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { KeyStore } from "@esim-webhooks/core";
-import { silentLogger } from "@esim-webhooks/core/kit";
+import { silentLogger } from "@esim-webhooks/core/internal";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { answerEndlessly, listen } from "../../../../test/listen.ts";
 import { checkReceivers, holdOffAndCheck } from "../../src/rotate/check-receivers.ts";

@@ -1,6 +1,6 @@
 import { type ApiClient, ApiError } from "@esim-webhooks/client";
 import { type KeyStore, WebhookError } from "@esim-webhooks/core";
-import { silentLogger } from "@esim-webhooks/core/kit";
+import { silentLogger } from "@esim-webhooks/core/internal";
 import { rotateSecret } from "@esim-webhooks/endpoint";
 import { describe, expect, it } from "vitest";
 import { ensureEndpoint } from "../../src/ensure/ensure-endpoint.ts";

@@ -12,7 +12,7 @@ import {
   type StoredKey,
   WebhookError,
 } from "@esim-webhooks/core";
-import { silentLogger } from "@esim-webhooks/core/kit";
+import { silentLogger } from "@esim-webhooks/core/internal";
 import { newSecret } from "@esim-webhooks/core/testing";
 import {
   type EndpointErrorCode,

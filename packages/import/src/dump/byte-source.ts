@@ -1,6 +1,6 @@
 import { isUint8Array } from "node:util/types";
 import { WebhookError } from "@esim-webhooks/core";
-import { byteBuffer } from "@esim-webhooks/core/kit";
+import { byteBuffer } from "@esim-webhooks/core/internal";
 import { truncated } from "./errors.ts";
 
 /** A source of bytes that reads its input only when needed, and can look ahead. */

@@ -1,4 +1,4 @@
-import { byteBuffer } from "@esim-webhooks/core/kit";
+import { byteBuffer } from "@esim-webhooks/core/internal";
 
 /** The bytes of one row, without its line end. */
 export interface CsvRow {

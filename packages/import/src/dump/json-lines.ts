@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { byteBuffer } from "@esim-webhooks/core/kit";
+import { byteBuffer } from "@esim-webhooks/core/internal";
 import { createJsonScanner } from "./json-scanner.ts";
 import type { DumpLimits, Recorder, Splitter } from "./record.ts";
 import { isPage, type JsonReading, readJsonBytes, readJsonText } from "./record.ts";
@@ -22,11 +22,11 @@ export function createJsonLines(
   let long: Splitter | undefined;
   let length = 0;
 
-  function readLine(whole: Buffer, isText: boolean): void {
+  function readLine(whole: Buffer, readJson: ReadJson): void {
     const bytes = withoutMark(whole);
     const text = bytes.toString("utf8");
     const isDeep = mayBeDeep(text, limits.maxDepth);
-    const reading = isDeep ? undefined : isText ? readJsonText(text) : readJsonBytes(bytes);
+    const reading = isDeep ? undefined : readJson(bytes, text);
     if (!reading || isList(reading)) scanLine(bytes, text);
     else if ("value" in reading) records.value(reading.value, offset, line);
     else if (text.trim() !== "") records.fault(reading.fault, reading.reason, { offset, line, text });
@@ -66,13 +66,13 @@ export function createJsonLines(
     scanOn((scanner) => scanner.write(bytes));
   }
 
-  function endLine(last: Buffer, isText: boolean): void {
+  function endLine(last: Buffer, readJson: ReadJson): void {
     if (length === 0 && last.byteLength <= limits.maxRecordBytes) {
-      if (last.byteLength > 0) readLine(last, isText);
+      if (last.byteLength > 0) readLine(last, readJson);
       offset += last.byteLength + 1;
     } else {
       keepOn(last);
-      if (length <= limits.maxRecordBytes) readLine(Buffer.from(kept.bytes()), false);
+      if (length <= limits.maxRecordBytes) readLine(Buffer.from(kept.bytes()), readJsonBytes);
       else scanOn((scanner) => scanner.end());
       offset += length + 1;
       kept = byteBuffer(limits.maxRecordBytes);
@@ -86,22 +86,23 @@ export function createJsonLines(
     write(bytes) {
       let from = bytes.indexOf(newline);
       if (from === -1) return keepOn(bytes);
-      endLine(bytes.subarray(0, from), false);
+      endLine(bytes.subarray(0, from), readJsonBytes);
       from++;
       const last = bytes.lastIndexOf(newline);
       const isText = isUtf8(bytes.subarray(from, Math.max(from, last)));
+      const readJson = isText ? readCheckedJson : readJsonBytes;
       for (let end = bytes.indexOf(newline, from); end !== -1; end = bytes.indexOf(newline, from)) {
-        endLine(bytes.subarray(from, end), isText);
+        endLine(bytes.subarray(from, end), readJson);
         from = end + 1;
       }
       keepOn(bytes.subarray(from));
     },
     end() {
-      if (length > 0) endLine(Buffer.alloc(0), false);
+      if (length > 0) endLine(Buffer.alloc(0), readJsonBytes);
     },
     gap() {
       if (length === 0) return;
-      endLine(Buffer.alloc(0), false);
+      endLine(Buffer.alloc(0), readJsonBytes);
       offset--; // there is no line end
     },
     cut() {
@@ -115,6 +116,11 @@ export function createJsonLines(
     },
   };
 }
+
+type ReadJson = (bytes: Buffer, text: string) => JsonReading;
+
+/** Reads a line of bytes that are known to be UTF-8. */
+const readCheckedJson: ReadJson = (_bytes, text) => readJsonText(text);
 
 /** A line without what may be before its record: a byte order mark of a joined file, RS (RFC 7464), or zeros that fill a file up. */
 function withoutMark(line: Buffer): Buffer {

@@ -1,4 +1,4 @@
-import { type ByteBuffer, byteBuffer } from "@esim-webhooks/core/kit";
+import { type ByteBuffer, byteBuffer } from "@esim-webhooks/core/internal";
 import { damagedDump } from "./errors.ts";
 import type { DumpLimits, Recorder, Splitter } from "./record.ts";
 import { readJsonBytes } from "./record.ts";

@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { dateTimeMs } from "@esim-webhooks/core/kit";
+import { dateTimeMs } from "@esim-webhooks/core/internal";
 import { readDump } from "../dump/read-dump.ts";
 import {
   type CapturedRequest,

@@ -11,7 +11,7 @@ import {
   verify,
   WebhookError,
 } from "@esim-webhooks/core";
-import { eventOf } from "@esim-webhooks/core/kit";
+import { eventOf } from "@esim-webhooks/core/internal";
 import type { ImportErrorCode } from "../dump/errors.ts";
 import { createRecordReader, type Mapping, type RecordReader } from "./record-reader.ts";
 import { isRoundedNumber, type ReceivedRequest, type RecordedEvent } from "./recorded-event.ts";

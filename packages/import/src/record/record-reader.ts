@@ -1,4 +1,4 @@
-import { headerReader, headerText, isStorableId } from "@esim-webhooks/core/kit";
+import { headerReader, headerText, isStorableId } from "@esim-webhooks/core/internal";
 import { headersOf, readCapturedRequest } from "./captured-request.ts";
 import {
   type Fields,

@@ -1,4 +1,4 @@
-import { dateTimeMs } from "@esim-webhooks/core/kit";
+import { dateTimeMs } from "@esim-webhooks/core/internal";
 import type { FaultCode } from "../dump/record.ts";
 
 /** The fields of a record, not checked yet. */

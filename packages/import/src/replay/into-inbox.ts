@@ -7,7 +7,8 @@ import {
   type Rerunnable,
   WebhookError,
 } from "@esim-webhooks/core";
-import { createDeadline, hasRole, inboxEntry, putEntries } from "@esim-webhooks/core/kit";
+import { createDeadline } from "@esim-webhooks/core/engine";
+import { hasRole, inboxEntry, putEntries } from "@esim-webhooks/core/internal";
 import type { ReadEvent } from "../record/checks.ts";
 import type { Fields, RecordedEvent } from "../record/recorded-event.ts";
 import type { ReplaySettings } from "./options.ts";

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { crc32 } from "node:zlib";
 import type { EventKey, EventOutcome, Processor } from "@esim-webhooks/core";
-import { createDeadline, eventOf } from "@esim-webhooks/core/kit";
+import { createDeadline } from "@esim-webhooks/core/engine";
+import { eventOf } from "@esim-webhooks/core/internal";
 import { describePaths } from "../record/checks.ts";
 import { rerunStore } from "./rerun-store.ts";
 import type { AcceptedEvent, Sink, SinkSettings, Verdict } from "./sink.ts";

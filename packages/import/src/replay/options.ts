@@ -9,15 +9,8 @@ import {
   type ToleranceSeconds,
   WebhookError,
 } from "@esim-webhooks/core";
-import {
-  defaultToleranceSeconds,
-  type OptionsShape,
-  parseOptions,
-  processorShape,
-  type SettingsOf,
-  sourceOption,
-  toleranceOption,
-} from "@esim-webhooks/core/kit";
+import { type OptionsShape, parseOptions } from "@esim-webhooks/core/engine";
+import { processorShape, type SettingsOf, sourceOption, toleranceOption } from "@esim-webhooks/core/internal";
 import * as z from "zod/mini";
 import type { DumpLimits } from "../dump/record.ts";
 import type { ImportFilter } from "../record/checks.ts";
@@ -81,7 +74,7 @@ export const replayShape: OptionsShape<ReplaySettings> = {
   secret: z.optional(z.custom<Secrets>()), // the keyring checks it
   source: z._default(sourceOption, "default"),
   newSource: z._default(z.boolean(), false),
-  toleranceSeconds: z._default(toleranceOption, defaultToleranceSeconds),
+  toleranceSeconds: toleranceOption,
   trustUnsigned: z._default(z.boolean(), false),
   mapping: z.optional(
     z

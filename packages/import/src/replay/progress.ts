@@ -1,6 +1,6 @@
 import type { Channel } from "node:diagnostics_channel";
 import { type Logger, WebhookError } from "@esim-webhooks/core";
-import { createNotice, createProgressNotice, listenTo } from "@esim-webhooks/core/kit";
+import { createNotice, createProgressNotice, listenTo } from "@esim-webhooks/core/internal";
 import type { Ledger } from "./ledger.ts";
 
 /**

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { EsimEvents } from "@esim-webhooks/core";
-import { durationMs, idPattern, parseOptions } from "@esim-webhooks/core/kit";
+import { durationMs, parseOptions } from "@esim-webhooks/core/engine";
+import { idPattern } from "@esim-webhooks/core/internal";
 import * as z from "zod/mini";
 import type { RawRecord } from "../dump/record.ts";
 import { isDeeper, isObject } from "../record/recorded-event.ts";

@@ -8,7 +8,7 @@ import {
   type Processor,
   WebhookError,
 } from "@esim-webhooks/core";
-import { isInbox } from "@esim-webhooks/core/kit";
+import { isInbox } from "@esim-webhooks/core/engine";
 import type { ImportErrorCode } from "../dump/errors.ts";
 import { createEventReader, describePaths, type ReadEvent } from "../record/checks.ts";
 import type { RecordedEvent } from "../record/recorded-event.ts";

@@ -1,5 +1,5 @@
 import type { InboxEntry } from "@esim-webhooks/core";
-import { decodeEntry, encodeEntry } from "@esim-webhooks/core/kit";
+import { decodeEntry, encodeEntry } from "@esim-webhooks/core/engine";
 
 /** An entry as the text of a message. Its event is not in it: what works the message parses the body, with its own catalog. */
 export function encodeMessage(entry: InboxEntry): string {

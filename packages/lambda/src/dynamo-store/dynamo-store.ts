@@ -13,13 +13,13 @@ import {
   durationMs,
   type OptionsShape,
   parseOptions,
-  type SettingsOf,
   type StoreOptions,
   spreadRetention,
   storeShape,
   warnOfShortRetention,
   withMethods,
-} from "@esim-webhooks/core/kit";
+} from "@esim-webhooks/core/engine";
+import type { SettingsOf } from "@esim-webhooks/core/internal";
 import * as z from "zod/mini";
 import { type AwsClient, awsErrorName, checkName } from "../base/aws.ts";
 import { noDate, setupError } from "./errors.ts";

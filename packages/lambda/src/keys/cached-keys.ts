@@ -8,15 +8,11 @@ import {
 import {
   createStoreGuard,
   durationMs,
-  keyRecordOf,
-  keysIn,
-  loadedKeysOf,
   type OptionsShape,
-  type SettingsOf,
   type StoreGuard,
-  silentLogger,
   withMethods,
-} from "@esim-webhooks/core/kit";
+} from "@esim-webhooks/core/engine";
+import { keyRecordsIn, type SettingsOf, silentLogger } from "@esim-webhooks/core/internal";
 import * as z from "zod/mini";
 import type { AwsClient } from "../base/aws.ts";
 import type { LambdaErrorCode } from "../base/errors.ts";
@@ -62,6 +58,7 @@ interface Access {
  * @param place for messages
  */
 export function cachedKeys(place: string, cacheMs: number, { read, write }: Access): KeyStore {
+  const records = keyRecordsIn(place);
   let cached: { readonly keys: LoadedKeys; readonly loadedAt: number } | undefined;
   return {
     async load() {
@@ -70,13 +67,13 @@ export function cachedKeys(place: string, cacheMs: number, { read, write }: Acce
       const loadedAt = performance.now();
       const stored = await read();
       if (stored === undefined) throw noKeys(place);
-      const keys = keysIn(place, () => loadedKeysOf(stored.record));
+      const keys = records.loaded(stored.record);
       cached = { keys, loadedAt };
       return keys;
     },
     read,
     async write(record, version) {
-      keysIn(place, () => keyRecordOf(record));
+      records.of(record);
       cached = undefined;
       return write(record, version);
     },

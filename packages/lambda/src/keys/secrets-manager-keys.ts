@@ -10,7 +10,8 @@ import {
   UpdateSecretVersionStageCommand,
 } from "@aws-sdk/client-secrets-manager";
 import type { KeyStore } from "@esim-webhooks/core";
-import { keysIn, parseOptions, readKeyText } from "@esim-webhooks/core/kit";
+import { parseOptions } from "@esim-webhooks/core/engine";
+import { keyRecordsIn } from "@esim-webhooks/core/internal";
 import { type AwsClient, callOf, checkName, refusedBy } from "../base/aws.ts";
 import { type AwsKeysOptions, awsKeysShape, cachedKeys, keysGuard } from "./cached-keys.ts";
 
@@ -88,7 +89,7 @@ export function secretsManagerKeys(secretId: string, options: AwsKeysOptions = {
     async read() {
       const found = await guard.run((signal) => get(signal));
       if (found?.VersionId === undefined) return undefined;
-      const { record } = keysIn(place, () => readKeyText(found.SecretString ?? ""));
+      const { record } = keyRecordsIn(place).read(found.SecretString ?? "");
       return { record, version: found.VersionId };
     },
     write: (record, version) => guard.run((signal) => write(JSON.stringify(record), version, signal)),

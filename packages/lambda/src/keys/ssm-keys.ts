@@ -9,13 +9,8 @@ import {
   SSMClient,
 } from "@aws-sdk/client-ssm";
 import { type KeyRecord, type KeyStore, WebhookError } from "@esim-webhooks/core";
-import {
-  keysIn,
-  type OptionsShape,
-  parseOptions,
-  readKeyText,
-  type SettingsOf,
-} from "@esim-webhooks/core/kit";
+import { type OptionsShape, parseOptions } from "@esim-webhooks/core/engine";
+import { keyRecordsIn, type SettingsOf } from "@esim-webhooks/core/internal";
 import * as z from "zod/mini";
 import { type AwsClient, callOf, checkName, refusedBy } from "../base/aws.ts";
 import { type AwsKeysOptions, awsKeysShape, cachedKeys, keysGuard } from "./cached-keys.ts";
@@ -81,7 +76,7 @@ export function ssmKeys(name: string, options: SsmKeysOptions = {}): KeyStore {
     Value?: string | undefined;
     Version?: number | undefined;
   }): Written {
-    const { record, own } = keysIn(place, () => readKeyText(Value, "write"));
+    const { record, own } = keyRecordsIn(place).read(Value, "write");
     return {
       version: Version,
       record,

@@ -5,7 +5,7 @@ import {
   type StoredEvent,
   WebhookError,
 } from "@esim-webhooks/core";
-import { withoutBody } from "@esim-webhooks/core/kit";
+import { withoutBody } from "@esim-webhooks/core/engine";
 import { deduplicationIdOf } from "../redis/job-identity.ts";
 import type { Notes } from "../redis/notes.ts";
 import type { Pauses } from "../redis/pauses.ts";

@@ -1,5 +1,6 @@
 import type { FailedAttempt } from "@esim-webhooks/core";
-import { fittedError, frameStart, framesOf, maskPersonalData, stackText } from "@esim-webhooks/core/kit";
+import { fittedError, frameStart, framesOf, stackText } from "@esim-webhooks/core/internal";
+import { maskPersonalData } from "@esim-webhooks/core/masking";
 import { readStack } from "../redis/attempt-note.ts";
 import type { BullmqJob } from "../redis/queue.ts";
 

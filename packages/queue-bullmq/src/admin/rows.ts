@@ -1,5 +1,6 @@
 import type { EventKey, InboxEntry, StoredEvent } from "@esim-webhooks/core";
-import { decodeEntry, erasedError, maskPersonalData } from "@esim-webhooks/core/kit";
+import { decodeEntry, erasedError } from "@esim-webhooks/core/engine";
+import { maskPersonalData } from "@esim-webhooks/core/masking";
 import { type ErasedData, isErased } from "../redis/erased-data.ts";
 import { type BullmqJob, startsOf } from "../redis/queue.ts";
 import type { BullmqState } from "./filter.ts";

@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import type { WorkerPresence } from "@esim-webhooks/core";
-import { packageVersion } from "@esim-webhooks/core/kit";
+import { packageVersion } from "@esim-webhooks/core/internal";
 import type { BullmqQueue } from "../redis/queue.ts";
 
 const longestHost = 60;

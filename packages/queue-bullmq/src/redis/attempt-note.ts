@@ -5,10 +5,10 @@ import {
   frameStart,
   framesOf,
   isInstance,
-  maskPersonalData,
   readThrown,
   withCauses,
-} from "@esim-webhooks/core/kit";
+} from "@esim-webhooks/core/internal";
+import { maskPersonalData } from "@esim-webhooks/core/masking";
 import { DelayedError, WaitingChildrenError, WaitingError } from "bullmq";
 
 /** What the processor notes of a failed attempt at the end of the stack that BullMQ keeps of it. */

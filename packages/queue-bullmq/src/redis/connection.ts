@@ -1,6 +1,6 @@
 import { type Logger, WebhookError } from "@esim-webhooks/core";
+import { createDeadline } from "@esim-webhooks/core/engine";
 import {
-  createDeadline,
   isServerUrl,
   monotonicClock,
   type RedisAddress,
@@ -8,7 +8,7 @@ import {
   redisText,
   throttledLog,
   withoutArguments,
-} from "@esim-webhooks/core/kit";
+} from "@esim-webhooks/core/internal";
 import { Queue } from "bullmq";
 import { type Cluster, Redis } from "ioredis";
 import { explained } from "./errors.ts";

@@ -1,5 +1,5 @@
 import { WebhookError } from "@esim-webhooks/core";
-import { withoutArguments } from "@esim-webhooks/core/kit";
+import { withoutArguments } from "@esim-webhooks/core/internal";
 
 /** Stable codes of the errors that this package throws, in addition to those of core. */
 export type BullmqErrorCode =

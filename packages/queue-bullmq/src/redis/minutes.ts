@@ -1,5 +1,5 @@
 import type { Minute, MinuteCounts } from "@esim-webhooks/core";
-import { minutesKeptMs } from "@esim-webhooks/core/kit";
+import { minutesKeptMs } from "@esim-webhooks/core/engine";
 import { luaNow, type Scripts } from "./script.ts";
 
 /** The counts of each minute of the last day, in one hash: a field for each minute and count. */

@@ -1,4 +1,4 @@
-import { monotonicClock } from "@esim-webhooks/core/kit";
+import { monotonicClock } from "@esim-webhooks/core/internal";
 import type { BullmqQueue } from "./queue.ts";
 
 /** A server that has lost its data gets them again. */

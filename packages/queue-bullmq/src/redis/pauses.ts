@@ -1,5 +1,6 @@
 import type { Pause } from "@esim-webhooks/core";
-import { monotonicClock, type NewPause } from "@esim-webhooks/core/kit";
+import type { NewPause } from "@esim-webhooks/core/engine";
+import { monotonicClock } from "@esim-webhooks/core/internal";
 import { bullmqScripts } from "./bullmq-scripts.ts";
 import type { BullmqQueue } from "./queue.ts";
 import { luaNow, type Scripts } from "./script.ts";

@@ -1,5 +1,5 @@
 import type { RunNote } from "@esim-webhooks/core";
-import { decodeRunNote, encodeRunNote, mostRunNotes } from "@esim-webhooks/core/kit";
+import { decodeRunNote, encodeRunNote, mostRunNotes } from "@esim-webhooks/core/engine";
 import { luaNow, type Scripts } from "./script.ts";
 
 /** The notes of imports and passes, a list of Redis for each kind. */

@@ -1,5 +1,6 @@
 import { type Logger, WebhookError } from "@esim-webhooks/core";
-import { monotonicClock, warnOfSetup } from "@esim-webhooks/core/kit";
+import { warnOfSetup } from "@esim-webhooks/core/engine";
+import { monotonicClock } from "@esim-webhooks/core/internal";
 import type { BullmqErrorCode } from "./errors.ts";
 import type { QueueClient } from "./queue.ts";
 

@@ -1,5 +1,5 @@
 import { WebhookError } from "@esim-webhooks/core";
-import { coalesce } from "@esim-webhooks/core/kit";
+import { coalesce } from "@esim-webhooks/core/engine";
 import type { QueueClient } from "./queue.ts";
 
 /** Resolves with the result of `write` once all that it has written on the queue's connection is on the server's disk. */

@@ -12,19 +12,21 @@ import {
   WebhookError,
 } from "@esim-webhooks/core";
 import {
+  decodeEntry,
+  durationMs,
+  type Ending,
+  type OptionsShape,
+  parseOptions,
+} from "@esim-webhooks/core/engine";
+import {
   checkTypes,
   createTimeLimits,
   decide,
-  decodeEntry,
-  durationMs,
   type EndedFacts,
-  type Ending,
   isInstance,
   type Limits,
   limitPauses,
   monotonicClock,
-  type OptionsShape,
-  parseOptions,
   processorShape,
   provenanceOf,
   readThrown,
@@ -33,7 +35,7 @@ import {
   type TimeLimitSettings,
   throttledLog,
   timeLimitShape,
-} from "@esim-webhooks/core/kit";
+} from "@esim-webhooks/core/internal";
 import { DelayedError, type JobProgress, RATE_LIMIT_ERROR, UnrecoverableError } from "bullmq";
 import * as z from "zod/mini";
 import { storableError } from "../redis/attempt-note.ts";

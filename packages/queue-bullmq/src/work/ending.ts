@@ -1,5 +1,6 @@
 import type { EventOutcome } from "@esim-webhooks/core";
-import { type Ending, maskPersonalData } from "@esim-webhooks/core/kit";
+import type { Ending } from "@esim-webhooks/core/engine";
+import { maskPersonalData } from "@esim-webhooks/core/masking";
 import { UnrecoverableError } from "bullmq";
 
 /** What a job returns to BullMQ, which shows it: how its event ended. */

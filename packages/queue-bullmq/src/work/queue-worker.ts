@@ -1,11 +1,8 @@
 import type { Catalog, EsimEvents, Handlers, Logger, Pause, Worker } from "@esim-webhooks/core";
+import type { MinuteCounter } from "@esim-webhooks/core/engine";
+import { createDeadline, durationMs, type OptionsShape, parseOptions } from "@esim-webhooks/core/engine";
 import {
-  createDeadline,
-  durationMs,
-  type MinuteCounter,
   monotonicClock,
-  type OptionsShape,
-  parseOptions,
   processorShape,
   replaceWhenRefused,
   type TimeLimitOptions,
@@ -13,7 +10,7 @@ import {
   throttledLog,
   timeLimitShape,
   withoutArguments,
-} from "@esim-webhooks/core/kit";
+} from "@esim-webhooks/core/internal";
 import { DelayedError, Worker as QueueWorker } from "bullmq";
 import { type Cluster, Redis } from "ioredis";
 import * as z from "zod/mini";

@@ -1,5 +1,6 @@
 import type { Logger } from "@esim-webhooks/core";
-import { parseOptions, processorShape } from "@esim-webhooks/core/kit";
+import { parseOptions } from "@esim-webhooks/core/engine";
+import { processorShape } from "@esim-webhooks/core/internal";
 import type { BullmqProcessor } from "./bullmq-processor.ts";
 
 /** The part of BullMQ's `Worker` that takes no jobs while it is stuck. */

@@ -1,4 +1,4 @@
-import { byteBuffer } from "@esim-webhooks/core/kit";
+import { byteBuffer } from "@esim-webhooks/core/internal";
 import type { MiddlewareHandler } from "hono";
 
 /** The largest body that is read, of the API and of the control side. */

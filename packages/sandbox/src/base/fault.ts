@@ -1,4 +1,4 @@
-import { suggest } from "@esim-webhooks/core/kit";
+import { suggest } from "@esim-webhooks/core/internal";
 import * as z from "zod";
 import { problemsOf, Refused } from "./refused.ts";
 

@@ -1,4 +1,4 @@
-import { suggest } from "@esim-webhooks/core/kit";
+import { suggest } from "@esim-webhooks/core/internal";
 import { callNames } from "../api/api.ts";
 import { type FaultSettings, readFault } from "../base/fault.ts";
 import { Refused } from "../base/refused.ts";

@@ -1,4 +1,4 @@
-import { pageOf } from "@esim-webhooks/core/kit";
+import { pageOf } from "@esim-webhooks/core/internal";
 import { Hono, type MiddlewareHandler } from "hono";
 import { bodyLimit } from "../base/body-limit.ts";
 import { type RefusalCode, Refused } from "../base/refused.ts";

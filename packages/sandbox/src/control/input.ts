@@ -1,4 +1,4 @@
-import { pageOf } from "@esim-webhooks/core/kit";
+import { pageOf } from "@esim-webhooks/core/internal";
 import type { HonoRequest } from "hono";
 import * as z from "zod";
 import { timeSchema } from "../base/clock.ts";

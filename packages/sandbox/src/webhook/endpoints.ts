@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { suggest } from "@esim-webhooks/core/kit";
+import { suggest } from "@esim-webhooks/core/internal";
 import * as z from "zod";
 import { newEndpointReference } from "../base/random.ts";
 import { Refused } from "../base/refused.ts";

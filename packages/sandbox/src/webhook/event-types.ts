@@ -1,5 +1,5 @@
 import type { EsimEvents } from "@esim-webhooks/core";
-import { suggest } from "@esim-webhooks/core/kit";
+import { suggest } from "@esim-webhooks/core/internal";
 import * as z from "zod";
 import { Refused } from "../base/refused.ts";
 import type { Service } from "../base/service.ts";

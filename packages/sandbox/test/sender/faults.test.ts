@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { nodeHandler } from "@esim-webhooks/core";
-import { silentLogger } from "@esim-webhooks/core/kit";
+import { silentLogger } from "@esim-webhooks/core/internal";
 import { Webhook } from "standardwebhooks";
 import { describe, expect, test } from "vitest";
 import { advance } from "../../src/sender/advance.ts";

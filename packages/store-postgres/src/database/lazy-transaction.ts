@@ -1,5 +1,5 @@
 import { WebhookError } from "@esim-webhooks/core";
-import type { StoreGuard } from "@esim-webhooks/core/kit";
+import type { StoreGuard } from "@esim-webhooks/core/engine";
 import {
   type ConnectionProvider,
   type ControlledTransaction,

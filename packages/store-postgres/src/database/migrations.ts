@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { WebhookError } from "@esim-webhooks/core";
-import { packageVersion, pageOf } from "@esim-webhooks/core/kit";
+import { packageVersion, pageOf } from "@esim-webhooks/core/internal";
 import { type Kysely, sql } from "kysely";
 import { createIndexes } from "../schema/create-indexes.ts";
 import { createTables } from "../schema/create-tables.ts";

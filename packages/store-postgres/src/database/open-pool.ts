@@ -1,6 +1,6 @@
 import { Socket } from "node:net";
 import { type Logger, WebhookError } from "@esim-webhooks/core";
-import { addressText, isServerUrl, type ServerAddress } from "@esim-webhooks/core/kit";
+import { addressText, isServerUrl, type ServerAddress } from "@esim-webhooks/core/internal";
 import { Kysely, PostgresDialect, type PostgresPool } from "kysely";
 import pg from "pg";
 import { withOwnTypes } from "./own-types.ts";

@@ -2,13 +2,12 @@ import type { Lifecycle, Logger } from "@esim-webhooks/core";
 import {
   createStoreGuard,
   durationMs,
-  isServerUrl,
   type OptionsShape,
-  type SettingsOf,
   type StoreGuard,
   storeShape,
   warnOfSetup,
-} from "@esim-webhooks/core/kit";
+} from "@esim-webhooks/core/engine";
+import { isServerUrl, type SettingsOf } from "@esim-webhooks/core/internal";
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import * as z from "zod/mini";
 import { type Checked, checkServer } from "./check.ts";

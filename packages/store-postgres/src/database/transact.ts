@@ -1,5 +1,5 @@
 import { type Transacted, WebhookError } from "@esim-webhooks/core";
-import type { StoreGuard } from "@esim-webhooks/core/kit";
+import type { StoreGuard } from "@esim-webhooks/core/engine";
 import type { Kysely } from "kysely";
 import { type BegunTransaction, lazyTransaction } from "./lazy-transaction.ts";
 import { withoutPlugins } from "./open-pool.ts";

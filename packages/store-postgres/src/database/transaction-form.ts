@@ -1,5 +1,6 @@
 import { WebhookError } from "@esim-webhooks/core";
-import type { OptionsShape, SettingsOf } from "@esim-webhooks/core/kit";
+import type { OptionsShape } from "@esim-webhooks/core/engine";
+import type { SettingsOf } from "@esim-webhooks/core/internal";
 import type { Kysely } from "kysely";
 import pg, { type PoolClient } from "pg";
 import * as z from "zod/mini";

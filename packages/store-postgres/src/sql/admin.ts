@@ -7,7 +7,7 @@ import type {
   RedriveFilter,
   StoredEvent,
 } from "@esim-webhooks/core";
-import { shownColumns, storedEvent } from "@esim-webhooks/core/kit";
+import { shownColumns, storedEvent } from "@esim-webhooks/core/engine";
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { isPausedType, qualified, serverTime, type Tables } from "../database/tables.ts";
 import { type EventRow, readColumns } from "./event-rows.ts";

@@ -1,5 +1,5 @@
 import type { Claim, EventKey } from "@esim-webhooks/core";
-import { spreadRetention } from "@esim-webhooks/core/kit";
+import { spreadRetention } from "@esim-webhooks/core/engine";
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { inMs, retentionTime, serverTime, type Tables } from "../database/tables.ts";
 import { countConflict, discardsRows, endedClaim, mostTries, remove } from "./put.ts";

@@ -1,12 +1,12 @@
 import type { EventKey } from "@esim-webhooks/core";
-import {
-  type CopiedEvents,
-  type DifferentEvent,
-  type EventRecord,
-  keyText,
-  type LatestRecord,
-  type StateRecord,
-} from "@esim-webhooks/core/kit";
+import { keyText } from "@esim-webhooks/core/engine";
+import type {
+  CopiedEvents,
+  DifferentEvent,
+  EventRecord,
+  LatestRecord,
+  StateRecord,
+} from "@esim-webhooks/core/internal";
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { isPausedType, qualified, serverTime, type Tables } from "../database/tables.ts";
 import { inKeyOrder } from "./batch.ts";

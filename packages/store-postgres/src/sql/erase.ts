@@ -1,5 +1,5 @@
 import type { EventKey, InboxState } from "@esim-webhooks/core";
-import { erasedError, erasedSubject, keyText, spreadRetention } from "@esim-webhooks/core/kit";
+import { erasedError, erasedSubject, keyText, spreadRetention } from "@esim-webhooks/core/engine";
 import { type Kysely, sql } from "kysely";
 import type { OpenPostgres } from "../database/postgres-database.ts";
 import { inMs, qualified, serverTime, type Tables } from "../database/tables.ts";

@@ -1,5 +1,5 @@
 import type { EventKey, InboxState } from "@esim-webhooks/core";
-import type { EventColumn, ReadRow } from "@esim-webhooks/core/kit";
+import type { EventColumn, ReadRow } from "@esim-webhooks/core/engine";
 import { type RawBuilder, sql } from "kysely";
 
 /** An event as it is read: the columns that were asked for, among them these. */

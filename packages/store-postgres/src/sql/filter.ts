@@ -1,5 +1,5 @@
 import type { InboxFilter } from "@esim-webhooks/core";
-import { frameStart } from "@esim-webhooks/core/kit";
+import { frameStart } from "@esim-webhooks/core/internal";
 import { type RawBuilder, sql } from "kysely";
 
 /** The events that a filter means. Ids that were handled inline are none: they have no time. */

@@ -1,4 +1,4 @@
-import type { PurgeClock, PurgeSteps } from "@esim-webhooks/core/kit";
+import type { PurgeClock, PurgeSteps } from "@esim-webhooks/core/engine";
 import { type Kysely, sql } from "kysely";
 import type { OpenPostgres } from "../database/postgres-database.ts";
 import type { Tables } from "../database/tables.ts";

@@ -1,5 +1,5 @@
 import type { Minute, MinuteCounts } from "@esim-webhooks/core";
-import { minutesKeptMs } from "@esim-webhooks/core/kit";
+import { minutesKeptMs } from "@esim-webhooks/core/engine";
 import { type Kysely, sql } from "kysely";
 import { inMs, serverTime, type Tables } from "../database/tables.ts";
 

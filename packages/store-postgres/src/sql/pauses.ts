@@ -1,5 +1,5 @@
 import type { Logger, Pause } from "@esim-webhooks/core";
-import { holdAndLog, type NewPause } from "@esim-webhooks/core/kit";
+import { holdAndLog, type NewPause } from "@esim-webhooks/core/engine";
 import { type Kysely, sql } from "kysely";
 import type { OpenPostgres } from "../database/postgres-database.ts";
 import { serverTime, type Tables } from "../database/tables.ts";

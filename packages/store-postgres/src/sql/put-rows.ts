@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { crc32 } from "node:zlib";
 import type { InboxEntry } from "@esim-webhooks/core";
-import { occurredAtMs } from "@esim-webhooks/core/kit";
+import { occurredAtMs } from "@esim-webhooks/core/engine";
 import { type RawBuilder, sql } from "kysely";
 import { numberArray, textArray } from "./batch.ts";
 

@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 import type { EventKey, InboxEntry, PutResult, WebhookError } from "@esim-webhooks/core";
-import { keyText } from "@esim-webhooks/core/kit";
+import { keyText } from "@esim-webhooks/core/engine";
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { type PostgresErrorCode, schemaMismatch } from "../database/errors.ts";
 import type { OpenPostgres } from "../database/postgres-database.ts";

@@ -1,5 +1,5 @@
 import type { RunNote } from "@esim-webhooks/core";
-import { decodeRunNote, encodeRunNote, mostRunNotes } from "@esim-webhooks/core/kit";
+import { decodeRunNote, encodeRunNote, mostRunNotes } from "@esim-webhooks/core/engine";
 import { type Kysely, sql } from "kysely";
 import type { Tables } from "../database/tables.ts";
 

@@ -1,5 +1,5 @@
 import type { InboxLease, Settlement } from "@esim-webhooks/core";
-import { keyText, rowChange, spreadRetention } from "@esim-webhooks/core/kit";
+import { keyText, rowChange, spreadRetention } from "@esim-webhooks/core/engine";
 import { type Kysely, sql } from "kysely";
 import { inMs, serverTime, type Tables } from "../database/tables.ts";
 import { inKeyOrder, numberArray, textArray } from "./batch.ts";

@@ -1,5 +1,5 @@
 import type { TakenEvent, TakeOptions } from "@esim-webhooks/core";
-import { leaseEnded } from "@esim-webhooks/core/kit";
+import { leaseEnded } from "@esim-webhooks/core/engine";
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { isPausedType, serverTime, type Tables } from "../database/tables.ts";
 

@@ -1,5 +1,5 @@
 import type { WorkerPresence, WorkerReport } from "@esim-webhooks/core";
-import { workerGoneMs } from "@esim-webhooks/core/kit";
+import { workerGoneMs } from "@esim-webhooks/core/engine";
 import { type Kysely, sql } from "kysely";
 import { inMs, serverTime, type Tables } from "../database/tables.ts";
 

@@ -1,6 +1,6 @@
 import { access, constants, open, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { makeFolder, syncFolder } from "@esim-webhooks/core/kit";
+import { makeFolder, syncFolder } from "@esim-webhooks/core/internal";
 import { FaultError, faultOf } from "./faults.ts";
 
 export interface Location {

@@ -1,13 +1,8 @@
 // What a copy into another inbox reads, in pages: each after the last row of the page before, by the primary key.
 import type { SQLInputValue } from "node:sqlite";
 import type { EventKey, Replay } from "@esim-webhooks/core";
-import type {
-  CopySourceState,
-  EventColumn,
-  EventRecord,
-  LatestRecord,
-  StateRecord,
-} from "@esim-webhooks/core/kit";
+import type { EventColumn } from "@esim-webhooks/core/engine";
+import type { CopySourceState, EventRecord, LatestRecord, StateRecord } from "@esim-webhooks/core/internal";
 import { type Connection, pragma } from "../database/connection.ts";
 import { nowMs } from "../database/transaction.ts";
 import { hasEnded, leaseEnded, leaseEndedAttempt, withAttempt } from "./lease.ts";

@@ -1,5 +1,5 @@
 import type { EventKey, InboxState } from "@esim-webhooks/core";
-import type { ReadRow } from "@esim-webhooks/core/kit";
+import type { ReadRow } from "@esim-webhooks/core/engine";
 
 /** An event as it is in the table: the columns that were asked for, among them these. */
 export interface EventRow extends EventKey, ReadRow {

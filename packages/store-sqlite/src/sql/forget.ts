@@ -1,4 +1,4 @@
-import type { PurgeClock } from "@esim-webhooks/core/kit";
+import type { PurgeClock } from "@esim-webhooks/core/engine";
 import type { Transaction } from "../database/transaction.ts";
 
 /** The machine's clock, and what the last purge kept of it. */

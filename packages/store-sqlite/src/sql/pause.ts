@@ -1,6 +1,6 @@
 // Pauses. A ready event of a paused type is held: it is in no index of due events, so a take does not read past it.
 import type { Pause } from "@esim-webhooks/core";
-import type { NewPause } from "@esim-webhooks/core/kit";
+import type { NewPause } from "@esim-webhooks/core/engine";
 import type { Connection } from "../database/connection.ts";
 import { nowMs, type Transaction } from "../database/transaction.ts";
 

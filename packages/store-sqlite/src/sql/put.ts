@@ -1,6 +1,6 @@
 import type { SQLInputValue } from "node:sqlite";
 import type { EventKey, PutResult } from "@esim-webhooks/core";
-import type { EventColumn } from "@esim-webhooks/core/kit";
+import type { EventColumn } from "@esim-webhooks/core/engine";
 import { discarded, FaultError } from "../database/faults.ts";
 import type { Transaction } from "../database/transaction.ts";
 import { hasEnded } from "./lease.ts";
@@ -30,13 +30,21 @@ export interface PutInput {
 /** Stores rows, one to one; a later one of the same key is compared with what the earlier one left. */
 export function put(tx: Transaction, { rows, columns, lastDelivery }: PutInput): PutResult[] {
   if (lastDelivery !== undefined) noteDelivery(tx, lastDelivery);
+  const insertion: Insertion = { columns, paused: new Set(pausedTypes(tx).types) };
   const results: PutResult[] = [];
   for (let at = 0; at < rows.length; at += mostInserted) {
     const some = rows.slice(at, at + mostInserted);
-    const isNew = insert(tx, some, columns);
-    for (const row of some) results.push(isNew(row) ? "stored" : compare(tx, row, columns));
+    const isNew = insert(tx, some, insertion);
+    for (const row of some) results.push(isNew(row) ? "stored" : compare(tx, row, insertion));
   }
   return results;
+}
+
+/** How rows are inserted in one call of `put`. */
+interface Insertion {
+  readonly columns: readonly EntryColumn[];
+  /** The types whose rows are held. */
+  readonly paused: ReadonlySet<string | null>;
 }
 
 function noteDelivery(tx: Transaction, receivedAt: number): void {
@@ -57,14 +65,13 @@ const mostInserted = 16;
 function insert(
   tx: Transaction,
   rows: readonly PutRow[],
-  columns: readonly EntryColumn[],
+  { columns, paused }: Insertion,
 ): (row: EventKey) => boolean {
-  const paused = new Set<string | null>(pausedTypes(tx).types);
-  const parameters = rows.flatMap((row) => [
-    tx.nowMs,
-    paused.has(row.type) ? 1 : 0,
-    ...columns.map(({ field }) => row[field] as SQLInputValue),
-  ]);
+  const parameters: SQLInputValue[] = [];
+  for (const row of rows) {
+    parameters.push(tx.nowMs, paused.has(row.type) ? 1 : 0);
+    for (const { field } of columns) parameters.push(row[field] as SQLInputValue);
+  }
   const newRow = `('ready', ?, ?, ${columns.map(() => "?").join()})`; // parameters by name would take a third longer
   const inserted = tx.run(
     `insert or fail into esim_webhooks_event (state, due_at, held, ${columns.map(({ name }) => name).join()})
@@ -93,7 +100,7 @@ interface Present {
 }
 
 /** Compares an entry with the row of its id. An inline claim whose lease has ended is as good as absent. */
-function compare(tx: Transaction, row: PutRow, columns: readonly EntryColumn[]): PutResult {
+function compare(tx: Transaction, row: PutRow, insertion: Insertion): PutResult {
   const present = tx.get<Present>(
     `select state = 'leased' and body is null as inline, ${hasEnded} as ended, fingerprint,
       coalesce(replay ->> 'rebuilt', 0) as rebuilt
@@ -104,7 +111,7 @@ function compare(tx: Transaction, row: PutRow, columns: readonly EntryColumn[]):
   if (present.inline) {
     if (!present.ended) return "busy";
     remove(tx, row);
-    if (!insert(tx, [row], columns)(row)) throw new FaultError(discarded);
+    if (!insert(tx, [row], insertion)(row)) throw new FaultError(discarded);
     return "stored";
   }
   if (!differs(row, present)) return "already_stored";

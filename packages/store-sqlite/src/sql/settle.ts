@@ -1,5 +1,5 @@
 import type { InboxLease, StoredEnding } from "@esim-webhooks/core";
-import type { RowChange } from "@esim-webhooks/core/kit";
+import type { RowChange } from "@esim-webhooks/core/engine";
 import type { Transaction } from "../database/transaction.ts";
 import { withAttempt } from "./lease.ts";
 import { isPausedType } from "./pause.ts";

@@ -57,8 +57,11 @@ function serve(
       case "calls":
         return reply({ kind: "answers", id: request.id, answers: answer(unpackCalls(request.packed)) });
       case "watch":
+        watching ??= watch(connection);
+        return;
+      case "unwatch":
         clearInterval(watching);
-        watching = request.isOn ? watch(connection) : undefined;
+        watching = undefined;
         return;
       case "close":
         clearInterval(watching);

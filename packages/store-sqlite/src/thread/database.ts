@@ -1,4 +1,4 @@
-import { coalesce, safeListener } from "@esim-webhooks/core/kit";
+import { coalesce, safeListener } from "@esim-webhooks/core/engine";
 import { FaultError } from "../database/faults.ts";
 import type { Durability, Journal } from "../database/journal.ts";
 import { type Location, prepareLocation } from "../database/location.ts";
@@ -63,14 +63,17 @@ export function createDatabase(options: DatabaseOptions): Database {
   const writeMany = gatherCalls(writer, { maxItems: 500, maxMessages: 2 }); // the thread finds the next one when it is done
   const read = gatherCalls(reader, { maxItems: 500, maxMessages: 1 });
   const readLong = gatherCalls(longReader, { maxItems: 1, maxMessages: 1 }); // callers of the next ones may give up meanwhile
-  const hints = createHints((isOn) => writer.ifRunning((thread) => thread.watch(isOn)));
+  const hints = createHints({
+    watch: () => writer.ifRunning((thread) => thread.watch()),
+    unwatch: () => writer.ifRunning((thread) => thread.unwatch()),
+  });
   const underWay = new Set<Promise<unknown>>();
 
   async function start(role: "writer" | "reader", onEnded: () => void): Promise<Thread> {
     const { path, durability } = options;
     const data = { role, path, durability, busyMs: options.busyMs() };
     const thread = await startThread(data, { onChanged: hints.give, onEnded });
-    if (role === "writer" && hints.isWatched()) thread.watch(true);
+    if (role === "writer" && hints.isWatched()) thread.watch();
     return thread;
   }
 
@@ -143,8 +146,8 @@ export function outputOf<Output>(answer: Answer): Output {
   return answer.output as Output;
 }
 
-/** Calls `watch` when the first listener subscribes and when the last one has unsubscribed. */
-function createHints(watch: (isOn: boolean) => void): Hints {
+/** Watches from the first listener that subscribes until the last one has unsubscribed. */
+function createHints({ watch, unwatch }: Pick<Thread, "watch" | "unwatch">): Hints {
   const listeners = new Set<() => void>();
   return {
     give() {
@@ -153,9 +156,9 @@ function createHints(watch: (isOn: boolean) => void): Hints {
     on(listener) {
       const own = safeListener(listener); // one that subscribes twice is two
       listeners.add(own);
-      if (listeners.size === 1) watch(true);
+      if (listeners.size === 1) watch();
       return () => {
-        if (listeners.delete(own) && listeners.size === 0) watch(false);
+        if (listeners.delete(own) && listeners.size === 0) unwatch();
       };
     },
     isWatched: () => listeners.size > 0,

@@ -49,7 +49,8 @@ export const notCloned: Fault = {
 export type Request =
   | { readonly kind: "calls"; readonly id: number; readonly packed: PackedCalls }
   /** Report from now on when another process has written. */
-  | { readonly kind: "watch"; readonly isOn: boolean }
+  | { readonly kind: "watch" }
+  | { readonly kind: "unwatch" }
   | { readonly kind: "close" };
 
 /** From the thread. `opened` is the first message, or `fault`, after which it ends. */

@@ -11,7 +11,9 @@ export interface Thread {
   readonly journal: Journal | undefined;
   /** Answers calls one to one. Rejects with a `FaultError` only when the thread has ended. */
   call(packed: PackedCalls): Promise<readonly Answer[]>;
-  watch(isOn: boolean): void;
+  /** Makes it report when another process has written. */
+  watch(): void;
+  unwatch(): void;
   /** Closes its connection once it has answered all calls. */
   close(): Promise<void>;
 }
@@ -112,7 +114,8 @@ export function startThread(data: ThreadData, { onChanged, onEnded }: ThreadList
           return resolve({
             journal: message.journal,
             call,
-            watch: (isOn) => post({ kind: "watch", isOn }),
+            watch: () => post({ kind: "watch" }),
+            unwatch: () => post({ kind: "unwatch" }),
             close,
           });
         case "fault":

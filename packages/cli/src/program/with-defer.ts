@@ -1,4 +1,4 @@
-import type { Awaitable } from "../base/awaitable.ts";
+import type { Awaitable } from "@esim-webhooks/core";
 
 /** Has a step run after the task, and after the steps that are deferred later. */
 export type Defer = (step: () => Awaitable<unknown>) => void;

@@ -1,5 +1,5 @@
-import { withDefer } from "@esim-webhooks/core/kit";
 import { expect, it } from "vitest";
+import { withDefer } from "../../src/program/with-defer.ts";
 
 it("runs what was deferred after the task, the last one first", async () => {
   const log: string[] = [];

@@ -1,4 +1,4 @@
-import type { Awaitable } from "./awaitable.ts";
+import type { Awaitable } from "@esim-webhooks/core";
 
 /** Returns a function whose callers share one call of `make` while it runs, and its answer for `keptMs` after. */
 export function shared<Answer>(make: () => Awaitable<Answer>, keptMs: number): () => Promise<Answer> {

@@ -1,0 +1,82 @@
+import type { Gauge, Histogram, Meter } from "@opentelemetry/api";
+import type { Counter, Counters } from "./counts.ts";
+
+/** In seconds, as the messaging conventions advise. */
+const operationBuckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
+/** In seconds, up to a week: how long events wait and live. */
+const ageBuckets = [0.01, 0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600, 14_400, 86_400, 604_800];
+
+type Durations = "processDuration" | "operationDuration" | "storeDuration" | "lag" | "wait" | "age";
+type Counts =
+  | "sent"
+  | "consumed"
+  | "deliveries"
+  | "duplicates"
+  | "conflicts"
+  | "verified"
+  | "settled"
+  | "recovered";
+
+/** The instruments that `recordMetrics` writes to. Durations are in seconds. */
+type Instruments = Readonly<Record<Durations, Histogram> & Record<Counts, Counter>> & {
+  readonly skew: Gauge;
+};
+
+/** Makes the instruments of what `observe` shows: their names, units and descriptions. */
+export function createInstruments(meter: Meter, counters: Counters): Instruments {
+  const counter = counters.create;
+  const seconds = (name: string, description: string, buckets = operationBuckets): Histogram =>
+    meter.createHistogram(name, { unit: "s", description, advice: { explicitBucketBoundaries: buckets } });
+
+  return {
+    processDuration: seconds("messaging.process.duration", "How long a handler ran"),
+    operationDuration: seconds(
+      "messaging.client.operation.duration",
+      "How long a put, a take or a settle took",
+    ),
+    sent: counter("messaging.client.sent.messages", "{message}", "Events that were put into an inbox"),
+    consumed: counter(
+      "messaging.client.consumed.messages",
+      "{message}",
+      "Events that a worker took, or that a processor passed to a handler",
+    ),
+    storeDuration: seconds("esim_webhooks.store.duration", "How long a call of a store or an inbox took"),
+    deliveries: counter("esim_webhooks.deliveries", "{delivery}", "Deliveries by outcome"),
+    duplicates: counter(
+      "esim_webhooks.duplicates",
+      "{delivery}",
+      "Deliveries whose id was known, with the same body",
+    ),
+    conflicts: counter(
+      "esim_webhooks.conflicts",
+      "{delivery}",
+      "Deliveries whose id was known, with another body",
+    ),
+    lag: seconds("esim_webhooks.delivery.lag", "From when an event occurred to its delivery", ageBuckets),
+    verified: counter(
+      "esim_webhooks.verify",
+      "{signature}",
+      "Signatures that were compared, by outcome and key",
+    ),
+    skew: meter.createGauge("esim_webhooks.clock.skew", {
+      unit: "s",
+      description: "How far the timestamp of the last authentic delivery was ahead of this machine's clock",
+    }),
+    wait: seconds(
+      "esim_webhooks.inbox.wait",
+      "For how long an event was due before a worker took it",
+      ageBuckets,
+    ),
+    age: seconds("esim_webhooks.event.age", "From when an event was accepted until it was done", ageBuckets),
+    settled: counter(
+      "esim_webhooks.settlements",
+      "{attempt}",
+      "Attempts that have ended, by outcome and reason",
+    ),
+    recovered: counter(
+      "esim_webhooks.reconcile.recovered",
+      "{event}",
+      "Events that a pass of reconcile has recovered",
+    ),
+  };
+}
