@@ -43,13 +43,13 @@ import { purgeSteps } from "./sql/forget.ts";
 import { gauges, noteDelivery } from "./sql/gauges.ts";
 import { list } from "./sql/list.ts";
 import { addMinute, minutes } from "./sql/minutes.ts";
-import { pause, paused, resume } from "./sql/pauses.ts";
+import { letGo, mostLetGo, pause, paused, resume } from "./sql/pauses.ts";
 import { put, rerun } from "./sql/put.ts";
 import { type PutRow, shortened, storableJson, storableLane } from "./sql/put-rows.ts";
 import { noteRun, runs } from "./sql/runs.ts";
 import { renew, settle } from "./sql/settle.ts";
-import { createFairTake, reap, take } from "./sql/take.ts";
-import { sourceIndex, tryEvents, trySources } from "./sql/try-out.ts";
+import { reap, take } from "./sql/take.ts";
+import { tryEvents } from "./sql/try-out.ts";
 import { report, workers } from "./sql/workers.ts";
 
 export interface PostgresInboxOptions<Database = unknown, Tx = Transaction<Database>>
@@ -96,16 +96,9 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
 ): PostgresInbox<Database, Tx> {
   const settings = parseOptions("postgresInbox", shape, options);
   warnOfShortRetention("postgresInbox", settings);
-  const isFair = settings.fairBy !== undefined;
-  const database = openPostgres(
-    "postgresInbox",
-    options,
-    settings,
-    isFair ? trySources : tryEvents,
-    isFair ? [sourceIndex] : [],
-  );
+  const database = openPostgres("postgresInbox", options, settings, tryEvents);
   const { db, pool, guard, run, tables, isDurable, place, migrate, now, close } = database;
-  const { timeoutMs } = settings;
+  const { timeoutMs, laneHeldByDead } = settings;
   const form = transactionForm("postgresInbox", options);
   const notifyPool = settings.notify ? listenable(pool) : undefined;
   const laneOf = laneReader(settings, settings.logger);
@@ -117,9 +110,9 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
     : undefined;
   const hints = createHints();
   const channel = channelOf(tables.schema);
-  const takeDue = isFair ? createFairTake() : take;
   const unawaited = new Set<Promise<void>>();
   let reapAt = 0;
+  let visitedTo = "";
 
   /** Runs an operation that no caller waits for, and whose failure loses nothing. `close` waits for it. */
   function inBackground(operation: Work<unknown>): void {
@@ -165,7 +158,6 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
       multiProcess: true,
       transactional: true,
       ordered: settings.lane !== undefined,
-      ...(isFair && { fairBy: "source" }),
       retentionMs: settings.retentionMs,
     },
     ready: guard.ready,
@@ -190,8 +182,11 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
         if (performance.now() >= reapAt) {
           reapAt = performance.now() + reapEveryMs;
           await reap(connection, tables);
+          if ((await letGo(connection, tables)) === mostLetGo) reapAt = 0; // there may be more
         }
-        return takeDue(connection, tables, options, settings.laneHeldByDead);
+        const { taken, visitedTo: upto } = await take(connection, tables, options, laneHeldByDead, visitedTo);
+        visitedTo = upto;
+        return taken;
       }),
     extend: (leases, leaseMs) => run((connection) => renew(connection, tables, leases, leaseMs)),
     async settle(settlements) {
@@ -208,8 +203,8 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
       if (transacted === "committed") counter?.settled(done, [true]);
       return transacted;
     },
-    stats: () => run((connection) => stats(connection, tables)),
-    gauges: () => run((connection) => gauges(connection, tables)),
+    stats: () => run((connection) => stats(connection, tables, laneHeldByDead)),
+    gauges: () => run((connection) => gauges(connection, tables, laneHeldByDead)),
     report: (worker) => run((connection) => report(connection, tables, worker)),
     workers: () => run((connection) => workers(connection, tables)),
     noteRun: (note) => run((connection) => noteRun(connection, tables, note)),
@@ -219,7 +214,7 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
       run((connection) => count(connection, tables, filter, most)),
     list: (filter = {}, { limit = pageLimit, cursor } = {}) =>
       run((connection) => list(connection, tables, filter, limit, cursor)),
-    get: (key) => run((connection) => get(connection, tables, key, settings.laneHeldByDead)),
+    get: (key) => run((connection) => get(connection, tables, key, laneHeldByDead)),
     paused: () => run((connection) => paused(connection, tables)),
     ...publishChanges({
       async redrive(filter = {}, limit = operatorLimit) {

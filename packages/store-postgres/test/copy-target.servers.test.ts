@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import type { CopyTarget, EventRecord } from "@esim-webhooks/core/internal";
+import type { CopyTarget } from "@esim-webhooks/core/internal";
 import {
   latestOnly,
   postgresCopyTarget,
@@ -10,6 +10,7 @@ import {
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { entry, key } from "../../../test/inbox-entry.ts";
 import { postgresUrl as url } from "../../../test/servers/shared.ts";
+import { eventRecord } from "./event-record.ts";
 import { createSchema, type TestSchema } from "./schema.ts";
 
 let tables: TestSchema;
@@ -27,46 +28,29 @@ afterEach(async () => {
 });
 
 const hourMs = 3_600_000;
-const body = Buffer.from(entry("msg_1").body);
-
-function record(id: string, changes: Partial<EventRecord> = {}): EventRecord {
-  return {
-    ...{
-      source: "default",
-      id,
-      state: "ready",
-      type: "esim.enabled",
-      lane: null,
-      body,
-      fingerprint: crc32(body),
-    },
-    ...{ receivedAtMs: Date.now() - hourMs, occurredAtMs: Date.now() - hourMs, endsAtMs: Date.now() - 1000 },
-    ...{ attempts: 0, tries: 0, conflicts: 0, error: null, replay: null, runs: [] },
-    ...{
-      subject: null,
-      key: null,
-      trace: null,
-      takenAtMs: null,
-      settledAtMs: null,
-      erasedAtMs: null,
-      history: null,
-    },
-    ...changes,
-  };
-}
 
 describe("records of another inbox", () => {
   it("are inserted if their keys are new, and update what has not changed since a copy", async () => {
     const inbox = postgresInbox({ url, schema });
-    const records = [record("msg_3"), record("msg_2"), record("msg_1", { state: "dead", endsAtMs: null })];
+    const records = [
+      eventRecord("msg_3"),
+      eventRecord("msg_2"),
+      eventRecord("msg_1", { state: "dead", dueAtMs: null }),
+    ];
     expect(await target.copyEvents(records)).toEqual({ inserted: 3, updated: 0, different: [] });
     expect(await target.copyEvents(records)).toEqual({ inserted: 0, updated: 0, different: [] });
-    const done = { state: "done", body: null, endsAtMs: Date.now() + hourMs, attempts: 1 } as const;
+    const done = {
+      state: "done",
+      body: null,
+      dueAtMs: null,
+      keptUntilMs: Date.now() + hourMs,
+      attempts: 1,
+    } as const;
     const later = [
-      record("msg_0"),
-      record("msg_1"),
-      record("msg_2", done),
-      record("msg_3", { conflicts: 2 }),
+      eventRecord("msg_0"),
+      eventRecord("msg_1"),
+      eventRecord("msg_2", done),
+      eventRecord("msg_3", { conflicts: 2 }),
     ];
     expect(await target.copyEvents(later)).toEqual({ inserted: 1, updated: 3, different: [] });
     expect(await target.copyEvents(later)).toEqual({ inserted: 0, updated: 0, different: [] });
@@ -78,18 +62,18 @@ describe("records of another inbox", () => {
 
   it("change no events that were put, redriven or run again here, unless they are done in the source", async () => {
     const inbox = postgresInbox({ url, schema });
-    const dead = { state: "dead", endsAtMs: null } as const;
-    const done = { state: "done", body: null, endsAtMs: Date.now() + hourMs } as const;
+    const dead = { state: "dead", dueAtMs: null } as const;
+    const done = { state: "done", body: null, dueAtMs: null, keptUntilMs: Date.now() + hourMs } as const;
     const present = entry("msg_put");
     await inbox.put([present, entry("msg_put_done")]);
-    await target.copyEvents([record("msg_redriven", dead), record("msg_rerun", done)]);
+    await target.copyEvents([eventRecord("msg_redriven", dead), eventRecord("msg_rerun", done)]);
     await inbox.redrive({ ids: ["msg_redriven"] });
     await inbox.rerun([{ ...entry("msg_rerun"), replay: { run: "run_1", rebuilt: false } }]);
     const records = [
-      record("msg_put", dead),
-      record("msg_put_done", done),
-      record("msg_redriven", dead),
-      record("msg_rerun", done),
+      eventRecord("msg_put", dead),
+      eventRecord("msg_put_done", done),
+      eventRecord("msg_redriven", dead),
+      eventRecord("msg_rerun", done),
     ];
     expect(await target.copyEvents(records)).toEqual({
       inserted: 0,
@@ -110,13 +94,13 @@ describe("records of another inbox", () => {
 
   it("change no claim or lease that is still held, and replace one that has ended", async () => {
     const [inbox, store] = [postgresInbox({ url, schema }), postgresStore({ url, schema })];
-    const done = { state: "done", body: null, endsAtMs: Date.now() + hourMs } as const;
+    const done = { state: "done", body: null, dueAtMs: null, keptUntilMs: Date.now() + hourMs } as const;
     const lease = async (leaseMs: number) => {
       const claim = await store.claim(key("msg_claimed"), leaseMs);
       const [leased] = await inbox.take({ limit: 1, leaseMs });
       return { token: claim.status === "claimed" ? claim.token : "", leased };
     };
-    const records = [record("msg_claimed"), record("msg_leased", done)];
+    const records = [eventRecord("msg_claimed"), eventRecord("msg_leased", done)];
     await inbox.put([entry("msg_leased")]);
     const { token, leased } = await lease(60_000);
     expect(await target.copyEvents(records)).toEqual({
@@ -140,12 +124,13 @@ describe("records of another inbox", () => {
 
   it("keep all their fields, and absolute times", async () => {
     const inbox = postgresInbox({ url, schema });
-    const endsAtMs = Date.now() + 7 * 24 * hourMs;
+    const keptUntilMs = Date.now() + 7 * 24 * hourMs;
     const replay = { run: "run_2", rebuilt: false, delivery: { status: "failed", attemptNumber: 3 } };
-    const given = record("msg_1", {
+    const given = eventRecord("msg_1", {
       ...{
         state: "unhandled",
-        endsAtMs,
+        dueAtMs: null,
+        keptUntilMs,
         attempts: 3,
         tries: 3,
         conflicts: 2,
@@ -164,13 +149,14 @@ describe("records of another inbox", () => {
       },
       history: JSON.stringify([{ at: 3000, reason: "lease_ended" }]),
     });
-    await target.copyEvents([given, record("msg_2", { state: "dead", endsAtMs: null })]);
+    await target.copyEvents([given, eventRecord("msg_2", { state: "dead", dueAtMs: null })]);
     const {
       receivedAtMs,
       occurredAtMs: _,
       fingerprint: __,
       runs: ___,
-      endsAtMs: ____,
+      dueAtMs: ____,
+      keptUntilMs: _____,
       takenAtMs,
       settledAtMs,
       erasedAtMs,
@@ -179,7 +165,9 @@ describe("records of another inbox", () => {
     expect(await inbox.get(key("msg_1"))).toEqual({
       ...rest,
       receivedAt: new Date(receivedAtMs ?? 0),
-      endsAt: new Date(endsAtMs),
+      dueAt: null,
+      leasedUntil: null,
+      keptUntil: new Date(keptUntilMs),
       stack: null,
       takenAt: new Date(takenAtMs ?? 0),
       settledAt: new Date(settledAtMs ?? 0),
@@ -189,13 +177,13 @@ describe("records of another inbox", () => {
         { endedAt: new Date(3000), reason: "lease_ended", durationMs: null, error: null, worker: null },
       ],
     });
-    expect(await inbox.get(key("msg_2"))).toMatchObject({ state: "dead", endsAt: null });
+    expect(await inbox.get(key("msg_2"))).toMatchObject({ state: "dead", dueAt: null });
     await inbox.close();
   });
 
   it("with text that Postgres refuses are stored as put would store them", async () => {
     const inbox = postgresInbox({ url, schema, lane: () => "E\0".repeat(400) });
-    const odd = record("msg_1", {
+    const odd = eventRecord("msg_1", {
       ...{ type: "a\0b", lane: "E\0".repeat(400), error: "half \ud800, none \0, \\u0000" },
       replay: { run: "run\0", rebuilt: true, delivery: { status: "\0" } },
       ...{ runs: ["run\0 1", '{"odd",'], attempts: 1 },
@@ -210,9 +198,10 @@ describe("records of another inbox", () => {
 
   it("without a body still detect another body of their id by its fingerprint, in put and claim", async () => {
     const [inbox, store] = [postgresInbox({ url, schema }), postgresStore({ url, schema })];
-    const done = { state: "done", body: null, endsAtMs: Date.now() + hourMs } as const;
+    const done = { state: "done", body: null, dueAtMs: null, keptUntilMs: Date.now() + hourMs } as const;
     const rebuilt = { run: "run_1", rebuilt: true };
-    await target.copyEvents([record("msg_1", done), record("msg_2", { ...done, replay: rebuilt })]);
+    await target.copyEvents([eventRecord("msg_1", done), eventRecord("msg_2", { ...done, replay: rebuilt })]);
+    const body = Buffer.from(eventRecord("msg_1").body ?? []);
     const same = { ...entry("msg_1"), body };
     const another = { ...same, body: Buffer.concat([body, body]) };
     expect(await inbox.put([same])).toEqual(["already_stored"]);
@@ -227,7 +216,7 @@ describe("records of another inbox", () => {
   });
 
   it("are inserted once each by several concurrent copies", async () => {
-    const records = Array.from({ length: 300 }, (_, n) => record(`msg_${n}`));
+    const records = Array.from({ length: 300 }, (_, n) => eventRecord(`msg_${n}`));
     const inserted = await Promise.all(
       [records, records.toReversed(), records, records.toReversed()].map((given) => target.copyEvents(given)),
     );

@@ -25,7 +25,7 @@ export function driverSuite(name: string, open: () => PostgresOptions<never>): v
   const given = <Options extends object>(options: Options) => ({ timeoutMs: 30_000, ...options, ...open() });
   const openInbox = (options: object) => postgresInbox<never>(given(options));
   const openStore = (options: object) => postgresStore<never>(given(options));
-  beforeAll(() => openInbox({ fairBy: "source" }).migrate());
+  beforeAll(() => openInbox({}).migrate());
 
   inboxSuite(
     name,
@@ -36,7 +36,6 @@ export function driverSuite(name: string, open: () => PostgresOptions<never>): v
         multiProcess: true,
         transactional: true,
         ordered: true,
-        fairBy: "source",
         retentionMs: 30 * 86_400_000,
       },
       open: openInbox,

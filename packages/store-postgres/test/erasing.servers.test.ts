@@ -1,11 +1,11 @@
 import { eraseSubject } from "@esim-webhooks/core";
 import { erasedSubject } from "@esim-webhooks/core/engine";
-import type { EventRecord } from "@esim-webhooks/core/internal";
 import { latestOnly, postgresCopyTarget } from "@esim-webhooks/store-postgres";
 import { sql } from "kysely";
 import { expect, it } from "vitest";
 import { entry, key } from "../../../test/inbox-entry.ts";
 import { postgresUrl as url } from "../../../test/servers/shared.ts";
+import { eventRecord } from "./event-record.ts";
 import { inboxesOfEachTest } from "./inboxes.ts";
 
 const given = inboxesOfEachTest();
@@ -49,43 +49,8 @@ it("a copy does not bring back what was erased here", async () => {
   const { open, shop } = given();
   const inbox = open();
   const target = postgresCopyTarget({ url, schema: shop.schema });
-  const record: EventRecord = {
-    ...{
-      ...key("msg_1"),
-      state: "ready",
-      type: "esim.enabled",
-      lane: null,
-      body: Buffer.from("{}"),
-      fingerprint: 1,
-    },
-    ...{
-      receivedAtMs: Date.now(),
-      occurredAtMs: null,
-      endsAtMs: Date.now(),
-      attempts: 0,
-      tries: 0,
-      conflicts: 0,
-      error: null,
-    },
-    ...{
-      replay: null,
-      runs: [],
-      subject: "esim_1",
-      key: null,
-      trace: null,
-      takenAtMs: null,
-      settledAtMs: null,
-    },
-    ...{ erasedAtMs: null, history: null },
-  };
-  const erased: EventRecord = {
-    ...record,
-    id: "msg_2",
-    state: "done",
-    body: null,
-    subject: null,
-    erasedAtMs: 1000,
-  };
+  const record = eventRecord("msg_1", { subject: "esim_1" });
+  const erased = eventRecord("msg_2", { state: "done", body: null, dueAtMs: null, erasedAtMs: 1000 });
   await target.copyEvents([record, erased]);
   expect((await inbox.get(key("msg_2")))?.erasedAt).toEqual(new Date(1000));
   await eraseSubject(inbox, "esim_1");

@@ -69,7 +69,7 @@ describe.each(Object.keys(openings) as (keyof typeof openings)[])(
         schema: shop.schema,
         timeoutMs: 30_000,
       };
-      const inbox = postgresInbox({ ...given, fairBy: "source" });
+      const inbox = postgresInbox(given);
       const store = postgresStore(given);
       onTestFinished(async () => {
         await inbox.close();

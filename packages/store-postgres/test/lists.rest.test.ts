@@ -22,7 +22,7 @@ async function pages(filter: InboxFilter, limit: number): Promise<InboxPage[]> {
 async function insert(): Promise<void> {
   const { event, shop } = given();
   await sql`
-    insert into ${event} (source, id, state, ends_at, type, body, received_at, occurred_at, lane, subject)
+    insert into ${event} (source, id, state, due_at, type, body, received_at, occurred_at, lane, subject)
     select 'default', 'msg_' || n,
       (array['done', 'ready', 'dead', 'done', 'unhandled', 'leased', 'done'])[1 + n % 7], clock_timestamp() + interval '1 hour',
       case when n % 9001 = 0 then 'esim.rare' else 'esim.enabled' end, '{}', timestamptz '2026-01-01' + n / 2 * interval '1 ms',
@@ -64,7 +64,7 @@ it("lists no id that was handled inline, of any number", async () => {
   const { open, shop, event } = given();
   await open().put([entry("msg_b"), entry("msg_z")]);
   await sql`
-    insert into ${event} (source, id, state, ends_at)
+    insert into ${event} (source, id, state, kept_until)
     select 'default', 'msg_0' || n, 'done', clock_timestamp() from generate_series(1000, 1999) as n`.execute(
     shop.db,
   );

@@ -17,7 +17,7 @@ it("counts up to 10,001 events of a state, in lanes and out of them, and says wh
   const { event, shop, open } = given();
   const insert = (state: string, lane: string | null, rows: number) =>
     sql`
-      insert into ${event} (source, id, state, ends_at, type, body, received_at, lane)
+      insert into ${event} (source, id, state, due_at, type, body, received_at, lane)
       select 'default', ${`${state}${lane}`} || n, ${state}, '2026-01-01', 'esim.enabled', '{}', clock_timestamp(), ${lane}
       from generate_series(1, ${rows}::int) as n`.execute(shop.db);
   await insert("ready", null, 6000);

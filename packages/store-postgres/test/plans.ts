@@ -62,14 +62,16 @@ export function goesByIndexes(rows: number): void {
     // mostly done; 20,000 ready, half of them in lanes and half of them due; 500 leased, 100 of them ended; some dead, some
     // unhandled
     await sql`
-    insert into ${event} (source, id, state, ends_at, type, body, fingerprint, received_at, occurred_at, lane, subject)
+    insert into ${event}
+      (source, id, state, due_at, leased_until, kept_until, type, body, fingerprint, received_at, occurred_at, lane, subject)
     select 'default', 'old_' || n, state,
       case
-        when state in ('done', 'unhandled') then clock_timestamp() + n * interval '1 second'
-        when state = 'dead' then 'infinity'
+        when state not in ('ready', 'leased') then null
         when n % 5 = 0 then clock_timestamp() - interval '1 second'
-        when state = 'ready' and n % 2 = 0 then clock_timestamp() - n * interval '1 millisecond'
+        when n % 2 = 0 then clock_timestamp() - n * interval '1 millisecond'
         else clock_timestamp() + interval '1 hour' end,
+      case when state = 'leased' then clock_timestamp() + case when n % 5 = 0 then interval '-1 second' else interval '1 hour' end end,
+      case when state in ('done', 'unhandled') then clock_timestamp() + n * interval '1 second' end,
       'esim.enabled', case when state = 'done' then null else '{}'::bytea end, 1,
       clock_timestamp(), clock_timestamp() + n * interval '1 second',
       case when n % 2 = 0 then 'lane ' || case when state = 'leased' then 'leased ' || n else (n % 500)::text end end, 'esim_' || n % 50000
@@ -87,9 +89,9 @@ export function goesByIndexes(rows: number): void {
     const spread = Math.floor((rows - 22_000) / 500);
     const take = { limit: 20, leaseMs: 60_000 };
 
-    it("take, also of ended leases, uses the index of pending rows", async () => {
+    it("take, also of ended leases, uses the indexes of due and of leased events", async () => {
       const plans = await plansOf(() => open().take(take));
-      expectIndexed(plans, "event_pending", "event_pkey", "event_lane", "event_lane_leased");
+      expectIndexed(plans, "event_due", "event_leased", "event_pkey", "event_lane", "event_lane_leased");
     });
 
     it.each([
@@ -103,7 +105,7 @@ export function goesByIndexes(rows: number): void {
         await inbox.migrate();
         const event = sql.id(schema, "event");
         await sql`
-      insert into ${event} (source, id, state, ends_at, type, received_at)
+      insert into ${event} (source, id, state, kept_until, type, received_at)
       select 'default', 'old_' || n, 'done', 'infinity', 'esim.enabled', clock_timestamp() from generate_series(1, 5000) as n`.execute(
           db,
         );
@@ -124,12 +126,12 @@ export function goesByIndexes(rows: number): void {
       expectIndexed(plans, "event_suspect", "event_pkey");
     });
 
-    it("take with only or except uses the index of pending rows", async () => {
+    it("take with only or except uses the index of due events", async () => {
       const plans = await plansOf(async () => {
         await open().take({ ...take, only: ["esim.enabled"] });
         await open().take({ ...take, except: ["esim.faulted"] });
       });
-      expectIndexed(plans, "event_pending", "event_pkey");
+      expectIndexed(plans, "event_due", "event_pkey");
     });
 
     it.each([false, true])(
@@ -137,14 +139,14 @@ export function goesByIndexes(rows: number): void {
       async (laneHeldByDead) => {
         const inbox = postgresInbox({ ...inboxOptions, lane: laneOf, laneHeldByDead });
         const plans = await plansOf(() => inbox.take(take));
-        expectIndexed(plans, "event_pending_in_lane", "event_pkey", "event_lane", "event_lane_leased");
+        expectIndexed(plans, "event_due_in_lane", "event_pkey", "event_lane", "event_lane_leased");
       },
     );
 
     it("take reads a few thousand rows, even if many more wait behind a blocked lane, and finds events of other lanes", async () => {
       const event = sql.id(shop.schema, "event");
       await sql`
-      insert into ${event} (source, id, state, ends_at, type, body, received_at, occurred_at, lane)
+      insert into ${event} (source, id, state, due_at, type, body, received_at, occurred_at, lane)
       select 'default', 'behind_' || n, 'ready',
         clock_timestamp() + case when n = 0 then interval '1 hour' else interval '-1 day' end,
         'esim.behind', '{}'::bytea, clock_timestamp(), clock_timestamp() + n * interval '1 second', 'held'
@@ -160,15 +162,16 @@ export function goesByIndexes(rows: number): void {
       expect(taken.map(({ id }) => id).sort()).toEqual(
         Array.from({ length: 10 }, (_, n) => `beside_${n + 1}`).sort(),
       );
-      expectIndexed(plans, "event_pending_in_lane", "event_lane");
+      expectIndexed(plans, "event_due_in_lane", "event_lane");
       expect(Math.max(...plans.map(({ rows }) => rows))).toBeLessThan(10_000);
     });
 
     it("take looks each lane up, and compares it with none of those that are being worked", async () => {
       const event = sql.id(shop.schema, "event");
       await sql`
-      insert into ${event} (source, id, state, ends_at, type, body, received_at, occurred_at, lane)
-      select 'default', state || n, state, clock_timestamp() + case state when 'leased' then interval '1 hour' else interval '-2 days' end,
+      insert into ${event} (source, id, state, due_at, leased_until, type, body, received_at, occurred_at, lane)
+      select 'default', state || n, state, clock_timestamp() - interval '2 days',
+        case state when 'leased' then clock_timestamp() + interval '1 hour' end,
         'esim.free', '{}'::bytea, clock_timestamp(), clock_timestamp(), state || n
       from generate_series(1, 1000) as n cross join unnest(array['leased', 'ready']) as state`.execute(
         shop.db,
@@ -178,13 +181,13 @@ export function goesByIndexes(rows: number): void {
         taken = await open().take({ ...take, limit: 500, only: ["esim.free"] });
       });
       expect(taken).toHaveLength(500);
-      expectIndexed(plans, "event_pending_in_lane", "event_lane_leased");
+      expectIndexed(plans, "event_due_in_lane", "event_lane_leased");
       expect(Math.max(...plans.map(({ rows }) => rows))).toBeLessThan(10_000);
     });
 
     it("ready() reads a thousand rows, even if many more wait", async () => {
       const plans = await plansOf(() => open().ready());
-      expectIndexed(plans, "event_pending", "event_pending_in_lane", "event_pkey");
+      expectIndexed(plans, "event_due", "event_due_in_lane", "event_pkey");
       expect(Math.max(...plans.map(({ rows }) => rows))).toBeLessThan(1500);
     });
 
@@ -228,7 +231,7 @@ export function goesByIndexes(rows: number): void {
       expectIndexed(await plansOf(() => inbox.count({ state: "unhandled", types })), "event_unhandled");
       expectIndexed(await plansOf(() => inbox.count({ state: "dead" })), "event_dead");
       expectIndexed(
-        await plansOf(() => inbox.count({ state: "done", endedBy: new Date() })),
+        await plansOf(() => inbox.count({ state: "done", expiredBy: new Date() })),
         "event_forgettable",
       );
     });
@@ -244,13 +247,13 @@ export function goesByIndexes(rows: number): void {
           "event_ready",
           "event_dead",
           "event_unhandled",
-          "event_pending",
+          "event_leased",
           "event_lane_leased",
         ],
         [{ types: ["none"] }, "event_done", "event_ready"],
         [{ idPrefix: "none", since: new Date(0) }, "event_done", "event_ready"],
         [{ state: "dead", error: "none" }, "event_dead"],
-        [{ state: "leased" }, "event_pending", "event_lane_leased"],
+        [{ state: "leased" }, "event_leased", "event_lane_leased"],
         [{ subject: "esim_7" }, "event_done", "event_ready"],
         [{ ids: ["old_1", "old_2"] }, "event_pkey"],
       ];
@@ -291,7 +294,7 @@ export function goesByIndexes(rows: number): void {
         await inbox.migrate();
         const event = sql.id(schema, "event");
         await sql`
-        insert into ${event} (source, id, state, ends_at, type, received_at, subject)
+        insert into ${event} (source, id, state, kept_until, type, received_at, subject)
         select 'default', 'old_' || n, ${filter.state ?? "done"}, 'infinity', 'esim.enabled', timestamptz '2026-01-01', 'esim_' || n % 50000
         from generate_series(1, 100000) as n`.execute(db);
         await vacuum(schema);
@@ -316,22 +319,24 @@ export function goesByIndexes(rows: number): void {
       const plans = await plansOf(() => open().gauges());
       expectIndexed(
         plans,
-        ...["event_pending", "event_pending_in_lane", "event_lane_leased", "event_parked"],
+        ...["event_due", "event_due_in_lane", "event_leased", "event_lane_leased", "event_held"],
         ...["event_unhandled", "event_dead"],
       );
       for (const plan of plans) expect(plan.rows).toBeLessThan(60_000);
       expect(plans.filter(({ sorts }) => sorts)).toEqual([]);
     });
 
-    it("takes during a pause, parking and releasing read a bounded part of what is due", async () => {
+    it("holding and letting go read a bounded part of what is due, and takes read nothing of what is held", async () => {
       const inbox = open();
-      await inbox.pause({ types: ["esim.faulted"], reason: "test" });
-      const took = await plansOf(() => inbox.take({ ...take, only: ["esim.enabled"] }));
-      expectIndexed(took, "event_pending", "event_pending_in_lane");
-      await inbox.pause({ types: ["esim.balance.updated"], reason: "test" });
+      const held = await plansOf(() => inbox.pause({ types: ["esim.enabled"], reason: "test" }));
+      expectIndexed(held, "event_due", "event_due_in_lane");
+      for (const plan of held) expect(plan.rows).toBeLessThan(10_000);
+      const took = await plansOf(() => open().take({ ...take, only: ["esim.faulted"] }));
+      expectIndexed(took, "event_due", "event_due_in_lane");
+      for (const plan of took) expect(plan.pages).toBeLessThan(3000); // 12,000 that were due are held
       const released = await plansOf(() => inbox.resume());
-      expectIndexed(released, "event_parked");
-      for (const plan of [...took, ...released]) expect(plan.rows).toBeLessThan(20_000);
+      expectIndexed(released, "event_held");
+      for (const plan of released) expect(plan.rows).toBeLessThan(10_000);
     });
 
     it("redrive, count and erase of an eSIM use the index of its state", async () => {

@@ -17,7 +17,6 @@ inboxSuite(
       multiProcess: true,
       transactional: true,
       ordered: true,
-      fairBy: "source",
       retentionMs: 30 * 86_400_000,
     },
     open: (options) => postgresInbox({ ...options, ...database(options) }),

@@ -199,9 +199,9 @@ describe("a server whose clock jumped ahead", () => {
 
   /** Moves all times of ours by `days`, as if the server's clock had been set back by as much. */
   async function moveTimes(days: number): Promise<void> {
-    await sql`update ${sql.id(shop.schema, "event")} set ends_at = ends_at + ${days} * interval '1 day'`.execute(
-      shop.db,
-    );
+    await sql`update ${sql.id(shop.schema, "event")} 
+      set due_at = due_at + ${days} * interval '1 day', leased_until = leased_until + ${days} * interval '1 day',
+        kept_until = kept_until + ${days} * interval '1 day'`.execute(shop.db);
     const ms = days * 86_400_000;
     await sql`
       update ${sql.id(shop.schema, "purge_clock")}
@@ -254,7 +254,8 @@ describe("a server whose clock was set back", () => {
     await inbox.migrate();
     await inbox.put([entry("msg_leased"), entry("msg_waits")]);
     await inbox.take({ limit: 1, leaseMs: 1 });
-    await sql`update ${sql.id(shop.schema, "event")} set ends_at = ends_at + interval '1 hour'`.execute(
+    await sql`update ${sql.id(shop.schema, "event")} 
+      set due_at = due_at + interval '1 hour', leased_until = leased_until + interval '1 hour'`.execute(
       shop.db,
     );
     for (const suspects of [false, true])
@@ -274,8 +275,8 @@ describe("postgresStore", () => {
       return rows[0]?.count;
     };
     await sql`
-      insert into ${sql.id(shop.schema, "event")} (source, id, state, ends_at)
-      select 'default', 'old_' || n, case when n <= 900 then 'done' else 'leased' end, now() - interval '1 second'
+      insert into ${sql.id(shop.schema, "event")} (source, id, state, leased_until, kept_until)
+      select 'default', 'old_' || n, case when n <= 900 then 'done' else 'leased' end, now() - interval '1 second', now() - interval '1 second'
       from generate_series(1, 901) n`.execute(shop.db);
     let completed = 0;
     const complete = async () => {
@@ -299,7 +300,7 @@ describe("postgresStore", () => {
       else await store.transact(key(`msg_${n}`), token, (tx) => sql`select`.execute(tx).then(() => true));
     }
     const { rows } = await sql<{ leftMs: number }>`
-      select (extract(epoch from ends_at - now()) * 1000)::float8 as "leftMs"
+      select (extract(epoch from kept_until - now()) * 1000)::float8 as "leftMs"
       from ${sql.id(shop.schema, "event")} where state = 'done'`.execute(shop.db);
     const leftMs = rows.map((row) => row.leftMs);
     expect(leftMs).toHaveLength(16);

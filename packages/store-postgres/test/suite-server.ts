@@ -25,7 +25,7 @@ export function suiteServer(): SuiteServer {
     server = await startPostgres();
     process.env["STORE_URL"] = server.url;
     pool = suitePool(server.url);
-    const inbox = postgresInbox({ pool, fairBy: "source" });
+    const inbox = postgresInbox({ pool });
     await inbox.migrate();
     await inbox.close();
   });

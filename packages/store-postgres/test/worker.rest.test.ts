@@ -112,13 +112,13 @@ function keptLog(): Logger & { readonly lines: { level: string; message: string;
 /** Takes every lease away from its worker, as if the lease had ended. */
 async function stealLeases(): Promise<void> {
   await sql`update ${sql.id(shop.schema, "event")}
-    set fence = nextval(${`${shop.schema}.fence`}::regclass), ends_at = clock_timestamp() + interval '1 hour'
+    set fence = nextval(${`${shop.schema}.fence`}::regclass), leased_until = clock_timestamp() + interval '1 hour'
     where state = 'leased'`.execute(shop.db);
 }
 
 /** Ends every lease, as if its time had passed. */
 async function endLeases(): Promise<void> {
-  await sql`update ${sql.id(shop.schema, "event")} set ends_at = clock_timestamp() where state = 'leased'`.execute(
+  await sql`update ${sql.id(shop.schema, "event")} set leased_until = clock_timestamp() where state = 'leased'`.execute(
     shop.db,
   );
 }
@@ -239,7 +239,12 @@ describe("an event whose handler", () => {
     work({ "*": handler }, { maxAttempts: 3, backoff, logger });
     await put(entry("msg_1"));
     const row = await untilState("msg_1", "dead");
-    expect(row).toMatchObject({ attempts: 3, error: "RangeError: no stock, try 3", endsAt: null });
+    expect(row).toMatchObject({
+      attempts: 3,
+      error: "RangeError: no stock, try 3",
+      dueAt: null,
+      keptUntil: null,
+    });
     expect(row?.body).not.toBeNull();
     expect(asked).toEqual([1, 2]);
     for (const [n, at] of times.slice(1).entries()) expect(at - (times[n] ?? 0)).toBeGreaterThanOrEqual(145);
@@ -495,7 +500,7 @@ describe("a lost lease", () => {
     work(handlers, { leaseMs: 60_000, logger }, frozen);
     await put(entry("msg_1"));
     await first.promise;
-    await sql`update ${sql.id(shop.schema, "event")} set ends_at = clock_timestamp()`.execute(shop.db);
+    await sql`update ${sql.id(shop.schema, "event")} set leased_until = clock_timestamp()`.execute(shop.db);
     work(handlers);
     await untilState("msg_1", "done");
     finish.resolve();
@@ -650,7 +655,7 @@ describe("workers that share an inbox", () => {
   it("are not blocked by a row that a frozen worker keeps locked past its lease", async () => {
     await put(entry("frozen"));
     await inbox.take({ limit: 1, leaseMs: 60_000 });
-    await sql`update ${sql.id(shop.schema, "event")} set ends_at = clock_timestamp()`.execute(shop.db);
+    await sql`update ${sql.id(shop.schema, "event")} set leased_until = clock_timestamp()`.execute(shop.db);
     const frozen = await shop.pool(1).connect(); // a worker that froze before its commit
     await frozen.query("begin");
     await frozen.query(`select from ${shop.schema}.event where id = 'frozen' for update`);
@@ -670,7 +675,7 @@ describe("workers that share an inbox", () => {
     await other.query("begin");
     await other.query("select pg_advisory_xact_lock(hashtextextended($1, 0))", [`"${shop.schema}" lane a`]);
     await other.query(
-      `update ${shop.schema}.event set state = 'leased', ends_at = 'infinity' where id = 'a_2'`,
+      `update ${shop.schema}.event set state = 'leased', leased_until = 'infinity' where id = 'a_2'`,
     );
     await ordered.put([entry("a_1", { esim: "a", timestamp: at(1) }), entry("b_1", { esim: "b" })]);
     const taken = await ordered.take({ limit: 10, leaseMs: 60_000 });

@@ -21,8 +21,6 @@ const quietLockMs = 10_000;
 const pauseMs = 500;
 
 interface MigrateOptions {
-  /** Indexes that an option of the inbox needs. Default none. */
-  readonly more?: readonly string[];
   /** How long to try to lock the tables, in ms. Default 60 s. */
   readonly patienceMs?: number;
   /** Default: those of this version. */
@@ -38,7 +36,7 @@ export async function migrate(
   db: Kysely<unknown>,
   tables: Tables,
   logger: Logger,
-  { more = [], patienceMs = 60_000, known = migrations }: MigrateOptions = {},
+  { patienceMs = 60_000, known = migrations }: MigrateOptions = {},
 ): Promise<void> {
   await db.connection().execute(async (connection) => {
     const count = () => appliedMigrations(connection, tables, known);
@@ -52,7 +50,6 @@ export async function migrate(
       const record = recording(next, applied);
       await sql.raw(inSchema(tables.schema, record)).execute(connection);
     }
-    for (const index of more) await buildIndex(connection, tables, logger, known.length, index);
   });
 }
 

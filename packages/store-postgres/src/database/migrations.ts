@@ -4,7 +4,7 @@ import { packageVersion, pageOf } from "@esim-webhooks/core/internal";
 import { type Kysely, sql } from "kysely";
 import { createIndexes } from "../schema/create-indexes.ts";
 import { createTables } from "../schema/create-tables.ts";
-import { gaugesFunction } from "../schema/gauges-function.ts";
+import { gaugeFunctions } from "../schema/gauge-functions.ts";
 import { pauseFunctions } from "../schema/pause-functions.ts";
 import { settleFunctions } from "../schema/settle-functions.ts";
 import { takeFunctions } from "../schema/take-functions.ts";
@@ -39,7 +39,7 @@ export const migrations: readonly Migration[] = [
       ...pauseFunctions,
       ...takeFunctions,
       ...settleFunctions,
-      gaugesFunction,
+      ...gaugeFunctions,
     ],
   },
 ];

@@ -30,7 +30,6 @@ import {
   type Work,
 } from "./own-transaction.ts";
 import { type Tables, tablesIn } from "./tables.ts";
-import { withoutTimeouts } from "./without-timeouts.ts";
 
 /** The options that `postgresStore`, `postgresInbox` and `postgresState` share. */
 export interface PostgresOptions<Database = unknown> extends DatabaseOptions<Database> {
@@ -75,22 +74,16 @@ export interface OpenPostgres<Database>
   readonly run: <T>(operation: Work<T>) => Promise<T>;
   /** Commits an operation that is one statement, and resolves to its rows. It costs less: our own pool needs one round trip for it. */
   readonly runStatement: <Row>(statement: RawBuilder<Row>) => Promise<readonly Row[]>;
-  /** Vacuums the table of events. Without the right to do so it does nothing. */
-  readonly vacuum: () => Promise<void>;
   /** Whether a crash of the server's machine loses nothing. True until the server was asked. */
   isDurable(): boolean;
 }
 
-/**
- * Opens the tables in a Postgres. `name` is the public function, for messages. `tryOut` is part of the check of the server. `indexes` are
- * those that `migrate` builds besides the migrations.
- */
+/** Opens the tables in a Postgres. `name` is the public function, for messages. `tryOut` is part of the check of the server. */
 export function openPostgres<Database>(
   name: string,
   options: DatabaseOptions<Database>,
   settings: PostgresSettings,
   tryOut: Checked["tryOut"],
-  indexes: readonly string[] = [],
 ): OpenPostgres<Database> {
   const { logger, schema, timeoutMs } = settings;
   const { db, close, ...pool } = openPool(name, options, timeoutMs, logger);
@@ -117,22 +110,12 @@ export function openPostgres<Database>(
     run: (operation) => guard.run((signal) => onOne(signal, (own) => committed(own, operation))),
     runStatement: (statement) =>
       guard.run((signal) => onOne(signal, (own) => committedStatement(own, statement))),
-    vacuum: () => guard.runUnchecked(() => vacuum(ours, tables)),
     isDurable: () => durable,
     place: placeOf(options, schema),
-    migrate: () => guard.runUnchecked(() => migrate(ours, tables, logger, { more: indexes })),
+    migrate: () => guard.runUnchecked(() => migrate(ours, tables, logger)),
     now: () => guard.runUnchecked(() => timeOf(ours)),
     close: () => guard.close(close),
   };
-}
-
-/** All indexes, also if few pages have dead rows: Postgres would then leave their entries. */
-async function vacuum(db: Kysely<unknown>, { event }: Tables): Promise<void> {
-  await db.connection().execute((connection) =>
-    withoutTimeouts(connection, async () => {
-      await sql`vacuum (index_cleanup on, truncate off) ${event}`.execute(connection);
-    }),
-  );
 }
 
 async function timeOf(db: Kysely<unknown>): Promise<Date> {

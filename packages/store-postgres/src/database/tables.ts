@@ -15,15 +15,14 @@ export interface Tables {
   readonly run: RawBuilder<unknown>;
   readonly leaseDue: RawBuilder<unknown>;
   readonly leaseSuspects: RawBuilder<unknown>;
-  readonly dueSources: RawBuilder<unknown>;
-  readonly leaseShares: RawBuilder<unknown>;
   readonly settle: RawBuilder<unknown>;
   readonly renew: RawBuilder<unknown>;
   readonly withAttempt: RawBuilder<unknown>;
-  readonly parkDue: RawBuilder<unknown>;
-  readonly releaseParked: RawBuilder<unknown>;
-  readonly releaseBehind: RawBuilder<unknown>;
+  readonly pausedTypes: RawBuilder<unknown>;
+  readonly hold: RawBuilder<unknown>;
+  readonly letGo: RawBuilder<unknown>;
   readonly gauges: RawBuilder<unknown>;
+  readonly oldestDue: RawBuilder<unknown>;
 }
 
 /**
@@ -47,6 +46,11 @@ export function retentionTime({ purgeClock }: Tables): RawBuilder<Date> {
   ))`;
 }
 
+/** Whether a type is paused by name, as SQL: an event of it that becomes ready is held. The list is read once in a statement. */
+export function isPausedType({ pausedTypes }: Tables, type: RawBuilder<unknown>): RawBuilder<boolean> {
+  return sql<boolean>`coalesce(${type} = any ((select ${pausedTypes}(${serverTime}))::text[]), false)`;
+}
+
 /** `"schema".name` as text, for functions such as `to_regclass`. */
 export function qualified({ schema }: Pick<Tables, "schema">, name: string): string {
   return `"${schema}".${name}`;
@@ -67,14 +71,13 @@ export function tablesIn(schema: string): Tables {
     run: sql.id(schema, "run"),
     leaseDue: sql.id(schema, "lease_due"),
     leaseSuspects: sql.id(schema, "lease_suspects"),
-    dueSources: sql.id(schema, "due_sources"),
-    leaseShares: sql.id(schema, "lease_shares"),
     settle: sql.id(schema, "settle"),
     renew: sql.id(schema, "renew"),
     withAttempt: sql.id(schema, "with_attempt"),
-    parkDue: sql.id(schema, "park_due"),
-    releaseParked: sql.id(schema, "release_parked"),
-    releaseBehind: sql.id(schema, "release_behind"),
+    pausedTypes: sql.id(schema, "paused_types"),
+    hold: sql.id(schema, "hold"),
+    letGo: sql.id(schema, "let_go"),
     gauges: sql.id(schema, "gauges"),
+    oldestDue: sql.id(schema, "oldest_due"),
   };
 }

@@ -1,19 +1,24 @@
 /** The indexes of the events. A partial index is used only where a query says its condition word for word. */
 export const createIndexes: readonly string[] = [
-  "create index event_forgettable on esim_webhooks.event (ends_at) where state in ('done', 'unhandled')",
+  "create index event_forgettable on esim_webhooks.event (kept_until) where state in ('done', 'unhandled')",
 
-  // rows without a lane have an index of their own, so rows in lanes do not slow them down
-  `create index event_pending on esim_webhooks.event (state, ends_at)
-  where state in ('ready', 'leased') and body is not null and lane is null`,
-  `create index event_pending_in_lane on esim_webhooks.event (ends_at)
-  where state = 'ready' and body is not null and lane is not null`,
-  `create index event_suspect on esim_webhooks.event (ends_at)
-  where state = 'ready' and body is not null and suspect`,
+  // Rows without a lane have an index of their own, so rows in lanes do not slow them down. No index of due rows has those that are held: a
+  // pause costs a take nothing.
+  `create index event_due on esim_webhooks.event (due_at)
+  where state = 'ready' and not held and lane is null`,
+  `create index event_due_in_lane on esim_webhooks.event (due_at)
+  where state = 'ready' and not held and lane is not null`,
+  `create index event_suspect on esim_webhooks.event (due_at)
+  where state = 'ready' and not held and suspect`,
+  "create index event_held on esim_webhooks.event (type) where held",
+  // those in lanes are in event_lane_leased
+  `create index event_leased on esim_webhooks.event (leased_until)
+  where state = 'leased' and body is not null and lane is null`,
 
   "create index event_conflicts on esim_webhooks.event (conflicts) where conflicts > 0",
 
   // The events ahead in a lane. Only events that are ready: a leased one blocks its lane wherever it stands, and event_lane_leased has
-  // it. So leasing an event adds it to no index of waiting events in lanes.
+  // it. So leasing an event adds it to no index of waiting events in lanes. Also those that are held, since the events behind them wait.
   `create index event_lane on esim_webhooks.event (lane, occurred_at, source, id)
   where lane is not null and state = 'ready'`,
   `create index event_lane_dead on esim_webhooks.event (lane, occurred_at, source, id)
@@ -34,9 +39,7 @@ export const createIndexes: readonly string[] = [
   "create index event_dead on esim_webhooks.event (received_at, id, source) where state = 'dead'",
   "create index event_unhandled on esim_webhooks.event (received_at, id, source) where state = 'unhandled'",
 
-  // Rare rows. Their columns are in other indexes, or null in all other rows: an update compares each indexed column.
-  `create index event_parked on esim_webhooks.event (parked_by)
-  where state = 'ready' and ends_at = 'infinity'`,
+  // Rare rows. Its columns are in other indexes: an update compares each indexed column.
   `create index event_kept_body on esim_webhooks.event (state, received_at)
   where body is not null and state in ('dead', 'unhandled')`,
 ];

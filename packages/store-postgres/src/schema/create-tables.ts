@@ -25,12 +25,18 @@ create table esim_webhooks.event (
   -- the dedupe store has leased and done; the others are the inbox's
   state text not null check (state in ('ready', 'leased', 'done', 'unhandled', 'dead')),
   fence bigint not null default nextval('esim_webhooks.fence'),
-  -- ready: when it is due; leased: when the lease ends; done or unhandled: when the retention ends; dead, or parked: infinity
-  ends_at timestamptz not null,
+  -- ready: when it is due; also while it is leased: since when it was due
+  due_at timestamptz,
+  -- leased: when the lease ends
+  leased_until timestamptz,
+  -- done or unhandled: when the retention ends
+  kept_until timestamptz,
+  -- ready, and its type is paused, or was until a moment ago: takes do not find it, and the events behind it in its lane wait
+  held boolean not null default false,
   -- the CRC-32 of the body, also of a removed one; null if the signed bytes are unknown. bigint, since the number is unsigned
   fingerprint bigint,
   type text,
-  -- null while an id is worked inline, and once an event is done
+  -- null while an id is worked inline, and once an event is done. A ready event always has one: an id that is worked inline never becomes one
   body bytea,
   received_at timestamptz,
   occurred_at timestamptz,
@@ -57,19 +63,12 @@ create table esim_webhooks.event (
   taken_at timestamptz,
   settled_at timestamptz,
   erased_at timestamptz,
-  -- when it was due, while it is leased or parked: due, of a paused type or behind such an event in its lane, and with an ends_at of
-  -- infinity, so that no take reads past it
-  due_at timestamptz,
-  -- what has parked it: its own type, or the type of the first event of its lane and the generation of that pause
-  parked_by text collate "C",
   -- an array: the last ten failed attempts
   history jsonb,
   -- The id comes first: its first bytes differ from row to row, while the source is mostly the same. The upper pages of the
   -- index then hold more keys, and an insert into a large table costs less.
   primary key (id, source)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000)`,
-
-  "comment on column esim_webhooks.event.ends_at is 'when the row is due, or its lease or retention ends'",
 
   `-- the newest event that latestOnly has worked for each subject
 create table esim_webhooks.latest (
@@ -107,8 +106,7 @@ create table esim_webhooks.worker (
   seen_at timestamptz not null
 ) with (fillfactor = 50)`,
 
-  `-- What operators have paused. A pause that has ended stays until the events that are parked by it are due again. Those that wait behind
--- others carry its generation: with the next one, all of them are due again.
+  `-- what operators have paused
 create table esim_webhooks.pause (
   -- '*': all types
   type text collate "C" primary key,
@@ -116,8 +114,7 @@ create table esim_webhooks.pause (
   since timestamptz not null,
   -- null: until it is resumed
   until timestamptz,
-  by text,
-  generation integer not null default 0
+  by text
 )`,
 
   `-- what happened in each minute of the last day, if that is counted

@@ -26,12 +26,13 @@ $body$`,
     `
 declare
   kept bigint[];
+  paused text[];
 begin
   if states is null then
-    with held as (
+    with ended as (
       update esim_webhooks.event as settled
-      set state = 'done', ends_at = moment + retention, suspect = false, waiting_since = null, error = null, settled_at = moment,
-        due_at = null,
+      set state = 'done', due_at = null, leased_until = null, kept_until = moment + retention, suspect = false, waiting_since = null,
+        error = null, settled_at = moment,
         body = case when keep_bodies then settled.body end,
         occurred_at = case when keep_bodies then settled.occurred_at end,
         trace = case when keep_bodies then settled.trace end,
@@ -41,15 +42,16 @@ begin
         and settled.fence = given.fence and settled.state = 'leased'
       returning settled.fence
     )
-    select array_agg(held.fence) into kept from held;
+    select array_agg(ended.fence) into kept from ended;
   else
-    with held as (
+    paused := esim_webhooks.paused_types(moment);
+    with ended as (
       update esim_webhooks.event as settled
       set state = given.state,
-        ends_at = case given.state
-          when 'ready' then moment + given.wait * interval '1 millisecond'
-          when 'dead' then 'infinity'
-          else moment + retention end,
+        due_at = case given.state when 'ready' then moment + given.wait * interval '1 millisecond' end,
+        held = given.state = 'ready' and coalesce(settled.type = any (paused), false),
+        leased_until = null,
+        kept_until = case when given.state in ('done', 'unhandled') then moment + retention end,
         attempts = settled.attempts + given.attempts,
         tries = settled.tries + given.tries,
         suspect = settled.suspect and given.stays_suspect,
@@ -57,7 +59,6 @@ begin
           when 'begins' then coalesce(settled.waiting_since, moment)
           when 'stays' then settled.waiting_since end,
         error = given.error,
-        due_at = null,
         settled_at = case when given.state <> 'ready' then moment end,
         history = case when given.report is null then settled.history else
           esim_webhooks.with_attempt(settled.history, given.report, moment) end,
@@ -71,7 +72,7 @@ begin
         and settled.fence = given.fence and settled.state = 'leased'
       returning settled.fence
     )
-    select array_agg(held.fence) into kept from held;
+    select array_agg(ended.fence) into kept from ended;
   end if;
   if cardinality(kept) = cardinality(fences) then
     return; -- usual, and cheaper than the comparison
@@ -89,7 +90,7 @@ begin
   return query
     with held as (
       update esim_webhooks.event as renewed
-      set ends_at = until
+      set leased_until = until
       from unnest(sources, ids, fences) as given (source, id, fence)
       where renewed.source = given.source and renewed.id = given.id
         and renewed.fence = given.fence and renewed.state = 'leased'

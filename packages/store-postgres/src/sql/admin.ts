@@ -7,26 +7,19 @@ import type {
   RedriveFilter,
   StoredEvent,
 } from "@esim-webhooks/core";
-import { readErrorText, readHistory } from "@esim-webhooks/core/engine";
+import { shownColumns, storedEvent } from "@esim-webhooks/core/engine";
 import { type Kysely, type RawBuilder, sql } from "kysely";
-import { qualified, serverTime, type Tables } from "../database/tables.ts";
-import { type EventRow, eventColumns, inboxRow } from "./event-rows.ts";
+import { isPausedType, qualified, serverTime, type Tables } from "../database/tables.ts";
+import { type EventRow, readColumns } from "./event-rows.ts";
 import { allOf, matching, statesOfSubjects } from "./filter.ts";
+import { oldestReadyMs } from "./gauges.ts";
 import { planByIndexes } from "./steady-plan.ts";
 
-/** What `get` adds to the columns of a list. */
-interface More {
-  readonly body: Buffer | null;
-  readonly subject: string | null;
-  readonly key: string | null;
-  readonly trace: string | null;
-  readonly taken_at: Date | null;
-  readonly settled_at: Date | null;
-  readonly erased_at: Date | null;
-  readonly history: string | null;
-}
-
-export async function stats(db: Kysely<unknown>, tables: Tables): Promise<InboxStats> {
+export async function stats(
+  db: Kysely<unknown>,
+  tables: Tables,
+  laneHeldByDead: boolean,
+): Promise<InboxStats> {
   const counted = await sql<{
     state: InboxState;
     type: string | null;
@@ -43,20 +36,16 @@ export async function stats(db: Kysely<unknown>, tables: Tables): Promise<InboxS
   );
   const states = { ready: 0, leased: 0, done: 0, unhandled: 0, dead: 0 };
   for (const { state, count } of types) states[state] += count;
-  const oldest = await sql<{ oldest_ms: number | null; conflicts: number }>`
-    select
-      (extract(epoch from ${serverTime} - least(
-        (select min(ends_at) from ${tables.event} where state = 'ready' and body is not null and ends_at <= ${serverTime}),
-        (select min(due_at) from ${tables.event} where state = 'ready' and ends_at = 'infinity')
-      )) * 1000)::float8 as oldest_ms,
+  const more = await sql<{ oldest_ms: number | null; conflicts: number }>`
+    select ${oldestReadyMs(tables, laneHeldByDead)} as oldest_ms,
       (select coalesce(sum(conflicts), 0)::int from ${tables.event} where conflicts > 0) as conflicts`.execute(
     db,
   );
-  const { oldest_ms: oldestReadyMs = null, conflicts = 0 } = oldest.rows[0] ?? {};
+  const { oldest_ms = null, conflicts = 0 } = more.rows[0] ?? {};
   return {
     states,
     types,
-    oldestReadyMs,
+    oldestReadyMs: oldest_ms,
     conflicts,
     lastReceivedAt: Number.isFinite(last) ? new Date(last) : null,
   };
@@ -97,20 +86,14 @@ export async function get(
   { source, id }: EventKey,
   laneHeldByDead: boolean,
 ): Promise<StoredEvent | undefined> {
-  const { rows } = await sql<EventRow & More>`
-    select ${eventColumns}, body, key, trace, taken_at, erased_at, history::text as history
-    from ${tables.event} where source = ${source} and id = ${id}`.execute(db);
+  const { rows } = await sql<EventRow>`
+    select ${readColumns(shownColumns)} from ${tables.event} where source = ${source} and id = ${id}`.execute(
+    db,
+  );
   const [row] = rows;
   if (row === undefined) return undefined;
-  const { body, key, trace, taken_at, erased_at, history } = row;
-  return {
-    ...inboxRow(row),
-    ...{ body, key, trace, takenAt: taken_at, erasedAt: erased_at },
-    heldBy:
-      row.state === "ready" && row.lane !== null ? await holderOf(db, tables, row, laneHeldByDead) : null,
-    stack: readErrorText(row.error).stack,
-    history: readHistory(history),
-  };
+  const mayBeHeld = row.state === "ready" && row.lane !== null;
+  return storedEvent(row, mayBeHeld ? await holderOf(db, tables, row, laneHeldByDead) : null);
 }
 
 /**
@@ -143,8 +126,8 @@ export async function redrive(
 ): Promise<number> {
   const { numAffectedRows = 0n } = await sql`
     update ${tables.event} as event
-    set state = 'ready', fence = nextval(${qualified(tables, "fence")}::regclass), tries = 0, ends_at = ${serverTime},
-      settled_at = null
+    set state = 'ready', fence = nextval(${qualified(tables, "fence")}::regclass), tries = 0, due_at = ${serverTime},
+      held = ${isPausedType(tables, sql`event.type`)}, kept_until = null, settled_at = null
     from (${chosen(tables, allOf(matching({ ...filter, state }), sql`body is not null`), limit)}) as chosen
     where event.source = chosen.source and event.id = chosen.id`.execute(db);
   return Number(numAffectedRows);

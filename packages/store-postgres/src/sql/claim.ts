@@ -68,7 +68,7 @@ async function insert(
   leaseMs: number,
 ): Promise<string | undefined> {
   const { rows } = await sql<{ token: string }>`
-    insert into ${tables.event} (source, id, state, ends_at, fingerprint)
+    insert into ${tables.event} (source, id, state, leased_until, fingerprint)
     values (${source}, ${id}, 'leased', ${inMs(leaseMs)}, ${fingerprint})
     on conflict do nothing
     returning fence::text as token`.execute(db);
@@ -81,7 +81,7 @@ function isConflict(fingerprint: number | null): RawBuilder<boolean> {
 
 /** Whether a retention has expired. */
 function hasExpired(tables: Tables): RawBuilder<boolean> {
-  return sql`(state in ('done', 'unhandled') and ends_at <= ${retentionTime(tables)})`;
+  return sql`(state in ('done', 'unhandled') and kept_until <= ${retentionTime(tables)})`;
 }
 
 async function look(
@@ -93,8 +93,7 @@ async function look(
     select state, ${isConflict(fingerprint)} as "isConflict", ${endedClaim} or ${hasExpired(tables)} as "isEnded",
       case state when 'done' then false when 'unhandled' then not ${hasExpired(tables)} when 'leased' then body is not null
         else true end as "isQueued",
-      case when state in ('ready', 'leased') and ends_at < 'infinity'
-        then (extract(epoch from ends_at - ${serverTime}) * 1000)::float8 else 0 end as "leftMs"
+      coalesce(extract(epoch from coalesce(leased_until, due_at) - ${serverTime}) * 1000, 0)::float8 as "leftMs"
     from ${tables.event} where source = ${source} and id = ${id}`.execute(db);
   return rows[0];
 }
@@ -106,7 +105,7 @@ function held({ source, id }: EventKey, token: string): RawBuilder<boolean> {
 
 /** Whether its lease is live, too. */
 function owned(key: EventKey, token: string): RawBuilder<boolean> {
-  return sql`${held(key, token)} and ends_at > ${serverTime}`;
+  return sql`${held(key, token)} and leased_until > ${serverTime}`;
 }
 
 /** Leased → leased for longer. False: this token no longer holds the lease. */
@@ -117,12 +116,15 @@ export async function extend(
   token: string,
   leaseMs: number,
 ): Promise<boolean> {
-  return changed(db, sql`update ${tables.event} set ends_at = ${inMs(leaseMs)} where ${owned(key, token)}`);
+  return changed(
+    db,
+    sql`update ${tables.event} set leased_until = ${inMs(leaseMs)} where ${owned(key, token)}`,
+  );
 }
 
 /** The columns of an id that was worked inline. */
 function done(retentionMs: number): RawBuilder<unknown> {
-  return sql`state = 'done', settled_at = ${serverTime}, ends_at = ${inMs(spreadRetention(retentionMs))}`;
+  return sql`state = 'done', settled_at = ${serverTime}, leased_until = null, kept_until = ${inMs(spreadRetention(retentionMs))}`;
 }
 
 /** Leased → done. True also for the token that completed it before. */

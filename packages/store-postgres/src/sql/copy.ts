@@ -8,8 +8,8 @@ import type {
   StateRecord,
 } from "@esim-webhooks/core/internal";
 import { type Kysely, type RawBuilder, sql } from "kysely";
-import { qualified, serverTime, type Tables } from "../database/tables.ts";
-import { inKeyOrder, textArray } from "./batch.ts";
+import { isPausedType, qualified, serverTime, type Tables } from "../database/tables.ts";
+import { inKeyOrder } from "./batch.ts";
 import { storableJson, storableLane } from "./put-rows.ts";
 
 /**
@@ -25,9 +25,7 @@ export async function copyEvents(
   const inserted = await write(db, tables, sorted, sql`do nothing`);
   const present = sorted.filter((record) => !inserted.has(keyText(record)));
   if (present.length === 0) return { inserted: inserted.size, updated: 0, different: [] };
-  const lanes = await parkedLanes(db, tables, present);
   const updated = await write(db, tables, present, updateIfAllowed);
-  if (lanes.length > 0) await sql`select ${tables.releaseBehind}(${textArray(lanes)}::text[])`.execute(db);
   const left = present.filter((record) => !updated.has(keyText(record)));
   return {
     inserted: inserted.size,
@@ -36,40 +34,27 @@ export async function copyEvents(
   };
 }
 
-/** The lanes of those that a pause has parked here: others may be parked behind them. */
-async function parkedLanes(
-  db: Kysely<unknown>,
-  tables: Tables,
-  keys: readonly EventKey[],
-): Promise<readonly string[]> {
-  const { rows } = await sql<{ lane: string }>`
-    select event.lane from ${tables.event} as event
-    join unnest(${textArray(keys.map(({ source }) => source))}::text[], ${textArray(keys.map(({ id }) => id))}::text[])
-      as given (source, id) using (source, id)
-    where event.parked_by is not null and event.lane is not null`.execute(db);
-  return rows.map(({ lane }) => lane);
-}
-
 /** As a copy wrote it, and the source has changed since. */
 const isOutdated = sql`event.fence < 0
-  and (event.state, event.ends_at, event.attempts, event.tries, event.conflicts, event.replay)
-    is distinct from (excluded.state, excluded.ends_at, excluded.attempts, excluded.tries, greatest(event.conflicts, excluded.conflicts), excluded.replay)`;
+  and (event.state, event.due_at, event.kept_until, event.attempts, event.tries, event.conflicts, event.replay)
+    is distinct from (excluded.state, excluded.due_at, excluded.kept_until, excluded.attempts, excluded.tries, greatest(event.conflicts, excluded.conflicts), excluded.replay)`;
 
 /** A claim that has ended and has no body is as good as absent. */
-const isAbandoned = sql`event.state = 'leased' and event.body is null and event.ends_at <= ${serverTime}`;
+const isAbandoned = sql`event.state = 'leased' and event.body is null and event.leased_until <= ${serverTime}`;
 
 /** Worked by the source, and still to be worked here, unless another run was requested here. */
 const wouldRunTwice = sql`excluded.state = 'done' and event.state <> 'done'
-  and (event.state <> 'leased' or event.ends_at <= ${serverTime})
+  and (event.state <> 'leased' or event.leased_until <= ${serverTime})
   and (event.runs is null or event.runs = excluded.runs)`;
 
 const updateIfAllowed = sql`do update
-  set state = excluded.state, fence = excluded.fence, ends_at = excluded.ends_at, type = excluded.type, body = excluded.body,
+  set state = excluded.state, fence = excluded.fence, due_at = excluded.due_at, held = excluded.held,
+    leased_until = null, kept_until = excluded.kept_until, type = excluded.type, body = excluded.body,
     received_at = excluded.received_at, occurred_at = excluded.occurred_at,
     lane = excluded.lane, attempts = excluded.attempts, tries = excluded.tries, suspect = false, conflicts = greatest(event.conflicts, excluded.conflicts),
     error = excluded.error, replay = excluded.replay, runs = excluded.runs, fingerprint = excluded.fingerprint,
     subject = excluded.subject, key = excluded.key, trace = excluded.trace, taken_at = excluded.taken_at,
-    settled_at = excluded.settled_at, erased_at = excluded.erased_at, history = excluded.history, due_at = null, parked_by = null
+    settled_at = excluded.settled_at, erased_at = excluded.erased_at, history = excluded.history
   where (${isOutdated}) or (${isAbandoned}) or (${wouldRunTwice})`;
 
 /**
@@ -85,15 +70,16 @@ async function write(
   const bodies = Buffer.concat(records.flatMap(({ body }) => body ?? []));
   const { rows } = await sql<EventKey>`
     insert into ${tables.event} as event
-      (source, id, state, fence, ends_at, type, body, received_at, occurred_at, lane,
+      (source, id, state, fence, due_at, held, kept_until, type, body, received_at, occurred_at, lane,
       attempts, tries, conflicts, error, replay, runs, fingerprint, subject, key, trace, taken_at, settled_at, erased_at, history)
-    select source, id, state, ${copyMark(tables)}, coalesce(to_timestamp(ends), 'infinity'), type, body,
+    select source, id, state, ${copyMark(tables)}, to_timestamp(due), state = 'ready' and ${isPausedType(tables, sql`type`)},
+      to_timestamp(kept), type, body,
       to_timestamp(received), to_timestamp(occurred), lane, attempts, tries, conflicts, error, replay, runs, fingerprint,
       subject, key, trace, to_timestamp(taken), to_timestamp(settled), to_timestamp(erased), history
     from (
       select *, substring(${bodies}::bytea from body_begin for body_length) as body
       from jsonb_to_recordset(${storableJson(JSON.stringify(rowsOf(records)))}::text::jsonb) as record (
-        source text, id text, state text, ends float8, type text, body_begin int, body_length int, received float8,
+        source text, id text, state text, due float8, kept float8, type text, body_begin int, body_length int, received float8,
         occurred float8, lane text, attempts int, tries int, conflicts int, error text, replay jsonb, runs text[], fingerprint bigint,
         subject text, key text, trace text, taken float8, settled float8, erased float8, history jsonb
       )
@@ -115,7 +101,8 @@ function rowsOf(records: readonly EventRecord[]): object[] {
     return {
       ...{ source, id, state, type, fingerprint, attempts, tries, conflicts, error },
       ...(body && { body_begin: begin, body_length: body.byteLength }),
-      ends: seconds(record.endsAtMs),
+      due: seconds(record.dueAtMs),
+      kept: seconds(record.keptUntilMs),
       received: seconds(record.receivedAtMs),
       occurred: seconds(record.occurredAtMs),
       lane: storableLane(record.lane),

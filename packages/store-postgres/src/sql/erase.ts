@@ -67,9 +67,9 @@ async function eraseEvents(
   retentionMs: number,
 ): Promise<readonly InboxState[]> {
   const sorted = inKeyOrder(keys, keyText);
-  const { rows } = await sql<{ state: InboxState; lane: string | null }>`
+  const { rows } = await sql<{ state: InboxState }>`
     with found as materialized (
-      select event.source, event.id, event.state, case when event.parked_by is not null then event.lane end as lane from ${tables.event} as event join unnest(
+      select event.source, event.id, event.state from ${tables.event} as event join unnest(
         ${textArray(sorted.map(({ source }) => source))}::text[], ${textArray(sorted.map(({ id }) => id))}::text[]
       ) with ordinality as wanted (source, id, place) using (source, id)
       where event.subject = ${subject}
@@ -78,16 +78,14 @@ async function eraseEvents(
     )
     update ${tables.event} as event
     set state = 'done', fence = nextval(${qualified(tables, "fence")}::regclass), erased_at = ${serverTime}, error = ${erasedError},
-      ends_at = case found.state when 'done' then event.ends_at else ${inMs(spreadRetention(retentionMs))} end,
+      due_at = null, held = false, leased_until = null,
+      kept_until = case found.state when 'done' then event.kept_until else ${inMs(spreadRetention(retentionMs))} end,
       settled_at = case found.state when 'done' then event.settled_at else ${serverTime} end,
-      body = null, history = null, lane = null, subject = null, trace = null, waiting_since = null, suspect = false, due_at = null,
-      parked_by = null,
+      body = null, history = null, lane = null, subject = null, trace = null, waiting_since = null, suspect = false,
       replay = case when event.replay is not null then
         jsonb_build_object('run', event.replay -> 'run', 'rebuilt', event.replay -> 'rebuilt') end
     from found where event.source = found.source and event.id = found.id
-    returning found.state, found.lane`.execute(db);
-  const lanes = rows.flatMap(({ lane }) => lane ?? []); // in which others may be parked behind them
-  if (lanes.length > 0) await sql`select ${tables.releaseBehind}(${textArray(lanes)}::text[])`.execute(db);
+    returning found.state`.execute(db);
   return rows.map(({ state }) => state);
 }
 

@@ -1,53 +1,18 @@
-import type { InboxRow, InboxState, Replay } from "@esim-webhooks/core";
-import { readErrorText } from "@esim-webhooks/core/engine";
+import type { EventKey, InboxState } from "@esim-webhooks/core";
+import type { EventColumn, ReadRow } from "@esim-webhooks/core/engine";
 import { type RawBuilder, sql } from "kysely";
-import { endOrDue } from "./filter.ts";
 
-/** An event without its body, as it is read. */
-export interface EventRow {
+/** An event as it is read: the columns that were asked for, among them these. */
+export interface EventRow extends EventKey, ReadRow {
   readonly source: string;
   readonly id: string;
   readonly state: InboxState;
-  readonly type: string | null;
   readonly lane: string | null;
   readonly received_at: Date | null;
-  readonly attempts: number;
-  readonly tries: number;
-  readonly ends_at: Date | null;
-  readonly error: string | null;
-  readonly conflicts: number;
-  readonly replay: string | null;
-  readonly subject: string | null;
-  readonly settled_at: Date | null;
 }
 
-/** The columns of an `EventRow`. `replay` is text, since a user's type parsers may change how jsonb is read. */
-export const eventColumns: RawBuilder<EventRow> = sql<EventRow>`source, id, state, type, lane, received_at, attempts, tries,
-  ${endOrDue} as ends_at, error, conflicts, replay::text as replay, subject, settled_at`;
-
-export function inboxRow(row: EventRow): InboxRow {
-  const {
-    source,
-    id,
-    state,
-    type,
-    lane,
-    received_at,
-    attempts,
-    tries,
-    ends_at,
-    error,
-    conflicts,
-    replay,
-    subject,
-    settled_at,
-  } = row;
-  return {
-    ...{ source, id, state, type, lane, subject, attempts, tries, conflicts },
-    receivedAt: received_at,
-    endsAt: ends_at,
-    settledAt: settled_at,
-    error: readErrorText(error).error,
-    replay: replay === null ? null : (JSON.parse(replay) as Replay),
-  };
+/** These columns as they are read, as SQL. JSON is read as text, since a user's type parsers may change how jsonb is read. */
+export function readColumns(columns: readonly EventColumn[]): RawBuilder<EventRow> {
+  const read = columns.map(({ name, kind }) => (kind === "json" ? `${name}::text as ${name}` : name));
+  return sql.raw(read.join(", "));
 }

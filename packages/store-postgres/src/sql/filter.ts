@@ -4,8 +4,7 @@ import { type RawBuilder, sql } from "kysely";
 
 /** The events that a filter means. Ids that were handled inline are none: they have no time. */
 export function matching(filter: InboxFilter): RawBuilder<boolean> {
-  const { state, types, source, ids, idPrefix, since, until, error, endedBy, subject } = filter;
-  const mayBeParked = state === undefined || state === "ready";
+  const { state, types, source, ids, idPrefix, since, until, error, expiredBy, subject } = filter;
   return allOf(
     sql`received_at is not null`,
     state && sql`state = ${state}`,
@@ -16,13 +15,10 @@ export function matching(filter: InboxFilter): RawBuilder<boolean> {
     since && sql`received_at >= ${since}`,
     until && sql`received_at < ${until}`,
     error !== undefined && sql`strpos(split_part(error, ${frameStart}, 1), ${error}) > 0`,
-    endedBy && (mayBeParked ? sql`${endOrDue} <= ${endedBy}` : sql`ends_at <= ${endedBy}`),
+    expiredBy && sql`state in ('done', 'unhandled') and kept_until <= ${expiredBy}`,
     subject !== undefined && isAbout(subject),
   );
 }
-
-/** When an event that waits is due, also while it is parked, or when its lease or retention ends. Null if it is dead. */
-export const endOrDue: RawBuilder<Date> = sql<Date>`case when ends_at < 'infinity' then ends_at when state = 'ready' then due_at end`;
 
 /** The index of done events has the hash of each subject. */
 export function isAbout(subject: string): RawBuilder<boolean> {

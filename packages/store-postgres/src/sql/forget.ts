@@ -52,8 +52,8 @@ async function forget(db: Kysely<unknown>, tables: Tables, limit: number, untilM
     delete from ${tables.event} as old
     using (
       select source, id from ${tables.event}
-      where state in ('done', 'unhandled') and ends_at <= to_timestamp(${untilMs / 1000}::float8)
-      order by ends_at limit ${limit}
+      where state in ('done', 'unhandled') and kept_until <= to_timestamp(${untilMs / 1000}::float8)
+      order by kept_until limit ${limit}
       for update skip locked
     ) as over
     where old.source = over.source and old.id = over.id`.execute(db);

@@ -1,5 +1,5 @@
 import type { GaugeCount, InboxGauges } from "@esim-webhooks/core";
-import { type Kysely, sql } from "kysely";
+import { type Kysely, type RawBuilder, sql } from "kysely";
 import { serverTime, type Tables } from "../database/tables.ts";
 
 /** A count ends here: there are more. Whether an index entry is of a visible row, Postgres looks up in the table, unless it was vacuumed since. */
@@ -11,23 +11,36 @@ interface Row extends Record<GaugeCount, number> {
   readonly all_paused: boolean;
 }
 
-/** The migration says why it is a function in the database. No worker parks what is due while all types are paused. */
-export async function gauges(db: Kysely<unknown>, tables: Tables): Promise<InboxGauges> {
+/** The migration says why it is a function in the database. A pause of all types holds no events. */
+export async function gauges(
+  db: Kysely<unknown>,
+  tables: Tables,
+  laneHeldByDead: boolean,
+): Promise<InboxGauges> {
   const { rows } = await sql<Row>`
     select ready::float8, waiting::float8, paused::float8, leased::float8, unhandled::float8, dead::float8,
-      (extract(epoch from ${serverTime} - oldest_due) * 1000)::float8 as oldest_ms,
+      ${oldestReadyMs(tables, laneHeldByDead)} as oldest_ms,
       (select received_at from ${tables.lastDelivery}) as last,
       exists (select from ${tables.pause} where type = '*' and (until is null or until > ${serverTime})) as all_paused
     from ${tables.gauges}(${serverTime}, ${cap}) as found`.execute(db);
   const { oldest_ms, last, all_paused: areAllPaused, ...found } = rows[0] as Row;
-  const read = areAllPaused ? { ...found, ready: 0, paused: found.ready + found.paused } : found;
+  const read = areAllPaused
+    ? { ...found, ready: 0, waiting: 0, paused: found.ready + found.waiting + found.paused }
+    : found;
   const capped = Object.entries(read).filter(([, count]) => count >= cap) as [GaugeCount, number][];
   return {
     counts: { ...read, ...Object.fromEntries(capped.map(([name]) => [name, cap])) },
     capped: capped.map(([name]) => name),
-    oldestReadyMs: areAllPaused ? null : oldest_ms,
+    oldestReadyMs: oldest_ms,
     lastReceivedAt: last,
   };
+}
+
+/** For how long the longest due event that a worker could take has been due, in ms, as SQL. Null: there is none. */
+export function oldestReadyMs({ oldestDue }: Tables, laneHeldByDead: boolean): RawBuilder<number | null> {
+  return sql<
+    number | null
+  >`(extract(epoch from ${serverTime} - ${oldestDue}(${serverTime}, ${laneHeldByDead})) * 1000)::float8`;
 }
 
 /** Keeps the later time, whichever process writes last. */

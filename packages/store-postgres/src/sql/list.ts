@@ -1,8 +1,8 @@
 import type { InboxFilter, InboxPage, InboxState } from "@esim-webhooks/core";
-import { type ListCursor, readCursor, writeCursor } from "@esim-webhooks/core/engine";
+import { inboxRow, type ListCursor, listedColumns, readCursor, writeCursor } from "@esim-webhooks/core/engine";
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import type { Tables } from "../database/tables.ts";
-import { type EventRow, eventColumns, inboxRow } from "./event-rows.ts";
+import { type EventRow, readColumns } from "./event-rows.ts";
 import { allOf, isAbout, matching } from "./filter.ts";
 import { planByIndexes } from "./steady-plan.ts";
 
@@ -44,7 +44,7 @@ export async function list(
       : sql`(received_at, id, source) >= (${timeOf(floor.micros)}, ${floor.id}, ${floor.source})`;
   const matches = sql`coalesce(${matching(filter)}, false)`;
   const { rows } = await sql<Found & { place: number }>`
-    select ${eventColumns}, ${micros} as micros, ${matches} as matches, place
+    select ${readColumns(listedColumns)}, ${micros} as micros, ${matches} as matches, place
     from (
       select stretch.*, (row_number() over (${newestFirst}))::int as place
       from (${received(tables, filter, after, floor)} ${newestFirst} limit ${mostRows}) as stretch
@@ -64,8 +64,7 @@ export async function list(
 
 const micros = sql`(extract(epoch from received_at) * 1000000)::bigint::text`;
 const newestFirst = sql`order by received_at desc, id desc, source desc`;
-const columns = sql`source, id, state, type, lane, received_at, attempts, tries, ends_at, due_at, error, conflicts, replay, subject,
-  settled_at`;
+const columns = sql.raw(listedColumns.map(({ name }) => name).join());
 
 /** Where the leased events are: no index has those of all lanes and of none. */
 const leased = [

@@ -4,7 +4,7 @@ import { keyText } from "@esim-webhooks/core/engine";
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { type PostgresErrorCode, schemaMismatch } from "../database/errors.ts";
 import type { OpenPostgres } from "../database/postgres-database.ts";
-import { qualified, serverTime, type Tables } from "../database/tables.ts";
+import { isPausedType, qualified, serverTime, type Tables } from "../database/tables.ts";
 import { inKeyOrder, textArray } from "./batch.ts";
 import { type PutRow, putRows } from "./put-rows.ts";
 
@@ -40,8 +40,8 @@ export async function put(
 export function insert(tables: Tables, rows: readonly PutRow[]): RawBuilder<EventKey> {
   return sql<EventKey>`
     insert into ${tables.event}
-      (source, id, state, ends_at, type, body, fingerprint, received_at, occurred_at, lane, replay, subject, key, trace)
-    select source, id, 'ready', ${serverTime}, type, body, fingerprint, received, occurred, lane, replay, subject, key, trace
+      (source, id, state, due_at, held, type, body, fingerprint, received_at, occurred_at, lane, replay, subject, key, trace)
+    select source, id, 'ready', ${serverTime}, ${isPausedType(tables, sql`type`)}, type, body, fingerprint, received, occurred, lane, replay, subject, key, trace
     from (${putRows(rows)}) as entry
     on conflict do nothing
     returning source, id`;
@@ -77,7 +77,7 @@ async function look(
   rows: readonly PutRow[],
 ): Promise<Map<string, Present>> {
   const { rows: present } = await sql<Present>`
-    select source, id, ${isInline} as inline, ends_at <= ${serverTime} as ended, fingerprint::float8 as fingerprint,
+    select source, id, ${isInline} as inline, coalesce(leased_until <= ${serverTime}, false) as ended, fingerprint::float8 as fingerprint,
       coalesce(replay -> 'rebuilt' = 'true', false) as rebuilt
     from ${tables.event} join unnest(
       ${textArray(rows.map(({ entry }) => entry.source))}::text[], ${textArray(rows.map(({ entry }) => entry.id))}::text[]
@@ -110,7 +110,7 @@ async function compareOne(
 }
 
 /** An inline claim whose lease has ended. */
-export const endedClaim: RawBuilder<boolean> = sql<boolean>`${isInline} and ends_at <= ${serverTime}`;
+export const endedClaim: RawBuilder<boolean> = sql<boolean>`${isInline} and leased_until <= ${serverTime}`;
 
 /**
  * Deletes a row that is as good as absent, with all that it kept, so that another can be inserted. False: it is no longer so, or
@@ -174,8 +174,8 @@ export async function rerun(
       for update of event
     )
     update ${tables.event} as event
-    set state = 'ready', fence = nextval(${qualified(tables, "fence")}::regclass), ends_at = ${serverTime}, tries = 0,
-      suspect = false, error = null, type = entry.type, body = entry.body, fingerprint = entry.fingerprint, received_at = entry.received,
+    set state = 'ready', fence = nextval(${qualified(tables, "fence")}::regclass), due_at = ${serverTime}, kept_until = null,
+      held = ${isPausedType(tables, sql`entry.type`)}, tries = 0, suspect = false, error = null, type = entry.type, body = entry.body, fingerprint = entry.fingerprint, received_at = entry.received,
       occurred_at = entry.occurred, lane = entry.lane, replay = entry.replay,
       subject = entry.subject, key = entry.key, trace = entry.trace, taken_at = null, settled_at = null, history = null,
       runs = array_remove(event.runs || (event.replay ->> 'run'), null)

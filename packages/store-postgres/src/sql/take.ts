@@ -1,9 +1,9 @@
 import type { TakenEvent, TakeOptions } from "@esim-webhooks/core";
 import { leaseEnded } from "@esim-webhooks/core/engine";
 import { type Kysely, type RawBuilder, sql } from "kysely";
-import { serverTime, type Tables } from "../database/tables.ts";
+import { isPausedType, serverTime, type Tables } from "../database/tables.ts";
 
-interface Row {
+interface Leased {
   readonly source: string;
   readonly id: string;
   readonly token: string;
@@ -18,58 +18,48 @@ interface Row {
   readonly due_ms: number;
 }
 
-/** Ready and due → leased. The functions in the database are in the room `schema`. */
+type Row = (Leased & { readonly visited_to: null }) | { readonly source: null; readonly visited_to: string };
+
+export interface Taken {
+  readonly taken: TakenEvent[];
+  /** The lane after which the next visit of lanes begins; empty for the first one. */
+  readonly visitedTo: string;
+}
+
+/** Ready and due → leased. The functions in the database are in the room `schema`. `after`: the lane up to which the last visit has come. */
 export async function take(
   db: Kysely<unknown>,
   tables: Tables,
   { limit, leaseMs, only, except, suspects = false }: TakeOptions,
   laneHeldByDead: boolean,
-): Promise<TakenEvent[]> {
+  after: string,
+): Promise<Taken> {
   const { rows } = await sql<Row>`
-    ${leased} from ${suspects ? tables.leaseSuspects : tables.leaseDue}(
+    select source, id, fence::text as token, type, body,
+      date_part('epoch', received_at) * 1000 as received_ms, attempts, tries,
+      coalesce(date_part('epoch', ${serverTime} - waiting_since) * 1000, 0) as waited_ms, replay is not null as replayed, trace,
+      date_part('epoch', ${serverTime} - due_at) * 1000 as due_ms, visited_to
+    from ${suspects ? tables.leaseSuspects : tables.leaseDue}(
       ${limit}::int, ${leaseMs}::float8 * interval '1 millisecond', ${serverTime}, ${wanted(only, except)}, ${laneHeldByDead}
+      ${suspects ? sql`` : sql`, ${after}`}
     )`.execute(db);
-  return rows.map(takenEvent);
+  const taken = rows.flatMap((row) => (row.source === null ? [] : [takenEvent(row)]));
+  return { taken, visitedTo: rows.find(({ source }) => source === null)?.visited_to ?? after };
 }
-
-/** Returns a `take` that shares its places among sources. It continues with the sources after those of the last call. */
-export function createFairTake(): typeof take {
-  let last = "";
-  return async (db, tables, options, laneHeldByDead) => {
-    const { limit, leaseMs, only, except, suspects } = options;
-    if (suspects || limit < 1) return take(db, tables, options, laneHeldByDead);
-    const { rows } = await sql<{ sources: string[]; upto: string }>`
-      select to_json(sources) as sources, upto from ${tables.dueSources}(${last}, ${limit}::int, ${serverTime}, ${wanted(only, except)})`.execute(
-      db,
-    );
-    const { sources = [], upto = "" } = rows[0] ?? {};
-    last = upto;
-    if (sources.length < 2) return take(db, tables, options, laneHeldByDead);
-    const shared = await sql<Row>`
-      ${leased} from ${tables.leaseShares}(
-        ${sources}::text[], ${Math.floor(limit / sources.length)}::int, ${leaseMs}::float8 * interval '1 millisecond',
-        ${serverTime}, ${wanted(only, except)}, ${laneHeldByDead}
-      )`.execute(db);
-    const taken = shared.rows.map(takenEvent);
-    const left = limit - taken.length;
-    return left === 0
-      ? taken
-      : [...taken, ...(await take(db, tables, { ...options, limit: left }, laneHeldByDead))];
-  };
-}
-
-const leased = sql`
-  select source, id, fence::text as token, type, body,
-    date_part('epoch', received_at) * 1000 as received_ms, attempts, tries,
-    coalesce(date_part('epoch', ${serverTime} - waiting_since) * 1000, 0) as waited_ms, replay is not null as replayed, trace,
-    date_part('epoch', ${serverTime} - due_at) * 1000 as due_ms`;
 
 /** The types that are asked for, as two arguments. */
 function wanted(only: TakeOptions["only"], except: TakeOptions["except"]): RawBuilder<unknown> {
   return sql`${only ? [...only] : null}::text[], ${except?.length ? [...except] : null}::text[]`;
 }
 
-function takenEvent({ received_ms, attempts, waited_ms, due_ms, ...row }: Row): TakenEvent {
+function takenEvent({
+  received_ms,
+  attempts,
+  waited_ms,
+  due_ms,
+  visited_to: _,
+  ...row
+}: Leased & Row): TakenEvent {
   return {
     ...row,
     receivedAt: new Date(Math.round(received_ms)),
@@ -88,12 +78,13 @@ export async function reap(db: Kysely<unknown>, tables: Tables): Promise<void> {
     await sql`
       with over as materialized (
         select source, id from ${tables.event}
-        where state = 'leased' and body is not null and ends_at <= ${serverTime} and ${pending}
+        where state = 'leased' and body is not null and leased_until <= ${serverTime} and ${pending}
         for update skip locked
       )
       update ${tables.event} as ended
-      set state = 'ready', suspect = true, error = coalesce(ended.error, 'The lease ended before its worker settled it.'),
-        history = ${tables.withAttempt}(ended.history, ${leaseEnded}::text::jsonb, ended.ends_at)
+      set state = 'ready', due_at = ended.leased_until, leased_until = null, held = ${isPausedType(tables, sql`ended.type`)}, suspect = true,
+        error = coalesce(ended.error, 'The lease ended before its worker settled it.'),
+        history = ${tables.withAttempt}(ended.history, ${leaseEnded}::text::jsonb, ended.leased_until)
       from over where ended.source = over.source and ended.id = over.id`.execute(db);
   }
 }

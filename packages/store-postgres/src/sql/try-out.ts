@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { WebhookError } from "@esim-webhooks/core";
 import { type Kysely, sql } from "kysely";
-import { type PostgresErrorCode, schemaMismatch } from "../database/errors.ts";
-import { qualified, type Tables } from "../database/tables.ts";
+import { schemaMismatch } from "../database/errors.ts";
+import type { Tables } from "../database/tables.ts";
 import { claim, completeInTransaction, release } from "./claim.ts";
 import { keepClock } from "./forget.ts";
 import { addMinute } from "./minutes.ts";
@@ -25,26 +24,6 @@ export async function tryEvents(db: Kysely<unknown>, tables: Tables): Promise<vo
   await keepClock(db, tables, { seenMs: 0, heldUntilMs: 0 }, undefined); // last, since purges of others wait for it
 }
 
-/** The index of inboxes with `fairBy`. No migration has it, since each event would be written into it. */
-export const sourceIndex =
-  "event_by_source on esim_webhooks.event (source, ends_at) where state = 'ready' and body is not null";
-
-/** As `tryEvents`, for an inbox with `fairBy`. Rejects with `migration_missing` without its index. */
-export async function trySources(db: Kysely<unknown>, tables: Tables): Promise<void> {
-  const { rows } = await sql`
-    select from pg_index where indexrelid = to_regclass(${qualified(tables, "event_by_source")}) and indisvalid`.execute(
-    db,
-  );
-  if (rows.length === 0)
-    throw new WebhookError<PostgresErrorCode>(
-      "migration_missing",
-      `The schema "${tables.schema}" has no index event_by_source, without which { fairBy: "source" } would read all waiting events at each take.`,
-      'Call migrate() of a postgresInbox with { fairBy: "source" } at deployment.',
-      { option: "fairBy" },
-    );
-  await tryEvents(db, tables);
-}
-
 /**
  * Stores two events, one of them in a lane, then takes and settles one. They are due before all others: a take that wants only their type
  * would otherwise read the other due events first.
@@ -57,10 +36,10 @@ async function tryWork(db: Kysely<unknown>, tables: Tables): Promise<void> {
     return { entry, key: id, lane, replay: null, subject: null };
   });
   await insert(tables, rows).execute(db);
-  await sql`update ${tables.event} set ends_at = '0001-01-01' where source = '' and id = any (${rows.map(({ key }) => key)})`.execute(
+  await sql`update ${tables.event} set due_at = '0001-01-01' where source = '' and id = any (${rows.map(({ key }) => key)})`.execute(
     db,
   );
-  const taken = await take(db, tables, { limit: 1, leaseMs: 1000, only: [type] }, true);
+  const { taken } = await take(db, tables, { limit: 1, leaseMs: 1000, only: [type] }, true, "");
   const leases = await renew(db, tables, taken, 1000);
   const settled = await settle(
     db,
@@ -68,7 +47,7 @@ async function tryWork(db: Kysely<unknown>, tables: Tables): Promise<void> {
     taken.map(({ source, id, token }) => ({ source, id, token, state: "done" })),
     { retentionMs: 1000, keepBodies: false },
   );
-  await take(db, tables, { limit: 0, leaseMs: 1000, suspects: true }, true);
+  await take(db, tables, { limit: 0, leaseMs: 1000, suspects: true }, true, "");
   if (!leases.includes(true) || !settled.includes(true))
     throw schemaMismatch(tables, "an event that was stored in them could not be taken and settled");
 }
