@@ -16,6 +16,7 @@ const packages: Readonly<Record<string, Package>> = {
       "event",
       "verify",
       "store",
+      "drift",
       "lease",
       "handle",
       "process",
@@ -105,6 +106,7 @@ const packages: Readonly<Record<string, Package>> = {
     imports: [
       "@esim-webhooks/client",
       "@esim-webhooks/core",
+      "@esim-webhooks/core/drift",
       "@esim-webhooks/core/explain",
       "@esim-webhooks/core/health",
       "@esim-webhooks/core/key-file",
