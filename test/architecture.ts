@@ -166,7 +166,13 @@ const packages: Readonly<Record<string, Package>> = {
     rooms: [],
   },
   dashboard: {
-    imports: ["@esim-webhooks/core", "@esim-webhooks/core/kit", "@esim-webhooks/core/masking", "zod/mini"],
+    imports: [
+      "@esim-webhooks/core",
+      "@esim-webhooks/core/drift",
+      "@esim-webhooks/core/kit",
+      "@esim-webhooks/core/masking",
+      "zod/mini",
+    ],
     rooms: [],
   },
   cloudflare: {

@@ -99,6 +99,11 @@ export function recordMetrics(
     "{event}",
     "Events that a pass of reconcile has recovered",
   );
+  const drift = counter(
+    "esim_webhooks.drift",
+    "{finding}",
+    "Ways in which events have begun to differ from the catalog",
+  );
 
   const messaging = (operation: string, more: Attributes = {}): Attributes => ({
     "messaging.system": "esim_webhooks",
@@ -171,6 +176,7 @@ export function recordMetrics(
       settled.add(1, { outcome, type: typeOf(type), ...(reason && { reason }) });
       if (outcome === "done") age.record(ageMs / 1000);
     },
+    drift: ({ kind, type }) => drift.add(1, { kind, type: typeOf(type) }),
   };
 
   const stops = [
