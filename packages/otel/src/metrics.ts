@@ -176,7 +176,7 @@ export function recordMetrics(
       settled.add(1, { outcome, type: typeOf(type), ...(reason && { reason }) });
       if (outcome === "done") age.record(ageMs / 1000);
     },
-    drift: ({ kind, type }) => drift.add(1, { kind, type: typeOf(type) }),
+    drift: ({ kind }) => drift.add(1, { kind }),
   };
 
   const stops = [

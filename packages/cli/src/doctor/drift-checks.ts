@@ -7,7 +7,7 @@ import { type Check, passed, warned } from "./check.ts";
 
 const mostShown = 5;
 
-/** Warns while events differ from the catalog in ways that nobody has acknowledged. */
+/** Warns while there is a finding of drift that is not acknowledged. */
 export async function checkDrift(setUp: SetUp): Promise<Check> {
   if (!hasDriftState(setUp)) {
     return passed("drift", "not looked at: the config has its own target or store, and no state next to it");

@@ -19,8 +19,9 @@ export async function findDriftState(setUp: SetUp): Promise<OpenState | undefine
       "Add one to the config: state: postgresState({ url }), sqliteState({ path }), redisState(url) or fileState(folder).",
     );
   }
-  if (setUp.config.state === undefined && !isThere(setUp.place)) return undefined;
-  return findState(setUp);
+  const { config, place } = setUp;
+  if (config.state !== undefined) return { state: config.state, close: async () => {} }; // closed at the end, with the config
+  return isThere(place) ? findState(setUp) : undefined;
 }
 
 /** Watches the events of a receiver for drift, if there is a place for what it sees. */

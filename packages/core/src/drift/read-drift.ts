@@ -4,7 +4,7 @@ import { type JsonType, jsonTypeNames } from "./json-type.ts";
 import { rowName, storedTypes } from "./stored-types.ts";
 import { readRow, rowValue, type TypeRow } from "./type-row.ts";
 
-/** What the events of a type have looked like. */
+/** The shape of the events of a type, as they were seen. */
 export interface SeenType {
   /** The event type. `*`: types whose names are not kept. */
   readonly type: string;
@@ -16,11 +16,11 @@ export interface SeenType {
   readonly until: string;
   /** The fields of `data`, by name. */
   readonly fields: readonly SeenField[];
-  /** What was found and is not acknowledged yet. */
+  /** The findings that are not acknowledged yet. */
   readonly findings: readonly DriftFinding[];
 }
 
-/** What a field of `data` has looked like. */
+/** A field of `data`, as it was seen. */
 export interface SeenField {
   /** Its name. `*`: fields whose names are not kept. */
   readonly name: string;

@@ -5,7 +5,7 @@ import { type JsonTypes, jsonTypeOf } from "./json-type.ts";
 /** Field → JSON types, with folded names. */
 export type Fields = ReadonlyMap<string, JsonTypes>;
 
-/** What the events of a type have shown since it was last written. */
+/** The news of a type since it was last written. */
 export interface Unwritten {
   /** How many events there were. */
   readonly seen: number;

@@ -5,7 +5,7 @@ import { folded, mostFields } from "./fold.ts";
 import { type JsonTypes, jsonTypeNames, jsonTypesOf } from "./json-type.ts";
 import type { Fields, Unwritten } from "./shapes.ts";
 
-/** The state of an event type in the state store: what its events have looked like. */
+/** The state of an event type in the state store: the shape of its events. */
 export interface TypeRow {
   seen: number;
   since: string | null;
