@@ -246,6 +246,12 @@ export const sections: readonly Section[] = [
         "find events in the browser, understand them and run them again.",
       ),
       page(
+        "docs/drift.md",
+        "operate/drift",
+        "Drift",
+        "notice that the API has changed, with the first event.",
+      ),
+      page(
         "docs/upgrading.md",
         "operate/upgrading",
         "Upgrade",
