@@ -200,7 +200,7 @@ const packages: Readonly<Record<string, Package>> = {
       serve: ["program", "flags", "set-up", "log", "telemetry", "work"],
       send: ["program", "flags", "set-up"],
       verify: ["program", "flags", "set-up", "send"],
-      events: ["terminal", "program", "flags"],
+      events: ["terminal", "program", "flags", "set-up"],
       sandbox: ["program", "flags", "set-up", "send"],
       api: ["terminal", "program", "flags", "set-up", "send"],
       dashboard: ["program", "flags", "set-up", "log", "inbox", "api"],
@@ -241,6 +241,7 @@ const packages: Readonly<Record<string, Package>> = {
   dashboard: {
     imports: [
       "@esim-webhooks/core",
+      "@esim-webhooks/core/drift",
       "@esim-webhooks/core/engine",
       "@esim-webhooks/core/internal",
       "@esim-webhooks/core/masking",
