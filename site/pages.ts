@@ -237,6 +237,12 @@ export const sections: readonly Section[] = [
         "register and check an endpoint, serve many of them, add your own event types, and get events on your laptop.",
       ),
       page(
+        "docs/drift.md",
+        "operate/drift",
+        "Drift",
+        "notice that the API has changed, with the first event.",
+      ),
+      page(
         "docs/upgrading.md",
         "operate/upgrading",
         "Upgrade",

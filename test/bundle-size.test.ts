@@ -21,11 +21,11 @@ async function bundleBytes(name: string, from: string, external: readonly string
 }
 
 it.each([
-  ["webhookHandler", "core", 36.3],
-  ["createWorker", "core", 24.7],
+  ["webhookHandler", "core", 36.5],
+  ["createWorker", "core", 24.9],
   ["verify", "core", 5.7],
-  ["webhookRouter", "express", 37.4],
-  ["lambdaHandler", "lambda", 36.4],
+  ["webhookRouter", "express", 37.6],
+  ["lambdaHandler", "lambda", 36.6],
   ["redisStore", "store-redis", 17.3],
   ["durableObjectStore", "cloudflare", 11.3],
   ["createClient", "client", 24.4],

@@ -10,7 +10,7 @@ import { limiterShape } from "../packages/client/src/create-limiter.ts";
 import { processorShape } from "../packages/core/src/process/processor.ts";
 import { receiverShape } from "../packages/core/src/receive/receiver-options.ts";
 import { inboxShape } from "../packages/core/src/store/inbox-options.ts";
-import { memoryStoreShape } from "../packages/core/src/store/memory-store.ts";
+import { memoryStoreShape } from "../packages/core/src/memory/memory-store.ts";
 import { storeShape } from "../packages/core/src/store/store-options.ts";
 import { workerShape } from "../packages/core/src/work/worker-options.ts";
 import { importShape, replayShape } from "../packages/import/src/replay/options.ts";

@@ -11,7 +11,7 @@ export interface Fault {
 }
 
 const random = "lab/test/trace.lab.test.ts";
-const memorySuite = "packages/core/test/store/memory-inbox.suite.test.ts";
+const memorySuite = "packages/core/test/memory/memory-inbox.suite.test.ts";
 
 export const faults: readonly Fault[] = [
   {
@@ -23,7 +23,7 @@ export const faults: readonly Fault[] = [
   },
   {
     name: "the fence is not checked at settle (in memory)",
-    file: "packages/core/src/store/memory-queue.ts",
+    file: "packages/core/src/memory/memory-queue.ts",
     before: 'if (row?.state !== "leased" || row.token !== held.token) return false;',
     after: "if (row === undefined) return false;",
     checks: [memorySuite, random],
@@ -46,7 +46,7 @@ export const faults: readonly Fault[] = [
   },
   {
     name: "a leased event does not hold its lane (in memory)",
-    file: "packages/core/src/store/memory-queue.ts",
+    file: "packages/core/src/memory/memory-queue.ts",
     before: 'if (row.state === "leased") worked.add(row.lane);',
     after: "",
     checks: [memorySuite],
@@ -88,7 +88,7 @@ export const faults: readonly Fault[] = [
   },
   {
     name: "a lease that follows an ended one has the same fence (in memory)",
-    file: "packages/core/src/store/memory-queue.ts",
+    file: "packages/core/src/memory/memory-queue.ts",
     before: "const token = String(++lastToken);",
     after: 'const token = row.token === "" ? String(++lastToken) : row.token;',
     checks: [memorySuite, random],

@@ -16,7 +16,7 @@ const tests = {
     `${core}/receive/receiver.test.ts`,
     `${core}/observe.test.ts`,
   ],
-  work: [`${core}/work`, `${core}/store/memory-inbox*.test.ts`, `${core}/observe.test.ts`],
+  work: [`${core}/work`, `${core}/memory/memory-inbox*.test.ts`, `${core}/observe.test.ts`],
   receive: [`${core}/receive`, "lab/mutation", "packages/express/test", `${core}/observe.test.ts`],
 };
 

@@ -58,7 +58,8 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import("./commands/endpoint.ts")).endpoint,
   },
   events: {
-    brief: "List the event types",
+    brief: "List the event types, and how events differ",
+    usage: "<command>",
     load: async () => (await import("./commands/events.ts")).events,
   },
   listen: {

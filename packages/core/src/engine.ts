@@ -9,6 +9,7 @@ export { createDeadline } from "./base/waiting.ts";
 export { keyText } from "./event/event.ts";
 export type { LatestOnlySettings } from "./handle/latest-only.ts";
 export { latestOnlyHandler } from "./handle/latest-only.ts";
+export { workerGoneMs } from "./memory/memory-workers.ts";
 export { createEntryProcessor } from "./process/entry-processor.ts";
 export type { MountedPath, Route } from "./receive/route.ts";
 export { checkPlainPath, createRoute } from "./receive/route.ts";
@@ -36,7 +37,6 @@ export { inboxShape, laneReader, subjectReader } from "./store/inbox-options.ts"
 export { createDeliveryNotes } from "./store/last-delivery.ts";
 export type { ListCursor } from "./store/list-cursor.ts";
 export { readCursor, writeCursor } from "./store/list-cursor.ts";
-export { workerGoneMs } from "./store/memory-workers.ts";
 export type { MinuteCounter } from "./store/minute-counts.ts";
 export { createMinuteCounter, minutesKeptMs } from "./store/minute-counts.ts";
 export type { NewPause } from "./store/pause.ts";

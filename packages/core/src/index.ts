@@ -41,6 +41,8 @@ export { idempotencyKeyOf, idempotencyKeyOfDelivery } from "./event/idempotency-
 export type { EventOutcome, UndoneOutcome } from "./handle/event-outcome.ts";
 export type { FamilyMember, Handler, HandlerContext, Handlers } from "./handle/handler.ts";
 export { HandlerEnded } from "./handle/handler-ended.ts";
+export type { MemoryStoreOptions } from "./memory/memory-store.ts";
+export { memoryStore } from "./memory/memory-store.ts";
 export type { Processor, ProcessorOptions } from "./process/processor.ts";
 export { createProcessor } from "./process/processor.ts";
 export type { Provenance } from "./process/provenance.ts";
@@ -103,8 +105,6 @@ export type {
 export type { InboxCapabilities, InboxRole, InboxRoleName } from "./store/inbox-role.ts";
 export type { InboxWriter, PutResult } from "./store/inbox-writer.ts";
 export type { Lifecycle } from "./store/lifecycle.ts";
-export type { MemoryStoreOptions } from "./store/memory-store.ts";
-export { memoryStore } from "./store/memory-store.ts";
 export type { Minute, MinuteCounts } from "./store/minute-counts.ts";
 export type { Pause, PauseOptions } from "./store/pause.ts";
 export type { RunNote } from "./store/run-note.ts";

@@ -2,6 +2,7 @@ import type { Channel } from "node:diagnostics_channel";
 import * as z from "zod/mini";
 import { type OptionsShape, parseOptions } from "./base/options.ts";
 import { listenTo, warnOnce } from "./base/trace.ts";
+import { type DriftMessage, driftNotice } from "./drift/finding.ts";
 import { type SettleMessage, settleNotice } from "./handle/settled.ts";
 import {
   type HandleMessage,
@@ -35,6 +36,7 @@ export type {
   ChangeMessage,
   ClaimMessage,
   CompleteMessage,
+  DriftMessage,
   ExtendMessage,
   HandleMessage,
   ProcessMessage,
@@ -73,6 +75,8 @@ export interface Observer {
   settle?(message: SettleMessage): void;
   /** An operator has changed an inbox, or a purge. */
   change?(message: ChangeMessage): void;
+  /** Events have begun to differ from the catalog, or from earlier events: a `watchDrift` has found it. */
+  drift?(message: DriftMessage): void;
 }
 
 const channels: { readonly [Name in keyof Observer]-?: Channel } = {
@@ -88,6 +92,7 @@ const channels: { readonly [Name in keyof Observer]-?: Channel } = {
   handle: handleStage.ended,
   settle: settleNotice,
   change: changeNotice,
+  drift: driftNotice,
 };
 
 const callback = z.optional(
@@ -105,7 +110,7 @@ const shape = Object.fromEntries(
  * imports, use `observeImports` of `@esim-webhooks/import`.
  *
  * Tools that follow the async context can subscribe to the channels of `node:diagnostics_channel` instead: the tracing
- * channels `esim-webhooks:receive`, `verify`, `put`, `take`, `settlements`, `process`, `claim`, `extend`, `complete` and `handle`, and the plain channels `esim-webhooks:settle` and `change`. At
+ * channels `esim-webhooks:receive`, `verify`, `put`, `take`, `settlements`, `process`, `claim`, `extend`, `complete` and `handle`, and the plain channels `esim-webhooks:settle`, `change` and `drift`. At
  * `start`, a message holds what is known by then. Node.js ends the process when a subscriber of a channel throws.
  *
  * Throws `invalid_option` for a function under an unknown name; other fields of the observer are its own. Returns a function that stops watching.

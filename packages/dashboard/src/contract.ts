@@ -232,6 +232,8 @@ export interface TypesView {
   readonly types: readonly {
     readonly type: string;
     readonly pause: PauseView | null;
+    /** How its events differ from the catalog, a sentence each. */
+    readonly drift: readonly string[];
   }[];
 }
 

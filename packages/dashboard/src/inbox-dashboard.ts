@@ -32,6 +32,8 @@ export interface DashboardOptions {
   client?: Settings["client"];
   /** The handlers of the workers, to compare with what the endpoints are subscribed to. None of them is called. Default: not compared. */
   handlers?: Settings["handlers"];
+  /** The state store that `watchDrift` of core writes, to mark the types whose events differ from the catalog. Default: none is marked. */
+  drift?: Settings["drift"];
   /** Gets a line for each action of an operator, with their name. Default: silent. */
   logger?: Logger;
 }
@@ -58,6 +60,7 @@ const dashboardShape: OptionsShape<DashboardSettings> = {
   keys: z.optional(withMethods<NonNullable<Settings["keys"]>>("read")),
   client: z.optional(anObject<NonNullable<Settings["client"]>>("expected a client of createClient")),
   handlers: z.optional(anObject<NonNullable<Settings["handlers"]>>("expected the map of handlers")),
+  drift: z.optional(withMethods<NonNullable<Settings["drift"]>>("read")),
   logger: z._default(loggerOption, silentLogger),
 };
 

@@ -1,4 +1,4 @@
-import type { InboxAdmin, KeyStore, Logger } from "@esim-webhooks/core";
+import type { InboxAdmin, KeyStore, Logger, StateStore } from "@esim-webhooks/core";
 
 /** The part of a client of the partner API that the view of endpoints reads. */
 export interface EndpointClient {
@@ -51,6 +51,7 @@ export interface Settings {
   readonly client: EndpointClient | undefined;
   /** Of which only the names are read. */
   readonly handlers: Readonly<Record<string, unknown>> | undefined;
+  readonly drift: Pick<StateStore, "read"> | undefined;
   readonly logger: Logger;
 }
 

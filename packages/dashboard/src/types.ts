@@ -1,16 +1,23 @@
+import { driftText, readDrift } from "@esim-webhooks/core/drift";
 import type { Calls, TypeCounts, TypesView } from "./contract.ts";
 import { pauseView, timeOf } from "./rows.ts";
 import { select } from "./selection.ts";
 import type { Settings } from "./settings.ts";
 
-/** The types that can be paused: those of the catalog, and those that are paused. */
-export async function types({ inbox, catalog }: Settings): Promise<TypesView> {
+/** The types that can be paused: those of the catalog, those that are paused, and those whose events differ from the catalog. */
+export async function types({ inbox, catalog, drift }: Settings): Promise<TypesView> {
   const pauses = (await inbox.paused()).map(pauseView);
+  const seen = drift === undefined ? [] : await readDrift(drift, catalog);
+  const found = new Map(
+    seen
+      .filter(({ findings }) => findings.length > 0)
+      .map(({ type, findings }) => [type, findings.map((finding) => driftText(type, finding))]),
+  );
   const pauseOf = (type: string | null) => pauses.find((each) => each.type === type) ?? null;
-  const names = new Set([...pauses.flatMap(({ type }) => type ?? []), ...catalog.types]);
+  const names = new Set([...pauses.flatMap(({ type }) => type ?? []), ...catalog.types, ...found.keys()]);
   return {
     allPaused: pauseOf(null),
-    types: [...names].map((type) => ({ type, pause: pauseOf(type) })),
+    types: [...names].map((type) => ({ type, pause: pauseOf(type), drift: found.get(type) ?? [] })),
   };
 }
 

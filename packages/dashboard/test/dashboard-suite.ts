@@ -411,7 +411,7 @@ export function dashboardSuite(name: string, open: OpenInbox): void {
       const { allPaused, types } = await viewer("types", {});
       expect([allPaused, types]).toEqual([
         null,
-        expect.arrayContaining([{ type: "esim.mccswitch", pause: null }]),
+        expect.arrayContaining([{ type: "esim.mccswitch", pause: null, drift: [] }]),
       ]);
       const counted = {
         dead: [{ type: "esim.faulted", count: 3, lastAt: expect.stringMatching(/Z$/) }],

@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import {
+  createReceiver,
   createWorker,
   defineCatalog,
   type EsimEvents,
@@ -10,9 +11,10 @@ import {
   type InboxAdmin,
   type InboxEntry,
 } from "@esim-webhooks/core";
-import { sampleData } from "@esim-webhooks/core/testing";
+import { watchDrift } from "@esim-webhooks/core/drift";
+import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { type DashboardOptions, inboxDashboard } from "@esim-webhooks/dashboard";
-import { sqliteInbox } from "@esim-webhooks/store-sqlite";
+import { sqliteInbox, sqliteState } from "@esim-webhooks/store-sqlite";
 import axe from "axe-core";
 import {
   type Browser,
@@ -645,6 +647,26 @@ describe("an operator", () => {
     expect(await cells("esim.faulted")).toEqual(row("30+", "0", "30+", "0", "3"));
     await button(page, /^Show \d+ types without counted events$/).click();
     expect(await cells("esim.enabled")).toEqual(row("0+", "0", "0+", "0", "0"));
+  });
+
+  it("sees how the events of a type differ from the catalog, also of one that the catalog does not have", async () => {
+    const inbox = opened();
+    const state = sqliteState({ path: join(folder.path, "inbox.db") });
+    onTestFinished(() => state.close());
+    const drift = watchDrift(state);
+    const secret = newSecret();
+    const receiver = createReceiver(inbox, { secret, drift });
+    for (const [type, data] of [
+      ["esim.faulted", { ...sampleData("esim.faulted"), reason: "sim_locked" }],
+      ["package.activated", {}],
+    ] as const) {
+      const { headers, body } = signedRequest({ type, data } as never, { secret });
+      await receiver.receive({ method: "POST", headers, body });
+    }
+    await receiver.close();
+    const { page } = await visit(`${await serve(inbox, { drift: state })}#/types`);
+    await shown(page, "reason of esim.faulted has a value that is not documented: sim_locked");
+    await shown(page, "the catalog does not have package.activated");
   });
 
   it("sees types in the order of what needs attention, and those without events folded", async () => {

@@ -15,7 +15,8 @@ type Counts =
   | "conflicts"
   | "verified"
   | "settled"
-  | "recovered";
+  | "recovered"
+  | "drift";
 
 /** The instruments that `recordMetrics` writes to. Durations are in seconds. */
 type Instruments = Readonly<Record<Durations, Histogram> & Record<Counts, Counter>> & {
@@ -77,6 +78,11 @@ export function createInstruments(meter: Meter, counters: Counters): Instruments
       "esim_webhooks.reconcile.recovered",
       "{event}",
       "Events that a pass of reconcile has recovered",
+    ),
+    drift: counter(
+      "esim_webhooks.drift",
+      "{finding}",
+      "Ways in which events have begun to differ from the catalog",
     ),
   };
 }

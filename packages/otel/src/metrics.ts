@@ -109,6 +109,7 @@ export function recordMetrics(
       instruments.settled.add(1, { outcome, type: typeOf(type), ...(reason && { reason }) });
       if (outcome === "done") instruments.age.record(ageMs / 1000);
     },
+    drift: ({ kind }) => instruments.drift.add(1, { kind }),
   };
 
   const stops = [

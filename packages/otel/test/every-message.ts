@@ -1,6 +1,6 @@
 import { channel } from "node:diagnostics_channel";
 import { esimCatalog, type OutcomeCode } from "@esim-webhooks/core";
-import type { FailureReason, SettleMessage, VerifyMessage } from "@esim-webhooks/core/observe";
+import type { DriftMessage, FailureReason, SettleMessage, VerifyMessage } from "@esim-webhooks/core/observe";
 
 const outcomes: Readonly<Record<OutcomeCode, true>> = {
   processed: true,
@@ -72,6 +72,13 @@ const reasons: Readonly<Record<FailureReason, true>> = {
   store_unavailable: true,
   attempts: true,
 };
+const findings: Readonly<Record<DriftMessage["kind"], true>> = {
+  new_type: true,
+  new_field: true,
+  missing_field: true,
+  other_json_type: true,
+  new_value: true,
+};
 const names = <Name extends string>(record: Readonly<Record<Name, unknown>>) => Object.keys(record) as Name[];
 
 /** As many values as a label could have without a limit. */
@@ -87,6 +94,7 @@ export function publishEveryMessage(): void {
   const types = [...esimCatalog.types, ...many.map((n) => `made.up.${n}`)];
   const durationMs = 1;
   for (const type of types) {
+    for (const kind of names(findings)) channel("esim-webhooks:drift").publish({ type, kind });
     for (const outcome of names(outcomes))
       for (const conflict of [true, undefined])
         ended("receive").publish({

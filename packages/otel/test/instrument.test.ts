@@ -7,6 +7,7 @@ import {
   type Handlers,
   memoryStore,
 } from "@esim-webhooks/core";
+import { watchDrift } from "@esim-webhooks/core/drift";
 import { observe } from "@esim-webhooks/core/observe";
 import { memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { instrument } from "@esim-webhooks/otel";
@@ -15,6 +16,7 @@ import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from "@open
 import { describe, expect, it, onTestFinished } from "vitest";
 import { loggerTo } from "../../../test/support/logger-to.ts";
 import { expectWarnings } from "../../../test/support/warnings.ts";
+import { memoryState } from "../../endpoint/test/reconcile/memory-state.ts";
 import { instrumented, named } from "./set-up.ts";
 
 expectWarnings("event_dead", "failed", "no_matching_key", "timestamp_out_of_tolerance");
@@ -389,6 +391,19 @@ describe("instrument", () => {
     expect(Object.keys(await otel.metric("messaging.client.operation.duration"))).toEqual([
       expect.stringContaining("messaging.operation.name=send messaging.operation.type=send"),
     ]);
+  });
+
+  it("counts each finding of drift once, by its kind", async () => {
+    const otel = instrumented();
+    const drift = watchDrift(memoryState());
+    const receiver = createReceiver(memoryInbox(), { secret, drift });
+    for (const reason of ["sim_locked", "sim_locked", "sim_stolen"]) {
+      const data = { ...sampleData("esim.faulted"), reason };
+      const { headers, body } = signedRequest({ type: "esim.faulted", data }, { secret });
+      await receiver.receive({ method: "POST", headers, body });
+    }
+    await receiver.close();
+    expect(await otel.metric("esim_webhooks.drift")).toEqual({ "kind=new_value": 2 });
   });
 
   it("counts no dry run of reconcile, and marks its span", async () => {

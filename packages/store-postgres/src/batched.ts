@@ -6,7 +6,7 @@ const batching = {
   maxItems: 500,
   maxFlushes: 2,
   maxSize: 8 * 1024 * 1024,
-  sizeOf: ({ entry, replay }: PutRow) => entry.body.byteLength + (replay?.length ?? 0),
+  sizeOf: ({ entry, values }: PutRow) => entry.body.byteLength + String(values["replay"]).length,
 };
 
 /**

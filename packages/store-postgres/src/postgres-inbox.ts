@@ -6,7 +6,6 @@ import {
   createMinuteCounter,
   type InboxSettings,
   inboxShape,
-  keyText,
   laneReader,
   type OptionsShape,
   parseOptions,
@@ -45,7 +44,7 @@ import { list } from "./sql/list.ts";
 import { addMinute, minutes } from "./sql/minutes.ts";
 import { letGo, mostLetGo, pause, paused, resume } from "./sql/pauses.ts";
 import { put, rerun } from "./sql/put.ts";
-import { type PutRow, shortened, storableJson, storableLane } from "./sql/put-rows.ts";
+import { type PutRow, putRow, shortened } from "./sql/put-rows.ts";
 import { noteRun, runs } from "./sql/runs.ts";
 import { renew, settle } from "./sql/settle.ts";
 import { reap, take } from "./sql/take.ts";
@@ -132,14 +131,7 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
   /** Checks an entry and makes its row. An invalid entry would otherwise fail its whole batch. */
   function rowOf(entry: InboxEntry, check: (entry: InboxEntry) => void): PutRow {
     check(entry);
-    const replay = entry.replay === undefined ? null : storableJson(JSON.stringify(entry.replay));
-    return {
-      entry,
-      key: keyText(entry),
-      lane: storableLane(laneOf(entry)),
-      replay,
-      subject: subjectOf(entry),
-    };
+    return putRow(entry, laneOf(entry), subjectOf(entry));
   }
 
   const putRows = batched((rows) => put(database, rows, announce));

@@ -97,7 +97,7 @@ it("gives a hint when it erases an event that waits or is leased, since its lane
 
 it("removes the bodies of dead and unhandled events after their time, at most `limit` in a purge", async () => {
   const { open, shop, event } = given();
-  const inbox = open({ bodyRetentionMs: 1000 });
+  const inbox = open({ bodyRetentionMs: 60_000 });
   await inbox.put(Array.from({ length: 6 }, (_, n) => entry(`msg_${n}`)));
   const taken = await inbox.take(take);
   await inbox.settle(
@@ -107,7 +107,7 @@ it("removes the bodies of dead and unhandled events after their time, at most `l
   );
   await inbox.purge();
   expect(await inbox.count({ state: "dead" })).toBe(3);
-  await sql`update ${event} set settled_at = settled_at - interval '2 s', received_at = received_at - interval '2 s' where id <> 'msg_0'`.execute(
+  await sql`update ${event} set settled_at = settled_at - interval '2 minutes', received_at = received_at - interval '2 minutes' where id <> 'msg_0'`.execute(
     shop.db,
   );
   expect(await inbox.purge(3)).toBe(3);

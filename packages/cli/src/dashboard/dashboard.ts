@@ -13,6 +13,7 @@ import type { CliContext } from "../program/context.ts";
 import { createSideServer } from "../program/http-server.ts";
 import { invalidUsage, programError } from "../program/program-error.ts";
 import { stopSignal } from "../program/stopping.ts";
+import { findDriftState, hasDriftState } from "../set-up/drift-state.ts";
 import { isKeyStore } from "../set-up/key-place.ts";
 import type { DashboardFlags } from "./flags.ts";
 
@@ -29,7 +30,9 @@ export async function dashboard(this: CliContext, flags: DashboardFlags): Promis
       const path = `/${randomBytes(16).toString("base64url")}/`;
       const server = createSideServer();
       const address = await listening(server.listen(port, host), flags);
+      const drift = hasDriftState(access.setUp) ? await findDriftState(access.setUp) : undefined;
       const page = inboxDashboard(access.inbox, {
+        ...(drift && { drift: drift.state }),
         authorize: ({ url }) =>
           isOwn(new URL(url), address, path) ? { role: "operator", name: operator(this) } : null,
         ...optionsOf(this, access, flags, logger),
@@ -44,6 +47,7 @@ export async function dashboard(this: CliContext, flags: DashboardFlags): Promis
       server.close();
       server.closeIdleConnections();
       await closed;
+      await drift?.close();
       stop.release();
     },
     logger,

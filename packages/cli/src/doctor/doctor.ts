@@ -6,6 +6,7 @@ import { onWarning } from "../program/warnings.ts";
 import type { Folder } from "../set-up/place.ts";
 import { readSetUp, type SetUp } from "../set-up/set-up.ts";
 import { type Check, check, failed, passed } from "./check.ts";
+import { checkDrift } from "./drift-checks.ts";
 import type { DoctorFlags } from "./flags.ts";
 import {
   checkChange,
@@ -57,6 +58,7 @@ async function checkSetUp(context: CliContext, flags: DoctorFlags): Promise<read
     ...(setUp.config.worker ? [await check("worker", () => checkWorker(setUp))] : []),
     ...(folder ? [folder] : []),
     ...(await checkStores(setUp, folder, flags.silence)),
+    await check("drift", () => checkDrift(setUp)),
     ...(await checkApi(setUp, context.process, flags.endpoint)),
   ];
 }

@@ -51,6 +51,8 @@ export function command<F extends Flags = Record<never, never>>({
 
 interface GroupParts {
   readonly routes: Readonly<Record<string, Command<CliContext> | RouteMap<CliContext>>>;
+  /** The command that runs when none is named. */
+  readonly defaultCommand?: string;
   readonly docs: Docs;
 }
 

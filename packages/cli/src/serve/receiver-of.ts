@@ -7,6 +7,7 @@ import {
   type NodeHandler,
   nodeHandler,
 } from "@esim-webhooks/core";
+import type { DriftWatch } from "@esim-webhooks/core/drift";
 import { silentLogger } from "@esim-webhooks/core/internal";
 import { naming } from "../program/naming.ts";
 import { requiredSecret } from "../set-up/known-secrets.ts";
@@ -18,10 +19,16 @@ export type Receiving =
   | { readonly handlers: Handlers<unknown>; readonly store?: DedupeStore };
 
 /** The receiver of a set-up. Its errors name the config file, and its log where its options are in it. */
-export function receiverOf(target: Receiving, { config, ...setUp }: SetUp, logger: Logger): NodeHandler {
+export function receiverOf(
+  target: Receiving,
+  { config, ...setUp }: SetUp,
+  logger: Logger,
+  drift?: DriftWatch,
+): NodeHandler {
   const { catalog, source, file } = setUp;
   const { endpoints } = config;
   const options = {
+    ...(drift && { drift }),
     ...config.receiver,
     ...(endpoints ? { endpoints } : { secret: requiredSecret({ config, ...setUp }), source }),
     ...(catalog && { catalog }),

@@ -7,6 +7,7 @@ import type { CliContext } from "../program/context.ts";
 import { type OpenServer, openServer, requestedPath, withoutSlash } from "../program/http-server.ts";
 import { stopSignal } from "../program/stopping.ts";
 import { withDefer } from "../program/with-defer.ts";
+import { openDrift } from "../set-up/drift-state.ts";
 import { hiddenSecretNote } from "../set-up/known-secrets.ts";
 import { type OpenTarget, openQueueOf, openTarget } from "../set-up/open-target.ts";
 import { portOf, readSetUp, type SetUp } from "../set-up/set-up.ts";
@@ -36,7 +37,9 @@ export async function serve(this: CliContext, flags: ServeFlags): Promise<void> 
     if (queue !== undefined) defer(queue.close);
     const inbox = queue?.inbox ?? ("inbox" in target ? target.inbox : undefined);
     const store = "store" in target ? target.store : undefined;
-    const receiver = receiverOf(target, setUp, logger);
+    const drift = await openDrift(setUp, logger);
+    if (drift !== undefined) defer(drift.close);
+    const receiver = receiverOf(target, setUp, logger, drift?.watch);
     const worker = queue && workerOf(queue.inbox, withHandlers(setUp), logger);
     const waiting = await (inbox === undefined
       ? leftBehindNote(setUp)

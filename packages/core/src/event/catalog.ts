@@ -103,15 +103,16 @@ export function catalogOf<Data>(schemas: SchemasOf<Data>, fixed: ReadonlySet<unk
         "Keep schemas synchronous; look things up in the handler.",
       );
     }
-    if (result.issues)
-      return invalid(
-        type,
-        result.issues.map((issue) =>
-          fixed.has(schema) ? { ...readIssue(issue, data), isFixedText: true } : readIssue(issue, data),
-        ),
+    if (result.issues) {
+      const issues = result.issues.map((issue) =>
+        fixed.has(schema)
+          ? { ...readIssue(issue, data), isFixedText: true as const }
+          : readIssue(issue, data),
       );
+      return Object.assign(new Sent(data), invalid(type, issues));
+    }
     const event = { id, type, timestamp, data: result.value, ...kept } as EventOf<Data>;
-    return { kind: "known", type: event.type, event };
+    return new Known(event, data);
   }
 
   function parse(id: string, body: Uint8Array, encoding?: string): Parsed<Data> {
@@ -125,6 +126,36 @@ export function catalogOf<Data>(schemas: SchemasOf<Data>, fixed: ReadonlySet<unk
     parse,
     check,
   };
+}
+
+/** Keeps the data as it was sent, where neither JSON nor a comparison shows it: an invalid event must show none of its values. */
+class Sent {
+  readonly #data: unknown;
+
+  constructor(data: unknown) {
+    this.#data = data;
+  }
+
+  static dataOf(parsed: object): unknown {
+    return #data in parsed ? parsed.#data : undefined;
+  }
+}
+
+class Known<Data> extends Sent {
+  readonly kind = "known";
+  readonly type: keyof Data & string;
+  readonly event: EventOf<Data>;
+
+  constructor(event: EventOf<Data>, data: unknown) {
+    super(data);
+    this.type = event.type;
+    this.event = event;
+  }
+}
+
+/** The data of an event as it was sent, before its schema. Undefined if it is not an envelope. */
+export function sentData(parsed: { readonly event: { readonly data: unknown } | null }): unknown {
+  return Sent.dataOf(parsed) ?? parsed.event?.data;
 }
 
 function invalid(type: string | null, issues: readonly Issue[]): Extract<Parsed, { kind: "invalid" }> {

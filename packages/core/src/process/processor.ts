@@ -22,8 +22,8 @@ import { createDispatcher, createTypeWarning } from "../handle/dispatcher.ts";
 import type { EventOutcome } from "../handle/event-outcome.ts";
 import type { Handlers } from "../handle/handler.ts";
 import { processStage } from "../handle/stages.ts";
+import { memoryStore } from "../memory/memory-store.ts";
 import type { DedupeStore } from "../store/dedupe-store.ts";
-import { memoryStore } from "../store/memory-store.ts";
 import { createClaimedWork } from "./claimed-work.ts";
 import type { OwnProvenance, Provenance } from "./provenance.ts";
 

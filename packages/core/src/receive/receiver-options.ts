@@ -1,7 +1,14 @@
 import * as z from "zod/mini";
 import type { Awaitable } from "../base/awaitable.ts";
 import { WebhookError } from "../base/errors.ts";
-import { durationMs, type OptionsShape, parseOptions, type SettingsOf } from "../base/options.ts";
+import {
+  durationMs,
+  type OptionsShape,
+  parseOptions,
+  type SettingsOf,
+  withMethods,
+} from "../base/options.ts";
+import type { DriftWatch } from "../drift/watch-drift.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 import { isStorableSource, sourceForm } from "../event/event.ts";
 import { type ProcessorOptions, processorShape } from "../process/processor.ts";
@@ -62,6 +69,8 @@ export interface ReceiverOptions<Data = EsimEvents, Tx = unknown> extends Proces
   bodyTimeoutMs?: number;
   /** The longest time until the sender is answered, in ms. Less than 30,000, when the sender gives up. Default 25,000. */
   deadlineMs?: number;
+  /** Looks at each authentic event: `watchDrift(state)` of `@esim-webhooks/core/drift`. Default: none. */
+  drift?: DriftWatch;
 }
 
 const unverifiedBytes = 64 * 1024 * 1024;
@@ -81,7 +90,7 @@ export const sourceOption: z.ZodMiniType<string> = z.custom<string>(
 const bytes = z.int().check(z.gte(1));
 
 export const receiverShape: OptionsShape<
-  SettingsOf<ReceiverOptions<unknown>, "secret" | "endpoints" | "store" | "maxUnverifiedBytes">
+  SettingsOf<ReceiverOptions<unknown>, "secret" | "endpoints" | "store" | "maxUnverifiedBytes" | "drift">
 > = {
   secret: z.optional(z.custom<Secret>()), // checked by the keyring
   ...processorShape,
@@ -94,11 +103,12 @@ export const receiverShape: OptionsShape<
   maxUnverifiedBytes: z.optional(bytes),
   bodyTimeoutMs: z._default(durationMs(1), 10_000),
   deadlineMs: z._default(durationMs(1).check(z.lte(29_999, "the sender gives up after 30,000 ms")), 25_000),
+  drift: z.optional(withMethods<DriftWatch>("see", "flush")),
 };
 
 type ReceiverSettings = SettingsOf<
   Omit<ReceiverOptions<unknown>, "toleranceSeconds">,
-  "secret" | "endpoints" | "store"
+  "secret" | "endpoints" | "store" | "drift"
 > & {
   readonly tolerance: Tolerance;
 };

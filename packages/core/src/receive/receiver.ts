@@ -56,7 +56,7 @@ export function receiverWith<Data, Tx>(
     "Pass handlers or an inbox, not both, then options such as { secret, store }. Events of an inbox are handled by a worker: createWorker(inbox, handlers).",
   );
   const settings = readReceiverOptions(options, ownOptions);
-  const { source, tolerance, deadlineMs, store, leaseMs, clock, logger } = settings;
+  const { source, tolerance, deadlineMs, store, leaseMs, clock, logger, drift } = settings;
   const catalog = settings.catalog as Catalog<Data>;
   const readBody = createBodyIntake(settings);
   const watch = (verify: Verifier["verify"], source: string): Verifier["verify"] =>
@@ -127,6 +127,7 @@ export function receiverWith<Data, Tx>(
           const parsed = parse(proof.id, body.bytes, header);
           if (parsed.type !== null) seen.type = parsed.type;
           if (parsed.event !== null) seen.occurred = parsed.event.timestamp;
+          drift?.see(parsed, receivedAt);
           return accept({
             parsed,
             id: proof.id,
@@ -217,7 +218,7 @@ export function receiverWith<Data, Tx>(
       closed ??= new Promise((resolve) => {
         onIdle = () => setImmediate(resolve); // late work is logged first
         if (inFlight === 0) onIdle();
-      });
+      }).then(() => drift?.flush());
       closeController().abort();
       return closed;
     },

@@ -3,9 +3,9 @@ import type { Catalog } from "../event/catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 import type { EventOutcome } from "../handle/event-outcome.ts";
 import type { Handlers } from "../handle/handler.ts";
+import { memoryStore } from "../memory/memory-store.ts";
 import { createProcessor } from "../process/processor.ts";
 import type { DedupeStore } from "../store/dedupe-store.ts";
-import { memoryStore } from "../store/memory-store.ts";
 import type { EventToSend } from "./signed-request.ts";
 
 /** Options of `runHandler`. */

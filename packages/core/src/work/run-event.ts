@@ -1,6 +1,7 @@
 import { type Backoff, limitPauses } from "../base/backoff.ts";
 import { monotonicClock } from "../base/clock.ts";
 import { type Logger, silentLogger, throttledLog, warnOnce } from "../base/logger.ts";
+import type { DriftWatch } from "../drift/watch-drift.ts";
 import type { Catalog, Parsed } from "../event/catalog.ts";
 import type { WebhookEvent } from "../event/event.ts";
 import { decide, type Limits } from "../handle/decide.ts";
@@ -36,12 +37,24 @@ export interface EventRunnerOptions {
   readonly backoff: Backoff;
   readonly logger: Logger;
   readonly watch: LoopWatch;
+  readonly drift: DriftWatch | undefined;
 }
 
 /** Creates the function that parses a taken event and runs its handler. It rejects only when the inbox fails. */
 export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLease) => Promise<Ended> {
-  const { inbox, dispatcher, limits, leaseMs, catalog, maxAttempts, maxWaitMs, backoff, logger, watch } =
-    options;
+  const {
+    inbox,
+    dispatcher,
+    limits,
+    leaseMs,
+    catalog,
+    maxAttempts,
+    maxWaitMs,
+    backoff,
+    logger,
+    watch,
+    drift,
+  } = options;
   const limitedWait = limitPauses("retryLater", logger, backoff);
   const runHandler = createRunHandler(dispatcher, watch, logger);
   const warnLate = throttledLog(logger.warn, monotonicClock);
@@ -97,6 +110,7 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
 
     const parsed = parse(taken);
     if (parsed.kind === "threw") return ended({ code: "failed", error: parsed.error });
+    if (taken.attempt === 1 && !taken.replayed) drift?.see(parsed, taken.receivedAt);
     if (parsed.kind === "invalid") return ended({ code: "invalid", issues: parsed.issues });
     const event: WebhookEvent = parsed.event;
     if (!dispatcher.handles(event.type)) {

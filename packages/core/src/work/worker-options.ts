@@ -7,7 +7,9 @@ import {
   type OptionsShape,
   parseOptions,
   type SettingsOf,
+  withMethods,
 } from "../base/options.ts";
+import type { DriftWatch } from "../drift/watch-drift.ts";
 import { type Catalog, checkTypes } from "../event/catalog.ts";
 import { catalogOption } from "../event/esim-catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
@@ -40,10 +42,16 @@ export interface WorkerOptions<Data = EsimEvents> extends TimeLimitOptions<Data>
   catalog?: Catalog<Data>;
   /** Gets the log lines: `consoleLogger()`, pino, or anything of their shape. Default: silent. */
   logger?: Logger;
+  /**
+   * Looks at each event at its first attempt, unless it was imported: `watchDrift(state)` of `@esim-webhooks/core/drift`. For
+   * workers whose receivers have none. Default: none.
+   */
+  drift?: DriftWatch;
 }
 
 type WorkerSettings = SettingsOf<
-  Omit<WorkerOptions<unknown>, "typeLimits" | keyof TimeLimitOptions<unknown>>
+  Omit<WorkerOptions<unknown>, "typeLimits" | keyof TimeLimitOptions<unknown>>,
+  "drift"
 > &
   TimeLimitSettings & { typeLimits: Record<string, number> };
 
@@ -65,6 +73,7 @@ export const workerShape: OptionsShape<WorkerSettings> = {
   ...timeLimitShape,
   catalog: catalogOption,
   logger: z._default(loggerOption, () => silentLogger),
+  drift: z.optional(withMethods<DriftWatch>("see", "flush")),
 };
 
 /** Parses the options of a worker. Throws `invalid_option`, and `unknown_event_type` for a limit of an unknown type. */

@@ -60,8 +60,18 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
   );
   checkQueue(inbox);
   const settings = readWorkerOptions(options);
-  const { concurrency, typeLimits, leaseMs, maxAttempts, maxWaitMs, pollMs, shutdownMs, catalog, logger } =
-    settings;
+  const {
+    concurrency,
+    typeLimits,
+    leaseMs,
+    maxAttempts,
+    maxWaitMs,
+    pollMs,
+    shutdownMs,
+    catalog,
+    logger,
+    drift,
+  } = settings;
   const logUnavailable = throttledLog(logger.error, monotonicClock);
   const backoff = safeBackoff(settings.backoff, defaultBackoff, logger);
   const limits = createTimeLimits(settings, logger);
@@ -78,6 +88,7 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
     backoff,
     logger,
     watch,
+    drift,
   });
 
   const identity = createIdentity();
@@ -222,6 +233,7 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
       }
       stopHints?.();
       await Promise.all([inFlight.stop(shutdownMs), purging, presence, looking]);
+      await drift?.flush();
     },
   };
 }

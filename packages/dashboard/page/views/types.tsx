@@ -77,7 +77,9 @@ function TypesTable(props: {
   const isOpen = useSignal(false);
   const canPause = session.role === "operator";
   const pauses = [allPaused, ...rows.map(({ pause }) => pause)].filter((pause) => pause !== null);
-  const busy = rows.filter(({ pause, counts }) => pause !== null || Object.keys(counts).length > 0);
+  const busy = rows.filter(
+    ({ pause, counts, drift }) => pause !== null || drift.length > 0 || Object.keys(counts).length > 0,
+  );
   const idleCount = busy.length === 0 ? 0 : rows.length - busy.length;
   const shown = idleCount > 0 && !isOpen.value ? busy : rows;
   return (
@@ -139,7 +141,7 @@ function TypeRow(props: {
   readonly isPaused: boolean;
 }) {
   const { row, more, session, pauses, isPaused } = props;
-  const { type, pause, counts, lastAt } = row;
+  const { type, pause, counts, lastAt, drift } = row;
   return (
     <tr class={isPaused ? "is-paused" : undefined}>
       <td>
@@ -162,6 +164,11 @@ function TypeRow(props: {
             )}
           </div>
         )}
+        {drift.map((text) => (
+          <div key={text} class="note">
+            Drift: <bdi>{text}</bdi>
+          </div>
+        ))}
       </td>
       {states.map((state) => (
         <td key={state} class="number">
@@ -234,6 +241,7 @@ interface Row {
   readonly pause: PauseView | null;
   readonly counts: Partial<Record<State, number>>;
   lastAt: string | null;
+  readonly drift: readonly string[];
 }
 
 /** What needs attention comes first: the most dead, then the most unhandled, then those that wait. */
@@ -243,13 +251,13 @@ function rowsOf({ types }: Types, { found }: Counted): readonly Row[] {
   const rows = new Map<string | null, Row>();
   for (const [state, counts] of found)
     for (const { type, count, lastAt } of counts) {
-      const row = rows.get(type) ?? { type, pause: null, counts: {}, lastAt };
+      const row = rows.get(type) ?? { type, pause: null, counts: {}, lastAt, drift: [] };
       rows.set(type, row);
       row.counts[state] = (row.counts[state] ?? 0) + count;
       if ((lastAt ?? "") > (row.lastAt ?? "")) row.lastAt = lastAt;
     }
-  for (const { type, pause } of types)
-    rows.set(type, { counts: {}, lastAt: null, ...rows.get(type), type, pause });
+  for (const { type, pause, drift } of types)
+    rows.set(type, { counts: {}, lastAt: null, ...rows.get(type), type, pause, drift });
   return [...rows.values()].sort((a, b) => {
     const state = byAttention.find((each) => a.counts[each] !== b.counts[each]);
     return state === undefined ? 0 : (b.counts[state] ?? 0) - (a.counts[state] ?? 0);

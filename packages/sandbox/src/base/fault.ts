@@ -101,6 +101,15 @@ const deliveryFaults = [
   }),
   z.strictObject({
     ...onDelivery,
+    /** From its first attempt on, its data has another shape. */
+    kind: z.literal("other_shape"),
+    /** Fields that are added to its data, or replace those of the same name. Default: none. */
+    set: z.record(z.string(), z.json()).default({}),
+    /** Fields that are left out. Default: none. */
+    unset: z.array(z.string()).default([]),
+  }),
+  z.strictObject({
+    ...onDelivery,
     /** The connection is closed in the middle of the body. */
     kind: z.literal("cut"),
   }),

@@ -95,5 +95,5 @@ export function createFaults(random: Random): Faults {
 const attemptsApart = 16; // above the number of attempts that a delivery has
 
 function changesBody({ kind }: Fault): boolean {
-  return kind === "new_field" || kind === "new_reason";
+  return kind === "new_field" || kind === "new_reason" || kind === "other_shape";
 }

@@ -230,6 +230,7 @@ export function createSender(
 
 function bodyOf({ body }: Attempt, fault: DeliveryFault | undefined): string {
   if (fault?.kind === "new_field") return withNewField(body);
+  if (fault?.kind === "other_shape") return withOtherShape(body, fault);
   return fault?.kind === "new_reason" ? withNewReason(body) : body;
 }
 
@@ -244,6 +245,16 @@ function withNewReason(body: string): string {
   const event = JSON.parse(body) as { data: object };
   if (!("reason" in event.data)) return body;
   return JSON.stringify({ ...event, data: { ...event.data, reason: "unheard_of" } });
+}
+
+/** The body with some fields of its data set, and some left out. */
+function withOtherShape(
+  body: string,
+  { set, unset }: Extract<DeliveryFault, { readonly kind: "other_shape" }>,
+): string {
+  const event = JSON.parse(body) as { data: object };
+  const data = Object.entries({ ...event.data, ...set }).filter(([field]) => !unset.includes(field));
+  return JSON.stringify({ ...event, data: Object.fromEntries(data) });
 }
 
 const sliceSize = 200;

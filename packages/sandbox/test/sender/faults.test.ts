@@ -170,6 +170,30 @@ test("new_field and new_reason: signed, the same bytes on every attempt, and lis
   expect(sending.list(registered).map(({ payload }) => payload)).toEqual([bodies[2], bodies[0]]);
 });
 
+test("other_shape: fields of the data are set and left out, in every event of a type while it is on", async () => {
+  const service = testService();
+  await using endpoint = await startEndpoint();
+  await using sending = startSending(service);
+  sending.register(endpoint.url);
+  sending.faults.add({
+    kind: "other_shape",
+    eventType: "esim.faulted",
+    probability: 1,
+    set: { channel: "app", reason: 7 },
+    unset: ["esimReference"],
+  });
+  for (const type of ["esim.faulted", "esim.enabled", "esim.faulted"])
+    sending.emit(type, { ...esim, reason: "user_rejected" });
+  await sending.sender.settle();
+  const sent = endpoint.got.map(({ body }) => JSON.parse(body) as { type: string; data: object });
+  const { esimReference: _, ...rest } = esim;
+  expect(sent.map(({ data }) => data)).toEqual([
+    { ...rest, reason: 7, channel: "app" },
+    { ...esim, reason: "user_rejected" },
+    { ...rest, reason: 7, channel: "app" },
+  ]);
+});
+
 test("new_reason: an event without a reason is sent as it is", async () => {
   const service = testService();
   await using endpoint = await startEndpoint();

@@ -1,5 +1,5 @@
 import type { EventKey } from "@esim-webhooks/core";
-import { keyText } from "@esim-webhooks/core/engine";
+import { type EventColumn, eventColumns, keyText } from "@esim-webhooks/core/engine";
 import type {
   CopiedEvents,
   DifferentEvent,
@@ -47,15 +47,38 @@ const wouldRunTwice = sql`excluded.state = 'done' and event.state <> 'done'
   and (event.state <> 'leased' or event.leased_until <= ${serverTime})
   and (event.runs is null or event.runs = excluded.runs)`;
 
+/** The columns that a copy writes as the source has them. It copies no lease. */
+const copied = eventColumns.filter(({ name }) => name !== "leased_until");
+const copiedNames = sql.raw(copied.map(({ name }) => name).join(", "));
+
+const replaced = copied
+  .filter(({ name }) => !["source", "id", "conflicts"].includes(name))
+  .map(({ name }) => `${name} = excluded.${name}`);
+
 const updateIfAllowed = sql`do update
-  set state = excluded.state, fence = excluded.fence, due_at = excluded.due_at, held = excluded.held,
-    leased_until = null, kept_until = excluded.kept_until, type = excluded.type, body = excluded.body,
-    received_at = excluded.received_at, occurred_at = excluded.occurred_at,
-    lane = excluded.lane, attempts = excluded.attempts, tries = excluded.tries, suspect = false, conflicts = greatest(event.conflicts, excluded.conflicts),
-    error = excluded.error, replay = excluded.replay, runs = excluded.runs, fingerprint = excluded.fingerprint,
-    subject = excluded.subject, key = excluded.key, trace = excluded.trace, taken_at = excluded.taken_at,
-    settled_at = excluded.settled_at, erased_at = excluded.erased_at, history = excluded.history
+  set ${sql.raw(replaced.join(", "))}, runs = excluded.runs, fence = excluded.fence, held = excluded.held, leased_until = null,
+    suspect = false, conflicts = greatest(event.conflicts, excluded.conflicts)
   where (${isOutdated}) or (${isAbandoned}) or (${wouldRunTwice})`;
+
+/** The type in which a record has a column of each kind. Of a body, it has the place and the length. */
+const recordTypes: Readonly<Record<EventColumn["kind"], string>> = {
+  text: "text",
+  integer: "bigint",
+  time: "float8",
+  json: "jsonb",
+  bytes: "int[]",
+};
+const recordColumns = sql.raw(copied.map(({ name, kind }) => `${name} ${recordTypes[kind]}`).join(", "));
+
+/** How a column of each kind is read from a record. */
+const reading: Readonly<Record<EventColumn["kind"], (name: string) => string>> = {
+  text: (name) => name,
+  integer: (name) => name,
+  json: (name) => name,
+  time: (name) => `to_timestamp(${name})`,
+  bytes: (name) => `substring(bodies from ${name}[1] for ${name}[2])`,
+};
+const recordValues = sql.raw(copied.map(({ name, kind }) => reading[kind](`record.${name}`)).join(", "));
 
 /**
  * Resolves to the key texts of the rows that were inserted or updated. All bodies are one binary parameter, and the other columns
@@ -69,21 +92,10 @@ async function write(
 ): Promise<ReadonlySet<string>> {
   const bodies = Buffer.concat(records.flatMap(({ body }) => body ?? []));
   const { rows } = await sql<EventKey>`
-    insert into ${tables.event} as event
-      (source, id, state, fence, due_at, held, kept_until, type, body, received_at, occurred_at, lane,
-      attempts, tries, conflicts, error, replay, runs, fingerprint, subject, key, trace, taken_at, settled_at, erased_at, history)
-    select source, id, state, ${copyMark(tables)}, to_timestamp(due), state = 'ready' and ${isPausedType(tables, sql`type`)},
-      to_timestamp(kept), type, body,
-      to_timestamp(received), to_timestamp(occurred), lane, attempts, tries, conflicts, error, replay, runs, fingerprint,
-      subject, key, trace, to_timestamp(taken), to_timestamp(settled), to_timestamp(erased), history
-    from (
-      select *, substring(${bodies}::bytea from body_begin for body_length) as body
-      from jsonb_to_recordset(${storableJson(JSON.stringify(rowsOf(records)))}::text::jsonb) as record (
-        source text, id text, state text, due float8, kept float8, type text, body_begin int, body_length int, received float8,
-        occurred float8, lane text, attempts int, tries int, conflicts int, error text, replay jsonb, runs text[], fingerprint bigint,
-        subject text, key text, trace text, taken float8, settled float8, erased float8, history jsonb
-      )
-    ) as record
+    insert into ${tables.event} as event (fence, held, runs, ${copiedNames})
+    select ${copyMark(tables)}, state = 'ready' and ${isPausedType(tables, sql`type`)}, runs, ${recordValues}
+    from (select ${bodies}::bytea as bodies) as given,
+      jsonb_to_recordset(${storableJson(JSON.stringify(rowsOf(records)))}::text::jsonb) as record (${recordColumns}, runs text[])
     on conflict (id, source) ${onConflict}
     returning source, id`.execute(db);
   return new Set(rows.map(keyText));
@@ -91,32 +103,23 @@ async function write(
 
 /** The rows for `jsonb_to_recordset`, which reads an omitted column as null. */
 function rowsOf(records: readonly EventRecord[]): object[] {
-  let offset = 1;
+  let next = 1;
   return records.map((record) => {
-    const { source, id, state, type, body, fingerprint, attempts, tries, conflicts, error, replay, runs } =
-      record;
-    const { subject, key, trace, history } = record;
-    const begin = offset;
-    offset += body?.byteLength ?? 0;
-    return {
-      ...{ source, id, state, type, fingerprint, attempts, tries, conflicts, error },
-      ...(body && { body_begin: begin, body_length: body.byteLength }),
-      due: seconds(record.dueAtMs),
-      kept: seconds(record.keptUntilMs),
-      received: seconds(record.receivedAtMs),
-      occurred: seconds(record.occurredAtMs),
-      lane: storableLane(record.lane),
-      ...{ subject, key, trace, taken: seconds(record.takenAtMs), settled: seconds(record.settledAtMs) },
-      erased: seconds(record.erasedAtMs),
-      ...(history !== null && { history: JSON.parse(history) as unknown }),
-      ...(replay && { replay }),
-      ...(runs.length > 0 && { runs }),
-    };
+    const length = record.body?.byteLength ?? 0;
+    next += length;
+    const place = record.body && [next - length, length];
+    const values = copied.map((column) => [column.name, recordValue(column, record, place)] as const);
+    const known = values.filter(([, value]) => value !== null);
+    return { ...Object.fromEntries(known), ...(record.runs.length > 0 && { runs: record.runs }) };
   });
 }
 
-function seconds(ms: number | null): number | null {
-  return ms === null ? null : ms / 1000;
+function recordValue({ field, kind }: EventColumn, record: EventRecord, place: number[] | null): unknown {
+  if (kind === "bytes") return place;
+  const value = record[(kind === "time" ? `${field}Ms` : field) as keyof EventRecord];
+  if (kind === "time") return value === null ? null : Number(value) / 1000;
+  if (field === "lane") return storableLane(record.lane);
+  return field === "history" && record.history !== null ? JSON.parse(record.history) : value;
 }
 
 /** An event that is done here is not among them: it was worked, and is not worked again. */

@@ -1,5 +1,11 @@
 import type { InboxFilter, InboxPage, InboxState } from "@esim-webhooks/core";
-import { inboxRow, type ListCursor, listedColumns, readCursor, writeCursor } from "@esim-webhooks/core/engine";
+import {
+  inboxRow,
+  type ListCursor,
+  listedColumns,
+  readCursor,
+  writeCursor,
+} from "@esim-webhooks/core/engine";
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import type { Tables } from "../database/tables.ts";
 import { type EventRow, readColumns } from "./event-rows.ts";

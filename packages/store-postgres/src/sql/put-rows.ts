@@ -1,69 +1,98 @@
 import { createHash } from "node:crypto";
 import { crc32 } from "node:zlib";
 import type { InboxEntry } from "@esim-webhooks/core";
-import { occurredAtMs } from "@esim-webhooks/core/engine";
+import { type EventColumn, eventColumns, keyText, occurredAtMs } from "@esim-webhooks/core/engine";
 import { type RawBuilder, sql } from "kysely";
 import { numberArray, textArray } from "./batch.ts";
 
-/** An entry, and the columns derived from it. */
+/** An entry as a row of the table. */
 export interface PutRow {
   readonly entry: InboxEntry;
   /** The text of its key. */
   readonly key: string;
-  readonly lane: string | null;
-  /** Its replay as JSON that `jsonb` accepts. */
-  readonly replay: string | null;
-  readonly subject: string | null;
+  /** A value for each column that an entry has, by its field, but for the body. JSON is text that `jsonb` accepts, and a time is in ms. */
+  readonly values: Readonly<Record<string, string | number | null>>;
 }
 
-/**
- * The rows as an SQL relation with the columns `source`, `id`, `type`, `body`, `fingerprint`, `received`, `occurred`, `lane`,
- * `subject`, `key`, `trace`, `replay`, and `place`, which counts from 1.
- */
+export function putRow(entry: InboxEntry, lane: string | null, subject: string | null): PutRow {
+  const { source, id, type, body, receivedAt, key = null, trace = null, replay } = entry;
+  return {
+    entry,
+    key: keyText(entry),
+    values: {
+      ...{ source, id, subject },
+      type: storable(type),
+      lane: storable(storableLane(lane)),
+      key: storable(key),
+      trace: storable(trace),
+      replay: replay === undefined ? null : storableJson(JSON.stringify(replay)),
+      fingerprint: crc32(body),
+      receivedAt: receivedAt.getTime(),
+      occurredAt: occurredAtMs(entry),
+    },
+  };
+}
+
+const entryColumns = eventColumns.filter(({ by }) => by === "entry");
+const names = entryColumns.map(({ name }) => name);
+
+/** The names of the columns that an entry has, as SQL. */
+export const entryNames: RawBuilder<unknown> = sql.raw(names.join(", "));
+
+/** Sets those columns, but for the key, to the values of the relation `entry`, as SQL. */
+export const entryAssignments: RawBuilder<unknown> = sql.raw(
+  names
+    .filter((name) => name !== "source" && name !== "id")
+    .map((name) => `${name} = entry.${name}`)
+    .join(", "),
+);
+
+/** How a column of each kind is read from the arrays. The bodies are one text of bytes, and the arrays have the place and the length of each. */
+const reading: Readonly<Record<EventColumn["kind"], (name: string) => string>> = {
+  text: (name) => name,
+  integer: (name) => name,
+  time: (name) => `to_timestamp(${name}) as ${name}`,
+  json: (name) => `(${name})::jsonb as ${name}`,
+  bytes: (name) => `substring(bodies from ${name} for ${name}_length) as ${name}`,
+};
+
+const read = sql.raw(entryColumns.map(({ name, kind }) => reading[kind](name)).join(", "));
+const arrayNames = sql.raw(
+  entryColumns.map(({ name, kind }) => (kind === "bytes" ? `${name}, ${name}_length` : name)).join(", "),
+);
+
+/** The rows as an SQL relation with the columns that an entry has, and `place`, which counts from 1. */
 export function putRows(rows: readonly PutRow[]): RawBuilder<unknown> {
-  const entries = rows.map(({ entry }) => entry);
-  let offset = 1;
-  const offsets = entries.map(({ body }) => {
-    const begin = offset;
-    offset += body.byteLength;
-    return begin;
-  });
   // one parameter for all bodies: pg sends a buffer as binary, but escapes an array as text
-  const bodies = Buffer.concat(entries.map(({ body }) => body));
-  const replays = rows.some(({ replay }) => replay !== null)
-    ? `[${rows.map(({ replay }) => replay ?? "null").join()}]`
-    : null;
+  const bodies = Buffer.concat(rows.map(({ entry }) => entry.body));
   return sql`
-    select source, id, type, substring(${bodies}::bytea from body_begin for body_length) as body, fingerprint,
-      to_timestamp(received) as received, to_timestamp(occurred) as occurred, lane, subject, key, trace, nullif(replay, 'null') as replay, place
-    from rows from (
-      unnest(
-        ${textArray(entries.map(({ source }) => source))}::text[],
-        ${textArray(entries.map(({ id }) => id))}::text[],
-        ${textArray(entries.map(({ type }) => storable(type)))}::text[],
-        ${numberArray(offsets)}::int[],
-        ${numberArray(entries.map(({ body }) => body.byteLength))}::int[],
-        ${numberArray(entries.map(({ body }) => crc32(body)))}::bigint[],
-        ${numberArray(entries.map(({ receivedAt }) => receivedAt.getTime() / 1000))}::float8[],
-        ${numberArray(entries.map(occurredAt))}::float8[],
-        ${textArrayIfAny(rows.map(({ lane }) => storable(lane)))}::text[],
-        ${textArrayIfAny(rows.map(({ subject }) => subject))}::text[],
-        ${textArrayIfAny(entries.map(({ key }) => storable(key ?? null)))}::text[],
-        ${textArrayIfAny(entries.map(({ trace }) => storable(trace ?? null)))}::text[]
-      ),
-      jsonb_array_elements(${replays}::text::jsonb)
-    ) with ordinality as entry (source, id, type, body_begin, body_length, fingerprint, received, occurred, lane, subject, key, trace, replay, place)`;
+    select ${read}, place
+    from (select ${bodies}::bytea as bodies) as given,
+      unnest(${sql.join(entryColumns.map((column) => arrayOf(column, rows)))})
+        with ordinality as entry (${arrayNames}, place)`;
+}
+
+/** The array of the values of a column, or the two of the bodies. */
+function arrayOf({ field, kind }: EventColumn, rows: readonly PutRow[]): RawBuilder<unknown> {
+  if (kind === "bytes") {
+    let next = 1;
+    const lengths = rows.map(({ entry }) => entry.body.byteLength);
+    const begins = lengths.map((length) => {
+      next += length;
+      return next - length;
+    });
+    return sql`${numberArray(begins)}::int[], ${numberArray(lengths)}::int[]`;
+  }
+  const values = rows.map(({ values }) => values[field] ?? null);
+  if (kind === "integer") return sql`${numberArray(values as (number | null)[])}::bigint[]`;
+  if (kind === "time")
+    return sql`${numberArray(values.map((ms) => (ms === null ? null : Number(ms) / 1000)))}::float8[]`;
+  return sql`${textArrayIfAny(values as (string | null)[])}::text[]`;
 }
 
 /** Null if all values are null: the server then reads nothing, and its `unnest` fills the column with nulls. */
 function textArrayIfAny(values: readonly (string | null)[]): string | null {
   return values.every((value) => value === null) ? null : textArray(values);
-}
-
-/** In seconds since the epoch. */
-function occurredAt(entry: InboxEntry): number | null {
-  const ms = occurredAtMs(entry);
-  return ms === null ? null : ms / 1000;
 }
 
 /** Key and lane share an index, whose entries have at most 2,704 bytes. */

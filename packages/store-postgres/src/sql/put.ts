@@ -6,7 +6,7 @@ import { type PostgresErrorCode, schemaMismatch } from "../database/errors.ts";
 import type { OpenPostgres } from "../database/postgres-database.ts";
 import { isPausedType, qualified, serverTime, type Tables } from "../database/tables.ts";
 import { inKeyOrder, textArray } from "./batch.ts";
-import { type PutRow, putRows } from "./put-rows.ts";
+import { entryAssignments, entryNames, type PutRow, putRows } from "./put-rows.ts";
 
 /**
  * Stores rows of different keys. First inserts with ON CONFLICT DO NOTHING, then selects the keys that were not inserted. One
@@ -40,8 +40,8 @@ export async function put(
 export function insert(tables: Tables, rows: readonly PutRow[]): RawBuilder<EventKey> {
   return sql<EventKey>`
     insert into ${tables.event}
-      (source, id, state, due_at, held, type, body, fingerprint, received_at, occurred_at, lane, replay, subject, key, trace)
-    select source, id, 'ready', ${serverTime}, ${isPausedType(tables, sql`type`)}, type, body, fingerprint, received, occurred, lane, replay, subject, key, trace
+      (state, due_at, held, ${entryNames})
+    select 'ready', ${serverTime}, ${isPausedType(tables, sql`type`)}, ${entryNames}
     from (${putRows(rows)}) as entry
     on conflict do nothing
     returning source, id`;
@@ -175,9 +175,7 @@ export async function rerun(
     )
     update ${tables.event} as event
     set state = 'ready', fence = nextval(${qualified(tables, "fence")}::regclass), due_at = ${serverTime}, kept_until = null,
-      held = ${isPausedType(tables, sql`entry.type`)}, tries = 0, suspect = false, error = null, type = entry.type, body = entry.body, fingerprint = entry.fingerprint, received_at = entry.received,
-      occurred_at = entry.occurred, lane = entry.lane, replay = entry.replay,
-      subject = entry.subject, key = entry.key, trace = entry.trace, taken_at = null, settled_at = null, history = null,
+      held = ${isPausedType(tables, sql`entry.type`)}, tries = 0, suspect = false, error = null, ${entryAssignments}, taken_at = null, settled_at = null, history = null,
       runs = array_remove(event.runs || (event.replay ->> 'run'), null)
     from entry join done using (source, id)
     where event.source = entry.source and event.id = entry.id

@@ -6,6 +6,7 @@ import { claim, completeInTransaction, release } from "./claim.ts";
 import { keepClock } from "./forget.ts";
 import { addMinute } from "./minutes.ts";
 import { insert } from "./put.ts";
+import { putRow } from "./put-rows.ts";
 import { noteRun } from "./runs.ts";
 import { renew, settle } from "./settle.ts";
 import { writeState } from "./state.ts";
@@ -31,12 +32,11 @@ export async function tryEvents(db: Kysely<unknown>, tables: Tables): Promise<vo
 async function tryWork(db: Kysely<unknown>, tables: Tables): Promise<void> {
   const type = randomUUID();
   const rows = [null, type].map((lane) => {
-    const id = randomUUID();
-    const entry = { source: "", id, type, event: null, body: new Uint8Array(), receivedAt: new Date() };
-    return { entry, key: id, lane, replay: null, subject: null };
+    const key = { source: "", id: randomUUID() };
+    return putRow({ ...key, type, event: null, body: new Uint8Array(), receivedAt: new Date() }, lane, null);
   });
   await insert(tables, rows).execute(db);
-  await sql`update ${tables.event} set due_at = '0001-01-01' where source = '' and id = any (${rows.map(({ key }) => key)})`.execute(
+  await sql`update ${tables.event} set due_at = '0001-01-01' where source = '' and id = any (${rows.map(({ entry }) => entry.id)})`.execute(
     db,
   );
   const { taken } = await take(db, tables, { limit: 1, leaseMs: 1000, only: [type] }, true, "");

@@ -4,9 +4,9 @@ import { WebhookError } from "../base/errors.ts";
 import { type OptionsShape, parseOptions, withMethods } from "../base/options.ts";
 import { warnOfSetup } from "../base/safe-logger.ts";
 import { type EventKey, keyText, sourceIn } from "../event/event.ts";
-import type { Claim, DedupeStore } from "./dedupe-store.ts";
+import type { Claim, DedupeStore } from "../store/dedupe-store.ts";
+import { type StoreOptions, storeShape, warnOfShortRetention } from "../store/store-options.ts";
 import { createMemoryRows, none } from "./memory-rows.ts";
-import { type StoreOptions, storeShape, warnOfShortRetention } from "./store-options.ts";
 
 export interface MemoryStoreOptions extends StoreOptions {
   /** The most ids to keep. Beyond it, the store forgets the oldest done ids. Default 100,000. */

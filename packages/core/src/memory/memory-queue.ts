@@ -1,11 +1,11 @@
 import type { Clock } from "../base/clock.ts";
-import { rowChange, type StoredEnding } from "./ending.ts";
-import { leaseEnded, withAttempt } from "./history.ts";
-import type { InboxSettings } from "./inbox-options.ts";
-import type { InboxLease, Settlement, TakenEvent, TakeOptions } from "./inbox-queue.ts";
+import { rowChange, type StoredEnding } from "../store/ending.ts";
+import { leaseEnded, withAttempt } from "../store/history.ts";
+import type { InboxSettings } from "../store/inbox-options.ts";
+import type { InboxLease, Settlement, TakenEvent, TakeOptions } from "../store/inbox-queue.ts";
+import { spreadRetention } from "../store/store-options.ts";
 import type { MemoryPauses } from "./memory-pauses.ts";
 import { hasExpired, type MemoryRow, type MemoryTable, turns } from "./memory-table.ts";
-import { spreadRetention } from "./store-options.ts";
 
 export interface MemoryQueueSettings extends InboxSettings {
   readonly retentionMs: number;

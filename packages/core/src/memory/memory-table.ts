@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { type EventKey, keyText } from "../event/event.ts";
-import { readErrorText } from "./error-text.ts";
-import { pickFields, shownColumns } from "./event-columns.ts";
-import { readHistory } from "./history.ts";
-import type { InboxFilter, InboxState, StoredEvent } from "./inbox-admin.ts";
-import { type InboxEntry, occurredAtMs, type Replay } from "./inbox-entry.ts";
+import { readErrorText } from "../store/error-text.ts";
+import { pickFields, shownColumns } from "../store/event-columns.ts";
+import { readHistory } from "../store/history.ts";
+import type { InboxFilter, InboxState, StoredEvent } from "../store/inbox-admin.ts";
+import { type InboxEntry, occurredAtMs, type Replay } from "../store/inbox-entry.ts";
 
 /** An event in a memory inbox. Times are in ms since the Unix epoch. */
 export interface MemoryRow extends EventKey {

@@ -1,5 +1,5 @@
 import type { Clock } from "../base/clock.ts";
-import type { NewPause, Pause } from "./pause.ts";
+import type { NewPause, Pause } from "../store/pause.ts";
 
 /** The pauses of a memory inbox. */
 export interface MemoryPauses {

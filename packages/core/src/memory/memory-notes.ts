@@ -1,6 +1,11 @@
 import type { Clock } from "../base/clock.ts";
-import { createMinuteCounter, type Minute, type MinuteCounter, minutesKeptMs } from "./minute-counts.ts";
-import { mostRunNotes, type RunNote } from "./run-note.ts";
+import {
+  createMinuteCounter,
+  type Minute,
+  type MinuteCounter,
+  minutesKeptMs,
+} from "../store/minute-counts.ts";
+import { mostRunNotes, type RunNote } from "../store/run-note.ts";
 
 /** What a memory inbox notes for operators besides its events. */
 export interface MemoryNotes {

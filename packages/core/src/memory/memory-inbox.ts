@@ -3,25 +3,25 @@ import { type Clock, monotonicClock } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import { type OptionsShape, parseOptions, withMethods } from "../base/options.ts";
 import { safeListener } from "../base/safe-listener.ts";
-import { publishChanges } from "./admin-notices.ts";
-import type { Inbox } from "./inbox.ts";
-import { checkEntry, checkRerun, type InboxEntry } from "./inbox-entry.ts";
+import { publishChanges } from "../store/admin-notices.ts";
+import type { Inbox } from "../store/inbox.ts";
+import { checkEntry, checkRerun, type InboxEntry } from "../store/inbox-entry.ts";
 import {
   type InboxOptions,
   type InboxSettings,
   inboxShape,
   laneReader,
   subjectReader,
-} from "./inbox-options.ts";
-import type { PutResult } from "./inbox-writer.ts";
+} from "../store/inbox-options.ts";
+import type { PutResult } from "../store/inbox-writer.ts";
+import { readPauses } from "../store/pause.ts";
+import { type StoreOptions, storeShape, warnOfShortRetention } from "../store/store-options.ts";
 import { createMemoryAdmin } from "./memory-admin.ts";
 import { createMemoryNotes } from "./memory-notes.ts";
 import { createMemoryPauses } from "./memory-pauses.ts";
 import { createMemoryQueue } from "./memory-queue.ts";
 import { createMemoryTable, hashOf, type MemoryRow, readyRow } from "./memory-table.ts";
 import { createMemoryWorkers } from "./memory-workers.ts";
-import { readPauses } from "./pause.ts";
-import { type StoreOptions, storeShape, warnOfShortRetention } from "./store-options.ts";
 
 export interface MemoryInboxOptions extends InboxOptions, StoreOptions {
   /** Returns the time, for tests. Default: a monotonic clock, which does not jump when the machine's time is set. */

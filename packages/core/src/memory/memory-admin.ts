@@ -1,7 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import type { EventKey } from "../event/event.ts";
-import { erasedError } from "./erase.ts";
-import { withoutBody } from "./event-columns.ts";
+import { erasedError } from "../store/erase.ts";
+import { withoutBody } from "../store/event-columns.ts";
 import type {
   GaugeCount,
   InboxFilter,
@@ -13,8 +13,8 @@ import type {
   LaneHolder,
   RedriveFilter,
   StoredEvent,
-} from "./inbox-admin.ts";
-import { readCursor, writeCursor } from "./list-cursor.ts";
+} from "../store/inbox-admin.ts";
+import { readCursor, writeCursor } from "../store/list-cursor.ts";
 import type { MemoryPauses } from "./memory-pauses.ts";
 import { isAhead, type MemoryRow, type MemoryTable, matches, storedEvent, turns } from "./memory-table.ts";
 

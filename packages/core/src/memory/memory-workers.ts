@@ -1,6 +1,6 @@
 import type { Clock } from "../base/clock.ts";
-import type { WorkerPresence } from "./inbox-admin.ts";
-import type { WorkerReport } from "./inbox-queue.ts";
+import type { WorkerPresence } from "../store/inbox-admin.ts";
+import type { WorkerReport } from "../store/inbox-queue.ts";
 
 /** For authors of inboxes: how long after its last report a worker counts as gone, in ms. It reports every 10 s. */
 export const workerGoneMs = 30_000;
