@@ -9,6 +9,7 @@ import { checkDocs } from "./check-docs.ts";
 import { checkLinks } from "./check-links.ts";
 import { repository, siteLink } from "./markdown.ts";
 import { root } from "./pages.ts";
+import { redirectPage, redirects } from "./redirects.ts";
 
 await writeApi();
 checkDocs();
@@ -19,5 +20,7 @@ const urlOf = (file: string) => siteLink("llms.txt", file, repository);
 for (const [name, text] of Object.entries({ "llms.txt": llmsText(urlOf), "llms-full.txt": llmsFullText() }))
   writeFileSync(join(dist, name), text);
 cpSync(join(root, "packages/core/events"), join(dist, "schemas"), { recursive: true });
+for (const [from, to] of Object.entries(redirects))
+  if (!from.includes("#")) writeFileSync(join(dist, `${from}.html`), redirectPage(to));
 checkLinks();
 if (process.argv.includes("--preview")) await serve({ root: import.meta.dirname, port: 4173 });

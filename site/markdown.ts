@@ -4,7 +4,10 @@ import type MarkdownIt from "markdown-it";
 import { apiUrl } from "./api.ts";
 import { type Page, pages, root } from "./pages.ts";
 
-const core = JSON.parse(readFileSync(join(root, "packages/core/package.json"), "utf8"));
+/** The manifest of the core package, whose version all packages have. */
+export const core: { readonly version: string; readonly repository: { readonly url: string } } = JSON.parse(
+  readFileSync(join(root, "packages/core/package.json"), "utf8"),
+);
 
 /** The repository's URL. */
 export const repository: string = core.repository.url.replace(/^git\+|\.git$/g, "");

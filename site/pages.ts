@@ -24,27 +24,117 @@ export interface Section {
 
 const page = (file: string, url: string, title: string, lead: string): Page => ({ file, url, title, lead });
 
-/** By task, one page a question. */
+/** First the guide, which a customer reads in this order; then what is looked up; then what contributors read. */
 export const sections: readonly Section[] = [
   {
-    title: "Start",
+    title: "Guide",
     pages: [
       page(
         "docs/start.md",
         "start",
-        "From nothing to production",
+        "Start",
         "set up a receiver that stores every event, a worker with your handlers, a reconciler, a dashboard and an alert.",
       ),
       page(
-        "docs/sandbox.md",
-        "sandbox",
-        "The sandbox",
-        "run the whole partner service on your machine, and make it fail as the real one may.",
+        "docs/handlers.md",
+        "handle/",
+        "Write a handler",
+        "write handlers that end an event, discard it or let it run again, in any order, with effects that happen once.",
+      ),
+      page(
+        "docs/stores.md",
+        "work/",
+        "Choose where events are kept",
+        "choose the store or the inbox for one server, two servers or many, and say what that choice promises.",
+      ),
+      page(
+        "docs/deploy.md",
+        "deploy",
+        "Deploy and stop",
+        "deploy new handlers while events arrive, and stop a process in Docker, Kubernetes and systemd without losing an event.",
+      ),
+      page(
+        "docs/testing.md",
+        "test",
+        "Test your handlers",
+        "test handlers and your whole backend without a network.",
+      ),
+      page(
+        "docs/operations.md",
+        "operate/alerts",
+        "Monitoring",
+        "see metrics in Prometheus, Grafana or Datadog, and be warned in time.",
+      ),
+      page(
+        "docs/troubleshooting.md",
+        "troubleshooting",
+        "When something is wrong",
+        "find the cause of an error by its message or its status, such as 401, 404, 503 or a timeout, and fix it.",
+      ),
+      page(
+        "docs/missed.md",
+        "missed",
+        "Change the secret, find missed events",
+        "change the signing secret, and recover the events that you do not have.",
+      ),
+      page(
+        "docs/own-route.md",
+        "own-route",
+        "From your own route and queue",
+        "move from a route and a job queue of your own, such as Express with BullMQ, and go back.",
       ),
     ],
   },
   {
-    title: "Receive",
+    title: "Reference: look up",
+    pages: [
+      page(
+        "docs/events.md",
+        "events",
+        "Events",
+        "look up when each event is sent, what its fields mean, and what to do.",
+      ),
+      page(
+        "docs/options.md",
+        "options",
+        "Options",
+        "find the options of each function, with their defaults.",
+      ),
+      page(
+        "docs/status-contract.md",
+        "receive/status-contract",
+        "Which status do I answer?",
+        "look up the status of every outcome, and what the sender does next.",
+      ),
+      page("docs/errors.md", "errors", "Errors", "look up the code of any error, and fix what it is about."),
+      page(
+        "docs/observing.md",
+        "operate/observing",
+        "Metrics, traces, probes and logs",
+        "look up each metric, span, probe and log line.",
+      ),
+      page(
+        "docs/cli.md",
+        "operate/cli",
+        "The command line",
+        "receive, look into, repair and copy an inbox from a terminal.",
+      ),
+      page(
+        "docs/state-machine.md",
+        "work/states",
+        "The states of an event",
+        "say where an event is, why it waits, and what happens to it if a process dies.",
+      ),
+      page(
+        "docs/spec.md",
+        "spec",
+        "What the sender does",
+        "look up the rules of the sender that matter to a receiver.",
+      ),
+    ],
+  },
+  {
+    title: "Reference: frameworks",
     pages: [
       page(
         "docs/receive.md",
@@ -76,82 +166,11 @@ export const sections: readonly Section[] = [
         "AWS Lambda",
         "receive events behind API Gateway, a function URL or a load balancer, with SQS as inbox and DynamoDB as store.",
       ),
-      page(
-        "docs/platforms.md",
-        "receive/platforms",
-        "What was run where",
-        "see which framework was run in which version, and what to know on Vercel, Netlify, Azure Functions and Cloud Run.",
-      ),
-      page(
-        "packages/core/README.md",
-        "receive/core",
-        "The core package",
-        "make a receiver for Node.js or fetch, and find the import path of each part of core.",
-      ),
-      page(
-        "docs/endpoint.md",
-        "receive/endpoint",
-        "Register and check an endpoint",
-        "register your endpoint, check it, serve many of them, and get their events on your laptop.",
-      ),
-      page(
-        "docs/status-contract.md",
-        "receive/status-contract",
-        "What is answered, and why",
-        "look up the status of every outcome, and what the sender does next.",
-      ),
-      page(
-        "docs/capture.md",
-        "receive/capture",
-        "A signature that does not match",
-        "capture a delivery that was answered 401, and find out why.",
-      ),
     ],
   },
   {
-    title: "Handle",
+    title: "Reference: stores",
     pages: [
-      page(
-        "docs/handlers.md",
-        "handle/",
-        "Write a handler",
-        "write handlers that end an event, discard it, or let it run again later.",
-      ),
-      page(
-        "docs/effects.md",
-        "handle/effects",
-        "Effects that happen once",
-        "write an effect in the transaction of its event, or make it idempotent, so that a crash does not repeat it.",
-      ),
-      page(
-        "docs/order.md",
-        "handle/order",
-        "Order",
-        "handle events that arrive in any order, or one after the other for each eSIM.",
-      ),
-      page(
-        "docs/client.md",
-        "handle/client",
-        "Call the partner API",
-        "order eSIMs and make other calls from a handler, without a second effect.",
-      ),
-    ],
-  },
-  {
-    title: "Store and work",
-    pages: [
-      page(
-        "docs/stores.md",
-        "work/",
-        "Which store, which inbox",
-        "choose where ids and events are kept, and say what that choice promises.",
-      ),
-      page(
-        "docs/state-machine.md",
-        "work/states",
-        "The states of an event",
-        "say where an event is, why it waits, and what happens to it if a process dies.",
-      ),
       page(
         "docs/sqlite.md",
         "work/sqlite",
@@ -185,7 +204,7 @@ export const sections: readonly Section[] = [
     ],
   },
   {
-    title: "Recover",
+    title: "Reference: recover and operate",
     pages: [
       page(
         "docs/runbook.md",
@@ -196,7 +215,7 @@ export const sections: readonly Section[] = [
       page(
         "docs/reconcile.md",
         "recover/reconcile",
-        "Reconcile",
+        "Reconcile, in detail",
         "recover every event of the last seven days that you do not have.",
       ),
       page(
@@ -205,45 +224,17 @@ export const sections: readonly Section[] = [
         "Import a dump",
         "replay events from a file, none of them twice.",
       ),
-    ],
-  },
-  {
-    title: "Rotate",
-    pages: [
       page(
         "docs/rotation.md",
         "rotate",
-        "Rotate the secret",
+        "Rotation, step by step",
         "change the signing secret while events arrive, and lose none.",
       ),
-    ],
-  },
-  {
-    title: "Operate",
-    pages: [
       page(
-        "docs/cli.md",
-        "operate/cli",
-        "The command line",
-        "receive, look into, repair and copy an inbox from a terminal.",
-      ),
-      page(
-        "docs/observing.md",
-        "operate/observing",
-        "Metrics, traces, probes and logs",
-        "see each delivery, and be warned when none arrives.",
-      ),
-      page(
-        "docs/operations.md",
-        "operate/alerts",
-        "Grafana and alerts",
-        "set up a Grafana dashboard, and alert rules that were tested.",
-      ),
-      page(
-        "docs/dashboard.md",
-        "operate/dashboard",
-        "The dashboard",
-        "find events in the browser, understand them and run them again.",
+        "docs/endpoint.md",
+        "receive/endpoint",
+        "Endpoints, and types of your own",
+        "register and check an endpoint, serve many of them, add your own event types, and get events on your laptop.",
       ),
       page(
         "docs/drift.md",
@@ -258,83 +249,62 @@ export const sections: readonly Section[] = [
         "deploy a version while events arrive, and go back.",
       ),
       page(
-        "docs/sizing.md",
-        "operate/sizing",
-        "Sizing",
-        "say how many processes, connections and cores you need.",
+        "docs/dashboard.md",
+        "operate/dashboard",
+        "The dashboard",
+        "find events in the browser, understand them and run them again.",
+      ),
+      page(
+        "docs/sandbox.md",
+        "sandbox",
+        "The sandbox",
+        "run the whole partner service on your machine, and make it fail as the real one may.",
+      ),
+      page(
+        "docs/client.md",
+        "handle/client",
+        "Call the partner API",
+        "order eSIMs and make other calls from a handler, without a second effect.",
       ),
     ],
   },
   {
-    title: "Test",
+    title: "Reference: packages",
     pages: [
       page(
-        "docs/testing.md",
-        "test",
-        "Test your handlers",
-        "test handlers and your whole backend without a network.",
+        "packages/core/README.md",
+        "receive/core",
+        "The core package",
+        "make a receiver for Node.js or fetch, and find the import path of each part of core.",
+      ),
+      ...[
+        "cli",
+        "client",
+        "cloudflare",
+        "conformance",
+        "dashboard",
+        "endpoint",
+        "import",
+        "lambda",
+        "nest",
+        "otel",
+        "queue-bullmq",
+        "sandbox",
+        "store-postgres",
+        "store-redis",
+        "store-sqlite",
+      ].map((name) =>
+        page(
+          `packages/${name}/README.md`,
+          `packages/${name}`,
+          `@esim-webhooks/${name}`,
+          "install the package and make a first call.",
+        ),
       ),
     ],
   },
   {
-    title: "Reference",
-    pages: [
-      page(
-        "docs/events.md",
-        "events",
-        "Events",
-        "look up when each event is sent, what its fields mean, and what to do.",
-      ),
-      page(
-        "docs/options.md",
-        "options",
-        "Options",
-        "find the options of each function, with their defaults.",
-      ),
-      page("docs/errors.md", "errors", "Errors", "look up the code of any error, and fix what it is about."),
-      page(
-        "docs/compatibility.md",
-        "compatibility",
-        "Compatibility",
-        "say what stays the same across versions, for how long, and how you learn of a change.",
-      ),
-      page(
-        "docs/spec.md",
-        "spec",
-        "What the sender does",
-        "look up the rules of the sender that matter to a receiver.",
-      ),
-    ],
-  },
-  {
-    title: "Other packages",
-    pages: [
-      "cli",
-      "client",
-      "cloudflare",
-      "conformance",
-      "dashboard",
-      "endpoint",
-      "import",
-      "lambda",
-      "nest",
-      "otel",
-      "queue-bullmq",
-      "sandbox",
-      "store-postgres",
-      "store-redis",
-      "store-sqlite",
-    ].map((name) =>
-      page(
-        `packages/${name}/README.md`,
-        `packages/${name}`,
-        `@esim-webhooks/${name}`,
-        "install the package and make a first call.",
-      ),
-    ),
-  },
-  {
-    title: "Why and how",
+    title: "Contributing",
     pages: [
       page(
         "docs/design.md",
@@ -359,6 +329,24 @@ export const sections: readonly Section[] = [
         "design/claims",
         "Claims and their tests",
         "find the tests that show what the threat model and the status contract say.",
+      ),
+      page(
+        "docs/compatibility.md",
+        "compatibility",
+        "Compatibility",
+        "say what stays the same across versions, for how long, and how you learn of a change.",
+      ),
+      page(
+        "docs/platforms.md",
+        "receive/platforms",
+        "What was run where",
+        "see which framework was run in which version, and what to know on Vercel, Netlify, Azure Functions and Cloud Run.",
+      ),
+      page(
+        "docs/sizing.md",
+        "operate/sizing",
+        "Sizing",
+        "say how many processes, connections and cores you need.",
       ),
       page(
         "bench/README.md",

@@ -6,6 +6,8 @@ import { pageOf, pageUrl } from "../packages/core/src/base/pages.ts";
 import { replyTo } from "../packages/core/src/receive/reply.ts";
 import { claimsPage, readClaims } from "../scripts/docs/claims-page.ts";
 import { packedReadme } from "../scripts/release/packed-readme.ts";
+import { pages as sitePages, sections } from "../site/pages.ts";
+import { redirects } from "../site/redirects.ts";
 import { anchorsIn } from "./anchors.ts";
 import { root } from "./run.ts";
 
@@ -31,8 +33,8 @@ const plainText = (page: string) =>
 describe("README.md", () => {
   const readme = read("README.md");
 
-  it("has at most 125 lines", () => {
-    expect(readme.split("\n").length).toBeLessThanOrEqual(126);
+  it("has at most 110 lines", () => {
+    expect(readme.split("\n").length).toBeLessThanOrEqual(111);
   });
 
   it("has no code but what is cut from examples", () => {
@@ -138,6 +140,28 @@ describe("docs", () => {
       expect(rows.map(claimOf).filter((claim) => !tested.has(claim))).toEqual([]);
     },
   );
+
+  it("redirect each address that has moved to a page and a heading that exist", () => {
+    const fileOf = new Map(sitePages.map(({ file, url }) => [`/${url}`, file]));
+    for (const [from, to] of Object.entries(redirects)) {
+      const [oldPage = "", oldHeading] = from.split("#");
+      const [page = "", heading] = to.split("#");
+      const old = fileOf.get(oldPage);
+      expect(old === undefined, from).toBe(oldHeading === undefined);
+      if (old !== undefined) expect(anchorsIn(read(old)), from).not.toContain(oldHeading);
+      expect([...fileOf.keys()], to).toContain(page);
+      if (heading !== undefined) expect(anchorsIn(read(fileOf.get(page) ?? "")), to).toContain(heading);
+    }
+  });
+
+  it("have a guide of at most nine pages and 15,000 words, which README lists in the same order", () => {
+    const guide = sections[0]?.pages ?? [];
+    expect(guide.length).toBeLessThanOrEqual(9);
+    const words = guide.flatMap(({ file }) => read(file).split(/\s+/)).length;
+    expect(words).toBeLessThanOrEqual(15_000);
+    const listed = Array.from(read("README.md").matchAll(/^\d\. \[.*?\]\((.*?)\)/gm), ([, file]) => file);
+    expect(listed).toEqual(guide.map(({ file }) => file));
+  });
 
   it("claims.md is what npm run docs makes of test/claims.json", () => {
     expect(read("docs/claims.md"), "run npm run docs").toBe(claimsPage(claims));

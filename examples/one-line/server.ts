@@ -10,9 +10,10 @@ const reorder = async (esimReference: string, key: string) =>
 const app = express();
 app.use(
   webhookRouter({
-    "esim.faulted": async (event) =>
-      event.data.reason === "download_order_expired" && // after any other fault, the device may still succeed
-      reorder(event.data.esimReference, idempotencyKeyOf(event, "reorder")),
+    "esim.faulted": async (event) => {
+      if (event.data.reason !== "download_order_expired") return; // the device may still succeed
+      await reorder(event.data.esimReference, idempotencyKeyOf(event, "reorder"));
+    },
   }),
 );
 

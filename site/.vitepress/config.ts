@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type DefaultTheme, defineConfig } from "vitepress";
 import { apiRewrites, apiSidebar } from "../api.ts";
-import { drawDiagrams, githubSlug, repository, repositoryPages } from "../markdown.ts";
+import { core, drawDiagrams, githubSlug, repository, repositoryPages } from "../markdown.ts";
 import { type Page, pages, root, sections } from "../pages.ts";
 
 /** An envelope that is sealed. */
@@ -69,17 +69,18 @@ export default defineConfig({
     outline: [2, 3],
     nav: [
       { text: "Start", link: "/start" },
+      { text: "Troubleshooting", link: "/troubleshooting" },
       { text: "Events", link: "/events" },
       { text: "API", link: "/api/" },
       { text: "Runbook", link: "/recover/" },
-      { text: "Design", link: "/design/" },
+      { text: core.version, link: `${repository}/blob/main/CHANGELOG.md` },
     ],
     sidebar: {
       "/api/": apiSidebar(),
       "/": [
         ...sections.map(({ title, pages: own }) => ({
           text: title,
-          collapsed: false,
+          collapsed: title !== "Guide",
           items: own.map(sidebarItem),
         })),
         { text: "API", items: [{ text: "Every function and type", link: "/api/" }] },
