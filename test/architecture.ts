@@ -149,6 +149,7 @@ const packages: Readonly<Record<string, Package>> = {
       "api",
       "dashboard",
       "endpoint",
+      "rehearse",
       "doctor",
       "listen",
       "commands",
