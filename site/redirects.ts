@@ -5,6 +5,7 @@ export const redirects: Readonly<Record<string, string>> = {
   "/receive/capture": "/troubleshooting#a-signature-that-does-not-match",
   "/receive/#stop-a-process": "/deploy#stop-a-process",
   "/receive/#troubleshooting-by-code": "/troubleshooting",
+  "/work/#three-machines": "/work/#two-servers-or-three-machines",
   "/operate/observing#in-ten-minutes": "/operate/alerts#in-ten-minutes",
 };
 

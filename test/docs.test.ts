@@ -6,7 +6,7 @@ import { pageOf, pageUrl } from "../packages/core/src/base/pages.ts";
 import { replyTo } from "../packages/core/src/receive/reply.ts";
 import { claimsPage, readClaims } from "../scripts/docs/claims-page.ts";
 import { packedReadme } from "../scripts/release/packed-readme.ts";
-import { pages as sitePages, sections } from "../site/pages.ts";
+import { sections, pages as sitePages } from "../site/pages.ts";
 import { redirects } from "../site/redirects.ts";
 import { anchorsIn } from "./anchors.ts";
 import { root } from "./run.ts";

@@ -1,12 +1,16 @@
 import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { beforeAll, expect, it, onTestFinished } from "vitest";
 import { checkDocs } from "../site/check-docs.ts";
 import { checkLinks } from "../site/check-links.ts";
 import { pages } from "../site/pages.ts";
+import { redirects } from "../site/redirects.ts";
+import { searchOptions } from "../site/search.ts";
 import { installed } from "./installed.ts";
 import { root, runCommand } from "./run.ts";
+import { queries } from "./site-queries.ts";
 
 const dist = join(root, "site/.vitepress/dist");
 const read = (url: string) => readFileSync(join(dist, `${url.replace(/\/$/, "/index")}.html`), "utf8");
@@ -70,6 +74,26 @@ it("every page can be searched and read in the dark, and the landing page shows 
     expect.stringMatching(/^\/assets\/now-light\..+\.png$/),
   ]);
   for (const picture of pictures) expect(readFileSync(join(dist, picture)).length).toBeGreaterThan(1000);
+});
+
+it("40 searches of customers each find first the page that answers them", async () => {
+  const { default: MiniSearch } = await import(
+    createRequire(join(root, "site/package.json")).resolve("minisearch")
+  );
+  const [file = ""] = globSync("assets/chunks/@localSearchIndexroot*.js", { cwd: dist });
+  const { default: index } = await import(join(dist, file));
+  const search = MiniSearch.loadJSON(index, { fields: ["title", "titles", "text"], searchOptions });
+  const found = Object.keys(queries).map((query) => {
+    const [first] = search.search(query) as { id: string }[];
+    return [query, first?.id.split("#")[0]];
+  });
+  expect(found.length).toBeGreaterThanOrEqual(40);
+  expect(Object.fromEntries(found)).toEqual(queries);
+});
+
+it("an address that has moved leads to its new one", () => {
+  for (const [from, to] of Object.entries(redirects))
+    if (!from.includes("#")) expect(read(from.slice(1)), from).toContain(`<a href="${to}">`);
 });
 
 it("the API reference leads to the error codes and the metrics, which are no declarations", () => {

@@ -4,6 +4,7 @@ import { type DefaultTheme, defineConfig } from "vitepress";
 import { apiRewrites, apiSidebar } from "../api.ts";
 import { core, drawDiagrams, githubSlug, repository, repositoryPages } from "../markdown.ts";
 import { type Page, pages, root, sections } from "../pages.ts";
+import { searchOptions } from "../search.ts";
 
 /** An envelope that is sealed. */
 const icon =
@@ -55,17 +56,7 @@ export default defineConfig({
     return { description: `How to ${page.lead}` };
   },
   themeConfig: {
-    // guides before the reference, which has far more headings
-    search: {
-      provider: "local",
-      options: {
-        miniSearch: {
-          searchOptions: {
-            boostDocument: (id: string) => (/^\/(api|design|errors|options)/.test(id) ? 0.3 : 1),
-          },
-        },
-      },
-    },
+    search: { provider: "local", options: { miniSearch: { searchOptions } } },
     outline: [2, 3],
     nav: [
       { text: "Start", link: "/start" },

@@ -1,8 +1,8 @@
-/** The types of JSON, each at the place of its bit in a `JsonTypes`. */
-const names = ["null", "string", "number", "boolean", "array", "object"] as const;
-
 /** A type of JSON. */
-export type JsonType = (typeof names)[number];
+export type JsonType = "null" | "string" | "number" | "boolean" | "array" | "object";
+
+/** The types of JSON, each at the place of its bit in a `JsonTypes`. */
+const names: readonly JsonType[] = ["null", "string", "number", "boolean", "array", "object"];
 
 /** A set of JSON types: a bit for each. Comparing two of them makes no garbage. */
 export type JsonTypes = number;
@@ -28,5 +28,5 @@ export function jsonTypeNames(types: JsonTypes): JsonType[] {
 
 /** The set of the named types. Other names are ignored. */
 export function jsonTypesOf(named: readonly unknown[]): JsonTypes {
-  return names.reduce((types, name, bit) => (named.includes(name) ? types | (1 << bit) : types), 0);
+  return names.reduce<JsonTypes>((types, name, bit) => (named.includes(name) ? types | (1 << bit) : types), 0);
 }

@@ -32,7 +32,9 @@ export interface SeenField {
 
 /**
  * Reads what `watchDrift` has seen, by type. Rejects with `store_unavailable`.
+ * @param state the state that `watchDrift` writes
  * @param catalog the catalog in use: a type that it has by now is no longer a new one
+ * @param catalog.types the event types of the catalog
  */
 export async function readDrift(
   state: Pick<StateStore, "read">,

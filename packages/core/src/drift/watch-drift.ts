@@ -14,8 +14,11 @@ import { mergeInto, readRow, rowValue } from "./type-row.ts";
 
 /** An event as the catalog has parsed it. */
 export interface DriftEvent {
+  /** The catalog's verdict. */
   readonly kind: "known" | "unknown" | "invalid";
+  /** The event type, or null if the body has none. */
   readonly type: string | null;
+  /** The parsed event, or null if there is none. */
   readonly event: { readonly data: unknown } | null;
 }
 
@@ -54,6 +57,7 @@ const messages: Readonly<Record<DriftFinding["kind"], string>> = {
  * Watches whether events differ from the catalog: pass it as the option `drift` to receivers, or to workers whose receivers have none.
  * It keeps one small state for each event type: names and JSON types of the fields of `data`, no values. Throws `invalid_option`.
  * @param state shared by all processes, so that each finding is logged once
+ * @param options a `logger`, which gets a warning for each finding (default: none)
  */
 export function watchDrift(
   state: Pick<StateStore, "read" | "write">,
