@@ -821,7 +821,7 @@ describe("a worker that is observed", () => {
         take: async (options) => {
           const events = taken.map((one) => ({
             ...one,
-            ...{ waitedMs: 0, replayed: false, dueForMs: 0, trace: null },
+            ...{ waitedMs: 0, replayed: false, waitMs: 0, trace: null },
             ...change,
           }));
           taken = [];

@@ -52,12 +52,12 @@ export const inboxHistory: readonly InboxScenario[] = [
         assert.deepEqual([before?.takenAt, before?.settledAt], [null, null]);
         await pause(30);
         const first = await takenOne(events, inbox);
-        assert.ok(first.dueForMs >= 20, `due for ${first.dueForMs} ms`);
+        assert.ok(first.waitMs >= 20, `due for ${first.waitMs} ms`);
         const takenAt = (await inbox.get(entry))?.takenAt;
         assert.ok(takenAt);
         await inbox.settle([{ ...first, state: "retry", afterMs: 0, error: "no" }]);
         const second = await events.takeInTime(inbox);
-        assert.ok(second.dueForMs >= 0);
+        assert.ok(second.waitMs >= 0);
         await inbox.settle([{ ...second, state: "done" }]);
         const after = await inbox.get(entry);
         assert.deepEqual(after?.takenAt, takenAt);

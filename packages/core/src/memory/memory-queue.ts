@@ -68,7 +68,7 @@ export function createMemoryQueue(
       tries,
       waitedMs: waitingSince === null ? 0 : now - waitingSince,
       replayed: replay !== null,
-      dueForMs: now - row.dueAt,
+      waitMs: now - row.dueAt,
       trace,
     };
   }

@@ -46,7 +46,7 @@ export interface TakenEvent extends InboxLease {
   /** Whether an import stored it: its entry had a `replay`. Handlers get it as `context.replayed`. */
   readonly replayed: boolean;
   /** For how long it was due before this take, in ms by the inbox's time. */
-  readonly dueForMs: number;
+  readonly waitMs: number;
   /** The `trace` of its entry. */
   readonly trace: string | null;
 }

@@ -75,7 +75,7 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
   async function run(event: WebhookEvent, lease: WorkerLease): Promise<Ran> {
     const { taken } = lease;
     const { transact } = inbox;
-    const { source, attempt, receivedAt, replayed, dueForMs: waitMs, trace } = taken;
+    const { source, attempt, receivedAt, replayed, waitMs, trace } = taken;
     const facts = { source, attempt, receivedAt, replayed, waitMs, trace, by: "worker" } as const;
     if (transact === undefined)
       return {
@@ -142,7 +142,7 @@ export function reportEnd(logger: Logger, lease: WorkerLease, ending: Ending): v
   if (logger === silentLogger) warnOfFailure(ending);
   if (!isSettlementSeen(logger)) return;
   const { taken, takenAt, spanIds } = lease;
-  const { source, id, type, attempt, receivedAt, dueForMs: waitMs } = taken;
+  const { source, id, type, attempt, receivedAt, waitMs } = taken;
   const durationMs = performance.now() - takenAt;
   const facts = { source, id, ...(type && { type }), by: "worker", attempt, durationMs, receivedAt } as const;
   reportEnding(logger, ending, { ...facts, waitMs }, spanIds);

@@ -24,7 +24,7 @@ function takenEvent(id: string): TakenEvent {
     tries: 1,
     waitedMs: 0,
     replayed: false,
-    dueForMs: 0,
+    waitMs: 0,
     trace: null,
   };
 }

@@ -65,7 +65,7 @@ function takenEvent({
     receivedAt: new Date(Math.round(received_ms)),
     attempt: attempts,
     waitedMs: Math.round(waited_ms),
-    dueForMs: due_ms,
+    waitMs: due_ms,
   };
 }
 

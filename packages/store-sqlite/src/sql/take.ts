@@ -83,7 +83,7 @@ function takenEvent(
     tries,
     waitedMs: waitingSince === null ? 0 : nowMs - waitingSince,
     replayed: replayed === 1,
-    dueForMs: nowMs - dueAt,
+    waitMs: nowMs - dueAt,
     trace,
   };
 }
