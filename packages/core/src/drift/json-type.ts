@@ -28,5 +28,8 @@ export function jsonTypeNames(types: JsonTypes): JsonType[] {
 
 /** The set of the named types. Other names are ignored. */
 export function jsonTypesOf(named: readonly unknown[]): JsonTypes {
-  return names.reduce<JsonTypes>((types, name, bit) => (named.includes(name) ? types | (1 << bit) : types), 0);
+  return names.reduce<JsonTypes>(
+    (types, name, bit) => (named.includes(name) ? types | (1 << bit) : types),
+    0,
+  );
 }
