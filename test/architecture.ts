@@ -205,6 +205,7 @@ const packages: Readonly<Record<string, Package>> = {
       api: ["terminal", "program", "flags", "set-up", "send"],
       dashboard: ["program", "flags", "set-up", "log", "inbox", "api"],
       endpoint: ["terminal", "program", "flags", "set-up", "log", "send", "api"],
+      rehearse: ["terminal", "program", "flags", "set-up", "inbox", "import", "work", "api", "endpoint"],
       doctor: ["terminal", "program", "flags", "set-up", "inbox", "serve", "api", "endpoint"],
       listen: ["terminal", "program", "flags", "set-up", "send", "api", "endpoint"],
       commands: [
@@ -222,6 +223,7 @@ const packages: Readonly<Record<string, Package>> = {
         "api",
         "dashboard",
         "endpoint",
+        "rehearse",
         "doctor",
         "listen",
       ],

@@ -46,7 +46,7 @@ export const faults: readonly Fault[] = [
   },
   {
     name: "a leased event does not hold its lane (in memory)",
-    file: "packages/core/src/memory/memory-queue.ts",
+    file: "packages/core/src/memory/memory-table.ts",
     before: 'if (row.state === "leased") worked.add(row.lane);',
     after: "",
     checks: [memorySuite],

@@ -34,6 +34,10 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     usage: "<dump>",
     load: async () => (await import("./commands/import.ts")).importCommand,
   },
+  rehearse: {
+    brief: "Check a config with past events",
+    load: async () => (await import("./commands/rehearse.ts")).rehearse,
+  },
   reconcile: {
     brief: "Recover the events that were missed",
     load: async () => (await import("./commands/reconcile.ts")).reconcile,

@@ -5,20 +5,37 @@ import { select } from "./selection.ts";
 import type { Settings } from "./settings.ts";
 
 /** The types that can be paused: those of the catalog, those that are paused, and those whose events differ from the catalog. */
-export async function types({ inbox, catalog, drift }: Settings): Promise<TypesView> {
+export async function types({ inbox, ...settings }: Settings): Promise<TypesView> {
   const pauses = (await inbox.paused()).map(pauseView);
-  const seen = drift === undefined ? [] : await readDrift(drift, catalog);
-  const found = new Map(
-    seen
-      .filter(({ findings }) => findings.length > 0)
-      .map(({ type, findings }) => [type, findings.map((finding) => driftText(type, finding))]),
-  );
+  const found = await findingsByType(settings);
   const pauseOf = (type: string | null) => pauses.find((each) => each.type === type) ?? null;
-  const names = new Set([...pauses.flatMap(({ type }) => type ?? []), ...catalog.types, ...found.keys()]);
+  const names = new Set([
+    ...pauses.flatMap(({ type }) => type ?? []),
+    ...settings.catalog.types,
+    ...found.keys(),
+  ]);
   return {
     allPaused: pauseOf(null),
     types: [...names].map((type) => ({ type, pause: pauseOf(type), drift: found.get(type) ?? [] })),
   };
+}
+
+/** Sentences, by type. None while the state store does not answer: the page is about the inbox. */
+async function findingsByType({
+  drift,
+  catalog,
+  logger,
+}: Omit<Settings, "inbox">): Promise<ReadonlyMap<string, readonly string[]>> {
+  if (drift === undefined) return new Map();
+  try {
+    const seen = (await readDrift(drift, catalog)).filter(({ findings }) => findings.length > 0);
+    return new Map(
+      seen.map(({ type, findings }) => [type, findings.map((finding) => driftText(type, finding))]),
+    );
+  } catch (err) {
+    logger.error({ err }, "The dashboard cannot read the drift of events: its state store did not answer.");
+    return new Map();
+  }
 }
 
 /** A page has as many events as an inbox reads within some milliseconds. */

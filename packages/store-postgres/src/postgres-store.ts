@@ -66,9 +66,15 @@ export function postgresStore<Database = unknown, Tx = Transaction<Database>>(
   const { db, guard, run, tables, isDurable, place, migrate, now, close } = database;
   const purger = createPurger(safePurge("postgresStore", settings.logger, purgeSteps(database)));
 
-  /** Deletes some ids whose retention has expired. */
+  let forgetting: Promise<void> = Promise.resolve();
+
+  /** Deletes some ids whose retention has expired. No caller waits for it but `close`: postgres.js does not end while it is under way. */
   function forgetSome(): void {
-    purger.purgeIfDue().catch(() => {}); // tried again later
+    const earlier = forgetting;
+    forgetting = purger
+      .purgeIfDue()
+      .catch(() => {}) // tried again later
+      .then(() => earlier);
   }
 
   return {
@@ -100,6 +106,9 @@ export function postgresStore<Database = unknown, Tx = Transaction<Database>>(
     place,
     migrate,
     now,
-    close,
+    async close() {
+      await forgetting;
+      await close();
+    },
   };
 }

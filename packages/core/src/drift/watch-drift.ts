@@ -45,13 +45,12 @@ const flushMs = 5000;
 const mostTypes = 128;
 const mostWrites = 20;
 
-const howToEnd = "Look at it: esim-webhooks events drift. With --acknowledge, it ends.";
 const messages: Readonly<Record<DriftFinding["kind"], string>> = {
-  new_type: `An event has a type that the catalog does not have. ${howToEnd}`,
-  new_field: `An event has a field that its type did not have. ${howToEnd}`,
-  missing_field: `An event lacks a field that its type always had. ${howToEnd}`,
-  other_json_type: `A field of an event has another JSON type. ${howToEnd}`,
-  new_value: `A field of an event has a value that is not documented. ${howToEnd}`,
+  new_type: "the catalog does not have its type",
+  new_field: "it has a field that its type did not have",
+  missing_field: "it lacks a field that its type always had",
+  other_json_type: "a field has another JSON type",
+  new_value: "a field has a value that is not documented",
 };
 
 /**
@@ -103,7 +102,10 @@ export function watchDrift(
 
   function report(type: string, finding: DriftFinding): void {
     const { kind, ...facts } = finding;
-    logger.warn({ type, drift: kind, ...facts }, messages[kind]);
+    logger.warn(
+      { type, drift: kind, ...facts },
+      `An event shows that the API has changed: ${messages[kind]}. Look at it: esim-webhooks events drift. With --acknowledge, it ends.`,
+    );
     if (driftNotice.hasSubscribers) driftNotice.publish({ type, ...finding });
   }
 
