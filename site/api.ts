@@ -8,7 +8,8 @@ const folder = join(import.meta.dirname, "api");
 
 /** The description of each import path. That of a package itself is in its package.json. */
 const subpaths: Readonly<Record<string, string>> = {
-  "@esim-webhooks/core/drift": "Notices events that differ from the catalog, or from earlier events of their type.",
+  "@esim-webhooks/core/drift":
+    "Notices events that differ from the catalog, or from earlier events of their type.",
   "@esim-webhooks/core/explain": "Says why a signature does not match.",
   "@esim-webhooks/core/health":
     "Health, silence and trouble: probes for an orchestrator, and log lines for people.",

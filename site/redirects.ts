@@ -6,6 +6,7 @@ export const redirects: Readonly<Record<string, string>> = {
   "/receive/#stop-a-process": "/deploy#stop-a-process",
   "/receive/#troubleshooting-by-code": "/troubleshooting",
   "/work/#three-machines": "/work/#two-servers-or-three-machines",
+  "/test#with-vitest-and-with-contexttx": "/test#with-vitest-and-with-a-database",
   "/operate/observing#in-ten-minutes": "/operate/alerts#in-ten-minutes",
 };
 
