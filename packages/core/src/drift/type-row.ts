@@ -16,7 +16,7 @@ export interface TypeRow {
 }
 
 /** From this many events on, what all of them had in common is taken to be always so. */
-export const eventsToLearn = 100;
+const eventsToLearn = 100;
 
 const mostFindings = 64;
 

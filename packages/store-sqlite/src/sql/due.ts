@@ -162,7 +162,7 @@ function isAllNear(tx: Transaction, { reach }: Search): boolean {
 }
 
 /** How many lanes a take visits at most: a search in the index for each. */
-export const mostLanes = 2000;
+const mostLanes = 2000;
 
 interface Head extends Due {
   readonly lane: string;

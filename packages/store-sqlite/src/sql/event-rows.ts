@@ -9,7 +9,3 @@ export interface EventRow extends EventKey, ReadRow {
   readonly lane: string | null;
   readonly received_at: number | null;
 }
-
-export function dateOf(ms: number | null): Date | null {
-  return ms === null ? null : new Date(ms);
-}
