@@ -364,7 +364,7 @@ describe("docs/runbook.md: a worker lives and takes nothing", () => {
   /** As if the events that wait had been due for an hour, and each worker had last taken one then. */
   function letAnHourPass({ cwd }: Backend): void {
     const database = new DatabaseSync(join(cwd, ".esim-webhooks/events.db"), { timeout: 5000 });
-    database.exec("update esim_webhooks_event set ends_at = ends_at - 3600000 where state = 'ready'");
+    database.exec("update esim_webhooks_event set due_at = due_at - 3600000 where state = 'ready'");
     database.exec("update esim_webhooks_worker set last_take_at = last_take_at - 3600000");
     database.close();
   }

@@ -70,7 +70,7 @@ describe("inbox copy", () => {
     // somebody is just writing one of the ids: the copy has to wait there
     await client.query("begin");
     await client.query(
-      "insert into esim_webhooks.event (source, id, state, ends_at) values ('default', 'msg_1500', 'done', now())",
+      "insert into esim_webhooks.event (source, id, state, kept_until) values ('default', 'msg_1500', 'done', now())",
     );
     const { child, ended } = start(["inbox", "copy"], { cwd, env: { DATABASE_URL: database.url } });
     await expect.poll(inTarget).toBe(1500);
