@@ -18,6 +18,8 @@ export interface Snapshot extends Omit<Row, "state" | "ended" | "suspect"> {
 
 /** A change of a row. Null: there was none before, or there is none after it. */
 export interface RowChange {
+  /** Whether its type was paused then. Absent where the history does not show it. */
+  readonly isPaused?: boolean;
   readonly source: string;
   readonly id: string;
   readonly before: Snapshot | null;
@@ -41,13 +43,13 @@ export function checkHistory(history: readonly RowChange[]): CheckedHistory {
   const lanes = new Map<string, string>();
   const seen = new Map<Name, number>();
   const unknown: string[] = [];
-  for (const { source, id, before, after } of history) {
+  for (const { source, id, before, after, isPaused } of history) {
     const row = JSON.stringify([source, id]);
     const known = rows.get(row) ?? null;
     if (rows.has(row) && !isSame(known, before))
       unknown.push(`${row} was ${show(known)}, and then ${show(before)}`);
     rows.set(row, after);
-    const name = isSame(before, after) ? undefined : explain(before, after);
+    const name = isSame(before, after) ? undefined : explain(before, after, isPaused);
     if (name !== undefined) seen.set(name, (seen.get(name) ?? 0) + 1);
     else if (!isSame(before, after)) unknown.push(`${row} went from ${show(before)} to ${show(after)}`);
     noteLane(lanes, row, before, after, unknown);
@@ -78,9 +80,13 @@ function noteLane(
 }
 
 /** The transition that a change is; undefined if there is none. */
-export function explain(before: Snapshot | null, after: Snapshot | null): Name | undefined {
+export function explain(
+  before: Snapshot | null,
+  after: Snapshot | null,
+  isPaused?: boolean,
+): Name | undefined {
   for (const [name, { from, to }] of Object.entries(table) as [Name, Transition][])
-    if (isFrom(before, from) && isTo(before, after, to)) return name;
+    if (isFrom(before, from) && isTo(before, after, to, isPaused)) return name;
   return undefined;
 }
 
@@ -97,14 +103,16 @@ function isTo(
   before: Snapshot | null,
   after: Snapshot | null,
   { state, fence, attempts, tries, ...changes }: Change,
+  isPaused: boolean | undefined,
 ): boolean {
   if (after === null) return state === "absent";
   if (after.state !== (state === "same" ? before?.state : state)) return false;
   const isMarked = marks.every(
     (mark) =>
       after[mark] === undefined ||
-      changes[mark] === "if paused" || // by a pause that the history does not show
-      after[mark] === (changes[mark] ?? before?.[mark] ?? false),
+      (changes[mark] === "if paused"
+        ? after[mark] === (isPaused ?? after[mark])
+        : after[mark] === (changes[mark] ?? before?.[mark] ?? false)),
   );
   const counted = (count = 0, change: Change["tries"]) => (change === "0" ? 0 : count + Number(change ?? 0));
   const isCounted =
@@ -164,10 +172,11 @@ export function sqliteHistory(): string {
     'erased', json(iif(${row}.erased_at is null, 'false', 'true')), 'held', json(iif(${row}.held, 'true', 'false')))`;
   const trigger = (operation: string, before: string, after: string, row: string) => `
     create trigger note_${operation} after ${operation} on esim_webhooks_event begin
-      insert into history (source, id, before, after) values (${row}.source, ${row}.id, ${before}, ${after});
+      insert into history (source, id, before, after, paused)
+      values (${row}.source, ${row}.id, ${before}, ${after}, exists (select 1 from esim_webhooks_pause where type = ${row}.type));
     end;`;
   return `
-    create table history (number integer primary key, source text, id text, before text, after text);
+    create table history (number integer primary key, source text, id text, before text, after text, paused integer);
     ${trigger("insert", "null", snapshot("new"), "new")}
     ${trigger("update", snapshot("old"), snapshot("new"), "new")}
     ${trigger("delete", snapshot("old"), "null", "old")}`;
@@ -175,13 +184,16 @@ export function sqliteHistory(): string {
 
 /** Reads what the triggers of `sqliteHistory` have logged. */
 export function sqliteHistoryIn(database: DatabaseSync): readonly RowChange[] {
-  const rows = database.prepare("select source, id, before, after from history order by number").all();
+  const rows = database
+    .prepare("select source, id, before, after, paused from history order by number")
+    .all();
   const snapshot = (text: unknown) => (text === null ? null : (JSON.parse(String(text)) as Snapshot));
-  return rows.map(({ source, id, before, after }) => ({
+  return rows.map(({ source, id, before, after, paused }) => ({
     source: String(source),
     id: String(id),
     before: snapshot(before),
     after: snapshot(after),
+    isPaused: paused === 1,
   }));
 }
 

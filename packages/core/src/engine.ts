@@ -34,6 +34,8 @@ export { leaseEnded, readHistory } from "./store/history.ts";
 export { checkEntry, checkRerun, occurredAtMs } from "./store/inbox-entry.ts";
 export type { InboxSettings } from "./store/inbox-options.ts";
 export { inboxShape, laneReader, subjectReader } from "./store/inbox-options.ts";
+export type { LanePlaces } from "./store/lane-places.ts";
+export { createLanePlaces } from "./store/lane-places.ts";
 export { createDeliveryNotes } from "./store/last-delivery.ts";
 export type { ListCursor } from "./store/list-cursor.ts";
 export { readCursor, writeCursor } from "./store/list-cursor.ts";

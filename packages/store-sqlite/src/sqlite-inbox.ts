@@ -5,6 +5,7 @@ import {
   checkEntry,
   checkRerun,
   createDeliveryNotes,
+  createLanePlaces,
   createMinuteCounter,
   decodeRunNote,
   encodeRunNote,
@@ -44,6 +45,7 @@ export type SqliteInbox = Inbox<SqliteTransaction> &
 
 const shape: OptionsShape<SqliteSettings & InboxSettings> = { ...sqliteShape, ...inboxShape };
 
+const holdEveryMs = 1000;
 const operatorLimit = 1000;
 const pageLimit = 50;
 const truncations = { most: 5, pauseMs: 100 };
@@ -73,7 +75,8 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
     return { retentionMs: spreadRetention(retentionMs), keepBodies };
   }
 
-  let lastLane = "";
+  const places = createLanePlaces();
+  let holdAt = 0;
 
   /** A checked entry, as it crosses to the writer. */
   function putRow(entry: InboxEntry): PutRow {
@@ -140,8 +143,13 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
       return changed;
     },
     async take(options) {
-      const { events, upto } = await write("take", { ...options, laneHeldByDead, after: lastLane });
-      lastLane = upto;
+      if (performance.now() >= holdAt) {
+        holdAt = performance.now() + holdEveryMs;
+        await write("holdMissed", undefined);
+      }
+      const after = places.of(options);
+      const { events, upto } = await write("take", { ...options, laneHeldByDead, after });
+      places.note(options, upto);
       return events;
     },
     extend: (leases, leaseMs) => write("renew", { leases: leases.map(plainLease), leaseMs }),

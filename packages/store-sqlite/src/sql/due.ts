@@ -1,7 +1,7 @@
 // Which due events a take finds. It only reads: what a pause holds is in none of the indexes that it reads.
 import type { TakeOptions } from "@esim-webhooks/core";
-import type { Connection } from "../database/connection.ts";
 import type { Transaction } from "../database/transaction.ts";
+import { heldTypes } from "./pause.ts";
 
 export interface TakeInput extends TakeOptions {
   readonly laneHeldByDead: boolean;
@@ -21,23 +21,55 @@ export interface DueEvents {
   readonly upto: string;
 }
 
-/** What a take may lease, none of them of a paused type. */
-export function dueEvents(tx: Transaction, input: TakeInput, paused: readonly string[]): DueEvents {
+/** A connection, and the present time in ms since the Unix epoch. */
+export type Reading = Pick<Transaction, "all" | "get" | "nowMs">;
+
+/**
+ * What a take may lease, none of them of a paused type. In lanes, the first thousand due rows or more are usually all, or enough of them are
+ * next in their lanes. If not, most wait behind others, and the take visits some lanes as well: where the last visit ended, it goes on.
+ */
+export function dueEvents(reading: Reading, input: TakeInput, paused: readonly string[]): DueEvents {
   const { limit, after } = input;
-  const search = searchOf(tx, input, paused);
-  if (input.suspects) return { due: suspects(tx, search), upto: after };
-  const near = [...outOfLanes(tx, search), ...nearInLanes(tx, search)];
-  if (near.length >= limit || isAllNear(tx, search)) return { due: longestDue(near, limit), upto: after };
-  const visit = visitLanes(tx, search, after);
+  const search = searchOf(reading, input, paused);
+  if (input.suspects) return { due: suspects(reading, search), upto: after };
+  const [others, near] = [outOfLanes(reading, search), nearInLanes(reading, search)];
+  if (near.length >= limit || isAllNear(reading, search))
+    return { due: longestDue([...others, ...near], limit), upto: after };
+  const visit = visitLanes(reading, search, after);
   const known = new Set(near.map(({ rowid }) => rowid));
   const found = visit.due.filter(({ rowid }) => !known.has(rowid));
-  const due = longestDue([...near, ...found], limit);
-  const isAllTaken = near.length + found.length <= limit;
-  return { due, upto: isAllTaken ? visit.upto : after };
+  return { due: longestDue([...others, ...near, ...found], limit), upto: visit.upto };
 }
 
 function longestDue(due: readonly Due[], limit: number): Due[] {
   return due.toSorted((a, b) => a.dueAt - b.dueAt).slice(0, limit);
+}
+
+/** For how long the longest due event that a take could give has been due, in ms. Null: there is none. */
+export function oldestReadyMs(
+  reading: Reading,
+  laneHeldByDead: boolean,
+  paused: readonly string[],
+): number | null {
+  const input = { limit: 1, leaseMs: 0, laneHeldByDead, after: "" };
+  const due = [
+    ...dueEvents(reading, input, paused).due,
+    ...dueEvents(reading, { ...input, suspects: true }, paused).due,
+    ...stillHeld(reading),
+  ];
+  return due.length === 0 ? null : reading.nowMs - Math.min(...due.map(({ dueAt }) => dueAt));
+}
+
+/** The longest due of a thousand events of each type whose pause has ended, and that no take has let go yet. */
+function stillHeld(reading: Reading): Pick<Due, "dueAt">[] {
+  const ended = heldTypes(reading).filter(({ isPaused }) => !isPaused);
+  return ended.flatMap(({ type }) =>
+    reading.all<Pick<Due, "dueAt">>(
+      `select min(due_at) as dueAt from (select due_at from esim_webhooks_event where held = 1 and type = $type limit 1000)
+      having min(due_at) <= $now`,
+      { type, now: reading.nowMs },
+    ),
+  );
 }
 
 interface Search {
@@ -53,7 +85,7 @@ interface Search {
 }
 
 function searchOf(
-  { nowMs: now }: Transaction,
+  { nowMs: now }: Reading,
   { limit, only, except = [], laneHeldByDead }: TakeInput,
   paused: readonly string[],
 ): Search {
@@ -70,8 +102,8 @@ function searchOf(
 const wanted = `($only is null or type in (select value from json_each($only)))
   and ($except is null or type is null or type not in (select value from json_each($except)))`;
 
-function outOfLanes(tx: Transaction, { parameters }: Search): Due[] {
-  return tx.all<Due>(
+function outOfLanes(reading: Reading, { parameters }: Search): Due[] {
+  return reading.all<Due>(
     `select rowid, due_at as dueAt from esim_webhooks_event
     where state = 'ready' and held = 0 and lane is null and due_at <= $now and suspect = 0 and ${wanted}
     order by due_at limit $limit`,
@@ -79,8 +111,8 @@ function outOfLanes(tx: Transaction, { parameters }: Search): Due[] {
   );
 }
 
-function suspects(tx: Transaction, { parameters, laneHeldByDead }: Search): Due[] {
-  return tx.all<Due>(
+function suspects(reading: Reading, { parameters, laneHeldByDead }: Search): Due[] {
+  return reading.all<Due>(
     `select rowid, due_at as dueAt from esim_webhooks_event as event
     where state = 'ready' and suspect = 1 and held = 0 and due_at <= $now and ${wanted}
       and (lane is null or ${isNextInLane("event", laneHeldByDead)})
@@ -111,8 +143,8 @@ function isNextInLane(row: string, laneHeldByDead: boolean): string {
 }
 
 /** Those of the near rows in lanes that are next in them. It reads the subquery row by row, and no further than to the last one found. */
-function nearInLanes(tx: Transaction, { parameters, reach, laneHeldByDead }: Search): Due[] {
-  return tx.all<Due>(
+function nearInLanes(reading: Reading, { parameters, reach, laneHeldByDead }: Search): Due[] {
+  return reading.all<Due>(
     `select rowid, due_at as dueAt from (
       select rowid, due_at, lane, occurred_at, source, id, type, suspect from esim_webhooks_event
       where state = 'ready' and held = 0 and lane is not null and due_at <= $now
@@ -124,39 +156,12 @@ function nearInLanes(tx: Transaction, { parameters, reach, laneHeldByDead }: Sea
   );
 }
 
-/**
- * Since when the longest due event that a worker could take has been due, in ms since the Unix epoch. In lanes, it looks at the thousand
- * events that have been due longest. Null: there is none.
- */
-export function oldestDueAt(connection: Connection, now: number, laneHeldByDead: boolean): number | null {
-  const first = connection.get<{ dueAt: number | null }>(
-    `select min(due_at) as dueAt from (
-      select due_at from (
-        select due_at from esim_webhooks_event
-        where state = 'ready' and held = 0 and lane is null and due_at <= $now order by due_at limit 1
-      )
-      union all
-      select due_at from (
-        select due_at from (
-          select due_at, lane, occurred_at, source, id from esim_webhooks_event
-          where state = 'ready' and held = 0 and lane is not null and due_at <= $now
-          order by due_at limit 1000
-        ) as near
-        where ${isNextInLane("near", laneHeldByDead)}
-        limit 1
-      )
-    )`,
-    { now },
-  );
-  return first?.dueAt ?? null;
-}
-
 /** Whether all rows that are due in lanes are near. */
-function isAllNear(tx: Transaction, { reach }: Search): boolean {
-  const next = tx.get(
+function isAllNear(reading: Reading, { reach }: Search): boolean {
+  const next = reading.get(
     `select 1 from esim_webhooks_event
     where state = 'ready' and held = 0 and lane is not null and due_at <= $now order by due_at limit 1 offset $reach`,
-    { now: tx.nowMs, reach },
+    { now: reading.nowMs, reach },
   );
   return next === undefined;
 }
@@ -169,15 +174,15 @@ interface Head extends Due {
   readonly isNext: 0 | 1 | null;
 }
 
-/** The first events of the lanes that follow one, by name, where they are due. At the last lane, the next visit begins anew. */
-function visitLanes(tx: Transaction, { parameters, laneHeldByDead }: Search, after: string): DueEvents {
-  const { limit: _, ...others } = parameters;
+/** The first events of the lanes that follow one, by name, where they can be taken. At the last lane, the next visit begins anew. */
+function visitLanes(reading: Reading, { parameters, laneHeldByDead }: Search, after: string): DueEvents {
+  const { limit, ...others } = parameters;
   const following = (lane: string) => `(
       select rowid from esim_webhooks_event
       where lane is not null and state in ('ready', 'leased') and lane > ${lane}
       order by lane, occurred_at, source, id limit 1
     )`;
-  const heads = tx.all<Head>(
+  const heads = reading.all<Head>(
     `with recursive visited (place, lane, number) as (
       select rowid, lane, 1 from esim_webhooks_event where rowid = ${following("$after")}
       union all
@@ -191,8 +196,8 @@ function visitLanes(tx: Transaction, { parameters, laneHeldByDead }: Search, aft
     from visited join esim_webhooks_event as event on event.rowid = visited.place`,
     { ...others, after },
   );
-  return {
-    due: heads.filter(({ isNext }) => isNext === 1),
-    upto: heads.length === mostLanes ? (heads.at(-1)?.lane ?? "") : "",
-  };
+  const due = heads.filter(({ isNext }) => isNext === 1).slice(0, limit);
+  const isFull = due.length === limit;
+  const last = (isFull ? due : heads).at(-1);
+  return { due, upto: isFull || heads.length === mostLanes ? (last?.lane ?? "") : "" };
 }

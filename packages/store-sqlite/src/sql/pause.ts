@@ -41,15 +41,6 @@ export function paused(connection: Connection, _: undefined): Pause[] {
   return pausesAt(connection, nowMs(connection));
 }
 
-/** Whether all types are paused. */
-export function isAllPaused(connection: Connection, now: number): boolean {
-  return (
-    connection.get(`select 1 from esim_webhooks_pause where type = '${allTypes}' and ${isActive}`, {
-      now,
-    }) !== undefined
-  );
-}
-
 interface Row {
   readonly type: string;
   readonly reason: string;
@@ -77,7 +68,7 @@ export interface PausedTypes {
   readonly types: readonly string[];
 }
 
-export function pausedTypes(tx: Transaction): PausedTypes {
+export function pausedTypes(tx: Pick<Transaction, "all" | "nowMs">): PausedTypes {
   const active = tx
     .all<{ type: string }>(`select type from esim_webhooks_pause where ${isActive}`, { now: tx.nowMs })
     .map(({ type }) => type);
@@ -121,6 +112,35 @@ export function hold(
   return inLanes ? undefined : { inLanes: true, ...first };
 }
 
+/**
+ * Holds what a pause has missed among the first due events, since it was killed before it had held all. A take leaves it out, but would read
+ * past it each time.
+ */
+export function holdMissed(tx: Transaction, _: undefined): void {
+  if (pausedTypes(tx).types.length === 0) return;
+  for (const inLanes of [false, true]) hold(tx, { after: { inLanes, ...first } });
+}
+
+/** A type of which events are held, and whether it still is paused. */
+export interface HeldType {
+  readonly type: string;
+  readonly isPaused: boolean;
+}
+
+/** Visits the index of held events by type. */
+export function heldTypes(reading: Pick<Transaction, "all" | "nowMs">): readonly HeldType[] {
+  const held = reading.all<{ type: string; isPaused: 0 | 1 }>(
+    `with recursive known (type) as (
+      select min(type) from esim_webhooks_event where held = 1
+      union all
+      select (select min(type) from esim_webhooks_event where held = 1 and type > known.type) from known where known.type is not null
+    )
+    select type, ${isPausedType("known.type")} as isPaused from known where type is not null`,
+    { now: reading.nowMs },
+  );
+  return held.map(({ type, isPaused }) => ({ type, isPaused: isPaused === 1 }));
+}
+
 /** How many events `letGo` lets go at most. */
 export const mostLetGo = 1000;
 
@@ -131,17 +151,8 @@ export function letGo(tx: Transaction, _?: undefined): number {
   );
   if (mayHold === undefined) return 0;
   tx.run(`delete from esim_webhooks_pause where not ${isActive}`, { now: tx.nowMs });
-  const ended = tx.all<{ type: string }>(
-    `with recursive known (type) as (
-      select min(type) from esim_webhooks_event where held = 1
-      union all
-      select (select min(type) from esim_webhooks_event where held = 1 and type > known.type) from known where known.type is not null
-    )
-    select type from known where type is not null and not ${isPausedType("known.type")}`,
-    { now: tx.nowMs },
-  );
   let released = 0;
-  for (const { type } of ended)
+  for (const { type } of heldTypes(tx).filter(({ isPaused }) => !isPaused))
     released += tx.run(
       `update esim_webhooks_event set held = 0, due_at = min(due_at, ? + term_ms) where rowid in (
         select rowid from esim_webhooks_event where held = 1 and type = ? limit ?

@@ -1,8 +1,9 @@
 import type { InboxFilter, InboxState, InboxStats } from "@esim-webhooks/core";
 import type { Connection } from "../database/connection.ts";
 import { nowMs } from "../database/transaction.ts";
-import { oldestDueAt } from "./due.ts";
+import { oldestReadyMs } from "./due.ts";
 import { all, found, matching } from "./filter.ts";
+import { pausedTypes } from "./pause.ts";
 
 /** How lanes are held. */
 export interface LaneRule {
@@ -10,6 +11,8 @@ export interface LaneRule {
 }
 
 export function stats(connection: Connection, { laneHeldByDead }: LaneRule): InboxStats {
+  const reading = { ...connection, nowMs: nowMs(connection) };
+  const paused = pausedTypes(reading);
   const counted = connection.all<{
     state: InboxState;
     type: string | null;
@@ -32,17 +35,10 @@ export function stats(connection: Connection, { laneHeldByDead }: LaneRule): Inb
   return {
     states,
     types,
-    oldestReadyMs: oldestReadyMs(connection, laneHeldByDead),
+    oldestReadyMs: paused.isAll ? null : oldestReadyMs(reading, laneHeldByDead, paused.types),
     conflicts: conflicts?.sum ?? 0,
     lastReceivedAt: Number.isFinite(last) ? new Date(last) : null,
   };
-}
-
-/** For how long the longest due event that a worker could take has been due, in ms. */
-export function oldestReadyMs(connection: Connection, laneHeldByDead: boolean): number | null {
-  const now = nowMs(connection);
-  const dueAt = oldestDueAt(connection, now, laneHeldByDead);
-  return dueAt === null ? null : now - dueAt;
 }
 
 export interface CountInput {

@@ -5,7 +5,7 @@ export { erase } from "./erase.ts";
 export { forget, purgeClock } from "./forget.ts";
 export { apply } from "./handler-statements.ts";
 export { countMinute, noteRun, report } from "./notes.ts";
-export { hold, letGo, pause, resume } from "./pause.ts";
+export { hold, holdMissed, letGo, pause, resume } from "./pause.ts";
 export { put, rerun } from "./put.ts";
 export { purgeDead, redrive } from "./redrive.ts";
 export { renew, settle } from "./settle.ts";

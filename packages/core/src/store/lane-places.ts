@@ -1,0 +1,24 @@
+import type { TakeOptions } from "./inbox-queue.ts";
+
+/** Where the visits of lanes have ended, apart for takes of different types: otherwise they would pass each other's lanes. */
+export interface LanePlaces {
+  /** The lane after which the next visit begins; empty for the first one. */
+  of(options: TakeOptions): string;
+  note(options: TakeOptions, lane: string): void;
+}
+
+const mostPlaces = 100;
+
+/** For authors of inboxes whose takes visit lanes in turns. */
+export function createLanePlaces(): LanePlaces {
+  const places = new Map<string, string>();
+  const nameOf = ({ only, except }: TakeOptions) => JSON.stringify([only, except]);
+  return {
+    of: (options) => places.get(nameOf(options)) ?? "",
+    note(options, lane) {
+      if (lane === "") places.delete(nameOf(options));
+      else if (places.size < mostPlaces || places.has(nameOf(options))) places.set(nameOf(options), lane);
+      else places.clear();
+    },
+  };
+}
