@@ -138,13 +138,6 @@ export const faults: readonly Fault[] = [
     checks: ["packages/store-sqlite/test/pausing.test.ts"],
   },
   {
-    name: "an event whose lease has ended is not held while its type is paused (SQLite)",
-    file: "packages/store-sqlite/src/sql/take.ts",
-    before: `held = \${isPausedType("esim_webhooks_event.type")}, due_at`,
-    after: "held = 0, due_at",
-    checks: [random],
-  },
-  {
     name: "an import with force runs an erased event (SQLite)",
     file: "packages/store-sqlite/src/sql/put.ts",
     before: "and state = 'done' and erased_at is null",

@@ -3,6 +3,7 @@ import {
   checkEntry,
   checkRerun,
   createDeliveryNotes,
+  createLanePlaces,
   createMinuteCounter,
   type InboxSettings,
   inboxShape,
@@ -42,7 +43,7 @@ import { purgeSteps } from "./sql/forget.ts";
 import { gauges, noteDelivery } from "./sql/gauges.ts";
 import { list } from "./sql/list.ts";
 import { addMinute, minutes } from "./sql/minutes.ts";
-import { letGo, mostLetGo, pause, paused, resume } from "./sql/pauses.ts";
+import { mend, mostLetGo, pause, paused, resume } from "./sql/pauses.ts";
 import { put, rerun } from "./sql/put.ts";
 import { type PutRow, putRow, shortened } from "./sql/put-rows.ts";
 import { noteRun, runs } from "./sql/runs.ts";
@@ -111,7 +112,7 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
   const channel = channelOf(tables.schema);
   const unawaited = new Set<Promise<void>>();
   let reapAt = 0;
-  let visitedTo = "";
+  const places = createLanePlaces();
 
   /** Runs an operation that no caller waits for, and whose failure loses nothing. `close` waits for it. */
   function inBackground(operation: Work<unknown>): void {
@@ -174,10 +175,11 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
         if (performance.now() >= reapAt) {
           reapAt = performance.now() + reapEveryMs;
           await reap(connection, tables);
-          if ((await letGo(connection, tables)) === mostLetGo) reapAt = 0; // there may be more
+          if ((await mend(connection, tables)) === mostLetGo) reapAt = 0; // there may be more
         }
-        const { taken, visitedTo: upto } = await take(connection, tables, options, laneHeldByDead, visitedTo);
-        visitedTo = upto;
+        const after = places.of(options);
+        const { taken, visitedTo } = await take(connection, tables, options, laneHeldByDead, after);
+        places.note(options, visitedTo);
         return taken;
       }),
     extend: (leases, leaseMs) => run((connection) => renew(connection, tables, leases, leaseMs)),

@@ -89,7 +89,7 @@ export function refuseTypes(where: "pause" | "resume", types: readonly string[] 
 
 /**
  * For authors of inboxes that hold the events of paused types: holds them, or lets them go, once the pause is stored or ended. Logs a failure
- * instead of rejecting, since the change is in effect: takes leave out paused types, and let go what no pause holds.
+ * instead of rejecting, since the change is in effect: takes leave out paused types, and workers do the rest.
  */
 export async function holdAndLog(logger: Logger, hold: () => Promise<void>): Promise<void> {
   try {
@@ -97,7 +97,7 @@ export async function holdAndLog(logger: Logger, hold: () => Promise<void>): Pro
   } catch (err) {
     logger.warn(
       { err, code: "holding_failed" },
-      "The pause was stored or ended, but not all of its events were held or let go. No paused event runs, but takes may be slow: pause or resume again.",
+      "The pause was stored or ended, but not all of its events were held or let go. Workers do the rest as they take events; until then, takes may be slow.",
     );
   }
 }

@@ -119,12 +119,7 @@ begin
   )
   select array_agg(place), case when count(*) < most then (select count(*) from near) end into in_lanes, looked_at from own;
   places := places || in_lanes;
-  if cardinality(places) > most then
-    with oldest as materialized (
-      select ctid as place from esim_webhooks.event where ctid = any (places) order by due_at limit most
-    )
-    select array_agg(place) into places from oldest;
-  elsif looked_at = reach and coalesce(cardinality(places), 0) < most then
+  if looked_at = reach then
     with recursive head as (
       (
         select ${inLane}, 1 as number from esim_webhooks.event
@@ -144,20 +139,26 @@ begin
       select place, lane from head
       where due_at <= moment and not held and not suspect
         and ${wanted}
-        and place <> all (coalesce(places, '{}'))
+        and place <> all (coalesce(in_lanes, '{}'))
         and ${isFree("head")}
     ), own as materialized (
       select place, lane from due
       where ${ownLane}
-      limit most - coalesce(cardinality(places), 0)
+      limit most
     )
     select array_agg(place), case
-      when count(*) = most - coalesce(cardinality(places), 0) then max(lane)
+      when count(*) = most then max(lane)
       when (select count(*) from head) < most_lanes then ''
       else (select max(lane) from head) end
     into in_lanes, visited_to from own;
     places := places || in_lanes;
     return next;
+  end if;
+  if cardinality(places) > most then
+    with oldest as materialized (
+      select ctid as place from esim_webhooks.event where ctid = any (places) order by due_at limit most
+    )
+    select array_agg(place) into places from oldest;
   end if;
   ${lease("not taken.suspect")}
 end`,

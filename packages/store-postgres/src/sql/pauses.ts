@@ -93,9 +93,21 @@ async function end(
 }
 
 /** Lets go some of the events that no pause holds any longer, and forgets the pauses that have ended. Resolves to how many. */
-export async function letGo(db: Kysely<unknown>, tables: Tables): Promise<number> {
+async function letGo(db: Kysely<unknown>, tables: Tables): Promise<number> {
   const { rows } = await sql<{ free: number }>`
     select ${tables.letGo}(${serverTime}, ${mostLetGo}) as free`.execute(db);
+  return rows[0]?.free ?? 0;
+}
+
+/**
+ * As `letGo`; and holds a part of what a pause has missed: it was killed, or the events were stored while it began. A take leaves them out, but
+ * would read past them each time.
+ */
+export async function mend(db: Kysely<unknown>, tables: Tables): Promise<number> {
+  const { rows } = await sql<{ free: number }>`
+    select ${tables.letGo}(${serverTime}, ${mostLetGo}) as free,
+      case when exists (select from ${tables.pause} where type <> ${all})
+        then ${tables.hold}(${beginning}::text::timestamptz, ${serverTime}, ${lookedAt}) end`.execute(db);
   return rows[0]?.free ?? 0;
 }
 
