@@ -133,6 +133,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "createDeadline",
       "createDeliveryNotes",
       "createEntryProcessor",
+      "createLanePlaces",
       "createMinuteCounter",
       "createPurger",
       "createRoute",

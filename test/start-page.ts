@@ -2,6 +2,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
 import { type Run, root, runCommand } from "./run.ts";
+import { program } from "./servers/binaries.ts";
 import { freePort } from "./servers/kept-server.ts";
 
 /** Where and how the commands of the page are run. */
@@ -34,6 +35,7 @@ export async function startCommands(): Promise<{
  */
 export async function followStartPage({ folder, prelude, npm }: Reader): Promise<void> {
   const { page, commands } = await startCommands();
+  program("prometheus", "prometheus", ""); // installed, as the page asks for
   const [receiver = 0, control = 0, metrics = 0, prometheus = 0] = await Promise.all(
     Array.from({ length: 4 }, () => freePort()),
   );

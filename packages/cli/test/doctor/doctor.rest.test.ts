@@ -114,6 +114,7 @@ describe("doctor", () => {
       "dead",
       "passes",
       "silence",
+      "drift",
       "api",
     ]);
   });
