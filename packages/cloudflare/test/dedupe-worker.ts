@@ -16,5 +16,8 @@ export default {
 
 /** The binding of that Worker, for code outside. */
 export function bindingAt(url: string): DurableObjectNamespace {
-  return { getByName: (name) => ({ fetch: (_url, request) => fetch(`${url}/${name}`, request) }) };
+  const headers = { connection: "close" }; // workerd may close a connection just when it is used again
+  return {
+    getByName: (name) => ({ fetch: (_url, request) => fetch(`${url}/${name}`, { ...request, headers }) }),
+  };
 }

@@ -4,6 +4,7 @@ import type { TakeOptions } from "./inbox-queue.ts";
 export interface LanePlaces {
   /** The lane after which the next visit begins; empty for the first one. */
   of(options: TakeOptions): string;
+  /** A visit has ended at this lane; empty: at the last one. */
   note(options: TakeOptions, lane: string): void;
 }
 
