@@ -294,7 +294,11 @@ export function sqliteEngine({
         rows.map(({ id, lane, occurredAt }) => ({ id, lane, occurredAt: occurredAt ?? 0 })),
         results,
       ),
-    take(process, { leaseMs }: { readonly leaseMs: number }, taken: readonly TakeCommit[]) {
+    take(
+      process,
+      { leaseMs }: { readonly leaseMs: number },
+      { events: taken }: { readonly events: readonly TakeCommit[] },
+    ) {
       if (taken.length > 0) time.note(`  takes ${taken.map(({ id }) => id).join(" ")}`);
       checks.taken(process, taken, leaseMs);
     },
