@@ -1,19 +1,19 @@
-// The columns of an event, as the threads are told of them: they load nothing of core.
+// The columns of an event, as the calls pass them to the threads, which load nothing of core.
 import { type EventColumn, eventColumns, listedColumns, shownColumns } from "@esim-webhooks/core/engine";
 import type { EntryColumn } from "./sql/put.ts";
 
-/** Those that `put` and `rerun` write. */
+/** The columns that `put` and `rerun` write. */
 export const entryColumns: readonly EntryColumn[] = eventColumns
   .filter(({ by }) => by === "entry")
   .map(({ name, field }) => ({ name, field }));
 
-/** Those of a row of a list: SQL. */
+/** The columns of a row of a list: SQL. */
 export const listed: string = namesOf(listedColumns);
 
-/** Those that `get` reads: SQL. */
+/** The columns that `get` reads: SQL. */
 export const shown: string = namesOf(shownColumns);
 
-/** Those that a copy into another inbox reads. It copies no lease. */
+/** The columns that a copy into another inbox reads. It copies no lease. */
 export const copied: readonly EventColumn[] = eventColumns.filter(({ name }) => name !== "leased_until");
 
 function namesOf(columns: readonly EventColumn[]): string {

@@ -15,7 +15,7 @@ export interface EventColumn {
   readonly field: string;
   /** How its values are kept. */
   readonly kind: "text" | "integer" | "time" | "json" | "bytes";
-  /** An `entry` has it, and `put` and `rerun` write it; or the `inbox` writes it, as the event goes on. */
+  /** An `entry` has it, and `put` and `rerun` write it; or the `inbox` writes it later. */
   readonly by: "entry" | "inbox";
   /** In lists and by `get`; by `get` alone; or by a copy into another inbox alone. A copy reads all of them. */
   readonly read: "list" | "get" | "copy";
@@ -56,17 +56,14 @@ export const eventColumns: readonly EventColumn[] = [
   column("conflicts", "integer", "inbox", "list"),
   column("error", "text", "inbox", "list"),
   column("history", "json", "inbox", "get"),
-  column("body", "bytes", "entry", "get"), // last: SQLite reads past it for each column behind it
+  column("body", "bytes", "entry", "get"),
 ];
 
-const listed = eventColumns.filter(({ read }) => read === "list");
-const shown = eventColumns.filter(({ read }) => read !== "copy");
-
 /** For authors of inboxes: the columns of a row of a list. */
-export const listedColumns: readonly EventColumn[] = listed;
+export const listedColumns: readonly EventColumn[] = eventColumns.filter(({ read }) => read === "list");
 
 /** For authors of inboxes: the columns of an event that `get` reads. */
-export const shownColumns: readonly EventColumn[] = shown;
+export const shownColumns: readonly EventColumn[] = eventColumns.filter(({ read }) => read !== "copy");
 
 /** A row as it is read from a table, by the names of its columns. */
 export type ReadRow = Readonly<Record<string, unknown>>;
@@ -83,25 +80,28 @@ function readValue({ kind }: EventColumn, value: unknown): unknown {
 
 /** For authors of inboxes: a row as operators see it in a list. */
 export function inboxRow(row: ReadRow): InboxRow {
-  return { ...fieldsOf(listed, row), error: readErrorText(row["error"] as string | null).error } as InboxRow;
+  return {
+    ...fieldsOf(listedColumns, row),
+    error: readErrorText(row["error"] as string | null).error,
+  } as InboxRow;
 }
 
 /** For authors of inboxes: an event with all that is known of it. */
 export function storedEvent(row: ReadRow, heldBy: LaneHolder | null): StoredEvent {
   return {
-    ...(fieldsOf(shown, row) as unknown as StoredEvent),
+    ...(fieldsOf(shownColumns, row) as unknown as StoredEvent),
     ...readErrorText(row["error"] as string | null),
     history: readHistory(row["history"] as string | null),
     heldBy,
   };
 }
 
-/** Those fields of an event or a row that some columns have. */
+/** The fields of an event or a row, for some of the columns. */
 export function pickFields(columns: readonly EventColumn[], row: object): Record<string, unknown> {
   return Object.fromEntries(columns.map(({ field }) => [field, row[field as keyof typeof row]]));
 }
 
 /** For authors of inboxes: an event as a list shows it. */
 export function withoutBody(event: InboxRow): InboxRow {
-  return pickFields(listed, event) as unknown as InboxRow;
+  return pickFields(listedColumns, event) as unknown as InboxRow;
 }

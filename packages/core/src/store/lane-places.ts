@@ -1,6 +1,6 @@
 import type { TakeOptions } from "./inbox-queue.ts";
 
-/** Where the visits of lanes have ended, apart for takes of different types: otherwise they would pass each other's lanes. */
+/** The lanes at which visits have ended: one for each choice of types, so that takes of other types do not skip lanes of these. */
 export interface LanePlaces {
   /** The lane after which the next visit begins; empty for the first one. */
   of(options: TakeOptions): string;
@@ -10,7 +10,7 @@ export interface LanePlaces {
 
 const mostPlaces = 100;
 
-/** For authors of inboxes whose takes visit lanes in turns. */
+/** For authors of inboxes whose takes visit some of the lanes at a time. */
 export function createLanePlaces(): LanePlaces {
   const places = new Map<string, string>();
   const nameOf = ({ only, except }: TakeOptions) => JSON.stringify([only, except]);

@@ -100,8 +100,8 @@ async function letGo(db: Kysely<unknown>, tables: Tables): Promise<number> {
 }
 
 /**
- * As `letGo`; and holds a part of what a pause has missed: it was killed, or the events were stored while it began. A take leaves them out, but
- * would read past them each time.
+ * As `letGo`. Also holds paused events among the first due ones, which a pause has missed: it was killed, or they were stored while it
+ * began. A take leaves them out, but would read past them each time.
  */
 export async function mend(db: Kysely<unknown>, tables: Tables): Promise<number> {
   const { rows } = await sql<{ free: number }>`

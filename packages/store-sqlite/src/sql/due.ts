@@ -1,4 +1,4 @@
-// Which due events a take finds. It only reads: what a pause holds is in none of the indexes that it reads.
+// A take's search for due events. It only reads, and events that a pause holds are in none of its indexes.
 import type { TakeOptions } from "@esim-webhooks/core";
 import type { Transaction } from "../database/transaction.ts";
 import { heldTypes } from "./pause.ts";
@@ -25,8 +25,9 @@ export interface DueEvents {
 export type Reading = Pick<Transaction, "all" | "get" | "nowMs">;
 
 /**
- * What a take may lease, none of them of a paused type. In lanes, the first thousand due rows or more are usually all, or enough of them are
- * next in their lanes. If not, most wait behind others, and the take visits some lanes as well: where the last visit ended, it goes on.
+ * The events that a take may lease, none of them of a paused type. In lanes, the first thousand due rows or more are usually all, or enough
+ * of them are next in their lanes. If not, most wait behind others, and the take also visits some lanes, after the one at which the last visit
+ * ended.
  */
 export function dueEvents(reading: Reading, input: TakeInput, paused: readonly string[]): DueEvents {
   const { limit, after } = input;
@@ -142,7 +143,7 @@ function isNextInLane(row: string, laneHeldByDead: boolean): string {
     }`;
 }
 
-/** Those of the near rows in lanes that are next in them. It reads the subquery row by row, and no further than to the last one found. */
+/** The near rows in lanes that are next in them. SQLite reads the subquery row by row, and no further than to the last one found. */
 function nearInLanes(reading: Reading, { parameters, reach, laneHeldByDead }: Search): Due[] {
   return reading.all<Due>(
     `select rowid, due_at as dueAt from (
@@ -174,7 +175,7 @@ interface Head extends Due {
   readonly isNext: 0 | 1 | null;
 }
 
-/** The first events of the lanes that follow one, by name, where they can be taken. At the last lane, the next visit begins anew. */
+/** The first events of the lanes that follow one, by name, where they can be taken. After the last lane, the next visit begins with the first. */
 function visitLanes(reading: Reading, { parameters, laneHeldByDead }: Search, after: string): DueEvents {
   const { limit, ...others } = parameters;
   const following = (lane: string) => `(

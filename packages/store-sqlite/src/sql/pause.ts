@@ -9,7 +9,7 @@ const allTypes = "*";
 /** Whether a pause has not ended at the time `$now`: SQL. */
 const isActive = "(until is null or until > $now)";
 
-/** Whether this type is paused by name: a row of it that becomes ready is held. SQL, as its parts. */
+/** Whether a type is paused by its name, as SQL: a row of it that becomes ready is held. `type` and `now` are SQL. */
 export function isPausedType(type: string, now = "$now"): string {
   return `exists (select 1 from esim_webhooks_pause as pause where pause.type = ${type} and (until is null or until > ${now}))`;
 }
@@ -113,8 +113,8 @@ export function hold(
 }
 
 /**
- * Holds what a pause has missed among the first due events, since it was killed before it had held all. A take leaves it out, but would read
- * past it each time.
+ * Holds paused events among the first due ones. A pause has missed them if it was killed before it had held all. A take leaves them out,
+ * but would read past them each time.
  */
 export function holdMissed(tx: Transaction, _: undefined): void {
   if (pausedTypes(tx).types.length === 0) return;
