@@ -104,8 +104,14 @@ const said = (page: Page, text: string): Promise<void> =>
 /** Workers report until the test ends, as they do every ten seconds: after 30 s without a report, a worker is gone. */
 async function keepReporting(send: () => Promise<void> | undefined): Promise<void> {
   await send();
-  const timer = setInterval(() => void send(), 10_000);
-  onTestFinished(() => clearInterval(timer));
+  let sent: Promise<void> | undefined;
+  const timer = setInterval(() => {
+    sent = send();
+  }, 10_000);
+  onTestFinished(() => {
+    clearInterval(timer);
+    return sent;
+  });
 }
 
 const lease = { limit: 500, leaseMs: 3_600_000 };

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach } from "vitest";
+import { beforeEach, onTestFinished } from "vitest";
 
 export interface TemporaryFolder {
   readonly path: string;
@@ -13,13 +13,17 @@ export function temporaryFolder(): TemporaryFolder {
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 
-/** A new folder for each test. Call it at the top of the file, and read its path in hooks and tests. */
+/**
+ * A new folder for each test. Call it at the top of the file, and read its path in hooks and tests. It is removed as the
+ * last thing of the test: after `afterEach` and after each `onTestFinished`, where stores are closed.
+ */
 export function folderOfEachTest(): TemporaryFolder {
   let folder: TemporaryFolder;
   beforeEach(() => {
-    folder = temporaryFolder();
+    const made = temporaryFolder();
+    folder = made;
+    onTestFinished(() => made.remove());
   });
-  afterEach(() => folder.remove());
   return {
     get path() {
       return folder.path;
