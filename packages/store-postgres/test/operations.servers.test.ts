@@ -31,6 +31,71 @@ it("counts up to 10,001 events of a state, in lanes and out of them, and says wh
   });
 });
 
+it.each(["failing", "paused", "dead"] as const)(
+  "counts what is due behind a %s event in up to 1,000 lanes and 10,001 events, and says whether there are more",
+  async (head) => {
+    const { shop, open } = given();
+    const inbox = open({ laneHeldByDead: true });
+    await inbox.ready();
+    await inbox.pause({ types: ["esim.faulted"], reason: "the CRM is down" });
+    const table = sql.id(shop.schema, "event");
+    const storeLanes = async (lanes: number, rows: number, first: string) => {
+      await sql`
+        insert into ${table} (source, id, state, due_at, held, type, occurred_at, lane, body)
+        select 'default', ${first}::text || l || '-' || n, case when n = 0 and ${first}::text = 'dead' then 'dead' else 'ready' end,
+          case when n = 0 and ${first}::text = 'failing' then now() + interval '1 hour' else now() end, n = 0 and ${first}::text = 'paused',
+          case n when 0 then 'esim.faulted' else 'esim.enabled' end, now() + n * interval '1 second', ${first}::text || l, ''
+        from generate_series(1, ${lanes}::integer) as l, generate_series(0, ${rows - 1}::integer) as n`.execute(
+        shop.db,
+      );
+    };
+    const blocked = async () => {
+      const { counts, capped, blockedBy } = await inbox.gauges();
+      return [counts.ready, counts.blocked, blockedBy[head], capped.includes("blocked")];
+    };
+    await storeLanes(1000, 3, head);
+    await sql`insert into ${table} (source, id, state, due_at, lane, occurred_at, body) values ('default', 'a', 'ready', now(), 'a', now(), '')`.execute(
+      shop.db,
+    );
+    expect(await blocked()).toEqual([1, 2000, 2000, false]);
+    await sql`truncate ${table}`.execute(shop.db);
+    await storeLanes(1001, 3, head);
+    expect(await blocked()).toEqual([2, 2000, 2000, true]);
+    await sql`truncate ${table}`.execute(shop.db);
+    await storeLanes(3, 4000, head);
+    expect(await blocked()).toEqual([0, 10_001, 10_001, true]);
+  },
+);
+
+it("says of an event that was behind others that it has been due since its turn came, and of all since their pause ended", async () => {
+  const { shop, open } = given();
+  const inbox = open();
+  await inbox.ready();
+  const table = sql.id(shop.schema, "event");
+  await sql`
+    insert into ${table} (source, id, state, due_at, type, occurred_at, received_at, lane, body)
+    select 'default', 'msg_' || n, 'ready', now() - interval '1 hour', 'esim.enabled', now() + n * interval '1 second', now(), 'a', ''
+    from generate_series(1, 3) as n`.execute(shop.db);
+  const oldestMs = async () => (await inbox.gauges()).oldestReadyMs ?? 0;
+  expect(await oldestMs()).toBeGreaterThan(3_500_000);
+  const settledNext = async (state: "done" | "unhandled") => {
+    const taken = await inbox.take({ limit: 10, leaseMs: 60_000 });
+    await inbox.settle(taken.map((lease) => ({ ...lease, state })));
+    return taken.map(({ id }) => id);
+  };
+  for (const [id, state] of [
+    ["msg_1", "done"],
+    ["msg_2", "unhandled"],
+  ] as const) {
+    expect(await settledNext(state)).toEqual([id]);
+    expect(await oldestMs()).toBeLessThan(1_800_000);
+    await sql`update ${table} set due_at = now() - interval '1 hour' where state = 'ready'`.execute(shop.db);
+  }
+  await inbox.pause({ reason: "maintenance" });
+  await inbox.resume();
+  expect(await oldestMs()).toBeLessThan(1_800_000);
+});
+
 it("forgets a worker that has not reported for 30 seconds", async () => {
   const { shop, open } = given();
   const table = sql.id(shop.schema, "worker");

@@ -151,7 +151,7 @@ export function heldTypes(reading: Pick<Transaction, "all" | "nowMs">): readonly
 /** How many events `letGo` lets go at most. */
 export const mostLetGo = 1000;
 
-/** Lets go some of the events that no pause holds any longer: they are due from now on. Forgets the pauses of types that have ended. Returns how many. */
+/** Lets go some of the events that no pause holds any longer: they are due from now on, about in the order in which they were. Forgets the pauses of types that have ended. Returns how many. */
 export function letGo(tx: Transaction, _?: undefined): number {
   const mayHold = tx.get(
     `select 1 from esim_webhooks_pause where type <> '${allTypes}' union all select 1 from esim_webhooks_event where held = 1 limit 1`,
@@ -163,10 +163,10 @@ export function letGo(tx: Transaction, _?: undefined): number {
   let released = 0;
   for (const { type } of heldTypes(tx).filter(({ isPaused }) => !isPaused))
     released += tx.run(
-      `update esim_webhooks_event set held = 0, due_at = max(?, min(due_at, ? + term_ms)) where rowid in (
-        select rowid from esim_webhooks_event where held = 1 and type = ? limit ?
+      `update esim_webhooks_event set held = 0, due_at = iif(due_at < $now, $now - cast(($now - due_at) / 10000 as integer), min(due_at, $now + term_ms)) where rowid in (
+        select rowid from esim_webhooks_event where held = 1 and type = $type limit $limit
       )`,
-      ...[tx.nowMs, tx.nowMs, type, mostLetGo - released],
+      { now: tx.nowMs, type, limit: mostLetGo - released },
     );
   return released;
 }
