@@ -124,7 +124,7 @@ export function hashOf(body: Uint8Array): string {
 }
 
 export function matches(row: MemoryRow, filter: InboxFilter): boolean {
-  const { state, types, source, ids, idPrefix, since, until, error, expiredBy, subject } = filter;
+  const { state, types, source, ids, idPrefix, since, until, error, expiredBy, dueAfter, subject } = filter;
   return (
     (state === undefined || row.state === state) &&
     (types === undefined || (row.type !== null && types.includes(row.type))) &&
@@ -135,6 +135,7 @@ export function matches(row: MemoryRow, filter: InboxFilter): boolean {
     (until === undefined || row.receivedAt < until) &&
     (error === undefined || (readErrorText(row.error).error?.includes(error) ?? false)) &&
     (expiredBy === undefined || hasExpired(row, expiredBy.getTime())) &&
+    (dueAfter === undefined || (row.state === "ready" && row.dueAt > dueAfter.getTime())) &&
     (subject === undefined || row.subject === subject)
   );
 }
