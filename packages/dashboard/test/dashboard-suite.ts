@@ -460,7 +460,7 @@ export function dashboardSuite(name: string, open: OpenInbox): void {
     it("runs events that are due later now, and says in their history who did it", async () => {
       const { inbox, operator, viewer } = await setUp(open);
       if (!hasRole(inbox, "queue")) return;
-      await inbox.put([entry("msg_late", "esim.enabled")]);
+      await inbox.put([entry("msg_8", "esim.enabled")]);
       for (const lease of await inbox.take({ limit: 10, leaseMs: 60_000 }))
         await inbox.settle([{ ...lease, state: "retry", afterMs: 3_600_000, error: "no CRM" }]);
       const filter = { state: "ready", error: "no CRM" } as const;
@@ -468,7 +468,7 @@ export function dashboardSuite(name: string, open: OpenInbox): void {
       expect(count).toBeGreaterThan(0);
       expect(await operator("retry", { filter, most: 50 })).toMatchObject({ done: count });
       expect(await operator("count", { filter: { ...filter, dueLater: true } })).toMatchObject({ count: 0 });
-      const { history } = await viewer("event", { source: "default", id: "msg_late" });
+      const { history } = await viewer("event", { source: "default", id: "msg_8" });
       expect(history.at(-1)).toMatchObject({ reason: "retried", by: "otto", attempts: 1 });
     });
 
