@@ -5,13 +5,14 @@ import {
   type Pause,
   type WebhookError,
 } from "@esim-webhooks/core";
-import { change, log, shownFilter } from "./change.ts";
+import { change } from "./change.ts";
 import type {
   Calls,
   Changed,
   Empty,
   Erased,
   EventName,
+  Filter,
   GaveUp,
   Outcome,
   Payload,
@@ -41,13 +42,12 @@ export async function retry(settings: Settings, input: Calls["retry"]["in"], by:
     );
   }
   const later = state === "ready" ? ({ dueLater: true } as const) : {};
-  const facts = { code: "dashboard_retry", by, filter: shownFilter(input.filter) };
+  const facts = { code: "dashboard_retry", by, filter: shownFilter(input.filter), most: input.most };
   const events: RetriedEvents[] = [];
   const { done } = await change(
-    settings,
+    inbox,
     { ...input, filter: { ...input.filter, ...later, state } },
-    facts,
-    "An operator has retried events.",
+    (events) => log(settings, { ...facts, events }, "An operator has retried events."),
     async ({ source, ids }) => {
       const step = { ...ofSource(inbox, source), ids };
       const changed = await inbox.redrive({ ...step, state }, ids.length, by);
@@ -104,13 +104,12 @@ export async function discard(
       "Filter by the state dead.",
     );
   }
-  const facts = { code: "dashboard_discard", by, filter: shownFilter(input.filter) };
+  const facts = { code: "dashboard_discard", by, filter: shownFilter(input.filter), most: input.most };
   const { inbox } = settings;
   return change(
-    settings,
+    inbox,
     { ...input, filter: { ...input.filter, state } },
-    facts,
-    "An operator has deleted dead events.",
+    (events) => log(settings, { ...facts, events }, "An operator has deleted dead events."),
     ({ source, ids }) => inbox.purgeDead({ ...ofSource(inbox, source), ids }, ids.length),
   );
 }
@@ -130,13 +129,12 @@ export async function giveUp(
       "Filter by the state ready.",
     );
   }
-  const facts = { code: "dashboard_give_up", by, filter: shownFilter(filter), reason };
+  const facts = { code: "dashboard_give_up", by, filter: shownFilter(filter), reason, most };
   let leased = 0;
   const { done } = await change(
-    settings,
+    inbox,
     { most, filter: { ...filter, state } },
-    facts,
-    "An operator has given events up.",
+    (events) => log(settings, { ...facts, events }, "An operator has given events up."),
     async ({ source, ids }) => {
       const step = { ...ofSource(inbox, source), ids };
       const givenUp = await inbox.giveUp(step, { reason, by }, ids.length);
@@ -207,3 +205,23 @@ export async function erase(
 
 /** More than a step, since an id may be that of several sources. */
 const mostListed = 1000;
+
+interface Facts {
+  readonly code: string;
+  /** Who did it. */
+  readonly by: string;
+  readonly [name: string]: unknown;
+}
+
+function log({ logger }: Settings, facts: Facts, message: string): void {
+  logger.info(facts, message);
+}
+
+/** A filter without what is personal data or may quote it. */
+function shownFilter({ subject, error, ...filter }: Filter): Record<string, unknown> {
+  return {
+    ...filter,
+    ...(subject !== undefined && { subject: "•••" }),
+    ...(error !== undefined && { error: "•••" }),
+  };
+}

@@ -2,7 +2,6 @@ import { type InboxAdmin, WebhookError } from "@esim-webhooks/core";
 import type { Calls, Changed, Filter, RetriedEvents } from "./contract.ts";
 import { refused } from "./failure.ts";
 import { selectAll } from "./selection.ts";
-import type { Settings } from "./settings.ts";
 
 /** The most events of one action: the page counts no further. */
 export const mostChanged = 10_000;
@@ -13,13 +12,12 @@ const stepEvents = 500;
  * chosen again. What was changed before a step failed is logged, and the failure says it.
  */
 export async function change(
-  settings: Settings,
+  inbox: InboxAdmin,
   { filter, most }: Calls["retry"]["in"],
-  facts: Facts,
-  message: string,
+  log: (done: number) => void,
   act: (step: RetriedEvents) => Promise<number>,
 ): Promise<Changed> {
-  const steps = await chosen(settings.inbox, filter, most);
+  const steps = await chosen(inbox, filter, most);
   let done = 0;
   try {
     for (const step of steps) done += await act(step);
@@ -32,7 +30,7 @@ export async function change(
       error,
     );
   } finally {
-    log(settings, { ...facts, events: done, most }, message);
+    log(done);
   }
   return { done };
 }
@@ -56,24 +54,4 @@ async function chosen(inbox: InboxAdmin, filter: Filter, most: number): Promise<
       ids: ids.slice(step * stepEvents, (step + 1) * stepEvents),
     })),
   );
-}
-
-export interface Facts {
-  readonly code: string;
-  /** Who did it. */
-  readonly by: string;
-  readonly [name: string]: unknown;
-}
-
-export function log({ logger }: Settings, facts: Facts, message: string): void {
-  logger.info(facts, message);
-}
-
-/** A filter without what is personal data or may quote it. */
-export function shownFilter({ subject, error, ...filter }: Filter): Record<string, unknown> {
-  return {
-    ...filter,
-    ...(subject !== undefined && { subject: "•••" }),
-    ...(error !== undefined && { error: "•••" }),
-  };
 }
