@@ -224,7 +224,7 @@ export interface InboxAdmin extends InboxRole {
   /**
    * Dead, unhandled, or ready and due later → ready and due now, with all of `maxAttempts` ahead again. A paused event stays paused, and one
    * in a lane waits for those before it. Changes at most `limit` events (default 1,000), oldest received first, but none whose body was
-   * removed. `by` is who does it, for the history. Resolves to how many. On BullMQ, a delayed job keeps its count of attempts.
+   * removed. `by` is who does it, for the history. Resolves to how many.
    */
   redrive(filter?: RedriveFilter, limit?: number, by?: string): Promise<number>;
 
