@@ -145,7 +145,7 @@ describe("no operation that many events make reads the whole table", () => {
     ["redrive of the dead", (tx) => writes.redrive(tx, { ...dead, step })],
     ["redrive of the unhandled", (tx) => writes.redrive(tx, { ...unhandled, step })],
     ["redrive of those due later", (tx) => writes.redrive(tx, { ...ready, step })],
-    ["giveUp", (tx) => writes.giveUp(tx, { ...ready, step, error: "Given up: no CRM" })],
+    ["giveUp", (tx) => writes.giveUp(tx, { ...ready, limit: 0, step, error: "Given up: no CRM" })],
     ["purgeDead", (tx) => writes.purgeDead(tx, dead)],
     ["shortenWaits", shortenWaits],
     [
