@@ -94,6 +94,11 @@ export const mutations: readonly Mutation[] = [
     breaks: "event 1 is to run, and has no body",
   },
   {
+    mistake: "an event that a worker handles is given up",
+    rules: from("give up", { state: ["ready", "leased"] }),
+    breaks: "the live lease on event 1 was ended by another",
+  },
+  {
     mistake: "a done event is redriven",
     rules: altered(["redrive"], () => ({ from: { state: ["dead", "unhandled", "done"] } })),
     breaks: "event 1 is to run, and has no body",

@@ -41,6 +41,7 @@ export const disturbances = [
   "retry",
   "timeout",
   "redrive",
+  "giving up",
   "pause",
   "erasure",
   "rerun",
@@ -311,6 +312,12 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
       attempt(emit, `The end of the pause lets ${name} go.`, system, "let go", index);
       disturb(system, "redrive", (next) =>
         attempt(emit, `An operator redrives ${name}.`, next, "redrive", index),
+      );
+      disturb(system, "redrive", (next) =>
+        attempt(emit, `An operator makes ${name} due now.`, next, "run now", index),
+      );
+      disturb(system, "giving up", (next) =>
+        attempt(emit, `An operator gives ${name} up.`, next, "give up", index),
       );
       disturb(system, "rerun", (next) => {
         const rerun = make(next, "rerun", index);

@@ -175,7 +175,7 @@ export const table = {
     from: { state: ["dead", "unhandled"], body: true },
     guards: [],
     to: { state: "ready", held: "if paused", ended: true, fence: "void", tries: "0" },
-    writes: "due immediately, `tries` 0. Keeps the error until the next settlement",
+    writes: "due immediately, `tries` 0, a step in the history. Keeps the error until the next settlement",
   },
   rerun: {
     part: "inbox",
@@ -230,6 +230,25 @@ export const table = {
     guards: ["notPaused"],
     to: { state: "same", held: false },
     writes: "that the event is not held",
+  },
+  "run now": {
+    part: "inbox",
+    operation: '`redrive`, with `state: "ready"`',
+    who: "an operator, for events that are due later",
+    from: { state: ["ready"], ended: false, body: true },
+    guards: [],
+    to: { state: "ready", held: "if paused", ended: true, fence: "void", tries: "0" },
+    writes:
+      "due immediately, `tries` 0, a step in the history. A paused event stays held, and one in a lane waits for those before it",
+  },
+  "give up": {
+    part: "inbox",
+    operation: "`giveUp`",
+    who: "an operator, for events that wait",
+    from: { state: ["ready"] },
+    guards: [],
+    to: { state: "dead", held: false, ended: false, suspect: false, fence: "void" },
+    writes: "the operator's reason as the error, and a step in the history",
   },
   erase: {
     part: "inbox",

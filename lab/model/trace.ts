@@ -218,7 +218,7 @@ const stateOfQueueEvent: Readonly<Record<string, Row["state"]>> = {
 export function checkQueueEvents(events: readonly QueueEvent[]): CheckedHistory {
   const known = new Map<string, Name>();
   for (const [name, { part, from, to }] of Object.entries(table) as [Name, Transition][])
-    for (const state of part === "inbox" ? from.state : []) {
+    for (const state of part === "inbox" && name !== "give up" ? from.state : []) {
       const step = `${state} → ${to.state === "same" ? state : to.state}`;
       if (!known.has(step)) known.set(step, name);
     }

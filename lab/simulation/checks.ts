@@ -67,7 +67,8 @@ export interface Checks {
   ): void;
   settled(settlements: readonly SettleCommit[], results: readonly boolean[]): void;
   applied(lease: Pick<TakeCommit, "id" | "token">, isCommitted: boolean): void;
-  redriven(id: string): void;
+  redriven(id: string, from: "dead" | "unhandled" | "ready"): void;
+  givenUp(id: string): void;
   runStarted(holder: Owner, event: CreatedEvent, attempt: number): void;
   idsIn(state: Row["state"]): readonly string[];
   /** How many events are in the inbox, and neither done, unhandled nor dead. */
@@ -244,13 +245,21 @@ export function createChecks(time: VirtualTime, ordered: boolean, clockOfStore: 
       row.effects += 1;
       move(row, "done");
     },
-    redriven(id) {
+    redriven(id, from) {
       const row = rowOf(id, "redriven");
-      if (row.state !== "dead" && row.state !== "unhandled")
-        broken(`${id} was redriven while it was ${row.state}`);
+      const isReady = row.state === "ready" || (row.state === "leased" && mayHaveEnded(row));
+      if (from === "ready" ? !isReady : row.state !== from)
+        broken(`${id} was redriven from ${from} while it was ${row.state}`);
       row.tries = 0;
       move(row, "ready");
-      count("redriven");
+      count(from === "ready" ? "run now" : "redriven");
+    },
+    givenUp(id) {
+      const row = rowOf(id, "given up");
+      const isReady = row.state === "ready" || (row.state === "leased" && mayHaveEnded(row));
+      if (!isReady) broken(`${id} was given up while it was ${row.state}`);
+      move(row, "dead");
+      count("given up");
     },
     runStarted(holder, { id, type, number }, attempt) {
       count("runs");

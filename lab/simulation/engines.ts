@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import {
+  type GivenUp,
   type Inbox,
   type InboxEntry,
   type LaneOf,
@@ -15,6 +16,7 @@ import { memoryInbox } from "@esim-webhooks/core/testing";
 import type { SqliteTransaction } from "@esim-webhooks/store-sqlite";
 import type { Applied, ApplyInput } from "../../packages/store-sqlite/src/sql/handler-statements.ts";
 import type { PutRow } from "../../packages/store-sqlite/src/sql/put.ts";
+import type { ChosenInput } from "../../packages/store-sqlite/src/sql/redrive.ts";
 import type { Answer } from "../../packages/store-sqlite/src/thread/protocol.ts";
 import { memoryFolder } from "../../test/memory-folder.ts";
 import type { Checks, SettleCommit, TakeCommit } from "./checks.ts";
@@ -249,8 +251,13 @@ export function serverEngine(
           }) ?? (() => {}),
         async redrive(filter, limit) {
           const redriven = await server.redrive(filter, limit);
-          if (redriven > 0) for (const id of filter?.ids ?? []) checks.redriven(id);
+          if (redriven > 0) for (const id of filter?.ids ?? []) checks.redriven(id, filter?.state ?? "dead");
           return redriven;
+        },
+        async giveUp(filter, options, limit) {
+          const givenUp = await server.giveUp(filter, options, limit);
+          if (givenUp.events > 0) for (const id of filter.ids ?? []) checks.givenUp(id);
+          return givenUp;
         },
         async close() {},
       };
@@ -320,8 +327,11 @@ export function sqliteEngine({
       time.note(`  applies ${id}: ${status}`);
       checks.applied({ id, token }, status === "committed");
     },
-    redrive(_, { filter }: { readonly filter: { readonly ids?: readonly string[] } }, redriven: number) {
-      if (redriven === 1) for (const id of filter.ids ?? []) checks.redriven(id);
+    redrive(_, { filter: { ids = [], state } }: ChosenInput, redriven: number) {
+      if (redriven === 1) for (const id of ids) checks.redriven(id, state);
+    },
+    giveUp(_, { filter: { ids = [] } }: ChosenInput, { events }: GivenUp) {
+      if (events === 1) for (const id of ids) checks.givenUp(id);
     },
   };
 

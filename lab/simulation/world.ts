@@ -345,6 +345,7 @@ function createWorld(
     });
     often(rates.clockMs, "a clock is set", setClock);
     often(rates.operatorMs, "an operator redrives", () => redrive(3));
+    often(rates.operatorMs, "an operator decides on an event that waits", decideOnOneThatWaits);
     often(rates.operatorMs, "an operator pauses", () => void pause());
     often(rates.forgeryMs, "a forgery", () => forge(newSecret(), "a delivery with a forged signature"));
   }
@@ -356,6 +357,15 @@ function createWorld(
       const state = checks.idsIn("dead").includes(id) ? "dead" : "unhandled";
       void asOperator(({ inbox }) => inbox.redrive({ ids: [id], state }));
     }
+  }
+
+  /** Makes an event that waits due now, or gives it up. */
+  function decideOnOneThatWaits(): void {
+    const ids = checks.idsIn("ready");
+    if (ids.length === 0) return;
+    const id = chaos.pick(ids);
+    if (chaos.chance(0.7)) void asOperator(({ inbox }) => inbox.redrive({ ids: [id], state: "ready" }));
+    else void asOperator(({ inbox }) => inbox.giveUp({ ids: [id] }, { reason: "on purpose" }));
   }
 
   function pause(): Promise<void> {

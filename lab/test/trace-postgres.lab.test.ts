@@ -31,5 +31,5 @@ async function watchedPostgres() {
 it("what happens to the rows of a Postgres inbox that is used at random, inline as well, is in the table of the states", () =>
   expectInTable(watchedPostgres, [
     ...(["lease end", "claim"] as const),
-    ...(["claim ends", "hold", "let go"] as const),
+    ...(["claim ends", "hold", "let go", "run now", "give up"] as const),
   ]));

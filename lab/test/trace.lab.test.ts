@@ -106,12 +106,12 @@ async function watchedSqlite(): Promise<Watched> {
 
 describe("what happens to the rows of an engine", () => {
   it("is in the table of the states for a memory inbox that is used at random", () =>
-    expectInTable(async () => watchedMemory(), []));
+    expectInTable(async () => watchedMemory(), ["give up"]));
 
   it("is in the table of the states for a SQLite inbox that is used at random, inline as well", () =>
     expectInTable(watchedSqlite, [
       ...(["lease end", "claim"] as const),
-      ...(["claim ends", "hold", "let go"] as const),
+      ...(["claim ends", "hold", "let go", "run now", "give up"] as const),
     ]));
 });
 

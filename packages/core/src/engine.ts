@@ -30,7 +30,8 @@ export {
   storedEvent,
   withoutBody,
 } from "./store/event-columns.ts";
-export { leaseEnded, readHistory } from "./store/history.ts";
+export { readGiveUp } from "./store/give-up.ts";
+export { encodeStep, leaseEnded, readHistory } from "./store/history.ts";
 export { checkEntry, checkRerun, occurredAtMs } from "./store/inbox-entry.ts";
 export type { InboxSettings } from "./store/inbox-options.ts";
 export { inboxShape, laneReader, subjectReader } from "./store/inbox-options.ts";

@@ -76,7 +76,8 @@ export type { Claim, DedupeStore, StoreCapabilities, Transacted } from "./store/
 export type { StoredEnding } from "./store/ending.ts";
 export type { ErasedSubject } from "./store/erase.ts";
 export { eraseSubject } from "./store/erase.ts";
-export type { AttemptReport, FailedAttempt } from "./store/history.ts";
+export type { GivenUp, GiveUpOptions } from "./store/give-up.ts";
+export type { AttemptReport, HistoryStep, OperatorStep } from "./store/history.ts";
 export type { Inbox, Rerunnable } from "./store/inbox.ts";
 export type {
   BlockedBy,

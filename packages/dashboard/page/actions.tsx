@@ -29,7 +29,7 @@ function typesOf({ deadCauses }: Now, cause: string | undefined): Pick<Filter, "
 }
 
 function FilterShown({ filter }: { readonly filter: Filter }) {
-  const { types, ...texts } = filter;
+  const { types, dueLater: _, ...texts } = filter;
   const names: Readonly<Record<string, string>> = {
     state: "State",
     source: "Source",
@@ -61,15 +61,19 @@ function FilterShown({ filter }: { readonly filter: Filter }) {
   );
 }
 
-/** Retries or deletes all that match, as many as were counted when it was asked. */
+/** Retries or deletes all that match, as many as were counted when it was asked. Of ready ones, those that are due later run now. */
 export async function askForAll(action: "retry" | "discard", filter: Filter): Promise<void> {
-  const counted = await call("count", { filter });
-  const { state = "dead", error: _, cause: __, ...others } = filter; // no error: they lose it when they are done
+  const isWaiting = filter.state === "ready";
+  const counted = await call("count", { filter: isWaiting ? { ...filter, dueLater: true } : filter });
+  const { state: chosen = "dead", error: _, cause: __, ...others } = filter; // no error: they lose it when they are done
+  const state = isWaiting ? "waiting for a later time" : chosen;
   const most = Math.min(counted.count, mostInFull);
   const isRetry = action === "retry";
+  const verb = isWaiting ? "Run" : isRetry ? "Retry" : "Delete";
+  const when = isWaiting ? " now" : "";
   if (most === 0) {
     say({
-      text: `No ${state} event matches any more: there is nothing to ${isRetry ? "retry" : "delete"}.`,
+      text: `No event that matches is ${state} any more: there is nothing to ${isRetry ? "retry" : "delete"}.`,
       isPartial: true,
     });
     return;
@@ -78,8 +82,8 @@ export async function askForAll(action: "retry" | "discard", filter: Filter): Pr
   const watched: Filter = now === undefined ? others : { ...typesOf(now, filter.cause), ...others };
   const holding = now === undefined ? [] : obstacles(now, watched.types);
   ask({
-    title: `${isRetry ? "Retry" : "Delete"} ${countText(counted)}?`,
-    confirm: `${isRetry ? "Retry" : "Delete"} ${number(most)}`,
+    title: `${verb} ${countText(counted)}${when}?`,
+    confirm: `${verb} ${number(most)}${when}`,
     ...(!isRetry && { deletes: true }),
     body: (
       <>
@@ -107,22 +111,58 @@ function whenOf(holding: readonly string[]): string {
   return holding.length === 0 ? ", as soon as a worker is free" : ", but not yet";
 }
 
+/** Ends all that match and wait as dead, as many as were counted when it was asked. */
+export async function askToGiveUp(filter: Filter): Promise<void> {
+  const ready: Filter = { ...filter, state: "ready" };
+  const [counted, leased] = await Promise.all([
+    call("count", { filter: ready }),
+    call("count", { filter: { ...filter, state: "leased" } }),
+  ]);
+  const most = Math.min(counted.count, mostInFull);
+  if (most === 0) {
+    say({ text: "No event that matches waits any more: there is nothing to give up.", isPartial: true });
+    return;
+  }
+  ask({
+    title: `Give up ${countText(counted)}?`,
+    confirm: `Give up ${number(most)}`,
+    deletes: true,
+    body: (
+      <>
+        <p>They are dead then, with your reason, and can be retried. No handler runs for them until then.</p>
+        {leased.count > 0 && <p>{countText(leased)} that a worker handles: left as they are.</p>}
+        {counted.isMore && <p>It does {number(most)} of them. Do it again for the rest.</p>}
+        <FilterShown filter={ready} />
+        <label class="field">
+          Reason
+          <input name="reason" required maxLength={200} placeholder="The eSIM is gone" autocomplete="off" />
+        </label>
+      </>
+    ),
+    async act(form) {
+      const reason = String(form.get("reason"));
+      const { done } = await call("giveUp", { filter: ready, most, reason });
+      return saidOf("Given up:", done, most, "waiting");
+    },
+  });
+}
+
 export async function askForOne(
   action: "retry" | "discard",
   { source, id, type }: EventName & { readonly type: string | null },
-  state: "dead" | "unhandled",
+  state: "dead" | "unhandled" | "ready",
 ): Promise<void> {
   const isRetry = action === "retry";
   const holding = isRetry ? obstacles(await call("now", {}), type === null ? [] : [type]) : [];
   ask({
-    title: isRetry ? "Retry this event?" : "Delete this event?",
-    confirm: isRetry ? "Retry" : "Delete",
+    title: state === "ready" ? "Run this event now?" : isRetry ? "Retry this event?" : "Delete this event?",
+    confirm: state === "ready" ? "Run now" : isRetry ? "Retry" : "Delete",
     ...(!isRetry && { deletes: true }),
     body: (
       <>
         <p>
           {isRetry
-            ? `Its handler runs again${whenOf(holding)}. Attempts start at one.`
+            ? `Its handler runs again${whenOf(holding)}. Its tries are counted anew.`
             : "It is deleted with its body, and cannot be retried any more."}
         </p>
         <Obstacles of={holding} />
@@ -132,7 +172,7 @@ export async function askForOne(
       const { done } = await call(action, { filter: { state, source, id }, most: 1 });
       if (done === 0)
         return {
-          text: `Not ${isRetry ? "retried" : "deleted"}: the event is no longer ${state}. Another operator or a worker has changed it, or its body was removed.`,
+          text: `Not ${isRetry ? "retried" : "deleted"}: the event is no longer ${state === "ready" ? "waiting" : state}. Another operator or a worker has changed it, or its body was removed.`,
           isPartial: true,
         };
       if (!isRetry) go(eventsAt({ state }));

@@ -3,8 +3,9 @@ import {
   type InboxAdmin,
   type InboxState,
   type Pause,
-  WebhookError,
+  type WebhookError,
 } from "@esim-webhooks/core";
+import { change } from "./change.ts";
 import type {
   Calls,
   Changed,
@@ -12,6 +13,7 @@ import type {
   Erased,
   EventName,
   Filter,
+  GaveUp,
   Outcome,
   Payload,
   Retried,
@@ -21,7 +23,6 @@ import { storedEvent } from "./events.ts";
 import { type FailureCode, refused } from "./failure.ts";
 import { revealedPayload } from "./payload.ts";
 import { nameOf } from "./rows.ts";
-import { selectAll } from "./selection.ts";
 import type { Settings } from "./settings.ts";
 
 export async function reveal(settings: Settings, name: EventName, by: string): Promise<Payload> {
@@ -33,24 +34,24 @@ export async function reveal(settings: Settings, name: EventName, by: string): P
 export async function retry(settings: Settings, input: Calls["retry"]["in"], by: string): Promise<Retried> {
   const { inbox } = settings;
   const { state = "dead" } = input.filter;
-  if (state !== "dead" && state !== "unhandled") {
+  if (state !== "dead" && state !== "unhandled" && state !== "ready") {
     throw refused(
       "invalid_call",
       `Events in the state ${state} cannot be retried.`,
-      "Filter by the state dead or unhandled.",
+      "Filter by the state dead, unhandled or ready.",
     );
   }
-  const facts = { code: "dashboard_retry", by, filter: shownFilter(input.filter) };
+  const later = state === "ready" ? ({ dueLater: true } as const) : {};
+  const facts = { code: "dashboard_retry", by, filter: shownFilter(input.filter), most: input.most };
   const events: RetriedEvents[] = [];
   const { done } = await change(
-    settings,
-    { ...input, filter: { ...input.filter, state } },
-    facts,
-    "An operator has retried events.",
+    inbox,
+    { ...input, filter: { ...input.filter, ...later, state } },
+    (events) => log(settings, { ...facts, events }, "An operator has retried events."),
     async ({ source, ids }) => {
       const step = { ...ofSource(inbox, source), ids };
-      const changed = await inbox.redrive({ ...step, state }, ids.length);
-      const isWhole = changed === ids.length;
+      const changed = await inbox.redrive({ ...step, state }, ids.length, by);
+      const isWhole = changed === ids.length || state === "ready"; // a ready one that was left is ready, too
       // without an answer they are all watched: the count of those that were retried is more important
       const watched = isWhole ? ids : await without(inbox, { source, ids }, state).catch(() => ids);
       events.push({ source, ids: watched });
@@ -103,15 +104,45 @@ export async function discard(
       "Filter by the state dead.",
     );
   }
-  const facts = { code: "dashboard_discard", by, filter: shownFilter(input.filter) };
+  const facts = { code: "dashboard_discard", by, filter: shownFilter(input.filter), most: input.most };
   const { inbox } = settings;
   return change(
-    settings,
+    inbox,
     { ...input, filter: { ...input.filter, state } },
-    facts,
-    "An operator has deleted dead events.",
+    (events) => log(settings, { ...facts, events }, "An operator has deleted dead events."),
     ({ source, ids }) => inbox.purgeDead({ ...ofSource(inbox, source), ids }, ids.length),
   );
+}
+
+/** Ends events that wait as dead. `leased`: those that a worker has taken since they were chosen. */
+export async function giveUp(
+  settings: Settings,
+  { filter, most, reason }: Calls["giveUp"]["in"],
+  by: string,
+): Promise<GaveUp> {
+  const { inbox } = settings;
+  const { state = "ready" } = filter;
+  if (state !== "ready") {
+    throw refused(
+      "invalid_call",
+      `Events in the state ${state} cannot be given up.`,
+      "Filter by the state ready.",
+    );
+  }
+  const facts = { code: "dashboard_give_up", by, filter: shownFilter(filter), reason, most };
+  let leased = 0;
+  const { done } = await change(
+    inbox,
+    { most, filter: { ...filter, state } },
+    (events) => log(settings, { ...facts, events }, "An operator has given events up."),
+    async ({ source, ids }) => {
+      const step = { ...ofSource(inbox, source), ids };
+      const givenUp = await inbox.giveUp(step, { reason, by }, ids.length);
+      leased += givenUp.leased;
+      return givenUp.events;
+    },
+  );
+  return { done, leased };
 }
 
 export async function pause(settings: Settings, input: Calls["pause"]["in"], by: string): Promise<Empty> {
@@ -172,62 +203,8 @@ export async function erase(
   return erased;
 }
 
-/** The most events of one action: the page counts no further. */
-export const mostChanged = 10_000;
-/** The most events that one statement of an inbox changes. */
-const stepEvents = 500;
 /** More than a step, since an id may be that of several sources. */
 const mostListed = 1000;
-
-/**
- * Changes at most `most` events, step by step. They are chosen before the first step, and each is changed once: one that dies again meanwhile is not
- * chosen again. What was changed before a step failed is logged, and the failure says it.
- */
-async function change(
-  settings: Settings,
-  { filter, most }: Calls["retry"]["in"],
-  facts: Facts,
-  message: string,
-  act: (step: RetriedEvents) => Promise<number>,
-): Promise<Changed> {
-  const steps = await chosen(settings.inbox, filter, most);
-  let done = 0;
-  try {
-    for (const step of steps) done += await act(step);
-  } catch (error) {
-    if (done === 0 || !WebhookError.is(error) || error.code !== "store_unavailable") throw error;
-    throw refused(
-      "inbox_unavailable",
-      `The inbox stopped answering after ${done} of ${most} events.`,
-      "Check its database, and do it again: it continues with the rest.",
-      error,
-    );
-  } finally {
-    log(settings, { ...facts, events: done, most }, message);
-  }
-  return { done };
-}
-
-/** The ids of the events that a filter selects, at most `most`, in steps of one source each. */
-async function chosen(inbox: InboxAdmin, filter: Filter, most: number): Promise<readonly RetriedEvents[]> {
-  const bySource = new Map<string, string[]>();
-  let left = most;
-  for await (const { rows } of selectAll(inbox, filter, stepEvents)) {
-    for (const { source, id } of rows.slice(0, left)) {
-      const ids = bySource.get(source) ?? [];
-      bySource.set(source, ids);
-      ids.push(id);
-    }
-    left -= Math.min(left, rows.length);
-    if (left === 0) break;
-  }
-  return Array.from(bySource).flatMap(([source, ids]) =>
-    Array.from({ length: Math.ceil(ids.length / stepEvents) }, (_, step) => ({
-      source,
-      ids: ids.slice(step * stepEvents, (step + 1) * stepEvents),
-    })),
-  );
-}
 
 interface Facts {
   readonly code: string;

@@ -1,7 +1,8 @@
 import { type OptionsShape, parseOptions } from "@esim-webhooks/core/engine";
 import { packageVersion } from "@esim-webhooks/core/internal";
 import * as z from "zod/mini";
-import { discard, erase, mostChanged, pause, progress, resume, retry, reveal } from "./actions.ts";
+import { discard, erase, giveUp, pause, progress, resume, retry, reveal } from "./actions.ts";
+import { mostChanged } from "./change.ts";
 import type { CallName, Calls, Filter, Session } from "./contract.ts";
 import { endpoints } from "./endpoints.ts";
 import { count, event, list } from "./events.ts";
@@ -23,6 +24,7 @@ const text = z.string().check(z.minLength(1), z.maxLength(2000));
 const eventShape = { source: text, id: text };
 const changeShape = { filter: filterShape, most: z.int().check(z.gte(1), z.lte(mostChanged)) };
 const type = z.nullable(z.string().check(z.minLength(1), z.maxLength(200)));
+const reason = z.string().check(z.trim(), z.minLength(1), z.maxLength(500));
 const longestPauseMs = 366 * 86_400_000;
 
 /** A call that looks for events, with the filters of the visitor's role. */
@@ -74,11 +76,16 @@ const calls: { readonly [Name in CallName]: Call<Name> } = {
     shape: changeShape,
     run: (settings, input, { name }) => discard(settings, input, name),
   },
+  giveUp: {
+    role: "operator",
+    shape: { ...changeShape, reason },
+    run: (settings, input, { name }) => giveUp(settings, input, name),
+  },
   pause: {
     role: "operator",
     shape: {
       type,
-      reason: z.string().check(z.trim(), z.minLength(1), z.maxLength(500)),
+      reason,
       forMs: z.optional(z.int().check(z.gte(1), z.lte(longestPauseMs))),
       replaces: z.optional(text),
     },
@@ -147,6 +154,7 @@ function session({ inbox, title, color, catalog, client }: Settings, { name, rol
       inbox.capabilities.pauses === "all"
         ? "The engine of this inbox can pause only all types, or none."
         : null,
+    givesUp: inbox.capabilities.givesUp !== false,
     hasEndpoints: client !== undefined,
     version: packageVersion,
   };

@@ -22,8 +22,13 @@ export interface Calls {
   progress: Call<RetriedEvents, readonly Outcome[]>;
   /** For operators. The payload without masks; it is logged who asked for it. */
   reveal: Call<EventName, Payload>;
-  /** For operators, like all that follow. At most `most` events, the number that was confirmed. */
+  /**
+   * For operators, like all that follow. At most `most` events, the number that was confirmed. In the state `ready`, those that are due later
+   * are due now.
+   */
   retry: Call<{ filter: Filter; most: number }, Retried>;
+  /** Ends ready events as dead. Those that a worker handles are left. */
+  giveUp: Call<{ filter: Filter; most: number; reason: string }, GaveUp>;
   /** Deletes dead events. */
   discard: Call<{ filter: Filter; most: number }, Changed>;
   /**
@@ -65,12 +70,16 @@ export interface Session {
   readonly missingFilters: Readonly<Partial<Record<keyof Filter, string>>>;
   /** Null: types can be paused one by one. Else the reason why only all can be. */
   readonly pausesOnlyAll: string | null;
+  /** Whether events that wait can be ended as dead. */
+  readonly givesUp: boolean;
   readonly hasEndpoints: boolean;
   readonly version: string;
 }
 
 export interface Filter {
   readonly state?: InboxState;
+  /** Of those that are ready, the ones that are due later. */
+  readonly dueLater?: true;
   readonly types?: readonly string[];
   readonly source?: string;
   readonly subject?: string;
@@ -219,6 +228,10 @@ export interface AttemptView {
   readonly durationMs: number | null;
   readonly error: string | null;
   readonly worker: string | null;
+  /** The operator, of a step that is none of a worker. */
+  readonly by: string | null;
+  /** How many attempts there were before that step. Null: it is an attempt. */
+  readonly attempts: number | null;
 }
 
 /** A body. `json`: its text, to be parsed with the source text of numbers. `text`: not JSON. `none`: there is none, and why; or it cannot be shown masked. */
@@ -298,6 +311,11 @@ export interface DeliveryView {
 /** `done` of the number that was confirmed: the rest was changed by another operator, or by a worker. */
 export interface Changed {
   readonly done: number;
+}
+
+export interface GaveUp extends Changed {
+  /** How many a worker has taken since they were chosen. */
+  readonly leased: number;
 }
 
 export interface RetriedEvents {

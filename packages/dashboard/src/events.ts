@@ -1,4 +1,4 @@
-import type { InboxAdmin, InboxGauges, InboxState, StoredEvent } from "@esim-webhooks/core";
+import type { GaugeCount, InboxAdmin, InboxGauges, StoredEvent } from "@esim-webhooks/core";
 import { causeOf, maskLane, whyItWaits } from "@esim-webhooks/core/internal";
 import { maskText } from "@esim-webhooks/core/masking";
 import type { Counted, EventName, EventPage, EventView, Filter } from "./contract.ts";
@@ -27,15 +27,16 @@ const mostCounted = 10_000;
  * how far.
  */
 export async function count({ inbox }: Settings, { filter }: { readonly filter: Filter }): Promise<Counted> {
-  const { state, ...others } = filter;
+  const { state, dueLater, ...others } = filter;
   if (Object.keys(others).length > 0) return countNewest(inbox, filter);
-  if (state !== undefined && state !== "done") return countOf(await inbox.gauges(), state);
+  if (dueLater) return countOf(await inbox.gauges(), ["waiting"]);
+  if (state !== undefined && state !== "done")
+    return countOf(await inbox.gauges(), state === "ready" ? ["ready", "waiting", "blocked", "paused"] : [state]);
   const found = await inbox.count(inboxFilter(inbox, filter), mostCounted + 1);
   return { count: Math.min(found, mostCounted), isMore: found > mostCounted, searchedTo: null };
 }
 
-function countOf({ counts, capped }: InboxGauges, state: Exclude<InboxState, "done">): Counted {
-  const names = state === "ready" ? (["ready", "waiting", "blocked", "paused"] as const) : [state];
+function countOf({ counts, capped }: InboxGauges, names: readonly GaugeCount[]): Counted {
   const more = names.filter((name) => capped.includes(name)).length; // each has counted one more than its limit
   const count = names.reduce((sum, name) => sum + counts[name], 0) - more;
   return { count, isMore: more > 0, searchedTo: null };

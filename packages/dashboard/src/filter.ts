@@ -15,6 +15,7 @@ export const stateShape: z.ZodMiniType<InboxState> = z.enum(["ready", "leased", 
 /** A filter as the page sends it. */
 export const filterShape: z.ZodMiniType<Filter> = z.strictObject({
   state: z.optional(stateShape),
+  dueLater: z.optional(z.literal(true)),
   types: z.optional(z.array(text(200)).check(z.minLength(1), z.maxLength(200))),
   source: z.optional(text(500)),
   subject: z.optional(text(200)),
@@ -28,11 +29,12 @@ export const filterShape: z.ZodMiniType<Filter> = z.strictObject({
 
 /** The inbox's filter, without the cause: see `select`. An engine that has no index of the beginnings of ids gets whole ones. */
 export function inboxFilter({ capabilities }: Pick<InboxAdmin, "capabilities">, filter: Filter): InboxFilter {
-  const { since, until, id, idPrefix, cause: _, ...same } = filter;
+  const { since, until, id, idPrefix, dueLater, cause: _, ...same } = filter;
   return {
     ...same,
     ...(idPrefix !== undefined && (capabilities.filters === undefined ? { idPrefix } : { ids: [idPrefix] })),
     ...(id !== undefined && { ids: [id] }),
+    ...(dueLater && capabilities.filters === undefined && { dueAfter: new Date() }),
     ...(since !== undefined && { since: new Date(dateTimeMs(since)) }),
     ...(until !== undefined && { until: new Date(dateTimeMs(until)) }),
   };

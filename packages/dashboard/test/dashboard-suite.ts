@@ -457,6 +457,40 @@ export function dashboardSuite(name: string, open: OpenInbox): void {
       ]);
     });
 
+    it("runs events that are due later now, and says in their history who did it", async () => {
+      const { inbox, operator, viewer } = await setUp(open);
+      if (!hasRole(inbox, "queue")) return;
+      await inbox.put([entry("msg_8", "esim.enabled")]);
+      for (const lease of await inbox.take({ limit: 10, leaseMs: 60_000 }))
+        await inbox.settle([{ ...lease, state: "retry", afterMs: 3_600_000, error: "no CRM" }]);
+      const filter = { state: "ready", error: "no CRM" } as const;
+      const [waiting] = (await operator("list", { filter })).rows;
+      const { count } = await operator("count", { filter: { ...filter, dueLater: true } });
+      expect(count).toBeGreaterThan(0);
+      expect(await operator("retry", { filter, most: 50 })).toMatchObject({ done: count });
+      const { history } = await viewer("event", { source: "default", id: waiting?.id ?? "" });
+      expect(history.at(-1)).toMatchObject({ reason: "retried", by: "otto", attempts: 1 });
+    });
+
+    it("gives events up that wait, with a reason and the name of who did it, where the engine can", async () => {
+      const { inbox, operator, viewer, logged } = await setUp(open);
+      const filter = { state: "ready" } as const;
+      const reason = "the eSIM is gone";
+      expect(await codeOf(viewer("giveUp", { filter, most: 1, reason }))).toBe("not_an_operator");
+      expect((await viewer("session", {})).givesUp).toBe(inbox.capabilities.givesUp !== false);
+      if (inbox.capabilities.givesUp === false) return;
+      const before = await inbox.count(filter);
+      expect(before).toBeGreaterThan(0);
+      expect(await operator("giveUp", { filter, most: 50, reason })).toEqual({ done: before, leased: 0 });
+      expect(await inbox.count(filter)).toBe(0);
+      const { rows } = await inbox.list({ state: "dead", error: "Given up by otto: the eSIM is gone" });
+      expect(rows).toHaveLength(before);
+      expect(logged.at(-1)).toMatchObject({ code: "dashboard_give_up", by: "otto", events: before, reason });
+      expect(await codeOf(operator("giveUp", { filter: { state: "dead" }, most: 1, reason }))).toBe(
+        "invalid_call",
+      );
+    });
+
     it("refuses to retry done events, and to delete events that are not dead", async () => {
       const { operator } = await setUp(open);
       expect(await codeOf(operator("retry", { filter: { state: "done" }, most: 1 }))).toBe("invalid_call");

@@ -128,6 +128,7 @@ export function bullmqInbox(
       roles: ["writer", "admin"],
       filters: ["state", "ids"],
       pauses: "all",
+      givesUp: false,
       bodies: "with events",
       get durable() {
         return !allowEviction && server.isPersistent();

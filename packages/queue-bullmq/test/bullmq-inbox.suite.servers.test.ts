@@ -19,6 +19,7 @@ inboxSuite(
       roles: ["writer", "admin"],
       filters: ["state", "ids"],
       pauses: "all",
+      givesUp: false,
       bodies: "with events",
       durable: true,
       multiProcess: true,

@@ -5,12 +5,14 @@ import {
   createDeliveryNotes,
   createLanePlaces,
   createMinuteCounter,
+  encodeStep,
   type InboxSettings,
   inboxShape,
   laneReader,
   type OptionsShape,
   parseOptions,
   publishChanges,
+  readGiveUp,
   readPauses,
   type StoreOptions,
   safeListener,
@@ -37,7 +39,7 @@ import {
   transactionForm,
   transactionShape,
 } from "./database/transaction-form.ts";
-import { count, get, purgeDead, redrive, sources, stats } from "./sql/admin.ts";
+import { count, get, giveUp, purgeDead, redrive, sources, stats } from "./sql/admin.ts";
 import { erase } from "./sql/erase.ts";
 import { purgeSteps } from "./sql/forget.ts";
 import { gauges, noteDelivery } from "./sql/gauges.ts";
@@ -211,10 +213,17 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
     get: (key) => run((connection) => get(connection, tables, key, laneHeldByDead)),
     paused: () => run((connection) => paused(connection, tables)),
     ...publishChanges({
-      async redrive(filter = {}, limit = operatorLimit) {
-        const redriven = await run((connection) => redrive(connection, tables, filter, limit));
+      async redrive(filter = {}, limit = operatorLimit, by) {
+        const step = encodeStep("retried", by ?? null);
+        const redriven = await run((connection) => redrive(connection, tables, filter, limit, step));
         if (redriven > 0) hints.give();
         return redriven;
+      },
+      async giveUp(filter, options, limit = operatorLimit) {
+        const how = readGiveUp(options);
+        const givenUp = await run((connection) => giveUp(connection, tables, filter, how, limit));
+        if (givenUp.events > 0) hints.give(); // their lanes are free
+        return givenUp;
       },
       purge: (limit = operatorLimit) => purge(limit),
       purgeDead: (filter, limit = operatorLimit) =>

@@ -155,6 +155,8 @@ describe("records of another inbox", () => {
       occurredAtMs: _,
       fingerprint: __,
       runs: ___,
+      suspect: ______,
+      waitingSinceMs: _______,
       dueAtMs: ____,
       keptUntilMs: _____,
       takenAtMs,
@@ -178,6 +180,63 @@ describe("records of another inbox", () => {
       ],
     });
     expect(await inbox.get(key("msg_2"))).toMatchObject({ state: "dead", dueAt: null });
+    await inbox.close();
+  });
+
+  it("that are suspects stay so, and those that wait by retryLater have waited since then", async () => {
+    const inbox = postgresInbox({ url, schema });
+    const hourAgo = Date.now() - hourMs;
+    const records = [eventRecord("msg_1", { suspect: true }), eventRecord("msg_2")];
+    await target.copyEvents(records);
+    const waiting = eventRecord("msg_2", { ...records[1], waitingSinceMs: hourAgo });
+    expect((await target.copyEvents([waiting])).updated).toBe(1);
+    const take = (suspects: boolean) =>
+      inbox.take({ limit: 10, leaseMs: 60_000, ...(suspects && { suspects }) });
+    const [calm] = await take(false);
+    expect(calm).toMatchObject({ id: "msg_2", waitedMs: expect.closeTo(hourMs, -5) });
+    expect((await take(true)).map(({ id }) => id)).toEqual(["msg_1"]);
+    await inbox.close();
+  });
+
+  it("of paused types are held, those that are there already included, and the later pause of a type stays", async () => {
+    const inbox = postgresInbox({ url, schema });
+    const pause = { type: "esim.enabled", reason: "CRM down", since: new Date(1000), until: null, by: "ada" };
+    await target.copyEvents([eventRecord("msg_1")]);
+    await target.copyPauses([pause]);
+    await target.copyEvents([eventRecord("msg_2")]);
+    expect(await inbox.paused()).toEqual([pause]);
+    expect(await inbox.take({ limit: 10, leaseMs: 60_000 })).toEqual([]);
+    expect((await inbox.gauges()).counts).toMatchObject({ paused: 2, ready: 0 });
+
+    await inbox.pause({ types: ["esim.enabled"], reason: "paused here later" });
+    await target.copyPauses([pause]);
+    expect(await inbox.paused()).toMatchObject([{ reason: "paused here later" }]);
+    await inbox.resume();
+    expect(await inbox.take({ limit: 10, leaseMs: 60_000 })).toHaveLength(2);
+    await inbox.close();
+  });
+
+  it("come with the notes for operators, each once, in the order of their ends", async () => {
+    const inbox = postgresInbox({ url, schema });
+    const note = (run: string, ms: number, kind: "import" | "reconcile" = "import") => ({
+      ...{ kind, run, source: "default", outcome: "complete", ledger: { read: 1 } },
+      ...{ startedAt: new Date(ms - 10), endedAt: new Date(ms) },
+    });
+    const [first, second, third] = [
+      note("run_1", 1000),
+      note("run_2", 2000, "reconcile"),
+      note("run_3", 3000),
+    ];
+    await inbox.noteRun(second);
+    const at = new Date(Math.floor(Date.now() / 60_000) * 60_000 - 60_000);
+    const minute = { at, stored: 3, done: 2, retried: 1, dead: 0 };
+    const lastReceivedAt = new Date(Date.now() - hourMs);
+    const copyNotes = () => target.copyNotes({ runs: [third, first], minutes: [minute], lastReceivedAt });
+    await copyNotes();
+    await copyNotes();
+    expect(await inbox.runs()).toEqual([third, second, first]);
+    expect(await inbox.minutes()).toEqual([minute]);
+    expect((await inbox.gauges()).lastReceivedAt).toEqual(lastReceivedAt);
     await inbox.close();
   });
 

@@ -11,7 +11,17 @@ export function eventRecord(id: string, changes: Partial<EventRecord> = {}): Eve
   return {
     ...{ ...key(id), state: "ready", type: "esim.enabled", lane: null, body, fingerprint: crc32(body) },
     ...{ receivedAtMs: hourAgo, occurredAtMs: hourAgo, dueAtMs: Date.now() - 1000, keptUntilMs: null },
-    ...{ attempts: 0, tries: 0, conflicts: 0, error: null, replay: null, runs: [], history: null },
+    ...{
+      attempts: 0,
+      tries: 0,
+      suspect: false,
+      waitingSinceMs: null,
+      conflicts: 0,
+      error: null,
+      replay: null,
+      runs: [],
+      history: null,
+    },
     ...{ subject: null, key: null, trace: null, takenAtMs: null, settledAtMs: null, erasedAtMs: null },
     ...changes,
   };

@@ -229,6 +229,8 @@ export function goesByIndexes(rows: number): void {
       expectIndexed(await plansOf(() => inbox.purge()), "event_forgettable", "event_kept_body");
       expectIndexed(await plansOf(() => inbox.redrive({}, 10)), "event_");
       expectIndexed(await plansOf(() => inbox.redrive({ state: "unhandled" }, 10)), "event_");
+      expectIndexed(await plansOf(() => inbox.redrive({ state: "ready" }, 10)), "event_");
+      expectIndexed(await plansOf(() => inbox.giveUp({}, { reason: "test" }, 10)), "event_");
       const types = ["esim.enabled", "esim.faulted"];
       expectIndexed(await plansOf(() => inbox.count({ state: "unhandled", types })), "event_unhandled");
       expectIndexed(await plansOf(() => inbox.count({ state: "dead" })), "event_dead");

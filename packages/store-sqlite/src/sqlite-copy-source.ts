@@ -1,4 +1,4 @@
-import { parseOptions } from "@esim-webhooks/core/engine";
+import { decodeRunNote, parseOptions } from "@esim-webhooks/core/engine";
 import type { CopySource } from "@esim-webhooks/core/internal";
 import { copied } from "./columns.ts";
 import { openSource } from "./open-source.ts";
@@ -6,8 +6,7 @@ import { type SqliteFileOptions, sqliteFileShape } from "./sqlite-options.ts";
 
 /**
  * What the stores and inboxes in an SQLite file keep, to be copied into another inbox. Stop every process that writes to the
- * file first. Your own tables are not copied, nor are pauses: a
- * paused event is copied as a ready one.
+ * file first. Your own tables are not copied.
  *
  * Throws `invalid_option` or `thread_missing`; operations reject with `invalid_option` if the file does not exist or has no tables of ours, `store_unavailable`, or a code of `SqliteErrorCode`.
  */
@@ -19,6 +18,14 @@ export function sqliteCopySource(options: SqliteFileOptions): CopySource {
     async look() {
       const version = await read("dataVersion", undefined);
       return { ...(await readApart("copyCounts", undefined)), version };
+    },
+    paused: async () => (await read("operatorNotes", undefined)).pauses,
+    async notes() {
+      const { runs, minutes, lastReceivedAt } = await read("operatorNotes", undefined);
+      return {
+        ...{ runs: runs.map(decodeRunNote), minutes },
+        lastReceivedAt: lastReceivedAt === null ? null : new Date(lastReceivedAt),
+      };
     },
     events: () =>
       pages((last) =>

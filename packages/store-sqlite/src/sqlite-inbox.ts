@@ -9,6 +9,7 @@ import {
   createMinuteCounter,
   decodeRunNote,
   encodeRunNote,
+  encodeStep,
   erasedSubject,
   holdAndLog,
   type InboxSettings,
@@ -20,6 +21,7 @@ import {
   parseOptions,
   publishChanges,
   readCursor,
+  readGiveUp,
   readPauses,
   rowChange,
   spreadRetention,
@@ -187,10 +189,17 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
     },
     paused: () => read("paused", undefined),
     ...publishChanges({
-      async redrive({ state = "dead", ...filter } = {}, limit = operatorLimit) {
-        const redriven = await write("redrive", { filter: { ...filter, state }, limit });
+      async redrive({ state = "dead", ...filter } = {}, limit = operatorLimit, by) {
+        const step = encodeStep("retried", by ?? null);
+        const redriven = await write("redrive", { filter: { ...filter, state }, limit, step });
         hintIf(redriven > 0);
         return redriven;
+      },
+      async giveUp(filter, options, limit = operatorLimit) {
+        const given = { filter: { ...filter, state: "ready" as const }, limit, ...readGiveUp(options) };
+        const givenUp = await write("giveUp", given);
+        hintIf(givenUp.events > 0); // their lanes are free
+        return givenUp;
       },
       purge: (limit = operatorLimit) => open.purge(limit),
       purgeDead: (filter, limit = operatorLimit) =>

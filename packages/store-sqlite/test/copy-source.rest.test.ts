@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { crc32 } from "node:zlib";
+import type { RunNote } from "@esim-webhooks/core";
 import { readHistory } from "@esim-webhooks/core/engine";
 import type { CopySource, EventRecord } from "@esim-webhooks/core/internal";
 import {
@@ -75,6 +76,7 @@ describe("the records of a file", () => {
         receivedAtMs: given.receivedAt.getTime(),
         occurredAtMs: Date.parse("2026-11-20T10:00:00.123Z") + 0.456,
         ...{ dueAtMs: expect.closeTo(Date.now(), -5), keptUntilMs: null },
+        ...{ suspect: false, waitingSinceMs: null },
         ...{ attempts: 1, tries: 0, conflicts: 1, error: null, replay, runs: ["first"] },
         ...{ subject: "E1", key: "key:1a2b3c4d", trace: "00-a-b-01" },
         ...{ takenAtMs: null, settledAtMs: null, erasedAtMs: null, history: null },
@@ -154,7 +156,7 @@ describe("the records of a file", () => {
     expect(await source.look()).toMatchObject({ events: 1, leased: 0 });
     expect(await all(source.events())).toMatchObject([
       {
-        ...{ id: "msg_1", state: "ready", dueAtMs: 1000, attempts: 1 },
+        ...{ id: "msg_1", state: "ready", dueAtMs: 1000, attempts: 1, suspect: true },
         error: "The lease ended before its worker settled it.",
         history: '[{"reason":"lease_ended","at":1000}]',
       },
@@ -162,12 +164,35 @@ describe("the records of a file", () => {
     await store.close();
   });
 
-  it("have a paused event as one that is ready, due when it was, and no pause", async () => {
+  it("hold since when an event waits by retryLater", async () => {
+    await inbox.put([entry("msg_1")]);
+    const [lease] = await inbox.take({ limit: 1, leaseMs: 60_000 });
+    if (lease) await inbox.settle([{ ...lease, state: "waiting", afterMs: 60_000, error: "not yet" }]);
+    expect((await recordsById())["msg_1"]?.waitingSinceMs).toEqual(expect.closeTo(Date.now(), -5));
+  });
+
+  it("have a paused event as one that is ready, due when it was, with the pause apart from it", async () => {
     await inbox.put([entry("msg_1")]);
     const before = await recordsById();
     await inbox.pause({ types: ["esim.enabled"], reason: "the CRM is down" });
     expect((await inbox.gauges()).counts.paused).toBe(1);
     expect(await recordsById()).toEqual(before);
+    expect(await source.paused()).toEqual(await inbox.paused());
+  });
+
+  it("come with the notes of runs and minutes, and when the last delivery was received", async () => {
+    const counting = sqliteInbox({ path, minuteCounts: true });
+    const given = entry("msg_1");
+    await counting.put([given]);
+    const note: RunNote = {
+      ...{ kind: "import", run: "run_1", source: "default", outcome: "complete", ledger: { read: 1 } },
+      ...{ startedAt: new Date(1000), endedAt: new Date(2000) },
+    };
+    await counting.noteRun(note);
+    await counting.close();
+    const { minutes, ...rest } = await source.notes();
+    expect(rest).toEqual({ runs: [note], lastReceivedAt: given.receivedAt });
+    expect(minutes).toMatchObject([{ stored: 1 }]);
   });
 
   it("have an erased event without its personal data, and when that was erased", async () => {
@@ -211,6 +236,8 @@ describe("the records of a file", () => {
   it("are none in an empty file", async () => {
     await inbox.ready();
     expect(await source.look()).toMatchObject({ events: 0, leased: 0 });
+    expect(await source.paused()).toEqual([]);
+    expect(await source.notes()).toEqual({ runs: [], minutes: [], lastReceivedAt: null });
     expect([await all(source.events()), await all(source.latest()), await all(source.states())]).toEqual([
       [],
       [],

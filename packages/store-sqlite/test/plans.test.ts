@@ -72,6 +72,8 @@ const row = {
   ...times,
 };
 const dead = { filter: { state: "dead" }, limit: 10 } as const;
+const ready = { filter: { state: "ready" }, limit: 10 } as const;
+const step = '{"reason":"retried"}';
 const pauses = [{ type: "a", reason: "the CRM is down", until: null, by: null }];
 const heldTo = { dueAt: 1, termMs: 0, rowid: 1 };
 const unhandled = { filter: { state: "unhandled" }, limit: 10 } as const;
@@ -140,8 +142,10 @@ describe("no operation that many events make reads the whole table", () => {
       (tx) => writes.erase(tx, { subject: "E1", replacement: "erased", limit: 10, retentionMs: 1000 }),
     ],
     ["countMinute", (tx) => writes.countMinute(tx, { stored: 1, done: 1, retried: 1, dead: 1 })],
-    ["redrive of the dead", (tx) => writes.redrive(tx, dead)],
-    ["redrive of the unhandled", (tx) => writes.redrive(tx, unhandled)],
+    ["redrive of the dead", (tx) => writes.redrive(tx, { ...dead, step })],
+    ["redrive of the unhandled", (tx) => writes.redrive(tx, { ...unhandled, step })],
+    ["redrive of those due later", (tx) => writes.redrive(tx, { ...ready, step })],
+    ["giveUp", (tx) => writes.giveUp(tx, { ...ready, limit: 0, step, error: "Given up: no CRM" })],
     ["purgeDead", (tx) => writes.purgeDead(tx, dead)],
     ["shortenWaits", shortenWaits],
     [

@@ -5,6 +5,7 @@ import {
   deadFlags,
   eraseFlags,
   errorsFlags,
+  giveUpFlags,
   inboxFlags,
   listFlags,
   pauseFlags,
@@ -131,14 +132,28 @@ const retry = command({
   load: async () => (await import("../inbox/change.ts")).retry,
   flags: retryFlags,
   docs: help(
-    "Retry dead or unhandled events",
-    "Makes dead or unhandled events ready again, oldest first, and counts their\ntries anew. Asks first on a terminal; elsewhere it needs --yes.",
+    "Retry dead or unhandled events, or run waiting ones now",
+    "Makes dead or unhandled events ready again, or those that are due later due now, oldest first, and\ncounts their tries anew. Pauses and the order of lanes stay. Asks first on a terminal; elsewhere it needs --yes.",
     [
       "esim-webhooks inbox retry --status dead --since 2026-11-20 --dry-run",
       "esim-webhooks inbox retry --types esim.faulted --limit 100",
       "esim-webhooks inbox retry --since yesterday --error 'order refused'",
       "esim-webhooks inbox retry --status unhandled --dry-run",
+      "esim-webhooks inbox retry --status waiting --error 'CRM is down'",
       "esim-webhooks inbox retry --id msg_JX6U --yes",
+    ],
+  ),
+});
+
+const giveUp = command({
+  load: async () => (await import("../inbox/change.ts")).giveUp,
+  flags: giveUpFlags,
+  docs: help(
+    "End events that wait as dead",
+    "Ends ready events, due or not, as dead with a reason. Those that a worker handles are left, and\ncounted. Asks first on a terminal; elsewhere it needs --yes.",
+    [
+      "esim-webhooks inbox give-up --esim 730155284096617302 --reason 'the eSIM is gone' --dry-run",
+      "esim-webhooks inbox give-up --error 'order refused' --reason 'refunded by hand'",
     ],
   ),
 });
@@ -203,6 +218,7 @@ export const inbox = group({
     errors,
     show,
     retry,
+    "give-up": giveUp,
     discard,
     pause,
     resume,

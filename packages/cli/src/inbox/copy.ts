@@ -38,7 +38,7 @@ export async function copy(this: CliContext, flags: CopyFlags): Promise<void> {
       `Next: let serve and work use ${nameOf({ url })}, with DATABASE_URL or a postgresInbox in the config. It knows every handled id.`,
     );
     output.note(
-      `Nothing was changed in ${where}. Do not use it any more: events that wait are in both. Tables of your own and pauses were not copied: pause the types again there.`,
+      `Nothing was changed in ${where}. Do not use it any more: events that wait are in both. Tables of your own were not copied. Pauses were: inbox paused lists them, and inbox resume ends them.`,
     );
   } finally {
     await Promise.allSettled([source.close(), target.close()]);
@@ -98,6 +98,7 @@ export interface CopyLedger {
 
 /** Copies everything that the source keeps. This can be done again, after a failure or after the source was used again. */
 export async function copyRecords(source: CopySource, target: CopyTarget): Promise<CopyLedger> {
+  await target.copyPauses(await source.paused()); // before its events: workers of the target may be running
   let [read, copied, updated] = [0, 0, 0];
   const different: DifferentEvent[] = [];
   const differentStates: string[] = [];
@@ -110,6 +111,7 @@ export async function copyRecords(source: CopySource, target: CopyTarget): Promi
   }
   for await (const records of source.latest()) await target.copyLatest(records);
   for await (const records of source.states()) differentStates.push(...(await target.copyStates(records)));
+  await target.copyNotes(await source.notes());
   const alreadyThere = read - copied - updated - different.length;
   return { read, copied, updated, alreadyThere, different, differentStates };
 }

@@ -3,9 +3,9 @@ import { warningLogger } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
 import { invalidUsage } from "../program/program-error.ts";
 import { count, countSoFar, mostCounted } from "../terminal/quantities.ts";
-import { checkConfirmable, isConfirmed } from "./change.ts";
 import { findsEsims } from "./filter.ts";
 import type { EraseFlags } from "./flags.ts";
+import { checkConfirmable, isConfirmed } from "./perform.ts";
 import { type InboxAccess, withInbox } from "./with-inbox.ts";
 
 /** Erases the personal data of an eSIM. Prints its reference nowhere: output may be kept. */

@@ -61,7 +61,7 @@ export const pauseFlags = {
     max: "365d",
   }),
   until: comingTimeFlag("When the pause ends, in place of --for: 2026-11-20T14:00:00Z"),
-  by: parsedFlag(parseBy, "name", "Who pauses. Default: user@host"),
+  by: byFlag("Who pauses"),
   ...inboxFlags,
 };
 
@@ -73,6 +73,10 @@ function parseReason(text: string): string {
   if (reason !== "" && reason.length <= mostReason) return reason;
   const problem = reason === "" ? "--reason is empty." : `--reason has more than ${mostReason} characters.`;
   throw invalidUsage(problem, "Say in a sentence why, for other operators.");
+}
+
+function byFlag(who: string) {
+  return parsedFlag(parseBy, "name", `${who}. Default: user@host`);
 }
 
 function parseBy(text: string): string {
@@ -140,7 +144,21 @@ export const deadFlags = {
 export type RetryFlags = FlagValues<typeof retryFlags>;
 
 export const retryFlags = {
-  status: choiceFlag(["dead", "unhandled"], "Only events in this state. Default: dead", "state"),
+  status: choiceFlag(
+    ["dead", "unhandled", "waiting"],
+    "Dead or unhandled events, or those that are due later. Default: dead",
+    "state",
+  ),
+  ...filterFlags,
+  by: byFlag("Who retries, for the history of the events"),
+  ...purgeFlags,
+};
+
+export type GiveUpFlags = FlagValues<typeof giveUpFlags>;
+
+export const giveUpFlags = {
+  reason: required(parsedFlag(parseReason, "text", "Why, for other operators: the error of the events")),
+  by: byFlag("Who gives up"),
   ...filterFlags,
   ...purgeFlags,
 };

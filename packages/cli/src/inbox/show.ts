@@ -117,7 +117,7 @@ export function showView(
   ];
 }
 
-/** A line for each failed attempt: when, why, for how long, in which worker; then its error. */
+/** A line for each failed attempt: when, why, for how long, in which worker; or for what an operator did. Then its error. */
 function historyLines(
   { history }: StoredEvent,
   text: (error: string) => string,
@@ -125,16 +125,17 @@ function historyLines(
   paint: Paint,
 ): string[] {
   if (history.length === 0) return [];
-  const lines = history.flatMap(({ endedAt, reason, durationMs, error, worker }) => {
+  const lines = history.flatMap(({ endedAt, reason, durationMs, error, worker, by, attempts }) => {
+    const what = reason.replaceAll("_", " ") + (by === null ? "" : ` by ${printable(by)}`);
     const facts = [
       endedAt && when(endedAt),
-      reason.replaceAll("_", " "),
+      attempts === null ? what : `${what}, ${counted(attempts, "attempt")} before`,
       durationMs !== null && `after ${span(durationMs)}`,
       worker !== null && `in ${printable(worker)}`,
     ];
     return [facts.filter(Boolean).join("  "), ...(error ? [`  ${text(error)}`] : [])];
   });
-  return [paint("faint", "failed attempts"), ...lines, ""];
+  return [paint("faint", "history"), ...lines, ""];
 }
 
 /** The store of inline handlers keeps ids alone. */

@@ -307,7 +307,38 @@ describe("inbox retry", () => {
     expect(ids(await inbox("list", "--status", "ready", "--json"))).toEqual(["evt_new"]);
   });
 
-  it("refuses any state but dead and unhandled", async () => {
+  describe("of events that are due later", () => {
+    beforeEach(async () => {
+      const { inbox: store } = operated;
+      await store.put([entry("evt_late", "esim.enabled")]);
+      for (const lease of await store.take({ limit: 10, leaseMs: hourMs }))
+        await store.settle([
+          lease.id === "evt_late"
+            ? { ...lease, state: "retry", afterMs: hourMs, error: "CRM is down" }
+            : { ...lease, state: "given_back" },
+        ]);
+    });
+
+    it("runs them now, and notes who did it in their history", async () => {
+      const waiting = ["retry", "--status", "waiting", "--error", "CRM is down"];
+      expect((await inbox(...waiting, "--dry-run")).stdout).toBe("Would retry 1 waiting event.\n");
+      const { stdout } = await inbox(...waiting, "--by", "ada", "--yes");
+      expect(stdout).toBe("Made due now: 1 waiting event.\n");
+      expect((await inbox("show", "evt_late")).stdout).toMatch(/retried by ada, 1 attempt before$/m);
+      expect((await inbox(...waiting, "--yes")).stdout).toBe("Nothing to do: 0 waiting events.\n");
+    });
+
+    it("says of a named event that is due already that it is, and of one that waits how to run it now", async () => {
+      const due = await inbox("retry", "--status", "waiting", "--id", "evt_ready", "--yes");
+      expect(due.stderr).toBe(
+        "evt_ready is ready. It is due, but no worker has reported in the last 30 s: start one.\n",
+      );
+      const waits = await inbox("retry", "--id", "evt_late", "--yes");
+      expect(waits.stderr).toMatch(/To run it now, add --status waiting\.$/m);
+    });
+  });
+
+  it("refuses any state but dead, unhandled and waiting", async () => {
     expect((await inbox("retry", "--status", "done", "--yes")).code).toBe(2);
   });
 
@@ -363,6 +394,31 @@ describe("inbox retry", () => {
         /^evt_done is done\. Only dead events are discarded; esim-webhooks inbox purge /,
       );
     });
+  });
+});
+
+describe("inbox give-up", () => {
+  const giveUp = (...args: string[]) => inbox("give-up", "--reason", "the eSIM is gone", ...args);
+
+  it("ends events that wait as dead with a reason, and leaves and counts those that a worker handles", async () => {
+    await operated.inbox.put([entry("evt_new", "esim.enabled")]);
+    const [lease] = await operated.inbox.take({ limit: 1, leaseMs: hourMs });
+    const left = lease?.id === "evt_new" ? "evt_ready" : "evt_new";
+    expect((await giveUp("--dry-run")).stdout).toBe("Would give up 1 ready event.\n");
+    const { stdout, stderr } = await giveUp("--by", "ada", "--yes");
+    expect(stdout).toBe("Given up, and dead now: 1 ready event.\n");
+    expect(stderr).toContain("Left, since a worker handles it: 1 event.\n");
+    expect((await inbox("show", left)).stdout).toMatch(
+      /^error +Given up by ada: the eSIM is gone$[\s\S]*given up by ada, 0 attempts before$/m,
+    );
+    expect(JSON.parse((await giveUp("--yes", "--json")).stdout)).toEqual({
+      ...{ action: "give-up", dryRun: false, events: 0, leased: 1 },
+    });
+  });
+
+  it("needs a reason", async () => {
+    expect((await inbox("give-up", "--yes")).code).toBe(2);
+    expect((await inbox("give-up", "--reason", " ", "--yes")).stderr).toContain("--reason is empty.");
   });
 });
 

@@ -181,6 +181,18 @@ describe("inbox copy", () => {
     expect(rest.map(({ id }) => id).sort()).toEqual(["msg_replayed", "msg_unhandled"]);
   });
 
+  it("leaves a paused type paused: of its events none runs in Postgres until it is resumed there", async () => {
+    await embedded.put(Array.from({ length: 17 }, (_, n) => event(`msg_${n}`, `E${n}`)));
+    await embedded.pause({ types: ["esim.enabled"], reason: "the CRM is down", by: "ada" });
+    expect(await ledgerOfCopy()).toEqual({ ...nothing, read: 17, copied: 17 });
+    expect(await inbox.paused()).toEqual(await embedded.paused());
+    expect((await inbox.list({}, { limit: 20 })).rows).toEqual((await embedded.list({}, { limit: 20 })).rows);
+    expect(await inbox.take({ limit: 20, leaseMs: 60_000 })).toEqual([]);
+    expect((await inbox.gauges()).counts).toMatchObject({ paused: 17, ready: 0 });
+    await inbox.resume();
+    expect(await inbox.take({ limit: 20, leaseMs: 60_000 })).toHaveLength(17);
+  });
+
   it("lets no event run twice that was copied, and then worked in the embedded inbox", async () => {
     await embedded.put(["msg_1", "msg_2", "msg_3", "msg_4", "msg_5"].map((id) => event(id, id)));
     expect(await ledgerOfCopy()).toEqual({ ...nothing, read: 5, copied: 5 });

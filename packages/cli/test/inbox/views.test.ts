@@ -297,8 +297,9 @@ describe("showView", () => {
     ]);
   });
 
-  it("shows when an event was taken and settled, which key verified it, and its failed attempts", () => {
+  it("shows when an event was taken and settled, which key verified it, its failed attempts, and what operators did", () => {
     const at = (minute: number) => new Date(Date.UTC(2026, 10, 20, 11, minute));
+    const operators = { durationMs: null, error: null, worker: null };
     const history = [
       {
         endedAt: at(1),
@@ -306,8 +307,12 @@ describe("showView", () => {
         durationMs: 5000,
         error: `late ${iccid}`,
         worker: "web-1:7:9f3c",
+        by: null,
+        attempts: null,
       },
-      { endedAt: at(2), reason: "lease_ended", durationMs: null, error: null, worker: null },
+      { ...operators, endedAt: at(2), reason: "lease_ended", by: null, attempts: null },
+      { ...operators, endedAt: at(3), reason: "retried", by: "ada", attempts: 3 },
+      { ...operators, endedAt: at(4), reason: "given_up", by: null, attempts: 1, error: "eSIM is gone" },
     ] as const;
     const shown = row({ key: "key:1a2b3c4d", takenAt: at(0), settledAt: at(3), history });
     expect(showView(shown, { now, reveal: false })).toEqual(
@@ -315,13 +320,16 @@ describe("showView", () => {
         "verified  with key:1a2b3c4d",
         "taken     2026-11-20 11:00:00Z  1h ago",
         "settled   2026-11-20 11:03:00Z  57m ago",
-        "failed attempts",
+        "history",
         "2026-11-20 11:01:00Z  59m ago  timed out  after 5s  in web-1:7:9f3c",
         "  late •••",
         "2026-11-20 11:02:00Z  58m ago  lease ended",
+        "2026-11-20 11:03:00Z  57m ago  retried by ada, 3 attempts before",
+        "2026-11-20 11:04:00Z  56m ago  given up, 1 attempt before",
+        "  eSIM is gone",
       ]),
     );
-    expect(maskedJson(shown)["history"]).toEqual([{ ...history[0], error: "late •••" }, history[1]]);
+    expect(maskedJson(shown)["history"]).toEqual([{ ...history[0], error: "late •••" }, ...history.slice(1)]);
   });
 
   it("shows the beginning of a long reason, error, type or reference, and all of them on request", () => {

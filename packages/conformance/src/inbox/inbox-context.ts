@@ -151,7 +151,7 @@ export function stepCatalog(...types: readonly string[]): Catalog<Record<string,
 }
 
 /** The operations of operators that no worker calls. */
-type Changing = "redrive" | "purgeDead" | "pause" | "resume" | "erase" | "noteRun";
+type Changing = "redrive" | "giveUp" | "purgeDead" | "pause" | "resume" | "erase" | "noteRun";
 
 /** The inbox, whose `take` takes only these types: the scenarios of a suite share one inbox. */
 export function takingOnly(inbox: Inbox, only: readonly string[]): InboxQueue {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
-import type { AttemptReport, FailedAttempt, Settlement, TakenEvent } from "@esim-webhooks/core";
+import type { AttemptReport, HistoryStep, Settlement, TakenEvent } from "@esim-webhooks/core";
 import { type InboxScenario, newEvents, stored, takenOne, withInbox } from "./inbox-context.ts";
 
 const shortLeaseMs = 100;
@@ -12,8 +12,10 @@ function failed(lease: TakenEvent, changes: Partial<AttemptReport> = {}): Settle
   return { ...lease, state: "retry", afterMs: 0, error, report: { ...report, ...changes } };
 }
 
+const attempt = { by: null, attempts: null };
+
 /** An attempt as inboxes store it. */
-function asStored({ endedAt, reason, durationMs, error, worker }: FailedAttempt): object {
+function asStored({ endedAt, reason, durationMs, error, worker }: HistoryStep): object {
   return { at: endedAt?.getTime() ?? 0, reason, ms: durationMs, error, worker };
 }
 
@@ -93,8 +95,12 @@ export const inboxHistory: readonly InboxScenario[] = [
               durationMs: 12,
               error: `Error: no ${n + 3}`,
               worker: "host:1:a",
+              ...attempt,
             })),
-            { reason: "timed_out", durationMs: 12, error: "TimeoutError: too long", worker: "host:1:a" },
+            {
+              ...attempt,
+              ...{ reason: "timed_out", durationMs: 12, error: "TimeoutError: too long", worker: "host:1:a" },
+            },
           ],
         );
         assert.ok(takenAt && settledAt);
@@ -143,7 +149,7 @@ export const inboxHistory: readonly InboxScenario[] = [
         const { history = [] } = (await inbox.get(entry)) ?? {};
         assert.deepEqual(
           history.map(({ endedAt: _, ...attempt }) => attempt),
-          [{ reason: "lease_ended", durationMs: null, error: null, worker: null }],
+          [{ reason: "lease_ended", durationMs: null, error: null, worker: null, ...attempt }],
         );
         await inbox.settle([{ ...suspect, state: "done" }]);
         assert.equal((await inbox.get(entry))?.history.length, 1);

@@ -14,6 +14,7 @@ import { inboxOperations } from "./inbox-operations.ts";
 import { inboxPauses, inboxTypePauses, pausesInLanes } from "./inbox-pauses.ts";
 import { inboxPuts } from "./inbox-puts.ts";
 import { inboxReplays } from "./inbox-replays.ts";
+import { inboxRetries, retriesInLanes } from "./inbox-retries.ts";
 import { inboxSuspects, suspectsInLanes } from "./inbox-suspects.ts";
 import { inboxTakes } from "./inbox-takes.ts";
 import { inboxTimeLimits, timeLimitsInLanes } from "./inbox-time-limits.ts";
@@ -40,6 +41,7 @@ const scenarios: readonly InboxScenario[] = [
   ...inboxUnhandled,
   ...inboxReplays,
   ...inboxOperations,
+  ...inboxRetries,
   ...inboxHistory,
   ...inboxFigures,
   ...inboxPauses,
@@ -61,6 +63,7 @@ const operations: Readonly<Record<InboxRoleName, readonly (keyof Inbox)[]>> = {
     "list",
     "get",
     "redrive",
+    "giveUp",
     "purgeDead",
     "pause",
     "resume",
@@ -114,6 +117,7 @@ export function inboxSuite(name: string, options: InboxSuiteOptions, runner?: Ru
         ...gaugesInLanes,
         ...pausesInLanes,
         ...erasingInLanes,
+        ...retriesInLanes,
       ]))
         it(sentence, () => run(open));
     if (openStore !== undefined)

@@ -2,6 +2,8 @@ import type { Clock } from "../base/clock.ts";
 import type { EventKey } from "../event/event.ts";
 import { erasedError } from "../store/erase.ts";
 import { withoutBody } from "../store/event-columns.ts";
+import type { GivenUp, readGiveUp } from "../store/give-up.ts";
+import { encodeStep, withAttempt } from "../store/history.ts";
 import type {
   BlockedBy,
   GaugeCount,
@@ -35,7 +37,8 @@ export interface MemoryAdmin {
   count(filter: InboxFilter, most: number): number;
   list(filter: InboxFilter, limit: number, cursor: string | undefined): InboxPage;
   get(key: EventKey): StoredEvent | undefined;
-  redrive(filter: RedriveFilter, limit: number): number;
+  redrive(filter: RedriveFilter, limit: number, by: string | undefined): number;
+  giveUp(filter: InboxFilter, by: ReturnType<typeof readGiveUp>, limit: number): GivenUp;
   purgeDead(filter: InboxFilter, limit: number): number;
   erase(subject: string, limit: number): Readonly<Record<InboxState, number>>;
 }
@@ -50,8 +53,9 @@ export function createMemoryAdmin(
   const matching = (filter: InboxFilter) => [...table.all()].filter((row) => matches(row, filter));
 
   /** At most `limit` matching rows, oldest received first. */
-  const oldest = (filter: InboxFilter, limit: number) =>
+  const oldest = (filter: InboxFilter, limit: number, isMeant = (_: MemoryRow) => true) =>
     matching(filter)
+      .filter(isMeant)
       .sort((a, b) => a.receivedAt.getTime() - b.receivedAt.getTime())
       .slice(0, limit);
 
@@ -166,21 +170,42 @@ export function createMemoryAdmin(
       const row = table.get(key);
       return row && { ...storedEvent(row), heldBy: holderOf(row) };
     },
-    redrive({ state = "dead", ...filter }, limit) {
+    redrive({ state = "dead", ...filter }, limit, by) {
       const now = clock.now();
-      const redriven = oldest({ ...filter, state }, limit).filter(({ body }) => body !== null);
+      const isMeant = ({ dueAt, body }: MemoryRow) => body !== null && (state !== "ready" || dueAt > now);
+      const redriven = oldest({ ...filter, state }, limit, isMeant);
       for (const row of redriven)
-        table.write({ ...row, state: "ready", tries: 0, dueAt: now, settledAt: null });
+        table.write({
+          ...row,
+          state: "ready",
+          tries: 0,
+          dueAt: now,
+          settledAt: null,
+          waitingSince: null,
+          history: withStep(row, encodeStep("retried", by ?? null), now),
+        });
       return redriven.length;
+    },
+    giveUp(filter, { error, step }, limit) {
+      const now = clock.now();
+      const givenUp = oldest({ ...filter, state: "ready" }, limit);
+      for (const row of givenUp)
+        table.write({
+          ...row,
+          state: "dead",
+          error,
+          settledAt: new Date(now),
+          isSuspect: false,
+          waitingSince: null,
+          history: withStep(row, step, now),
+        });
+      freeLanes(table, givenUp, now);
+      return { events: givenUp.length, leased: matching({ ...filter, state: "leased" }).length };
     },
     purgeDead(filter, limit) {
       const dead = oldest({ ...filter, state: "dead" }, limit);
       for (const row of dead) table.remove(row);
-      freeLanes(
-        table,
-        dead.map(({ lane }) => lane),
-        clock.now(),
-      );
+      freeLanes(table, dead, clock.now());
       return dead.length;
     },
     erase(subject, limit) {
@@ -211,6 +236,11 @@ export function createMemoryAdmin(
       return erased;
     },
   };
+}
+
+/** The history of a row with a step of an operator. */
+function withStep({ history, attempts }: MemoryRow, step: string, now: number): string {
+  return withAttempt(history, JSON.stringify({ ...JSON.parse(step), attempts }), now);
 }
 
 type ListPlace = Pick<MemoryRow, "receivedAt" | "source" | "id">;

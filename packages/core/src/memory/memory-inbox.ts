@@ -4,6 +4,7 @@ import { WebhookError } from "../base/errors.ts";
 import { type OptionsShape, parseOptions, withMethods } from "../base/options.ts";
 import { safeListener } from "../base/safe-listener.ts";
 import { publishChanges } from "../store/admin-notices.ts";
+import { readGiveUp } from "../store/give-up.ts";
 import type { Inbox } from "../store/inbox.ts";
 import { checkEntry, checkRerun, type InboxEntry } from "../store/inbox-entry.ts";
 import {
@@ -151,11 +152,17 @@ export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {
     get: (key) => ask(() => admin.get(key)),
     paused: () => ask(pauses.list),
     ...publishChanges({
-      redrive: (filter = {}, limit = operatorLimit) =>
+      redrive: (filter = {}, limit = operatorLimit, by) =>
         ask(() => {
-          const redriven = admin.redrive(filter, limit);
+          const redriven = admin.redrive(filter, limit, by);
           if (redriven > 0) hint();
           return redriven;
+        }),
+      giveUp: (filter, options, limit = operatorLimit) =>
+        ask(() => {
+          const givenUp = admin.giveUp(filter, readGiveUp(options), limit);
+          if (givenUp.events > 0) hint(); // their lanes are free
+          return givenUp;
         }),
       purge: (limit = operatorLimit) => ask(() => queue.purge(limit)),
       purgeDead: (filter, limit = operatorLimit) => ask(() => admin.purgeDead(filter, limit)),

@@ -129,15 +129,15 @@ export function createMemoryQueue(
     settle(settlements) {
       const now = clock.now();
       const keptMs = spreadRetention(retentionMs);
-      const freed: (string | null)[] = [];
+      const ended: MemoryRow[] = [];
       const were = settlements.map((settlement) =>
         asOwner(settlement, (row) => {
           const changed = settled(row, settlement, now, keptMs);
-          if (changed.state !== "ready") freed.push(row.lane);
+          if (changed.state !== "ready") ended.push(changed);
           return changed;
         }),
       );
-      freeLanes(table, freed, now);
+      freeLanes(table, ended, now);
       return were;
     },
     purge(limit) {

@@ -124,7 +124,7 @@ export function hashOf(body: Uint8Array): string {
 }
 
 export function matches(row: MemoryRow, filter: InboxFilter): boolean {
-  const { state, types, source, ids, idPrefix, since, until, error, expiredBy, subject } = filter;
+  const { state, types, source, ids, idPrefix, since, until, error, expiredBy, dueAfter, subject } = filter;
   return (
     (state === undefined || row.state === state) &&
     (types === undefined || (row.type !== null && types.includes(row.type))) &&
@@ -135,6 +135,7 @@ export function matches(row: MemoryRow, filter: InboxFilter): boolean {
     (until === undefined || row.receivedAt < until) &&
     (error === undefined || (readErrorText(row.error).error?.includes(error) ?? false)) &&
     (expiredBy === undefined || hasExpired(row, expiredBy.getTime())) &&
+    (dueAfter === undefined || (row.state === "ready" && row.dueAt > dueAfter.getTime())) &&
     (subject === undefined || row.subject === subject)
   );
 }
@@ -181,11 +182,11 @@ export function lanesOf(table: Pick<MemoryTable, "all" | "pending">, laneHeldByD
 /** An event that was due for as long as this while others were ahead of it is due anew when its turn comes. */
 const longWaitMs = 60_000;
 
-/** Makes the next rows of these lanes due now, where they were due long before their turn. */
-export function freeLanes(table: MemoryTable, lanes: readonly (string | null)[], now: number): void {
-  if (lanes.every((lane) => lane === null)) return;
+/** Makes the next rows in the lanes of these due now, where they were due long before their turn. */
+export function freeLanes(table: MemoryTable, ended: readonly MemoryRow[], now: number): void {
+  if (ended.every(({ lane }) => lane === null)) return;
   const { first } = lanesOf(table, false);
-  for (const lane of lanes) {
+  for (const { lane } of ended) {
     const next = lane === null ? undefined : first(lane);
     if (next?.state === "ready" && next.dueAt < now - longWaitMs) table.write({ ...next, dueAt: now });
   }

@@ -1,6 +1,7 @@
 import type { Channel } from "node:diagnostics_channel";
 import { masked } from "../base/masking.ts";
 import { createNotice } from "../base/trace.ts";
+import type { GivenUp, GiveUpOptions } from "./give-up.ts";
 import type { InboxAdmin, InboxFilter, InboxState } from "./inbox-admin.ts";
 import type { InboxQueue } from "./inbox-queue.ts";
 import type { Pause, PauseOptions } from "./pause.ts";
@@ -10,8 +11,15 @@ import type { Pause, PauseOptions } from "./pause.ts";
  * masked, since they are personal data or may quote it.
  */
 export type ChangeMessage =
-  /** Dead or unhandled events became ready. */
-  | { readonly change: "redrive"; readonly filter: InboxFilter; readonly events: number }
+  /** Dead, unhandled or waiting events became due. */
+  | {
+      readonly change: "redrive";
+      readonly filter: InboxFilter;
+      readonly events: number;
+      readonly by?: string;
+    }
+  /** Ready events became dead. `leased`: how many were left, since a worker handles them. */
+  | ({ readonly change: "give_up"; readonly filter: InboxFilter } & GiveUpOptions & GivenUp)
   /** Done and unhandled events were deleted, since their retention had ended. */
   | { readonly change: "purge"; readonly events: number }
   /** Dead events were deleted. */
@@ -26,7 +34,10 @@ export type ChangeMessage =
 export const changeNotice: Channel<unknown, ChangeMessage> = createNotice("change");
 
 /** The operations of an inbox with which an operator, or a purge, changes it. */
-export type InboxChanges = Pick<InboxAdmin, "redrive" | "purgeDead" | "pause" | "resume" | "erase"> &
+export type InboxChanges = Pick<
+  InboxAdmin,
+  "redrive" | "giveUp" | "purgeDead" | "pause" | "resume" | "erase"
+> &
   Pick<InboxQueue, "purge">;
 
 /** For authors of inboxes: the same operations, which publish for `observe` what they have changed. */
@@ -35,10 +46,16 @@ export function publishChanges(inbox: InboxChanges): InboxChanges {
     if (changeNotice.hasSubscribers) changeNotice.publish(message);
   };
   return {
-    async redrive(filter = {}, limit) {
-      const events = await inbox.redrive(filter, limit);
-      publish({ change: "redrive", filter: maskedFilter(filter), events });
+    async redrive(filter = {}, limit, by) {
+      const events = await inbox.redrive(filter, limit, by);
+      const named = by === undefined ? {} : { by };
+      publish({ change: "redrive", filter: maskedFilter(filter), events, ...named });
       return events;
+    },
+    async giveUp(filter, options, limit) {
+      const givenUp = await inbox.giveUp(filter, options, limit);
+      publish({ change: "give_up", filter: maskedFilter(filter), ...options, ...givenUp });
+      return givenUp;
     },
     async purge(limit) {
       const events = await inbox.purge(limit);

@@ -48,6 +48,7 @@ export const eventColumns: readonly EventColumn[] = [
   column("due_at", "time", "inbox", "list"),
   column("leased_until", "time", "inbox", "list"),
   column("kept_until", "time", "inbox", "list"),
+  column("waiting_since", "time", "inbox", "copy"),
   column("taken_at", "time", "inbox", "get"),
   column("settled_at", "time", "inbox", "list"),
   column("erased_at", "time", "inbox", "get"),

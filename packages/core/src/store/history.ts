@@ -32,33 +32,60 @@ export interface AttemptReport {
   readonly worker: string;
 }
 
-/** A failed attempt, in the history of an event. */
-export interface FailedAttempt {
+/** A step in the history of an event: a failed attempt, or what an operator did. */
+export interface HistoryStep {
   /** Null for what BullMQ noted itself: a worker that ended. */
   readonly endedAt: Date | null;
-  /** `lease_ended`: no worker settled it before its lease ended, perhaps since the worker's process ended. */
-  readonly reason: FailureReason | "lease_ended";
-  /** From the take to the end of the attempt, in ms. Null for `lease_ended`, and where `endedAt` is null. */
+  /**
+   * `lease_ended`: no worker settled it before its lease ended, perhaps since the worker's process ended. `retried` and `given_up`: an
+   * operator did it, by `redrive` or `giveUp`.
+   */
+  readonly reason: FailureReason | "lease_ended" | OperatorStep;
+  /** From the take to the end of the attempt, in ms. Null for `lease_ended` and an operator's step, and where `endedAt` is null. */
   readonly durationMs: number | null;
-  /** The name and message of what was thrown, and of its causes, with secrets and personal data masked, 500 characters at most. */
+  /**
+   * The name and message of what was thrown, and of its causes, with secrets and personal data masked, 500 characters at most. Of `given_up`:
+   * the operator's reason.
+   */
   readonly error: string | null;
-  /** The id of the worker, as in `workers()`. Null for `lease_ended`, and on BullMQ. */
+  /** The id of the worker, as in `workers()`. Null for `lease_ended` and an operator's step, and on BullMQ. */
   readonly worker: string | null;
+  /** The operator. Null: no name was given, or it is an attempt. */
+  readonly by: string | null;
+  /** How many attempts had begun before an operator's step. Null for an attempt. */
+  readonly attempts: number | null;
 }
 
-/** How many attempts the history of an event holds: the last ones. */
-const mostAttempts = 10;
+/** A step of an operator: it ran an event again or now, or ended one that waits. */
+export type OperatorStep = "retried" | "given_up";
+
+/** How many steps the history of an event holds: the last ones. */
+const mostSteps = 10;
 
 const mostErrorCharacters = 500;
+const mostNameCharacters = 80;
 const mostMaskedCharacters = 4000; // masking 5 MB would block the event loop for most of a second
 const mostEntryBytes = 780; // so that a history, with its times, stays below 8 KiB
 
 /** For authors of inboxes: a failed attempt as JSON text without its time, which the inbox adds as `at`, in ms since the Unix epoch. */
 export function encodeAttempt({ reason, durationMs, error, worker }: AttemptReport): string {
+  return fitted(error, (shown) => ({ reason, ms: Math.round(durationMs), error: shown, worker }));
+}
+
+/**
+ * For authors of inboxes: a step of an operator as JSON text without its time and the number of attempts before it, which the inbox adds as
+ * `at`, in ms since the Unix epoch, and `attempts`.
+ */
+export function encodeStep(reason: OperatorStep, by: string | null, error: string | null = null): string {
+  const name = by?.slice(0, mostNameCharacters).replaceAll("\0", "\uFFFD").toWellFormed();
+  return fitted(error ?? "", (shown) => ({ reason, by: name, ...(error !== null && { error: shown }) }));
+}
+
+/** The step as JSON text, with as much of its error as fits. */
+function fitted(error: string, step: (shown: string) => object): string {
   const text = maskPersonalData(fittedError(error, mostMaskedCharacters)).replaceAll("\0", "\uFFFD");
   for (let length = mostErrorCharacters; ; length = Math.floor(length * 0.8)) {
-    const shown = fittedError(text, length).toWellFormed();
-    const json = JSON.stringify({ reason, ms: Math.round(durationMs), error: shown, worker });
+    const json = JSON.stringify(step(fittedError(text, length).toWellFormed()));
     if (Buffer.byteLength(json) <= mostEntryBytes || length === 0) return json;
   }
 }
@@ -66,28 +93,32 @@ export function encodeAttempt({ reason, durationMs, error, worker }: AttemptRepo
 /** For authors of inboxes: a lease that ended without a settlement, in the same form. */
 export const leaseEnded = '{"reason":"lease_ended"}';
 
-/** The history, as JSON text, with one more attempt. */
+/** The history, as JSON text, with one more step. */
 export function withAttempt(history: string | null, attempt: string, at: number): string {
   const earlier = history === null ? [] : (JSON.parse(history) as object[]);
-  return JSON.stringify([...earlier, { at, ...JSON.parse(attempt) }].slice(-mostAttempts));
+  return JSON.stringify([...earlier, { at, ...JSON.parse(attempt) }].slice(-mostSteps));
 }
 
-interface StoredAttempt {
+interface StoredStep {
   readonly at: number;
-  readonly reason: FailedAttempt["reason"];
+  readonly reason: HistoryStep["reason"];
   readonly ms?: number;
   readonly error?: string;
   readonly worker?: string;
+  readonly by?: string | null;
+  readonly attempts?: number;
 }
 
-/** For authors of inboxes: the attempts of a stored history, oldest first. */
-export function readHistory(history: string | null): readonly FailedAttempt[] {
-  const stored = history === null ? [] : (JSON.parse(history) as readonly StoredAttempt[]);
-  return stored.map(({ at, reason, ms = null, error = null, worker = null }) => ({
+/** For authors of inboxes: the steps of a stored history, oldest first. */
+export function readHistory(history: string | null): readonly HistoryStep[] {
+  const stored = history === null ? [] : (JSON.parse(history) as readonly StoredStep[]);
+  return stored.map(({ at, reason, ms = null, error = null, worker = null, by = null, attempts = null }) => ({
     endedAt: new Date(at),
     reason,
     durationMs: ms,
     error,
     worker,
+    by,
+    attempts,
   }));
 }

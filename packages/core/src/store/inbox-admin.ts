@@ -1,5 +1,6 @@
 import type { EventKey } from "../event/event.ts";
-import type { FailedAttempt } from "./history.ts";
+import type { GivenUp, GiveUpOptions } from "./give-up.ts";
+import type { HistoryStep } from "./history.ts";
 import type { Replay } from "./inbox-entry.ts";
 import type { InboxRole } from "./inbox-role.ts";
 import type { Minute } from "./minute-counts.ts";
@@ -29,14 +30,16 @@ export interface InboxFilter {
   readonly error?: string;
   /** Done or unhandled, with a retention that has ended at this time. */
   readonly expiredBy?: Date;
+  /** Ready, and due after this time. */
+  readonly dueAfter?: Date;
   /** What they are about: their `subject`, an eSIM reference. */
   readonly subject?: string;
 }
 
 /** Selects events to work again. `state` defaults to `"dead"`. */
-export interface RedriveFilter extends Omit<InboxFilter, "state" | "expiredBy"> {
-  /** Dead events, or those that had no handler. */
-  readonly state?: "dead" | "unhandled";
+export interface RedriveFilter extends Omit<InboxFilter, "state" | "expiredBy" | "dueAfter"> {
+  /** Dead events, those that had no handler, or ready ones that are due later. */
+  readonly state?: "dead" | "unhandled" | "ready";
 }
 
 /** An event in a list, without its body. */
@@ -95,8 +98,8 @@ export interface StoredEvent extends InboxRow {
   readonly takenAt: Date | null;
   /** When its personal data was erased. Null: it was not. */
   readonly erasedAt: Date | null;
-  /** Its last ten failed attempts, oldest first. */
-  readonly history: readonly FailedAttempt[];
+  /** Its last ten failed attempts and steps of operators, oldest first. On BullMQ: its attempts alone. */
+  readonly history: readonly HistoryStep[];
   /** The frames of what its last attempt threw, a line each. Null: nothing was thrown, or its stack is not known. */
   readonly stack: string | null;
   /** Null once the event is done, unless bodies are kept, or once its `bodyRetentionMs` has ended. */
@@ -234,13 +237,25 @@ export interface InboxAdmin extends InboxRole {
   get(key: EventKey): Promise<StoredEvent | undefined>;
 
   /**
-   * Dead or unhandled → ready, with all of `maxAttempts` ahead again. Changes at most `limit` events (default 1,000), oldest received
-   * first, but none whose body was removed. Resolves to how many.
+   * Dead, unhandled, or ready and due later → ready and due now, with all of `maxAttempts` ahead again. A paused event stays paused, and one
+   * in a lane waits for those before it. Changes at most `limit` events (default 1,000), oldest received first, but none whose body was
+   * removed. `by` is who does it, for the history. Resolves to how many.
    */
-  redrive(filter?: RedriveFilter, limit?: number): Promise<number>;
+  redrive(filter?: RedriveFilter, limit?: number, by?: string): Promise<number>;
+
+  /**
+   * Ready, due or not, paused or not → dead, with a reason. Leaves the events that a worker handles, and counts them. Changes at most `limit`
+   * events (default 1,000), oldest received first. Rejects with `invalid_option` for an empty reason, and on BullMQ with `invalid_input`:
+   * it cannot end a job that no worker has.
+   */
+  giveUp(
+    filter: Omit<InboxFilter, "state" | "expiredBy" | "dueAfter">,
+    options: GiveUpOptions,
+    limit?: number,
+  ): Promise<GivenUp>;
 
   /** Deletes at most `limit` dead events (default 1,000), oldest received first. Resolves to how many. */
-  purgeDead(filter: Omit<InboxFilter, "state" | "expiredBy">, limit?: number): Promise<number>;
+  purgeDead(filter: Omit<InboxFilter, "state" | "expiredBy" | "dueAfter">, limit?: number): Promise<number>;
 
   /**
    * Stops workers from taking these types (default: all). It applies from their next poll, and ends at `until` or with `resume`. Receivers

@@ -2,11 +2,11 @@ import type { EventKey } from "../event/event.ts";
 import type { InboxState } from "./inbox-admin.ts";
 import type { Replay } from "./inbox-entry.ts";
 import type { Lifecycle } from "./lifecycle.ts";
+import type { Minute } from "./minute-counts.ts";
+import type { Pause } from "./pause.ts";
+import type { RunNote } from "./run-note.ts";
 
-/**
- * All that an inbox stores about an event or a handled id, for a copy into another inbox, but for how long it has waited by
- * `retryLater`: the copy counts from 0. Times are absolute.
- */
+/** All that an inbox stores about an event or a handled id, for a copy into another inbox. Times are absolute. */
 export interface EventRecord extends EventKey {
   /** Never leased: a lease cannot be copied, and an event whose lease has ended is ready. */
   readonly state: Exclude<InboxState, "leased">;
@@ -30,6 +30,10 @@ export interface EventRecord extends EventKey {
   readonly attempts: number;
   /** How many of them count towards `maxAttempts`. */
   readonly tries: number;
+  /** Whether its last lease ended without a settlement. */
+  readonly suspect: boolean;
+  /** Since when its handler has put it off by `retryLater`. Null: it has not. */
+  readonly waitingSinceMs: number | null;
   /** How many deliveries of the same id had another body. */
   readonly conflicts: number;
   /** Why its last attempt failed, as `readErrorText` splits it. Null: none did. */
@@ -72,6 +76,16 @@ export interface StateRecord {
   readonly value: string;
 }
 
+/** What an inbox notes for its operators, but for its workers: those of the target are others. */
+export interface CopiedNotes {
+  /** The imports and passes of reconcile, the last one first. */
+  readonly runs: readonly RunNote[];
+  /** What happened in each minute of the last day. */
+  readonly minutes: readonly Minute[];
+  /** When the last delivery was received. Null: none was. */
+  readonly lastReceivedAt: Date | null;
+}
+
 /** The contents of a source at one moment. */
 export interface CopySourceState {
   /** How many records `events` reads. */
@@ -87,6 +101,10 @@ export interface CopySource extends Lifecycle {
   ready(): Promise<void>;
   /** Counts what there is to copy. */
   look(): Promise<CopySourceState>;
+  /** Resolves to the pauses that have not ended. */
+  paused(): Promise<readonly Pause[]>;
+  /** Resolves to the notes for operators. */
+  notes(): Promise<CopiedNotes>;
   /** Yields each record once, in batches of some hundred. */
   events(): AsyncIterable<readonly EventRecord[]>;
   /** Yields the newest event of each subject, in batches. */
@@ -118,6 +136,11 @@ export interface CopyTarget extends Lifecycle {
   ready(): Promise<void>;
   migrate(): Promise<void>;
   /**
+   * Writes the pauses, and holds the events of their types that are there. Of two pauses of a type, the later one stays. Call it before
+   * `copyEvents`, so that no worker of the target takes a paused event in between.
+   */
+  copyPauses(pauses: readonly Pause[]): Promise<void>;
+  /**
    * Writes the records, all or none. Inserts those with new keys. Updates an existing event if only copies have written it, or if
    * it is done in the source and not in the target. Leaves an event that is leased in the target, or that was run again there.
    */
@@ -129,4 +152,6 @@ export interface CopyTarget extends Lifecycle {
    * differ.
    */
   copyStates(records: readonly StateRecord[]): Promise<readonly string[]>;
+  /** Adds the notes to those of the target, each once. Of a minute that both have, the larger counts stay. */
+  copyNotes(notes: CopiedNotes): Promise<void>;
 }

@@ -14,6 +14,8 @@ export interface InboxCapabilities extends StoreCapabilities {
   readonly filters?: readonly ("state" | "ids")[];
   /** It pauses all types or none, since its engine can stop only a whole queue. Absent: it also pauses single types. */
   readonly pauses?: "all";
+  /** False: it cannot end events that no worker has, so `giveUp` rejects. Absent: it can. */
+  readonly givesUp?: false;
   /** It keeps each body for as long as its event. Absent: it removes those of dead and unhandled events after `bodyRetentionMs`. */
   readonly bodies?: "with events";
 }

@@ -35,6 +35,7 @@ const operations = {
     "list",
     "get",
     "redrive",
+    "giveUp",
     "purgeDead",
     "pause",
     "resume",

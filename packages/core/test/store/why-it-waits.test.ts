@@ -37,6 +37,8 @@ const failed = {
   durationMs: 12,
   error: "Error: no CRM",
   worker: worker.id,
+  by: null,
+  attempts: null,
 };
 const pause = { type: "esim.faulted", reason: "CRM is down", since: ago(60_000), until: null, by: "ops" };
 

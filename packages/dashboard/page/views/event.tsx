@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import type { EventView as Event, EventName, Payload, Session } from "../../src/contract.ts";
-import { askForOne, askToReveal } from "../actions.tsx";
+import { askForOne, askToGiveUp, askToReveal } from "../actions.tsx";
 import { sayFailure } from "../ask.tsx";
 import { JsonTree } from "../json.tsx";
 import { useCall } from "../live.ts";
@@ -18,6 +18,7 @@ import {
   markOf,
   number,
   Panel,
+  plural,
   RunName,
   Stale,
   type State,
@@ -35,7 +36,7 @@ export function EventView({ session, query }: ViewProps) {
   const event = loaded.data?.id === name.id && loaded.data.source === name.source ? loaded.data : undefined;
   return (
     <>
-      <Heading aside={event && session.role === "operator" && <Actions event={event} />}>
+      <Heading aside={event && session.role === "operator" && <Actions event={event} session={session} />}>
         {event === undefined ? <bdi>{name.id}</bdi> : <TypeName type={event.type} />}
       </Heading>
       <Stale of={loaded} />
@@ -44,9 +45,10 @@ export function EventView({ session, query }: ViewProps) {
   );
 }
 
-function Actions({ event }: { readonly event: Event }) {
-  const { state } = event;
-  if (state !== "dead" && state !== "unhandled") return null;
+function Actions({ event, session }: { readonly event: Event; readonly session: Session }) {
+  const { state, source, id } = event;
+  if (state !== "dead" && state !== "unhandled" && state !== "ready") return null;
+  const isDueLater = event.dueAt === null || Date.parse(event.dueAt) > Date.now();
   const start = (action: "retry" | "discard") => askForOne(action, event, state).catch(sayFailure);
   return (
     <>
@@ -55,9 +57,20 @@ function Actions({ event }: { readonly event: Event }) {
           Delete…
         </button>
       )}
-      <button type="button" class="button primary" onClick={() => start("retry")}>
-        Retry…
-      </button>
+      {state === "ready" && session.givesUp && (
+        <button
+          type="button"
+          class="button"
+          onClick={() => void askToGiveUp({ source, id }).catch(sayFailure)}
+        >
+          Give up…
+        </button>
+      )}
+      {(state !== "ready" || isDueLater) && (
+        <button type="button" class="button primary" onClick={() => start("retry")}>
+          {state === "ready" ? "Run now…" : "Retry…"}
+        </button>
+      )}
     </>
   );
 }
@@ -178,7 +191,10 @@ function stepsOf(event: Event): Step[] {
     ...history.map(
       (attempt): Step => ({
         icon: null,
-        title: `Attempt ${reasons[attempt.reason] ?? attempt.reason}`,
+        title:
+          attempt.attempts === null
+            ? `Attempt ${reasons[attempt.reason] ?? attempt.reason}`
+            : `${attempt.reason === "retried" ? "Retried" : "Given up"}${attempt.by === null ? "" : ` by ${attempt.by}`}, ${plural(attempt.attempts, "attempt")} before`,
         at: attempt.endedAt,
         note: (
           <>

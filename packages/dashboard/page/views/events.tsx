@@ -1,7 +1,7 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { EventPage, EventRow, Filter, Gauges, Session } from "../../src/contract.ts";
-import { askForAll } from "../actions.tsx";
+import { askForAll, askToGiveUp } from "../actions.tsx";
 import { sayFailure } from "../ask.tsx";
 import { call } from "../call.ts";
 import { closeMenu } from "../keyboard.ts";
@@ -48,8 +48,12 @@ export function EventsView({ session, query, gauges }: ViewProps) {
       <Heading
         aside={
           session.role === "operator" &&
-          (filter.state === "dead" || filter.state === "unhandled") && (
-            <BulkActions filter={filter} canStart={isOfFilter && counts !== undefined && count !== "0"} />
+          (filter.state === "dead" || filter.state === "unhandled" || filter.state === "ready") && (
+            <BulkActions
+              filter={filter}
+              givesUp={session.givesUp}
+              canStart={isOfFilter && counts !== undefined && count !== "0"}
+            />
           )
         }
       >
@@ -163,7 +167,14 @@ async function filterCounts(filter: Filter, of: readonly State[]): Promise<Count
   return texts;
 }
 
-function BulkActions({ filter, canStart }: { readonly filter: Filter; readonly canStart: boolean }) {
+interface BulkProps {
+  readonly filter: Filter;
+  /** Whether events that wait can be given up. */
+  readonly givesUp: boolean;
+  readonly canStart: boolean;
+}
+
+function BulkActions({ filter, givesUp, canStart }: BulkProps) {
   const start = (action: "retry" | "discard") => askForAll(action, filter).catch(sayFailure);
   return (
     <>
@@ -172,8 +183,18 @@ function BulkActions({ filter, canStart }: { readonly filter: Filter; readonly c
           Delete all…
         </button>
       )}
+      {filter.state === "ready" && givesUp && (
+        <button
+          type="button"
+          class="button"
+          disabled={!canStart}
+          onClick={() => void askToGiveUp(filter).catch(sayFailure)}
+        >
+          Give up all…
+        </button>
+      )}
       <button type="button" class="button primary" disabled={!canStart} onClick={() => start("retry")}>
-        Retry all…
+        {filter.state === "ready" ? "Run all now…" : "Retry all…"}
       </button>
     </>
   );

@@ -5,6 +5,7 @@ import type { Minutes } from "../redis/minutes.ts";
 import { createRunNotes } from "../redis/run-notes.ts";
 import { type AdminOptions, createAdmin, operatorLimit } from "./admin.ts";
 import { createErase } from "./erase.ts";
+import { refuseGiveUp } from "./filter.ts";
 
 /** Creates the operations for operators. Each goes through `run`: after the checks of the set-up, within the time limit. */
 export function createAdminRole(
@@ -18,6 +19,7 @@ export function createAdminRole(
   const runs = createRunNotes(scripts, keyStart);
   const { purge: _, ...changes } = publishChanges({
     redrive: (filter, limit) => run(() => admin.redrive(filter, limit)),
+    giveUp: async () => refuseGiveUp(),
     purgeDead: (filter, limit) => run(() => admin.purgeDead(filter, limit)),
     async pause(pauseOptions) {
       const [pause] = readPauses(pauseOptions);

@@ -90,23 +90,28 @@ export function createAdmin({
     return oldest === undefined ? null : Math.max(0, Date.now() - oldest);
   }
 
-  /** The dead jobs of a filter, the earliest failed first. */
-  async function deadJobs(filter: AdminFilter, limit: number): Promise<readonly BullmqJob[]> {
-    if (filter.ids === undefined) return queue.getJobs(["failed"], 0, limit - 1, true);
+  /** The failed or delayed jobs of a filter, the earliest failed or due first. */
+  async function jobsIn(
+    state: "failed" | "delayed",
+    filter: AdminFilter,
+    limit: number,
+  ): Promise<readonly BullmqJob[]> {
+    if (filter.ids === undefined) return queue.getJobs([state], 0, limit - 1, true);
     return (await findByIds(filter)).flatMap(({ job }) => job ?? []).slice(0, limit);
   }
 
-  /** False if it is no longer dead: another operator was faster. Or if its id has been forgotten and stored again since. */
-  async function retry(job: BullmqJob): Promise<boolean> {
+  /** False if it is no longer in this state: another operator was faster. Or if its id has been forgotten and stored again since. */
+  async function retry(job: BullmqJob, state: "failed" | "delayed"): Promise<boolean> {
     const deduplicationId = job.opts.deduplication?.id;
     const latest = deduplicationId && (await queue.getDeduplicationJobId(deduplicationId));
     if (latest && latest !== job.id) return false;
     try {
-      await noteRedrive(job);
-      await job.retry("failed", { resetAttemptsMade: true, resetAttemptsStarted: true }); // keeps its deduplication id
+      await noteRedrive(job, state);
+      if (state === "delayed") await job.promote();
+      else await job.retry("failed", { resetAttemptsMade: true, resetAttemptsStarted: true }); // keeps its deduplication id
       return true;
     } catch (error) {
-      if ((await job.getState()) === "failed") throw error;
+      if ((await job.getState()) === state) throw error;
       return false;
     }
   }
@@ -186,14 +191,16 @@ export function createAdmin({
     },
     get: async (key) => (await find(key))?.event,
     async redrive(filter = {}, limit = operatorLimit) {
-      const jobs = await deadJobs(readRedriveFilter(filter), limit);
-      const retried = await Promise.all(jobs.map(retry));
+      const selected = readRedriveFilter(filter);
+      const state = filter.state === "ready" ? "delayed" : "failed";
+      const jobs = await jobsIn(state, selected, limit);
+      const retried = await Promise.all(jobs.map((job) => retry(job, state)));
       return retried.filter(Boolean).length;
     },
     async purgeDead(filter, limit = operatorLimit) {
       const selected = readFilter({ ...filter, state: "dead" });
       if (selected.ids === undefined) return (await queue.clean(0, limit, "failed")).length;
-      const jobs = await deadJobs(selected, limit);
+      const jobs = await jobsIn("failed", selected, limit);
       const deleted = await Promise.all(jobs.map(deleteDead));
       return deleted.filter(Boolean).length;
     },

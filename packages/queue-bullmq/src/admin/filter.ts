@@ -27,6 +27,7 @@ const reasons: Readonly<Partial<Record<keyof InboxFilter, string>>> = {
   error: "by error",
   subject: "by subject",
   expiredBy: "by the end of the retention: done jobs leave by removeOnComplete",
+  dueAfter: "by when they are due",
 };
 
 /** Throws `invalid_input` for a filter other than by state or ids: BullMQ has no index of the other fields. */
@@ -55,11 +56,20 @@ export function readFilter(filter: InboxFilter): AdminFilter {
 /** Throws `invalid_input` as `readFilter` does, and for a state whose events are not redriven. */
 export function readRedriveFilter({ state = "dead", ...filter }: RedriveFilter): AdminFilter {
   const selected = readFilter({ ...filter, state });
-  if (state === "dead") return selected;
+  if (state === "dead" || state === "ready") return selected;
   throw new WebhookError(
     "invalid_input",
     `bullmqInbox.redrive cannot make events of the state ${state} ready.`,
     "Leave the state out: dead events are redriven.",
+  );
+}
+
+/** BullMQ moves a job to `failed` only for the worker that has it. */
+export function refuseGiveUp(): never {
+  throw new WebhookError(
+    "invalid_input",
+    "bullmqInbox cannot end events that wait: BullMQ ends a job only for the worker that has it.",
+    "Let the handler throw, or use an inbox on SQLite or Postgres.",
   );
 }
 

@@ -1,4 +1,4 @@
-import type { FailedAttempt } from "@esim-webhooks/core";
+import type { HistoryStep } from "@esim-webhooks/core";
 import { fittedError, frameStart, framesOf, stackText } from "@esim-webhooks/core/internal";
 import { maskPersonalData } from "@esim-webhooks/core/masking";
 import { readStack } from "../redis/attempt-note.ts";
@@ -8,12 +8,14 @@ import type { BullmqJob } from "../redis/queue.ts";
 export const mostStacks = 10;
 
 const mostErrorCharacters = 500;
-const leaseEnded: FailedAttempt = {
+const leaseEnded: HistoryStep = {
   endedAt: null,
   reason: "lease_ended",
   durationMs: null,
   error: null,
   worker: null,
+  by: null,
+  attempts: null,
 };
 
 /** BullMQ may keep a stack of an earlier attempt: a job that stalled has no stack of its own. */
@@ -24,9 +26,9 @@ export function stackOf({ failedReason, stacktrace }: BullmqJob): string | null 
 }
 
 /** The stacks of failed attempts with their notes, and between them the stalls, which BullMQ counts. */
-export function historyOf({ stacktrace, stalledCounter }: BullmqJob): readonly FailedAttempt[] {
+export function historyOf({ stacktrace, stalledCounter }: BullmqJob): readonly HistoryStep[] {
   const stacks = (stacktrace ?? []).slice(-mostStacks);
-  const attempts: FailedAttempt[] = [];
+  const attempts: HistoryStep[] = [];
   let stalled = stacks.length < mostStacks ? 0 : undefined; // of those before, nothing is known
   const addStalls = (until: number) => {
     for (let count = stalled ?? until; count < until; count += 1) attempts.push(leaseEnded);
@@ -42,6 +44,8 @@ export function historyOf({ stacktrace, stalledCounter }: BullmqJob): readonly F
       durationMs: note && Math.round(note.ms),
       error: fittedError(maskPersonalData(stack.split(frameStart)[0] ?? ""), mostErrorCharacters) || null,
       worker: null,
+      by: null,
+      attempts: null,
     });
   }
   addStalls(stalledCounter);

@@ -4,23 +4,26 @@ import { entryIn } from "./rows.ts";
 
 const redriveLua = `
 if not redis.call("ZSCORE", KEYS[1], ARGV[1]) then return end
-redis.call("HSET", KEYS[2], "data", ARGV[2])
+redis.call("HSET", KEYS[2], "data", ARGV[2], "atm", 0, "ats", 0)
 redis.call("HDEL", KEYS[2], "progress")`;
 
 /**
- * Returns a function that notes the time of a redrive in the data of a job, since BullMQ does not keep it, and that its event can wait again. In a
- * script, so that the body of an event that was erased meanwhile does not come back.
+ * Returns a function that notes the time of a redrive in the data of a failed or delayed job, since BullMQ does not keep it, that its event can
+ * wait again, and that its attempts count from 0. In a script, so that the body of an event that was erased meanwhile does not come back.
  */
-export function createNoteRedrive(scripts: Scripts, keyStart: string): (job: BullmqJob) => Promise<void> {
+export function createNoteRedrive(
+  scripts: Scripts,
+  keyStart: string,
+): (job: BullmqJob, state: "failed" | "delayed") => Promise<void> {
   const script = scripts.create("esimWebhooksNoteRedrive", 2, redriveLua);
-  return async ({ id = "", data, attemptsStarted }) => {
+  return async ({ id = "", data, attemptsStarted }, state) => {
     if (entryIn(data) === undefined) return; // another program's data
     const redriven = JSON.stringify({
       ...(data as object),
       redrivenAt: Date.now(),
       startsBefore: startsOf({ data, attemptsStarted }),
     });
-    await script([`${keyStart}:failed`, `${keyStart}:${id}`], [id, redriven]);
+    await script([`${keyStart}:${state}`, `${keyStart}:${id}`], [id, redriven]);
   };
 }
 

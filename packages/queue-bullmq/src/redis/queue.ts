@@ -66,6 +66,8 @@ export interface BullmqJob {
   readonly stacktrace: readonly string[] | null;
   /** Where the job is. `unknown`: it was removed. */
   getState(): Promise<JobState | "unknown">;
+  /** Makes a delayed job wait. */
+  promote(): Promise<unknown>;
   /** Makes a failed job wait again. */
   retry(
     state: "failed",

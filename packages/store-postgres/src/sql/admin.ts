@@ -1,5 +1,6 @@
 import type {
   EventKey,
+  GivenUp,
   InboxFilter,
   InboxState,
   InboxStats,
@@ -10,9 +11,11 @@ import type {
 import { shownColumns, storedEvent } from "@esim-webhooks/core/engine";
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { isPausedType, qualified, serverTime, type Tables } from "../database/tables.ts";
+import { textArray } from "./batch.ts";
 import { type EventRow, readColumns } from "./event-rows.ts";
 import { allOf, matching, statesOfSubjects } from "./filter.ts";
 import { oldestReadyMs } from "./gauges.ts";
+import { storable } from "./put-rows.ts";
 import { planByIndexes } from "./steady-plan.ts";
 
 export async function stats(
@@ -117,20 +120,65 @@ async function holderOf(
   return rows[0] ?? null;
 }
 
-/** Dead or unhandled → ready, oldest received first. */
+/** Dead, unhandled, or ready and due later → ready and due, oldest received first. */
 export async function redrive(
   db: Kysely<unknown>,
   tables: Tables,
   { state = "dead", ...filter }: RedriveFilter,
   limit: number,
+  step: string,
 ): Promise<number> {
+  const isMeant = allOf(
+    matching({ ...filter, state }),
+    sql`body is not null`,
+    state === "ready" && sql`due_at > ${serverTime}`,
+  );
   const { numAffectedRows = 0n } = await sql`
     update ${tables.event} as event
     set state = 'ready', fence = nextval(${qualified(tables, "fence")}::regclass), tries = 0, due_at = ${serverTime},
-      held = ${isPausedType(tables, sql`event.type`)}, kept_until = null, settled_at = null
-    from (${chosen(tables, allOf(matching({ ...filter, state }), sql`body is not null`), limit)}) as chosen
+      held = ${isPausedType(tables, sql`event.type`)}, kept_until = null, settled_at = null, waiting_since = null,
+      history = ${withStep(tables, step)}
+    from (${chosen(tables, isMeant, limit)}) as chosen
     where event.source = chosen.source and event.id = chosen.id`.execute(db);
   return Number(numAffectedRows);
+}
+
+/** Ready → dead, oldest received first. Also counts those that match and are leased. */
+export async function giveUp(
+  db: Kysely<unknown>,
+  tables: Tables,
+  filter: InboxFilter,
+  { error, step }: { readonly error: string; readonly step: string },
+  limit: number,
+): Promise<GivenUp> {
+  const { rows } = await sql<{ lane: string | null }>`
+    update ${tables.event} as event
+    set state = 'dead', fence = nextval(${qualified(tables, "fence")}::regclass), held = false, due_at = null, suspect = false,
+      waiting_since = null, settled_at = ${serverTime}, error = ${storable(error)}, history = ${withStep(tables, step)}
+    from (${chosen(tables, matching({ ...filter, state: "ready" }), limit)}) as chosen
+    where event.source = chosen.source and event.id = chosen.id
+    returning event.lane`.execute(db);
+  const lanes = rows.flatMap(({ lane }) => lane ?? []);
+  if (lanes.length > 0)
+    await sql`select ${tables.freeLanes}(${textArray(lanes)}::text[], ${serverTime})`.execute(db);
+  return { events: rows.length, leased: await countLeased(db, tables, filter) };
+}
+
+/** Each condition repeats that of an index. */
+async function countLeased(db: Kysely<unknown>, tables: Tables, filter: InboxFilter): Promise<number> {
+  const counts = [sql`body is not null and lane is null`, sql`lane is not null`].map(
+    (index) =>
+      sql`(select count(*) from ${tables.event} where state = 'leased' and ${index} and ${matching(filter)})`,
+  );
+  const { rows } = await sql<{
+    count: number;
+  }>`select (${sql.join(counts, sql` + `)})::float8 as count`.execute(db);
+  return rows[0]?.count ?? 0;
+}
+
+/** The history of an event with a step of an operator. */
+function withStep(tables: Tables, step: string): RawBuilder<unknown> {
+  return sql`${tables.withAttempt}(event.history, ${step}::text::jsonb || jsonb_build_object('attempts', event.attempts), ${serverTime})`;
 }
 
 export async function purgeDead(

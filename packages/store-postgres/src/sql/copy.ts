@@ -36,8 +36,8 @@ export async function copyEvents(
 
 /** As a copy wrote it, and the source has changed since. */
 const isOutdated = sql`event.fence < 0
-  and (event.state, event.due_at, event.kept_until, event.attempts, event.tries, event.conflicts, event.replay)
-    is distinct from (excluded.state, excluded.due_at, excluded.kept_until, excluded.attempts, excluded.tries, greatest(event.conflicts, excluded.conflicts), excluded.replay)`;
+  and (event.state, event.due_at, event.kept_until, event.attempts, event.tries, event.conflicts, event.replay, event.suspect, event.waiting_since)
+    is distinct from (excluded.state, excluded.due_at, excluded.kept_until, excluded.attempts, excluded.tries, greatest(event.conflicts, excluded.conflicts), excluded.replay, excluded.suspect, excluded.waiting_since)`;
 
 /** A claim that has ended and has no body is as good as absent. */
 const isAbandoned = sql`event.state = 'leased' and event.body is null and event.leased_until <= ${serverTime}`;
@@ -56,8 +56,8 @@ const replaced = copied
   .map(({ name }) => `${name} = excluded.${name}`);
 
 const updateIfAllowed = sql`do update
-  set ${sql.raw(replaced.join(", "))}, runs = excluded.runs, fence = excluded.fence, held = excluded.held, leased_until = null,
-    suspect = false, conflicts = greatest(event.conflicts, excluded.conflicts)
+  set ${sql.raw(replaced.join(", "))}, runs = excluded.runs, fence = excluded.fence, held = excluded.held, suspect = excluded.suspect,
+    leased_until = null, conflicts = greatest(event.conflicts, excluded.conflicts)
   where (${isOutdated}) or (${isAbandoned}) or (${wouldRunTwice})`;
 
 /** The type in which a record has a column of each kind. Of a body, it has the place and the length. */
@@ -92,10 +92,10 @@ async function write(
 ): Promise<ReadonlySet<string>> {
   const bodies = Buffer.concat(records.flatMap(({ body }) => body ?? []));
   const { rows } = await sql<EventKey>`
-    insert into ${tables.event} as event (fence, held, runs, ${copiedNames})
-    select ${copyMark(tables)}, state = 'ready' and ${isPausedType(tables, sql`type`)}, runs, ${recordValues}
+    insert into ${tables.event} as event (fence, held, runs, suspect, ${copiedNames})
+    select ${copyMark(tables)}, state = 'ready' and ${isPausedType(tables, sql`type`)}, runs, coalesce(suspect, false), ${recordValues}
     from (select ${bodies}::bytea as bodies) as given,
-      jsonb_to_recordset(${storableJson(JSON.stringify(rowsOf(records)))}::text::jsonb) as record (${recordColumns}, runs text[])
+      jsonb_to_recordset(${storableJson(JSON.stringify(rowsOf(records)))}::text::jsonb) as record (${recordColumns}, runs text[], suspect boolean)
     on conflict (id, source) ${onConflict}
     returning source, id`.execute(db);
   return new Set(rows.map(keyText));
@@ -110,7 +110,11 @@ function rowsOf(records: readonly EventRecord[]): object[] {
     const place = record.body && [next - length, length];
     const values = copied.map((column) => [column.name, recordValue(column, record, place)] as const);
     const known = values.filter(([, value]) => value !== null);
-    return { ...Object.fromEntries(known), ...(record.runs.length > 0 && { runs: record.runs }) };
+    return {
+      ...Object.fromEntries(known),
+      ...(record.runs.length > 0 && { runs: record.runs }),
+      ...(record.suspect && { suspect: true }),
+    };
   });
 }
 

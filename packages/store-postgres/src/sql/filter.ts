@@ -4,7 +4,7 @@ import { type RawBuilder, sql } from "kysely";
 
 /** The events that a filter means. Ids that were handled inline are none: they have no time. */
 export function matching(filter: InboxFilter): RawBuilder<boolean> {
-  const { state, types, source, ids, idPrefix, since, until, error, expiredBy, subject } = filter;
+  const { state, types, source, ids, idPrefix, since, until, error, expiredBy, dueAfter, subject } = filter;
   return allOf(
     sql`received_at is not null`,
     state && sql`state = ${state}`,
@@ -16,6 +16,7 @@ export function matching(filter: InboxFilter): RawBuilder<boolean> {
     until && sql`received_at < ${until}`,
     error !== undefined && sql`strpos(split_part(error, ${frameStart}, 1), ${error}) > 0`,
     expiredBy && sql`state in ('done', 'unhandled') and kept_until <= ${expiredBy}`,
+    dueAfter && sql`state = 'ready' and due_at > ${dueAfter}`,
     subject !== undefined && isAbout(subject),
   );
 }

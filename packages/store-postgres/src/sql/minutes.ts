@@ -28,3 +28,21 @@ export async function minutes(db: Kysely<unknown>, tables: Tables): Promise<read
     from ${tables.minute} where at > ${inMs(-minutesKeptMs)} order by at`.execute(db);
   return rows;
 }
+
+/** Adds the minutes of another inbox. Of a minute that both have, the larger counts stay, so that a second copy adds nothing. */
+export async function copyMinutes(
+  db: Kysely<unknown>,
+  tables: Tables,
+  copied: readonly Minute[],
+): Promise<void> {
+  await sql`
+    insert into ${tables.minute} as minute (at, stored, done, retried, dead)
+    select at, stored, done, retried, dead
+    from jsonb_to_recordset(${JSON.stringify(copied)}::text::jsonb)
+      as given (at timestamptz, stored bigint, done bigint, retried bigint, dead bigint)
+    on conflict (at) do update
+      set stored = greatest(minute.stored, excluded.stored), done = greatest(minute.done, excluded.done),
+        retried = greatest(minute.retried, excluded.retried), dead = greatest(minute.dead, excluded.dead)`.execute(
+    db,
+  );
+}

@@ -31,13 +31,32 @@ export async function pause(
 ): Promise<void> {
   await run((db) => write(db, tables, pauses));
   if (pauses.every(({ type }) => type === null)) return; // takes look at nothing then
-  await holdAndLog(logger, async () => {
-    for (let since: string | null = beginning; since !== null; ) {
-      const from: string = since;
-      since = await run((db) => hold(db, tables, from));
-    }
-    await run((db) => hold(db, tables, beginning));
-  });
+  await holdAndLog(logger, () => holdAll({ run, tables }));
+}
+
+async function holdAll({ run, tables }: Database): Promise<void> {
+  for (let since: string | null = beginning; since !== null; ) {
+    const from: string = since;
+    since = await run((db) => hold(db, tables, from));
+  }
+  await run((db) => hold(db, tables, beginning));
+}
+
+/** Writes the pauses of another inbox as it has them, and holds their events. Of two pauses of a type, the later one stays. */
+export async function copyPauses({ run, tables }: Database, pauses: readonly Pause[]): Promise<void> {
+  if (pauses.length === 0) return;
+  const rows = pauses.map(
+    ({ type, reason, since, until, by }) =>
+      sql`(${storable(type ?? all)}, ${storable(reason)}, ${since}::timestamptz, ${until}::timestamptz, ${storable(by)})`,
+  );
+  await run((db) =>
+    sql`
+      insert into ${tables.pause} as pause (type, reason, since, until, by) values ${sql.join(rows)}
+      on conflict (type) do update
+        set reason = excluded.reason, since = excluded.since, until = excluded.until, by = excluded.by
+        where pause.since < excluded.since`.execute(db),
+  );
+  await holdAll({ run, tables });
 }
 
 async function write(db: Kysely<unknown>, tables: Tables, pauses: readonly NewPause[]): Promise<void> {

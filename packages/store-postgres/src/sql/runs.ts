@@ -15,6 +15,27 @@ export async function noteRun(db: Kysely<unknown>, tables: Tables, note: RunNote
     )`.execute(db);
 }
 
+/** Adds the notes of another inbox that are not there, and keeps the last of each kind. They stay in the order in which the runs ended. */
+export async function copyRuns(
+  db: Kysely<unknown>,
+  tables: Tables,
+  copied: readonly RunNote[],
+): Promise<void> {
+  if (copied.length === 0) return;
+  await sql`lock table ${tables.run} in share row exclusive mode`.execute(db);
+  const texts = new Set([...copied, ...(await runs(db, tables))].map(encodeRunNote));
+  const notes = [...texts].map(decodeRunNote).sort((a, b) => a.endedAt.getTime() - b.endedAt.getTime());
+  const last = (kind: RunNote["kind"]) => notes.filter((note) => note.kind === kind).slice(-mostRunNotes);
+  const stays = new Set([...last("import"), ...last("reconcile")]);
+  const kept = notes.filter((note) => stays.has(note));
+  await sql`delete from ${tables.run}`.execute(db);
+  await sql`
+    insert into ${tables.run} (kind, note)
+    select kind, note from unnest(
+      ${kept.map(({ kind }) => kind)}::text[], ${kept.map(encodeRunNote)}::text[]
+    ) with ordinality as given (kind, note, place) order by place`.execute(db);
+}
+
 /** The last one first. */
 export async function runs(db: Kysely<unknown>, tables: Tables): Promise<readonly RunNote[]> {
   const { rows } = await sql<{ note: string }>`select note from ${tables.run} order by number desc`.execute(

@@ -1,11 +1,13 @@
 // What a copy into another inbox reads, in pages: each after the last row of the page before, by the primary key.
 import type { SQLInputValue } from "node:sqlite";
-import type { EventKey, Replay } from "@esim-webhooks/core";
+import type { EventKey, Minute, Pause, Replay } from "@esim-webhooks/core";
 import type { EventColumn } from "@esim-webhooks/core/engine";
 import type { CopySourceState, EventRecord, LatestRecord, StateRecord } from "@esim-webhooks/core/internal";
 import { type Connection, pragma } from "../database/connection.ts";
 import { nowMs } from "../database/transaction.ts";
 import { hasEnded, leaseEnded, leaseEndedAttempt, withAttempt } from "./lease.ts";
+import { minutes, runs } from "./notes.ts";
+import { paused } from "./pause.ts";
 
 const pageRows = 500;
 const pageBytes = 8 * 1024 * 1024; // of bodies; the last row may exceed it
@@ -29,7 +31,8 @@ export function dataVersion(connection: Connection, _: undefined): number {
   return Number(pragma(connection, "data_version"));
 }
 
-interface Row extends Omit<EventRecord, "replay" | "runs"> {
+interface Row extends Omit<EventRecord, "replay" | "runs" | "suspect"> {
+  readonly suspect: 0 | 1;
   readonly replay: string | null;
   readonly runs: string | null;
 }
@@ -52,7 +55,7 @@ export function eventRecords(
     return `${value} as ${kind === "time" ? `${field}Ms` : field}`;
   });
   const rows = connection.prepared(
-    `select ${read.join()}, runs from esim_webhooks_event
+    `select ${read.join()}, runs, suspect or state = 'leased' as suspect from esim_webhooks_event
     where ${isCopied} ${after === undefined ? "" : "and (id, source) > ($id, $source)"}
     order by id, source limit ${pageRows}`,
   );
@@ -71,9 +74,10 @@ export function eventRecords(
   return records;
 }
 
-function recordOf({ replay, runs, ...row }: Row): EventRecord {
+function recordOf({ replay, runs, suspect, ...row }: Row): EventRecord {
   return {
     ...row,
+    suspect: suspect === 1,
     replay: replay === null ? null : (JSON.parse(replay) as Replay),
     runs: runs === null ? [] : (JSON.parse(runs) as string[]),
   };
@@ -100,4 +104,23 @@ export function stateRecords(
     `select name, value from esim_webhooks_state where name > ? order by name limit ${pageRows}`,
     after?.name ?? "", // no name is empty
   );
+}
+
+/** What a copy reads apart from rows in pages. The notes of runs are JSON. */
+export interface OperatorNotes {
+  readonly pauses: readonly Pause[];
+  readonly runs: readonly string[];
+  readonly minutes: readonly Minute[];
+  readonly lastReceivedAt: number | null;
+}
+
+/** What operators have paused, and what is noted for them. */
+export function operatorNotes(connection: Connection, _: undefined): OperatorNotes {
+  const last = connection.get<{ received_at: number }>("select received_at from esim_webhooks_last_delivery");
+  return {
+    pauses: paused(connection, undefined),
+    runs: runs(connection, undefined),
+    minutes: minutes(connection, undefined),
+    lastReceivedAt: last?.received_at ?? null,
+  };
 }

@@ -15,7 +15,7 @@ export const isEvent: Condition = { sql: "received_at is not null", parameters: 
 
 /** The events that a filter means. Ids that were handled inline are none: they have no time. */
 export function matching(filter: Filter): Condition {
-  const { state, types, source, since, until, error, expiredBy, subject } = filter;
+  const { state, types, source, since, until, error, expiredBy, dueAfter, subject } = filter;
   return all([
     { sql: "+received_at is not null", parameters: [] }, // not so that SQLite reads the index of all events
     ...(state === undefined ? [] : [{ sql: `state = '${state}'`, parameters: [] }]), // written out, for the partial indexes
@@ -26,6 +26,9 @@ export function matching(filter: Filter): Condition {
     ...where("received_at <", until?.getTime()),
     ...(error === undefined ? [] : [inMessage(error)]),
     ...where("kept_until <=", expiredBy?.getTime()),
+    ...(dueAfter === undefined
+      ? []
+      : [{ sql: "state = 'ready' and due_at > ?", parameters: [dueAfter.getTime()] }]),
     ...where("subject =", subject),
   ]);
 }

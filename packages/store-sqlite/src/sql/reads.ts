@@ -1,6 +1,6 @@
 // What a reader's thread answers. Each takes a connection, which sees what is committed, and its input.
 export { backup, quickCheck } from "./backup.ts";
-export { copyCounts, dataVersion, eventRecords, latestRecords, stateRecords } from "./copy.ts";
+export { copyCounts, dataVersion, eventRecords, latestRecords, operatorNotes, stateRecords } from "./copy.ts";
 export { truncateLog } from "./erase.ts";
 export { gauges } from "./gauges.ts";
 export { get } from "./get.ts";

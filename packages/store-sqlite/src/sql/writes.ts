@@ -7,7 +7,7 @@ export { apply } from "./handler-statements.ts";
 export { countMinute, noteRun, report } from "./notes.ts";
 export { hold, holdMissed, letGo, pause, resume } from "./pause.ts";
 export { put, rerun } from "./put.ts";
-export { purgeDead, redrive } from "./redrive.ts";
+export { giveUp, purgeDead, redrive } from "./redrive.ts";
 export { renew, settle } from "./settle.ts";
 export { writeState } from "./state.ts";
 export { take } from "./take.ts";

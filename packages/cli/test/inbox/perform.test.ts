@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Action, perform } from "../../src/inbox/change.ts";
+import { type Action, perform } from "../../src/inbox/perform.ts";
 
 /** What `perform` prints, and the limits with which it changed events. */
 async function performed(matching: number, limit: number, flags: { dryRun?: true; json?: true } = {}) {
