@@ -44,6 +44,10 @@ export type {
   ReconcileReport,
   Recovered,
 } from "./reconcile/reconcile-report.ts";
+export type { ReplayArrivals, ReplayWatch, RequestedPeriod } from "./reconcile/replay-watch.ts";
+export { watchReplay } from "./reconcile/replay-watch.ts";
+export type { ReplayRequest, ReplayRequestOptions, RequestedEvent } from "./reconcile/request-replay.ts";
+export { requestReplay } from "./reconcile/request-replay.ts";
 export type { PlanOptions, RotationPlan } from "./rotate/plan-rotation.ts";
 export { planRotation } from "./rotate/plan-rotation.ts";
 export type { RotateOptions, RotationPass, RotationReconciled } from "./rotate/rotate-options.ts";

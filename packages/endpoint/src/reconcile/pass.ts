@@ -15,6 +15,7 @@ import { createPassTally, type SettledDelivery } from "./pass-tally.ts";
 import { createPassNotice } from "./reconcile-notice.ts";
 import type { ReconcileTarget, SetupSettings } from "./reconcile-options.ts";
 import type { ReconcileReport } from "./reconcile-report.ts";
+import { type ReplayWatch, watchReplay } from "./replay-watch.ts";
 
 export interface PassRequest extends Pick<PassStart, "firstPassFrom" | "goBackTo"> {
   readonly api: Pick<ApiClient, "webhooks">;
@@ -35,6 +36,7 @@ export async function makePass(request: PassRequest): Promise<ReconcileReport> {
   const { state, source, newSource, leaseMs, logger, clock } = settings;
   const run = randomUUID();
   const nowMs = clock.now();
+  const replay = await watchReplay(state, source, nowMs);
   const claim = await (dryRun ? readOnlyClaim : claimPass)({
     state,
     name: stateName(endpoint),
@@ -48,7 +50,7 @@ export async function makePass(request: PassRequest): Promise<ReconcileReport> {
     signal,
     logger,
   });
-  return runPass(request, run, claim, nowMs);
+  return runPass(request, run, claim, replay, nowMs);
 }
 
 /**
@@ -59,6 +61,7 @@ async function runPass(
   request: PassRequest,
   run: string,
   claim: PassClaim,
+  replay: ReplayWatch,
   nowMs: number,
 ): Promise<ReconcileReport> {
   const { api, endpoint, target, settings, firstPassFrom, dryRun, acknowledgeGaps } = request;
@@ -83,6 +86,7 @@ async function runPass(
     const until = new Date(untilMsOf(depth, initialState, overlapMs));
     for await (const page of readDeliveries(api, endpoint, { until, signal })) {
       const wanted = tally.takePage(page);
+      replay.listed(page.deliveries);
       notice.running();
       yield wanted;
     }
@@ -103,6 +107,7 @@ async function runPass(
   async function settle(settled: readonly SettledDelivery[]): Promise<void> {
     tally.count(settled);
     alarms.note(settled);
+    replay.settled(settled);
     const settledMs = Math.min(settled.at(-1)?.occurredMs ?? Number.NaN, reachedMs());
     if (settledMs > initialState.mark) claim.advance(settledMs);
     notice.running();
@@ -181,9 +186,11 @@ async function runPass(
       ids: { ...alarms.ids, failed: tally.failed },
       lost,
       gaps: reportedGaps(seen, initialState.seenAt !== null),
+      replay: replay.arrivals(),
       mark: isoOf(claim.mark),
     };
     alarms.raise(report, depth); // at the latest now: once the state is written, no other pass finds them
+    if (!dryRun) await replay.keep();
     await claim.end({
       ...(isComplete && {
         head: newest([initialState.head, headMs()]),
