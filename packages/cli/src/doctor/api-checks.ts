@@ -15,6 +15,8 @@ import type { SetUp } from "../set-up/set-up.ts";
 import { counted } from "../terminal/quantities.ts";
 import { type Check, check, failed, passed } from "./check.ts";
 import { checkGaps, checkHealth, checkKey, checkMissed, newestDeliveries } from "./delivery-checks.ts";
+import type { DoctorFlags } from "./flags.ts";
+import { checkInventory } from "./inventory-check.ts";
 import { currentKeys } from "./set-up-checks.ts";
 
 /** A service that is down should not hold up the other checks for long. */
@@ -24,7 +26,7 @@ const timeoutMs = 20_000;
 export async function checkApi(
   setUp: SetUp,
   process: CliProcess,
-  reference: string | undefined,
+  flags: Pick<DoctorFlags, "endpoint" | "inventory" | "variants">,
 ): Promise<readonly Check[]> {
   const options = clientOptions(setUp, process);
   const { baseUrl, fetch = globalThis.fetch } = options;
@@ -37,7 +39,8 @@ export async function checkApi(
   });
   const { api } = open;
   if (api === undefined || !credentials.ok) return [credentials];
-  return [credentials, clock.check(), ...(await checkEndpoint(api, setUp, reference))];
+  const inventory = await checkCall("inventory", () => checkInventory(api, flags));
+  return [credentials, clock.check(), ...(await checkEndpoint(api, setUp, flags.endpoint)), inventory];
 }
 
 async function checkEndpoint(

@@ -84,7 +84,7 @@ function gapFindings(result: EnsuredEndpoint | ReplacedEndpoint): readonly Endpo
     code: "inactive",
     about,
     problem: `The service may not have sent events to ${about}, ${gapText(gap)}.`,
-    remedy: "Ask support for a replay of that time: the runbook has the text (The endpoint was inactive).",
+    remedy: "Ask support for a replay of that time: esim-webhooks replay-request prints the text.",
   }));
 }
 

@@ -50,20 +50,22 @@ export async function makePass(request: PassRequest): Promise<ReconcileReport> {
     signal,
     logger,
   });
-  return runPass(request, run, claim, replay, nowMs);
+  return runPass(request, { run, claim, replay, nowMs });
+}
+
+interface BegunPass {
+  readonly run: string;
+  readonly claim: PassClaim;
+  readonly replay: ReplayWatch;
+  readonly nowMs: number;
 }
 
 /**
  * Reads the listing, recovers what is not coming, oldest first, and moves the watermark on. When it resolves or rejects, no handler
  * runs any more, except for one that ignores its deadline, and the claim is released.
  */
-async function runPass(
-  request: PassRequest,
-  run: string,
-  claim: PassClaim,
-  replay: ReplayWatch,
-  nowMs: number,
-): Promise<ReconcileReport> {
+async function runPass(request: PassRequest, begun: BegunPass): Promise<ReconcileReport> {
+  const { run, claim, replay, nowMs } = begun;
   const { api, endpoint, target, settings, firstPassFrom, dryRun, acknowledgeGaps } = request;
   const { source, newSource, catalog, store, concurrency, deadlineMs, includeComing } = settings;
   const { overlapMs, logger, clock } = settings;

@@ -1,10 +1,10 @@
 import type { WebhookDelivery } from "@esim-webhooks/client";
 import type { StateStore } from "@esim-webhooks/core";
 import { dateTimeMs } from "@esim-webhooks/core/internal";
+import type { RecordVerdict } from "@esim-webhooks/import";
 import * as z from "zod/mini";
 import { listedMs, occurredAtMs, sentAtMs, servicePlanOf } from "../base/deliveries.ts";
 import { shortHash } from "./pass-state.ts";
-import { mostIds, type SettledDelivery } from "./pass-tally.ts";
 
 /** What has arrived of the events that `requestReplay` listed, for 7 days after the request. Plain JSON. */
 export interface ReplayArrivals {
@@ -35,7 +35,7 @@ export interface ReplayWatch {
   /** Looks at a page of the listing, which shows what a receiver got from the replay. */
   listed(deliveries: readonly WebhookDelivery[]): void;
   /** Looks at events that the target has been given. */
-  settled(events: readonly Pick<SettledDelivery, "id" | "type" | "occurredMs" | "fate">[]): void;
+  settled(events: readonly Pick<RecordVerdict, "id" | "type" | "occurredMs" | "fate">[]): void;
   /** What has arrived until now. Null: there is no request. */
   arrivals(): ReplayArrivals | null;
   /** Remembers what has arrived. */
@@ -45,6 +45,9 @@ export interface ReplayWatch {
 /** More ids or events do not fit into a state, whose value has at most 64 KiB. */
 export const mostRequested = 2000;
 const mostArrived = 400;
+
+/** How many ids `foundIds` has at most. */
+const mostFound = 20;
 
 const hashes = z.array(z.string());
 const schema = z.object({
@@ -114,7 +117,7 @@ export async function watchReplay(
 
   function found(id: string): void {
     isChanged = true;
-    if (foundIds.length < mostIds && foundIds.at(-1) !== id) foundIds.push(id);
+    if (foundIds.length < mostFound && foundIds.at(-1) !== id) foundIds.push(id);
   }
 
   function lookInPeriods(id: string, type: string | null, occurredMs: number): void {

@@ -62,7 +62,7 @@ const shape = {
 };
 
 /**
- * Collects the events of an endpoint that only support can send again (spec 6.5): from the listing of the last 7 days, and from the notes of
+ * Collects the events of an endpoint that only support can send again: from the listing of the last 7 days, and from the notes of
  * passes. Remembers them, so that the next passes and imports say which of them have arrived (`ReconcileReport.replay`). Run
  * `reconcile` first: the listing has the events that are not in a period.
  *
