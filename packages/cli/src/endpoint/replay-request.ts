@@ -1,7 +1,7 @@
 import { instant } from "@esim-webhooks/core/internal";
 import { printable } from "@esim-webhooks/core/log-lines";
 import { type ReplayRequest, type RequestedEvent, requestReplay } from "@esim-webhooks/endpoint";
-import { withApi } from "../api/open-client.ts";
+import { withApiToWrite } from "../api/open-client.ts";
 import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
 import { openState } from "../set-up/open-target.ts";
@@ -13,7 +13,7 @@ import type { ReplayRequestFlags } from "./flags.ts";
 /** Prints what support is asked to send again, and remembers it. Ends with 3 if there is something. */
 export async function replayRequest(this: CliContext, flags: ReplayRequestFlags): Promise<void> {
   const { output, process, now } = this;
-  await withApi(this, flags, async (api, setUp) => {
+  await withApiToWrite(this, flags, async (api, setUp) => {
     const { webhookEndpointReference: reference } = await theEndpoint(api, flags.endpoint);
     const { state, close } = await openState(setUp);
     try {

@@ -1,7 +1,6 @@
 import type { WebhookDelivery } from "@esim-webhooks/client";
 import type { StateStore } from "@esim-webhooks/core";
 import { dateTimeMs } from "@esim-webhooks/core/internal";
-import type { RecordVerdict } from "@esim-webhooks/import";
 import * as z from "zod/mini";
 import { listedMs, occurredAtMs, sentAtMs, servicePlanOf } from "../base/deliveries.ts";
 import { shortHash } from "./pass-state.ts";
@@ -30,12 +29,24 @@ export interface RequestedPeriod {
   readonly arrived: number;
 }
 
+/** An event that a pass or an import has given to the target, and what became of it, as their ledgers count it. */
+export interface GivenEvent {
+  /** The webhook-id. */
+  readonly id: string;
+  /** The event type, if it is known. */
+  readonly type: string | null;
+  /** When it occurred, in ms since the Unix epoch; NaN if that is not known. */
+  readonly occurredMs: number;
+  /** Such as `stored`. */
+  readonly fate: string;
+}
+
 /** Looks for the events of a request among those of a pass or an import. */
 export interface ReplayWatch {
   /** Looks at a page of the listing, which shows what a receiver got from the replay. */
   listed(deliveries: readonly WebhookDelivery[]): void;
   /** Looks at events that the target has been given. */
-  settled(events: readonly Pick<RecordVerdict, "id" | "type" | "occurredMs" | "fate">[]): void;
+  settled(events: readonly GivenEvent[]): void;
   /** What has arrived until now. Null: there is no request. */
   arrivals(): ReplayArrivals | null;
   /** Remembers what has arrived. */
