@@ -9,7 +9,7 @@ import { readSetUp, type SetUp } from "../set-up/set-up.ts";
 import { clientOptions, clientVariables } from "./client-options.ts";
 import { maskedText } from "./shown-record.ts";
 
-/** The same for a command that writes: it names the environment first. */
+/** The same for a command that writes: it names the environment first, unless it calls a sandbox. */
 export async function withApiToWrite(
   context: CliContext,
   flags: SetUpFlags,
@@ -19,8 +19,7 @@ export async function withApiToWrite(
     const { baseUrl = "" } = clientOptions(setUp, context.process);
     const { hostname } = new URL(baseUrl);
     const isSandbox = api.environment === "production" && isThisMachine(hostname);
-    const named = isSandbox ? "this machine" : environmentNames[api.environment];
-    context.output.note(`API: ${maskedText(baseUrl)} (${named})`);
+    if (!isSandbox) context.output.note(`API: ${maskedText(baseUrl)} (${environmentNames[api.environment]})`);
     await use(api, setUp);
   });
 }
