@@ -7,14 +7,9 @@ type Variables = Readonly<Record<string, string | undefined>>;
 
 /** The environment that `ESIM_ENVIRONMENT` names; undefined if it is not set. Throws `invalid_option` for another name. */
 export function namedEnvironment(variables: Variables = process.env): ApiEnvironment | undefined {
-  const name = variables["ESIM_ENVIRONMENT"]?.trim();
-  if (!name) return undefined;
-  if (name === "production" || name === "test") return name;
-  throw new WebhookError(
-    "invalid_option",
-    `ESIM_ENVIRONMENT is "${name}", which is no environment of the API.`,
-    "Write production or test, or unset it.",
-  );
+  const name = variables["ESIM_ENVIRONMENT"]?.trim() || undefined;
+  if (name === undefined || name === "production" || name === "test") return name;
+  throw new WebhookError("invalid_option", `ESIM_ENVIRONMENT is "${name}".`, "Write production or test.");
 }
 
 /** The name of a variable in an environment: `ESIM_API_URL` is `ESIM_TEST_API_URL` in the test environment. */
