@@ -64,7 +64,7 @@ async function checkSetUp(context: CliContext, flags: DoctorFlags): Promise<read
   ];
 }
 
-/** What was seen of events is in the same database, and the same error twice helps no one. */
+/** The state of drift is in the same database, and the same error twice helps no one. */
 function isStoreDown({ name, ok }: Check): boolean {
   return name === "store" && !ok;
 }

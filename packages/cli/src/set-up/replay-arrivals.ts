@@ -6,7 +6,7 @@ import { count, counted } from "../terminal/quantities.ts";
 import { existingState } from "./open-target.ts";
 import type { SetUp } from "./set-up.ts";
 
-/** What an import finds of the last replay request. */
+/** The events of an import that the last replay request named. */
 export interface ReplayOfImport extends Pick<ReplayWatch, "settled"> {
   /** Remembers what has arrived. Resolves to lines that say it; none if no event of the import was requested. */
   end(): Promise<string[]>;
@@ -37,7 +37,7 @@ export async function openReplayWatch(
   };
 }
 
-/** What has arrived of a replay request, as lines after an empty one; none without a request. */
+/** The arrivals of a replay request, as lines after an empty one; none without a request. */
 export function arrivalLines(replay: ReplayArrivals | null): string[] {
   if (replay === null) return [];
   const { requestedAt, ids, periods, foundIds } = replay;

@@ -37,7 +37,7 @@ it("replay-request prints what to ask support for, and the next import and recon
   expect(asked.stdout).toMatch(/\n {2}from \S+ \S+ to \S+ \S+: all event types\n/);
   expect(asked.stdout).toMatch(new RegExp(`\\n {2}${id} {2}esim\\.faulted {2}\\S+Z\\n`));
   expect(asked.stderr).toContain("The next reconcile or import says which of them have arrived.");
-  const { iccid, esimReference } = sampleData("esim.faulted") as Record<string, string>;
+  const { iccid, esimReference } = sampleData("esim.faulted");
   for (const personal of [iccid, esimReference]) expect(asked.stdout).not.toContain(personal);
   const { periods } = JSON.parse((await run("replay-request", "--json")).stdout);
 

@@ -29,7 +29,7 @@ it("one variable switches the commands to the test environment, and those that w
   const { production, test, run, runInTest } = await bothEnvironments();
   const made = await runInTest(...ensure, "test.key");
   expect(made).toMatchObject({ code: 0, stderr: `API: ${test.sandbox.url} (the test environment)\n` });
-  const count = async ({ api }: typeof test) => (await api.webhooks.list().pages().next()).value.data.length;
+  const count = async ({ api }: typeof test) => (await api.webhooks.list().page()).data.length;
   expect([await count(production), await count(test)]).toEqual([0, 1]);
   expect((await run("api", "client")).stdout).toContain(production.env["ESIM_CLIENT_ID"]);
   expect((await runInTest("api", "client")).stdout).toContain(test.env["ESIM_CLIENT_ID"]);

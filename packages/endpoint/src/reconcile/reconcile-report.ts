@@ -79,7 +79,7 @@ export interface ReconcileReport {
    * 7 days, unless `acknowledgeGaps` ends that. Empty: passes have seen none. Null: this is the first pass that looked.
    */
   readonly gaps: readonly EndpointGap[] | null;
-  /** What has arrived of the last `requestReplay`. Null: there was none in the last 7 days. */
+  /** The arrivals of the last `requestReplay`. Null: there was none in the last 7 days. */
   readonly replay: ReplayArrivals | null;
   /** The watermark after this pass, as docs/reconcile.md defines it. */
   readonly mark: string;

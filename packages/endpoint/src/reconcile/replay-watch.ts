@@ -5,11 +5,11 @@ import * as z from "zod/mini";
 import { listedMs, occurredAtMs, sentAtMs, servicePlanOf } from "../base/deliveries.ts";
 import { shortHash } from "./pass-state.ts";
 
-/** What has arrived of the events that `requestReplay` listed, for 7 days after the request. Plain JSON. */
+/** The arrivals of the events that `requestReplay` listed, for 7 days after the request. Plain JSON. */
 export interface ReplayArrivals {
   /** When the request was made. */
   readonly requestedAt: string;
-  /** Of the events that the request names by their ids: how many there are, and how many the target has by now. */
+  /** The events that the request names by their ids: how many there are, and how many the target has by now. */
   readonly ids: { readonly requested: number; readonly arrived: number };
   /** The periods of the request, with the number of their events that have arrived since; 400 means at least 400. */
   readonly periods: readonly RequestedPeriod[];
@@ -47,7 +47,7 @@ export interface ReplayWatch {
   listed(deliveries: readonly WebhookDelivery[]): void;
   /** Looks at events that the target has been given. */
   settled(events: readonly GivenEvent[]): void;
-  /** What has arrived until now. Null: there is no request. */
+  /** Says what has arrived until now. Null: there is no request. */
   arrivals(): ReplayArrivals | null;
   /** Remembers what has arrived. */
   keep(): Promise<void>;
@@ -64,7 +64,7 @@ const hashes = z.array(z.string());
 const schema = z.object({
   requestedAt: z.string(),
   requested: z.number(),
-  /** Of events that are named by their ids, and did not arrive yet. */
+  /** The events that are named by their ids, and did not arrive yet. */
   missing: hashes,
   periods: z.array(
     z.object({
