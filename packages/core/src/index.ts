@@ -80,6 +80,7 @@ export { eraseSubject } from "./store/erase.ts";
 export type { AttemptReport, FailedAttempt } from "./store/history.ts";
 export type { Inbox, Rerunnable } from "./store/inbox.ts";
 export type {
+  BlockedBy,
   GaugeCount,
   InboxAdmin,
   InboxFilter,

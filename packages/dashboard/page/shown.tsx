@@ -82,7 +82,7 @@ export const stateNames: Readonly<Record<State, string>> = {
 
 /** How many events are in a state, by the gauges, which do not count the done ones. */
 export function gaugeOf({ counts, capped }: Gauges, state: Exclude<State, "done">) {
-  const names = state === "ready" ? (["ready", "waiting", "paused"] as const) : [state];
+  const names = state === "ready" ? (["ready", "waiting", "blocked", "paused"] as const) : [state];
   return {
     count: names.reduce((sum, name) => sum + counts[name], 0),
     isMore: names.some((name) => capped.includes(name)),

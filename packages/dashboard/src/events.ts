@@ -35,7 +35,7 @@ export async function count({ inbox }: Settings, { filter }: { readonly filter: 
 }
 
 function countOf({ counts, capped }: InboxGauges, state: Exclude<InboxState, "done">): Counted {
-  const names = state === "ready" ? (["ready", "waiting", "paused"] as const) : [state];
+  const names = state === "ready" ? (["ready", "waiting", "blocked", "paused"] as const) : [state];
   const more = names.filter((name) => capped.includes(name)).length; // each has counted one more than its limit
   const count = names.reduce((sum, name) => sum + counts[name], 0) - more;
   return { count, isMore: more > 0, searchedTo: null };

@@ -88,7 +88,7 @@ it("waits 2 s for an inbox, and asks it once at a time", async () => {
   expect(asked).toBe(1);
 });
 
-const counts = { ready: 0, waiting: 0, paused: 0, leased: 0, unhandled: 0, dead: 1 };
+const counts = { ready: 0, waiting: 0, blocked: 0, paused: 0, leased: 0, unhandled: 0, dead: 1 };
 
 it.each([
   [
@@ -99,7 +99,13 @@ it.each([
   ],
   [
     "answers with times that are none",
-    async () => ({ counts, capped: [], oldestReadyMs: null, lastReceivedAt: "29/11/2026" as never }),
+    async () => ({
+      counts,
+      capped: [],
+      blockedBy: { failing: 0, paused: 0, dead: 0 },
+      oldestReadyMs: null,
+      lastReceivedAt: "29/11/2026" as never,
+    }),
   ],
 ])("shows an inbox that %s as one that does not answer", async (_, gauges) => {
   const inbox = {

@@ -48,7 +48,7 @@ export async function checkWaiting(
 
 function summary(gauges: InboxGauges): string {
   const { counts, capped, oldestReadyMs } = gauges;
-  const { waiting, paused, unhandled } = counts;
+  const { waiting, blocked, paused, unhandled } = counts;
   const { value, isMore } = waitingEvents(gauges);
   return [
     value === 0 ? "no event waits" : countedSoFar(value, "event waits", "events wait", isMore),
@@ -56,6 +56,9 @@ function summary(gauges: InboxGauges): string {
       ? [
           `${countSoFar(waiting, capped.includes("waiting"))} of them for another attempt (esim-webhooks inbox errors)`,
         ]
+      : []),
+    ...(blocked > 0
+      ? [`${countSoFar(blocked, capped.includes("blocked"))} behind others of their lanes`]
       : []),
     ...(paused > 0 ? [`${countSoFar(paused, capped.includes("paused"))} paused`] : []),
     ...(oldestReadyMs === null ? [] : [`the oldest has been due for ${span(oldestReadyMs)}`]),

@@ -1,4 +1,4 @@
-import type { GaugeCount, InboxGauges, InboxState, InboxStats, Pause } from "@esim-webhooks/core";
+import type { BlockedBy, GaugeCount, InboxGauges, InboxState, InboxStats, Pause } from "@esim-webhooks/core";
 import { instant, span } from "@esim-webhooks/core/internal";
 import { printable } from "@esim-webhooks/core/log-lines";
 import { shortened } from "@esim-webhooks/core/masking";
@@ -37,6 +37,7 @@ function pausedLine(pause: Pause, flags: StatsFlags, now: number, { paint = unpa
 const gaugeTones: Readonly<Record<GaugeCount, Tone>> = {
   ready: "accent",
   waiting: "warn",
+  blocked: "warn",
   paused: "warn",
   leased: "warn",
   unhandled: "warn",
@@ -45,7 +46,7 @@ const gaugeTones: Readonly<Record<GaugeCount, Tone>> = {
 
 /** The counts in a table of one row, then what an operator should look at. */
 export function gaugesView(gauges: InboxGauges, layout: Layout = {}): string[] {
-  const { counts, capped, oldestReadyMs, lastReceivedAt } = gauges;
+  const { counts, capped, blockedBy, oldestReadyMs, lastReceivedAt } = gauges;
   const names = Object.keys(gaugeTones) as GaugeCount[];
   const columns = names.map((name) => ({ title: name.toUpperCase(), align: "right" as const }));
   const row = names.map((name) =>
@@ -54,8 +55,14 @@ export function gaugesView(gauges: InboxGauges, layout: Layout = {}): string[] {
   return [
     ...table(columns, [row], layout),
     "",
-    ...remarks({ counts, capped, oldestReadyMs, lastReceivedAt }, layout.paint ?? unpainted),
+    ...remarks({ counts, capped, blockedBy, oldestReadyMs, lastReceivedAt }, layout.paint ?? unpainted),
   ];
+}
+
+/** What the blocked events wait for, such as `10 behind a failing one, 2 behind a paused one`. */
+function blockedText(blockedBy: BlockedBy | undefined): string {
+  const behind = Object.entries(blockedBy ?? {}).filter(([, events]) => events > 0);
+  return behind.map(([by, events]) => `${count(events)} behind a ${by} one`).join(", ");
 }
 
 export const stateTones: Readonly<Record<InboxState, Tone>> = {
@@ -116,15 +123,17 @@ function cell(value: number, tone: Tone, text: (value: number) => string) {
 }
 
 interface Remarkable extends Pick<InboxStats, "oldestReadyMs" | "lastReceivedAt"> {
-  readonly counts: Pick<InboxGauges["counts"], "unhandled" | "dead"> & { readonly waiting?: number };
+  readonly counts: Pick<InboxGauges["counts"], "unhandled" | "dead"> & Partial<InboxGauges["counts"]>;
+  readonly blockedBy?: BlockedBy | undefined;
   readonly capped: readonly GaugeCount[];
   readonly conflicts?: number;
 }
 
 function remarks(found: Remarkable, paint: Paint): string[] {
-  const { counts, capped, oldestReadyMs, lastReceivedAt, conflicts = 0 } = found;
-  const { waiting = 0, unhandled, dead } = counts;
+  const { counts, capped, blockedBy, oldestReadyMs, lastReceivedAt, conflicts = 0 } = found;
+  const { waiting = 0, blocked = 0, unhandled, dead } = counts;
   const waitingLine = `${countedSoFar(waiting, "event waits", "events wait", capped.includes("waiting"))} for another attempt: esim-webhooks inbox errors`;
+  const blockedLine = `${countedSoFar(blocked, "event waits", "events wait", capped.includes("blocked"))} for others of ${blocked === 1 ? "its lane" : "their lanes"}: ${blockedText(blockedBy)}`;
   const deadLine = `${countedSoFar(dead, "event is", "events are", capped.includes("dead"))} dead: esim-webhooks inbox errors`;
   const unhandledLine = `${countedSoFar(unhandled, "event has", "events have", capped.includes("unhandled"))} no handler. Once there is one: esim-webhooks inbox retry --status unhandled`;
   const conflicting = `${counted(conflicts, "delivery", "deliveries")} had the id of a stored event, but another body`;
@@ -132,6 +141,7 @@ function remarks(found: Remarkable, paint: Paint): string[] {
     oldestReadyMs === null ? "No event is due." : `The oldest due event has waited ${span(oldestReadyMs)}.`,
     ...(lastReceivedAt === null ? [] : [`The last delivery was received at ${instant(lastReceivedAt)}.`]),
     ...(waiting > 0 ? [paint("warn", waitingLine)] : []),
+    ...(blocked > 0 ? [paint("warn", blockedLine)] : []),
     ...(unhandled > 0 ? [paint("warn", unhandledLine)] : []),
     ...(dead > 0 ? [paint("bad", deadLine)] : []),
     ...(conflicts > 0 ? [paint("warn", conflicting)] : []),

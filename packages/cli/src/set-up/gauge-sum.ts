@@ -6,7 +6,7 @@ export interface GaugeSum {
   readonly isMore: boolean;
 }
 
-const waits: readonly GaugeCount[] = ["ready", "waiting", "paused", "leased"];
+const waits: readonly GaugeCount[] = ["ready", "waiting", "blocked", "paused", "leased"];
 
 /** How many events wait, those that a worker has included. */
 export function waitingEvents({ counts, capped }: Pick<InboxGauges, "counts" | "capped">): GaugeSum {

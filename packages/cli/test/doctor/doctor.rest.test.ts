@@ -39,9 +39,15 @@ function counting(
   capped: InboxGauges["capped"] = [],
   pauses: readonly Pause[] = [],
 ) {
-  const none = { ready: 0, waiting: 0, paused: 0, leased: 0, unhandled: 0, dead: 0 };
+  const none = { ready: 0, waiting: 0, blocked: 0, paused: 0, leased: 0, unhandled: 0, dead: 0 };
   return {
-    gauges: async () => ({ counts: { ...none, ...counts }, capped, oldestReadyMs, lastReceivedAt: null }),
+    gauges: async () => ({
+      counts: { ...none, ...counts },
+      capped,
+      blockedBy: { failing: counts.blocked ?? 0, paused: 0, dead: 0 },
+      oldestReadyMs,
+      lastReceivedAt: null,
+    }),
     paused: async () => pauses,
   };
 }
@@ -369,13 +375,13 @@ describe("doctor", () => {
       export default { handlers: { "*": () => {} }, store: memoryStore() };`;
     writeFileSync(join(cwd, "esim-webhooks.config.ts"), config);
     expect((await examine({ cwd })).of["waiting"]?.message).toContain("1 event waits");
-    const old = { ready: 2, waiting: 1, paused: 4, unhandled: 3, dead: 1 };
+    const old = { ready: 2, waiting: 1, blocked: 5, paused: 4, unhandled: 3, dead: 1 };
     expect(await checkWaiting(counting(old, 3_600_000), false)).toEqual({
       name: "waiting",
       ok: false,
       code: "events_wait",
       message:
-        "7 events wait; 1 of them for another attempt (esim-webhooks inbox errors); 4 paused; the oldest has been due for 1h 00m; " +
+        "12 events wait; 1 of them for another attempt (esim-webhooks inbox errors); 5 behind others of their lanes; 4 paused; the oldest has been due for 1h 00m; " +
         "3 unhandled: once there are handlers, esim-webhooks inbox retry --status unhandled. " +
         "Add handlers to a config file, and run esim-webhooks work.",
     });

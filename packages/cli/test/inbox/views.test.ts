@@ -90,22 +90,24 @@ describe("statsView", () => {
 });
 
 describe("gaugesView", () => {
-  const counts = { ready: 1001, waiting: 2, paused: 0, leased: 1, unhandled: 3, dead: 10_001 };
+  const counts = { ready: 1001, waiting: 2, blocked: 12, paused: 0, leased: 1, unhandled: 3, dead: 10_001 };
 
   it("has a column per gauge, with what is more than was counted, and what an operator should look at", () => {
     const gauges = {
       counts,
       capped: ["ready", "dead"],
+      blockedBy: { failing: 10, paused: 2, dead: 0 },
       oldestReadyMs: 7_500_000,
       lastReceivedAt: new Date("2026-11-20T11:59:00Z"),
     } as const;
     expect(gaugesView(gauges)).toEqual([
-      "          READY  WAITING  PAUSED  LEASED  UNHANDLED              DEAD",
-      "more than 1,000        2       ·       1          3  more than 10,000",
+      "          READY  WAITING  BLOCKED  PAUSED  LEASED  UNHANDLED              DEAD",
+      "more than 1,000        2       12       ·       1          3  more than 10,000",
       "",
       "The oldest due event has waited 2h 05m.",
       "The last delivery was received at 2026-11-20 11:59:00Z.",
       "2 events wait for another attempt: esim-webhooks inbox errors",
+      "12 events wait for others of their lanes: 10 behind a failing one, 2 behind a paused one",
       "3 events have no handler. Once there is one: esim-webhooks inbox retry --status unhandled",
       "more than 10,000 events are dead: esim-webhooks inbox errors",
     ]);

@@ -7,6 +7,7 @@ import {
   type OpenInboxOptions,
   stepCatalog,
   stored,
+  type TestEvents,
   takingOnly,
   withInbox,
   worked,
@@ -31,6 +32,7 @@ async function countsByState(open: OpenInbox<Inbox>, options: OpenInboxOptions):
     assert.deepEqual(Object.fromEntries(added), {
       ready: 3,
       waiting: 1,
+      blocked: 0,
       paused: 0,
       leased: 1,
       unhandled: 1,
@@ -47,6 +49,50 @@ export const gaugesInLanes: readonly InboxScenario[] = [
     "counts events in lanes by state, as an operator's gauges",
     ["writer", "queue", "admin"],
     (open) => countsByState(open, { lane: ({ id }) => id }),
+  ],
+  [
+    "counts due events behind a failing, a paused or a dead one of their lane as blocked, and those behind work as due",
+    ["writer", "queue", "admin", "pauses"],
+    (open) =>
+      withInbox(open, { lane: ({ id }) => id.slice(0, -2), laneHeldByDead: true }, async (inbox) => {
+        const [heads, pausable, others] = [newEvents(), newEvents(), newEvents()];
+        const at = (of: TestEvents, lane: string, second: number) =>
+          of.entry(`${others.source}${lane}-${second}`, { timestamp: `2026-01-01T00:00:0${second}Z` });
+        const before = await inbox.gauges();
+        const added = async () => {
+          const { counts, blockedBy } = await inbox.gauges();
+          const by = Object.entries(blockedBy).map(([name, n]) => [
+            name,
+            n - before.blockedBy[name as keyof typeof blockedBy],
+          ]);
+          return [
+            counts.ready - before.counts.ready,
+            counts.blocked - before.counts.blocked,
+            Object.fromEntries(by),
+          ];
+        };
+        const lanes = ["failing", "dead", "worked"];
+        await stored(inbox, ...lanes.map((lane) => at(heads, lane, 1)), at(pausable, "paused", 1));
+        await stored(inbox, at(others, "paused", 2)); // before the pause
+        await inbox.pause({ types: [pausable.type], reason: "test", catalog: stepCatalog(pausable.type) });
+        for (const lane of [...lanes, "paused"])
+          await stored(inbox, at(others, lane, 3), at(others, lane, 4));
+        assert.deepEqual(await added(), [9, 3, { failing: 0, paused: 3, dead: 0 }]);
+        const taken = await heads.take(inbox, 3);
+        const lease = (lane: string) => {
+          const found = taken.find(({ id }) => id.includes(lane));
+          assert.ok(found);
+          return found;
+        };
+        await inbox.settle([
+          { ...lease("failing"), state: "retry", afterMs: 3_600_000, error: "no" },
+          { ...lease("dead"), state: "dead", error: "no" },
+        ]);
+        assert.deepEqual(await added(), [2, 7, { failing: 2, paused: 3, dead: 2 }]);
+        await inbox.resume({ types: [pausable.type] });
+        await inbox.purgeDead({ types: [heads.type] });
+        assert.deepEqual(await added(), [8, 2, { failing: 2, paused: 0, dead: 0 }]);
+      }),
   ],
 ];
 

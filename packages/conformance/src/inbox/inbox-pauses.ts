@@ -220,6 +220,21 @@ export const inboxTypePauses: readonly InboxScenario[] = [
       }),
   ],
   [
+    "lets a paused event be due from the end of its pause, since no worker could have taken it before",
+    ["writer", "queue", "admin", "pauses"],
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const events = pausable(inbox);
+        await stored(inbox, events.entry("a"));
+        await events.pauseAll();
+        await pause(100);
+        const resumedAt = Date.now();
+        await events.resumeAll();
+        const { waitMs } = await takenOne(events, inbox);
+        assert.ok(waitMs <= Date.now() - resumedAt + 50, `it waited for ${waitMs} ms`);
+      }),
+  ],
+  [
     "does not take a suspect of a paused type",
     ["writer", "queue", "admin", "pauses"],
     (open) =>

@@ -3,6 +3,7 @@ import type { EventKey } from "../event/event.ts";
 import { erasedError } from "../store/erase.ts";
 import { withoutBody } from "../store/event-columns.ts";
 import type {
+  BlockedBy,
   GaugeCount,
   InboxFilter,
   InboxGauges,
@@ -16,7 +17,16 @@ import type {
 } from "../store/inbox-admin.ts";
 import { readCursor, writeCursor } from "../store/list-cursor.ts";
 import type { MemoryPauses } from "./memory-pauses.ts";
-import { isAhead, type MemoryRow, type MemoryTable, matches, storedEvent, turns } from "./memory-table.ts";
+import {
+  freeLanes,
+  isAhead,
+  lanesOf,
+  type MemoryLanes,
+  type MemoryRow,
+  type MemoryTable,
+  matches,
+  storedEvent,
+} from "./memory-table.ts";
 
 /** The operators' role of a memory inbox. */
 export interface MemoryAdmin {
@@ -60,14 +70,33 @@ export function createMemoryAdmin(
       : { source: found.source, id: found.id, state: found.state as LaneHolder["state"] };
   }
 
-  /** For how long the longest due row that a worker could take has been due, in ms. */
+  /** For how long a worker could have taken the longest due row, in ms. */
   function oldestReadyMs(): number | null {
     const now = clock.now();
-    const hasTurn = turns(table, laneHeldByDead);
+    const { hasTurn } = lanesOf(table, laneHeldByDead);
     const due = [...table.pending()].filter(
       (row) => row.state === "ready" && row.dueAt <= now && !pauses.has(row.type) && hasTurn(row),
     );
-    return due.reduce<number | null>((oldest, { dueAt }) => Math.max(oldest ?? 0, now - dueAt), null);
+    const since = ({ dueAt, type }: MemoryRow) => Math.max(dueAt, pauses.endedAt(type));
+    return due.reduce<number | null>((oldest, row) => Math.max(oldest ?? 0, now - since(row)), null);
+  }
+
+  function countOf({ state, type, dueAt }: MemoryRow, now: number): Exclude<GaugeCount, "blocked"> {
+    if (state !== "ready") return state as Exclude<InboxState, "ready" | "done">;
+    if (pauses.has(type)) return "paused";
+    return dueAt <= now ? "ready" : "waiting";
+  }
+
+  /** Why no worker may take an event ahead of a due one; undefined if nothing but work is ahead. */
+  function blockerOf(row: MemoryRow, lanes: MemoryLanes, now: number): keyof BlockedBy | undefined {
+    if (row.lane === null || pauses.has(null)) return undefined;
+    const first = lanes.first(row.lane);
+    if (first !== undefined && first.state === "ready" && isAhead(first, row)) {
+      const name = countOf(first, now);
+      if (name !== "ready") return name === "paused" ? "paused" : "failing";
+    }
+    const died = lanes.firstDead(row.lane);
+    return died !== undefined && isAhead(died, row) ? "dead" : undefined;
   }
 
   return {
@@ -96,22 +125,26 @@ export function createMemoryAdmin(
     },
     gauges() {
       const now = clock.now();
+      const lanes = lanesOf(table, laneHeldByDead);
       const counts: Record<GaugeCount, number> = {
         ready: 0,
         waiting: 0,
+        blocked: 0,
         paused: 0,
         leased: 0,
         unhandled: 0,
         dead: 0,
       };
-      for (const { state, type, dueAt } of table.all()) {
-        if (state === "done") continue;
-        const isPaused = state === "ready" && pauses.has(type);
-        const isDue = state === "ready" && dueAt <= now;
-        counts[isPaused ? "paused" : state === "ready" && !isDue ? "waiting" : state] += 1;
+      const blockedBy = { failing: 0, paused: 0, dead: 0 };
+      for (const row of table.all()) {
+        if (row.state === "done") continue;
+        const name = countOf(row, now);
+        const by = name === "ready" ? blockerOf(row, lanes, now) : undefined;
+        if (by !== undefined) blockedBy[by] += 1;
+        counts[by === undefined ? name : "blocked"] += 1;
       }
       const lastReceivedAt = table.lastReceivedAt();
-      return { counts, capped: [], oldestReadyMs: oldestReadyMs(), lastReceivedAt };
+      return { counts, capped: [], blockedBy, oldestReadyMs: oldestReadyMs(), lastReceivedAt };
     },
     count: (filter, most) => Math.min(most, matching(filter).length),
     list(filter, limit, cursor) {
@@ -143,6 +176,11 @@ export function createMemoryAdmin(
     purgeDead(filter, limit) {
       const dead = oldest({ ...filter, state: "dead" }, limit);
       for (const row of dead) table.remove(row);
+      freeLanes(
+        table,
+        dead.map(({ lane }) => lane),
+        clock.now(),
+      );
       return dead.length;
     },
     erase(subject, limit) {

@@ -5,7 +5,7 @@ import type { InboxSettings } from "../store/inbox-options.ts";
 import type { InboxLease, Settlement, TakenEvent, TakeOptions } from "../store/inbox-queue.ts";
 import { spreadRetention } from "../store/store-options.ts";
 import type { MemoryPauses } from "./memory-pauses.ts";
-import { hasExpired, type MemoryRow, type MemoryTable, turns } from "./memory-table.ts";
+import { freeLanes, hasExpired, lanesOf, type MemoryRow, type MemoryTable } from "./memory-table.ts";
 
 export interface MemoryQueueSettings extends InboxSettings {
   readonly retentionMs: number;
@@ -68,7 +68,7 @@ export function createMemoryQueue(
       tries,
       waitedMs: waitingSince === null ? 0 : now - waitingSince,
       replayed: replay !== null,
-      waitMs: now - row.dueAt,
+      waitMs: now - Math.max(row.dueAt, pauses.endedAt(type)),
       trace,
     };
   }
@@ -110,7 +110,7 @@ export function createMemoryQueue(
     take({ limit, leaseMs, only, except = [], suspects = false }) {
       const now = clock.now();
       reap(now);
-      const hasTurn = turns(table, laneHeldByDead);
+      const { hasTurn } = lanesOf(table, laneHeldByDead);
       const isWanted = ({ type, isSuspect }: MemoryRow) =>
         isSuspect === suspects &&
         !pauses.has(type) &&
@@ -129,9 +129,16 @@ export function createMemoryQueue(
     settle(settlements) {
       const now = clock.now();
       const keptMs = spreadRetention(retentionMs);
-      return settlements.map((settlement) =>
-        asOwner(settlement, (row) => settled(row, settlement, now, keptMs)),
+      const freed: (string | null)[] = [];
+      const were = settlements.map((settlement) =>
+        asOwner(settlement, (row) => {
+          const changed = settled(row, settlement, now, keptMs);
+          if (changed.state !== "ready") freed.push(row.lane);
+          return changed;
+        }),
       );
+      freeLanes(table, freed, now);
+      return were;
     },
     purge(limit) {
       const now = clock.now();

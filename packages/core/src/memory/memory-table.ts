@@ -144,21 +144,51 @@ export function hasExpired({ state, keptUntil }: MemoryRow, now: number): boolea
   return (state === "done" || state === "unhandled") && keptUntil <= now;
 }
 
-/** Returns whether a row is the next of its lane: no row of the lane is leased, and none is ahead. */
-export function turns(
-  table: Pick<MemoryTable, "all" | "pending">,
-  laneHeldByDead: boolean,
-): (row: MemoryRow) => boolean {
-  const heads = new Map<string, MemoryRow>();
+/** The lanes of a table, as they are now. */
+export interface MemoryLanes {
+  /** Whether a row is the next of its lane: no row of the lane is leased, and none is ahead. */
+  hasTurn(row: MemoryRow): boolean;
+  /** The first ready or leased row of a lane. */
+  first(lane: string): MemoryRow | undefined;
+  /** The first dead row of a lane, where the dead hold theirs. */
+  firstDead(lane: string): MemoryRow | undefined;
+}
+
+export function lanesOf(table: Pick<MemoryTable, "all" | "pending">, laneHeldByDead: boolean): MemoryLanes {
+  const pending = new Map<string, MemoryRow>();
+  const dead = new Map<string, MemoryRow>();
   const worked = new Set<string>();
   for (const row of laneHeldByDead ? table.all() : table.pending()) {
-    const counts = row.state === "ready" || row.state === "leased" || row.state === "dead";
-    if (row.lane === null || !counts) continue;
-    if (row.state === "leased") worked.add(row.lane);
-    const head = heads.get(row.lane);
-    if (head === undefined || isAhead(row, head)) heads.set(row.lane, row);
+    const { lane, state } = row;
+    const firsts = state === "dead" ? dead : state === "ready" || state === "leased" ? pending : undefined;
+    if (lane === null || firsts === undefined) continue;
+    if (state === "leased") worked.add(lane);
+    const known = firsts.get(lane);
+    if (known === undefined || isAhead(row, known)) firsts.set(lane, row);
   }
-  return (row) => row.lane === null || (!worked.has(row.lane) && heads.get(row.lane) === row);
+  return {
+    hasTurn(row) {
+      if (row.lane === null) return true;
+      const died = dead.get(row.lane);
+      const isHeld = worked.has(row.lane) || (died !== undefined && isAhead(died, row));
+      return !isHeld && pending.get(row.lane) === row;
+    },
+    first: (lane) => pending.get(lane),
+    firstDead: (lane) => dead.get(lane),
+  };
+}
+
+/** An event that was due for as long as this while others were ahead of it is due anew when its turn comes. */
+const longWaitMs = 60_000;
+
+/** Makes the next rows of these lanes due now, where they were due long before their turn. */
+export function freeLanes(table: MemoryTable, lanes: readonly (string | null)[], now: number): void {
+  if (lanes.every((lane) => lane === null)) return;
+  const { first } = lanesOf(table, false);
+  for (const lane of lanes) {
+    const next = lane === null ? undefined : first(lane);
+    if (next?.state === "ready" && next.dueAt < now - longWaitMs) table.write({ ...next, dueAt: now });
+  }
 }
 
 /** Orders rows by when they occurred, then by source and id. */

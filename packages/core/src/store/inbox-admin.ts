@@ -135,12 +135,22 @@ export interface InboxStats {
 }
 
 /** The counts of `gauges()`. */
-export type GaugeCount = "ready" | "waiting" | "paused" | "leased" | "unhandled" | "dead";
+export type GaugeCount = "ready" | "waiting" | "blocked" | "paused" | "leased" | "unhandled" | "dead";
+
+/**
+ * How many due events wait behind another one of their lane, by why that one does not move:
+ * - `failing`: it waits for its next attempt, or was put off with `retryLater`
+ * - `paused`: its type is paused
+ * - `dead`: it is dead, and the inbox has `laneHeldByDead`
+ */
+export type BlockedBy = Readonly<Record<"failing" | "paused" | "dead", number>>;
 
 /** What to alert on, read from indexes alone: it costs the same with ten events and with a million. */
 export interface InboxGauges {
   /**
-   * - `ready`: due
+   * - `ready`: due, and not blocked: a worker can take it, or once its turn in its lane comes
+   * - `blocked`: due, but behind another one of its lane that no worker may take now; see `blockedBy`. Counted in at most 1,000 lanes;
+   *   where more are blocked, the others count as `ready`
    * - `waiting`: due later: a failed attempt, or `retryLater`
    * - `paused`: ready, due or not, but its type is paused
    * - `leased`: a worker has them, or its lease has just ended
@@ -149,7 +159,12 @@ export interface InboxGauges {
   readonly counts: Readonly<Record<GaugeCount, number>>;
   /** Counts that reached the limit (10,001 on Postgres and SQLite); the real number may be higher. Empty if the engine has no limit. */
   readonly capped: readonly GaugeCount[];
-  /** For how long the oldest due event that a worker could take has waited, in ms: of a type that is not paused, and next in its lane. Null: there is none. */
+  /** What the blocked events wait for. Together they are the count of `blocked`. */
+  readonly blockedBy: BlockedBy;
+  /**
+   * For how long a worker could have taken the oldest due event, in ms: of a type that is not paused, and next in its lane. A wait behind others
+   * of its lane does not count if it took more than a minute, nor does a pause. Null: there is none.
+   */
   readonly oldestReadyMs: number | null;
   /**
    * When the last delivery was received; another one may have followed within 10 s. Imports do not count. Null: none since the inbox was created, or

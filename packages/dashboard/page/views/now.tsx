@@ -106,7 +106,7 @@ function Figures(props: { readonly gauges: Gauges; readonly minutes: Now["minute
         name="Due"
         address={eventsAt({ state: "ready" })}
         icon={<StateIcon state="due" />}
-        note={`${count("waiting")} due later, ${count("paused")} paused`}
+        note={`${count("waiting")} due later, ${count("blocked")} blocked, ${count("paused")} paused`}
       >
         {count("ready")}
       </Figure>

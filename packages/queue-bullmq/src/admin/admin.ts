@@ -140,12 +140,14 @@ export function createAdmin({
       const counts = {
         ready: pause === null ? due : 0,
         waiting: Math.max(0, delayed - overdue) + parents,
+        blocked: 0, // it has no lanes
         paused: pause === null ? 0 : due,
         leased: active,
         unhandled: 0,
         dead: failed,
       };
-      return { counts, capped: [], oldestReadyMs: pause === null ? oldest : null, lastReceivedAt };
+      const blockedBy = { failing: 0, paused: 0, dead: 0 };
+      return { counts, capped: [], blockedBy, oldestReadyMs: pause === null ? oldest : null, lastReceivedAt };
     },
     workers: () => connectedWorkers(queue),
     async count(filter = {}, most = Number.POSITIVE_INFINITY) {

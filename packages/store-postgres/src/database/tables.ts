@@ -23,6 +23,8 @@ export interface Tables {
   readonly letGo: RawBuilder<unknown>;
   readonly gauges: RawBuilder<unknown>;
   readonly oldestDue: RawBuilder<unknown>;
+  readonly blocked: RawBuilder<unknown>;
+  readonly freeLanes: RawBuilder<unknown>;
 }
 
 /**
@@ -79,5 +81,7 @@ export function tablesIn(schema: string): Tables {
     letGo: sql.id(schema, "let_go"),
     gauges: sql.id(schema, "gauges"),
     oldestDue: sql.id(schema, "oldest_due"),
+    blocked: sql.id(schema, "blocked"),
+    freeLanes: sql.id(schema, "free_lanes"),
   };
 }

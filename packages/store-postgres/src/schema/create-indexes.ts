@@ -10,7 +10,7 @@ export const createIndexes: readonly string[] = [
   where state = 'ready' and not held and lane is not null`,
   `create index event_suspect on esim_webhooks.event (due_at)
   where state = 'ready' and not held and suspect`,
-  "create index event_held on esim_webhooks.event (type) where held",
+  "create index event_held on esim_webhooks.event (type, lane) where held",
   // those in lanes are in event_lane_leased
   `create index event_leased on esim_webhooks.event (leased_until)
   where state = 'leased' and body is not null and lane is null`,

@@ -62,7 +62,7 @@ end`,
 const isWanted = "(type is null or type <> all (paused))";
 
 /**
- * Since when the longest due event that a take could give has been due. In lanes, it looks at the thousand longest due events; if all of these
+ * Since when a take could have given the longest due event. In lanes, it looks at the thousand longest due events; if all of these
  * wait for others, at the first events of 2,000 lanes. It looks at rows in their order. Also of events that are held still, although their pause has ended. Null: there is none.
  */
 const oldestDue = plpgsql(
@@ -101,7 +101,7 @@ begin
     )
     select min(due_at) into oldest from head where due_at <= moment and not held and ${isWanted} and ${isFirst("head")};
   end if;
-  return least(oldest, (
+  oldest := least(oldest, (
     select due_at from (
       select type, due_at from esim_webhooks.event
       where state = 'ready' and not held and lane is null and due_at <= moment
@@ -110,12 +110,97 @@ begin
   ), (
     ${heldTypes}
     select min((
-      select min(due_at) from (select due_at from esim_webhooks.event where held and event.type = known.type limit 1000) as found
-      where due_at <= moment
+      select greatest(min(due_at), (select until from esim_webhooks.pause where pause.type = known.type))
+      from (select due_at from esim_webhooks.event where held and event.type = known.type limit 1000) as found
+      where due_at <= moment having count(*) > 0
     )) from known where type is not null and ${isWanted}
   ));
+  return case when oldest is not null
+    then greatest(oldest, (select until from esim_webhooks.pause where type = '*' and until <= moment)) end;
+end`,
+);
+
+/** Visits at most so many of the lanes that an index has behind its first columns. */
+const lanesWith = (condition: string): string => `(
+        with recursive visited as (
+          (select lane, 1 as number from esim_webhooks.event where ${condition} and lane > '' order by lane limit 1)
+          union all
+          select following.lane, visited.number + 1 from visited cross join lateral (
+            select lane from esim_webhooks.event where ${condition} and event.lane > visited.lane order by lane limit 1
+          ) as following
+          where visited.number <= most_lanes
+        )
+        select array_agg(lane) from visited
+      )`;
+
+/**
+ * How many due events wait behind another one of their lane that no worker may take now: it waits for its next attempt, is paused, or has died
+ * and holds its lane. Looks at so many lanes and events in them at most; `is_more` says that there are others.
+ */
+const blocked = plpgsql(
+  `blocked(moment timestamptz, held_by_dead boolean, most_lanes integer, most integer) returns table (
+  failing bigint, paused bigint, dead bigint, is_more boolean
+)`,
+  inOrder,
+  `
+#variable_conflict use_column
+declare
+  lanes text[];
+  one text;
+  head record;
+  seen bigint;
+  due bigint;
+  remaining bigint := most;
+begin
+  failing := 0;
+  paused := 0;
+  dead := 0;
+  lanes := array(
+    select lane from esim_webhooks.event
+    where state = 'ready' and not held and lane is not null and due_at > moment
+    order by due_at limit most_lanes + 1
+  );
+  foreach one in array coalesce(esim_webhooks.paused_types(moment), '{}') loop
+    lanes := lanes || ${lanesWith("held and type = one")};
+  end loop;
+  if held_by_dead then
+    lanes := lanes || ${lanesWith("lane is not null and state = 'dead'")};
+  end if;
+  lanes := array(select distinct lane from unnest(lanes) as found (lane) limit most_lanes + 1);
+  foreach one in array lanes[1:most_lanes] loop
+    select occurred_at, source, id, case when held then 'paused' when due_at > moment then 'failing' end as why into head
+    from esim_webhooks.event
+    where lane = one and lane is not null and state = 'ready'
+      and not exists (
+        select from esim_webhooks.event as worked
+        where worked.lane = one and worked.lane is not null and worked.state = 'leased'
+      )
+    order by lane, occurred_at, source, id limit 1;
+    if head.why is null and held_by_dead then
+      select occurred_at, source, id, 'dead' as why into head
+      from esim_webhooks.event
+      where lane = one and lane is not null and state = 'dead'
+      order by lane, occurred_at, source, id limit 1;
+    end if;
+    continue when head.why is null;
+    select count(*), count(*) filter (where due_at <= moment and not held) into seen, due from (
+      select due_at, held from esim_webhooks.event
+      where lane = one and lane is not null and state = 'ready'
+        and (occurred_at, source, id) > (head.occurred_at, head.source, head.id)
+      order by lane, occurred_at, source, id limit remaining
+    ) as followers;
+    case head.why
+      when 'failing' then failing := failing + due;
+      when 'paused' then paused := paused + due;
+      else dead := dead + due;
+    end case;
+    remaining := remaining - seen;
+    exit when remaining = 0;
+  end loop;
+  is_more := remaining = 0 or cardinality(lanes) > most_lanes;
+  return next;
 end`,
 );
 
 /** The functions that say how an inbox is. */
-export const gaugeFunctions: readonly string[] = [gauges, oldestDue];
+export const gaugeFunctions: readonly string[] = [gauges, oldestDue, blocked];

@@ -55,7 +55,8 @@ end`,
   ),
 
   // Lets go at most that many held events that no pause holds any longer: it has ended, or was resumed, also by a process that died meanwhile,
-  // or while they were stored. Returns how many. Forgets the pauses that have ended.
+  // or while they were stored. They are due from now on, in the order in which they were. Returns how many. Forgets the pauses of types that have
+  // ended.
   plpgsql(
     "let_go(moment timestamptz, most integer) returns integer",
     inOrder,
@@ -63,10 +64,10 @@ end`,
 declare
   paused text[];
   free text[];
-  places tid[];
+  released integer;
 begin
   delete from esim_webhooks.pause where type in (
-    select type from esim_webhooks.pause where until <= moment for update skip locked
+    select type from esim_webhooks.pause where until <= moment and type <> '*' for update skip locked
   );
   if not exists (select from esim_webhooks.event where held) then
     return 0;
@@ -80,11 +81,15 @@ begin
   )
   select array_agg(type) into free from known where paused is null or type <> all (paused);
   with found as materialized (
-    select ctid as place from esim_webhooks.event where held and type = any (free) limit most for update skip locked
+    select ctid as place, due_at from esim_webhooks.event where held and type = any (free) limit most for update skip locked
+  ), ordered as materialized (
+    select place, row_number() over (order by due_at) as number from found
   )
-  select array_agg(place) into places from found;
-  update esim_webhooks.event set held = false where ctid = any (places);
-  return coalesce(cardinality(places), 0);
+  update esim_webhooks.event
+  set held = false, due_at = greatest(due_at, moment + ordered.number * interval '1 microsecond')
+  from ordered where ctid = ordered.place;
+  get diagnostics released = row_count;
+  return released;
 end`,
   ),
 ];

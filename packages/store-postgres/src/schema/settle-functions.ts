@@ -1,7 +1,36 @@
-import { plpgsql } from "./sql-function.ts";
+import { inOrder, plpgsql } from "./sql-function.ts";
 
 /** By the statistics almost no row is leased, and the planner would scan all leased rows. */
 const byKey = ["enable_bitmapscan", "enable_seqscan", "enable_hashjoin", "enable_mergejoin"];
+
+/**
+ * Makes the next events of these lanes due now, where they were due for a minute before their turn: how long an event is due says how long
+ * workers have left it, not for how long another one was ahead. Skips those that are locked: two calls could wait for each other.
+ */
+const freeLanes = plpgsql(
+  "free_lanes(lanes text[], moment timestamptz) returns void",
+  inOrder,
+  `
+declare
+  places tid[];
+begin
+  with next as materialized (
+    select found.place from unnest(lanes) as freed (lane) cross join lateral (
+      select ctid as place, due_at, held from esim_webhooks.event
+      where event.lane = freed.lane and event.lane is not null and state = 'ready'
+      order by event.lane, occurred_at, source, id limit 1
+    ) as found
+    where not held and due_at < moment - interval '1 minute'
+  ), own as materialized (
+    select ctid as place from esim_webhooks.event
+    where ctid in (select place from next) and state = 'ready' for update skip locked
+  )
+  select array_agg(place) into places from own;
+  if places is not null then
+    update esim_webhooks.event set due_at = moment where ctid = any (places);
+  end if;
+end`,
+);
 
 /** The functions that end leases and renew them. They return the fences that were not held any longer, which are few. */
 export const settleFunctions: readonly string[] = [
@@ -12,6 +41,8 @@ as $body$
   select case when jsonb_array_length(history) >= 10 then history - 0 else coalesce(history, '[]') end
     || (attempt || jsonb_build_object('at', floor(extract(epoch from ended) * 1000)))
 $body$`,
+
+  freeLanes,
 
   // Leased → what each settlement changes, for the leases that are still held. With its body, a done event loses what is of no use then:
   // its trace and its key, which would be a quarter of what is kept of it, and when it occurred, which orders lanes.
@@ -26,6 +57,7 @@ $body$`,
     `
 declare
   kept bigint[];
+  freed text[];
   paused text[];
 begin
   if states is null then
@@ -40,9 +72,9 @@ begin
       from unnest(sources, ids, fences) as given (source, id, fence)
       where settled.source = given.source and settled.id = given.id
         and settled.fence = given.fence and settled.state = 'leased'
-      returning settled.fence
+      returning settled.fence, settled.lane
     )
-    select array_agg(ended.fence) into kept from ended;
+    select array_agg(ended.fence), array_agg(ended.lane) filter (where ended.lane is not null) into kept, freed from ended;
   else
     paused := esim_webhooks.paused_types(moment);
     with ended as (
@@ -70,9 +102,13 @@ begin
         as given (source, id, fence, state, attempts, tries, stays_suspect, waiting, wait, error, report)
       where settled.source = given.source and settled.id = given.id
         and settled.fence = given.fence and settled.state = 'leased'
-      returning settled.fence
+      returning settled.fence, settled.lane, settled.state
     )
-    select array_agg(ended.fence) into kept from ended;
+    select array_agg(ended.fence), array_agg(ended.lane) filter (where ended.state <> 'ready' and ended.lane is not null)
+    into kept, freed from ended;
+  end if;
+  if freed is not null then
+    perform esim_webhooks.free_lanes(freed, moment);
   end if;
   if cardinality(kept) = cardinality(fences) then
     return; -- usual, and cheaper than the comparison

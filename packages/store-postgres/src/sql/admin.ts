@@ -139,11 +139,16 @@ export async function purgeDead(
   filter: InboxFilter,
   limit: number,
 ): Promise<number> {
-  const { numAffectedRows = 0n } = await sql`
-    delete from ${tables.event} as event
-    using (${chosen(tables, matching({ ...filter, state: "dead" }), limit)}) as chosen
-    where event.source = chosen.source and event.id = chosen.id`.execute(db);
-  return Number(numAffectedRows);
+  const { rows } = await sql<{ deleted: number }>`
+    with deleted as (
+      delete from ${tables.event} as event
+      using (${chosen(tables, matching({ ...filter, state: "dead" }), limit)}) as chosen
+      where event.source = chosen.source and event.id = chosen.id
+      returning event.lane
+    )
+    select count(*)::float8 as deleted, ${tables.freeLanes}(array_agg(lane) filter (where lane is not null), ${serverTime})
+    from deleted`.execute(db);
+  return rows[0]?.deleted ?? 0;
 }
 
 function chosen(tables: Tables, condition: RawBuilder<boolean>, limit: number): RawBuilder<EventKey> {

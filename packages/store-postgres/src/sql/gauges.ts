@@ -1,11 +1,15 @@
-import type { GaugeCount, InboxGauges } from "@esim-webhooks/core";
+import type { BlockedBy, GaugeCount, InboxGauges } from "@esim-webhooks/core";
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { serverTime, type Tables } from "../database/tables.ts";
 
 /** A count ends here: there are more. Whether an index entry is of a visible row, Postgres looks up in the table, unless it was vacuumed since. */
 const cap = 10_001;
 
-interface Row extends Record<GaugeCount, number> {
+/** In at most so many lanes. */
+const mostLanes = 1000;
+
+interface Row extends Record<Exclude<GaugeCount, "blocked">, number> {
+  readonly blocked_by: BlockedBy & { readonly is_more: boolean };
   readonly oldest_ms: number | null;
   readonly last: Date | null;
   readonly all_paused: boolean;
@@ -20,23 +24,33 @@ export async function gauges(
   const { rows } = await sql<Row>`
     select ready::float8, waiting::float8, paused::float8, leased::float8, unhandled::float8, dead::float8,
       ${oldestReadyMs(tables, laneHeldByDead)} as oldest_ms,
+      (select to_json(found) from ${tables.blocked}(${serverTime}, ${laneHeldByDead}, ${mostLanes}, ${cap}) as found) as blocked_by,
       (select received_at from ${tables.lastDelivery}) as last,
       exists (select from ${tables.pause} where type = '*' and (until is null or until > ${serverTime})) as all_paused
     from ${tables.gauges}(${serverTime}, ${cap}) as found`.execute(db);
-  const { oldest_ms, last, all_paused: areAllPaused, ...found } = rows[0] as Row;
-  const read = areAllPaused
-    ? { ...found, ready: 0, waiting: 0, paused: found.ready + found.waiting + found.paused }
-    : found;
-  const capped = Object.entries(read).filter(([, count]) => count >= cap) as [GaugeCount, number][];
+  const { oldest_ms, last, all_paused: areAllPaused, blocked_by, ...found } = rows[0] as Row;
+  const { is_more: isMore, ...blockedBy } = areAllPaused
+    ? { failing: 0, paused: 0, dead: 0, is_more: false }
+    : blocked_by;
+  const counts: Record<GaugeCount, number> = {
+    ...found,
+    ...(areAllPaused && { ready: 0, waiting: 0, paused: found.ready + found.waiting + found.paused }),
+    blocked: blockedBy.failing + blockedBy.paused + blockedBy.dead,
+  };
+  const capped = (Object.keys(counts) as GaugeCount[]).filter(
+    (name) => counts[name] >= cap || (name === "blocked" && isMore),
+  );
+  for (const name of capped) counts[name] = Math.min(cap, counts[name]);
   return {
-    counts: { ...read, ...Object.fromEntries(capped.map(([name]) => [name, cap])) },
-    capped: capped.map(([name]) => name),
+    counts: { ...counts, ready: Math.max(0, counts.ready - counts.blocked) },
+    capped,
+    blockedBy,
     oldestReadyMs: oldest_ms,
     lastReceivedAt: last,
   };
 }
 
-/** For how long the longest due event that a worker could take has been due, in ms, as SQL. Null: there is none. */
+/** For how long a worker could have taken the longest due event, in ms, as SQL. Null: there is none. */
 export function oldestReadyMs({ oldestDue }: Tables, laneHeldByDead: boolean): RawBuilder<number | null> {
   return sql<
     number | null

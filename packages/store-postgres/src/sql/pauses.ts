@@ -87,8 +87,9 @@ async function end(
 ): Promise<readonly Pause[]> {
   const isNamed = types && sql`and type <> ${all} and type = any(${textArray(types.map(storable))}::text[])`;
   const { rows } = await sql<Row>`
-    with ended as (delete from ${tables.pause} where ${isActive} ${isNamed ?? sql``} returning ${columns})
-    select * from ended order by type <> ${all}, type`.execute(db);
+    with active as (select ${columns} from ${tables.pause} where ${isActive} ${isNamed ?? sql``} for update),
+      ended as (update ${tables.pause} as pause set until = ${serverTime} from active where pause.type = active.type)
+    select * from active order by type <> ${all}, type`.execute(db);
   return rows.map(pauseOf);
 }
 

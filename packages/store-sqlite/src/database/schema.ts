@@ -68,7 +68,7 @@ create table esim_webhooks_migration (
   "create index esim_webhooks_event_due on esim_webhooks_event (due_at, term_ms) where state = 'ready' and held = 0 and lane is null",
   `create index esim_webhooks_event_due_in_lane on esim_webhooks_event (due_at, term_ms)
   where state = 'ready' and held = 0 and lane is not null`,
-  "create index esim_webhooks_event_held on esim_webhooks_event (type) where held = 1",
+  "create index esim_webhooks_event_held on esim_webhooks_event (type, lane) where held = 1",
   "create index esim_webhooks_event_suspect on esim_webhooks_event (due_at) where state = 'ready' and suspect = 1",
   "create index esim_webhooks_event_leased on esim_webhooks_event (leased_until, term_ms) where state = 'leased' and body is not null",
   "create index esim_webhooks_event_forgettable on esim_webhooks_event (kept_until) where state in ('done', 'unhandled')",
@@ -129,7 +129,7 @@ create table esim_webhooks_pause (
   type text primary key,
   reason text not null,
   since integer not null,
-  -- null: until it is resumed
+  -- null: until it is resumed. A row of all types stays, to tell when that was
   until integer,
   by text
 ) strict, without rowid`,

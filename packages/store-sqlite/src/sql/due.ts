@@ -1,7 +1,8 @@
 // A take's search for due events. It only reads, and events that a pause holds are in none of its indexes.
 import type { TakeOptions } from "@esim-webhooks/core";
 import type { Transaction } from "../database/transaction.ts";
-import { heldTypes } from "./pause.ts";
+import { isNextInLane } from "./lane.ts";
+import { allPausedUntil, heldTypes } from "./pause.ts";
 
 export interface TakeInput extends TakeOptions {
   readonly laneHeldByDead: boolean;
@@ -46,7 +47,7 @@ function longestDue(due: readonly Due[], limit: number): Due[] {
   return due.toSorted((a, b) => a.dueAt - b.dueAt).slice(0, limit);
 }
 
-/** For how long the longest due event that a take could give has been due, in ms. Null: there is none. */
+/** For how long a take could have given the longest due event, in ms. Null: there is none. */
 export function oldestReadyMs(
   reading: Reading,
   laneHeldByDead: boolean,
@@ -58,15 +59,17 @@ export function oldestReadyMs(
     ...dueEvents(reading, { ...input, suspects: true }, paused).due,
     ...stillHeld(reading),
   ];
-  return due.length === 0 ? null : reading.nowMs - Math.min(...due.map(({ dueAt }) => dueAt));
+  if (due.length === 0) return null;
+  return reading.nowMs - Math.max(allPausedUntil(reading), Math.min(...due.map(({ dueAt }) => dueAt)));
 }
 
-/** The longest due of a thousand events of each type whose pause has ended, and that no take has let go yet. */
+/** The longest due of a thousand events of each type whose pause has ended, and that no worker has let go yet. */
 function stillHeld(reading: Reading): Pick<Due, "dueAt">[] {
   const ended = heldTypes(reading).filter(({ isPaused }) => !isPaused);
   return ended.flatMap(({ type }) =>
     reading.all<Pick<Due, "dueAt">>(
-      `select min(due_at) as dueAt from (select due_at from esim_webhooks_event where held = 1 and type = $type limit 1000)
+      `select max(min(due_at), coalesce((select until from esim_webhooks_pause where type = $type), 0)) as dueAt
+      from (select due_at from esim_webhooks_event where held = 1 and type = $type limit 1000)
       having min(due_at) <= $now`,
       { type, now: reading.nowMs },
     ),
@@ -120,27 +123,6 @@ function suspects(reading: Reading, { parameters, laneHeldByDead }: Search): Due
     order by due_at limit $limit`,
     parameters,
   );
-}
-
-/** Whether a row is the next one of its lane: SQL, each condition that of an index, word for word. */
-function isNextInLane(row: string, laneHeldByDead: boolean): string {
-  const before = (other: string) =>
-    `(${other}.occurred_at, ${other}.source, ${other}.id) < (${row}.occurred_at, ${row}.source, ${row}.id)`;
-  return `not exists (
-      select 1 from esim_webhooks_event as worked
-      where worked.lane = ${row}.lane and worked.lane is not null and worked.state = 'leased'
-    ) and not exists (
-      select 1 from esim_webhooks_event as ahead
-      where ahead.lane = ${row}.lane and ahead.lane is not null and ahead.state in ('ready', 'leased')
-        and ${before("ahead")}
-    )${
-      laneHeldByDead
-        ? ` and not exists (
-      select 1 from esim_webhooks_event as died
-      where died.lane = ${row}.lane and died.lane is not null and died.state = 'dead' and ${before("died")}
-    )`
-        : ""
-    }`;
 }
 
 /** The near rows in lanes that are next in them. SQLite reads the subquery row by row, and no further than to the last one found. */

@@ -1,6 +1,7 @@
 import type { GaugeCount, InboxGauges } from "@esim-webhooks/core";
 import type { Connection } from "../database/connection.ts";
 import { nowMs } from "../database/transaction.ts";
+import { type Blocked, blocked } from "./blocked.ts";
 import { oldestReadyMs } from "./due.ts";
 import { heldTypes, pausedTypes } from "./pause.ts";
 import type { LaneRule } from "./stats.ts";
@@ -9,7 +10,7 @@ import type { LaneRule } from "./stats.ts";
 const cap = 10_001;
 
 /** The parts of each count: SQL, each with the condition of an index, word for word. */
-const parts: Readonly<Record<Exclude<GaugeCount, "paused">, readonly string[]>> = {
+const parts: Readonly<Record<Exclude<GaugeCount, "paused" | "blocked">, readonly string[]>> = {
   ready: [
     "state = 'ready' and held = 0 and lane is null and due_at <= $now",
     "state = 'ready' and held = 0 and lane is not null and due_at <= $now",
@@ -23,40 +24,48 @@ const parts: Readonly<Record<Exclude<GaugeCount, "paused">, readonly string[]>> 
   dead: ["state = 'dead'"],
 };
 
+const noneBlocked: Blocked = { counts: { failing: 0, paused: 0, dead: 0 }, isMore: false };
+
 export function gauges(connection: Connection, { laneHeldByDead }: LaneRule): InboxGauges {
-  const now = nowMs(connection);
-  const reading = { ...connection, nowMs: now };
-  const counts = Object.fromEntries(
-    Object.entries(parts).map(([name, conditions]) => [name, sumOf(connection, conditions, now)]),
-  ) as Record<GaugeCount, number>;
+  const reading = { ...connection, nowMs: nowMs(connection) };
+  const paused = pausedTypes(reading);
+  const found = Object.fromEntries(
+    Object.entries(parts).map(([name, conditions]) => [name, sumOf(connection, conditions, reading.nowMs)]),
+  ) as Record<keyof typeof parts, number>;
   const held = { paused: 0, ready: 0 };
   for (const { type, isPaused } of heldTypes(reading))
     held[isPaused ? "paused" : "ready"] += countUpTo(connection, "held = 1 and type = $type", { type });
-  const paused = pausedTypes(reading);
-  const { ready, waiting } = counts;
-  Object.assign(counts, {
-    paused: atMost(held.paused + (paused.isAll ? ready + held.ready + waiting : 0)),
-    ready: paused.isAll ? 0 : atMost(ready + held.ready), // a pause has ended, and no take has let its events go yet
-    waiting: paused.isAll ? 0 : waiting,
-  });
+  const ready = found.ready + held.ready; // a pause has ended, and no worker has let its events go yet
+  const { counts: blockedBy, isMore } = paused.isAll
+    ? noneBlocked
+    : blocked(reading, laneHeldByDead, { lanes: 1000, events: cap });
+  const counts: Record<GaugeCount, number> = {
+    ...found,
+    ...(paused.isAll
+      ? { ready: 0, waiting: 0, paused: held.paused + ready + found.waiting }
+      : { ready, paused: held.paused }),
+    blocked: blockedBy.failing + blockedBy.paused + blockedBy.dead,
+  };
+  const capped = (Object.keys(counts) as GaugeCount[]).filter(
+    (name) => counts[name] >= cap || (name === "blocked" && isMore),
+  );
+  for (const name of capped) counts[name] = Math.min(cap, counts[name]);
   const last = connection.get<{ received_at: number }>("select received_at from esim_webhooks_last_delivery");
   return {
-    counts,
-    capped: (Object.keys(counts) as GaugeCount[]).filter((name) => counts[name] === cap),
+    // another process may write between two of the counts
+    counts: { ...counts, ready: Math.max(0, counts.ready - counts.blocked) },
+    capped,
+    blockedBy,
     oldestReadyMs: paused.isAll ? null : oldestReadyMs(reading, laneHeldByDead, paused.types),
     lastReceivedAt: last === undefined ? null : new Date(last.received_at),
   };
-}
-
-function atMost(count: number): number {
-  return Math.min(cap, count);
 }
 
 function sumOf(connection: Connection, conditions: readonly string[], now: number): number {
   const counts = conditions.map((condition) =>
     countUpTo(connection, condition, condition.includes("$now") ? { now } : {}),
   );
-  return atMost(counts.reduce((sum, count) => sum + count, 0));
+  return counts.reduce((sum, count) => sum + count, 0);
 }
 
 function countUpTo(

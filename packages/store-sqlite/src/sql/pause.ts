@@ -32,8 +32,15 @@ export function resume(
   const ended = pausesAt(tx, tx.nowMs).filter(
     ({ type }) => types === undefined || (type !== null && types.includes(type)),
   );
-  for (const { type } of ended) tx.run("delete from esim_webhooks_pause where type = ?", type ?? allTypes);
+  for (const { type } of ended)
+    tx.run("update esim_webhooks_pause set until = ? where type = ?", tx.nowMs, type ?? allTypes);
   return ended;
+}
+
+/** When the last pause of all types ended, in ms since the Unix epoch: until then, no event could be taken. */
+export function allPausedUntil({ get, nowMs: now }: Pick<Transaction, "get" | "nowMs">): number {
+  const sql = `select until from esim_webhooks_pause where type = '${allTypes}' and not ${isActive}`;
+  return get<{ until: number }>(sql, { now })?.until ?? 0;
 }
 
 /** The pauses that have not ended, that of all types first. */
@@ -144,20 +151,22 @@ export function heldTypes(reading: Pick<Transaction, "all" | "nowMs">): readonly
 /** How many events `letGo` lets go at most. */
 export const mostLetGo = 1000;
 
-/** Lets go some of the events that no pause holds any longer, and forgets the pauses that have ended. Returns how many. */
+/** Lets go some of the events that no pause holds any longer: they are due from now on. Forgets the pauses of types that have ended. Returns how many. */
 export function letGo(tx: Transaction, _?: undefined): number {
   const mayHold = tx.get(
-    "select 1 from esim_webhooks_pause union all select 1 from esim_webhooks_event where held = 1 limit 1",
+    `select 1 from esim_webhooks_pause where type <> '${allTypes}' union all select 1 from esim_webhooks_event where held = 1 limit 1`,
   );
   if (mayHold === undefined) return 0;
-  tx.run(`delete from esim_webhooks_pause where not ${isActive}`, { now: tx.nowMs });
+  tx.run(`delete from esim_webhooks_pause where type <> '${allTypes}' and not ${isActive}`, {
+    now: tx.nowMs,
+  });
   let released = 0;
   for (const { type } of heldTypes(tx).filter(({ isPaused }) => !isPaused))
     released += tx.run(
-      `update esim_webhooks_event set held = 0, due_at = min(due_at, ? + term_ms) where rowid in (
+      `update esim_webhooks_event set held = 0, due_at = max(?, min(due_at, ? + term_ms)) where rowid in (
         select rowid from esim_webhooks_event where held = 1 and type = ? limit ?
       )`,
-      ...[tx.nowMs, type, mostLetGo - released],
+      ...[tx.nowMs, tx.nowMs, type, mostLetGo - released],
     );
   return released;
 }

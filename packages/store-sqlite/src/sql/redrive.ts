@@ -2,6 +2,7 @@ import type { InboxFilter } from "@esim-webhooks/core";
 import type { Transaction } from "../database/transaction.ts";
 import { type Condition, matching } from "./filter.ts";
 import { shrink } from "./forget.ts";
+import { freeLanes } from "./lane.ts";
 import { isPausedType } from "./pause.ts";
 
 /** Which dead or unhandled events an operator means, and at most how many of them. */
@@ -26,9 +27,16 @@ export function redrive(tx: Transaction, input: ChosenInput): number {
 /** Deletes dead events. Returns how many. */
 export function purgeDead(tx: Transaction, input: ChosenInput): number {
   const { sql, parameters } = chosen(input);
-  const purged = tx.run(`delete from esim_webhooks_event where rowid in (${sql})`, ...parameters);
-  if (purged > 0) shrink(tx);
-  return purged;
+  const purged = tx.all<{ lane: string | null }>(
+    `delete from esim_webhooks_event where rowid in (${sql}) returning lane`,
+    ...parameters,
+  );
+  freeLanes(
+    tx,
+    purged.flatMap(({ lane }) => lane ?? []),
+  );
+  if (purged.length > 0) shrink(tx);
+  return purged.length;
 }
 
 /** A list of rowids: SQL. The earliest received first. */

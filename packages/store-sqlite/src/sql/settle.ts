@@ -1,6 +1,7 @@
 import type { InboxLease, StoredEnding } from "@esim-webhooks/core";
 import type { RowChange } from "@esim-webhooks/core/engine";
 import type { Transaction } from "../database/transaction.ts";
+import { freeLanes } from "./lane.ts";
 import { withAttempt } from "./lease.ts";
 import { isPausedType } from "./pause.ts";
 
@@ -25,19 +26,20 @@ export function settle(
   { settlements, rules }: { readonly settlements: readonly Settling[]; readonly rules: SettleRules },
 ): boolean[] {
   const { nowMs } = tx;
-  return settlements.map(({ source, id, token, change }) => {
+  const freed: string[] = [];
+  const were = settlements.map(({ source, id, token, change }) => {
     const { state, attempts, tries, staysSuspect, waiting, error, attempt } = change;
     const termMs = Math.ceil(change.afterMs);
     const isReady = state === "ready";
     const isKept = state === "done" || state === "unhandled";
-    const changed = tx.run(
+    const settled = tx.get<{ lane: string | null }>(
       `update esim_webhooks_event
       set state = ?, due_at = ?, leased_until = null, kept_until = ?, term_ms = ?, error = ?, attempts = attempts + ?, tries = tries + ?, suspect = suspect and ?,
         waiting_since = iif(?, coalesce(waiting_since, ?), null), body = iif(?, body, null),
         settled_at = ?${attempt === null ? "" : `, history = ${withAttempt("?", "?")}`}${
           isReady ? `, held = ${isPausedType("esim_webhooks_event.type", "?")}` : ""
         }
-      where id = ? and source = ? and fence = ? and state = 'leased'`,
+      where id = ? and source = ? and fence = ? and state = 'leased' returning lane`,
       ...[
         state,
         isReady ? nowMs + termMs : null,
@@ -58,8 +60,11 @@ export function settle(
         token,
       ],
     );
-    return changed > 0;
+    if (!isReady && settled !== undefined && settled.lane !== null) freed.push(settled.lane);
+    return settled !== undefined;
   });
+  freeLanes(tx, freed);
+  return were;
 }
 
 /** Leased → leased for longer. One to one: whether the lease was still held. */

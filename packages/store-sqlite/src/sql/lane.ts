@@ -1,0 +1,44 @@
+import type { Transaction } from "../database/transaction.ts";
+
+/** Whether a row is the next one of its lane: SQL, each condition that of an index, word for word. */
+export function isNextInLane(row: string, laneHeldByDead: boolean): string {
+  const before = (other: string) =>
+    `(${other}.occurred_at, ${other}.source, ${other}.id) < (${row}.occurred_at, ${row}.source, ${row}.id)`;
+  return `not exists (
+      select 1 from esim_webhooks_event as worked
+      where worked.lane = ${row}.lane and worked.lane is not null and worked.state = 'leased'
+    ) and not exists (
+      select 1 from esim_webhooks_event as ahead
+      where ahead.lane = ${row}.lane and ahead.lane is not null and ahead.state in ('ready', 'leased')
+        and ${before("ahead")}
+    )${
+      laneHeldByDead
+        ? ` and not exists (
+      select 1 from esim_webhooks_event as died
+      where died.lane = ${row}.lane and died.lane is not null and died.state = 'dead' and ${before("died")}
+    )`
+        : ""
+    }`;
+}
+
+/** An event that was due for as long as this while others were ahead of it is due anew when its turn comes. */
+const longWaitMs = 60_000;
+
+/**
+ * Makes the next events of these lanes due now, where they were due long before their turn: how long an event is due says how long workers
+ * have left it, not for how long another one was ahead.
+ */
+export function freeLanes(tx: Transaction, lanes: readonly string[]): void {
+  if (lanes.length === 0) return;
+  tx.run(
+    `update esim_webhooks_event set due_at = $now
+    where rowid in (
+      select (
+        select rowid from esim_webhooks_event as event
+        where event.lane = freed.value and event.lane is not null and event.state in ('ready', 'leased')
+        order by occurred_at, source, id limit 1
+      ) from json_each($lanes) as freed
+    ) and state = 'ready' and held = 0 and due_at < $now - ${longWaitMs}`,
+    { now: tx.nowMs, lanes: JSON.stringify(lanes) },
+  );
+}
