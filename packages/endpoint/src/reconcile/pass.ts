@@ -203,9 +203,9 @@ async function runPass(request: PassRequest, begun: BegunPass): Promise<Reconcil
       ...sightings,
       reported: alarms.reported(),
     });
-    const { interrupted, mark } = report;
+    const { interrupted, mark, replay: replayed } = report;
     logger.info(
-      { code: "reconciled", ...names, dryRun, interrupted, depth, ...counted(), mark },
+      { code: "reconciled", ...names, dryRun, interrupted, depth, ...counted(), mark, replay: replayed },
       "Reconciled with the deliveries listing.",
     );
     notice.ended(report);
