@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { createReceiver, createWorker, type EsimEvents, type Handlers } from "@esim-webhooks/core";
+import { watchDrift } from "@esim-webhooks/core/drift";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { reconcile } from "@esim-webhooks/endpoint";
 import { metricsHandler } from "@esim-webhooks/otel/prometheus";
@@ -78,7 +79,7 @@ async function startOwnWorker(inbox: Awaited<ReturnType<typeof startExample>>["i
 it("each alert of packages/otel/monitoring fires when its condition begins, and ends with it, as Prometheus sees the running example with minutes as seconds", async () => {
   const rules = await readFile(join(monitoringFolder, "rules.yml"), "utf8");
   const alerts = Array.from(rules.matchAll(/- alert: (\w+)/g), ([, name = ""]) => name);
-  expect(alerts).toHaveLength(14);
+  expect(alerts).toHaveLength(15);
   expect(hurried(rules)).not.toContain("undefined");
   const example = await startExample();
   const { database, sandbox, api, endpoint, inbox, state, url, metricsPorts, start, emit } = example;
@@ -118,6 +119,7 @@ it("each alert of packages/otel/monitoring fires when its condition begins, and 
   // what a delivery shows, and an event
   await isQuiet("EsimWebhooksDeliveriesRefused", "EsimWebhooksDeadLetters", "EsimWebhooksOldKeyUsed");
   await isQuiet("EsimWebhooksClockSkew", "EsimWebhooksTypePaused", "EsimWebhooksDeliveriesFailed");
+  await isQuiet("EsimWebhooksDrift");
   await inbox.pause({ types: ["esim.lifecycle.activated"], reason: "the CRM is down" });
   await emit("esim.enabled", { iccid: 7 }); // does not fit its schema
   for (let n = 0; n < 5; n += 1) {
@@ -133,15 +135,19 @@ it("each alert of packages/otel/monitoring fires when its condition begins, and 
   const inlineSecret = newSecret();
   const receiver = createReceiver(
     { "*": () => Promise.reject(new Error("no luck")) },
-    { secret: inlineSecret },
+    { secret: inlineSecret, drift: watchDrift(state) },
   );
+  const newField = { ...late.data, channel: "app" };
   for (let n = 0; n < 5; n += 1) {
-    const request = signedRequest({ ...late, id: `msg_inline_${n}` }, { secret: inlineSecret });
+    const request = signedRequest(
+      { ...late, id: `msg_inline_${n}`, data: newField },
+      { secret: inlineSecret },
+    );
     expect((await receiver.receive(request)).status).toBe(500);
   }
   await fires("EsimWebhooksDeliveriesFailed");
   const counted = ["EsimWebhooksDeliveriesRefused", "EsimWebhooksDeadLetters", "EsimWebhooksOldKeyUsed"];
-  await fires(...counted, "EsimWebhooksClockSkew");
+  await fires("EsimWebhooksDrift", ...counted, "EsimWebhooksClockSkew");
 
   // a day of silence
   await fires("EsimWebhooksTypePaused", "EsimWebhooksNoDelivery", "EsimWebhooksReconcileNotRun");
@@ -150,7 +156,7 @@ it("each alert of packages/otel/monitoring fires when its condition begins, and 
   await sandbox.settled();
   await reconcile(api, endpoint, inbox, { state, since: new Date(Date.now() - 60_000) });
   await ends("EsimWebhooksTypePaused", "EsimWebhooksNoDelivery", "EsimWebhooksReconcileNotRun");
-  await ends("EsimWebhooksClockSkew", "EsimWebhooksDeliveriesFailed", ...counted);
+  await ends("EsimWebhooksDrift", "EsimWebhooksClockSkew", "EsimWebhooksDeliveriesFailed", ...counted);
 
   // a process is gone, and the one that is left takes nothing while its handler runs
   const stalled = ["EsimWebhooksEventsWait", "EsimWebhooksBacklogGrows", "EsimWebhooksWorkerTakesNothing"];

@@ -42,6 +42,10 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     brief: "Recover the events that were missed",
     load: async () => (await import("./commands/reconcile.ts")).reconcile,
   },
+  "replay-request": {
+    brief: "List the events that only support can send again",
+    load: async () => (await import("./commands/replay-request.ts")).replayRequest,
+  },
   inbox: {
     brief: "Inspect and repair the inbox",
     usage: "<command>",

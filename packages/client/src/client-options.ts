@@ -1,6 +1,6 @@
-import { type Logger, WebhookError } from "@esim-webhooks/core";
+import { type ApiEnvironment, type Logger, WebhookError } from "@esim-webhooks/core";
 import { durationMs, type OptionsShape, parseOptions, withMethods } from "@esim-webhooks/core/engine";
-import { loggerOption, silentLogger } from "@esim-webhooks/core/internal";
+import { loggerOption, namedEnvironment, silentLogger, variableIn } from "@esim-webhooks/core/internal";
 import * as z from "zod/mini";
 import type { Credentials, TokenRequest } from "./auth/ask-service.ts";
 import type { TokenExchange } from "./auth/tokens.ts";
@@ -10,6 +10,11 @@ import { type Limiter, limiterOf } from "./limit/limiter.ts";
 
 /** Options of `createClient`. What it needs to begin comes from the environment by default. */
 export interface ClientOptions {
+  /**
+   * The environment of the API. `"test"` reads the next three from `ESIM_TEST_API_URL`, `ESIM_TEST_CLIENT_ID` and
+   * `ESIM_TEST_CLIENT_SECRET`, and none from a variable of production. Default: `ESIM_ENVIRONMENT`, else `"production"`.
+   */
+  readonly environment?: ApiEnvironment | undefined;
   /** The address of the API, which ends in `/api/v3`. Default: `ESIM_API_URL`. */
   readonly baseUrl?: string | undefined;
   /** The client id. Default: `ESIM_CLIENT_ID`. */
@@ -38,6 +43,7 @@ export interface ClientOptions {
 
 /** `ClientOptions` after parsing. */
 export interface ClientSettings {
+  readonly environment: ApiEnvironment;
   readonly baseUrl: string;
   /** Throws when there are none, which is right while an exchange of one's own does not ask for them. */
   readonly credentials: () => Credentials;
@@ -57,11 +63,15 @@ const aFunction = <T>() =>
   z.optional(z.custom<T>((value) => typeof value === "function", "expected a function"));
 
 /** Options with a value of their own in the environment, or none. */
-type Given = Pick<ClientOptions, "baseUrl" | "clientId" | "clientSecret" | "limiter" | "exchange" | "fetch">;
+type Given = Pick<
+  ClientOptions,
+  "environment" | "baseUrl" | "clientId" | "clientSecret" | "limiter" | "exchange" | "fetch"
+>;
 
 type Parsed = Given & Pick<ClientSettings, Exclude<keyof ClientSettings, keyof Given | "credentials">>;
 
 export const clientShape: OptionsShape<Parsed> = {
+  environment: z.optional(z.enum(["production", "test"])),
   baseUrl: text,
   clientId: text,
   clientSecret: text,
@@ -81,14 +91,17 @@ const callsPerSecond = 10;
 export function parseClientOptions(options: unknown): ClientSettings {
   const given = parseOptions<Parsed>("createClient", clientShape, options);
   const { clock, exchange, limiter, logger, fetch = globalThis.fetch } = given;
+  const environment = given.environment ?? namedEnvironment() ?? "production";
+  const from = (option: string, variable: string) => variableOf(option, variableIn(environment, variable));
   const credentials = () => ({
-    clientId: given.clientId ?? fromEnvironment("clientId", "ESIM_CLIENT_ID"),
-    clientSecret: given.clientSecret ?? fromEnvironment("clientSecret", "ESIM_CLIENT_SECRET"),
+    clientId: given.clientId ?? from("clientId", "ESIM_CLIENT_ID"),
+    clientSecret: given.clientSecret ?? from("clientSecret", "ESIM_CLIENT_SECRET"),
   });
   if (exchange === undefined) credentials();
   return {
     ...given,
-    baseUrl: checkBaseUrl(given.baseUrl ?? fromEnvironment("baseUrl", "ESIM_API_URL")),
+    environment,
+    baseUrl: checkBaseUrl(given.baseUrl ?? from("baseUrl", "ESIM_API_URL")),
     credentials,
     limiter: limiter ?? limiterOf({ clock, calls: callsPerSecond, windowMs: 1000, logger }),
     exchange: exchange ?? ((_request, askService) => askService()),
@@ -97,7 +110,7 @@ export function parseClientOptions(options: unknown): ClientSettings {
   };
 }
 
-function fromEnvironment(option: string, variable: string): string {
+function variableOf(option: string, variable: string): string {
   const value = process.env[variable]?.trim();
   if (value) return value;
   throw invalid(option, `there is no ${option}`, `Pass ${option}, or set ${variable}.`);

@@ -1,3 +1,4 @@
+import type { ApiEnvironment } from "@esim-webhooks/core";
 import * as z from "zod/mini";
 import { askForToken } from "./auth/ask-service.ts";
 import { createTokens } from "./auth/tokens.ts";
@@ -19,6 +20,8 @@ import { type Webhooks, webhooks } from "./operations/webhooks.ts";
 
 /** The partner API. Every call rejects with an `ApiError`. */
 export interface ApiClient {
+  /** The environment of the API that it calls. */
+  readonly environment: ApiEnvironment;
   /** Endpoints, their secrets and their deliveries. */
   readonly webhooks: Webhooks;
   /** The client that the credentials belong to. */
@@ -77,6 +80,7 @@ export function createClient(options: ClientOptions = {}): ApiClient {
   const transport = { ...settings, tokens, secrets };
   const caller = createCaller({ transport, baseUrl, timeoutMs, keys: watchKeys(logger) });
   return {
+    environment: settings.environment,
     webhooks: webhooks(caller),
     client: account(caller),
     catalog: catalog(caller),

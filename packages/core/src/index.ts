@@ -3,6 +3,7 @@ export type { Backoff, FullJitterOptions } from "./base/backoff.ts";
 export { fullJitter } from "./base/backoff.ts";
 export type { Clock } from "./base/clock.ts";
 export { consoleLogger } from "./base/console-logger.ts";
+export type { ApiEnvironment } from "./base/environment.ts";
 export type { CoreErrorCode } from "./base/errors.ts";
 export { type ErrorSubject, WebhookError } from "./base/errors.ts";
 export type { Log, Logger } from "./base/logger.ts";

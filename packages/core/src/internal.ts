@@ -7,6 +7,7 @@ export type { ByteBuffer } from "./base/byte-buffer.ts";
 export { byteBuffer } from "./base/byte-buffer.ts";
 export { dateTimeMs, monotonicClock } from "./base/clock.ts";
 export { syncFolder } from "./base/durable-file.ts";
+export { namedEnvironment, variableIn } from "./base/environment.ts";
 export { silentLogger, throttledLog } from "./base/logger.ts";
 export { makeFolder } from "./base/make-folder.ts";
 export type { SettingsOf } from "./base/options.ts";

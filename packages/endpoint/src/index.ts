@@ -12,6 +12,7 @@ export { isSameUrl, listEndpoints } from "./base/list-endpoints.ts";
 export type { SecretForm } from "./base/options.ts";
 export type { WaitingClock } from "./base/waiting-clock.ts";
 export { explainChange } from "./change/change-under-way.ts";
+export { keysInEnvironment } from "./change/keys-in-environment.ts";
 export type {
   ComparedTypes,
   EndpointFinding,
@@ -44,6 +45,10 @@ export type {
   ReconcileReport,
   Recovered,
 } from "./reconcile/reconcile-report.ts";
+export type { GivenEvent, ReplayArrivals, ReplayWatch, RequestedPeriod } from "./reconcile/replay-watch.ts";
+export { watchReplay } from "./reconcile/replay-watch.ts";
+export type { ReplayRequest, ReplayRequestOptions, RequestedEvent } from "./reconcile/request-replay.ts";
+export { requestReplay } from "./reconcile/request-replay.ts";
 export type { PlanOptions, RotationPlan } from "./rotate/plan-rotation.ts";
 export { planRotation } from "./rotate/plan-rotation.ts";
 export type { RotateOptions, RotationPass, RotationReconciled } from "./rotate/rotate-options.ts";

@@ -127,6 +127,7 @@ export function createJournal(
       },
     }),
     async settle(verdicts, tally) {
+      settings.onSettled?.(verdicts);
       const { record, offset } = (verdicts.at(-1) as RecordVerdict).position; // no batch is empty
       last = { record, offset };
       if (file && performance.now() - savedAt >= saveEveryMs) await save(tally);

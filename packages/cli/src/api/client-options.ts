@@ -1,18 +1,29 @@
 import type { ClientOptions } from "@esim-webhooks/client";
+import { variableIn } from "@esim-webhooks/core/internal";
 import type { CliProcess } from "../program/context.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 
-export const variables = {
+const variables = {
   baseUrl: "ESIM_API_URL",
   clientId: "ESIM_CLIENT_ID",
   clientSecret: "ESIM_CLIENT_SECRET",
 } as const;
 
-/** The options that the environment and the config have for the client. The environment takes precedence. */
-export function clientOptions({ config: { api = {} } }: SetUp, { env }: CliProcess): ClientOptions {
-  const given = (name: keyof typeof variables) => env[variables[name]]?.trim() || api[name];
+/** The variables of the client's options, in the environment of the set-up. */
+export function clientVariables({ environment }: Pick<SetUp, "environment">): typeof variables {
+  const named = Object.entries(variables).map(([option, name]) => [option, variableIn(environment, name)]);
+  return Object.fromEntries(named);
+}
+
+/** The options that variables and the config have for the client. Variables take precedence. */
+export function clientOptions(setUp: SetUp, { env }: CliProcess): ClientOptions {
+  const { environment, config } = setUp;
+  const { api = {} } = config;
+  const names = clientVariables(setUp);
+  const given = (name: keyof typeof variables) => env[names[name]]?.trim() || api[name];
   return {
     ...api,
+    environment,
     baseUrl: given("baseUrl"),
     clientId: given("clientId"),
     clientSecret: given("clientSecret"),

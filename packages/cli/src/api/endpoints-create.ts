@@ -1,10 +1,11 @@
 import { rm } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { ApiClient, EndpointWithSecret } from "@esim-webhooks/client";
-import type { KeyRecord } from "@esim-webhooks/core";
+import type { KeyRecord, KeyStore } from "@esim-webhooks/core";
 import { suggest } from "@esim-webhooks/core/internal";
 import { type FileKeySource, fileKeySource } from "@esim-webhooks/core/key-file";
 import { printable } from "@esim-webhooks/core/log-lines";
+import { keysInEnvironment } from "@esim-webhooks/endpoint";
 import { matchingTypes } from "../flags/types-flag.ts";
 import { explainedCreate } from "../program/call-error.ts";
 import type { CliContext, CliProcess } from "../program/context.ts";
@@ -12,16 +13,16 @@ import { errorCodeOf } from "../program/exit-code.ts";
 import { invalidUsage, programError } from "../program/program-error.ts";
 import { stopSignal } from "../program/stopping.ts";
 import { endpointUrl } from "../send/receiver-url.ts";
-import type { SetUp } from "../set-up/set-up.ts";
+import { type SetUp, secretVariableOf } from "../set-up/set-up.ts";
 import { counted } from "../terminal/quantities.ts";
 import type { CreateFlags } from "./flags.ts";
-import { withApi } from "./open-client.ts";
+import { withApiToWrite } from "./open-client.ts";
 import { maskedRecord } from "./shown-record.ts";
 
 /** Registers an endpoint. Its secret has a place before: the service shows it once. */
 export async function createEndpoint(this: CliContext, flags: CreateFlags, url: string): Promise<void> {
   endpointUrl(url);
-  await withApi(this, flags, async (api, setUp) => {
+  await withApiToWrite(this, flags, async (api, setUp) => {
     const place = await placeOf(this.process, flags, setUp);
     const stop = stopSignal(this);
     const made = await register(api, flags, url, stop.signal)
@@ -39,16 +40,17 @@ export async function createEndpoint(this: CliContext, flags: CreateFlags, url: 
 async function placeOf(
   { cwd }: CliProcess,
   { keyFile, printSecret }: CreateFlags,
-  { secret, secretFrom }: SetUp,
+  { secret, secretFrom, environment }: SetUp,
 ): Promise<SecretPlace | undefined> {
   if (keyFile !== undefined && printSecret) {
     throw invalidUsage("--key-file and --print-secret are two places for the secret.", "Remove one of them.");
   }
   if (printSecret) return undefined;
-  if (keyFile !== undefined) return newKeyFile(resolve(cwd(), keyFile), keyFile);
+  const open = (path: string) => keysInEnvironment({ environment }, fileKeySource(path));
+  if (keyFile !== undefined) return newKeyFile(resolve(cwd(), keyFile), keyFile, open);
   const configured = (secret as Partial<FileKeySource> | undefined)?.keyFile;
-  if (configured !== undefined) return existingKeyFile(configured);
-  const unset = secretFrom === "ESIM_WEBHOOK_SECRET" ? " and unset ESIM_WEBHOOK_SECRET" : "";
+  if (configured !== undefined) return existingKeyFile(configured, open);
+  const unset = secretFrom === secretVariableOf({ environment }) ? ` and unset ${secretFrom}` : "";
   throw invalidUsage(
     "The service shows an endpoint's signing secret once, and there is no place for it.",
     `Name a new file with --key-file, give the config a fileKeySource as its secret${unset}, or have it printed with --print-secret.`,
@@ -135,6 +137,9 @@ function isFamily(type: string): boolean {
   return type.endsWith("*");
 }
 
+/** Opens the key file at a path. */
+type OpenKeys = (path: string) => KeyStore;
+
 /** A key file that can take one more secret, before there is one. */
 export interface SecretPlace {
   /** The path as the user wrote it. */
@@ -146,38 +151,44 @@ export interface SecretPlace {
 }
 
 /** Creates a key file, for this user alone. Throws `invalid_usage` if it is there, or cannot be written. */
-export async function newKeyFile(path: string, file: string = path): Promise<SecretPlace> {
-  if (!(await writable({ path, file }, { keys: [] }, undefined))) {
+export async function newKeyFile(
+  path: string,
+  file: string = path,
+  open: OpenKeys = fileKeySource,
+): Promise<SecretPlace> {
+  const keys = open(path);
+  if (!(await writable({ keys, file }, { keys: [] }, undefined))) {
     throw invalidUsage(
       `${file} already exists, and no key file is overwritten.`,
       "Name a new file with --key-file.",
     );
   }
-  return { file, keep: (made) => addSecret(path, made), abandon: () => rm(path, { force: true }) };
+  return { file, keep: (made) => addSecret(keys, made), abandon: () => rm(path, { force: true }) };
 }
 
 /**
  * Takes a key file for one more secret; creates it if there is none. Its owner and its mode stay as they are.
  * Throws `invalid_usage` if it cannot be written, and `invalid_secret` if it is no key file.
  */
-export async function existingKeyFile(file: string): Promise<SecretPlace> {
+export async function existingKeyFile(file: string, open: OpenKeys = fileKeySource): Promise<SecretPlace> {
+  const keys = open(file);
   for (;;) {
-    const stored = await fileKeySource(file).read();
-    if (stored === undefined) return newKeyFile(file);
+    const stored = await keys.read();
+    if (stored === undefined) return newKeyFile(file, file, open);
     // the same keys once more: this shows that the file can be written
-    if (await writable({ path: file, file }, stored.record, stored.version)) {
-      return { file, keep: (made) => addSecret(file, made), abandon: async () => {} };
+    if (await writable({ keys, file }, stored.record, stored.version)) {
+      return { file, keep: (made) => addSecret(keys, made), abandon: async () => {} };
     }
   }
 }
 
 async function writable(
-  { path, file }: { readonly path: string; readonly file: string },
+  { keys, file }: { readonly keys: KeyStore; readonly file: string },
   record: KeyRecord,
   version: string | undefined,
 ): Promise<boolean> {
   try {
-    return await fileKeySource(path).write(record, version);
+    return await keys.write(record, version);
   } catch (cause) {
     if (errorCodeOf(cause) === "store_full") throw cause;
     throw invalidUsage(
@@ -189,14 +200,13 @@ async function writable(
 }
 
 async function addSecret(
-  file: string,
+  keyStore: KeyStore,
   { signingSecret: secret, webhookEndpointReference: endpoint }: EndpointWithSecret,
 ): Promise<void> {
-  const keyFile = fileKeySource(file);
   for (;;) {
-    const stored = await keyFile.read();
+    const stored = await keyStore.read();
     const { keys, ...rest } = stored?.record ?? { keys: [] };
     const record = { ...rest, keys: [...keys, { secret, endpoint }] };
-    if (await keyFile.write(record, stored?.version)) return;
+    if (await keyStore.write(record, stored?.version)) return;
   }
 }

@@ -7,12 +7,12 @@ import { isKeyStore, keyPlaceOf } from "../set-up/key-place.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import { confirm } from "../terminal/confirm.ts";
 import type { DeleteFlags } from "./flags.ts";
-import { withApi } from "./open-client.ts";
+import { withApiToWrite } from "./open-client.ts";
 import { maskedRecord, maskedText } from "./shown-record.ts";
 
 export async function deleteEndpoint(this: CliContext, flags: DeleteFlags, reference: string): Promise<void> {
   const { output } = this;
-  await withApi(this, flags, async (api, setUp) => {
+  await withApiToWrite(this, flags, async (api, setUp) => {
     if (!flags.yes && !(await isConfirmed(this, reference))) return output.note("Nothing was changed.");
     const removed = await api.webhooks.delete(reference); // undefined when only the answer was lost
     if (isKeyStore(setUp.secret)) await endKeys(this, setUp, reference);

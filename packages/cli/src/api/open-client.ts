@@ -6,7 +6,30 @@ import type { CliContext, CliProcess } from "../program/context.ts";
 import { at } from "../program/naming.ts";
 import { programError } from "../program/program-error.ts";
 import { readSetUp, type SetUp } from "../set-up/set-up.ts";
-import { clientOptions, variables } from "./client-options.ts";
+import { clientOptions, clientVariables } from "./client-options.ts";
+import { maskedText } from "./shown-record.ts";
+
+/** The same for a command that writes: it names the environment first, unless it calls a sandbox. */
+export async function withApiToWrite(
+  context: CliContext,
+  flags: SetUpFlags,
+  use: (api: ApiClient, setUp: SetUp) => Promise<void>,
+): Promise<void> {
+  await withApi(context, flags, async (api, setUp) => {
+    const { baseUrl = "" } = clientOptions(setUp, context.process);
+    const { hostname } = new URL(baseUrl);
+    const isSandbox = api.environment === "production" && isThisMachine(hostname);
+    if (!isSandbox) context.output.note(`API: ${maskedText(baseUrl)} (${environmentNames[api.environment]})`);
+    await use(api, setUp);
+  });
+}
+
+/** Whether a URL's host name is of this machine. */
+export function isThisMachine(hostname: string): boolean {
+  return /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
+}
+
+const environmentNames = { production: "production", test: "the test environment" } as const;
 
 /** Makes calls for a command. Their errors are explained in terms of the command line. */
 export async function withApi(
@@ -22,18 +45,19 @@ export async function withApi(
 }
 
 /** Throws `missing_credentials` or `invalid_option`, with the variable or the file that has the mistake. */
-export function openClient({ file }: SetUp, { env }: CliProcess, options: ClientOptions): ApiClient {
-  refuseMissing(options);
+export function openClient(setUp: SetUp, { env }: CliProcess, options: ClientOptions): ApiClient {
+  const variables = clientVariables(setUp);
+  refuseMissing(options, variables);
   try {
     return createClient(options);
   } catch (error) {
     const variable = variables[(error as Partial<WebhookError>).option as keyof typeof variables];
-    throw at(env[variable]?.trim() ? variable : file, error);
+    throw at(env[variable]?.trim() ? variable : setUp.file, error);
   }
 }
 
 /** An exchange of the config's own needs no credentials. */
-function refuseMissing(options: ClientOptions): void {
+function refuseMissing(options: ClientOptions, variables: ReturnType<typeof clientVariables>): void {
   const needed = options.exchange === undefined ? Object.keys(variables) : ["baseUrl"];
   const missing = (needed as (keyof typeof variables)[]).filter((name) => !options[name]);
   if (missing.length === 0) return;

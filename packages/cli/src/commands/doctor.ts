@@ -12,7 +12,7 @@ export const doctor = command({
       "when reconcile last completed a pass, and when it received its last delivery: more than a day ago is a warning (--silence). With the credentials of the partner API",
       "(ESIM_API_URL, ESIM_CLIENT_ID, ESIM_CLIENT_SECRET), also the credentials, the clock against the service's, whether the",
       "endpoint is active, its event types against the handlers, how the last deliveries went, those that the service has given up,",
-      "and whether the receiver has the right key. Changes nothing. Each line says ok or what to do. Ends with 3 when a check fails;",
+      "whether the receiver has the right key, and how many eSIMs can be ordered (--inventory). Changes nothing. Each line says ok or what to do. Ends with 3 when a check fails;",
       "a warning is no failure.",
     ].join("\n"),
     [

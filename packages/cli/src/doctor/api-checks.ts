@@ -1,5 +1,5 @@
 import type { ApiClient, ClientOptions, WebhookEndpoint } from "@esim-webhooks/client";
-import { type Catalog, esimCatalog, type StateStore, WebhookError } from "@esim-webhooks/core";
+import { type Catalog, esimCatalog, WebhookError } from "@esim-webhooks/core";
 import { ago, instant } from "@esim-webhooks/core/internal";
 import { compareTypes, readWatermark, type Watermark } from "@esim-webhooks/endpoint";
 import { clientOptions } from "../api/client-options.ts";
@@ -10,11 +10,13 @@ import { theEndpoint } from "../endpoint/find-endpoint.ts";
 import { explainedCall } from "../program/call-error.ts";
 import type { CliProcess } from "../program/context.ts";
 import { shellWord } from "../program/shell.ts";
-import { defaultState, isThere } from "../set-up/default-place.ts";
+import { existingState } from "../set-up/open-target.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import { counted } from "../terminal/quantities.ts";
 import { type Check, check, failed, passed } from "./check.ts";
 import { checkGaps, checkHealth, checkKey, checkMissed, newestDeliveries } from "./delivery-checks.ts";
+import type { DoctorFlags } from "./flags.ts";
+import { checkInventory } from "./inventory-check.ts";
 import { currentKeys } from "./set-up-checks.ts";
 
 /** A service that is down should not hold up the other checks for long. */
@@ -24,7 +26,7 @@ const timeoutMs = 20_000;
 export async function checkApi(
   setUp: SetUp,
   process: CliProcess,
-  reference: string | undefined,
+  flags: Pick<DoctorFlags, "endpoint" | "inventory" | "variants">,
 ): Promise<readonly Check[]> {
   const options = clientOptions(setUp, process);
   const { baseUrl, fetch = globalThis.fetch } = options;
@@ -37,7 +39,8 @@ export async function checkApi(
   });
   const { api } = open;
   if (api === undefined || !credentials.ok) return [credentials];
-  return [credentials, clock.check(), ...(await checkEndpoint(api, setUp, reference))];
+  const inventory = await checkCall("inventory", () => checkInventory(api, flags));
+  return [credentials, clock.check(), ...(await checkEndpoint(api, setUp, flags.endpoint)), inventory];
 }
 
 async function checkEndpoint(
@@ -122,14 +125,14 @@ const oldestMs = 2 * 24 * 60 * 60_000;
 
 /** How far reconciling has come with an endpoint, by the state of the set-up. Undefined if there is no state. Changes nothing. */
 async function watermarkOf(setUp: SetUp, reference: string): Promise<Watermark | undefined> {
-  const state = await existingState(setUp);
+  const open = await existingState(setUp);
   try {
-    return state && (await readWatermark(state, reference));
+    return open && (await readWatermark(open.state, reference));
   } catch (error) {
     if (WebhookError.is(error) && (error.code as string) === "migration_missing") return undefined;
     throw error;
   } finally {
-    await state?.close?.();
+    await open?.close();
   }
 }
 
@@ -145,12 +148,6 @@ export function checkReconciled(watermark: Watermark | undefined): Check {
     "reconcile",
     `The events are settled to ${instant(settledTo)} only, and the service lists them for 7 days. Run esim-webhooks reconcile --every 5m, or createReconciler in a worker.`,
   );
-}
-
-async function existingState({ config, place }: SetUp): Promise<StateStore | undefined> {
-  if (config.state !== undefined) return config.state;
-  const isDefault = config.target === undefined && config.store === undefined;
-  return isDefault && isThere(place) ? defaultState(place) : undefined;
 }
 
 type Fetch = NonNullable<ClientOptions["fetch"]>;

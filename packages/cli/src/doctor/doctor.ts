@@ -49,6 +49,7 @@ async function checkSetUp(context: CliContext, flags: DoctorFlags): Promise<read
   if (setUp === undefined) return [config];
   const folder = usesFolder(setUp) ? await check("folder", () => checkDataFolder(setUp.place)) : undefined;
   const change = await checkChange(setUp);
+  const stores = await checkStores(setUp, folder, flags.silence);
   return [
     config,
     await check("secret", () => checkSecret(setUp)),
@@ -57,16 +58,21 @@ async function checkSetUp(context: CliContext, flags: DoctorFlags): Promise<read
     ...(setUp.config.receiver ? [await check("receiver", () => checkReceiverOptions(setUp))] : []),
     ...(setUp.config.worker ? [await check("worker", () => checkWorker(setUp))] : []),
     ...(folder ? [folder] : []),
-    ...(await checkStores(setUp, folder, flags.silence)),
-    await check("drift", () => checkDrift(setUp)),
-    ...(await checkApi(setUp, context.process, flags.endpoint)),
+    ...stores,
+    ...(stores.some(isStoreDown) ? [] : [await check("drift", () => checkDrift(setUp))]),
+    ...(await checkApi(setUp, context.process, flags)),
   ];
 }
 
+/** The state of drift is in the same database, and the same error twice helps no one. */
+function isStoreDown({ name, ok }: Check): boolean {
+  return name === "store" && !ok;
+}
+
 /** What calls the API takes a quarter of the start-up to load, and is not needed without credentials. */
-async function checkApi(setUp: SetUp, process: CliProcess, endpoint?: string): Promise<readonly Check[]> {
+async function checkApi(setUp: SetUp, process: CliProcess, flags: DoctorFlags): Promise<readonly Check[]> {
   if (hasCredentials(clientOptions(setUp, process)))
-    return (await import("./api-checks.ts")).checkApi(setUp, process, endpoint);
+    return (await import("./api-checks.ts")).checkApi(setUp, process, flags);
   return [
     passed(
       "api",

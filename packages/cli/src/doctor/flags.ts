@@ -1,5 +1,13 @@
 import type { FlagValues } from "../flags/flag.ts";
-import { durationFlag, jsonFlag, setUpFlags, textFlag, withDefault } from "../flags/flag-kinds.ts";
+import {
+  durationFlag,
+  jsonFlag,
+  numberFlag,
+  setUpFlags,
+  textFlag,
+  textsFlag,
+  withDefault,
+} from "../flags/flag-kinds.ts";
 
 export type DoctorFlags = FlagValues<typeof doctorFlags>;
 
@@ -12,6 +20,11 @@ export const doctorFlags = {
     "1d",
     durationFlag("Warn when the inbox has received no delivery for this long", { min: "1m", max: "365d" }),
   ),
+  inventory: numberFlag(
+    "Fail when at most this many eSIMs of a variant can still be ordered. Default: warn when none can",
+    { min: 0 },
+  ),
+  variants: textsFlag("variant,…", "The eSIM variants in use. Default: all that the client may order"),
   ...setUpFlags,
   json: jsonFlag,
 };

@@ -13,7 +13,7 @@ import {
   reconcile,
   replaceEndpoint,
 } from "@esim-webhooks/endpoint";
-import { withApi } from "../api/open-client.ts";
+import { withApiToWrite } from "../api/open-client.ts";
 import { maskedRecord, maskedText } from "../api/shown-record.ts";
 import { commandLogger, stepLogger } from "../log/command-logger.ts";
 import type { CliContext, CliProcess, Output } from "../program/context.ts";
@@ -43,7 +43,7 @@ export async function ensure(this: CliContext, flags: EnsureFlags, url: string):
     );
   }
   endpointUrl(url);
-  await withApi(this, flags, async (api, setUp) => {
+  await withApiToWrite(this, flags, async (api, setUp) => {
     const { keyStore, where, file } = keyPlaceOf(setUp, namedFile(process, flags.keyFile));
     if (file !== undefined) await refuseNoFile({ file, where });
     await refuseOtherSlash(api, url);
@@ -84,7 +84,7 @@ function gapFindings(result: EnsuredEndpoint | ReplacedEndpoint): readonly Endpo
     code: "inactive",
     about,
     problem: `The service may not have sent events to ${about}, ${gapText(gap)}.`,
-    remedy: "Ask support for a replay of that time: the runbook has the text (The endpoint was inactive).",
+    remedy: "Ask support for a replay of that time: esim-webhooks replay-request prints the text.",
   }));
 }
 

@@ -73,6 +73,15 @@ export const reconcileFlags = {
   json: jsonFlag,
 };
 
+export type ReplayRequestFlags = FlagValues<typeof replayRequestFlags>;
+
+export const replayRequestFlags = {
+  endpoint: endpointFlag,
+  source: reconcileFlags.source,
+  ...setUpFlags,
+  json: jsonFlag,
+};
+
 export type RotateFlags = FlagValues<typeof rotateFlags>;
 
 export const rotateFlags = {

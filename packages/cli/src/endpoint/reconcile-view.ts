@@ -10,7 +10,9 @@ import {
 } from "@esim-webhooks/endpoint";
 import type { Output } from "../program/context.ts";
 import { type ExitCode, exitCodes } from "../program/exit-code.ts";
+import { arrivalLines } from "../set-up/replay-arrivals.ts";
 import { ledgerTable } from "../terminal/ledger-table.ts";
+import { spanOf } from "../terminal/period.ts";
 import { count, counted } from "../terminal/quantities.ts";
 import { type Layout, type Tone, unpainted } from "../terminal/text.ts";
 
@@ -37,8 +39,9 @@ const entries: Readonly<Record<Entry, readonly [name: string, tone: Tone]>> = {
 export function reconcileView(report: ReconcileReport, view: ReconcileView): string[] {
   const { ledger, pages, mark, dryRun } = report;
   const { paint = unpainted, tookMs } = view;
+  const arrived = arrivalLines(report.replay);
   if (ledger.listed === 0)
-    return ["The service lists no deliveries of this endpoint.", ...findings(report, view)];
+    return ["The service lists no deliveries of this endpoint.", ...findings(report, view), ...arrived];
   const lines = Object.entries(entries).map(([entry, [name, tone]]) => ({
     name,
     tone,
@@ -51,6 +54,7 @@ export function reconcileView(report: ReconcileReport, view: ReconcileView): str
     ...ledgerTable(lines, { name: "listed", value: ledger.listed, meaning: pace }, view),
     ...(dryRun ? [] : ["", paint("faint", settled)]),
     ...findings(report, view),
+    ...arrived,
   ];
 }
 
@@ -161,7 +165,7 @@ function gapLines(gaps: readonly EndpointGap[], bad: (text: string) => string): 
     "",
     bad("ALARM: the service may not have sent events of these times, and no list has them:"),
     ...gaps.map((gap) => `  ${gapText(gap)}`),
-    "Ask support for a replay of these times, within 7 days: the runbook has the text (The endpoint was inactive). Then run",
+    "Ask support for a replay of these times, within 7 days: esim-webhooks replay-request prints the text. Then run",
     "esim-webhooks reconcile --acknowledge-gaps.",
   ];
 }
@@ -175,13 +179,8 @@ export function gapText({ from, to, eventTypes }: EndpointGap): string {
   return `at most ${spanOf({ from, to })}, ${why}`;
 }
 
-/** The end is the next whole second: cut, it would leave out what was sent in the rest of that second. */
-function spanOf({ from, to }: Pick<EndpointGap, "from" | "to">): string {
-  const end = to === null ? "now" : instant(new Date(Math.ceil(Date.parse(to) / 1000) * 1000));
-  return `from ${instant(new Date(from))} to ${end}`;
-}
-
-function listOf(ids: readonly string[], total: number): string[] {
+/** At most as many ids as the report has, and how many more there are. */
+export function listOf(ids: readonly string[], total: number): string[] {
   const more = total - ids.length;
   return [...ids.map((id) => `  ${printable(id)}`), ...(more > 0 ? [`  and ${count(more)} more`] : [])];
 }

@@ -2,7 +2,7 @@ import { type ApiClient, ApiError } from "@esim-webhooks/client";
 import { type Logger, WebhookError } from "@esim-webhooks/core";
 import { printable } from "@esim-webhooks/core/log-lines";
 import { createReconciler, reconcile as makePass, type ReconcileSetup } from "@esim-webhooks/endpoint";
-import { withApi } from "../api/open-client.ts";
+import { withApiToWrite } from "../api/open-client.ts";
 import { optionsOf } from "../flags/flag.ts";
 import { commandLogger } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
@@ -27,7 +27,7 @@ export async function reconcile(this: CliContext, flags: ReconcileFlags): Promis
   if (flags.every !== undefined && once !== undefined) {
     throw invalidUsage(`--every and ${once} contradict each other.`, "Remove one of them.");
   }
-  await withApi(this, flags, async (api, setUp) => {
+  await withApiToWrite(this, flags, async (api, setUp) => {
     const { webhookEndpointReference: reference } = await (flags.every === undefined
       ? theEndpoint(api, flags.endpoint)
       : awaitEndpoint(api, flags.endpoint, flags.every, this.output));

@@ -10,7 +10,7 @@ import {
   reconcile,
   rotateSecret,
 } from "@esim-webhooks/endpoint";
-import { withApi } from "../api/open-client.ts";
+import { withApiToWrite } from "../api/open-client.ts";
 import { optionsOf } from "../flags/flag.ts";
 import { stepLogger } from "../log/command-logger.ts";
 import type { CliContext, Output } from "../program/context.ts";
@@ -30,7 +30,7 @@ import { needsLook, reconcileView, withoutReports } from "./reconcile-view.ts";
 /** Rotates the secret of an endpoint, or continues the rotation that an earlier run has begun. */
 export async function rotate(this: CliContext, flags: RotateFlags): Promise<void> {
   const { output, process } = this;
-  await withApi(this, flags, async (api, setUp) => {
+  await withApiToWrite(this, flags, async (api, setUp) => {
     const { keyStore, where, file } = keyPlaceOf(setUp, namedFile(process, flags.keyFile));
     if (file !== undefined) await refuseUnfitForRotation({ file, where }, process);
     const endpoint = flags.endpoint ?? (await ownEndpoint(api, keyStore, this.now()));

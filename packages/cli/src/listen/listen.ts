@@ -1,4 +1,4 @@
-import { withApi } from "../api/open-client.ts";
+import { isThisMachine, withApi } from "../api/open-client.ts";
 import { awaitEndpoint, theEndpoint } from "../endpoint/find-endpoint.ts";
 import type { CliContext } from "../program/context.ts";
 import { invalidUsage } from "../program/program-error.ts";
@@ -35,12 +35,10 @@ function refuseUnused({ id, since, only }: ListenFlags): void {
   );
 }
 
-const loopback = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
-
 /** Throws `invalid_usage` for another machine: events have personal data. */
 export function refuseRemote(url: string): void {
   const { hostname } = new URL(url);
-  if (loopback.test(hostname)) return;
+  if (isThisMachine(hostname)) return;
   throw invalidUsage(
     `--to names another machine, ${hostname}, and the events have personal data of real people.`,
     "Name a receiver on localhost, or add --allow-remote if that machine may have the events.",

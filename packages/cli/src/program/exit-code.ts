@@ -48,6 +48,7 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   outcome_too_late: exitCodes.unexpected,
   unsigned_dump: exitCodes.usage,
   source_unknown: exitCodes.usage,
+  other_environment: exitCodes.usage,
   checkpoint_mismatch: exitCodes.usage,
   invalid_usage: exitCodes.usage,
   invalid_config: exitCodes.usage,

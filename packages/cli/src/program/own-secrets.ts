@@ -1,7 +1,12 @@
 import { masked } from "@esim-webhooks/core/masking";
 
 /** Our variables whose value is a secret of any form. */
-const ownVariables = ["ESIM_CLIENT_SECRET", "ESIM_WEBHOOK_SECRET"];
+const ownVariables = [
+  "ESIM_CLIENT_SECRET",
+  "ESIM_WEBHOOK_SECRET",
+  "ESIM_TEST_CLIENT_SECRET",
+  "ESIM_TEST_WEBHOOK_SECRET",
+];
 /** A shorter value may be a word of a message. */
 const shortestOwn = 8;
 

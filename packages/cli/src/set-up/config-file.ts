@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type {
+  ApiEnvironment,
   Catalog,
   DedupeStore,
   EndpointLookup,
@@ -33,6 +34,7 @@ const names = ["ts", "mts", "js", "mjs"].map((extension) => `esim-webhooks.confi
 type Shape = { [Name in keyof AnyConfig]-?: AnyConfig[Name] | undefined };
 
 const shape: OptionsShape<Shape> = {
+  environment: z.optional(z.enum(["production", "test"])),
   secret: z.optional(z.custom<Secret>()), // checked by the receiver
   catalog: z.optional(withMethods<Catalog<unknown>>("parse", "check")),
   target: z.optional(withMethods<ConfigTarget<unknown>>("put")),
@@ -88,6 +90,24 @@ function parseConfig(file: string, exported: unknown): AnyConfig {
     throw programError("invalid_config", `${file}: ${problem}`, remedy);
   }
 }
+
+/** Throws `invalid_config` for a config with options that belong to one environment of the API, and not to this one. */
+export function refuseOtherEnvironment({ file, config }: LoadedConfig, environment: ApiEnvironment): void {
+  const { environment: own = "production", api = {} } = config;
+  const given: Readonly<Record<string, unknown>> = { ...config, ...api };
+  const name = ofOneEnvironment.find((each) => given[each] !== undefined);
+  if (own === environment || name === undefined) return;
+  throw programError(
+    "invalid_config",
+    `${file} is for ${own}: it has ${name}, which may not be used in the environment ${environment}.`,
+    `Name a config of its own with --config, with environment: "${environment}". If this one chooses by the variable, add environment: process.env.ESIM_ENVIRONMENT.`,
+  );
+}
+
+const ofOneEnvironment = [
+  ...["secret", "source", "endpoints", "target", "store", "state"],
+  ...["baseUrl", "clientId", "clientSecret", "exchange"],
+];
 
 /** Throws `invalid_config` for options that exclude each other. */
 function refuseBoth(file: string, { target, store, endpoints, secret, source }: AnyConfig): void {

@@ -1,5 +1,6 @@
 import type { ClientOptions } from "@esim-webhooks/client";
 import type {
+  ApiEnvironment,
   Catalog,
   DedupeStore,
   EndpointLookup,
@@ -28,7 +29,12 @@ export interface OwnWorkers {
 
 /** The options of `esim-webhooks.config.ts`. Flags and the environment take precedence over them. */
 export interface Config<Data = EsimEvents, Tx = unknown> {
-  /** The endpoint's signing secret, in any form that receivers take. `ESIM_WEBHOOK_SECRET` takes precedence. */
+  /**
+   * The environment of the API that this config is for. A config with a secret, a source, a store or credentials is used in no other one.
+   * Default `"production"`; `process.env.ESIM_ENVIRONMENT` for a config that reads that variable itself.
+   */
+  environment?: ApiEnvironment | undefined;
+  /** The endpoint's signing secret, in any form that receivers take. `ESIM_WEBHOOK_SECRET` (`ESIM_TEST_WEBHOOK_SECRET`) takes precedence. */
   secret?: Secret;
   /** The event types and their schemas. Default: the eSIM events. Extend them with `defineCatalog`. */
   catalog?: Catalog<Data>;
@@ -43,7 +49,7 @@ export interface Config<Data = EsimEvents, Tx = unknown> {
    * Default: the place of the default inbox or store; none if the target or the store is your own.
    */
   state?: StateStore;
-  /** The name of this endpoint. Default `"default"`. */
+  /** The name of this endpoint. Default `"default"`, or `"test"` in the test environment. */
   source?: string;
   /**
    * For several endpoints, in place of `secret` and `source`: `serve` finds the endpoint of a request by its path below `path`, or

@@ -6,23 +6,28 @@ import { warnOfSetup } from "@esim-webhooks/core/engine";
 import { makeFolder, silentLogger } from "@esim-webhooks/core/internal";
 import { fullDisk } from "../program/error-text.ts";
 import { invalidUsage } from "../program/program-error.ts";
-import { type Folder, openModeOf, type Place, postgresUrlOf } from "./place.ts";
+import { type Database, type Folder, openModeOf, type Place, postgresUrlOf } from "./place.ts";
 
 /** Without a logger, only warnings about the set-up are shown. */
 export async function defaultInbox(place: Place, logger: Logger = silentLogger): Promise<Inbox> {
   if ("url" in place) {
     const { postgresInbox } = await import("@esim-webhooks/store-postgres");
-    return postgresInbox({ url: postgresUrlOf(place), logger });
+    return postgresInbox({ ...databaseOf(place), logger });
   }
   const path = await ownFile(place);
   const { sqliteInbox } = await import("@esim-webhooks/store-sqlite");
   return sqliteInbox({ path, logger });
 }
 
+function databaseOf(place: Database): Database {
+  const { schema } = place;
+  return { url: postgresUrlOf(place), ...(schema !== undefined && { schema }) };
+}
+
 export async function defaultStore(place: Place): Promise<DedupeStore> {
   if ("url" in place) {
     const { postgresStore } = await import("@esim-webhooks/store-postgres");
-    return postgresStore({ url: postgresUrlOf(place) });
+    return postgresStore({ ...databaseOf(place) });
   }
   const path = await ownFile(place);
   const { sqliteStore } = await import("@esim-webhooks/store-sqlite");
@@ -32,7 +37,7 @@ export async function defaultStore(place: Place): Promise<DedupeStore> {
 export async function defaultState(place: Place): Promise<StateStore> {
   if ("url" in place) {
     const { postgresState } = await import("@esim-webhooks/store-postgres");
-    return postgresState({ url: postgresUrlOf(place) });
+    return postgresState({ ...databaseOf(place) });
   }
   const path = await ownFile(place);
   const { sqliteState } = await import("@esim-webhooks/store-sqlite");

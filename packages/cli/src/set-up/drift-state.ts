@@ -1,8 +1,7 @@
 import type { Logger } from "@esim-webhooks/core";
 import { type DriftWatch, watchDrift } from "@esim-webhooks/core/drift";
 import { programError } from "../program/program-error.ts";
-import { isThere } from "./default-place.ts";
-import { findState, type OpenState, openState } from "./open-target.ts";
+import { existingState, type OpenState, openState } from "./open-target.ts";
 import type { SetUp } from "./set-up.ts";
 
 /** Whether there is a place for what `serve` sees of events: a target or a store of the config's own needs a state. */
@@ -19,9 +18,7 @@ export async function findDriftState(setUp: SetUp): Promise<OpenState | undefine
       "Add one to the config: state: postgresState({ url }), sqliteState({ path }), redisState(url) or fileState(folder).",
     );
   }
-  const { config, place } = setUp;
-  if (config.state !== undefined) return { state: config.state, close: async () => {} }; // closed at the end, with the config
-  return isThere(place) ? findState(setUp) : undefined;
+  return existingState(setUp);
 }
 
 /** Watches the events of a receiver for drift, if there is a place for what it sees. */

@@ -2,18 +2,21 @@ import { isUint8Array } from "node:util/types";
 import { createKeyring, type LoadedKeys, type Secret, type Secrets, WebhookError } from "@esim-webhooks/core";
 import { createDeadline } from "@esim-webhooks/core/engine";
 import { naming } from "../program/naming.ts";
-import type { SetUp } from "./set-up.ts";
+import { type SetUp, secretVariableOf } from "./set-up.ts";
 
 /** As receivers wait for a key source. */
 const loadTimeoutMs = 5000;
 
 /** The secret as it was given, right or not. `which` says what it is to be. Throws `missing_secret`. */
-export function givenSecret({ secret, file }: SetUp, which = "the endpoint's signingSecret"): Secret {
+export function givenSecret(
+  { secret, file, environment }: SetUp,
+  which = "the endpoint's signingSecret",
+): Secret {
   if (secret !== undefined && !(isList(secret) && secret.length === 0)) return secret;
   throw new WebhookError(
     "missing_secret",
     "There is no signing secret, so no delivery could be signed or verified.",
-    `Set ESIM_WEBHOOK_SECRET to ${which} (whsec_…), or give ${file ?? "a config file"} a secret, such as secret: fileKeySource("esim.key").`,
+    `Set ${secretVariableOf({ environment })} to ${which} (whsec_…), or give ${file ?? "a config file"} a secret, such as secret: fileKeySource("esim.key").`,
   );
 }
 
@@ -21,7 +24,7 @@ export function givenSecret({ secret, file }: SetUp, which = "the endpoint's sig
 export function hiddenSecretNote({ secretFrom, file, config }: SetUp): string | undefined {
   return secretFrom === file || config.secret === undefined
     ? undefined
-    : "ESIM_WEBHOOK_SECRET takes precedence over the secret of the config, so new keys in a key source are not seen. Unset it to use the config's.";
+    : `${secretFrom} takes precedence over the secret of the config, so new keys in a key source are not seen. Unset it to use the config's.`;
 }
 
 /** The secret, checked. Throws `missing_secret`, and `invalid_secret` with the variable or the file that holds it. */

@@ -153,6 +153,14 @@ export async function findState(setUp: SetUp): Promise<OpenState> {
   return { state, close: async () => state.close?.() };
 }
 
+/** The state of the set-up, if there is one already: nothing is created. */
+export async function existingState(setUp: SetUp): Promise<OpenState | undefined> {
+  const { config, place } = setUp;
+  if (config.state !== undefined) return { state: config.state, close: async () => {} }; // closed at the end, with the config
+  const isDefault = config.target === undefined && config.store === undefined;
+  return isDefault && isThere(place) ? findState(setUp) : undefined;
+}
+
 /** The target and its options for `importDeliveries`. */
 export interface ImportTarget {
   readonly target: Pick<InboxWriter, "put"> | Handlers<unknown>;

@@ -3,7 +3,14 @@ import { isServerUrl } from "@esim-webhooks/core/internal";
 import { invalidUsage } from "../program/program-error.ts";
 
 /** The default place of events: a database or a folder. */
-export type Place = { readonly url: string } | Folder;
+export type Place = Database | Folder;
+
+/** A Postgres. */
+export interface Database {
+  readonly url: string;
+  /** The schema of the tables, if it is not the usual one. */
+  readonly schema?: string;
+}
 
 /** The folder of an embedded database. */
 export interface Folder {
@@ -19,7 +26,7 @@ export interface Folder {
 export function nameOf(place: Place): string {
   if ("dataDir" in place) return `the embedded inbox in ${place.dataDir}`;
   const { host, pathname } = URL.parse(place.url) ?? { host: "", pathname: "" };
-  return `Postgres at ${host}${pathname}`;
+  return `Postgres at ${host}${pathname}${place.schema ? `, schema ${place.schema}` : ""}`;
 }
 
 export function isPostgresUrl(text: string): boolean {
@@ -27,7 +34,7 @@ export function isPostgresUrl(text: string): boolean {
 }
 
 /** The URL of a place. Throws `invalid_usage` for one that is not of Postgres, without repeating it: it may contain a password. */
-export function postgresUrlOf({ url }: Extract<Place, { url: string }>): string {
+export function postgresUrlOf({ url }: Database): string {
   if (isPostgresUrl(url)) return url;
   throw invalidUsage(
     "DATABASE_URL is not a postgres:// URL.",

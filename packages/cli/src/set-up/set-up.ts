@@ -1,10 +1,11 @@
 import { existsSync, statSync } from "node:fs";
-import { resolve } from "node:path";
-import type { Catalog, Handlers, Secret } from "@esim-webhooks/core";
+import { join, resolve } from "node:path";
+import type { ApiEnvironment, Catalog, Handlers, Secret } from "@esim-webhooks/core";
+import { namedEnvironment, variableIn } from "@esim-webhooks/core/internal";
 import type { SetUpFlags } from "../flags/flag-kinds.ts";
 import type { CliContext, CliProcess } from "../program/context.ts";
 import { invalidUsage } from "../program/program-error.ts";
-import { type AnyConfig, loadConfig } from "./config-file.ts";
+import { type AnyConfig, loadConfig, refuseOtherEnvironment } from "./config-file.ts";
 import type { Folder, Place } from "./place.ts";
 
 /** The settings of a command. Flags take precedence over the environment, then the config file, then defaults. */
@@ -12,6 +13,8 @@ export interface SetUp {
   /** The config file, if there is one. */
   readonly file: string | undefined;
   readonly config: AnyConfig;
+  /** The environment of the API. */
+  readonly environment: ApiEnvironment;
   /** Undefined when there is none. Commands that need one call `requiredSecret`. */
   readonly secret: Secret | undefined;
   /** Where the secret was written: the name of a variable, or the config file. */
@@ -31,19 +34,37 @@ export async function readSetUp(context: CliContext, flags: SetUpFlags): Promise
       "Remove one of them.",
     );
   }
-  const { DATABASE_URL, ESIM_WEBHOOK_SECRET } = context.process.env; // an empty variable counts as unset
-  const variable = ESIM_WEBHOOK_SECRET?.trim();
+  const { env } = context.process;
+  const environment = namedEnvironment(env) ?? config.environment ?? "production";
+  refuseOtherEnvironment({ file, config }, environment);
+  const secretVariable = secretVariableOf({ environment });
+  const variable = env[secretVariable]?.trim(); // an empty variable counts as unset
+  const { DATABASE_URL } = env;
+  const isTest = environment === "test";
   const folder = folderOf(context.process, flags.dataDir);
   return {
     file,
     config,
+    environment,
     secret: variable || config.secret,
-    secretFrom: variable ? "ESIM_WEBHOOK_SECRET" : file,
+    secretFrom: variable ? secretVariable : file,
     catalog: config.catalog,
     handlers: config.handlers as Handlers<unknown> | undefined,
-    source: config.source ?? "default",
-    place: flags.dataDir === undefined && DATABASE_URL ? { url: DATABASE_URL } : folder,
+    source: config.source ?? (isTest ? "test" : "default"),
+    place: placeIn(environment, flags.dataDir === undefined && DATABASE_URL ? { url: DATABASE_URL } : folder),
   };
+}
+
+/** The variable that has the secret, in the environment of the set-up. */
+export function secretVariableOf({ environment }: Pick<SetUp, "environment">): string {
+  return variableIn(environment, "ESIM_WEBHOOK_SECRET");
+}
+
+/** The default place of the environment: the test environment has a folder within, or a schema, of its own. */
+function placeIn(environment: ApiEnvironment, place: Place): Place {
+  if (environment === "production") return place;
+  if ("url" in place) return { ...place, schema: "esim_webhooks_test" };
+  return { ...place, dataDir: join(place.dataDir, "test"), path: join(place.path, "test") };
 }
 
 /** The folder of the embedded inbox: the flag, else the environment, else the default. Throws `invalid_usage` for a file. */

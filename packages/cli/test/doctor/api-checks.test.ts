@@ -63,6 +63,31 @@ describe("doctor with the partner API", () => {
     );
   });
 
+  it("warns when no eSIM of a variant is left to order, and fails at the bound of --inventory", async () => {
+    const { examine, sandbox, api } = await startEndpoint();
+    const variants = (await api.catalog.esimVariants()).map(({ esimVariant }) => esimVariant as string);
+    const [used, unused] = variants as [string, string];
+    for (const variant of variants) await sandbox.setStock(variant, 30);
+    expect((await examine()).of["inventory"]).toMatchObject({
+      ok: true,
+      message: expect.stringContaining(`30 eSIMs of ${used} left`),
+    });
+    await sandbox.setStock(unused, 0);
+    const empty = (await examine()).of["inventory"];
+    expect(empty).toMatchObject({ ok: true, warning: true });
+    expect(empty?.message).toBe(
+      `no eSIM of ${unused} left. An order is refused when none is left: ask the provider for more.`,
+    );
+    expect((await examine(["--inventory", "29", "--variants", used])).of["inventory"]?.ok).toBe(true);
+    const low = await examine(["--inventory", "30", "--variants", used]);
+    expect([low.code, low.of["inventory"]?.message]).toEqual([
+      3,
+      expect.stringContaining(`30 eSIMs of ${used}`),
+    ]);
+    const misspelt = await examine(["--variants", "misspelt"]);
+    expect(misspelt.of["inventory"]?.message).toMatch(/^The client may not order misspelt\./);
+  });
+
   it("says that there is no delivery yet", async () => {
     const { examine } = await startEndpoint();
     const { code, of } = await examine();

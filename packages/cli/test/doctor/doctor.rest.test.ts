@@ -146,6 +146,7 @@ describe("doctor", () => {
       message: expect.stringContaining("ECONNREFUSED"),
     });
     expect(stdout).not.toContain("hidden");
+    expect(of["drift"]).toBeUndefined(); // it would say the same again
   });
 
   it("does not call the embedded inbox durable on a disk with hardly any room, and reports it where nothing can be stored", async (context) => {

@@ -5,6 +5,7 @@ export function setUpOf(settings: Partial<SetUp>): SetUp {
   return {
     file: "config.ts",
     config: {},
+    environment: "production",
     secret: undefined,
     secretFrom: undefined,
     catalog: undefined,

@@ -14,7 +14,12 @@ const word = /\S+/g;
 const user = /[^:/?#[]*:/y;
 
 /** The variables of ours whose value is a secret of any form. */
-const ownVariables = ["ESIM_CLIENT_SECRET", "ESIM_WEBHOOK_SECRET"];
+const ownVariables = [
+  "ESIM_CLIENT_SECRET",
+  "ESIM_WEBHOOK_SECRET",
+  "ESIM_TEST_CLIENT_SECRET",
+  "ESIM_TEST_WEBHOOK_SECRET",
+];
 /** A shorter value may be a word of a message. */
 const shortestOwn = 8;
 let known: readonly string[] | undefined;

@@ -39,7 +39,7 @@ export type EndpointLookup = (path: string) => Awaitable<FoundEndpoint | null | 
 
 /** Options of `createReceiver`, and of all adapters. */
 export interface ReceiverOptions<Data = EsimEvents, Tx = unknown> extends ProcessorOptions<Data, Tx> {
-  /** The endpoint's signing secret, several while rotating, or a key source. Default: `ESIM_WEBHOOK_SECRET`. */
+  /** The endpoint's signing secret, several while rotating, or a key source. Default: `ESIM_WEBHOOK_SECRET`, or `ESIM_TEST_WEBHOOK_SECRET` with `ESIM_ENVIRONMENT=test`. */
   secret?: Secret;
   /** The name of this endpoint, of at most 255 characters; ids are unique within it. Default `"default"`. */
   source?: string;

@@ -143,7 +143,7 @@ function keysOf(options: SecretOption): KeySource | Keyring {
   throw new WebhookError(
     "missing_secret",
     "The secret option is undefined: it may come from a variable that is not set.",
-    `Set that variable, or leave the option out to use ${secretVariable}.`,
+    `Set that variable, or leave the option out to use ${secretVariable()}.`,
   );
 }
 

@@ -14,6 +14,7 @@ const keyShape = {
 const recordShape = {
   keys: z.array(z.union([z.string(), z.strictObject(keyShape)])),
   rotatingUntil: z.optional(z.string()),
+  environment: z.optional(z.literal("test")),
   change: z.optional(z.record(z.string(), z.unknown())),
 };
 const form =

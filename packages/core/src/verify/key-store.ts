@@ -18,6 +18,8 @@ export interface KeyRecord {
   readonly keys: readonly (string | StoredKey)[];
   /** A rotation is under way until this date-time, as `LoadedKeys` says. */
   readonly rotatingUntil?: string;
+  /** The environment of the API whose endpoints have these keys. Default: production. */
+  readonly environment?: "test";
   /**
    * The current step of the key change, so that the next process can continue there. Receivers do not read it.
    * It is in the same record, because it must not be durable before the keys, nor after them.

@@ -1,4 +1,5 @@
 import { isUint8Array } from "node:util/types";
+import { namedEnvironment, variableIn } from "../base/environment.ts";
 import { WebhookError } from "../base/errors.ts";
 import { createSigningKey, type Key, type SigningKey } from "./signing-key.ts";
 
@@ -18,19 +19,24 @@ export interface Keyring {
   keysBefore?(atMs: number): readonly SigningKey[];
 }
 
-/** The environment variable that holds the secret when none is given. */
-export const secretVariable = "ESIM_WEBHOOK_SECRET";
+/** The environment variable that holds the secret when none is given. Throws `invalid_option` as `namedEnvironment` does. */
+export function secretVariable(): string {
+  return variableIn(namedEnvironment(), "ESIM_WEBHOOK_SECRET");
+}
 
 /**
- * Prepares the keys of `secrets`, which defaults to the environment variable `ESIM_WEBHOOK_SECRET`.
+ * Prepares the keys of `secrets`, which defaults to the environment variable `ESIM_WEBHOOK_SECRET`; with `ESIM_ENVIRONMENT=test`, to
+ * `ESIM_TEST_WEBHOOK_SECRET`.
  * Throws `missing_secret` when there is none and `invalid_secret` when one cannot be right.
  */
 export function createKeyring(secrets?: Secrets): Keyring {
-  const keys =
-    secrets === undefined
-      ? keysIn(secretVariable, () => prepareKeys(process.env[secretVariable]))
-      : prepareKeys(secrets);
+  const keys = secrets === undefined ? defaultKeys() : prepareKeys(secrets);
   return keyringOf(() => keys);
+}
+
+function defaultKeys(): readonly SigningKey[] {
+  const variable = secretVariable();
+  return keysIn(variable, () => prepareKeys(process.env[variable]));
 }
 
 /** Runs `prepare`. If a secret cannot be right, the error begins with the place it came from: a variable, a file. */
@@ -59,7 +65,7 @@ export function prepareKeys(secrets: Secrets | undefined): readonly SigningKey[]
   throw new WebhookError(
     "missing_secret",
     "There is no signing secret, so no delivery could be verified.",
-    `Set ${secretVariable} to the endpoint's signingSecret (whsec_…), or pass { secret }.`,
+    `Set ${secretVariable()} to the endpoint's signingSecret (whsec_…), or pass { secret }.`,
   );
 }
 

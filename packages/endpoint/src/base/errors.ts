@@ -9,6 +9,8 @@ export type EndpointErrorCode =
   /** The client does not have the endpoint, or has several and none is named. Correct `--endpoint`, or register one with `ensureEndpoint`. */
   | "endpoint_unknown"
   | "invalid_state"
+  /** The key store has the keys of endpoints in the other environment of the API. Give each environment a key store of its own. */
+  | "other_environment"
   /** The endpoint was never reconciled with this state store. Pass `since`: the time at which your receiver began to store events. */
   | "no_watermark"
   /** The inbox, the store of the handlers or the state store is not durable, so recovered events could be lost, or done twice. Pass one that is. */

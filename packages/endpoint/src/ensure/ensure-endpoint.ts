@@ -14,6 +14,7 @@ import { type ChangeOptions, changeShape, checkClient } from "../base/options.ts
 import { advance, type KeyChange, type Outcome, step } from "../change/advance.ts";
 import { changeUnderWay } from "../change/change-under-way.ts";
 import { keysOfEndpoint, ownerIn } from "../change/endpoint-keys.ts";
+import { keysInEnvironment } from "../change/keys-in-environment.ts";
 import { type KeyStoreState, readKeys } from "../change/write-record.ts";
 import { type Alone, beginning, type Creation, registered, registrationIn } from "./change-records.ts";
 import { type EndpointFinding, type WantedTypes, wantedTypes, wishedTypes } from "./compare-types.ts";
@@ -86,7 +87,8 @@ export async function ensureEndpoint<Data = EsimEvents>(
   const wanted = wantedTypes("ensureEndpoint", settings);
   const eventTypes = await api.catalog.webhookEventTypes({ signal: settings.signal });
   const offered = eventTypes.map(({ eventType }) => eventType);
-  const stored = await readKeys(settings.keyStore);
+  const keyStore = keysInEnvironment(api, settings.keyStore);
+  const stored = await readKeys(keyStore);
   const run = {
     ...settings,
     api,
@@ -94,7 +96,7 @@ export async function ensureEndpoint<Data = EsimEvents>(
     offered,
     idempotencyKeysMade: new Set<string>(),
   };
-  return advance<EnsureRun, Creation<Alone>, EnsuredEndpoint>(settings.keyStore, registration, run, stored);
+  return advance<EnsureRun, Creation<Alone>, EnsuredEndpoint>(keyStore, registration, run, stored);
 }
 
 /** What one run of `ensureEndpoint` knows. */

@@ -2,6 +2,7 @@ import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
 import type { EsimEvents } from "@esim-webhooks/core";
 import { checkClient } from "../base/options.ts";
 import { advance } from "../change/advance.ts";
+import { keysInEnvironment } from "../change/keys-in-environment.ts";
 import { readKeys } from "../change/write-record.ts";
 import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
 import { type EndpointFinding, wantedTypes, wishedTypes } from "./compare-types.ts";
@@ -57,7 +58,8 @@ export async function replaceEndpoint<
       reconciled: null,
     },
   };
-  const { replaced, reconciled } = await advance(keyStore, replacement, run, await readKeys(keyStore));
+  const store = keysInEnvironment(api, keyStore);
+  const { replaced, reconciled } = await advance(store, replacement, run, await readKeys(store));
   // if the second endpoint was deleted meanwhile, it is registered again
   const { endpoint, findings } = await ensureEndpoint<unknown>(api, {
     ...{ url, handlers, eventTypes, catalog, keyStore, secretForm, signal, clock, logger },

@@ -28,7 +28,17 @@ const reportAgainAfterMs = { lost: dayMs, gap: dayMs, invalid: 8 * dayMs };
 /** How many events fit into the state. If there are more, those that were lost can be reported again, invalid ones are only counted. */
 const mostReported = 1000;
 
+/** How long it is known that an event was lost, in ms: the listing has forgotten it by then. */
+const knownLostMs = 7 * dayMs;
+
 const flushEveryMs = 1000;
+
+const keyOf = (kind: keyof typeof reportAgainAfterMs, id: string) => shortHash(`${kind} ${id}`);
+
+/** Whether a pass of the last 7 days has reported that this event was acknowledged and lost. */
+export function wasReportedLost(reported: PassState["reported"], id: string): boolean {
+  return Object.hasOwn(reported, keyOf("lost", id));
+}
 
 export interface AlarmsOptions {
   /** The fields of each line. */
@@ -42,7 +52,9 @@ export interface AlarmsOptions {
 }
 
 export function createAlarms({ fields, before, dryRun, nowMs, logger }: AlarmsOptions): Alarms {
-  const reported = new Map(Object.entries(before).filter(([, untilMs]) => untilMs > nowMs));
+  const known = Object.entries(before).filter(([, untilMs]) => untilMs > nowMs + dayMs - knownLostMs);
+  const isSmall = known.length < mostReported / 2;
+  const reported = new Map(isSmall ? known : known.filter(([, untilMs]) => untilMs > nowMs));
   const acknowledgedAndLost: string[] = [];
   const invalid: string[] = [];
   const unstorable: string[] = [];
@@ -50,8 +62,8 @@ export function createAlarms({ fields, before, dryRun, nowMs, logger }: AlarmsOp
   let nextFlushAt = Number.NEGATIVE_INFINITY;
 
   function isReported(kind: keyof typeof reportAgainAfterMs, id: string): boolean {
-    const key = shortHash(`${kind} ${id}`);
-    if (reported.has(key)) return true;
+    const key = keyOf(kind, id);
+    if ((reported.get(key) ?? 0) > nowMs) return true;
     if (reported.size >= mostReported) return kind === "invalid";
     reported.set(key, nowMs + reportAgainAfterMs[kind]);
     return false;

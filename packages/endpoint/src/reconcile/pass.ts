@@ -15,6 +15,7 @@ import { createPassTally, type SettledDelivery } from "./pass-tally.ts";
 import { createPassNotice } from "./reconcile-notice.ts";
 import type { ReconcileTarget, SetupSettings } from "./reconcile-options.ts";
 import type { ReconcileReport } from "./reconcile-report.ts";
+import { type ReplayWatch, watchReplay } from "./replay-watch.ts";
 
 export interface PassRequest extends Pick<PassStart, "firstPassFrom" | "goBackTo"> {
   readonly api: Pick<ApiClient, "webhooks">;
@@ -35,6 +36,7 @@ export async function makePass(request: PassRequest): Promise<ReconcileReport> {
   const { state, source, newSource, leaseMs, logger, clock } = settings;
   const run = randomUUID();
   const nowMs = clock.now();
+  const replay = await watchReplay(state, source, nowMs);
   const claim = await (dryRun ? readOnlyClaim : claimPass)({
     state,
     name: stateName(endpoint),
@@ -48,19 +50,22 @@ export async function makePass(request: PassRequest): Promise<ReconcileReport> {
     signal,
     logger,
   });
-  return runPass(request, run, claim, nowMs);
+  return runPass(request, { run, claim, replay, nowMs });
+}
+
+interface BegunPass {
+  readonly run: string;
+  readonly claim: PassClaim;
+  readonly replay: ReplayWatch;
+  readonly nowMs: number;
 }
 
 /**
  * Reads the listing, recovers what is not coming, oldest first, and moves the watermark on. When it resolves or rejects, no handler
  * runs any more, except for one that ignores its deadline, and the claim is released.
  */
-async function runPass(
-  request: PassRequest,
-  run: string,
-  claim: PassClaim,
-  nowMs: number,
-): Promise<ReconcileReport> {
+async function runPass(request: PassRequest, begun: BegunPass): Promise<ReconcileReport> {
+  const { run, claim, replay, nowMs } = begun;
   const { api, endpoint, target, settings, firstPassFrom, dryRun, acknowledgeGaps } = request;
   const { source, newSource, catalog, store, concurrency, deadlineMs, includeComing } = settings;
   const { overlapMs, logger, clock } = settings;
@@ -83,6 +88,7 @@ async function runPass(
     const until = new Date(untilMsOf(depth, initialState, overlapMs));
     for await (const page of readDeliveries(api, endpoint, { until, signal })) {
       const wanted = tally.takePage(page);
+      replay.listed(page.deliveries);
       notice.running();
       yield wanted;
     }
@@ -103,6 +109,7 @@ async function runPass(
   async function settle(settled: readonly SettledDelivery[]): Promise<void> {
     tally.count(settled);
     alarms.note(settled);
+    replay.settled(settled);
     const settledMs = Math.min(settled.at(-1)?.occurredMs ?? Number.NaN, reachedMs());
     if (settledMs > initialState.mark) claim.advance(settledMs);
     notice.running();
@@ -181,9 +188,11 @@ async function runPass(
       ids: { ...alarms.ids, failed: tally.failed },
       lost,
       gaps: reportedGaps(seen, initialState.seenAt !== null),
+      replay: replay.arrivals(),
       mark: isoOf(claim.mark),
     };
     alarms.raise(report, depth); // at the latest now: once the state is written, no other pass finds them
+    if (!dryRun) await replay.keep();
     await claim.end({
       ...(isComplete && {
         head: newest([initialState.head, headMs()]),
@@ -194,9 +203,9 @@ async function runPass(
       ...sightings,
       reported: alarms.reported(),
     });
-    const { interrupted, mark } = report;
+    const { interrupted, mark, replay: replayed } = report;
     logger.info(
-      { code: "reconciled", ...names, dryRun, interrupted, depth, ...counted(), mark },
+      { code: "reconciled", ...names, dryRun, interrupted, depth, ...counted(), mark, replay: replayed },
       "Reconciled with the deliveries listing.",
     );
     notice.ended(report);

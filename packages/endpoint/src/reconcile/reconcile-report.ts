@@ -1,4 +1,5 @@
 import type { EndpointGap } from "./endpoint-gaps.ts";
+import type { ReplayArrivals } from "./replay-watch.ts";
 
 /** How many deliveries were listed, by what became of them: `listed` is the sum of all others. */
 export interface ReconcileLedger {
@@ -78,6 +79,8 @@ export interface ReconcileReport {
    * 7 days, unless `acknowledgeGaps` ends that. Empty: passes have seen none. Null: this is the first pass that looked.
    */
   readonly gaps: readonly EndpointGap[] | null;
+  /** The arrivals of the last `requestReplay`. Null: there was none in the last 7 days. */
+  readonly replay: ReplayArrivals | null;
   /** The watermark after this pass, as docs/reconcile.md defines it. */
   readonly mark: string;
 }

@@ -1,6 +1,7 @@
 import type { ApiClient } from "@esim-webhooks/client";
 import type { KeyStore } from "@esim-webhooks/core";
 import { fingerprintOf, keysOfEndpoint, ownerIn } from "../change/endpoint-keys.ts";
+import { keysInEnvironment } from "../change/keys-in-environment.ts";
 import { readKeys } from "../change/write-record.ts";
 import {
   checkRotateArguments,
@@ -43,7 +44,7 @@ export async function planRotation(
   checkRotateArguments("planRotation", api, endpointReference, keyStore);
   const settings = parseRotateOptions("planRotation", options);
   const { clock, signal, state } = settings;
-  const record = presentRecord(await readKeys(keyStore));
+  const record = presentRecord(await readKeys(keysInEnvironment(api, keyStore)));
   const at = rotationIn(record, endpointReference);
   const { listed, isOnly } = await lookUpExisting(api, endpointReference, signal);
   if (at === undefined) await refuseWithoutWatermark(state, endpointReference);

@@ -2,6 +2,7 @@ import type { ApiClient } from "@esim-webhooks/client";
 import type { KeyStore } from "@esim-webhooks/core";
 import { advance } from "../change/advance.ts";
 import { fingerprintOf } from "../change/endpoint-keys.ts";
+import { keysInEnvironment } from "../change/keys-in-environment.ts";
 import { readKeys } from "../change/write-record.ts";
 import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
 import { holdOffAndCheck } from "./check-receivers.ts";
@@ -60,7 +61,8 @@ export async function rotateSecret<Reconciled extends RotationReconciled = Recon
   checkRotateArguments("rotateSecret", api, endpointReference, keyStore);
   const settings = parseRotateOptions("rotateSecret", options);
   const { state, checkReceivers, signal, logger } = settings;
-  const stored = await readKeys(keyStore);
+  const store = keysInEnvironment(api, keyStore);
+  const stored = await readKeys(store);
   const endpoint = endpointReference; // as it is called in reports, log lines and records
   const found = rotationIn(presentRecord(stored), endpoint);
   const look = found === undefined ? lookUpExisting : lookUp;
@@ -71,7 +73,7 @@ export async function rotateSecret<Reconciled extends RotationReconciled = Recon
     logger.info({ endpoint, step: found.step }, "Continues the rotation that was begun.");
   else await refuseWithoutWatermark(state, endpoint);
   if (found === undefined && checkReceivers && listed !== undefined)
-    await holdOffAndCheck(keyStore, listed.url, settings);
+    await holdOffAndCheck(store, listed.url, settings);
 
   const run = {
     ...settings,
@@ -83,7 +85,7 @@ export async function rotateSecret<Reconciled extends RotationReconciled = Recon
     idempotencyKeysMade: new Set<string>(),
     answersWithoutSecret: 0,
   };
-  const { at, keys, newKeyUse, reconciled } = await advance(keyStore, rotation, run, stored);
+  const { at, keys, newKeyUse, reconciled } = await advance(store, rotation, run, stored);
   const { startedAt, newKey, oldKeys } = at;
   return {
     endpoint,

@@ -15,6 +15,7 @@ import * as z from "zod/mini";
 import type { DumpLimits } from "../dump/record.ts";
 import type { ImportFilter } from "../record/checks.ts";
 import { type Mapping, mappable } from "../record/record-reader.ts";
+import type { RecordVerdict } from "./journal.ts";
 import type { Ledger } from "./ledger.ts";
 
 /** How deeply the JSON of any record may be nested. Node.js parses JSON of any depth, and overflows its stack when it writes it. */
@@ -117,6 +118,8 @@ export interface ImportOptions<Data = EsimEvents, Tx = unknown>
   readonly checkpointFile?: string | undefined;
   /** Called at most 10 times a second, and at the end. */
   readonly onProgress?: ((progress: ImportProgress) => void) | undefined;
+  /** Called with the next records, in order, once it is known what became of them. */
+  readonly onSettled?: ((records: readonly RecordVerdict[]) => void) | undefined;
   /**
    * Accepts unsigned records whose id is a number that a spreadsheet has rounded, such as `1.23E+17`. Other events may have the same
    * text: they would be duplicates or conflicts. Default false: such records are `rejected`.
@@ -145,22 +148,20 @@ export interface ImportProgress {
 /** `ImportOptions` after parsing, with defaults. */
 export type ImportSettings = SettingsOf<
   ImportOptions<unknown>,
-  WithoutDefault | "rejectsFile" | "checkpointFile" | "onProgress"
+  WithoutDefault | "rejectsFile" | "checkpointFile" | "onProgress" | "onSettled"
 >;
 
 const path = z.optional(z.string().check(z.minLength(1)));
+const aFunction = <T>() =>
+  z.optional(z.custom<T>((value) => typeof value === "function", "expected a function"));
 const mebibyte = 1024 * 1024;
 
 export const importShape: OptionsShape<ImportSettings> = {
   ...replayShape,
   rejectsFile: path,
   checkpointFile: path,
-  onProgress: z.optional(
-    z.custom<(progress: ImportProgress) => void>(
-      (value) => typeof value === "function",
-      "expected a function",
-    ),
-  ),
+  onProgress: aFunction<(progress: ImportProgress) => void>(),
+  onSettled: aFunction<(records: readonly RecordVerdict[]) => void>(),
   acceptRoundedIds: z._default(z.boolean(), false),
   maxRecordBytes: z._default(z.int().check(z.gte(1), z.lte(64 * mebibyte)), mebibyte),
   maxUnpackedBytes: z._default(z.int().check(z.gte(1)), 64 * 1024 * mebibyte),

@@ -1,0 +1,39 @@
+import type { ApiClient } from "@esim-webhooks/client";
+import { type KeyRecord, type KeyStore, WebhookError } from "@esim-webhooks/core";
+import type { EndpointErrorCode } from "../base/errors.ts";
+
+/**
+ * The key store for endpoints of the environment that the client calls: `read` rejects with `other_environment` if it has keys of the other
+ * one, and what is written names the environment. What changes keys of endpoints does this by itself.
+ * @param api a client, or its environment
+ */
+export function keysInEnvironment(api: object, keyStore: KeyStore): KeyStore {
+  const isTest = (api as Partial<ApiClient>).environment === "test"; // a client of one's own may not say it
+  return {
+    load: () => keyStore.load(),
+    async read() {
+      const stored = await keyStore.read();
+      if (
+        stored !== undefined &&
+        !isEmpty(stored.record) &&
+        (stored.record.environment === "test") !== isTest
+      )
+        throw ofOther(isTest);
+      return stored;
+    },
+    write: (record, version) => keyStore.write(isTest ? { ...record, environment: "test" } : record, version),
+  };
+}
+
+function isEmpty({ keys, change }: KeyRecord): boolean {
+  return keys.length === 0 && change === undefined;
+}
+
+function ofOther(isTest: boolean): WebhookError<EndpointErrorCode> {
+  const [ours, other] = isTest ? ["test", "production"] : ["production", "test"];
+  return new WebhookError<EndpointErrorCode>(
+    "other_environment",
+    `The key store has keys of the ${other} environment, and the client calls the ${ours} environment.`,
+    "Give each environment a key store of its own, or correct ESIM_ENVIRONMENT.",
+  );
+}

@@ -1,0 +1,149 @@
+import type { ApiClient, WebhookDelivery } from "@esim-webhooks/client";
+import type { Clock, StateStore } from "@esim-webhooks/core";
+import { parseOptions, withMethods } from "@esim-webhooks/core/engine";
+import { checkArguments, dateTimeMs, processorShape, sourceOption } from "@esim-webhooks/core/internal";
+import * as z from "zod/mini";
+import { listedMs, newestMs, occurredAtMs, readDeliveries, servicePlanOf } from "../base/deliveries.ts";
+import { wasReportedLost } from "./alarms.ts";
+import { type EndpointGap, reportedGaps, withoutExpired } from "./endpoint-gaps.ts";
+import { isoOf, type PassState, readPassState, stateName } from "./pass-state.ts";
+import { keepRequest, mostRequested } from "./replay-watch.ts";
+
+/** An event that the request names. It has no data of the event. Plain JSON. */
+export interface RequestedEvent {
+  /** The webhook-id. */
+  readonly id: string;
+  /** The event type; null if the listing does not have it. */
+  readonly type: string | null;
+  /** When the event occurred; null without a valid timestamp. */
+  readonly occurredAt: string | null;
+  /** The time of its last attempt; null before the first. */
+  readonly sentAt: string | null;
+}
+
+/** The events of the last 7 days that support is asked to send again, without personal data. Plain JSON. */
+export interface ReplayRequest {
+  /** The reference of the endpoint. */
+  readonly endpoint: string;
+  /** The source of its events. */
+  readonly source: string;
+  /** When it was collected. */
+  readonly requestedAt: string;
+  /** Deliveries that the service has given up, and `reconcile` has not settled. */
+  readonly exhausted: readonly RequestedEvent[];
+  /** Deliveries that passes have found acknowledged and lost, and recovered from the listing. */
+  readonly acknowledgedAndLost: readonly RequestedEvent[];
+  /**
+   * The periods that passes have noted, in which the endpoint was inactive or not subscribed, and that are not acknowledged. Their `to` is
+   * the time of the request if they have not ended. Null: no pass has looked at the endpoint.
+   */
+  readonly periods: readonly (EndpointGap & { readonly to: string })[] | null;
+  /** How many further deliveries there are: a request names at most 2,000. */
+  readonly more: number;
+}
+
+/** Options of `requestReplay`. */
+export interface ReplayRequestOptions {
+  /** The state of `reconcile`, which has the notes of its passes, and remembers the request. */
+  readonly state: StateStore;
+  /** The name of the endpoint, as for `reconcile`. Default `"default"`. */
+  readonly source?: string | undefined;
+  /** Gives up when it aborts. */
+  readonly signal?: AbortSignal | undefined;
+  /** The clock, for tests. Default: the machine's clock. */
+  readonly clock?: Clock | undefined;
+}
+
+const shape = {
+  state: withMethods<StateStore>("ready", "read", "write"),
+  source: z._default(sourceOption, "default"),
+  signal: z.optional(z.instanceof(AbortSignal)),
+  clock: processorShape.clock,
+};
+
+/**
+ * Collects the events of an endpoint that only support can send again: from the listing of the last 7 days, and from the notes of
+ * passes. Remembers them, so that the next passes and imports say which of them have arrived (`ReconcileReport.replay`). Run
+ * `reconcile` first: the listing has the events that are not in a period.
+ *
+ * Rejects with an `ApiError` of the listing, with `invalid_state`, and as the store does.
+ */
+export async function requestReplay(
+  api: Pick<ApiClient, "webhooks">,
+  endpointReference: string,
+  options: ReplayRequestOptions,
+): Promise<ReplayRequest> {
+  checkArguments(
+    "requestReplay",
+    { client: [api], endpoint: [endpointReference], options: [options] },
+    "Pass a client, the reference of an endpoint, then options: requestReplay(api, reference, { state }).",
+  );
+  const { state, source, signal, clock } = parseOptions("requestReplay", shape, options);
+  const nowMs = clock.now();
+  const name = stateName(endpointReference);
+  const stored = await state.read(name);
+  const notes = stored && readPassState(name, stored.value);
+  const found = { exhausted: [] as RequestedEvent[], acknowledgedAndLost: [] as RequestedEvent[] };
+  const ids = new Set<string>(); // two pages can show the same delivery
+  let more = 0;
+  for await (const { deliveries } of readDeliveries(api, endpointReference, { signal })) {
+    for (const delivery of deliveries) {
+      const kind = kindOf(delivery, notes);
+      const { eventId: id } = delivery;
+      if (kind === undefined || id === null || ids.has(id)) continue;
+      if (ids.size === mostRequested) more += 1;
+      else {
+        ids.add(id);
+        found[kind].push(shown(id, delivery));
+      }
+    }
+  }
+  const requestedAt = isoOf(nowMs);
+  const periods = notes ? periodsOf(notes, nowMs) : null;
+  const { exhausted, acknowledgedAndLost } = found;
+  await keepRequest(state, source, {
+    requestedAt,
+    ids: exhausted.map(({ id }) => id),
+    periods: periods ?? [],
+  });
+  return { endpoint: endpointReference, source, requestedAt, exhausted, acknowledgedAndLost, periods, more };
+}
+
+/** Why the request names the delivery; undefined if it does not. */
+function kindOf(
+  delivery: WebhookDelivery,
+  notes: PassState | undefined,
+): "exhausted" | "acknowledgedAndLost" | undefined {
+  switch (servicePlanOf(delivery)) {
+    case "missed":
+      return notes !== undefined && newestMs(delivery) <= notes.mark ? undefined : "exhausted";
+    case "delivered":
+      return notes && wasReportedLost(notes.reported, delivery.eventId ?? "")
+        ? "acknowledgedAndLost"
+        : undefined;
+    case "coming":
+      return undefined;
+  }
+}
+
+function shown(id: string, delivery: WebhookDelivery): RequestedEvent {
+  const occurredMs = occurredAtMs(delivery);
+  return {
+    id,
+    type: delivery.eventType,
+    occurredAt: Number.isNaN(occurredMs) ? null : isoOf(occurredMs),
+    sentAt: delivery.sentAt,
+  };
+}
+
+/** The gaps, as far as the service keeps their events. */
+function periodsOf({ lacking, gaps, seenAt }: PassState, nowMs: number): ReplayRequest["periods"] {
+  const known = reportedGaps({ lacking, gaps: withoutExpired(gaps, nowMs) }, seenAt !== null);
+  return (
+    known?.map(({ from, to, eventTypes }) => ({
+      from: isoOf(Math.max(dateTimeMs(from), nowMs - listedMs)),
+      to: to ?? isoOf(nowMs),
+      eventTypes,
+    })) ?? null
+  );
+}

@@ -1,0 +1,119 @@
+import type { WebhookDelivery } from "@esim-webhooks/client";
+import { sampleData } from "@esim-webhooks/core/testing";
+import { type ReplayRequest, reconcile, requestReplay, watchReplay } from "@esim-webhooks/endpoint";
+import { expect, it } from "vitest";
+import { made, servedListing } from "../served-listing.ts";
+import { knownInbox, memoryState } from "./memory-state.ts";
+
+const hourMs = 3_600_000;
+const startMs = Date.parse("2026-11-20T00:00:00Z");
+const at = (hours: number) => startMs + hours * hourMs;
+const hour = (hours: number) => new Date(at(hours)).toISOString();
+
+/** An endpoint whose listing a test makes, with the passes and requests of certain hours. */
+function endpointOf(listing: WebhookDelivery[]) {
+  const served = servedListing((skipped) => listing.slice(skipped));
+  const state = memoryState();
+  const inbox = knownInbox();
+  const options = (hours: number) => ({ state, clock: { now: () => at(hours) } });
+  return {
+    ...served,
+    state,
+    inbox,
+    pass: (hours: number, dryRun = false) =>
+      reconcile(served.api, served.endpoint, inbox, {
+        ...options(hours),
+        since: new Date(startMs),
+        dryRun,
+      }),
+    request: (hours: number): Promise<ReplayRequest> =>
+      requestReplay(served.api, served.endpoint, options(hours)),
+  };
+}
+
+it("a request has what was given up and what was lost, the periods of the passes, and nothing of the events' data", async () => {
+  const lost = made({ id: "lost", occurredMs: at(1) });
+  const listing = [lost];
+  const { itself, pass, request } = endpointOf(listing);
+  await pass(2); // recovers it
+  itself.active = false;
+  await pass(5);
+  itself.active = true;
+  await pass(6);
+  listing.unshift(
+    made({ id: "given-up", occurredMs: at(7), status: "exhausted" }),
+    made({ id: "coming", occurredMs: at(7), status: "failed", nextRetryMs: at(9) }),
+    made({ id: "delivered", occurredMs: at(7) }),
+  );
+  const collected = await request(8);
+  expect(collected).toEqual({
+    endpoint: expect.any(String),
+    source: "default",
+    requestedAt: hour(8),
+    exhausted: [{ id: "given-up", type: "esim.enabled", occurredAt: hour(7), sentAt: hour(7) }],
+    acknowledgedAndLost: [{ id: "lost", type: "esim.enabled", occurredAt: hour(1), sentAt: hour(1) }],
+    periods: [{ from: hour(2), to: hour(6), eventTypes: null }],
+    more: 0,
+  });
+  const text = JSON.stringify(collected);
+  for (const personal of Object.values(sampleData("esim.enabled"))) expect(text).not.toContain(personal);
+});
+
+it("what reconcile has settled needs no replay, and a lost event is named for 7 days, though its alarm is daily", async () => {
+  const listing = [
+    made({ id: "given-up", occurredMs: at(2), status: "exhausted" }),
+    made({ id: "lost", occurredMs: at(1) }),
+  ];
+  const { pass, request } = endpointOf(listing);
+  expect((await request(2)).periods).toBeNull(); // no pass has looked
+  expect((await request(2)).exhausted).toHaveLength(1);
+  await pass(3);
+  for (const days of [1, 6]) {
+    await pass(3 + days * 24);
+    const { exhausted, acknowledgedAndLost } = await request(3 + days * 24);
+    expect([exhausted.length, acknowledgedAndLost.length]).toEqual([0, 1]);
+  }
+  await pass(3 + 7 * 24);
+  expect((await request(3 + 7 * 24)).acknowledgedAndLost).toEqual([]);
+});
+
+it("the next passes say which events have arrived: recovered ones, and those that a receiver got from the replay", async () => {
+  const listing: WebhookDelivery[] = [];
+  const { itself, inbox, pass, request } = endpointOf(listing);
+  itself.active = false;
+  await pass(1);
+  listing.unshift(made({ id: "given-up", occurredMs: at(7), status: "exhausted" }));
+  expect((await request(8)).periods).toEqual([{ from: hour(0), to: hour(8), eventTypes: null }]);
+  inbox.ids.add("before"); // it had arrived, so it is no replay
+  listing.unshift(made({ id: "before", occurredMs: at(3), sentMs: at(7) }));
+  const first = await pass(9, true);
+  expect(first.replay).toMatchObject({ ids: { requested: 1, arrived: 1 } });
+  expect((await pass(9)).replay?.ids).toEqual({ requested: 1, arrived: 1 }); // a dry run had not noted it
+  inbox.ids.add("replayed"); // its receiver got it
+  listing.unshift(made({ id: "replayed", occurredMs: at(2), sentMs: at(10) }));
+  const { replay } = await pass(11);
+  expect(replay?.foundIds).toEqual(["replayed"]);
+  expect(replay?.periods.map(({ arrived }) => arrived)).toEqual([2]);
+  expect((await pass(12)).replay).toMatchObject({ periods: [{ arrived: 2 }], foundIds: [] }); // once each
+  expect((await pass(8 + 7 * 24)).replay).toBeNull();
+});
+
+it("an import finds the events of a period by their type and time", async () => {
+  const { itself, pass, request, state } = endpointOf([]);
+  itself.active = false;
+  await pass(1);
+  await request(2);
+  const watch = await watchReplay(state, "default", at(3));
+  const event = { type: "esim.enabled", occurredMs: at(1), fate: "stored" } as const;
+  watch.settled([
+    { ...event, id: "in" },
+    { ...event, id: "in" },
+    { ...event, id: "duplicate", fate: "duplicate" },
+    { ...event, id: "later", occurredMs: at(4) },
+    { ...event, id: "timeless", occurredMs: Number.NaN },
+  ]);
+  expect(watch.arrivals()).toMatchObject({ periods: [{ arrived: 1 }], foundIds: ["in"] });
+  await watch.keep();
+  expect((await watchReplay(state, "default", at(4))).arrivals()?.periods[0]?.arrived).toBe(1);
+  expect((await watchReplay(state, "another", at(4))).arrivals()).toBeNull();
+});
