@@ -5,6 +5,7 @@ import type { OwnTimes } from "./gauges.ts";
 import { createInstruments } from "./instruments.ts";
 import { errorTypes, firstValues, typeLabels } from "./labels.ts";
 import { onRuns } from "./run-spans.ts";
+import { startAtZero } from "./zeros.ts";
 
 export interface MetricOptions {
   readonly destination: string;
@@ -33,6 +34,7 @@ export function recordMetrics(
   const keyOf = firstValues(mostKeys, "other");
   const counters = createCounters(meter);
   const instruments = createInstruments(meter, counters);
+  startAtZero(instruments, typeOf, catalog);
 
   const messaging = (operation: string, more: Attributes = {}): Attributes => ({
     "messaging.system": "esim_webhooks",
