@@ -118,11 +118,13 @@ export function recordMetrics(
     observe(observer),
     onRuns("reconcile", (message) => {
       if (message.outcome === "running" || message.dryRun) return;
-      const { recovered: counts = {} } = message as {
+      const { recovered: counts = {}, refusedAt } = message as {
         readonly recovered?: Readonly<Record<string, unknown>>;
+        readonly refusedAt?: string | null;
       };
       for (const [kind, count] of Object.entries(counts))
         if (typeof count === "number") instruments.recovered.add(count, { kind });
+      if (refusedAt) own.refusals.set(message.source, Date.parse(refusedAt));
       if (message.outcome === "complete") own.passes.set(message.source, Date.now());
     }),
     counters.stop,

@@ -58,7 +58,7 @@ it("gives times the unit in their name, as a collector does, and leaves the inst
   publishEveryMessage();
   const families = (await (await metrics()).text()).matchAll(/^# UNIT (\S+) s$/gm);
   const names = Array.from(families, ([, name = ""]) => name);
-  expect(names).toHaveLength(10); // no type is paused, and no delivery was stored
+  expect(names).toHaveLength(11); // no type is paused, and no delivery was stored
   expect(names.filter((name) => !name.endsWith("_seconds"))).toEqual([]);
   expect((await otel.instruments()).filter(({ name }) => name.endsWith("seconds"))).toEqual([]);
 });

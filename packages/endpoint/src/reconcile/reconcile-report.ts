@@ -78,6 +78,11 @@ export interface ReconcileReport {
    * 7 days, unless `acknowledgeGaps` ends that. Empty: passes have seen none. Null: this is the first pass that looked.
    */
   readonly gaps: readonly EndpointGap[] | null;
+  /**
+   * When the service last sent one of the listed deliveries and got a 401, by its clock: it does not send such a delivery again. Null: no
+   * listed delivery was answered 401.
+   */
+  readonly refusedAt: string | null;
   /** The watermark after this pass, as docs/reconcile.md defines it. */
   readonly mark: string;
 }
