@@ -15,6 +15,7 @@ const alerts = rules
   .slice(1)
   .map((text) => ({
     name: /^\w+/.exec(text)?.[0] ?? "",
+    severity: /severity: (\w+)/.exec(text)?.[1],
     url: /^ +runbook_url: (\S+)$/m.exec(text)?.[1] ?? "no page",
   }));
 
@@ -27,11 +28,13 @@ it("every alert links to an entry of the runbook, by a URL of the repository or 
   expect(URL.canParse(pageUrl("docs/runbook.md"))).toBe(true);
 });
 
-it("docs/operations.md has a row for each alert, with the entry of the runbook that the alert names", () => {
+it("docs/operations.md has a row for each alert, with its severity and the entry of the runbook that it names", () => {
   const rows = read("docs/operations.md").matchAll(
-    /^\| `(EsimWebhooks\w+)` \|.*\]\((runbook\.md#[\w-]+)\)/gm,
+    /^\| `(EsimWebhooks\w+)` \| (\w+) \|.*\]\((runbook\.md#[\w-]+)\)/gm,
   );
-  expect(Array.from(rows, ([, name, page]) => ({ name, url: pageUrl(`docs/${page}`) }))).toEqual(alerts);
+  expect(
+    Array.from(rows, ([, name, severity, page]) => ({ name, severity, url: pageUrl(`docs/${page}`) })),
+  ).toEqual(alerts);
   expect(alerts.length).toBeGreaterThan(9);
 });
 
@@ -73,6 +76,14 @@ it("no panel of the dashboard takes the rate of failures, which does not see the
   expect(
     rates.filter((rate) => /error|dead|retry|failed|no_matching|ended_key|recovered/.test(rate)),
   ).toEqual([]);
+});
+
+it("each entry that an alert leads to has a command below its title, before any other heading", () => {
+  const [, ...entries] = read("docs/runbook.md").split(/^#+ /m);
+  const withCommand = new Set(
+    entries.filter((entry) => entry.includes("```sh\n")).map((entry) => anchorsIn(`## ${entry}`)[0]),
+  );
+  expect(alerts.filter(({ url }) => !withCommand.has(url.split("#")[1]))).toEqual([]);
 });
 
 it("every alert fires in a test of the rules, and has ended later in that test", () => {

@@ -284,6 +284,10 @@ describe("docs/runbook.md: a handler failed for hours", () => {
     await reconcileBefore(backend);
     backend.failing(true);
     const givenUp = await backend.emit(2);
+    expectPrinted(
+      "Deliveries are answered 5xx",
+      ...(await follow("Deliveries are answered 5xx", 1, backend)),
+    );
     await sandbox.advance("16h");
     const coming = await backend.emit(1);
     backend.failing(false);
