@@ -38,7 +38,7 @@ const start = `Every function and type, a page for each import path. What else i
 
 - [Error codes](../../docs/errors.md), each with what is wrong and how to fix it; and [every message](errors.md)
 - [Metrics](../../docs/observing.md#metrics), with their units and labels; and [spans](../../docs/observing.md#spans) and
-  [log lines](../../docs/observing.md#log-lines)
+  [log lines](../../docs/log-lines.md)
 - [Options](../../docs/options.md) of each function on one line, with their defaults
 - [Event types](../../docs/events.md), and the [status of each outcome](../../docs/status-contract.md)`;
 

@@ -110,9 +110,10 @@ export const sections: readonly Section[] = [
       page(
         "docs/observing.md",
         "operate/observing",
-        "Metrics, traces, probes and logs",
-        "look up each metric, span, probe and log line.",
+        "Metrics, traces and probes",
+        "look up each metric, span, probe and trouble.",
       ),
+      page("docs/log-lines.md", "operate/log-lines", "Log lines", "pass a logger, and look up each line."),
       page(
         "docs/cli.md",
         "operate/cli",

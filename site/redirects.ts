@@ -7,6 +7,7 @@ export const redirects: Readonly<Record<string, string>> = {
   "/receive/#troubleshooting-by-code": "/troubleshooting",
   "/work/#three-machines": "/work/#two-servers-or-three-machines",
   "/test#with-vitest-and-with-contexttx": "/test#with-vitest-and-with-a-database",
+  "/recover/#a-worker-lives-and-takes-nothing": "/recover/#events-wait",
   "/operate/observing#in-ten-minutes": "/operate/alerts#in-ten-minutes",
 };
 

@@ -16,11 +16,14 @@ const seconds: Readonly<Record<string, number>> = {
   "2m": 2,
   "5m": 3,
   "10m": 6,
+  "30m": 4,
   "1h": 10,
+  "1d": 120,
   "1w": 600,
   "60": 2,
   "300": 2,
   "900": 2,
+  "3600": 90, // since the sandbox began: its clock stands still
   "86400": 12, // an inbox notes the last delivery every 10 s
 };
 
@@ -28,7 +31,7 @@ const seconds: Readonly<Record<string, number>> = {
 function hurried(rules: string): string {
   return rules
     .replaceAll(/(for: |\[|offset )(\d+[mhdw])\b/g, (_, before, time) => `${before}${seconds[time]}s`)
-    .replaceAll(/(>=? )(60|300|900|86400)$/gm, (_, before, limit) => `${before}${seconds[limit]}`);
+    .replaceAll(/([<>]=? )(60|300|900|3600|86400)$/gm, (_, before, limit) => `${before}${seconds[limit]}`);
 }
 
 /** A worker in this process, whose metrics are served: what its handlers do is up to the test. */
@@ -64,6 +67,7 @@ async function startOwnWorker(inbox: Awaited<ReturnType<typeof startExample>>["i
     await metrics.close();
   });
   return {
+    server,
     port: (server.address() as AddressInfo).port,
     run() {
       running = worker.run({ signal: stop.signal });
@@ -79,12 +83,12 @@ async function startOwnWorker(inbox: Awaited<ReturnType<typeof startExample>>["i
 it("each alert of packages/otel/monitoring fires when its condition begins, and ends with it, as Prometheus sees the running example with minutes as seconds", async () => {
   const rules = await readFile(join(monitoringFolder, "rules.yml"), "utf8");
   const alerts = Array.from(rules.matchAll(/- alert: (\w+)/g), ([, name = ""]) => name);
-  expect(alerts).toHaveLength(15);
+  expect(alerts).toHaveLength(18);
   expect(hurried(rules)).not.toContain("undefined");
   const example = await startExample();
   const { database, sandbox, api, endpoint, inbox, state, url, metricsPorts, start, emit } = example;
   const own = await startOwnWorker(inbox);
-  await start("receiver");
+  const receiving = await start("receiver");
   const worker = await start("worker");
   const prometheus = await watchExample([...metricsPorts, own.port], hurried(rules));
   await until(prometheus, "sum(up)", (count) => count === 3);
@@ -126,6 +130,10 @@ it("each alert of packages/otel/monitoring fires when its condition begins, and 
     const forged = { id: `msg_forged_${n}`, type: "esim.enabled", data: {} };
     expect((await fetch(url, signedRequest(forged, { secret: newSecret() }))).status).toBe(401);
   }
+  await isQuiet("EsimWebhooksServiceRefused");
+  sandbox.faults.add({ kind: "wrong_signature", eventType: "esim.downloaded" });
+  await emit("esim.downloaded");
+  await sandbox.settled();
   const secret = await example.rotate();
   await example.endFirstKey();
   const late = { id: "msg_late", type: "esim.enabled", data: sampleData("esim.enabled") };
@@ -156,6 +164,7 @@ it("each alert of packages/otel/monitoring fires when its condition begins, and 
   await sandbox.settled();
   await reconcile(api, endpoint, inbox, { state, since: new Date(Date.now() - 60_000) });
   await ends("EsimWebhooksTypePaused", "EsimWebhooksNoDelivery", "EsimWebhooksReconcileNotRun");
+  await fires("EsimWebhooksServiceRefused");
   await ends("EsimWebhooksDrift", "EsimWebhooksClockSkew", "EsimWebhooksDeliveriesFailed", ...counted);
 
   // a process is gone, and the one that is left takes nothing while its handler runs
@@ -179,17 +188,30 @@ it("each alert of packages/otel/monitoring fires when its condition begins, and 
   await fires("EsimWebhooksAbandonedHandlers");
   own.release();
   await ends("EsimWebhooksAbandonedHandlers");
-  await start("worker");
+  const restarted = await start("worker");
   await ends("EsimWebhooksTargetDown");
 
   // the inbox is down, and deliveries are answered 503
-  await isQuiet("EsimWebhooksInboxDown", "EsimWebhooksDeliveriesFailed");
+  const down = ["EsimWebhooksInboxDown", "EsimWebhooksDeliveriesFailed", "EsimWebhooksNothingAccepted"];
+  await isQuiet(...down);
   await database.stop();
   for (let n = 0; n < 5; n += 1) await emit("esim.enabled");
   await sandbox.settled();
-  await fires("EsimWebhooksInboxDown", "EsimWebhooksDeliveriesFailed");
+  await fires(...down);
   await database.start();
-  await ends("EsimWebhooksInboxDown", "EsimWebhooksDeliveriesFailed");
+  await ends(...down, "EsimWebhooksServiceRefused");
+
+  // no process is left
+  await isQuiet("EsimWebhooksNoTarget");
+  for (const { child, ended } of [receiving, restarted]) {
+    child.kill("SIGKILL");
+    await ended;
+  }
+  own.server.close();
+  own.server.closeAllConnections();
+  await fires("EsimWebhooksNoTarget");
+  await start("worker");
+  await ends("EsimWebhooksNoTarget");
 
   expect([...seen].sort()).toEqual([...alerts].sort());
   expect(await prometheus.ruleErrors()).toEqual([]);

@@ -169,11 +169,11 @@ it("docs/events.md marks the events that are experimental, in the table of all t
   expect(rows).toEqual(["esim.faulted", "esim.balance.updated"]);
 });
 
-describe("docs/observing.md", () => {
+describe("docs/log-lines.md", () => {
   const lines = readLogLines();
 
   it("has every log line of the packages, as npm run docs finds them in the sources", () => {
-    const page = readFileSync(join(root, "docs/observing.md"), "utf8");
+    const page = readFileSync(join(root, "docs/log-lines.md"), "utf8");
     expect(page, "run npm run docs").toBe(logLinesPage(page, lines));
   });
 

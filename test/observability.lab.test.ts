@@ -51,7 +51,7 @@ describe("examples/observability", () => {
     const storm = () =>
       Promise.all(Array.from({ length: 40 }, (_, n) => emit(types[n % types.length] ?? "")));
     await storm();
-    await until(prometheus, "sum(esim_webhooks_event_age_count)", (count) => count > 0);
+    await until(prometheus, "sum(esim_webhooks_event_age_seconds_count)", (count) => count > 0);
     await storm(); // a rate is the difference of two scrapes
     sandbox.faults.add({ kind: "error", call: "POST /esims", status: 400 }); // the handler fails, and its next attempt does not
     await emit("esim.faulted", { reason: "download_order_expired" });
@@ -84,10 +84,10 @@ describe("examples/observability", () => {
     await isPending(prometheus, "EsimWebhooksTargetDown");
     await emit("esim.lifecycle.activated");
     await sandbox.settled();
-    await until(prometheus, "max(esim_webhooks_inbox_oldest_due_age)", (age) => age > 1);
+    await until(prometheus, "max(esim_webhooks_inbox_oldest_due_age_seconds)", (age) => age > 1);
     const worker = await start("worker");
     await hasEnded(prometheus, "EsimWebhooksTargetDown");
-    await until(prometheus, "max(esim_webhooks_inbox_oldest_due_age)", (age) => age === 0);
+    await until(prometheus, "max(esim_webhooks_inbox_oldest_due_age_seconds)", (age) => age === 0);
 
     // a rotation
     const signingSecret = await rotate();

@@ -76,7 +76,7 @@ const inWords: Readonly<Record<string, string>> = {
   "error.message":
     "The sentences of an error in the set-up, as its `code` has them: what is wrong, and how to fix it.",
   "`${problem} ${remedy}`":
-    "What is wrong, and how to fix it: of a probe's `check` that fails, or of a trouble that begins. The tables above have the codes.",
+    "What is wrong, and how to fix it: of a probe's `check` that fails, or of a trouble that begins. docs/observing.md has the codes.",
   "outcome.hint":
     "The body of a delivery was read before the receiver could verify it. The line says how to mount the receiver before a body parser.",
   problem:

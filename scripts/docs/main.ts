@@ -20,7 +20,7 @@ import { stateMachinePage } from "./state-machine-page.ts";
 writeFileSync(join(root, "docs/claims.md"), claimsPage(readClaims()));
 rewrite("docs/errors.md", (page) => errorsPage(page, readErrors(), readErrorCodes()));
 rewrite("docs/events.md", (page) => eventsPage(page, readEvents()));
-rewrite("docs/observing.md", (page) => logLinesPage(page, readLogLines()));
+rewrite("docs/log-lines.md", (page) => logLinesPage(page, readLogLines()));
 rewrite("docs/options.md", (page) => optionsPage(page, readOptions()));
 rewrite("docs/reliability.md", reliabilityPage);
 rewrite("docs/state-machine.md", stateMachinePage);

@@ -1,4 +1,4 @@
-import type { InboxAdmin, Worker } from "@esim-webhooks/core";
+import type { InboxAdmin, RunNote, Worker } from "@esim-webhooks/core";
 import { askInTime } from "@esim-webhooks/core/internal";
 import type { BatchObservableCallback, Meter, ObservableCallback } from "@opentelemetry/api";
 import { firstValues, typeLabels } from "./labels.ts";
@@ -13,6 +13,8 @@ export interface GaugeSources {
 export interface OwnTimes {
   /** When it has last completed a pass of reconcile, by source. */
   readonly passes: Map<string, number>;
+  /** When the service last got a 401, by its listing, by source. */
+  readonly refusals: Map<string, number>;
   /** When it last received a delivery. */
   lastDelivery?: number;
 }
@@ -44,25 +46,7 @@ export function recordGauges(
       },
     );
 
-  const sourceOf = firstValues(mostSources, "other");
-  const lastPass = meter.createObservableGauge("esim_webhooks.reconcile.last_pass.time", {
-    unit: "s",
-    description: "When a pass of reconcile last completed, in seconds since the Unix epoch",
-  });
-  const observePasses: BatchObservableCallback = async (result) => {
-    const [, , runs] = (await ask?.().catch(() => undefined)) ?? [undefined, undefined, []];
-    const passes = new Map<string, number>();
-    const add = (source: string, atMs: number) => {
-      const label = sourceOf(source);
-      passes.set(label, Math.max(atMs, passes.get(label) ?? 0));
-    };
-    for (const [source, atMs] of own.passes) add(source, atMs);
-    for (const { kind, outcome, source, endedAt } of runs)
-      if (kind === "reconcile" && outcome === "complete") add(source, endedAt.getTime());
-    for (const [source, atMs] of passes) result.observe(lastPass, atMs / 1000, { source });
-  };
-  meter.addBatchObservableCallback(observePasses, [lastPass]);
-  stops.push(() => meter.removeBatchObservableCallback(observePasses, [lastPass]));
+  stops.push(recordPasses(meter, own, async () => (await ask?.().catch(() => undefined))?.[2] ?? []));
 
   const lastDelivery = meter.createObservableGauge("esim_webhooks.last_delivery.time", {
     unit: "s",
@@ -145,4 +129,40 @@ export function recordGauges(
   return () => {
     for (const stop of stops) stop();
   };
+}
+
+/** What passes of reconcile have noted, by source: those of this process, and those of the inbox. */
+function recordPasses(meter: Meter, own: OwnTimes, runs: () => Promise<readonly RunNote[]>): () => void {
+  const sourceOf = firstValues(mostSources, "other");
+  function newestBySource(times: readonly (readonly [string, number])[]): ReadonlyMap<string, number> {
+    const newest = new Map<string, number>();
+    for (const [source, atMs] of times) {
+      const label = sourceOf(source);
+      newest.set(label, Math.max(atMs, newest.get(label) ?? 0));
+    }
+    return newest;
+  }
+  const lastPass = meter.createObservableGauge("esim_webhooks.reconcile.last_pass.time", {
+    unit: "s",
+    description: "When a pass of reconcile last completed, in seconds since the Unix epoch",
+  });
+  const lastRefused = meter.createObservableGauge("esim_webhooks.reconcile.last_refused.time", {
+    unit: "s",
+    description: "When the service last got a 401, by its listing, in seconds since the Unix epoch",
+  });
+  const observePasses: BatchObservableCallback = async (result) => {
+    const passes = (await runs()).filter(({ kind }) => kind === "reconcile");
+    const completed = passes.filter(({ outcome }) => outcome === "complete");
+    const endedAt = completed.map(({ source, endedAt }) => [source, endedAt.getTime()] as const);
+    const refusedAt = passes.flatMap(({ source, refusedAt }) =>
+      refusedAt === undefined ? [] : [[source, refusedAt.getTime()] as const],
+    );
+    for (const [gauge, times] of [
+      [lastPass, [...own.passes, ...endedAt]],
+      [lastRefused, [...own.refusals, ...refusedAt]],
+    ] as const)
+      for (const [source, atMs] of newestBySource(times)) result.observe(gauge, atMs / 1000, { source });
+  };
+  meter.addBatchObservableCallback(observePasses, [lastPass, lastRefused]);
+  return () => meter.removeBatchObservableCallback(observePasses, [lastPass, lastRefused]);
 }

@@ -76,7 +76,7 @@ export function recordAllMetrics(
 ): () => void {
   const { destination = "esim-webhooks", catalog } = options;
   const meter = meterProvider.getMeter(scope, undefined, { schemaUrl });
-  const own: OwnTimes = { passes: new Map() };
+  const own: OwnTimes = { passes: new Map(), refusals: new Map() };
   const stops = [
     recordMetrics(meter, { destination, ...(catalog && { catalog }) }, own),
     recordGauges(meter, options, own),

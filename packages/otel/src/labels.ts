@@ -4,7 +4,7 @@ import { esimCatalog, WebhookError } from "@esim-webhooks/core";
 export type TypeLabel = (type: string | null | undefined) => string;
 
 /** Each one has up to 72 series. */
-const mostTypes = 17;
+export const mostTypes = 17;
 
 /** Labels of event types: the first 17 of the catalog. A delivery that is not authentic, or has none, is `other`. */
 export function typeLabels({ types }: { readonly types: readonly string[] } = esimCatalog): TypeLabel {

@@ -5,6 +5,7 @@ import type { OwnTimes } from "./gauges.ts";
 import { createInstruments } from "./instruments.ts";
 import { errorTypes, firstValues, typeLabels } from "./labels.ts";
 import { onRuns } from "./run-spans.ts";
+import { startAtZero } from "./zeros.ts";
 
 export interface MetricOptions {
   readonly destination: string;
@@ -33,6 +34,7 @@ export function recordMetrics(
   const keyOf = firstValues(mostKeys, "other");
   const counters = createCounters(meter);
   const instruments = createInstruments(meter, counters);
+  startAtZero(instruments, typeOf, catalog);
 
   const messaging = (operation: string, more: Attributes = {}): Attributes => ({
     "messaging.system": "esim_webhooks",
@@ -116,11 +118,13 @@ export function recordMetrics(
     observe(observer),
     onRuns("reconcile", (message) => {
       if (message.outcome === "running" || message.dryRun) return;
-      const { recovered: counts = {} } = message as {
+      const { recovered: counts = {}, refusedAt } = message as {
         readonly recovered?: Readonly<Record<string, unknown>>;
+        readonly refusedAt?: string | null;
       };
       for (const [kind, count] of Object.entries(counts))
         if (typeof count === "number") instruments.recovered.add(count, { kind });
+      if (refusedAt) own.refusals.set(message.source, Date.parse(refusedAt));
       if (message.outcome === "complete") own.passes.set(message.source, Date.now());
     }),
     counters.stop,

@@ -1,5 +1,6 @@
 import { WebhookError } from "@esim-webhooks/core";
 import { type TextAnswer, type TextHandler, textHandler } from "@esim-webhooks/core/internal";
+import type { MetricData, ResourceMetrics } from "@opentelemetry/sdk-metrics";
 import { type InstrumentOptions, recordAllMetrics } from "./instrument.ts";
 import { shared } from "./shared.ts";
 
@@ -14,7 +15,8 @@ const keptMs = 1000;
 const contentType = "text/plain; version=0.0.4; charset=utf-8";
 
 /**
- * Records the metrics of this process, and serves them in the text format of Prometheus. It makes no spans: for those, call
+ * Records the metrics of this process, and serves them in the text format of Prometheus, with the names of the alert rules: times end in
+ * `_seconds`. It makes no spans: for those, call
  * `instrument` too. Anyone who can reach this route sees event types and counts, so expose it only to Prometheus. An inbox that does not
  * answer within 2 s has `esim_webhooks_inbox_up` 0 and no other gauges, and the other metrics are served. Scrapes share the metrics that are
  * being read, and for a second after.
@@ -45,7 +47,7 @@ export async function metricsHandler(
   async function scrape(): Promise<TextAnswer> {
     try {
       const { resourceMetrics, errors } = await exporter.collect();
-      const text = serializer.serialize(resourceMetrics);
+      const text = serializer.serialize(withUnits(resourceMetrics));
       return {
         status: 200,
         text: errors.length === 0 ? text : `${text}# ${errors.length} metrics could not be read\n`,
@@ -61,6 +63,20 @@ export async function metricsHandler(
       await meterProvider.shutdown();
     },
   });
+}
+
+/** Names that end in the unit of times, as a collector and an OTLP backend write them: an exporter alone appends none. */
+function withUnits(metrics: ResourceMetrics): ResourceMetrics {
+  const named = ({ descriptor, ...data }: MetricData): MetricData =>
+    ({
+      ...data,
+      descriptor:
+        descriptor.unit === "s" ? { ...descriptor, name: `${descriptor.name}.seconds` } : descriptor,
+    }) as MetricData;
+  return {
+    ...metrics,
+    scopeMetrics: metrics.scopeMetrics.map((each) => ({ ...each, metrics: each.metrics.map(named) })),
+  };
 }
 
 async function optional<Module>(load: () => Promise<Module>): Promise<Module> {

@@ -136,5 +136,6 @@ export function publishEveryMessage(): void {
       durationMs,
       ledger: {},
       recovered: { missed: 1, acknowledgedAndLost: 1 },
+      refusedAt: "2026-11-20T10:00:00Z",
     });
 }

@@ -464,6 +464,23 @@ describe("instrument", () => {
     expect(await otel.metric("esim_webhooks.reconcile.last_pass.time")).toEqual({ "source=eu": 2_000_000 });
   });
 
+  it("shows when the service last got a 401, by the passes of this process and the notes of the inbox", async () => {
+    const inbox = memoryInbox();
+    const otel = instrumented({ inbox });
+    const refusals = () => otel.metric("esim_webhooks.reconcile.last_refused.time");
+    const pass = { run: "run_1", source: "eu", outcome: "complete", ledger: {} };
+    const at = new Date(1_000_000_000);
+    await inbox.noteRun({ ...pass, kind: "reconcile", startedAt: at, endedAt: at });
+    expect(await refusals()).toEqual({});
+    await inbox.noteRun({ ...pass, kind: "reconcile", startedAt: at, endedAt: at, refusedAt: at });
+    expect(await refusals()).toEqual({ "source=eu": 1_000_000 });
+    const message = { ...pass, run: "run_2", durationMs: 5, refusedAt: "2026-11-20T10:00:00.000Z" };
+    channel("esim-webhooks:reconcile").publish({ ...message, dryRun: true });
+    expect(await refusals()).toEqual({ "source=eu": 1_000_000 });
+    channel("esim-webhooks:reconcile").publish({ ...message, dryRun: false });
+    expect(await refusals()).toEqual({ "source=eu": Date.parse(message.refusedAt) / 1000 });
+  });
+
   it("links the span of a handler behind a queue to the trace that the event was stored with", async () => {
     const otel = instrumented();
     const processor = createProcessor({ "*": () => {} }, { store: memoryStore() });

@@ -6,6 +6,13 @@ import { PrometheusExporter } from "@opentelemetry/exporter-prometheus";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { listen } from "../../../test/listen.ts";
 import { pipelined } from "../../../test/pipelined.ts";
+import { publishEveryMessage } from "./every-message.ts";
+import { instrumented } from "./set-up.ts";
+
+const idleWorker = {
+  slots: () => ({ concurrency: 1, running: 1, abandoned: 0 }),
+  sinceLastTakeMs: () => 1,
+};
 
 it("serves the metrics of this process as text, to fetch and over HTTP, and still does when the inbox does not answer", async () => {
   const secret = newSecret();
@@ -22,7 +29,7 @@ it("serves the metrics of this process as text, to fetch and over HTTP, and stil
   const text = await response.text();
   expect(text).toMatch(/^esim_webhooks_deliveries_total\{outcome="processed",type="esim\.faulted".*\} 1/m);
   expect(text).toMatch(/^esim_webhooks_inbox_events\{state="ready".*\} 0/m);
-  expect(text).toMatch(/^messaging_process_duration_count\{.*\} 1/m);
+  expect(text).toMatch(/^messaging_process_duration_seconds_count\{.*\} 1/m);
 
   const server = await listen(
     (request, response) => void metrics.node(request, response),
@@ -33,7 +40,7 @@ it("serves the metrics of this process as text, to fetch and over HTTP, and stil
   expect(await (await fetch(server.url)).text()).toContain("esim_webhooks_deliveries_total");
 
   expect(text).toMatch(/^esim_webhooks_inbox_up 1/m);
-  expect(text).toMatch(/^esim_webhooks_inbox_oldest_due_age(\{.*\})? 0/m);
+  expect(text).toMatch(/^esim_webhooks_inbox_oldest_due_age_seconds(\{.*\})? 0/m);
   await inbox.close();
   vi.useFakeTimers({ toFake: ["performance"] });
   onTestFinished(() => void vi.useRealTimers());
@@ -42,6 +49,43 @@ it("serves the metrics of this process as text, to fetch and over HTTP, and stil
   expect(without).toContain("esim_webhooks_deliveries_total");
   expect(without).toMatch(/^esim_webhooks_inbox_up 0/m);
   expect(without).not.toMatch(/^esim_webhooks_(inbox_oldest_due_age|inbox_events)/m); // the last values are no longer true
+});
+
+it("gives times the unit in their name, as a collector does, and leaves the instruments as they are", async () => {
+  const otel = instrumented();
+  const metrics = await metricsHandler({ inbox: memoryInbox(), worker: idleWorker });
+  onTestFinished(() => metrics.close());
+  publishEveryMessage();
+  const families = (await (await metrics()).text()).matchAll(/^# UNIT (\S+) s$/gm);
+  const names = Array.from(families, ([, name = ""]) => name);
+  expect(names).toHaveLength(11); // no type is paused, and no delivery was stored
+  expect(names.filter((name) => !name.endsWith("_seconds"))).toEqual([]);
+  expect((await otel.instruments()).filter(({ name }) => name.endsWith("seconds"))).toEqual([]);
+});
+
+it("starts the counters of outcomes and types of the catalog at 0, so that a rate sees the first failure", async () => {
+  const metrics = await metricsHandler();
+  onTestFinished(() => metrics.close());
+  const before = await (await metrics()).text();
+  const zeros = before.split("\n").filter((line) => / 0$/.test(line));
+  expect(zeros).toEqual(
+    expect.arrayContaining([
+      expect.stringMatching(/^esim_webhooks_deliveries_total\{outcome="no_matching_key",type="other"/),
+      expect.stringMatching(/^esim_webhooks_deliveries_total\{outcome="failed",type="esim\.faulted"/),
+      expect.stringMatching(
+        /^esim_webhooks_settlements_total\{outcome="dead",type="esim\.faulted",reason="failed"/,
+      ),
+    ]),
+  );
+  expect(zeros.length).toBeLessThan(450);
+  vi.useFakeTimers({ toFake: ["performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  publishEveryMessage();
+  vi.advanceTimersByTime(3_600_000);
+  const after = await (await metrics()).text();
+  const seriesIn = (text: string) =>
+    new Set(text.match(/^esim_webhooks_(?:deliveries|settlements|duplicates|conflicts)_total\{.*\}/gm));
+  expect([...seriesIn(before)].filter((series) => !seriesIn(after).has(series))).toEqual([]);
 });
 
 it("can be used next to instrument, and twice", async () => {

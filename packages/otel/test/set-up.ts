@@ -64,11 +64,13 @@ export function instrumented(options: InstrumentOptions = {}, { isSampled = true
           span.end();
         }
       }),
-    /** The values of a metric: attributes as text → value; of a histogram, how many values it has. */
+    /** The values of a metric, without the zeros of a counter: attributes as text → value; of a histogram, how many values it has. */
     async metric(name: string): Promise<Record<string, number>> {
       const found = (await collect()).find(({ descriptor }) => descriptor.name === name);
+      const isCounter = found?.dataPointType === DataPointType.SUM;
+      const points = (found?.dataPoints ?? []).filter(({ value }) => !(isCounter && value === 0));
       return Object.fromEntries(
-        (found?.dataPoints ?? []).map(({ attributes, value }) => [
+        points.map(({ attributes, value }) => [
           Object.entries(attributes)
             .map(([key, one]) => `${key}=${one}`)
             .sort()

@@ -4,6 +4,7 @@ import {
   instant,
   maskEvent,
   maskLane,
+  pageOf,
   type ReadBody,
   readBody,
   span,
@@ -135,7 +136,9 @@ function historyLines(
     ];
     return [facts.filter(Boolean).join("  "), ...(error ? [`  ${text(error)}`] : [])];
   });
-  return [paint("faint", "history"), ...lines, ""];
+  const exits = history.some(({ reason }) => reason === "lease_ended");
+  const advice = `A lease that ends shows a process that has ended: ${pageOf("docs/runbook.md")}, "A process exits while it handles an event".`;
+  return [paint("faint", "history"), ...lines, ...(exits ? [paint("faint", advice)] : []), ""];
 }
 
 /** The store of inline handlers keeps ids alone. */

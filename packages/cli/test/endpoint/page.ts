@@ -16,6 +16,8 @@ export interface Page {
   take(heading: string, block: number): Block;
   /** Runs a block in this folder, line by line. A command with --every is stopped once it has `written` this. */
   follow(heading: string, block: number, place: CliOptions, written?: RegExp): Promise<Ended[]>;
+  /** The text below a heading, up to the next one. */
+  textOf(heading: string): string;
   /** The blocks that were not taken. */
   left(): string[];
 }
@@ -53,6 +55,7 @@ export function openPage(file: string): Page {
       }
       return ended;
     },
+    textOf: (heading) => sections.find((section) => section.startsWith(`${heading}\n`)) ?? "",
     left: () => [...left],
   };
 }

@@ -27,6 +27,7 @@ const report: ReconcileReport = {
   lost: null,
   gaps: [],
   replay: null,
+  refusedAt: null,
   mark: "2026-11-20T12:00:00.000Z",
 };
 

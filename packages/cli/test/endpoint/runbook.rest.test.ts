@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { existsSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { text } from "node:stream/consumers";
@@ -10,7 +10,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { postgresUrl } from "../../../../test/servers/shared.ts";
 import { begin, cli, type Ended, start } from "../cli.ts";
 import { type Backend, startBackend } from "./backend.ts";
-import { openPage } from "./page.ts";
+import { alike, openPage } from "./page.ts";
 
 const page = openPage("docs/runbook.md");
 const outcomes = (ended: readonly Ended[]) => ended.map(({ code, stderr }) => ({ code, stderr }));
@@ -24,6 +24,15 @@ async function follow(...given: Parameters<typeof page.follow>): Promise<Ended[]
   for (const [index, command] of page.take(heading, block).commands.entries())
     if (/ reconcile(?! --every)/.test(command)) expect(unexplainedIn(ended[index]?.stdout ?? "")).toBe(0);
   return ended;
+}
+
+/** The text of an entry says what its first command prints: this has been printed, apart from numbers and names. */
+function expectPrinted(heading: string, ...ended: readonly (Ended | undefined)[]): void {
+  const entry = page.textOf(heading).replaceAll("\n", " ");
+  const samples = Array.from(entry.matchAll(/prints `([^`]+)`/g), ([, sample = ""]) => sample);
+  expect(samples.length, heading).toBeGreaterThan(0);
+  const [printed = ""] = alike([ended.map((it) => `${it?.stdout}${it?.stderr}`).join(" ")]);
+  for (const sample of alike(samples)) expect(printed, heading).toContain(sample);
 }
 
 /** How many of the listed deliveries the other lines of a ledger do not show. NaN: there is no ledger. */
@@ -275,6 +284,10 @@ describe("docs/runbook.md: a handler failed for hours", () => {
     await reconcileBefore(backend);
     backend.failing(true);
     const givenUp = await backend.emit(2);
+    expectPrinted(
+      "Deliveries are answered 5xx",
+      ...(await follow("Deliveries are answered 5xx", 1, backend)),
+    );
     await sandbox.advance("16h");
     const coming = await backend.emit(1);
     backend.failing(false);
@@ -283,16 +296,20 @@ describe("docs/runbook.md: a handler failed for hours", () => {
     await sandbox.advance("8h");
     expect(backend.handled().sort()).toEqual([...givenUp, ...coming].sort());
   });
+});
+
+describe("docs/runbook.md: events are dead", () => {
+  const section = "Events are dead";
 
   it("retries dead events, for handlers behind an inbox", async () => {
     const backend = await startBackend({ handlers: "worker" });
     backend.failing(true);
     const ids = await backend.emit(2);
     await workUntil(backend, async () => (await backend.stored("dead")).length === ids.length);
-    const [errors] = await follow(section, 2, backend);
+    const [errors] = await follow(section, 1, backend);
     expect(errors?.stdout).toMatch(/^ +2 +dead .* esim\.installed\n {2}Error: the handler is broken$/m);
     backend.failing(false);
-    const [some] = await follow(section, 3, backend);
+    const [some] = await follow(section, 2, backend);
     expect(some).toMatchObject({ code: 0, stdout: "Made ready again: 2 dead events.\n" });
     expect(some?.stderr).toMatch(/inbox list --types esim\.installed$/m);
     await workUntil(backend, () => backend.handled().length === ids.length);
@@ -302,12 +319,23 @@ describe("docs/runbook.md: a handler failed for hours", () => {
     const more = await backend.emit(1);
     await workUntil(backend, async () => (await backend.stored("dead")).length === more.length);
     backend.failing(false);
-    expect(await follow(section, 4, backend)).toMatchObject([
+    expect(await follow(section, 3, backend)).toMatchObject([
       { code: 0 },
       { code: 0, stdout: "Made ready again: 1 dead event.\n" },
     ]);
     await workUntil(backend, () => backend.handled().length === ids.length + 1);
     expect(backend.handled().sort()).toEqual([...ids, ...more].sort());
+  });
+
+  it("tries ten of ten thousand first", async () => {
+    const backend = await startBackend({ handlers: "worker" });
+    backend.failing(true);
+    await backend.emit(12);
+    await workUntil(backend, async () => (await backend.stored("dead")).length === 12);
+    const [planned, ten] = await follow("Ten thousand events are dead", 1, backend);
+    expect(planned?.code).toBe(0);
+    expectPrinted("Ten thousand events are dead", planned);
+    expect(ten?.stdout).toBe("Made ready again: 10 dead events.\n");
   });
 });
 
@@ -358,8 +386,8 @@ describe("docs/runbook.md: a handler hangs", () => {
   });
 });
 
-describe("docs/runbook.md: a worker lives and takes nothing", () => {
-  const section = "A worker lives and takes nothing";
+describe("docs/runbook.md: events wait", () => {
+  const section = "Events wait";
 
   /** As if the events that wait had been due for an hour, and each worker had last taken one then. */
   function letAnHourPass({ cwd }: Backend): void {
@@ -476,6 +504,126 @@ describe("docs/runbook.md: erase one customer", () => {
     expect(shown.stdout).toMatch(/^The body was erased\.$/m);
     expect(shown.stdout).not.toContain(esimReference);
     expect(backend.handled()).toEqual([]);
+  });
+});
+
+describe("docs/runbook.md: the first command of each alert", () => {
+  it("shows that no delivery arrives, and that none is accepted since the receiver has another secret", async () => {
+    const backend = await startBackend();
+    await reconcileBefore(backend);
+    await backend.down();
+    await backend.emit(1);
+    const [unreachable] = await follow("No delivery arrives", 1, backend);
+    expect(unreachable?.stdout).toMatch(/^✘ +delivery .* got no answer\. /m);
+
+    await backend.up(newSecret());
+    const refused = await backend.emit(2);
+    const [rejected] = await follow("No delivery is accepted", 1, backend);
+    expectPrinted("No delivery is accepted", rejected);
+    const env = { ...backend.env, ESIM_WEBHOOK_SECRET: newSecret() };
+    const [key] = await follow("Deliveries are answered 401", 1, { cwd: backend.cwd, env });
+    expect(alike([key?.stdout ?? ""])[0]).toContain(
+      alike(["The receiver answered 401 3s ago: it does not have the key that the service signs with"])[0],
+    );
+    await backend.down();
+    await backend.up();
+    expect(await follow("Deliveries are answered 401", 2, backend)).toMatchObject([recovered]);
+    expect(await backend.stored()).toEqual(expect.arrayContaining(refused));
+  });
+
+  it("shows that reconcile does not run, and runs it", async () => {
+    const backend = await startBackend();
+    await backend.emit(1);
+    await reconcileBefore(backend);
+    const database = new DatabaseSync(join(backend.cwd, ".esim-webhooks/events.db"), { timeout: 5000 });
+    database.exec(
+      "update esim_webhooks_run set note = json_set(note, '$.endedAt', strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-2 days'))",
+    );
+    database.close();
+    const [doctor, pass] = await follow("Reconcile does not run", 1, backend);
+    expectPrinted("Reconcile does not run", doctor);
+    expect(pass).toMatchObject(ok);
+  });
+
+  it("shows how far the clock is from the service's", async () => {
+    const backend = await startBackend();
+    const config = `export default { api: { async fetch(url, init) {
+      const { body, status, headers } = await fetch(url, init);
+      const answer = new Response(body, { status, headers });
+      answer.headers.set("date", new Date(Date.now() + 600_000).toUTCString());
+      return answer;
+    } } };`;
+    writeFileSync(join(backend.cwd, "esim-webhooks.config.mjs"), config);
+    expectPrinted("The clock is wrong", ...(await follow("The clock is wrong", 1, backend)));
+  });
+
+  it("shows what is paused, and by what reason", async () => {
+    const backend = await startBackend({ handlers: "worker" });
+    expect(await cli(["inbox", "pause", "--reason", "CRM is down"], backend)).toMatchObject({ code: 0 });
+    expectPrinted("A type is still paused", ...(await follow("A type is still paused", 1, backend)));
+  });
+
+  it("shows that the inbox does not answer", async () => {
+    const backend = await startBackend();
+    const env = { ...backend.env, DATABASE_URL: "postgres://postgres@127.0.0.1:1/postgres" };
+    const [ended] = await follow("The inbox does not answer", 1, { cwd: backend.cwd, env });
+    expect(ended?.stderr).toMatch(/store_unavailable.*ECONNREFUSED/s);
+  });
+
+  it("shows how much room a disk has", async () => {
+    const backend = await startBackend();
+    const [, doctor] = await follow("The disk is full", 1, backend);
+    expect(doctor?.stdout).toMatch(/^✔ ok +folder .* free/m);
+  });
+
+  it("asks a process whether it is ready", () => {
+    expect(page.take("A process does not answer Prometheus", 1).commands).toEqual([
+      "curl -sS http://127.0.0.1:9464/readyz",
+    ]);
+  });
+});
+
+describe("docs/runbook.md: a process exits while it handles an event", () => {
+  const section = "A process exits while it handles an event";
+
+  it("shows the attempts whose lease has ended, and stops the exits by a pause", async () => {
+    const backend = await startBackend({ handlers: "worker" });
+    const { cwd, env } = backend;
+    backend.hanging(true);
+    const [id = ""] = await backend.emit(1);
+    const place = { cwd, env: { ...env, ID: id } };
+    const killed = start(["work"], place);
+    await expect.poll(() => backend.stored("leased")).toEqual([id]);
+    killed.kill("SIGKILL");
+    await killed.ended;
+    const database = new DatabaseSync(join(cwd, ".esim-webhooks/events.db"), { timeout: 5000 });
+    database.exec("update esim_webhooks_event set leased_until = 1 where state = 'leased'");
+    database.close();
+    const next = start(["work"], place);
+    await next.written(/handled alone|maxAttempts|dead/);
+    const [shown] = await follow(section, 1, place);
+    expectPrinted(section, shown);
+    expect(shown?.stdout).toMatch(/runbook\.md.*"A process exits while it handles an event"/);
+    expect(await follow(section, 2, place)).toMatchObject([{ code: 0 }]);
+    next.kill("SIGKILL");
+    await next.ended;
+  });
+
+  it("shows that a stopping worker still handles its event", async () => {
+    const backend = await startBackend({ handlers: "worker" });
+    const { cwd, env } = backend;
+    const config = join(cwd, "esim-webhooks.config.mjs");
+    writeFileSync(config, readFileSync(config, "utf8").replace("shutdownMs: 200", "shutdownMs: 20_000"));
+    backend.hanging(true);
+    const [id = ""] = await backend.emit(1);
+    const worker = start(["work"], { cwd, env });
+    await expect.poll(() => backend.stored("leased")).toEqual([id]);
+    worker.kill("SIGTERM");
+    const place = { cwd, env: { ...env, ID: id } };
+    expectPrinted("A worker is stopping", ...(await follow("A worker is stopping", 1, place)));
+    expect(worker.child.exitCode).toBeNull();
+    worker.kill("SIGKILL");
+    await worker.ended;
   });
 });
 

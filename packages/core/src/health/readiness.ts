@@ -59,7 +59,8 @@ const shape: OptionsShape<SettingsOf<ReadinessOptions, "receiver" | "inbox" | "s
 
 /**
  * Answers whether this process can do its work now, for a readiness probe: nothing is sent to it while it is not ready. A store that hangs
- * is asked once for any number of probes, and an answer is kept for a second.
+ * is asked once for any number of probes, and an answer is kept for a second. It is asked to write a few bytes, so a disk that has room
+ * for these and for no delivery is not noticed.
  *
  * Throws `invalid_option`, also if there is nothing to check.
  */

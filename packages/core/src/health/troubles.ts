@@ -22,12 +22,12 @@ export const troubleTable: Readonly<
 > = {
   no_delivery: {
     remedy: "Check that the endpoint is active and that its URL reaches the receiver: esim-webhooks doctor.",
-    section: "The endpoint was inactive",
+    section: "No delivery arrives",
   },
   deliveries_refused: {
     remedy:
       "Give the receiver the endpoint's signing secret. The service does not try again: then reconcile.",
-    section: "A rotation went wrong",
+    section: "Deliveries are answered 401",
   },
   deliveries_failed: {
     remedy:
@@ -36,34 +36,34 @@ export const troubleTable: Readonly<
   },
   ended_key_used: {
     remedy: "Extend the window of the key, or find out what still signs with it; then reconcile.",
-    section: "A rotation went wrong",
+    section: "Deliveries are answered 401",
   },
   clock_skew: {
     remedy: "Set the clock of this machine right, and keep it so with NTP.",
-    section: "We were down for a day",
+    section: "The clock is wrong",
   },
   backlog_grows: {
     remedy:
       "Start more workers, or raise concurrency; if none takes events, see esim-webhooks inbox workers.",
-    section: "A worker lives and takes nothing",
+    section: "Events wait",
   },
   events_wait: {
     remedy: "Check that a worker runs, and that no pause holds their lanes: esim-webhooks doctor.",
-    section: "A worker lives and takes nothing",
+    section: "Events wait",
   },
   events_dead: {
     remedy:
       "See why: esim-webhooks inbox errors. Fix the cause and redrive them, esim-webhooks inbox retry; or delete them, esim-webhooks inbox discard.",
-    section: "A handler failed for hours",
+    section: "Events are dead",
   },
   reconcile_not_run: {
     remedy:
       "Run esim-webhooks reconcile, with --every to repeat it. What was missed is gone from the listing after 7 days.",
-    section: "Before anything happens",
+    section: "Reconcile does not run",
   },
   type_paused: {
     remedy: "If the reason is gone: esim-webhooks inbox resume.",
-    section: "Stop one type for two hours",
+    section: "A type is still paused",
   },
 };
 

@@ -190,7 +190,7 @@ export interface WorkerPresence {
   readonly startedAt: Date;
   /** How many handlers it can run at the same time. */
   readonly concurrency: number | null;
-  /** How many of these places are in use. Null on BullMQ, which does not know. */
+  /** How many of these places are in use: by events, and by abandoned handlers that still run. Null on BullMQ, which does not know. */
   readonly running: number | null;
   /** When the inbox last answered its `take`; null before the first time, and on BullMQ. */
   readonly lastTakeAt: Date | null;

@@ -66,7 +66,7 @@ export interface WorkerReport {
   readonly version: string;
   /** How many handlers it can run at the same time. */
   readonly concurrency: number;
-  /** How many of these places are in use. */
+  /** How many of these places are in use: by events, and by abandoned handlers that still run. */
   readonly running: number;
   /** How long ago it started, in ms. */
   readonly startedMsAgo: number;

@@ -14,6 +14,8 @@ export interface RunNote {
   readonly outcome: string;
   /** How many records it has read, and what became of them. */
   readonly ledger: Readonly<Record<string, number>>;
+  /** When the service last got a 401, of the deliveries that a pass has read. Absent if it got none, and of an import. */
+  readonly refusedAt?: Date;
 }
 
 /** For authors of inboxes: how many notes of each kind are kept, the last ones. */
@@ -26,6 +28,11 @@ export function encodeRunNote(note: RunNote): string {
 
 /** For authors of inboxes: reads what `encodeRunNote` wrote. */
 export function decodeRunNote(text: string): RunNote {
-  const note = JSON.parse(text) as RunNote;
-  return { ...note, startedAt: new Date(note.startedAt), endedAt: new Date(note.endedAt) };
+  const { startedAt, endedAt, refusedAt, ...note } = JSON.parse(text) as RunNote;
+  return {
+    ...note,
+    startedAt: new Date(startedAt),
+    endedAt: new Date(endedAt),
+    ...(refusedAt && { refusedAt: new Date(refusedAt) }),
+  };
 }

@@ -204,7 +204,11 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
         inbox,
         identity,
         signal,
-        () => ({ concurrency, running: inFlight.running(), sinceLastTakeMs: sinceLastTakeMs() }),
+        () => ({
+          concurrency,
+          running: Math.min(concurrency, inFlight.running() + limits.abandoned()),
+          sinceLastTakeMs: sinceLastTakeMs(),
+        }),
         logger,
       );
       for (let failures = 0; !signal.aborted; ) {

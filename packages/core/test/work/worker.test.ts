@@ -1085,6 +1085,8 @@ describe("createWorker", () => {
       ]);
       expect(worker.sinceLastTakeMs()).toBeGreaterThanOrEqual(0);
       expect((await inbox.get(key("next")))?.state).toBe("ready");
+      await pass(10_000);
+      expect(await inbox.workers()).toMatchObject([{ running: 1, concurrency: 1 }]); // the abandoned handler is in its slot
       hangs.resolve();
       await passUntil(running);
       expect(worker.isHealthy()).toBe(true);

@@ -175,7 +175,7 @@ interface Step {
 const reasons: Readonly<Record<string, string>> = {
   failed: "failed",
   timed_out: "timed out",
-  lease_ended: "lost its lease",
+  lease_ended: "lost its lease, perhaps since its process ended",
 };
 
 /** What happened to it, oldest first. */

@@ -1,6 +1,9 @@
 import { type ApiClient, ApiError, type WebhookDelivery } from "@esim-webhooks/client";
 import { dateTimeMs } from "@esim-webhooks/core/internal";
 
+/** The status of a delivery whose signature matched no key of the receiver: the service does not send it again. */
+export const refusedStatus = 401;
+
 /** How long the service lists deliveries, in ms: 7 days. */
 export const listedMs: number = 7 * 24 * 60 * 60_000;
 

@@ -1,6 +1,6 @@
 import { dateTimeMs } from "@esim-webhooks/core/internal";
 import type { DeliveriesPage } from "../base/deliveries.ts";
-import { newest, newestMs, occurredAtMs, sentAtMs } from "../base/deliveries.ts";
+import { newest, newestMs, occurredAtMs, refusedStatus, sentAtMs } from "../base/deliveries.ts";
 import { type PassState, shortHash } from "./pass-state.ts";
 import type { ReconcileLedger, Recovered } from "./reconcile-report.ts";
 import { createSelection, listedFields, mayHold, type SelectionOptions } from "./select-deliveries.ts";
@@ -44,6 +44,8 @@ export interface PassTally {
   readonly nextAttemptMs: number;
   /** The service's time of the newest attempt on the first page that shows one; NaN if none does. */
   readonly newestMs: number;
+  /** When the service last sent a delivery that was answered 401; NaN if it lists none. */
+  readonly refusedMs: number;
   /** The newest time of the delivery that is the oldest by it; Infinity if none shows a time. */
   readonly oldestMs: number;
   /** Whether the listing was read to its end. */
@@ -94,6 +96,7 @@ export function createPassTally(options: TallyOptions): PassTally {
     oldestHolderMs: Number.POSITIVE_INFINITY,
     nextAttemptMs: Number.POSITIVE_INFINITY,
     newestMs: Number.NaN,
+    refusedMs: Number.NaN,
     oldestMs: Number.POSITIVE_INFINITY,
     isWhole: false,
     takePage,
@@ -115,6 +118,8 @@ export function createPassTally(options: TallyOptions): PassTally {
       listed += 1;
       const shownMs = newestMs(delivery);
       if (shownMs < tally.oldestMs) tally.oldestMs = shownMs;
+      if (delivery.httpStatus === refusedStatus)
+        tally.refusedMs = newest([tally.refusedMs, sentAtMs(delivery)]);
       const why = whyLeftOut(delivery);
       if (why === undefined) wanted.push(listedFields(delivery));
       else counts[why] += 1;

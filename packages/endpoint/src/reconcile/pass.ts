@@ -80,6 +80,7 @@ async function runPass(request: PassRequest, begun: BegunPass): Promise<Reconcil
     ledger: tally.ledger(),
     recovered: tally.recovered(),
     failing: tally.failing,
+    refusedAt: Number.isNaN(tally.refusedMs) ? null : isoOf(tally.refusedMs),
   });
   const notice = createPassNotice({ ...names, dryRun }, counted);
 
@@ -168,7 +169,18 @@ async function runPass(request: PassRequest, begun: BegunPass): Promise<Reconcil
       ? undefined
       : noteRun(
           target,
-          { kind: "reconcile", run, source, startedAt, endedAt: new Date(), outcome, ledger: tally.ledger() },
+          {
+            ...{
+              kind: "reconcile",
+              run,
+              source,
+              startedAt,
+              endedAt: new Date(),
+              outcome,
+              ledger: tally.ledger(),
+            },
+            ...(tally.refusedMs > 0 && { refusedAt: new Date(tally.refusedMs) }),
+          },
           logger,
         );
 

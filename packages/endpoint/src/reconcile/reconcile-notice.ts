@@ -6,7 +6,16 @@ import type { ReconcileReport } from "./reconcile-report.ts";
 export interface ReconcileMessage
   extends Pick<
     ReconcileReport,
-    "run" | "endpoint" | "source" | "dryRun" | "pages" | "ledger" | "recovered" | "failing" | "lost"
+    | "run"
+    | "endpoint"
+    | "source"
+    | "dryRun"
+    | "pages"
+    | "ledger"
+    | "recovered"
+    | "failing"
+    | "refusedAt"
+    | "lost"
   > {
   /** `interrupted`: its signal aborted. `failed`: it rejects with `error`. */
   readonly outcome: "running" | "complete" | "interrupted" | "failed";
@@ -30,7 +39,7 @@ export interface PassNotice {
 
 export function createPassNotice(
   fields: Pick<ReconcileMessage, "run" | "endpoint" | "source" | "dryRun">,
-  now: () => Pick<ReconcileMessage, "pages" | "ledger" | "recovered" | "failing">,
+  now: () => Pick<ReconcileMessage, "pages" | "ledger" | "recovered" | "failing" | "refusedAt">,
 ): PassNotice {
   const notice = createProgressNotice<ReconcileMessage>(reconcileNotice, () => ({
     ...fields,

@@ -81,6 +81,11 @@ export interface ReconcileReport {
   readonly gaps: readonly EndpointGap[] | null;
   /** The arrivals of the last `requestReplay`. Null: there was none in the last 7 days. */
   readonly replay: ReplayArrivals | null;
+  /**
+   * When the service last sent one of the listed deliveries and got a 401, by its clock: it does not send such a delivery again. Null: no
+   * listed delivery was answered 401.
+   */
+  readonly refusedAt: string | null;
   /** The watermark after this pass, as docs/reconcile.md defines it. */
   readonly mark: string;
 }

@@ -1,6 +1,6 @@
 import type { ApiClient, WebhookDelivery } from "@esim-webhooks/client";
 import { dateTimeMs } from "@esim-webhooks/core/internal";
-import { newest, readDeliveries, sentAtMs } from "../base/deliveries.ts";
+import { newest, readDeliveries, refusedStatus, sentAtMs } from "../base/deliveries.ts";
 import type { RotateSettings } from "./rotate-options.ts";
 import type { AtStored } from "./rotation-record.ts";
 
@@ -16,7 +16,6 @@ export interface NewKeyUse {
 }
 
 const pollMs = 5000;
-const refusedStatus = 401;
 
 /** Looks at the newest page of deliveries every five seconds until the old keys have ended. */
 export async function watchNewKey(

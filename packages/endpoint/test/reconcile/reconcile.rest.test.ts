@@ -53,6 +53,23 @@ describe("reconcile", () => {
     expect(await world.inbox.runs()).toHaveLength(1);
   });
 
+  it("notes in its report and in the inbox when the service last got a 401, which is not sent again", async () => {
+    const world = await startWorld();
+    await world.emit(1, "stores");
+    expect((await world.reconcile()).refusedAt).toBeNull();
+    await world.pass("1h");
+    world.sandbox.faults.add({ kind: "wrong_signature" });
+    await world.emit(1, "stores");
+    const { refusedAt, recovered } = await world.reconcile();
+    expect(recovered.missed).toBe(1);
+    let sentAt = "";
+    for await (const delivery of world.api.webhooks.deliveries(world.endpoint))
+      if (delivery.httpStatus === 401) sentAt = delivery.sentAt ?? "";
+    expect(refusedAt).toBe(new Date(sentAt).toISOString());
+    const [last, first] = await world.inbox.runs();
+    expect([first?.refusedAt, last?.refusedAt?.toISOString()]).toEqual([undefined, refusedAt]);
+  });
+
   it("recovers what was acknowledged and lost, and raises the alarm", async () => {
     const world = await startWorld();
     await world.emit(1, "stores");
