@@ -18,7 +18,7 @@ export function consoleLogger(): Logger {
 
 const colours = { dim: [2, 22], green: [32, 39], yellow: [33, 39], red: [31, 39] } as const;
 
-/** The line style of a stream. Decided for each stream: standard output may be a file and standard error a terminal. */
+/** Returns the line style of a stream: one of the two streams may be a terminal while the other one is a file. */
 function colouredFor(stream: "stdout" | "stderr"): LineStyle {
   return (style, text) => {
     const [begin, end] = colours[style];

@@ -44,7 +44,7 @@ export interface SignedRequestOptions {
   readonly secret: string | Uint8Array;
   /** When it is signed. Default now. */
   readonly at?: Date;
-  /** The fault of the delivery. Default: none. */
+  /** The fault of the delivery. Default: nothing. */
   readonly fault?: Fault;
 }
 
