@@ -182,8 +182,8 @@ async function openPostgres(
 }
 
 /**
- * `receive()` of 300 bytes with the memory store, and its floor: verify + parse. In turns of a thousand deliveries, since the speed of a
- * shared machine drifts within a second; each ratio is the median of those of single turns.
+ * `receive()` of 300 bytes with the memory store, and its floor: verify + parse. In batches of a thousand deliveries, since the speed of a
+ * shared machine drifts within a second; each ratio is the median of those of single batches.
  */
 async function benchReceive(versions: Record<Version, Packages>): Promise<void> {
   const secret = newSecret();

@@ -70,7 +70,7 @@ async function benchDrain(url: string, redis: Redis): Promise<void> {
   line("CPU per job, bare", micros(cpu(bare)));
 }
 
-/** What it took one worker to complete all jobs. */
+/** The cost of completing all jobs with one worker. */
 interface Drain {
   /** Jobs per second. */
   readonly perSecond: number;

@@ -10,7 +10,7 @@ const count = () => {
 };
 const logger = { debug: count, info: count, warn: count, error: count };
 
-/** What one would write: the whole body, with the same limit, then `standardwebhooks`, and a line for each delivery. */
+/** A hand-written route: the whole body, with the same limit, then `standardwebhooks`, and a line for each delivery. */
 function byHand() {
   const webhook = new Webhook(process.env["ESIM_WEBHOOK_SECRET"] ?? "");
   const answer: RequestHandler = (request, response) => {

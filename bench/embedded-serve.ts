@@ -8,7 +8,7 @@ import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testin
 const root = join(import.meta.dirname, "..");
 const secret = newSecret();
 
-/** What is started: the built command line as a user has it, or a bare server with better-sqlite3. */
+/** The servers to start: the built command line as a user has it, or a bare server with better-sqlite3. */
 export const servers = {
   ours: [join(root, "packages/cli/bin/esim-webhooks.js"), "serve", "--port", "0"],
   bare: [join(import.meta.dirname, "embedded-bare.mjs"), "events.db"],

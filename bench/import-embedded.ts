@@ -41,10 +41,10 @@ export async function benchImportEmbedded(): Promise<void> {
   }
 }
 
-/** What a record takes. */
+/** The cost of a record. */
 interface Cost {
   readonly micros: number;
-  /** Of all threads: it grows less than the time when the machine has other work to do. */
+  /** CPU of all threads: it grows less than the time when the machine has other work to do. */
   readonly cpuMicros: number;
 }
 

@@ -11,7 +11,7 @@ interface TakenRow {
   readonly fence: string;
 }
 
-/** What leasing does to a row: it may change what indexes have, or only columns that no index has (Postgres' HOT updates). */
+/** The effect of leasing on a row: it may change indexed columns, or only columns that no index has (Postgres' HOT updates). */
 export type Leasing = "in indexes" | "in no index";
 
 const leasings = {

@@ -1,4 +1,4 @@
-// What the bench of @esim-webhooks/otel measures with: OpenTelemetry's SDK, whose exporters discard everything, and a bare peer.
+// The set-up of the bench of @esim-webhooks/otel: OpenTelemetry's SDK, whose exporters discard everything, and a bare peer.
 import type { InstrumentOptions } from "@esim-webhooks/otel";
 import { context, ROOT_CONTEXT, SpanKind, trace } from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";

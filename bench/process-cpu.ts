@@ -5,7 +5,7 @@ const microsPerTick = 10_000; // USER_HZ is 100 on every architecture of Linux
 interface Process {
   readonly parent: number;
   readonly own: number;
-  /** Of its children that have ended. */
+  /** CPU of its children that have ended. */
   readonly ended: number;
 }
 
@@ -60,7 +60,7 @@ function familyCpuOf(server: number): number {
   return children.reduce((sum, child) => sum + (child?.own ?? 0), family.own + family.ended);
 }
 
-/** What one event took, in µs of CPU. */
+/** The cost of one event, in µs of CPU. */
 export interface CpuOfEvent {
   readonly ours: number;
   readonly server: number;

@@ -16,9 +16,9 @@ import { createSender } from "../packages/sandbox/src/sender/sender.ts";
 import { emitEvent } from "../packages/sandbox/src/webhook/emit.ts";
 import { createEndpoint } from "../packages/sandbox/src/webhook/endpoints.ts";
 
-/** What the bench asks for. */
+/** An order of the bench. */
 export type Order = { readonly order: "bare" | "send" | "fill"; readonly count: number };
-/** What it gets. */
+/** The answer to an order. */
 export interface Figures {
   readonly seconds: number;
   readonly cpuSeconds: number;

@@ -15,7 +15,7 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const canRunSources = Boolean(process.features.typescript); // from Node.js 22.18 on
 
-/** What npm leaves out of a set. The pinned Node.js is the root's only optional dependency. */
+/** The dependencies that npm leaves out of a set. The pinned Node.js is the root's only optional dependency. */
 const rootSets = {
   runtime: {
     omit: canRunSources ? ["dev", "optional"] : ["dev"],
@@ -40,7 +40,7 @@ function setNamed(name) {
   };
 }
 
-/** What an installation that was completed has written; undefined if there is none. */
+/** Reads the stamp of the last completed installation; undefined if there is none. */
 function lastInstalled({ stamp }) {
   try {
     return JSON.parse(readFileSync(stamp, "utf8"));

@@ -33,8 +33,8 @@ const subpaths: Readonly<Record<string, string>> = {
   "@esim-webhooks/otel/prometheus": "Metrics at an HTTP endpoint, as Prometheus reads them.",
 };
 
-/** What is public and no declaration. */
-const start = `Every function and type, a page for each import path. What else is public has pages of its own:
+/** The start page: it also links what is public and no declaration. */
+const start = `Every function and type, a page for each import path. The rest of what is public has pages of its own:
 
 - [Error codes](../../docs/errors.md), each with what is wrong and how to fix it; and [every message](errors.md)
 - [Metrics](../../docs/observing.md#metrics), with their units and labels; and [spans](../../docs/observing.md#spans) and

@@ -23,7 +23,7 @@ interface Section {
   readonly depth: number;
   /** Only the headings of declarations and members have an anchor. */
   readonly isNamed: boolean;
-  /** What is below the heading, up to the next one. */
+  /** The lines below the heading, up to the next one. */
   readonly lines: string[];
 }
 

@@ -11,7 +11,7 @@ export interface Page {
   readonly url: string;
   /** In the sidebar. */
   readonly title: string;
-  /** What the reader can do with it, after "With this page, you can": shown below its heading, and to search engines. */
+  /** The page's use for the reader, after "With this page, you can": shown below its heading, and to search engines. */
   readonly lead: string;
   /** Its headings are in the sidebar, too. */
   readonly showsHeadings?: true;

@@ -4,7 +4,7 @@ import ts from "typescript-classic";
 export type Sources = ReadonlyMap<string, string>;
 
 interface Package {
-  /** What it may import by name, besides Node.js: workspace packages and its dependencies. */
+  /** The names that it may import, next to Node.js: workspace packages and its dependencies. */
   readonly imports: readonly string[];
   /**
    * Its folders, each with those above it from which its files import, besides its own. The files next to the folders import from all of

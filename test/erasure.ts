@@ -18,7 +18,7 @@ import { expect } from "vitest";
 import { entry } from "./inbox-entry.ts";
 import { loggerTo } from "./support/logger-to.ts";
 
-/** What may happen in an inbox, to any of three eSIMs. */
+/** A step that may happen in an inbox, to any of three eSIMs. */
 type Step =
   | {
       readonly do: "put";
@@ -34,7 +34,7 @@ type Step =
 
 type SettledAs = Exclude<Settlement["state"], "waiting">;
 
-/** Of these, workers handle the first, fail at the second and put off the third; no handler takes the last. */
+/** The types. Workers handle the first, fail at the second and put off the third; no handler takes the last. */
 const types = ["esim.enabled", "esim.faulted", "esim.disabled", "esim.deleted"] as const;
 
 const esim = fc.nat({ max: 2 });

@@ -65,7 +65,7 @@ export async function startExample() {
   }
 
   let esims = 0;
-  /** Of an eSIM of its own, so that no event waits behind another one. */
+  /** Emits an event of an eSIM of its own, so that no event waits behind another one. */
   function emit(type: string, changes: object = {}) {
     esims += 1;
     const data = { ...sampleData(type as "esim.enabled"), esimReference: `esim_${esims}`, ...changes };

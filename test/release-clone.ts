@@ -19,7 +19,7 @@ export function runIn(
   return execFileSync(command, args, { cwd, env, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
 }
 
-/** What a fresh clone has, and the dependencies that bootstrapping would install. Nothing is built. */
+/** Makes a fresh clone, with the dependencies that bootstrapping would install. Nothing is built. */
 export function makeClone(folder: string): void {
   const files = runIn(root, "git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
     .split("\0")

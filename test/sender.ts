@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { type SignedRequest, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 
-/** What became of one event, as the sender sees it. */
+/** The result of one event, as the sender sees it. */
 export interface Sent {
   readonly id: string;
   /** The status of each attempt; 0 for a connection error. */

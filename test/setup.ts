@@ -3,7 +3,7 @@ import dns from "node:dns";
 import { afterAll, expect } from "vitest";
 import { forgetWarnings, unexpectedWarnings } from "./support/warnings.ts";
 
-/** What the tests use and Node.js 22 does not have. The packages do not use it. */
+/** A class that the tests use and Node.js 22 does not have. The packages do not use it. */
 class Resources {
   readonly #ends: (() => unknown)[] = [];
 

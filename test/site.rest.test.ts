@@ -116,8 +116,8 @@ it("the API reference has a sentence for every declaration, member, and field; o
     expect(page).toContain(sentence);
     writeFileSync(file, page.replace(sentence, cell));
   };
-  without("core/explain", "One likely cause, with its evidence.");
-  without("core/explain", "Which cause it is. Stable, for programs.", "-");
+  without("core/explain", "A likely cause, with its evidence.");
+  without("core/explain", "The kind of cause. Stable, for programs.", "-");
   without("core/explain", "the headers of the request", "-");
   without("core", "The id was done before, so nothing ran.");
   without(

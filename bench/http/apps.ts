@@ -14,7 +14,7 @@ import { leastFastify, leastMiddleware } from "./least.ts";
 
 export interface AppSettings {
   readonly secrets: readonly [string, ...string[]];
-  /** Of the Redis that some apps remember ids in. */
+  /** The URL of the Redis in which some apps remember ids. */
   readonly redisUrl: string;
   /** Called for each event that is handled. */
   readonly handle: () => void;

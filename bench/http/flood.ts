@@ -1,4 +1,4 @@
-// What a forged body of 1 MiB costs, apart from its reading, as the bare route reads it, and one hash for each key.
+// Measures the cost of a forged body of 1 MiB, apart from its reading, as the bare route reads it, and one hash for each key.
 import { createHmac } from "node:crypto";
 import { newSecret } from "@esim-webhooks/core/testing";
 import type { Request } from "../load.ts";

@@ -3,7 +3,7 @@ import { newSecret } from "@esim-webhooks/core/testing";
 import type { Request } from "../load.ts";
 import { standardWebhook } from "./deliveries.ts";
 
-/** One delivery of each kind. `secret` is the receiver's: some are changed or repeated authentic ones. */
+/** Returns a delivery of each kind. `secret` is the receiver's: some are changed or repeated authentic ones. */
 export function forgeries(secret: string): Request[] {
   const { body, headers } = standardWebhook(secret, 300);
   const forged = (bytes = 300) => standardWebhook(newSecret(), bytes);

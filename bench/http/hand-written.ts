@@ -1,4 +1,4 @@
-// What one would write: `standardwebhooks`, zod and ids that are remembered, on Fastify and on Express.
+// A hand-written receiver: `standardwebhooks`, zod and ids that are remembered, on Fastify and on Express.
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from "express";
 import fastify, { type FastifyInstance } from "fastify";
 import { Webhook } from "standardwebhooks";

@@ -17,7 +17,7 @@ export interface Mix {
 }
 
 export interface Answered {
-  /** Of the authentic deliveries. */
+  /** The 99th percentile of the authentic deliveries. */
   readonly p99Ms: number;
   readonly forgedPerSecond: number;
 }

@@ -17,7 +17,7 @@ const seconds = 1.2;
 const authenticPerSecond = 1_000;
 const attackShare = 0.3;
 
-/** What one run of the load has shown. */
+/** The figures of one run of the load. */
 interface Shown extends Answered {
   /** The 99th percentile of the delay of the server's event loop. */
   readonly loopDelayMs: number;
@@ -103,7 +103,7 @@ function report(name: string, rates: readonly number[], shown: readonly (readonl
   }
 }
 
-/** What the bare route answers a second. */
+/** Measures how many requests the bare route answers a second. */
 async function capacity(framework: Framework, secret: string): Promise<number> {
   const name = `${framework} bare` as const;
   return withServers([name], [secret], "", async (servers) => {

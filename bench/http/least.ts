@@ -35,7 +35,7 @@ export function leastFastify(secret: string, work: (id: string) => Promise<void>
   return app;
 }
 
-/** What every middleware of Express that verifies must do: take the body, hash it, parse it and answer. It checks nothing. */
+/** The least work of a verifying middleware of Express: take the body, hash it, parse it and answer. It checks nothing. */
 export function leastMiddleware(secret: string): Express {
   const middleware: RequestHandler = async (request, response) => {
     const body = await bodyOf(request);

@@ -115,7 +115,7 @@ export async function benchPeers(framework: Framework, secret: string): Promise<
 
 /**
  * The same work with ids in Redis: `SET NX` before the handler and a mark after it. On Fastify, our verification without a receiver stands
- * beside it, once with those two commands and once with our store.
+ * next to it, once with those two commands and once with our store.
  */
 export async function benchRedis(framework: Framework, secret: string, redisUrl: string): Promise<void> {
   const byHand = `${framework} hand-written, Redis` as const;

@@ -1,11 +1,11 @@
-// One server of the http bench, in its own process: `server.ts <app> <secrets> [URL of a Redis] [folder of
+// A server of the http bench, in its own process: `server.ts <app> <secrets> [URL of a Redis] [folder of
 // another version]`. It writes its port.
 // Then its parent writes questions to standard input, and closes it to end this process.
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { frozenPackages, presentPackages } from "../../test/upgrade/packages.ts";
 import { type AppName, apps } from "./apps.ts";
 
-/** What the parent may ask for. */
+/** The figures that the parent may ask for. */
 export type Question = "cpuTime" | "loopDelay";
 
 const loopDelay = monitorEventLoopDelay({ resolution: 1 });

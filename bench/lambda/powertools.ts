@@ -5,7 +5,7 @@ import type { HttpEvent } from "@esim-webhooks/lambda";
 
 const key = Buffer.from((process.env["ESIM_WEBHOOK_SECRET"] ?? "").slice("whsec_".length), "base64");
 
-/** What a team would write: checks the signature, and has Powertools handle an id once. It validates nothing, and has no time limit. */
+/** A hand-written function: checks the signature, and has Powertools handle an id once. It validates nothing, and has no time limit. */
 export const handler = makeIdempotent(
   async ({ headers, body }: HttpEvent) => {
     const signed = `${headers?.["webhook-id"]}.${headers?.["webhook-timestamp"]}.${body}`;

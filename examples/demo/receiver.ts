@@ -10,9 +10,9 @@ import {
   writeReply,
 } from "@esim-webhooks/core";
 
-/** What became of an event: the answer to a delivery, or what was done without one. */
+/** The result of an event: the answer to a delivery, or what was done without one. */
 export interface Result {
-  /** Of the answer; undefined when it was not a delivery. */
+  /** The status of the answer; undefined when it was not a delivery. */
   readonly status?: number | undefined;
   readonly outcome: string;
 }

@@ -13,11 +13,11 @@ export interface Step {
 /** Does something, waits until its events were sent and answered, and notes the step. */
 export type RunStep = (what: string, outcomes: readonly string[], act: () => unknown) => Promise<void>;
 
-/** What the demo has counted, on both sides. */
+/** The counts of the demo, on both sides. */
 export interface Counts {
   /** The events that the service has sent, by id: an event may have several. */
   readonly events: ReadonlyMap<string, string>;
-  /** Those of them that no receiver can take: they are not of the expected form. */
+  /** Events that no receiver can take, because they are not of the expected form. */
   readonly invalid: number;
   /** The ids for which the handler ran. */
   readonly runs: readonly string[];

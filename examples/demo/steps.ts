@@ -25,7 +25,7 @@ export async function lifeOfAnEsim(sandbox: Sandbox, step: RunStep): Promise<voi
   await step("terminated", ["processed"], () => esim.terminate());
 }
 
-/** What may go wrong between the service and the receiver. */
+/** Makes everything happen that may go wrong between the service and the receiver. */
 export async function troubles(
   sandbox: Sandbox,
   api: ApiClient,

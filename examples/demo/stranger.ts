@@ -1,7 +1,7 @@
 import { sampleData } from "@esim-webhooks/core/testing";
 import { Webhook } from "standardwebhooks";
 
-/** What the service does not send, but others may. Signed by an independent library. */
+/** Deliveries that the service does not send, but others may. Signed by an independent library. */
 export interface Stranger {
   /** Signed with a secret that is not the endpoint's. */
   forge(): Promise<unknown>;

@@ -1,4 +1,4 @@
-// What Prometheus and Kubernetes ask a process for, on a port of its own: deliveries come from outside, these do not. And its spans.
+// The metrics and probes of a process, on a port of its own: deliveries come from outside, these requests do not. And its spans.
 import { createServer } from "node:http";
 import type { Receiver, Worker } from "@esim-webhooks/core";
 import { livenessHandler, readinessHandler } from "@esim-webhooks/core/health";

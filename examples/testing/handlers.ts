@@ -1,6 +1,6 @@
 import { type EsimEvents, type Handlers, idempotencyKeyOf } from "@esim-webhooks/core";
 
-/** What the handlers need from the rest of your backend: a test passes its own. */
+/** The part of your backend that the handlers need: a test passes its own. */
 export interface Shop {
   orderOf(esimReference: string): Promise<string | undefined>;
   /** Orders once for a key. */

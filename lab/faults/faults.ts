@@ -159,7 +159,7 @@ export const faults: readonly Fault[] = [
     checks: ["packages/core/test/verify/signature.test.ts"],
   },
   {
-    name: "a body that is one byte too long is hashed at once",
+    name: "a body that is one byte too long is hashed immediately",
     file: "packages/core/src/verify/signing-key.ts",
     before: "if (end > inner.byteLength) {",
     after: "if (end > inner.byteLength + 1) {",

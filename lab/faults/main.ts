@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { copySources } from "../scratch.ts";
 import { type Fault, faults } from "./faults.ts";
 
-/** What became of a fault. */
+/** The result of a fault. */
 export interface Caught {
   readonly fault: Fault;
   /** For each of its checks, the first test that failed; undefined if none did. */

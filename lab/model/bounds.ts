@@ -1,4 +1,4 @@
-// What is explored: by default in some four minutes on a slow processor, and in a unit test in less than three seconds.
+// The explored bounds: by default in some four minutes on a slow processor, and in a unit test in less than three seconds.
 import { type Bounds, disturbances, type EventPlan } from "./search.ts";
 
 function event(lane: string | null, plan: Partial<EventPlan> = {}): EventPlan {

@@ -2,7 +2,7 @@
 // are under way, two processes that rotate, kills, lost answers and calls that fail.
 import { Broken, type Emit, type Explored, explore } from "./explore.ts";
 
-/** What the key store has at each step of a rotation, once the step is written. */
+/** The content of the key store at each step of a rotation, once the step is written. */
 export const rotationSteps = {
   call: { holdsOff: true, keys: "old", recordsChange: true },
   stored: { holdsOff: true, keys: "both", recordsChange: true },
@@ -11,7 +11,7 @@ export const rotationSteps = {
   Record<string, { holdsOff: boolean; keys: "old" | "both" | "new"; recordsChange: boolean }>
 >;
 
-/** What a rotation waits for, or does, before it takes the next step. */
+/** The rules that a rotation follows before it takes the next step. */
 export const rotationRules = {
   recordFirst: "the key store has the step before the service is called",
   renewHoldOff: "receivers hold unknown signatures off while the service is called, in a later run as well",
@@ -40,7 +40,7 @@ type Secret = number;
 interface Delivery {
   /** `refused`: 401, or held off at its last attempt. The sender does not try again, and the service lists it. */
   readonly state: "due" | "under way" | "accepted" | "refused" | "recovered";
-  /** What its last attempt was signed with. */
+  /** The secret that signed its last attempt. */
   readonly secret: Secret;
 }
 
@@ -68,7 +68,7 @@ interface System {
   readonly deliveries: readonly Delivery[];
   readonly store: KeyStore;
   readonly runners: readonly Runner[];
-  /** What the service signs with now. */
+  /** The secret that the service signs with now. */
   readonly current: Secret;
   /** The secret that each idempotency key has made, by number. */
   readonly made: readonly Secret[];

@@ -24,7 +24,7 @@ export interface EventPlan {
   readonly handled: boolean;
 }
 
-/** What the search explores. */
+/** The bounds of the search. */
 export interface Bounds {
   readonly name: string;
   readonly events: readonly EventPlan[];
@@ -78,7 +78,7 @@ interface Event extends Row {
 /** How a lease is to end. */
 type Ending = "done" | "unhandled" | "retry" | "waiting" | "put off" | "given back" | "dead" | "release";
 
-/** What a worker or a processor does. */
+/** The state of a worker or a processor. */
 interface Actor {
   /** The event that it has, by index; −1 for none. */
   readonly event: number;
@@ -238,7 +238,7 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
     return withActor(reset, actor, taken);
   }
 
-  /** Of the events that were stored by then, those before it in its lane must have been settled. */
+  /** Checks that earlier events of its lane, as far as they were stored by then, are settled. */
   function checkOrder({ events }: System, index: number): void {
     if (plans[index]?.lane == null) return;
     for (let other = 0; other < index; other += 1) {
@@ -500,7 +500,7 @@ export function search(bounds: Bounds, { table, checks }: Rules = rules): Result
     for (const index of system.actors.keys()) act(system, index, emit);
   }
 
-  /** What must be true in every state. Throws `Broken`. */
+  /** Checks the promises in a state. Throws `Broken`. */
   function check(system: System): void {
     const { events, actors } = system;
     for (const [index, event] of events.entries()) {
@@ -596,7 +596,7 @@ function withActor(system: System, index: number, actor: Actor): System {
   return { ...system, actors: system.actors.map((other, place) => (place === index ? actor : other)) };
 }
 
-/** Those who have a fence of this event have an old one now. */
+/** Makes every fence of this event that a process has an old one. */
 function withStaleFences(system: System, index: number): System {
   const { late } = system;
   return {

@@ -17,10 +17,10 @@ export interface Row {
   readonly erased: boolean;
 }
 
-/** What a row must be before a transition. A field that is left out may have any value. */
+/** The row before a transition. A field that is left out may have any value. */
 export type Pattern = Partial<Omit<Row, "state">> & { readonly state: readonly Row["state"][] };
 
-/** What a transition changes. A field that is left out stays as it is. */
+/** The change of a transition. A field that is left out stays as it is. */
 export interface Change extends Partial<Omit<Row, "state" | "held">> {
   /** `same`: the state does not change. */
   readonly state: Row["state"] | "same";
@@ -53,9 +53,9 @@ export interface Transition {
   readonly from: Pattern;
   readonly guards: readonly Guard[];
   readonly to: Change;
-  /** What it writes, as Markdown. */
+  /** The written columns, as Markdown. */
   readonly writes: string;
-  /** Which table of the page has it. */
+  /** The table of the page that has it. */
   readonly part: "inbox" | "dedupe";
 }
 
@@ -220,7 +220,8 @@ export const table = {
     from: { state: ["ready"], held: false },
     guards: ["paused"],
     to: { state: "same", held: true },
-    writes: "the pause; that the event is held. An event that becomes ready during the pause is held at once",
+    writes:
+      "the pause; that the event is held. An event that becomes ready during the pause is held immediately",
   },
   "let go": {
     part: "inbox",
@@ -354,7 +355,7 @@ export const table = {
 export type Name = keyof typeof table;
 export type Table = Readonly<Record<Name, Transition>>;
 
-/** What a process checks before a step that changes no row. */
+/** The checks of a process before a step that changes no row. */
 export const checks = {
   acknowledge: { stored: "a receiver acknowledges an event only when its row is committed with its body" },
   start: {

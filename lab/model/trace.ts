@@ -1,4 +1,4 @@
-// What really happened to the rows of an engine, compared with the table: a change that no transition explains is a mistake, in the
+// Compares the real changes of an engine's rows with the table: a change that no transition explains is a mistake, in the
 // engine or in the table. Triggers log each committed change of a row, of every process and program.
 import type { DatabaseSync } from "node:sqlite";
 import { type Change, type Name, type Pattern, type Row, type Transition, table } from "./state-machine.ts";
@@ -29,7 +29,7 @@ export interface RowChange {
 export interface CheckedHistory {
   /** How often each transition was seen. A change that several explain counts for the first of them. */
   readonly seen: ReadonlyMap<Name, number>;
-  /** What no transition explains, a sentence each. */
+  /** The changes that no transition explains, a sentence each. */
   readonly unknown: readonly string[];
 }
 

@@ -7,7 +7,7 @@ const { projects: _, maxWorkers: __, ...settings } = base.test ?? {};
 /** Set by main.ts. */
 const room = process.env["MUTATED_ROOM"] as keyof typeof tests;
 const core = "packages/core/test";
-/** Which tests run for a room. */
+/** The tests that run for a room. */
 const tests = {
   verify: [`${core}/verify`, `${core}/receive/receiver.test.ts`],
   process: [

@@ -1,6 +1,6 @@
 import type { Machine, Owner, VirtualTime } from "./virtual-time.ts";
 
-/** What is promised, and does not hold. */
+/** A promise that does not hold. */
 export class BrokenPromise extends Error {
   override readonly name = "BrokenPromise";
 }

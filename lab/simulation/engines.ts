@@ -294,7 +294,7 @@ export function sqliteEngine({
     },
   });
 
-  /** What the checks learn of a call that is committed. They trust the names of its input, not its output. */
+  /** Reports a committed call to the checks. They trust the names of its input, not its output. */
   const reports: Readonly<Record<string, (process: Process, input: never, output: never) => void>> = {
     put: (_, { rows }: { readonly rows: readonly PutRow[] }, results: readonly string[]) =>
       checks.put(

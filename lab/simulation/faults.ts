@@ -1,6 +1,6 @@
 import type { Random } from "./random.ts";
 
-/** What becomes of a message and its answer. */
+/** The fate of a message and its answer. */
 export interface Fate {
   readonly requestMs: number;
   readonly answerMs: number;

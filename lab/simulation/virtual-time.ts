@@ -11,7 +11,7 @@ export interface Machine {
   setAt: number;
 }
 
-/** What timers, messages and other steps belong to. */
+/** The owner of timers, messages and other steps. */
 export interface Owner {
   readonly name: string;
   readonly machine: Machine;

@@ -34,7 +34,7 @@ export interface SimulationReport {
   /** The same for the same seed, in every process: a hash of all lines of the trace. */
   readonly trace: string;
   readonly counts: Readonly<Record<string, number>>;
-  /** What was found, with the last fifty lines of the trace. */
+  /** The failure that was found, with the last fifty lines of the trace. */
   readonly failure: { readonly message: string; readonly lines: readonly string[] } | undefined;
 }
 
@@ -164,7 +164,7 @@ function createWorld(
     });
   }
 
-  /** What a process does until it is killed, or asked to stop and has stopped. */
+  /** The main function of a process, which runs until it is killed or has stopped. */
   const mains: Readonly<Record<Role, (process: Process, stores: Stores) => Promise<void>>> = {
     async receiver(process, stores) {
       const { core } = process.program;
@@ -375,7 +375,7 @@ function createWorld(
     return asOperator(({ inbox }) => inbox.pause({ types: [type], reason: "on purpose", until }));
   }
 
-  /** What an operator cannot do now is left undone. */
+  /** Does an operator's work; work that is not possible now is left undone. */
   async function asOperator(work: (stores: Stores) => Promise<unknown>): Promise<void> {
     const { process, stores } = operator;
     await time

@@ -1,6 +1,6 @@
 const [width, lineHeight, margin] = [8.4, 19, 20]; // of a character of 14 px, in px
 
-/** What `npm run demo` prints, as an SVG picture of a terminal. */
+/** Draws the output of `npm run demo` as an SVG picture of a terminal. */
 export function demoPicture(output: string): string {
   const lines = `$ npm run demo\n${output.trimEnd()}`.split("\n");
   const columns = Math.max(...lines.map((line) => line.length));

@@ -2,7 +2,7 @@ import { type EsimEvents, esimCatalog } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { type Member, packageExports } from "./read-types.ts";
 
-/** What the doc comments say of an event type, and the fields of its data. */
+/** The doc comment of an event type, and the fields of its data. */
 export interface EventDoc {
   readonly type: keyof EsimEvents;
   readonly doc: string;

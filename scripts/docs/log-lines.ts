@@ -71,7 +71,7 @@ const eventLine: LogLine = {
   ],
 };
 
-/** What is logged where a variable has the whole text. */
+/** The texts of log lines whose whole text is in a variable. */
 const inWords: Readonly<Record<string, string>> = {
   "error.message":
     "The sentences of an error in the set-up, as its `code` has them: what is wrong, and how to fix it.",
@@ -172,7 +172,7 @@ export function readLogLines(): readonly LogLine[] {
     }
   }
 
-  /** What the calls in the same file pass for a parameter. Undefined: it is not one. */
+  /** Returns the arguments that calls in the same file pass for a parameter. Undefined: it is not one. */
   function passedTo(expression: ts.Expression): readonly ts.Expression[] | undefined {
     const symbol = ts.isIdentifier(expression) ? checker.getSymbolAtLocation(expression) : undefined;
     const declaration = symbol?.valueDeclaration;
@@ -216,7 +216,7 @@ export function readLogLines(): readonly LogLine[] {
     return returnedBy(expression)?.flatMap(textsOf) ?? constantsOf(expression);
   }
 
-  /** What a call of a function of ours returns, if that is all that it does. */
+  /** Returns the results of a call of a function of ours, if returning is all that it does. */
   function returnedBy(expression: ts.Expression): readonly ts.Expression[] | undefined {
     if (!ts.isCallExpression(expression)) return undefined;
     const declaration = checker.getSymbolAtLocation(expression.expression)?.valueDeclaration;

@@ -30,12 +30,12 @@ export interface FunctionWithOptions {
   readonly options: readonly Member[];
 }
 
-/** What the packages export, read from their sources: independent of the files that a package has. */
+/** The exports of the packages, read from their sources: independent of the files that a package has. */
 export interface Exports {
   /** The members of an exported interface, inherited ones included. */
   membersOf(module: string, type: string): readonly Member[];
   functionsWithOptions(): readonly FunctionWithOptions[];
-  /** What each module exports, by its name: for a type that is a union of strings, those strings; else none. */
+  /** Returns the exports of each module, by its name: for a type that is a union of strings, those strings; else none. */
   names(): ReadonlyMap<string, ReadonlyMap<string, readonly string[]>>;
   /** How each module declares what it exports, by its name. */
   declarations(): ReadonlyMap<string, ReadonlyMap<string, Declaration>>;
@@ -43,7 +43,7 @@ export interface Exports {
 
 /** A declaration as users of a package see it, on one line and without comments; `experimental` for what its doc comment says is. */
 export interface Declaration {
-  /** Of an interface, what comes before its members, and those without a name. */
+  /** The declaration. For an interface, only its head, and its members without a name. */
   readonly text: string;
   /** The members of an interface, by their names. */
   readonly members: ReadonlyMap<string, string>;
@@ -132,7 +132,7 @@ function open(): Exports {
 
 const declared = new Map<ts.SourceFile, ts.SourceFile>();
 
-/** What the compiler writes for users of the package in place of a source file. */
+/** Returns the declaration file that the compiler writes for a source file. */
 function declaredIn(source: ts.SourceFile): ts.SourceFile {
   const known = declared.get(source);
   if (known !== undefined) return known;
@@ -175,7 +175,7 @@ const textOf = (node: ts.Node): string =>
     ? "experimental"
     : onOneLine(printer.printNode(ts.EmitHint.Unspecified, node, node.getSourceFile()));
 
-/** What comes before the members. */
+/** Returns the text before the members. */
 const headOf = (node: ts.InterfaceDeclaration): string =>
   onOneLine(node.getText().slice(0, node.members.pos - node.getStart() - 1));
 

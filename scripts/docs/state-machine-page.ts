@@ -88,7 +88,7 @@ const ends = {
   unhandled: "whose retention has ended",
 } as const;
 
-/** What a row must be. That a ready row has its body goes without saying. */
+/** Describes the row before a transition. That a ready row has its body goes without saying. */
 function placeOf({ state, ended, body, held, erased }: Pattern): string {
   const [first] = state;
   const marks = [

@@ -53,7 +53,7 @@ function digest(algorithm: string, encoding: "hex" | "base64", bytes: Buffer): s
   return createHash(algorithm).update(bytes).digest(encoding);
 }
 
-/** What is wrong with the tarballs, by the rules of publint. */
+/** Returns the faults of the tarballs, by the rules of publint. */
 async function findFaults(): Promise<string[]> {
   const faults: string[] = [];
   for (const { name, bytes } of tarballs) {
@@ -67,7 +67,7 @@ async function findFaults(): Promise<string[]> {
   return faults;
 }
 
-/** What stops a release of packages that are right in themselves. */
+/** Returns the reasons that stop a release of packages that are right in themselves. */
 function findStops(): string[] {
   const [version] = new Set(tarballs.map((tarball) => tarball.version));
   const { GITHUB_REF_TYPE: type, GITHUB_REF_NAME: tag } = process.env;

@@ -11,7 +11,7 @@ import * as sqlite from "../../packages/store-sqlite/src/database/migrations.ts"
 import { readLogLines } from "../docs/log-lines.ts";
 import { packageExports, root } from "../docs/read-types.ts";
 
-/** What users rely on of one kind, by package and name, with the value that must stay: `core: busy` → `503`. */
+/** The promises of one kind to users, by package and name, with the value that must stay: `core: busy` → `503`. */
 export type Surface = Readonly<Record<string, string>>;
 
 /** Everything that docs/compatibility.md promises. */

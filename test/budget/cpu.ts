@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-const ticksPerSecond = 100; // USER_HZ of Linux, whatever its kernel's own rate
+const ticksPerSecond = 100; // USER_HZ of Linux, for any rate of its kernel
 
 /** The CPU of this process and of its ended children, in seconds. NaN where there is no /proc. */
 export function processCpu(): { readonly own: number; readonly children: number } {

@@ -14,7 +14,7 @@ export const limits: Limits = {
   /** CPU of a file of `npm test`, with that of the processes it starts. Conformance suites end in `.suite.test.ts` or `.suite.servers.test.ts`. */
   file: 10,
   suite: 25,
-  /** CPU that the first file of a worker may take in addition, since it loads the modules that the next ones share. */
+  /** Additional CPU of the first file of a worker, since it loads the modules that the next ones share. */
   loading: 5,
   /** CPU of `measuredLoops` on the machine that these limits are from, in ms. The slower one counts. */
   loops: { counting: 6, memory: 10 },

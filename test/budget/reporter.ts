@@ -3,7 +3,7 @@ import { type Loops, measuredLoops, processCpu } from "./cpu.ts";
 import type { Limits } from "./limits.ts";
 import { type MeasuredFile, overBudget } from "./over-budget.ts";
 
-/** Prints the dearest files of a run, and in CI fails a tier or a file that is over its budget. */
+/** Prints the dearest files of a run, and in CI fails a tier or a file that exceeds its budget. */
 export function budgetReporter(limits: Limits): Reporter {
   const startedAt = performance.now();
   const loops: Loops[] = [];

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { root } from "../run.ts";
 
-/** What a person's editor asks TypeScript about the file that is open: `user.ts` of a project. */
+/** The questions of an editor to TypeScript about the open file: `user.ts` of a project. */
 export interface Editor {
   /** The names offered where the source has `▮`. */
   complete(source: string): Promise<string[]>;

@@ -8,7 +8,7 @@ import {
 } from "@esim-webhooks/store-sqlite";
 import { sql, type Transaction } from "kysely";
 
-/** What operators use of an inbox, on any engine. */
+/** The part of an inbox that operators use, on any engine. */
 export type OperatedInbox = InboxWriter & InboxAdmin & { close(): Promise<void> };
 
 /** An inbox in which core's workers handle events. */

@@ -10,7 +10,7 @@ export interface TestAuthority {
   /** The paths of the server's certificate and key. */
   readonly cert: string;
   readonly key: string;
-  /** Replaces the server's certificate with one for this host, which is valid for so many days from now. */
+  /** Replaces the server's certificate with one for this host, which is valid for `days` from now. */
   issue(host: string, days: number): void;
   close(): Promise<void>;
 }

@@ -20,9 +20,9 @@ const shared = {
 export type SharedServer = keyof typeof shared;
 
 export interface MissingServer {
-  /** Which files are skipped, as a glob. */
+  /** The skipped files, as a glob. */
   readonly files: string;
-  /** One line that says what is skipped, and how to get the server. */
+  /** A line that says what is skipped, and how to get the server. */
   readonly notice: string;
 }
 

@@ -17,9 +17,9 @@ export interface Alert {
 }
 
 export interface Prometheus extends TestServer {
-  /** What an expression is now. */
+  /** Returns the current value of an expression. */
   query(expression: string): Promise<readonly Series[]>;
-  /** What it was at each second since the server was started. */
+  /** Returns its value at each second since the server was started. */
   queryAll(expression: string): Promise<readonly Series[]>;
   /** The alerts that are pending or firing. */
   alerts(): Promise<readonly Alert[]>;

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** What is passed on in place of the bytes that arrived; `"cut"` ends the connection instead. */
+/** Returns the bytes to pass on in place of those that arrived; `"cut"` ends the connection. */
 export type Pass = (bytes: Buffer) => Buffer | "cut";
 
 /** How a proxy interferes. By default it passes everything on. */

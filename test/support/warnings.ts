@@ -6,7 +6,7 @@ let unexpected: string[] = [];
 
 /**
  * Allows warnings in this file: by the code of a process warning, or by a pattern of the text. Does not require them, since a
- * process emits most warnings of the packages once, whatever number of its files cause them.
+ * process emits most warnings of the packages once, for any number of files that cause them.
  */
 export function expectWarnings(...warnings: readonly (string | RegExp)[]): void {
   expected = [...expected, ...warnings];

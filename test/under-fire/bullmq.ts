@@ -23,7 +23,7 @@ interface HandlerRun {
   readonly isCompleted: boolean;
 }
 
-/** One process of a worker. */
+/** A process of a worker. */
 interface WorkerProcess {
   /** Complete once it has ended. */
   readonly handlerRuns: HandlerRun[];

@@ -15,7 +15,7 @@ export interface Receivers {
   deliverAll(ids: readonly string[]): { readonly begun: Promise<void>; readonly delivered: Promise<void> };
 }
 
-/** One receiver for each inbox. They are closed when the test ends. */
+/** Starts a receiver for each inbox, and closes them when the test ends. */
 export async function startReceivers(inboxes: readonly InboxWriter[]): Promise<Receivers> {
   const secret = newSecret();
   const receivers = await Promise.all(

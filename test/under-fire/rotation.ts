@@ -29,7 +29,7 @@ export interface Fire {
 
 /** The chance that a receiver fails, so that deliveries are at all of their ten attempts. */
 const failing = 0.6;
-/** One event in this many is refused at each attempt, until the service gives it up. */
+/** The number of events of which one is refused at each attempt, until the service gives it up. */
 const refusedOneIn = 10;
 /** How much of its clock the service skips in one step, at most, in ms. */
 const mostSkippedMs = 3_600_000;
@@ -144,7 +144,7 @@ async function rotateUntil(moment: number, place: RotatorPlace): Promise<void> {
   expect([code, signal]).toEqual(signal === null ? [0, null] : [null, "SIGKILL"]);
 }
 
-/** What is missing in a ledger. */
+/** Returns the difference between the two sides of a ledger. */
 function balanceOf({ listed, ...others }: ReconcileReport["ledger"]): number {
   return listed - Object.values(others).reduce((sum, one) => sum + one, 0);
 }

@@ -5,7 +5,7 @@ import { fileKeySource } from "@esim-webhooks/core/key-file";
 import { type ReconcileReport, type RotationReport, reconcile, rotateSecret } from "@esim-webhooks/endpoint";
 import { sqliteInbox, sqliteState } from "@esim-webhooks/store-sqlite";
 
-/** What a process needs to rotate. Plain JSON. */
+/** The input of a process that rotates. Plain JSON. */
 export interface RotatorPlace {
   readonly api: { readonly baseUrl: string; readonly clientId: string; readonly clientSecret: string };
   readonly endpoint: string;

@@ -24,7 +24,7 @@ interface Granted {
   readonly answeredAt: number;
 }
 
-/** Which claims there were, and by which of them each event's handler ran. */
+/** The claims, and the claim by which each event's handler ran. */
 export interface Recorded {
   readonly latest: Map<string, Granted>;
   readonly runs: Map<string, Granted[]>;

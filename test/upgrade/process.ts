@@ -14,7 +14,7 @@ export interface Effects {
   effect: { event: string; lane: string; began: number; ended: number; version: string };
 }
 
-/** What a receiver has seen. */
+/** The deliveries that a receiver has seen. */
 export interface Received {
   readonly acknowledged: number;
   readonly failed: number;

@@ -28,7 +28,7 @@ interface ClaimOperation {
   readonly fingerprint?: number | null | undefined;
 }
 
-/** What `durableObjectStore` sends, as JSON. */
+/** The JSON that `durableObjectStore` sends. */
 export type Operation =
   | ClaimOperation
   | { readonly name: "extend"; readonly key: string; readonly token: string; readonly leaseMs: number }

@@ -19,7 +19,7 @@ export interface QueueHandlerOptions<Data = EsimEvents, Tx = unknown> extends Pr
 export interface QueueMessage {
   /** Identifies the message, not the event. */
   readonly id: string;
-  /** What `queueInbox` sent. */
+  /** The message that `queueInbox` sent. */
   readonly body: unknown;
   /** Counts from 1. */
   readonly attempts: number;

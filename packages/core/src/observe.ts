@@ -49,7 +49,7 @@ export type {
   VerifyMessage,
 };
 
-/** What can be watched. Each function is called when such a step has ended. */
+/** A function for each step that can be watched. It is called when such a step has ended. */
 export interface Observer {
   /** A delivery was received and answered. */
   receive?(message: ReceiveMessage): void;

@@ -15,7 +15,7 @@ import { checkArguments, processorShape } from "@esim-webhooks/core/internal";
 /** `handlers` or an `inbox`, and the options of every receiver; or a `receiver` that was made with them. */
 export interface WebhookPluginOptions<Data = EsimEvents, Tx = unknown> extends ReceiverOptions<Data, Tx> {
   /**
-   * What `createReceiver(handlers, options)` of core has returned, in place of `handlers` or `inbox` and all options of receivers: for
+   * The receiver of `createReceiver(handlers, options)` of core, in place of `handlers` or `inbox` and all options of receivers: for
    * `readinessHandler({ receiver })`. Default: the plugin makes one.
    */
   receiver?: Receiver;

@@ -107,7 +107,7 @@ function spellingsOf(path: string, { initialConfig }: FastifyInstance): readonly
   return [bare, `${bare}/`];
 }
 
-/** What a URL has below a mount, whose segments may be parameters: as it was sent, since those of Fastify are decoded. */
+/** Returns the path of a URL below a mount, whose segments may be parameters: as it was sent, since those of Fastify are decoded. */
 function pathBelow(mount: string, url = ""): string {
   const segments = mount.split("/").filter((segment) => segment !== "").length;
   const [path = ""] = targetPath(url).split("?", 1);

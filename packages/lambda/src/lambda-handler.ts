@@ -10,7 +10,7 @@ import {
 import { unknownEventSource } from "./base/errors.ts";
 import { type LambdaContext, remainingMs } from "./base/remaining-time.ts";
 
-/** What is used of an event of API Gateway (payload formats 1.0 and 2.0), a function URL or an Application Load Balancer. */
+/** The fields that are used of an event of API Gateway (payload formats 1.0 and 2.0), a function URL or an Application Load Balancer. */
 export interface HttpEvent {
   /** The method, in format 1.0 and of a load balancer. */
   readonly httpMethod?: string;
@@ -26,7 +26,7 @@ export interface HttpEvent {
   readonly body?: string | null;
   /** Whether the body is base64, and so has all its bytes. */
   readonly isBase64Encoded?: boolean;
-  /** What the source knows of the request. In format 2.0, the method is in `http`. */
+  /** The source's facts about the request. In format 2.0, the method is in `http`. */
   readonly requestContext: object;
 }
 

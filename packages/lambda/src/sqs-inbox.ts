@@ -51,7 +51,7 @@ const shape: OptionsShape<SettingsOf<SqsInboxOptions, "client" | "lane">> = {
   logger: z._default(loggerOption, () => silentLogger),
 };
 
-/** Of one message, and of all messages of a batch together: bytes of UTF-8. */
+/** The limit of one message, and of all messages of a batch together: bytes of UTF-8. */
 const mostBytes = 1024 * 1024;
 const mostMessages = 10;
 const fifoMemoryMs = 5 * 60_000;
@@ -100,7 +100,7 @@ export function sqsInbox(queueUrl: string, options: SqsInboxOptions = {}): Inbox
   const call = <Output>(command: object): Promise<Output> =>
     guard.run((abortSignal) => sqs.send(command as never, { abortSignal }) as Promise<Output>);
 
-  /** One to one: whether SQS has the message, or the reason that it gave. */
+  /** Returns for each message whether SQS has it, or the reason that SQS gave. */
   async function send(messages: readonly Outgoing[]): Promise<readonly ("stored" | WebhookError)[]> {
     const Entries = messages.map(({ body, fifo }, index) => ({ Id: `${index}`, MessageBody: body, ...fifo }));
     const command = new SendMessageBatchCommand({ QueueUrl: queueUrl, Entries });

@@ -24,7 +24,7 @@ const options = Symbol("EsimWebhooksOptions");
  */
 // biome-ignore lint/complexity/noStaticOnlyClass: Nest identifies a module by its class
 export class EsimWebhooksModule {
-  /** What the options have opened, such as an inbox, stays open when the application closes. */
+  /** Makes the module. Resources in the options, such as an inbox, stay open when the application closes. */
   static forRoot<Data = EsimEvents, Tx = unknown>(given: EsimWebhooksOptions<Data, Tx> = {}): DynamicModule {
     return moduleWith({ provide: options, useFactory: () => given }, createEsimWebhooks);
   }

@@ -15,7 +15,7 @@ import { type FoundHandlers, findHandlers } from "./find-handlers.ts";
 import { type EsimWebhooksHealth, nestHealth } from "./nest-health.ts";
 import { nestLogger } from "./nest-logger.ts";
 
-/** What the module has made, to inject or for `app.get(EsimWebhooks)`. */
+/** The receiver and the worker of the module, to inject or for `app.get(EsimWebhooks)`. */
 export abstract class EsimWebhooks {
   /** Undefined until the application is initialized, and in a process that receives nothing. */
   abstract readonly receiver: Receiver | undefined;

@@ -2,7 +2,7 @@ import "reflect-metadata";
 import { type Catalog, type EsimEvents, type Handlers, WebhookError } from "@esim-webhooks/core";
 import type { NestErrorCode } from "./errors.ts";
 
-/** What a handler can be for: an event type of the catalog, one of its families (`"esim.lifecycle.*"`), or `"*"`. */
+/** The target of a handler: an event type of the catalog, one of its families (`"esim.lifecycle.*"`), or `"*"`. */
 export type EsimEventName<Data = EsimEvents> = keyof Handlers<Data> & string;
 
 /** The handler of an event type, a family or `"*"`. */
@@ -53,7 +53,7 @@ export function eventDecorator<Data = EsimEvents>(_catalog?: Catalog<Data>): Esi
   };
 }
 
-/** What a method is the handler of. That of a superclass, for a method which a subclass overrides without a decorator. */
+/** Returns the names that a method handles; those of the superclass, if a subclass overrides the method without a decorator. */
 export function namesOf(prototype: object, method: string): readonly string[] {
   return Reflect.getMetadata(key, prototype, method) ?? [];
 }

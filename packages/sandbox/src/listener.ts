@@ -5,7 +5,7 @@ import { WebhookError } from "@esim-webhooks/core";
 import { createAdaptorServer, type HttpBindings } from "@hono/node-server";
 import type { SandboxErrorCode } from "./base/refused.ts";
 
-/** What answers requests: a Hono app. */
+/** A Hono app, which answers requests. */
 export interface App {
   fetch(request: Request, bindings: HttpBindings): Response | Promise<Response>;
 }
@@ -17,7 +17,7 @@ export interface Listening {
   close(): Promise<void>;
 }
 
-/** What listens, and how its port is chosen, for messages. */
+/** The name of a server and the way to choose its port, for messages. */
 export interface Listener {
   readonly name: string;
   readonly option: string;

@@ -25,7 +25,7 @@ export interface Sandbox extends Handle, AsyncDisposable {
   readonly url: string;
   /** The address of the control side and, in a browser, of its page. */
   readonly controlUrl: string;
-  /** What a partner gets from support, of the client that every sandbox has. */
+  /** The credentials of the client that every sandbox has, as a partner gets them from support. */
   readonly credentials: Credentials;
   /** Stops it, and cuts what is open: what waits, such as `advance`, rejects with `closed`. The state in a folder is kept. */
   close(): Promise<void>;
@@ -125,7 +125,7 @@ function partsOf(
   };
 }
 
-/** Of the first client, which is added to a new database. */
+/** Returns the credentials of the first client, which is added to a new database. */
 function credentialsOf(service: Service): Credentials {
   const first = service.db.get<Credentials>(
     "select clientReference as clientId, clientSecret from clients order by rowid limit 1",

@@ -4,7 +4,7 @@ import { newSecret, type SignedRequest, sampleData, signedRequest } from "@esim-
 export const secret: string = newSecret();
 const otherSecret = newSecret();
 
-/** What an attack says of a delivery. `bytes` is the least size of its body; by default it is as small as the sender's. */
+/** The properties of an attack's delivery. `bytes` is the least size of its body; by default it is as small as the sender's. */
 export interface DeliveryShape {
   readonly id?: string;
   readonly bytes?: number;

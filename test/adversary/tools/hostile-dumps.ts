@@ -7,7 +7,7 @@ export async function* inPieces(dump: Uint8Array): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < dump.byteLength; at += 65_536) yield dump.subarray(at, at + 65_536);
 }
 
-/** One line, and that many bytes of blanks, packed to a thousandth. */
+/** Packs one line and that many bytes of blanks to a thousandth. */
 export function gzipOfBlanks(bytes: number): Uint8Array {
   return gzipSync(Buffer.concat([Buffer.from(lineOf("msg_1")), Buffer.alloc(bytes, "\n")]));
 }

@@ -4,7 +4,7 @@ import type { Transport } from "../../transports.ts";
 import { secret } from "./deliveries.ts";
 import type { Freezable } from "./freeze.ts";
 
-/** What a victim says of itself. */
+/** A victim's report about itself. */
 export interface VictimReport {
   /** How many events its handler was given. */
   readonly handled: number;

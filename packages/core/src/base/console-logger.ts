@@ -18,7 +18,7 @@ export function consoleLogger(): Logger {
 
 const colours = { dim: [2, 22], green: [32, 39], yellow: [33, 39], red: [31, 39] } as const;
 
-/** One of the two may be a terminal while the other one is a file. */
+/** Returns the line style of a stream: one of the two streams may be a terminal while the other one is a file. */
 function colouredFor(stream: "stdout" | "stderr"): LineStyle {
   return (style, text) => {
     const [begin, end] = colours[style];

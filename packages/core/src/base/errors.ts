@@ -27,7 +27,7 @@ export type CoreErrorCode =
 
 const brand = Symbol.for("esim-webhooks.error");
 
-/** What an error is about, for code that says it in other words. Each is undefined where it does not apply. */
+/** The subject of an error, for code that rephrases its message. A field is undefined where it does not apply. */
 export interface ErrorSubject {
   /** Where the mistake is: the function that was called, a variable, a file. The message begins with it. */
   readonly where?: string | undefined;
@@ -49,9 +49,9 @@ export interface ErrorSubject {
 export class WebhookError<Code extends string = CoreErrorCode> extends Error implements ErrorSubject {
   /** The same for all codes: match on `code`. */
   override readonly name = "WebhookError";
-  /** What kind of error it is. Stable, for programs. */
+  /** The kind of error. Stable, for programs. */
   readonly code: Code;
-  /** What is wrong: a sentence, which may begin in lower case after `where`. */
+  /** The mistake: a sentence, which may begin in lower case after `where`. */
   declare readonly problem: string;
   /** How to fix it: a sentence. */
   declare readonly remedy: string;

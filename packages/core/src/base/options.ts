@@ -91,7 +91,7 @@ export function withMethods<T>(...methods: (keyof T & string)[]): z.ZodMiniCusto
   );
 }
 
-/** What an argument can plainly be. */
+/** A kind of argument that can be recognised by its methods. */
 export type Kind = "an inbox" | "a map of handlers" | "a dedupe store" | "a promise";
 
 /** Arguments by name: what was passed, and the kinds that are right there. */

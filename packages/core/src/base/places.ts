@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-/** How many answers a handler beside the receiver works on at the same time: far more than probes, a Prometheus and people need. */
+/** The number of concurrent answers of a handler next to the receiver: far more than probes, a Prometheus and people need. */
 const mostInFlight = 32;
 
 /** Places for answers that are being made or written. */

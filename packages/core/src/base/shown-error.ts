@@ -8,9 +8,9 @@ import { describeThrown, hasBrand, readThrown } from "./thrown.ts";
 export interface ShownError {
   /** Its code, if it has one. */
   readonly code?: string;
-  /** What it says, or else its name, masked. */
+  /** The error's message, or else its name, masked. */
   readonly message: string;
-  /** One line for each call, innermost first. Left out for errors of this project: their message says what to do. */
+  /** The stack: a line for each call, innermost first. Left out for errors of this project: their message says what to do. */
   readonly stack?: string;
   /** The error that caused it. */
   readonly cause?: ShownError;

@@ -1,4 +1,4 @@
-/** What can be read of a thrown value. */
+/** The readable parts of a thrown value. */
 export interface Thrown {
   /** Whether it is an error, of any realm. */
   readonly isError: boolean;

@@ -5,13 +5,13 @@ import { isPromise } from "./waiting.ts";
 
 const prefix = "esim-webhooks:";
 
-/** What the message of every stage contains once the stage has ended. */
+/** The fields in the message of every stage that has ended. */
 export interface StageMessage {
   /** A stable code, which each stage narrows to its own. */
   readonly outcome: string;
   /** From the start of the stage to its end, in ms, with fractions. */
   readonly durationMs: number;
-  /** What was thrown, if anything. A handler's error may quote personal data. */
+  /** The thrown error, if any. A handler's error may quote personal data. */
   readonly error?: unknown;
 }
 

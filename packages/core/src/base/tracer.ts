@@ -126,7 +126,7 @@ export function traceIds(): TraceIds {
   return traceId === undefined || spanId === undefined ? {} : { trace_id: traceId, span_id: spanId };
 }
 
-/** What the trace source returns now. */
+/** The current trace, as the trace source returns it. */
 export function currentTrace(): string | undefined {
   try {
     const trace: unknown = traceSource?.();

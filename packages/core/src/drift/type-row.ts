@@ -11,7 +11,7 @@ export interface TypeRow {
   since: string | null;
   until: string | null;
   readonly fields: Map<string, { types: JsonTypes; always: boolean }>;
-  /** Those that were acknowledged stay, so that they are not found again. */
+  /** The findings. Acknowledged ones stay, so that they are not found again. */
   readonly findings: (DriftFinding & { acknowledged?: true })[];
 }
 

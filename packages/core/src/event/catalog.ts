@@ -5,11 +5,11 @@ import { WebhookError } from "../base/errors.ts";
 import { suggest } from "../base/options.ts";
 import { type DataByType, type EventOf, eventOf, type WebhookEvent } from "./event.ts";
 
-/** One way in which an event does not fit its schema. Store it, but do not answer it. */
+/** A mismatch between an event and its schema. Store it, but do not put it into an answer. */
 export interface Issue {
   /** Where: names joined by dots, such as `data.esimReference`. Empty: the event as a whole. */
   readonly path: string;
-  /** What was expected. A schema of your own may have put values of the event into it. */
+  /** The expectation that was not met. A schema of your own may have put values of the event into it. */
   readonly message: string;
   /** The message is a fixed text of esim-webhooks, which has no values in it: it can be logged. */
   readonly isFixedText?: true;
@@ -26,7 +26,7 @@ export function withoutValues({ path, message, isFixedText }: Issue): Issue {
 }
 
 /**
- * What the catalog says of an event: it fits its schema, its type has none, or it is not what it should be.
+ * The catalog's verdict: known, unknown type, or invalid.
  * The type of an invalid event is null when the body has none.
  */
 export type Parsed<Data = DataByType> =

@@ -1,9 +1,9 @@
 // The comments here are the only description of the events: editors show them, and docs/events.md is made from them.
 
-/** One of the known values, or one that the API adds later. */
+/** A known value, or one that the API adds later. */
 export type Open<Known extends string> = Known | (string & {});
 
-/** One of the known values, or anything else: the API gives the field no type. */
+/** A known value, or anything else: the API gives the field no type. */
 export type Untyped<Known extends string> = Known | NonNullable<unknown> | null | undefined;
 
 /** A mobile country or network code, as it was sent. A number has lost leading zeros, which are part of a network code. */
@@ -87,7 +87,7 @@ export type LifecycleStatus = "active" | "suspended" | "terminated";
 export interface EsimLifecycleData<Status extends LifecycleStatus> extends EsimData {
   /** Whether the network serves the line now: the same as the event type says. */
   readonly lifecycleStatus: Status;
-  /** What it was before. */
+  /** The status before the change. */
   readonly previousLifecycleStatus?: Open<LifecycleStatus> | undefined;
 }
 

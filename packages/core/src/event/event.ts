@@ -9,7 +9,7 @@ export interface WebhookEvent<Type extends string = string, Data = unknown> {
    * endpoint, and may have a new one after a replay.
    */
   readonly id: string;
-  /** What has happened, such as `"esim.faulted"`. */
+  /** The kind of event, such as `"esim.faulted"`. */
   readonly type: Type;
   /** When the event occurred, as sent: a date-time (RFC 3339). */
   readonly timestamp: string;

@@ -23,14 +23,14 @@ export interface Dispatcher {
   dispatch(event: WebhookEvent, call: HandlerCall, taken?: TakenFacts): Awaitable<DispatchOutcome>;
 }
 
-/** One call of a handler. */
+/** A call of a handler. */
 export interface HandlerCall {
   readonly context: HandlerContext;
   /** The outcome that the handler notes with functions of its context. */
   readonly note: NotedOutcome;
 }
 
-/** What `observe` shows of how an event came to its handler. */
+/** The facts that `observe` shows about an event's way to its handler. */
 export interface TakenFacts {
   /** Who had it. Default: a processor. */
   readonly by?: HandleMessage["by"];

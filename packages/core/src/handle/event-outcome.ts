@@ -1,7 +1,7 @@
 import type { Issue } from "../event/catalog.ts";
 import type { Claim } from "../store/dedupe-store.ts";
 
-/** What became of an event that was handled as it arrived. */
+/** The outcome of an event that was handled as it arrived. */
 export type EventOutcome =
   /** Its handler has run. */
   | { readonly code: "processed" }
@@ -38,10 +38,10 @@ export type EventOutcome =
   /** The dedupe store did not answer. */
   | { readonly code: "store_unavailable"; readonly error: unknown };
 
-/** What became of a handler that is to run again. */
+/** The outcome of a handler that is to run again. */
 export type UndoneOutcome = Extract<EventOutcome, { code: "retry_later" | "failed" }>;
 
-/** What became of a handler. */
+/** The outcome of a handler. */
 export type DispatchOutcome = Extract<
   EventOutcome,
   { code: "processed" | "discarded" | "retry_later" | "failed" }

@@ -1,7 +1,7 @@
 import type { Logger } from "../base/logger.ts";
 import type { EventOf, FamilyOf, UnknownEvent } from "../event/event.ts";
 
-/** What a handler gets besides the event. */
+/** The second argument of a handler, next to the event. */
 export interface HandlerContext<Tx = unknown> {
   /** Aborts at the deadline, or when the claim is lost. Stop then, and write nothing more. */
   readonly signal: AbortSignal;

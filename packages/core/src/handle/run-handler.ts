@@ -11,7 +11,7 @@ import type { EventOutcome } from "./event-outcome.ts";
 import type { HandlerContext } from "./handler.ts";
 import { createNote, noteDiscard, noteRetryLater } from "./noted-outcome.ts";
 
-/** What is known about an event when its handler is called. */
+/** The facts about an event that are known when its handler is called. */
 export interface ContextFacts extends TakenFacts {
   readonly source: string;
   readonly attempt: number;

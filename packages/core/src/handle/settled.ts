@@ -61,7 +61,7 @@ const levels: Readonly<Record<Ending["state"], "info" | "warn" | "error">> = {
   store_unavailable: "error",
 };
 
-/** Of an event and who had it: what its ending does not say. */
+/** The event and its owner: the part of a settlement that its ending does not have. */
 export type EndedFacts = Omit<SettleMessage, "outcome" | "afterMs" | "reason" | "error" | "ageMs">;
 
 /** Publishes how a lease or a claim ended, and logs it with the span of its handler, if one ran. Every ending comes through here, once. */

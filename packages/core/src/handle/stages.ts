@@ -10,7 +10,7 @@ export interface TakeMessage extends StageMessage {
   readonly suspects: boolean;
   /** How many events were taken; 0 when none was due. Absent when the inbox did not answer. */
   readonly taken?: number;
-  /** Those events, each with the `traceparent` of what stored it, if there was one. */
+  /** The taken events, each with the `traceparent` of what stored it, if there was one. */
   readonly events?: readonly (EventKey & { readonly type: string | null; readonly trace: string | null })[];
   /** Whether the inbox answered. */
   readonly outcome: "taken" | "store_unavailable";
@@ -29,7 +29,7 @@ export interface SettlementsMessage extends StageMessage {
 export const settlementsStage: Stage<SettlementsMessage> = createStage("settlements", "store_unavailable");
 
 /**
- * One event that a processor accepted: from a receiver, an import, or your own queue. On `tracing:esim-webhooks:process:*`.
+ * An event that a processor accepted: from a receiver, an import, or your own queue. On `tracing:esim-webhooks:process:*`.
  * After a receiver's deadline it ends later than `receive`, with the outcome of the late handler.
  */
 export interface ProcessMessage extends StageMessage {
@@ -43,7 +43,7 @@ export interface ProcessMessage extends StageMessage {
   readonly attempt: number;
   /** True when the event comes from an import, not from the sender. */
   readonly replayed: boolean;
-  /** What became of the event. `internal_error`: the processor rejected. */
+  /** The event's outcome. `internal_error`: the processor rejected. */
   readonly outcome: EventOutcome["code"] | "internal_error";
   /** The id is being worked with another body. */
   readonly conflict?: true;
@@ -51,7 +51,7 @@ export interface ProcessMessage extends StageMessage {
 
 export const processStage: Stage<ProcessMessage, "conflict"> = createStage("process", "internal_error");
 
-/** One run of a handler, for a delivery or by a worker. On `tracing:esim-webhooks:handle:*`. */
+/** A run of a handler, for a delivery or by a worker. On `tracing:esim-webhooks:handle:*`. */
 export interface HandleMessage extends EventKey, StageMessage {
   /** The event type. */
   readonly type: string;

@@ -4,11 +4,11 @@ import type { Logger } from "../base/logger.ts";
 import { safeLogger } from "../base/safe-logger.ts";
 import { type TextHandler, textHandler } from "../base/text-handler.ts";
 
-/** What a check has found. */
+/** A fault that a check has found. */
 export interface HealthFault {
   /** Stable, for programs. */
   readonly code: string;
-  /** What is wrong: a sentence. */
+  /** The fault: a sentence. */
   readonly problem: string;
   /** How to fix it: a sentence. */
   readonly remedy: string;
@@ -26,7 +26,7 @@ export interface HealthCheck extends Partial<HealthFault> {
 export interface Health {
   /** Whether all checks have passed. */
   readonly ok: boolean;
-  /** One for each part that was passed to the probe. */
+  /** A check for each part that was passed to the probe. */
   readonly checks: readonly HealthCheck[];
 }
 

@@ -21,7 +21,7 @@ type Store = Pick<Lifecycle, "ready">;
 /** Options of `readinessHandler`. Each part that is passed is checked. */
 export interface ReadinessOptions {
   /**
-   * What `webhookRouter`, `nodeHandler`, `webhookHandler` or `createReceiver` returned; several as a list. It is not ready until its keys
+   * The receiver that `webhookRouter`, `nodeHandler`, `webhookHandler` or `createReceiver` returned; several as a list. It is not ready until its keys
    * are loaded, nor once it closes.
    */
   receiver?: Pick<Receiver, "ready"> | readonly Pick<Receiver, "ready">[] | undefined;
@@ -37,7 +37,7 @@ export interface ReadinessOptions {
   logger?: Logger;
 }
 
-/** What one look at a store is good for, in ms: probes of several sources come together. */
+/** The time for which one look at a store serves all probes, in ms. */
 const keptMs = 1000;
 
 const ready = withMethods<Ready>("ready");

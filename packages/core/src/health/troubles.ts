@@ -67,11 +67,11 @@ export const troubleTable: Readonly<
   },
 };
 
-/** What needs an operator, although every process runs. It holds no id, payload or secret. */
+/** A condition that needs an operator, although every process runs. It holds no id, payload or secret. */
 export interface Trouble extends HealthFault {
-  /** Which trouble it is. */
+  /** The kind of trouble. */
   readonly code: TroubleCode;
-  /** Which one: a paused type, the reason of dead events, the source of a reconcile, the fingerprint of a key. */
+  /** The subject: a paused type, the reason of dead events, the source of a reconcile, the fingerprint of a key. */
   readonly subject?: string;
 }
 
@@ -88,7 +88,7 @@ export interface TroubleLimits {
 export const troubleLimits: {
   /** Without a delivery, a pass of reconcile that completed, or the end of a pause. */
   readonly dayMs: number;
-  /** Of the oldest due event. */
+  /** The wait of the oldest due event. */
   readonly waitMs: number;
 } = { dayMs: 86_400_000, waitMs: 15 * 60_000 };
 
@@ -100,7 +100,7 @@ export function troubleOf(code: TroubleCode, problem: string, subject?: string):
   return { code, ...(subject !== undefined && { subject }), problem, remedy: troubleTable[code].remedy };
 }
 
-/** What the stored data of an inbox shows, at one time. */
+/** The gauges of an inbox, and the troubles that its stored data shows, at one time. */
 export interface StoredTroubles {
   readonly gauges: InboxGauges;
   readonly troubles: readonly Trouble[];

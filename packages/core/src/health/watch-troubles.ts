@@ -134,10 +134,10 @@ const lateLook = () =>
 
 const windowMs = 10 * 60_000;
 const mostShare = 0.05;
-/** One wrong request in a quiet hour is no trouble. */
+/** The least number of wrong requests: a single one in a quiet hour is no trouble. */
 const fewest = 3;
 const isTrouble = (some: number, all: number) => some >= fewest && some > all * mostShare;
-/** One such delivery an hour keeps the trouble present. */
+/** The time without such a delivery after which the trouble ends. */
 const endedKeyMs = 3_600_000;
 
 /** Deliveries by verdict, those of `refused` that no key matched, and the outcomes of those that failed. */
@@ -146,7 +146,7 @@ function beginMinute(atMs: number) {
   return { atMs, accepted: 0, refused: 0, deferred: 0, failed: 0, unmatched: 0, failures };
 }
 
-/** What the receivers of this process answer. */
+/** Watches the answers of this process's receivers. */
 function watchReceiving(clock: Clock, tolerance: Tolerance) {
   const minutes: ReturnType<typeof beginMinute>[] = [];
   const endedKeys = new Map<string, number>();

@@ -213,7 +213,7 @@ function endOfUndone(
   return { state: "store_unavailable", error: released.error, ...thrown };
 }
 
-/** What `isLastAttempt` returns; false when it throws. */
+/** Returns the result of `isLastAttempt`; false when it throws. */
 function wasLastAttempt({ isLastAttempt }: HeldClaim, outcome: UndoneOutcome): boolean {
   try {
     return isLastAttempt?.(outcome) ?? false;

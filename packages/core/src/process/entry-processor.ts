@@ -24,7 +24,7 @@ export interface EntryAttempt {
 
 /** The result of an entry. */
 export interface ProcessedEntry {
-  /** What became of its event. */
+  /** The outcome of the entry's event. */
   readonly outcome: EventOutcome;
   /** How its message ends: deleted if it is `done` or `unhandled`. */
   readonly ending: Ending;

@@ -2,9 +2,9 @@ import { createStage, type Stage, type StageMessage } from "../base/trace.ts";
 import type { EventKey } from "../event/event.ts";
 import type { Claim, DedupeStore } from "../store/dedupe-store.ts";
 
-/** One call of a dedupe store by a processor. On `tracing:esim-webhooks:claim:*`, `extend` and `complete`. */
+/** A call of a dedupe store by a processor. On `tracing:esim-webhooks:claim:*`, `extend` and `complete`. */
 export interface StoreCallMessage<Outcome extends string = string> extends EventKey, StageMessage {
-  /** What the store answered. `store_unavailable`: it threw or rejected. */
+  /** The store's answer. `store_unavailable`: it threw or rejected. */
   readonly outcome: Outcome | "store_unavailable";
 }
 

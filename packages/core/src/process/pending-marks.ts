@@ -32,7 +32,7 @@ interface Entry extends Attempts {
 interface Attempts {
   /** By `performance.now()`. */
   readonly giveUpAt: number;
-  /** What `add` returns. */
+  /** The promise that `add` returns. */
   readonly marked: Promise<boolean>;
   /** Resolves `marked`. */
   end(isMarked: boolean): void;

@@ -61,7 +61,7 @@ interface LateProcessor<Data> extends Processor<Data> {
   accept(parsed: Parsed<Data>, provenance?: OwnProvenance): Awaitable<EventOutcome>;
 }
 
-/** What the catalog says of an event, or what its schema threw. */
+/** The catalog's verdict on an event, or the error that its schema threw. */
 type Checked<Data> =
   | Parsed<Data>
   | { readonly kind: "threw"; readonly type: string; readonly error: unknown };

@@ -6,12 +6,12 @@ import { bodyBytes, notRaw } from "../verify/signature.ts";
 import type { BodyFault, BodyStream, Delivery } from "./delivery.ts";
 import { createHashSchedule } from "./hash-schedule.ts";
 
-/** What the bodies of a receiver may use before they are verified, when any client may have sent them. */
+/** The limits of bodies that are not verified yet, since any client may have sent them. */
 export interface BodyBounds {
   readonly maxBodyBytes: number;
-  /** Of all bodies together. */
+  /** The bytes of all bodies together. */
   readonly maxUnverifiedBytes: number;
-  /** For one body to arrive. In each quarter of it, 4 KiB must arrive, or the rest. */
+  /** The time for one body to arrive. In each quarter of it, 4 KiB must arrive, or the rest. */
   readonly bodyTimeoutMs: number;
 }
 

@@ -56,7 +56,7 @@ export type BodyFault = Extract<
 
 /** The answer to a delivery, and its reason. Only the `Reply` in it is for the sender. */
 export interface Received extends Reply {
-  /** What became of the delivery. It may contain an error: do not answer it. */
+  /** The delivery's outcome. It may contain an error: do not put it into an answer. */
   readonly outcome: Outcome;
 }
 

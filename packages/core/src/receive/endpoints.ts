@@ -38,7 +38,7 @@ export interface Endpoints {
 interface Settings {
   readonly clock: Clock;
   readonly logger: Logger;
-  /** What remembers the ids of all endpoints. */
+  /** The store or inbox that remembers the ids of all endpoints. */
   readonly idStore: object;
   /** Makes `verify` of an endpoint a stage that is watched. */
   watch(verify: Verifier["verify"], source: string): Verifier["verify"];
@@ -51,7 +51,7 @@ const mostLookups = 100;
 const mostWaiters = 300;
 const lookupTimeoutMs = 5000;
 
-/** What a lookup has found, with the keys that its secret has now. */
+/** An endpoint that a lookup has found, with the current keys of its secret. */
 interface Found {
   readonly source: string;
   readonly keys: LoadedKeys;

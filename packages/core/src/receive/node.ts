@@ -21,7 +21,7 @@ export interface NodeHandler {
   close(): Promise<void>;
 }
 
-/** What frameworks on Node.js may have put on a request. */
+/** A request of Node.js, with the fields that frameworks may have added. */
 export type NodeRequest = IncomingMessage & { rawBody?: unknown; body?: unknown };
 
 /**

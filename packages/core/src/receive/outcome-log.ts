@@ -6,7 +6,7 @@ import { shownId } from "../event/event.ts";
 import type { Outcome, OutcomeCode } from "./outcome.ts";
 import { logLevelOf, replyTo } from "./reply.ts";
 
-/** What is known about a delivery so far, for its log line. */
+/** The facts that are known about a delivery so far, for its log line. */
 export interface Seen {
   /** Undefined until the endpoint is known. */
   source?: string;
@@ -108,7 +108,7 @@ const otherBody =
 const howToSetTime = ". Set this machine's clock (NTP), or see toleranceSeconds";
 const howToFindOut = "with a captured delivery, esim-webhooks verify finds the cause";
 
-/** What an outcome adds to its log line. */
+/** Returns the fields that an outcome adds to its log line. */
 function loggable(outcome: Outcome): Record<string, unknown> {
   if ("error" in outcome) return { err: outcome.error };
   if ("issues" in outcome) return { issues: issueTexts(outcome.issues) };

@@ -2,13 +2,13 @@ import type { EventOutcome } from "../handle/event-outcome.ts";
 import type { PutResult } from "../store/inbox-writer.ts";
 import type { Refusal } from "../verify/refusal.ts";
 
-/** What became of an event that was handed to an inbox: its answer to `put`. */
+/** The outcome of an event that was passed to an inbox: its answer to `put`. */
 export interface StoredOutcome {
   /** `stored`: it is in the inbox, durably if the inbox is. */
   readonly code: Exclude<PutResult, "busy">;
 }
 
-/** What became of a delivery. Always a value, never an exception. */
+/** The outcome of a delivery. Always a value, never an exception. */
 export type Outcome =
   | EventOutcome
   | StoredOutcome

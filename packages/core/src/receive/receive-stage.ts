@@ -2,7 +2,7 @@ import { createStage, type Stage, type StageMessage } from "../base/trace.ts";
 import type { OutcomeCode } from "./outcome.ts";
 
 /**
- * One delivery, from its arrival to its answer. On `tracing:esim-webhooks:receive:*`. At the deadline it ends with
+ * A delivery, from its arrival to its answer. On `tracing:esim-webhooks:receive:*`. At the deadline it ends with
  * `deadline_reached`; the end of a late handler is seen in `handle` and `settle`.
  */
 export interface ReceiveMessage extends StageMessage {
@@ -21,7 +21,7 @@ export interface ReceiveMessage extends StageMessage {
    * and in seconds.
    */
   readonly skewSeconds?: number;
-  /** What became of the delivery: it decides the status of the answer. */
+  /** The delivery's outcome: it decides the status of the answer. */
   readonly outcome: OutcomeCode;
   /** The id is being worked with another body. */
   readonly conflict?: true;

@@ -13,7 +13,7 @@ export interface Reply {
 interface Answer {
   readonly status: number;
   readonly log: "info" | "warn" | "error";
-  /** What the sender reads and keeps of a problem. Fixed, so that it reveals nothing. */
+  /** The text of a problem, which the sender reads and keeps. Fixed, so that it reveals nothing. */
   readonly title?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -99,7 +99,7 @@ export function replyTo(outcome: Outcome): Reply {
 }
 
 /**
- * What an answer says about the delivery and the receiver. `refused`: 4xx. `deferred`: 503 as intended, since the event is being
+ * Classifies an outcome, for alerts. `refused`: 4xx. `deferred`: 503 as intended, since the event is being
  * handled, its handler asked for it again, its endpoint will be looked up again, or the receiver closes. `failed`: every other 5xx.
  */
 export function verdictOf(code: OutcomeCode): "accepted" | "refused" | "deferred" | "failed" {

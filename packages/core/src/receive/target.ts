@@ -38,7 +38,7 @@ export function isInbox(target: unknown): target is Pick<InboxWriter, "put"> {
   return typeof target === "object" && target !== null && "put" in target && typeof target.put === "function";
 }
 
-/** What a receiver with handlers passes on to its processor. */
+/** The settings that a receiver with handlers passes on to its processor. */
 type ProcessorSettings<Data> = Required<
   Pick<ProcessorOptions<Data>, "catalog" | "leaseMs" | "clock" | "logger">
 > & {

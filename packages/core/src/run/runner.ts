@@ -26,11 +26,11 @@ export type { ClosableHttp2Server, ClosableServer } from "./close-server.ts";
 
 /** The parts of a process. Each one can be left out. */
 export interface RunnerOptions {
-  /** What `webhookRouter`, `nodeHandler`, `webhookHandler` or `createReceiver` returned; several as a list. */
+  /** The receiver that `webhookRouter`, `nodeHandler`, `webhookHandler` or `createReceiver` returned; several as a list. */
   receiver?: Pick<Receiver, "ready" | "close"> | readonly Pick<Receiver, "ready" | "close">[] | undefined;
   /** The worker of this process. */
   worker?: Pick<Worker, "run" | "sinceLastTakeMs" | "isHealthy"> | undefined;
-  /** What recovers missed events in this process, as `createReconciler` returned it. */
+  /** The reconciler of this process, as `createReconciler` returned it. */
   reconciler?: Pick<Worker, "run"> | undefined;
   /** The inbox, for the probes. */
   inbox?: Pick<Lifecycle, "ready"> | undefined;
@@ -65,13 +65,13 @@ export interface RunOptions {
    */
   server?: ClosableServer | ClosableHttp2Server;
   /**
-   * What is closed at the end, one after the other, such as the inbox: each also if another one fails. One that takes longer than 10 s, or
+   * Resources to close at the end, one after the other, such as the inbox: each also if another one fails. One that takes longer than 10 s, or
    * than `shutdownMs` if that is longer, is given up.
    */
   close?: readonly Pick<Lifecycle, "close">[];
 }
 
-/** One process of a receiver, a worker and a reconciler, as `createRunner` makes it. */
+/** A process of a receiver, a worker and a reconciler, as `createRunner` makes it. */
 export interface Runner {
   /** Answers whether this process can do its work now. It is not ready once it stops. As `readinessHandler`. */
   readonly readiness: HealthHandler;

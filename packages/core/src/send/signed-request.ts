@@ -15,7 +15,7 @@ const faults = [
 ] as const;
 
 /**
- * What can be wrong with a delivery, or special about it:
+ * A fault or a special form of a delivery:
  * - `tampered`: a byte of the body was changed after signing: 401
  * - `stale`: signed ten minutes ago: 503, and nothing runs
  * - `future`: signed ten minutes ahead: 503, and nothing runs
@@ -44,7 +44,7 @@ export interface SignedRequestOptions {
   readonly secret: string | Uint8Array;
   /** When it is signed. Default now. */
   readonly at?: Date;
-  /** What is wrong with the delivery. Default: nothing. */
+  /** The fault of the delivery. Default: nothing. */
   readonly fault?: Fault;
 }
 

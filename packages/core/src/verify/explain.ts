@@ -20,9 +20,9 @@ import {
 import { createSigningKey, type Key, keyOfBytes, type SigningKey } from "./signing-key.ts";
 import { finerUnit, refuseBySkew, type Tolerance } from "./tolerance.ts";
 
-/** One likely cause, with its evidence. */
+/** A likely cause, with its evidence. */
 export interface Finding {
-  /** Which cause it is. Stable, for programs. */
+  /** The kind of cause. Stable, for programs. */
   readonly code:
     | "missing_header"
     | "renamed_header"
@@ -35,13 +35,13 @@ export interface Finding {
     | "secret_misread"
     | "body_reserialised"
     | "wrong_secret_or_body";
-  /** What is wrong, and how to fix it. Holds no secret and nothing of the body. */
+  /** The cause, and how to fix it. Holds no secret and nothing of the body. */
   readonly message: string;
 }
 
 /** Why a delivery does not verify. */
 export interface Explanation {
-  /** What `verify` says. */
+  /** The result of `verify`. */
   readonly verdict: Proof | Refusal;
   /** The likely causes, the surest first. Empty when the delivery verifies. */
   readonly findings: readonly Finding[];
@@ -113,7 +113,7 @@ function malformed(reason: string): Finding {
   return { code: "malformed_header", message: sentence(reason) };
 }
 
-/** What is unusual about the signed headers of a delivery that does not verify. */
+/** Returns findings about unusual signed headers of a delivery that does not verify. */
 function oddHeaders({ id, timestamp }: SignedHeaders): Finding[] {
   const isOdd = id === "" || id.includes(", ");
   return [

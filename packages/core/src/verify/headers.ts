@@ -128,7 +128,7 @@ export const timestampPattern: RegExp = /^\d{1,16}$/;
 const notAscii = /[^ -~]/;
 const moreThanAByte = /[\u0100-\uffff]/;
 
-/** What may have been signed for a text in a header, a character for each byte: its bytes as received, or its characters in UTF-8. */
+/** Returns the texts that may have been signed for a header, a character for each byte: its bytes as received, and its characters in UTF-8. */
 export function signedForms(received: string): readonly string[] {
   if (!notAscii.test(received)) return [received];
   const inUtf8 = Buffer.from(received).toString("latin1");

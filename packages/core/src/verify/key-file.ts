@@ -135,7 +135,7 @@ async function onDisk<T>(path: string, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What to do about a system error, by its code. */
+/** The remedy of a system error, by its code. */
 const remedies: Readonly<Record<string, string>> = {
   EBUSY:
     "EBUSY: the file is a mount of its own, as in a container. Mount its folder instead: a mounted file cannot be replaced.",

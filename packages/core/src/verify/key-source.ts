@@ -6,9 +6,9 @@ import { createDeadline, sleep } from "../base/waiting.ts";
 import { type Keyring, keyringOf, prepareKeys, type Secrets } from "./keyring.ts";
 import type { Key, SigningKey } from "./signing-key.ts";
 
-/** What a key source has loaded. */
+/** The keys that a key source has loaded. */
 export interface LoadedKeys {
-  /** All keys that are valid now, or will be. Those that it omits are no longer used. */
+  /** All keys that are valid now, or will be. Keys that it omits are no longer used. */
   readonly keys: Secrets;
   /**
    * A rotation is under way until this time. Until then a signature that matches no key is answered 503, not 401,

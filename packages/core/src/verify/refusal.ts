@@ -14,9 +14,9 @@ export interface Skew {
 interface Refused<Code extends string> {
   /** False. In a `Proof`, it is true. */
   readonly ok: false;
-  /** Which check failed. Stable, for programs. */
+  /** The check that failed. Stable, for programs. */
   readonly code: Code;
-  /** What exactly is wrong, without the values themselves. For logs, never for answers. */
+  /** The exact mistake, without the values themselves. For logs, never for answers. */
   readonly reason: string;
 }
 

@@ -4,7 +4,7 @@ import { dateTimeMs } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import { decodeSecret } from "./secret.ts";
 
-/** One secret and the window in which it is valid. A missing bound leaves that side open. */
+/** A secret and the window in which it is valid. A missing bound leaves that side open. */
 export interface Key {
   /** Text, `whsec_…` or with its form before it (`hex:…`, `base64:…`, `utf8:…`), or the key's bytes. */
   readonly secret: string | Uint8Array;

@@ -11,7 +11,7 @@ export type ToleranceSeconds =
 /** How far a timestamp may be off, in each direction, in seconds. */
 export type Tolerance = Readonly<Record<Skew["direction"], number>>;
 
-/** What is left out of `ToleranceSeconds`: five minutes. */
+/** The default of each side of `ToleranceSeconds`: five minutes. */
 export const defaultToleranceSeconds = 300;
 const byDefault: Tolerance = { past: defaultToleranceSeconds, future: defaultToleranceSeconds };
 

@@ -8,7 +8,7 @@ import type { InboxAdmin } from "../store/inbox-admin.ts";
 import type { InboxQueue, WorkerReport } from "../store/inbox-queue.ts";
 import type { Pause } from "../store/pause.ts";
 
-/** What is the same in every report of a worker. */
+/** The fields that are the same in every report of a worker. */
 export type WorkerIdentity = Pick<WorkerReport, "id" | "host" | "pid" | "version">;
 
 const longestHost = 60;
@@ -62,7 +62,7 @@ function nameOf({ type, since, until, reason, by }: Pause): string {
   return JSON.stringify([type, since, until, reason, by]);
 }
 
-/** What the log says of a pause. */
+/** Returns the fields of a pause's log line. */
 function fieldsOf({ type, ...pause }: Pause) {
   return { type: type ?? "all types", ...pause };
 }

@@ -24,7 +24,7 @@ export interface WorkerOptions<Data = EsimEvents> extends TimeLimitOptions<Data>
   leaseMs?: number;
   /**
    * How many times an event is tried before it is dead. A try counts even if its worker crashes, but not if the handler called
-   * `retryLater`; `context.attempt` counts that one, too. An operator's retry counts anew. Default 20.
+   * `retryLater`; `context.attempt` counts that one, too. An operator's retry starts the count again. Default 20.
    */
   maxAttempts?: number;
   /**

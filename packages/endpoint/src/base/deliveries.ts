@@ -86,7 +86,7 @@ export function newest(times: readonly number[]): number {
 }
 
 /**
- * What the service will do about a delivery.
+ * The service's plan for a delivery.
  * - `coming`: it sends it, now or later
  * - `delivered`: it was acknowledged, and is not sent again
  * - `missed`: it was not acknowledged, and is not sent again
@@ -94,7 +94,7 @@ export function newest(times: readonly number[]): number {
 export type ServicePlan = "coming" | "delivered" | "missed";
 
 /**
- * What the service will do about a delivery, by its status. An unknown status, or none, means missed: an event that is recovered too early is a duplicate
+ * Returns the service's plan for a delivery, by its status. An unknown status, or none, means missed: an event that is recovered too early is a duplicate
  * when it is delivered, but one that is never recovered is lost.
  */
 export function servicePlanOf({

@@ -18,7 +18,7 @@ export async function listEndpoints(
 /** The client's endpoints. */
 export interface ClientEndpoints {
   readonly all: readonly WebhookEndpoint[];
-  /** Those of the URL: active ones first, then the oldest first. */
+  /** The endpoints of the URL: active ones first, then the oldest first. */
   readonly ofUrl: readonly WebhookEndpoint[];
 }
 

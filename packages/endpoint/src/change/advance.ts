@@ -26,7 +26,7 @@ interface AnyMove<Result> {
   readonly whenWritten?: (written: KeyRecord) => { readonly result: Result } | undefined;
 }
 
-/** What a step leads to. `Next` names the steps that can be next; `end`: the change has ended. */
+/** The result of a step. `Next` names the steps that can be next; `end`: the change has ended. */
 export interface Move<Next extends string, Result = never> extends AnyMove<Result> {
   readonly nextStep: Next extends "end" ? undefined : RecordedStep & { readonly step: Next };
 }
@@ -73,7 +73,7 @@ export interface KeyChange<Run, At extends RecordedStep, Result> {
   whenMovedOn?(run: Run, stored: KeyStoreState): void;
 }
 
-/** What the driver needs of a run. */
+/** The parts of a run that the driver needs. */
 export interface RunParts {
   readonly clock: WaitingClock;
   readonly logger: Logger;

@@ -2,14 +2,14 @@ import { type KeyRecord, WebhookError } from "@esim-webhooks/core";
 import type { EndpointErrorCode } from "../base/errors.ts";
 import { shownAddress } from "../base/list-endpoints.ts";
 
-/** What finishes a change of the keys, by the `kind` that its `change` has. */
+/** The function that finishes a change of the keys, by the `kind` that its `change` has. */
 const finishedBy: Readonly<Record<string, string>> = {
   rotate: "rotateSecret",
   ensure: "ensureEndpoint",
   replace: "replaceEndpoint",
 };
 
-/** What is under way in a key store, by the `change` of its record, and which function finishes it: a sentence each. */
+/** Explains the change under way in a key store, and which function finishes it: a sentence each. */
 export function explainChange(change: NonNullable<KeyRecord["change"]>): {
   readonly problem: string;
   readonly remedy: string;

@@ -9,7 +9,7 @@ import {
 import type { WaitingClock } from "../base/waiting-clock.ts";
 import { storeSecretMs } from "./service-call.ts";
 
-/** What a key store has; without a version if it has no record yet. */
+/** The content of a key store; without a version if it has no record yet. */
 export interface KeyStoreState {
   readonly record: KeyRecord;
   readonly version: string | undefined;
@@ -23,7 +23,7 @@ const stepMs = 10_000;
 /** Between two warnings that a secret is not stored yet, in ms. */
 const warnEveryMs = 30_000;
 
-/** What the key store has; a record without keys if it has none. */
+/** Reads the key store; a record without keys if it has none. */
 export async function readKeys(keyStore: KeyStore): Promise<KeyStoreState> {
   return (await keyStore.read()) ?? emptyStore;
 }

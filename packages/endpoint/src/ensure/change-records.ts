@@ -5,7 +5,7 @@ import { isSameUrl } from "../base/list-endpoints.ts";
 import type { KeyOwner } from "../change/endpoint-keys.ts";
 import { freshIdempotencyKey, type IdempotentCall } from "../change/service-call.ts";
 
-/** What the endpoint is to be. */
+/** The wished properties of the endpoint. */
 interface Wished {
   readonly url: string;
   readonly eventTypes: readonly string[];
@@ -37,7 +37,7 @@ interface WithoutSecret {
   readonly endpoint: string;
 }
 
-/** What is known of the calls so far. */
+/** The facts about the calls so far. */
 interface Called extends IdempotentCall {
   /** The client's endpoints before the first call: it registered none of them. */
   readonly known: readonly string[];
@@ -72,7 +72,7 @@ const creationShape: z.ZodMiniType<Creation> = z.union([
   z.strictObject({ ...inPlace, ...withoutSecret }),
 ]);
 
-/** What the first step of a creation has besides the wish, for a client that has all these endpoints. */
+/** Returns the fields of a creation's first step next to the wish, for a client that has all these endpoints. */
 export function beginning(all: readonly WebhookEndpoint[], nowMs: number): Called & Unregistered {
   const known = all.map(({ webhookEndpointReference }) => webhookEndpointReference);
   return { step: "create", known, hidden: 0, ...freshIdempotencyKey(nowMs) };
@@ -104,7 +104,7 @@ export function registered(
   };
 }
 
-/** What every step of a replacement has, once the second endpoint is there. */
+/** The fields of every step of a replacement, once the second endpoint exists. */
 interface SecondIsThere extends InPlace {
   readonly url: string;
   /** That of the second endpoint. */
@@ -158,7 +158,7 @@ export function replacementAfter(
   return { kind, step: "reconcile", url, ...label, replaces, endpoint, ownsKeys };
 }
 
-/** Whose keys end with the first endpoint. */
+/** Returns the owner of the keys that end with the first endpoint. */
 export function ownerOf({ replaces, ownsKeys }: InPlace): KeyOwner {
   return { endpoint: replaces, ownsUnlabelledKey: ownsKeys };
 }

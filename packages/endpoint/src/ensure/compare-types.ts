@@ -2,7 +2,7 @@ import { type Catalog, createProcessor, type Handlers, WebhookError } from "@esi
 import { suggest } from "@esim-webhooks/core/internal";
 
 /**
- * What can be wrong with an endpoint; the codes are stable.
+ * The faults of an endpoint; the codes are stable.
  *
  * - `not_subscribed`: a wanted event type is not subscribed, so its events never come
  * - `not_offered`: the service does not offer a wanted event type, so its events never come
@@ -31,17 +31,17 @@ export type EndpointFindingCode =
 
 /** Something that is wrong with an endpoint. Plain JSON. */
 export interface EndpointFinding {
-  /** What kind of finding it is. Stable, for programs. */
+  /** The kind of finding. Stable, for programs. */
   readonly code: EndpointFindingCode;
   /** The event types, or the references of endpoints, that it is about. An endpoint that was just registered comes first. */
   readonly about: readonly string[];
-  /** What is wrong, as a sentence. */
+  /** The mistake, as a sentence. */
   readonly problem: string;
   /** How to fix it, as a sentence. */
   readonly remedy: string;
 }
 
-/** Which event types an endpoint is for, as it was given: those that handlers take, or a list. */
+/** The event types of an endpoint, as the caller gave them: those that handlers take, or a list. */
 export interface Wanted {
   readonly handlers?: Handlers<unknown, never> | undefined;
   readonly eventTypes?: readonly string[] | undefined;
@@ -104,11 +104,11 @@ export function wishedTypes({ names, areHandlers }: WantedTypes, offered: readon
 
 /** The event types that are compared. */
 export interface ComparedTypes {
-  /** Those of the endpoint. */
+  /** The types that the endpoint is subscribed to. */
   readonly subscribed: readonly string[];
-  /** What `wantedTypes` returned. */
+  /** The result of `wantedTypes`. */
   readonly wanted: WantedTypes;
-  /** Those of the service. */
+  /** The types that the service offers. */
   readonly offered: readonly string[];
 }
 

@@ -27,7 +27,7 @@ import {
 import type { KeyStoreState } from "../change/write-record.ts";
 import type { Alone, AtCreate, AtRotate, Creation, InPlace } from "./change-records.ts";
 
-/** What one run that registers an endpoint knows. */
+/** The parts of a run that registers an endpoint. */
 export interface CreationRun extends CallingRun {
   readonly api: Pick<ApiClient, "webhooks">;
   readonly secretForm?: SecretForm | undefined;
@@ -35,7 +35,7 @@ export interface CreationRun extends CallingRun {
   readonly idempotencyKeysMade: Set<string>;
 }
 
-/** What follows once the secret of the endpoint is stored. */
+/** Continues once the secret of the endpoint is stored. */
 export type Follow<Run, Kind extends Alone | InPlace, After extends string> = (
   run: Run,
   at: Creation<Kind>,
@@ -159,7 +159,7 @@ function throwing(error: unknown): { whenWritten(): never } {
   };
 }
 
-/** What follows if an answer may be an old one, and the endpoint was deleted since, or has another secret. Undefined: it is up to date. */
+/** Returns the next move if an answer is an old one: the endpoint was deleted since, or has another secret. Undefined: it is up to date. */
 async function outdated(
   run: CreationRun,
   at: Creation,

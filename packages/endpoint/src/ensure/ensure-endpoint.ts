@@ -21,7 +21,7 @@ import { type EndpointFinding, type WantedTypes, wantedTypes, wishedTypes } from
 import { begun, type CreationRun, checkCap, createStep, type Follow, rotateStep } from "./creation-steps.ts";
 import { findingsOf } from "./findings.ts";
 
-/** What an endpoint is to be. */
+/** The wished properties of an endpoint. */
 export interface EndpointWish<Data = EsimEvents> extends ChangeOptions {
   /** Where events are posted to. */
   readonly url: string;
@@ -57,13 +57,13 @@ export const wishShape: OptionsShape<WishSettings> = {
   catalog: z._default(withMethods<Catalog<unknown>>("parse", "check"), esimCatalog as Catalog<unknown>),
 };
 
-/** What `ensureEndpoint` found, or made. */
+/** The endpoint that `ensureEndpoint` found or made. */
 export interface EnsuredEndpoint {
   /** The endpoint, as the service lists it. */
   readonly endpoint: WebhookEndpoint;
   /** Whether it was registered by this call, or by one before it that was interrupted. Its secret is in the key store. */
   readonly created: boolean;
-  /** What is wrong with it. */
+  /** The endpoint's faults. */
   readonly findings: readonly EndpointFinding[];
 }
 
@@ -99,7 +99,7 @@ export async function ensureEndpoint<Data = EsimEvents>(
   return advance<EnsureRun, Creation<Alone>, EnsuredEndpoint>(keyStore, registration, run, stored);
 }
 
-/** What one run of `ensureEndpoint` knows. */
+/** The parts of a run of `ensureEndpoint`. */
 interface EnsureRun extends CreationRun {
   readonly url: string;
   readonly description?: string | undefined;

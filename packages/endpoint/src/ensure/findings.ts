@@ -4,7 +4,7 @@ import { shownAddress } from "../base/list-endpoints.ts";
 import { explainChange } from "../change/change-under-way.ts";
 import { compareTypes, type EndpointFinding, listed, type WantedTypes } from "./compare-types.ts";
 
-/** What is known of an endpoint. */
+/** The facts about an endpoint. */
 export interface Known {
   readonly endpoint: WebhookEndpoint;
   /** All endpoints of its URL. */
@@ -13,14 +13,14 @@ export interface Known {
   readonly others: readonly WebhookEndpoint[];
   /** Whether the key store has a secret that is known to be the endpoint's. */
   readonly hasSecret: boolean;
-  /** What is under way in the key store. */
+  /** The change under way in the key store. */
   readonly change: KeyRecord["change"];
   readonly wanted: WantedTypes;
   /** The event types of the service. */
   readonly offered: readonly string[];
 }
 
-/** What is wrong with an endpoint. The most harmful comes first. */
+/** Returns the faults of an endpoint. The most harmful comes first. */
 export function findingsOf({
   endpoint,
   ofUrl,

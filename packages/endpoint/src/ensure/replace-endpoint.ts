@@ -16,9 +16,9 @@ export interface ReplacedEndpoint<Reconciled extends FirstReconciled = Reconcile
   readonly endpoint: WebhookEndpoint;
   /** The reference of the endpoint that it replaced; null if there was nothing to do. */
   readonly replaced: string | null;
-  /** What `reconcile` resolved to; null if nothing was reconciled by this run. */
+  /** The result of `reconcile`; null if nothing was reconciled by this run. */
   readonly reconciled: Reconciled | null;
-  /** What is wrong with it. */
+  /** The endpoint's faults. */
   readonly findings: readonly EndpointFinding[];
 }
 

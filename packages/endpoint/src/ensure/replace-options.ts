@@ -7,7 +7,7 @@ import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
 import { reconcileWhenFree } from "../reconcile/reconcile-when-free.ts";
 import { type EndpointWish, type WithoutDefault, wishShape } from "./ensure-endpoint.ts";
 
-/** What a replacement has reconciled: the arguments of `reconcile`. */
+/** A pass that a replacement asks for: the arguments of `reconcile`. */
 export interface ReplacePass {
   /** The first endpoint, or, when that is gone, the second one. */
   readonly endpoint: string;
@@ -95,7 +95,7 @@ export async function reconcileFirst<Reconciled extends FirstReconciled>(
   );
 }
 
-/** What would be lost with the endpoint; undefined: nothing. */
+/** Describes the loss that deleting the endpoint would cause; undefined: none. */
 function lossWith(endpoint: string, { failing, ledger, lost }: FirstReconciled): string | undefined {
   const unhandled = Math.max(failing, ledger.rejected); // one counts events that this pass has not read, the other events in use
   if (unhandled > 0) return `The handlers of ${unhandled} events of the endpoint ${endpoint} failed`;

@@ -22,17 +22,17 @@ import { listed } from "./compare-types.ts";
 import { begun, type CreationRun, checkCap, createStep, type Follow, rotateStep } from "./creation-steps.ts";
 import { type FirstReconciled, notSettled, type ReplaceSettings, reconcileFirst } from "./replace-options.ts";
 
-/** What one run of `replaceEndpoint` knows. */
+/** The parts of a run of `replaceEndpoint`. */
 export interface ReplaceRun extends Omit<ReplaceSettings<FirstReconciled>, "eventTypes">, CreationRun {
   /** The event types that the second endpoint is to have. */
   readonly eventTypes: readonly string[];
-  /** Those of the service. */
+  /** The types that the service offers. */
   readonly offered: readonly string[];
-  /** What the last pass of the first endpoint resolved to. */
+  /** The result of the last pass of the first endpoint. */
   reconciled: FirstReconciled | null;
 }
 
-/** What a replacement came to. */
+/** The end of a replacement. */
 export interface ReplacementEnd {
   /** The step that has ended it; undefined: there was nothing to do. */
   readonly replaced: AtDrop | undefined;
@@ -179,7 +179,7 @@ async function dropKeys(run: ReplaceRun, at: AtDrop): Promise<Move<"end", Replac
 const alreadyDeleted =
   "The first endpoint was deleted before this run could reconcile it, by a run that was killed or by another program. If it was another program, only support can replay what was not recovered, for 7 days.";
 
-/** Which of the two endpoints the service has. Throws `not_settled` if the second one gets nothing while the first is there. */
+/** Looks up which of the two endpoints the service has. Throws `not_settled` if the second one gets nothing while the first is there. */
 async function whatIsThere(
   { api, signal }: ReplaceRun,
   { replaces, endpoint }: AtReconcile,

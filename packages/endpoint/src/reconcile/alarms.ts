@@ -17,7 +17,7 @@ export interface Alarms {
   /** Raises the other alarms. Call it before the state is written: the next pass does not find these events again. */
   raise(report: Pick<ReconcileReport, "ledger" | "ids" | "lost" | "gaps">, depth: Depth): void;
   readonly ids: Pick<ReconcileReport["ids"], "acknowledgedAndLost" | "invalid" | "unstorable">;
-  /** What later passes have to know. */
+  /** The part of the state that later passes need. */
   reported(): PassState["reported"];
 }
 

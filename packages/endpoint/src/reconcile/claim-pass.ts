@@ -17,7 +17,7 @@ export interface PassClaim {
   end(changes: Partial<PassState>): Promise<void>;
 }
 
-/** What a pass will do, as it follows from the stored state. */
+/** The plan of a pass, as it follows from the stored state. */
 export interface PassPlan {
   /** The state that is written with the claim. */
   readonly initialState: PassState;

@@ -7,7 +7,7 @@ import type { Reach } from "./depth.ts";
 import { type EndpointGap, reportedGaps, type Sightings, withoutExpired } from "./endpoint-gaps.ts";
 
 /**
- * What reconciling remembers of an endpoint, in a `StateStore`. Times are in ms here, and date-times in the store; except for those of
+ * The memory of reconciling an endpoint, in a `StateStore`. Times are in ms here, and date-times in the store; except for those of
  * `passes`, `reported` and the sightings of the endpoint, they are the service's.
  */
 export interface PassState extends Reach, Sightings {
@@ -125,7 +125,7 @@ export function startState(stored: PassState | undefined, start: PassStart, nowM
     ignored: {},
     failing: [],
     reported: {},
-    seenAt: stored?.seenAt ?? null, // the same endpoint, whatever its source
+    seenAt: stored?.seenAt ?? null, // the same endpoint, with any source
     lacking: stored?.lacking ?? {},
     gaps: stored?.gaps ?? [],
     lastRun: null,

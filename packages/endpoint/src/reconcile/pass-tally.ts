@@ -14,7 +14,7 @@ export interface SettledDelivery {
   readonly occurredMs: number;
   /** Its status in the listing. */
   readonly status: string | null;
-  /** What the target did with it, as the ledger counts it. */
+  /** The target's treatment of it, as the ledger counts it. */
   readonly fate: keyof Omit<ReconcileLedger, "listed" | "coming" | "outOfRange" | "unsettled">;
   /** Why it was not stored or handled: `failed` or `unstorable_id`, for instance. */
   readonly code?: string;
@@ -25,7 +25,7 @@ export interface TallyOptions extends Omit<SelectionOptions, "stillFailing"> {
   readonly dryRun: boolean;
 }
 
-/** What a pass has seen so far: counts of the listed deliveries, and of what became of them. */
+/** The counts of a pass so far: listed deliveries and their outcomes. */
 export interface PassTally {
   /** Counts a page, and returns the deliveries to store or handle. */
   takePage(page: DeliveriesPage): readonly object[];
@@ -50,7 +50,7 @@ export interface PassTally {
   readonly oldestMs: number;
   /** Whether the listing was read to its end. */
   readonly isWhole: boolean;
-  /** What later passes have to know. A full pass that has completed forgets the failed events that it has not seen. */
+  /** The part of the state that later passes need. A full pass that has completed forgets the failed events that it has not seen. */
   remembered(isComplete: boolean): Pick<PassState, "ignored" | "failing">;
 }
 

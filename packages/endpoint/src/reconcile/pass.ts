@@ -139,7 +139,7 @@ async function runPass(request: PassRequest, begun: BegunPass): Promise<Reconcil
 
   let createdMs = Number.NaN;
 
-  /** What passes have seen of the endpoint, with what this one sees. The next one looks again if the service does not show it. */
+  /** Adds this pass's look at the endpoint to those of earlier passes. The next one looks again if the service does not show it. */
   async function lookAtEndpoint(): Promise<Sightings> {
     const { seenAt, lacking, since } = initialState;
     const gaps = acknowledgeGaps && !dryRun ? [] : withoutExpired(initialState.gaps, nowMs);
@@ -155,7 +155,7 @@ async function runPass(request: PassRequest, begun: BegunPass): Promise<Reconcil
     return afterLook(before, { endpoint: found, eventTypes, since, calledAt, answeredAt: clock.now() });
   }
 
-  /** What the listing has forgotten. */
+  /** Returns the period that left the listing unsettled. */
   function forgottenPeriod(): ReconcileReport["lost"] {
     if (!seesMark || !tally.isWhole) return null;
     const { newestMs, oldestMs } = tally;

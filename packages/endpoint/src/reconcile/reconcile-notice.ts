@@ -21,7 +21,7 @@ export interface ReconcileMessage
   readonly outcome: "running" | "complete" | "interrupted" | "failed";
   /** Since the pass began, in ms. */
   readonly durationMs: number;
-  /** What the pass rejects with. Absent unless it failed. */
+  /** The error that the pass rejects with. Absent unless it failed. */
   readonly error?: unknown;
 }
 

@@ -19,7 +19,7 @@ export type ReconcileTarget<Data = EsimEvents, Tx = unknown> =
   | NoInfer<Handlers<Data, Tx>>
   | NoInfer<Processor<Data>>;
 
-/** What `reconcile` and `createReconciler` have in common. */
+/** The options that `reconcile` and `createReconciler` have in common. */
 export interface ReconcileSetup<Data = EsimEvents, Tx = unknown>
   extends Pick<ReplayOptions<Data, Tx>, "catalog" | "concurrency" | "logger" | "clock"> {
   /** Remembers the watermark, and which process makes a pass. Must be durable. */

@@ -55,7 +55,7 @@ export interface ReconcileReport {
   readonly interrupted: boolean;
   /** How many pages of the listing were read. */
   readonly pages: number;
-  /** What became of the deliveries. */
+  /** The outcomes of the deliveries. */
   readonly ledger: ReconcileLedger;
   /** How many events were recovered, by what the service reports of them. */
   readonly recovered: Recovered;
@@ -63,13 +63,13 @@ export interface ReconcileReport {
   readonly failing: number;
   /** Webhook-ids to look into, the first 20 of each kind. */
   readonly ids: {
-    /** Of those that were not reported in the last day. */
+    /** Ids of lost events that were not reported in the last day. */
     readonly acknowledgedAndLost: readonly string[];
-    /** Of events whose handlers failed in this pass. */
+    /** Ids of events whose handlers failed in this pass. */
     readonly failed: readonly string[];
-    /** Of records that are not valid events, and that no earlier pass has reported. */
+    /** Ids of records that are not valid events, and that no earlier pass has reported. */
     readonly invalid: readonly string[];
-    /** Of events whose id no store can hold, likewise: escaped, and shortened. */
+    /** Ids that no store can hold, and that no earlier pass has reported: escaped, and shortened. */
     readonly unstorable: readonly string[];
   };
   /** The period whose events the service has forgotten before they were settled: support cannot replay them either. */

@@ -12,7 +12,7 @@ import {
 import { presentRecord, type RotationRecord, rotationIn } from "./rotation-record.ts";
 import { lookUpExisting } from "./rotation-run.ts";
 
-/** What `rotateSecret` would do. Plain JSON, without secrets. */
+/** The plan of a `rotateSecret`. Plain JSON, without secrets. */
 export interface RotationPlan {
   /** The reference of the endpoint. */
   readonly endpoint: string;

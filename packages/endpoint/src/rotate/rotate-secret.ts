@@ -18,7 +18,7 @@ import { lookUp, lookUpExisting } from "./rotation-run.ts";
 import { rotation } from "./rotation-steps.ts";
 import type { NewKeyUse } from "./watch-new-key.ts";
 
-/** What a rotation did. Plain JSON, without secrets. */
+/** The report of a rotation. Plain JSON, without secrets. */
 export interface RotationReport<Reconciled extends RotationReconciled = ReconcileReport> {
   /** The reference of the endpoint. */
   readonly endpoint: string;
@@ -32,9 +32,9 @@ export interface RotationReport<Reconciled extends RotationReconciled = Reconcil
   readonly oldKeys: readonly string[];
   /** The fingerprints of other keys in the store: they may belong to other endpoints. */
   readonly otherKeys: readonly string[];
-  /** What became of deliveries with the new key. */
+  /** The fate of deliveries with the new key. */
   readonly newKeyUse: NewKeyUse;
-  /** What `reconcile` resolved to; null if there was none. */
+  /** The result of `reconcile`; null if there was none. */
   readonly reconciled: Reconciled | null;
 }
 

@@ -5,7 +5,7 @@ import { changeUnderWay } from "../change/change-under-way.ts";
 import type { IdempotentCall } from "../change/service-call.ts";
 import type { KeyStoreState } from "../change/write-record.ts";
 
-/** What every step of a rotation has: the idempotency key of its latest call, too. Times are date-times. */
+/** The fields of every step of a rotation, with the idempotency key of its latest call. Times are date-times. */
 export interface Begun extends IdempotentCall {
   readonly kind: "rotate";
   readonly endpoint: string;
@@ -75,7 +75,7 @@ export function rotationIn({ change }: KeyRecord, endpoint: string): RotationRec
   throw changeUnderWay(change);
 }
 
-/** What a later step keeps of an earlier one. */
+/** Returns the fields of a step that a later one keeps. */
 export function begunOf({ kind, endpoint, startedAt, idempotencyKey, keyedAt, updatedAt }: Begun): Begun {
   return { kind, endpoint, startedAt, idempotencyKey, keyedAt, updatedAt };
 }

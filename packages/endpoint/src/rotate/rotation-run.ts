@@ -16,7 +16,7 @@ export interface ListedEndpoint {
   readonly isOnly: boolean;
 }
 
-/** What one run of a rotation knows. */
+/** The parts of a run of a rotation. */
 export interface RotationRun extends RotateSettings, CallingRun, ListedEndpoint {
   readonly api: Pick<ApiClient, "webhooks">;
   /** The reference of the endpoint. */

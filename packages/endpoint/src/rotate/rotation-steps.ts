@@ -45,7 +45,7 @@ import {
 import { endedWithEndpoint, isDeleted, type RotationRun, unlessDeleted } from "./rotation-run.ts";
 import { type NewKeyUse, watchNewKey } from "./watch-new-key.ts";
 
-/** What a rotation came to. */
+/** The end of a rotation. */
 export interface RotationEnd {
   readonly at: AtStored;
   /** The keys that are in the store when it has ended. */

@@ -1,10 +1,10 @@
-/** What is used of a message of SQS. */
+/** The fields of a message of SQS that are used. */
 export interface SqsRecord {
   /** Identifies the message, not the event. */
   readonly messageId: string;
-  /** What the SQS inbox sent: JSON. */
+  /** The JSON that the SQS inbox sent. */
   readonly body: string;
-  /** What SQS adds. */
+  /** The fields that SQS adds. */
   readonly attributes: {
     /** How many times the message was delivered, from 1: the attempt. */
     readonly ApproximateReceiveCount: string;

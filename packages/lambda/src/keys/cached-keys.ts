@@ -45,7 +45,7 @@ export function keysGuard(
   return createStoreGuard({ name, timeoutMs, logger: silentLogger, async check() {}, explain });
 }
 
-/** What a key store does at AWS. */
+/** The calls of a key store to AWS. */
 interface Access {
   read(): Promise<StoredKeys | undefined>;
   /** The record is one that receivers can read. */

@@ -17,7 +17,7 @@ export const clientSchema = z
 
 export type ClientRecord = z.output<typeof clientSchema>;
 
-/** What a client authenticates with. */
+/** The id and secret with which a client authenticates. */
 export interface Credentials {
   /** Also the reference of the client: 6 digits. */
   readonly clientId: string;
@@ -29,7 +29,7 @@ export interface Credentials {
 export interface NewClient {
   /** Made up by default, as is the secret. */
   readonly clientReference?: string;
-  /** What it authenticates with. */
+  /** The secret with which it authenticates. */
   readonly clientSecret?: string;
   /** Default "Partner". */
   readonly name?: string;

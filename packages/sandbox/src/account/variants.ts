@@ -17,11 +17,11 @@ export type VariantRecord = z.output<typeof variantSchema>;
 
 /** A variant that a client may order. */
 export interface NewVariant {
-  /** What an order names. */
+  /** The name that an order uses. */
   readonly esimVariant: string;
   /** Its public name, for people. */
   readonly name: string;
-  /** What it is, for people. */
+  /** A description, for people. */
   readonly description: string;
   /** How many eSIMs can be ordered. Without it the stock has no end, and the catalog shows none. */
   readonly available?: number;

@@ -4,7 +4,7 @@ import type { MiddlewareHandler } from "hono";
 /** The largest body that is read, of the API and of the control side. */
 export const maxBodyBytes: number = 1024 * 1024;
 
-/** What the bodies of all requests in progress may have together, as announced. */
+/** The most bytes of the bodies of all requests in progress, as announced. */
 const mostBytesTogether = 64 * maxBodyBytes;
 
 export interface BodyRefusals {

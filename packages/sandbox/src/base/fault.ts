@@ -130,7 +130,7 @@ const deliveryFaults = [
 const callFaultSchema = z.discriminatedUnion("kind", callFaults);
 const deliveryFaultSchema = z.discriminatedUnion("kind", deliveryFaults);
 
-/** What goes wrong, as data. */
+/** A fault, as data. */
 const faultSchema = z.discriminatedUnion("kind", [...callFaults, ...deliveryFaults]);
 
 /**

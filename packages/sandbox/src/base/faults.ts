@@ -24,11 +24,11 @@ export interface Faults {
   add(fault: FaultSettings): void;
   /** Removes all faults: none of them strikes any more. */
   clear(): void;
-  /** Those that may still strike; `times` says how often. */
+  /** Returns the faults that may still strike; `times` says how often. */
   list(): readonly Fault[];
-  /** What strikes this call: at most one fault, the oldest first. `call` as in `"POST /esims"`, with parameters by name. */
+  /** Returns the fault that strikes this call: at most one, the oldest first. `call` as in `"POST /esims"`, with parameters by name. */
   onCall(call: string): CallFault | undefined;
-  /** What strikes this attempt: at most one fault, the oldest first. */
+  /** Returns the fault that strikes this attempt: at most one, the oldest first. */
   onDelivery(attempt: FaultyAttempt): DeliveryFault | undefined;
 }
 
@@ -41,7 +41,7 @@ interface Pending {
   calls: number;
 }
 
-/** Which calls and attempts a fault with a probability strikes depends on the random numbers, and on nothing else. */
+/** Makes the faults. Chance depends on the random numbers only: a seed strikes the same calls and attempts again. */
 export function createFaults(random: Random): Faults {
   let pending: Pending[] = [];
 

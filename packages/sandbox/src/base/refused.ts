@@ -41,7 +41,7 @@ export type SandboxErrorCode =
   /** The runtime lacks a module that the sandbox needs. Run it on Node.js 22.18 or newer. */
   | "unsupported_node";
 
-/** What is wrong with a value, field by field: `"url": expected a URL; "eventTypes.0": expected a string`. */
+/** Describes the mistakes in a value, field by field: `"url": expected a URL; "eventTypes.0": expected a string`. */
 export function problemsOf(error: z.ZodError): string {
   return error.issues
     .map(({ path, message }) => (path.length > 0 ? `"${path.join(".")}": ${message}` : message))

@@ -2,7 +2,7 @@ export const schemaVersion = 1;
 
 /** The tables. Times are ms since the Unix epoch on the service's clock; `…Json` columns hold JSON; booleans are 0 and 1. */
 export const schema = `
--- One row: the service's time when it was last saved, so that a restart does not go back.
+-- A single row: the service's time when it was last saved, so that a restart does not go back.
 create table clock (now integer not null) strict;
 
 create table clients (
@@ -116,7 +116,7 @@ create table eventTypes (
   retired integer not null -- 0: added
 ) strict;
 
--- What happened, as it is sent. Kept for 7 days.
+-- The events, as they are sent. Kept for 7 days.
 create table events (
   sequence integer primary key,
   eventId text not null unique,

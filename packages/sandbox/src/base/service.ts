@@ -3,7 +3,7 @@ import type { Database } from "./database.ts";
 import type { Random } from "./random.ts";
 import type { Switches } from "./switches.ts";
 
-/** What every operation of the service works on. Operations are synchronous functions of it, each one transaction. */
+/** The database, clock and settings of the service. Operations are synchronous functions of it, each one transaction. */
 export interface Service {
   readonly db: Database;
   readonly clock: ServiceClock;

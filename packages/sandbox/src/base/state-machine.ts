@@ -1,11 +1,11 @@
 import { Refused } from "./refused.ts";
 
-/** What may become of a thing, as data: from each state, the operations that it allows and where they lead. */
+/** A state machine as data: from each state, the operations that it allows and where they lead. */
 export interface StateMachine<State extends string, Operation extends string> {
   /** The thing, as messages call it: "The eSIM". */
   readonly thing: string;
   readonly moves: Readonly<Record<State, Readonly<Partial<Record<Operation, State>>>>>;
-  /** What to do in a state that allows no operation, for messages. */
+  /** The remedy in a state that allows no operation, for messages. */
   readonly afterwards?: Readonly<Partial<Record<State, string>>>;
 }
 

@@ -11,7 +11,7 @@ export const switchesSchema = z.strictObject({
   inFlight: z.enum(["409", "423"]).default("409"),
   /** How many endpoints a client may have, active or not. */
   endpointCap: z.enum(["5", "3"]).default("5"),
-  /** What `X-RateLimit-Reset` is: Unix time in seconds, or seconds until the window is full again. */
+  /** The meaning of `X-RateLimit-Reset`: Unix time in seconds, or seconds until the window is full again. */
   rateLimitReset: z.enum(["epoch", "seconds"]).default("epoch"),
   /** Whether 2xx and 4xx answers carry the headers of the rate limit. A 429 always does. */
   rateHeadersOn2xx: z.enum(["on", "off"]).default("on"),

@@ -1,6 +1,6 @@
 import type { Database } from "../base/database.ts";
 
-/** What the page shows. Each is a path of the control side. */
+/** A view of the page. Each is a path of the control side. */
 export type View = "esims" | "endpoints" | "deliveries" | "state";
 
 export const views: readonly View[] = ["esims", "endpoints", "deliveries", "state"];

@@ -9,7 +9,7 @@ import { checked, packageEnd } from "./input.ts";
 import { type ShownEsim, showEsim } from "./shown-esim.ts";
 
 /**
- * What becomes of one eSIM. Each operation resolves to the eSIM as it is afterwards; its events are then being sent. What
+ * The operations of one eSIM. Each resolves to the eSIM as it is afterwards; its events are then being sent. What
  * the eSIM's state does not allow rejects with `Refused`.
  */
 export interface EsimHandle {
@@ -74,7 +74,7 @@ export interface EsimHandle {
    */
   debit(amount: number, more?: Omit<BalanceUpdate, "updateType" | "amount">): Promise<ShownEsim>;
 
-  /** Of the eSIM's newest port-in request. A step does the ones before it that are still to be done. */
+  /** The operations of the eSIM's newest port-in request. A step does the ones before it that are still to be done. */
   readonly portIn: {
     /** Creates a request. */
     create(order: NewPortIn): Promise<ShownEsim>;

@@ -23,9 +23,9 @@ import {
 } from "../number/port-in-steps.ts";
 import { checked } from "./input.ts";
 
-/** What a step of a port-in may need. */
+/** The fields that a step of a port-in may need. */
 interface PortInStepDetails extends PortInReason {
-  /** Of `schedule`: the day, such as "2026-12-31". */
+  /** For `schedule`: the day, such as "2026-12-31". */
   readonly date?: string | undefined;
 }
 
@@ -95,7 +95,7 @@ const balance = z.strictObject({
 const day = z.strictObject({ date: z.iso.date('expected a day such as "2026-12-31"') });
 const reason = z.strictObject({ code: z.string().min(1).optional(), message: z.string().optional() });
 
-/** What becomes of an eSIM, by its path below `POST /esims/{esimReference}/`. The handle does the same, with the same schemas. */
+/** The operations of an eSIM, by their path below `POST /esims/{esimReference}/`. The handle does the same, with the same schemas. */
 export const esimOperations = {
   downloaded: operation(z.strictObject({ eid: z.string().min(1).optional() }), (service, esim, { eid }) =>
     downloadEsim(service, esim, eid),

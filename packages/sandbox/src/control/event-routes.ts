@@ -37,7 +37,7 @@ export function eventRoutes(parts: Parts): Hono {
   return routes;
 }
 
-/** What partners ask support for. */
+/** The routes of support: replays and dumps. */
 export function supportRoutes(parts: Parts): Hono {
   const { service } = parts;
   const routes = new Hono();

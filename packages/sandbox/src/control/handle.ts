@@ -27,14 +27,14 @@ import {
 import type { Parts } from "./parts.ts";
 import { reset } from "./state.ts";
 
-/** Whom an operation is for. */
+/** The client that an operation is for. */
 export interface ForClient {
   /** Default: the client that every sandbox has. */
   readonly clientReference?: string | undefined;
 }
 
 /**
- * What devices, networks, operators and support do, from the program that started the sandbox. Each operation is done when
+ * The operations of devices, networks, operators and support, for the program that started the sandbox. Each operation is done when
  * its promise resolves, and its events are then being sent; `settled` waits for them. What the state does not allow rejects
  * with `Refused`.
  */
@@ -57,7 +57,7 @@ export interface Handle {
   /** Resolves when every delivery that is due now was answered, or has hung. */
   settled(): Promise<void>;
 
-  /** What goes wrong, on purpose. docs/sandbox.md lists the kinds. */
+  /** The deliberate faults. docs/sandbox.md lists the kinds. */
   readonly faults: Pick<Faults, "clear" | "list"> & {
     /** Throws `Refused("invalid")`, also for a call or an event type that there is not. */
     add(fault: FaultSettings): void;

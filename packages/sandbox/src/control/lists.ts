@@ -24,14 +24,14 @@ export interface ShownEndpoint extends EndpointWithSecret {
 
 /** A delivery as the control side shows it: to any endpoint. */
 export interface ShownDelivery extends DeliveryRecord {
-  /** Which delivery it is: an event id may be that of several. */
+  /** The number of the delivery: several deliveries may have one event id. */
   readonly sequence: number;
   readonly webhookEndpointReference: string;
   readonly clientReference: string;
   /** The eSIM that the event is about, if its data names one. */
   readonly esimReference: string | null;
   readonly createdAt: string;
-  /** Those that have ended, oldest first. Null when they are no longer in memory. */
+  /** The attempts that have ended, oldest first. Null when they are no longer in memory. */
   readonly attempts: readonly EndedAttempt[] | null;
   /**
    * The request of the latest attempt, in the form of a captured request, so that `esim-webhooks verify` and `import` read it. Null

@@ -5,7 +5,7 @@ import type { Service } from "../base/service.ts";
 import type { Sender } from "../sender/sender.ts";
 import type { Changes } from "./changes.ts";
 
-/** What the control side works on: all of a running sandbox. */
+/** The parts of a running sandbox, for the control side. */
 export interface Parts {
   readonly service: Service;
   readonly faults: Faults;

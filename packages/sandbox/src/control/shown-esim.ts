@@ -20,11 +20,11 @@ export interface ShownEsim {
   readonly externalProfileId: string | null;
   /** The variant that was ordered. */
   readonly esimVariant: string;
-  /** Of the device that it was downloaded to. */
+  /** The id of the device that it was downloaded to. */
   readonly eid: string | null;
-  /** Of the profile, on the device. */
+  /** The state of the profile on the device. */
   readonly profileState: ProfileState;
-  /** Of the eSIM, on the network. */
+  /** The status of the eSIM on the network. */
   readonly lifecycleStatus: LifecycleStatus;
   /** Null until the subscription is activated: until then a number can be ported into it. */
   readonly activatedAt: string | null;
@@ -34,7 +34,7 @@ export interface ShownEsim {
   readonly country: string | null;
   /** In minor units. */
   readonly balance: number;
-  /** Of the balance, such as "EUR" (ISO 4217). */
+  /** The currency of the balance, such as "EUR" (ISO 4217). */
   readonly currency: string;
   /** Oldest first. */
   readonly packages: readonly ShownPackage[];
@@ -50,7 +50,7 @@ export interface ShownEsim {
 export interface ShownPackage {
   /** Identifies the package. */
   readonly packageReference: string;
-  /** What was ordered. */
+  /** The plan that was ordered. */
   readonly planReference: string;
   /** Whether it can still be used. */
   readonly status: "active" | "ended";

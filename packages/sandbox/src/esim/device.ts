@@ -46,9 +46,9 @@ function onDevice(service: Service, esimReference: string, operation: ProfileOpe
   });
 }
 
-/** What went wrong on the device. */
+/** A fault on the device. */
 export interface DeviceFault {
-  /** One of the specification, or a new one. `download_order_expired` ends the order. */
+  /** A reason of the specification, or a new one. `download_order_expired` ends the order. */
   readonly reason: string;
   /** The provider's codes and message, in any form. Default: absent. */
   readonly detail?: unknown;

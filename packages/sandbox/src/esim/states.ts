@@ -1,6 +1,6 @@
 import type { StateMachine } from "../base/state-machine.ts";
 
-/** Of the profile, on the device. */
+/** The state of a profile on its device. */
 export type ProfileState =
   | "released"
   | "downloaded"
@@ -18,7 +18,7 @@ export type ProfileOperation =
   | "fault"
   | "download_order_expired";
 
-/** What a device does in this order. Asked for a later step, it does the missing ones first. */
+/** The steps of a device, in order. Asked for a later step, it does the missing ones first. */
 export const wayOntoDevice = ["released", "downloaded", "installed", "enabled"] as const;
 
 /** A fault changes nothing: the device may try again. After `download_order_expired` it may not. */
@@ -47,7 +47,7 @@ export const profileOnDevice: StateMachine<ProfileState, ProfileOperation> = {
   },
 };
 
-/** Of the eSIM, on the network. */
+/** The statuses of an eSIM on the network. */
 export const lifecycleStatuses = ["active", "suspended", "terminated"] as const;
 export type LifecycleStatus = (typeof lifecycleStatuses)[number];
 export const lifecycleOperations = ["suspend", "reactivate", "terminate"] as const;

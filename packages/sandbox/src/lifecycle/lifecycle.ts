@@ -43,7 +43,7 @@ const packageOnEsim: StateMachine<PackageStatus, "end"> = {
   moves: { active: { end: "ended" }, ended: {} },
 };
 
-/** One instance of a plan on an eSIM. */
+/** A package: an instance of a plan on an eSIM. */
 export interface Package {
   readonly packageReference: string;
   readonly esimReference: string;

@@ -27,7 +27,7 @@ export const newNumberSchema = z
   })
   .meta({ id: "NewNumber" });
 
-/** One that `newNumberSchema` has let pass. */
+/** A new number that `newNumberSchema` has let pass. */
 export type NewNumber = z.output<typeof newNumberSchema>;
 
 /** Gives the eSIM a new number of that country. The service emits no event for it. */
@@ -67,7 +67,7 @@ function isPortingDutchNumber(service: Service, { esimReference }: Esim): boolea
   return portIn !== undefined;
 }
 
-/** What a regional code such as GLOBAL has for a calling code: that of international networks. */
+/** The calling code of a regional code such as GLOBAL: that of international networks. */
 const international = "883";
 
 const mobilePrefixes: Readonly<Record<string, string>> = { BE: "324", NL: "316" };

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { problemsOf, Refused } from "../base/refused.ts";
 
-/** What the donor needs to know of its customer. Unknown fields are refused. */
+/** The details of the customer that the donor needs. Unknown fields are refused. */
 export const donorDetailsSchema = z
   .strictObject({
     /** How the number is paid for at the donor. */
@@ -29,7 +29,7 @@ export const newPortInSchema = z
       .string()
       .regex(/^(?:324|316)\d{8}$/, "expected 324 or 316 and 8 digits, without a plus or a leading 0")
       .meta({ description: "The Belgian or Dutch mobile number, in international form" }),
-    /** What the donor needs to know of its customer. The variant "premium" has more rules. */
+    /** The details of the customer that the donor needs. The variant "premium" has more rules. */
     details: donorDetailsSchema,
   })
   .meta({ id: "NewPortIn" });

@@ -18,7 +18,7 @@ const addressSchema = z.object({
   countryCode: z.string().regex(/^[A-Z]{2}$/, 'expected two letters (ISO 3166-1), such as "NL"'),
 });
 
-/** Whom a number is for. */
+/** The customer of a number. */
 export const customerInfoSchema = z
   .object({
     firstName: text,

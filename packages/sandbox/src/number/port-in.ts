@@ -31,7 +31,7 @@ export const wayToCompletion = ["requested", "approved", "completed"] as const;
 
 const again = "This request has ended: create a corrected one, or abandon porting.";
 
-/** What was to be cancelled may still be completed or fail: then the cancellation came too late. */
+/** The moves of a port-in. A cancelling request may still be completed or fail: then the cancellation was too late. */
 export const portInMoves: StateMachine<PortInStatus, PortInOperation> = {
   thing: "The port-in request",
   moves: {

@@ -1,4 +1,4 @@
-/** One sending of a delivery to its endpoint, as the tables had it when it began. */
+/** An attempt to send a delivery to its endpoint, as the tables had it when it began. */
 export interface Attempt {
   /** The delivery's. */
   readonly sequence: number;
@@ -19,7 +19,7 @@ export interface Attempt {
   readonly previousSecret: string | null;
 }
 
-/** What an endpoint answered: the status is final as soon as it has arrived, even if the body never does. */
+/** An endpoint's answer: the status is final as soon as it has arrived, even if the body never does. */
 export interface Answered {
   readonly httpStatus: number;
   /** The first bytes of the body, as text. */
@@ -38,5 +38,5 @@ export interface Unanswered {
   readonly error: string;
 }
 
-/** What became of a request. */
+/** The result of a request. */
 export type Answer = Answered | Unanswered;

@@ -98,7 +98,7 @@ export function createHttpClient(): HttpClient {
   return { post, close: () => agent.destroy() };
 }
 
-/** One address of a host that has several speaks for all. */
+/** Returns an error's message: of a host with several addresses, that of the first one. */
 function messageOf(error: unknown): string {
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
   return first instanceof Error ? first.message : String(first);

@@ -155,7 +155,7 @@ const delaysMs: readonly number[] = [
   8 * hour,
 ];
 
-/** What an attempt makes of its delivery. */
+/** The status that an attempt gives its delivery. */
 export type Settlement =
   | { readonly status: "delivered" }
   | { readonly status: "failed"; readonly retryAfterMs: number | null }

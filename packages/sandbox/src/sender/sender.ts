@@ -32,7 +32,7 @@ export interface Sender {
    * after: that resolves when the first attempts of all deliveries made in between were answered, or have failed. Rejects with `closed`.
    */
   watchNewDeliveries(): () => Promise<void>;
-  /** What was sent of a delivery; undefined when nothing was, and when that was too long ago. */
+  /** Returns the latest request of a delivery; undefined when there was none, or too long ago. */
   sentOf(sequence: number): SentDelivery | undefined;
   /** When the next attempt will be due, in ms of the service's clock; undefined when none will be. What is due now does not count. */
   nextDueAt(): number | undefined;
@@ -57,7 +57,7 @@ export interface DeliveryAttempt extends EndedAttempt {
   readonly url: string;
   /** The first 4 KiB of the answer's body. */
   readonly responseBody: string | null;
-  /** What the listing shows. `failed`: it is tried again if `retryInMs` is not null. `exhausted`: it is not. */
+  /** The status in the listing. `failed`: it is tried again if `retryInMs` is not null. `exhausted`: it is not. */
   readonly status: "delivered" | "failed" | "exhausted";
   /** When the service tries again, in ms of its clock; null when it does not. */
   readonly retryInMs: number | null;
@@ -178,7 +178,7 @@ export function createSender(
     schedule();
   }
 
-  /** What was due at `now` needs no timer: it has begun, or waits for an answer to free its place. */
+  /** Sets the timer for what is due after `now`: earlier attempts have begun, or wait for an answer to free a place. */
   function wakeAfter(now: number): void {
     clearTimeout(timer);
     const due = nextDueAt(service, now);

@@ -1,13 +1,13 @@
 import type { Attempt } from "./attempt.ts";
 
-/** What was sent with an attempt, apart from its body. */
+/** The request of an attempt, apart from its body. */
 export interface SentRequest {
   readonly headers: Readonly<Record<string, string>>;
   /** The real time, in ms since the Unix epoch. */
   readonly sentAt: number;
 }
 
-/** What became of an attempt. */
+/** The result of an attempt. */
 export interface EndedAttempt {
   /** 1 for the first one. */
   readonly attemptNumber: number;
@@ -27,7 +27,7 @@ export interface SentDelivery {
   readonly attempts: readonly EndedAttempt[];
 }
 
-/** What was sent: in memory alone, and of that many deliveries at most. */
+/** The latest requests: in memory only, for a limited number of deliveries. */
 export interface SentRequests {
   /** The attempt begins. */
   keep(attempt: Pick<Attempt, "sequence" | "number">, request: SentRequest): void;

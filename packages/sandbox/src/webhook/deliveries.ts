@@ -45,7 +45,7 @@ export interface NewDelivery {
   readonly event: number;
   /** The `webhook-id`. */
   readonly eventId: string;
-  /** What a fault made of the event's body. Default: nothing. */
+  /** The event's body as a fault changed it. Default: unchanged. */
   readonly faultedBody?: string | null;
 }
 

@@ -3,13 +3,13 @@ import type { Service } from "../base/service.ts";
 import { type DeliveryRow, deliveryRecord, retentionMs } from "./deliveries.ts";
 import { endpointSequence } from "./endpoints.ts";
 
-/** Which deliveries support dumps. Without a choice: all of the last 7 days. */
+/** The deliveries that support dumps. Without a choice: all of the last 7 days. */
 export interface Dump {
   /** From when on they were created. Default: 7 days ago. */
   readonly since?: Time | undefined;
   /** Until when, itself included. Default: now. */
   readonly until?: Time | undefined;
-  /** Those to this endpoint alone. Default: to every endpoint of the client. */
+  /** Only the deliveries to this endpoint. Default: to every endpoint of the client. */
   readonly webhookEndpointReference?: string | undefined;
 }
 

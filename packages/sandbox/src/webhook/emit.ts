@@ -41,7 +41,7 @@ export function emitEvent(service: Service, clientReference: string, newEvent: N
   return ids;
 }
 
-/** None for a retired type: the catalog has every type that can be delivered (4.8). */
+/** Returns the endpoints to deliver to; none for a retired type, since the catalog has every type that can be delivered. */
 function subscribers(service: Service, clientReference: string, eventType: string): number[] {
   return service.db
     .all<{ sequence: number }>(

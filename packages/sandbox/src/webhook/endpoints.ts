@@ -42,7 +42,7 @@ export const newEndpointSchema = z
 
 export type EndpointRecord = z.output<typeof endpointSchema>;
 export type EndpointWithSecret = z.output<typeof endpointWithSecretSchema>;
-/** One that `newEndpointSchema` has let pass. */
+/** A new endpoint that `newEndpointSchema` has let pass. */
 export type NewEndpoint = z.output<typeof newEndpointSchema>;
 
 export interface EndpointRow {

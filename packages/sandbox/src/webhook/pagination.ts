@@ -22,7 +22,7 @@ export interface Page<Entry> {
   readonly pagination: z.output<typeof paginationSchema>;
 }
 
-/** What a list is sorted by, newest first. */
+/** The key by which a list is sorted, newest first. */
 interface Placed {
   readonly createdAt: number;
   readonly sequence: number;
@@ -38,7 +38,7 @@ const top: PageStart = { createdAt: Number.MAX_SAFE_INTEGER, sequence: Number.MA
 const cursorSchema = z.tuple([z.string(), z.int().min(0), z.int().min(0), z.int().min(0)]);
 
 /**
- * One page of a list. `read` returns at most that many rows from the start on. With the switch `cursor: snapshot` the next page
+ * Returns a page of a list. `read` returns at most that many rows from the start on. With the switch `cursor: snapshot` the next page
  * starts after the last row, so that newer entries do not move it; with `live` it starts after as many rows as were shown.
  * Throws `invalid` for a cursor that is not of this list.
  */

@@ -5,7 +5,7 @@ import type { Service } from "../base/service.ts";
 import { addDelivery, retentionMs } from "./deliveries.ts";
 import { endpointSequence } from "./endpoints.ts";
 
-/** Which events support sends again. Without a choice: all that are kept. */
+/** The events that support sends again. Without a choice: all that are kept. */
 export interface Replay {
   /** Ids of deliveries or of events. */
   readonly ids?: readonly string[] | undefined;
@@ -25,7 +25,7 @@ interface Again {
   readonly eventId: string;
   /** The id that the endpoint knows it by; null if it never was to get it, such as while it was inactive. */
   readonly deliveredAs: string | null;
-  /** What a fault made of its body for the endpoint; null: nothing. */
+  /** The body for the endpoint as a fault changed it; null: unchanged. */
   readonly faultedBody: string | null;
 }
 

@@ -3,17 +3,17 @@ import type { Context, MiddlewareHandler } from "hono";
 import type { CallFault } from "../../base/fault.ts";
 import type { KeyInUse } from "./idempotency-keys.ts";
 
-/** What the middlewares of a call pass on to the next ones. */
+/** The values that the middlewares of a call pass on to the next ones. */
 export interface Environment {
   readonly Bindings: HttpBindings;
   readonly Variables: {
     /** The statuses of the call whose body is specified: a problem. */
     statedProblems: readonly number[];
-    /** Of the client whose token the call has. */
+    /** The client whose token the call has. */
     clientReference: string;
     /** The idempotency key of the call, if it has one. */
     idempotencyKey: KeyInUse | undefined;
-    /** What strikes the call. */
+    /** The fault that strikes the call. */
     fault: CallFault | undefined;
   };
 }

@@ -45,7 +45,7 @@ function asRefusal(error: unknown, switches: Switches): HttpRefusal {
   return new HttpRefusal(500, `The sandbox itself failed: ${String(error)}. Please report it as a bug.`);
 }
 
-/** What Hono itself refuses: a body that it cannot read. */
+/** The refusal of a body that Hono itself cannot read. */
 function unreadable(status: number): HttpRefusal {
   return status === 415
     ? new HttpRefusal(400, "The body is not marked as JSON. Send the header content-type: application/json.")

@@ -30,7 +30,7 @@ export interface IdempotencyKeys {
 const lifetimeMs = 48 * 60 * 60 * 1000;
 
 /**
- * What is in flight is known to this process only: it ends with it. Answers are in the database, so that a key holds over a
+ * The keys in flight are known to this process only, and end with it. Answers are in the database, so that a key holds over a
  * restart.
  */
 export function createIdempotencyKeys({ db, clock, switches }: Service): IdempotencyKeys {

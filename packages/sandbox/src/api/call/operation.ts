@@ -10,7 +10,7 @@ import type { IdempotencyKeys } from "./idempotency-keys.ts";
 
 const nothing = z.object({});
 
-/** One operation of the API: what it takes, what it gives, and the synchronous function that does it. */
+/** An operation of the API: its input, its answer, and the synchronous function that does it. */
 export interface Operation<
   Params extends z.ZodType = typeof nothing,
   Query extends z.ZodType = typeof nothing,
@@ -27,11 +27,11 @@ export interface Operation<
   readonly query?: Query;
   readonly body?: Body;
   readonly status: 200 | 201;
-  /** Of the whole body, `data` included. */
+  /** The schema of the whole body, `data` included. */
   readonly answer: Answer;
   /** The statuses that it lists besides 401, 429 and 500, and besides those of idempotency keys. */
   readonly errors: readonly number[];
-  /** Those of its errors whose body is specified as a problem. */
+  /** The errors whose body is specified as a problem. */
   readonly problems?: readonly number[];
   /** Runs in a transaction. What it throws undoes all of it. */
   run(call: Call<Params, Query, Body>): z.input<Answer>;
@@ -59,7 +59,7 @@ export interface OperationParts {
   readonly app: OpenAPIHono<Environment>;
   readonly service: Service;
   readonly keys: IdempotencyKeys;
-  /** What a call passes before its operation. */
+  /** Returns the middlewares that a call passes before its operation. */
   middlewares(call: string, isIdempotent: boolean, problems: readonly number[]): Middleware[];
 }
 

@@ -8,7 +8,7 @@ type Headers = Readonly<Record<string, string>>;
 export interface RateLimit {
   /** Counts a call. False: it is above the limit, and not counted. */
   take(key: string): boolean;
-  /** What answers say of the limit. */
+  /** Returns an answer's headers about the limit. */
   headers(key: string): Headers;
   /** A call above the limit; also for the fault that answers as if it were. */
   refusal(key: string): HttpRefusal;
