@@ -31,7 +31,10 @@ export async function count({ inbox }: Settings, { filter }: { readonly filter: 
   if (Object.keys(others).length > 0) return countNewest(inbox, filter);
   if (dueLater) return countOf(await inbox.gauges(), ["waiting"]);
   if (state !== undefined && state !== "done")
-    return countOf(await inbox.gauges(), state === "ready" ? ["ready", "waiting", "blocked", "paused"] : [state]);
+    return countOf(
+      await inbox.gauges(),
+      state === "ready" ? ["ready", "waiting", "blocked", "paused"] : [state],
+    );
   const found = await inbox.count(inboxFilter(inbox, filter), mostCounted + 1);
   return { count: Math.min(found, mostCounted), isMore: found > mostCounted, searchedTo: null };
 }

@@ -180,7 +180,7 @@ export function gapText({ from, to, eventTypes }: EndpointGap): string {
 }
 
 /** At most as many ids as the report has, and how many more there are. */
-export function listOf(ids: readonly string[], total: number): string[] {
+function listOf(ids: readonly string[], total: number): string[] {
   const more = total - ids.length;
   return [...ids.map((id) => `  ${printable(id)}`), ...(more > 0 ? [`  and ${count(more)} more`] : [])];
 }
