@@ -17,8 +17,8 @@ export const faults: readonly Fault[] = [
   {
     name: "the fence is not checked at settle (SQLite)",
     file: "packages/store-sqlite/src/sql/settle.ts",
-    before: "where id = ? and source = ? and fence = ? and state = 'leased'`",
-    after: "where id = ? and source = ? and coalesce(fence, ?) is not null`",
+    before: "where id = ? and source = ? and fence = ? and state = 'leased' returning lane`",
+    after: "where id = ? and source = ? and coalesce(fence, ?) is not null returning lane`",
     checks: [random],
   },
   {
@@ -39,7 +39,7 @@ export const faults: readonly Fault[] = [
   },
   {
     name: "a leased event does not hold its lane (SQLite)",
-    file: "packages/store-sqlite/src/sql/due.ts",
+    file: "packages/store-sqlite/src/sql/lane.ts",
     before: `where worked.lane = \${row}.lane and worked.lane is not null and worked.state = 'leased'`,
     after: `where worked.lane = \${row}.lane and worked.lane is not null and worked.state = 'leased' and false`,
     checks: [random],
@@ -47,7 +47,7 @@ export const faults: readonly Fault[] = [
   {
     name: "a leased event does not hold its lane (in memory)",
     file: "packages/core/src/memory/memory-table.ts",
-    before: 'if (row.state === "leased") worked.add(row.lane);',
+    before: 'if (state === "leased") worked.add(lane);',
     after: "",
     checks: [memorySuite],
   },
@@ -146,7 +146,7 @@ export const faults: readonly Fault[] = [
   },
   {
     name: "an event of a lane is taken while one before it is held (SQLite)",
-    file: "packages/store-sqlite/src/sql/due.ts",
+    file: "packages/store-sqlite/src/sql/lane.ts",
     before: "ahead.lane is not null and ahead.state in ('ready', 'leased')\n        and",
     after: "ahead.lane is not null and ahead.state in ('ready', 'leased') and held = 0\n        and",
     checks: ["packages/store-sqlite/test/pausing.test.ts"],

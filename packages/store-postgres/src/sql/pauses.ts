@@ -47,14 +47,14 @@ export async function copyPauses({ run, tables }: Database, pauses: readonly Pau
   if (pauses.length === 0) return;
   const rows = pauses.map(
     ({ type, reason, since, until, by }) =>
-      sql`(${storable(type ?? all)}, ${storable(reason)}, ${since}::timestamptz, ${until}::timestamptz, ${storable(by)})`,
+      sql`(${storable(type ?? all)}, ${storable(reason)}, ${since.toISOString()}::text::timestamptz, ${until?.toISOString() ?? null}::text::timestamptz, ${storable(by)})`,
   );
   await run((db) =>
     sql`
       insert into ${tables.pause} as pause (type, reason, since, until, by) values ${sql.join(rows)}
       on conflict (type) do update
         set reason = excluded.reason, since = excluded.since, until = excluded.until, by = excluded.by
-        where pause.since < excluded.since`.execute(db),
+        where pause.since < excluded.since or pause.until <= ${serverTime}`.execute(db),
   );
   await holdAll({ run, tables });
 }
