@@ -176,7 +176,10 @@ describe("records of another inbox", () => {
       erasedAt: new Date(erasedAtMs ?? 0),
       heldBy: null,
       history: [
-        { endedAt: new Date(3000), reason: "lease_ended", durationMs: null, error: null, worker: null },
+        {
+          ...{ endedAt: new Date(3000), reason: "lease_ended", durationMs: null, error: null, worker: null },
+          ...{ by: null, attempts: null },
+        },
       ],
     });
     expect(await inbox.get(key("msg_2"))).toMatchObject({ state: "dead", dueAt: null });
