@@ -95,7 +95,7 @@ describe("gauges", () => {
     await openInbox({ jobOptions: { priority: 2 } }).put([entryOf("prioritised")]);
     await openInbox({ jobOptions: { delay: 3_600_000 } }).put([entryOf("later")]);
     await openInbox({ jobOptions: { delay: 1 } }).put([entryOf("overdue")]);
-    const counts = { ready: 3, waiting: 1, paused: 0, leased: 1, unhandled: 0, dead: 1 };
+    const counts = { ready: 3, waiting: 1, blocked: 0, paused: 0, leased: 1, unhandled: 0, dead: 1 };
     await expect.poll(async () => (await inbox.gauges()).counts).toEqual(counts);
     const { capped, oldestReadyMs } = await inbox.gauges();
     expect({ capped }).toEqual({ capped: [] });

@@ -43,8 +43,9 @@ it("counts events by state as gauges, without a cap", async () => {
   const { receivedAt, ...first } = entryOf("msg_1");
   await inbox.put([{ ...first, receivedAt }, entryOf("msg_2"), entryOf("msg_3")]);
   expect(await inbox.gauges()).toEqual({
-    counts: { ready: 3, waiting: 0, paused: 0, leased: 0, unhandled: 0, dead: 0 },
+    counts: { ready: 3, waiting: 0, blocked: 0, paused: 0, leased: 0, unhandled: 0, dead: 0 },
     capped: [],
+    blockedBy: { failing: 0, paused: 0, dead: 0 },
     oldestReadyMs: expect.any(Number),
     lastReceivedAt: expect.any(Date),
   });

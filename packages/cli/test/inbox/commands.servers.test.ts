@@ -44,8 +44,8 @@ describe("inbox stats", () => {
     const { code, stdout, stderr } = await inbox("stats");
     expect(code).toBe(0);
     expect(lines({ stdout } as Ended).slice(0, 2)).toEqual([
-      "READY  WAITING  PAUSED  LEASED  UNHANDLED  DEAD",
-      "    1        ·       ·       ·          ·     2",
+      "READY  WAITING  BLOCKED  PAUSED  LEASED  UNHANDLED  DEAD",
+      "    1        ·        ·       ·       ·          ·     2",
     ]);
     expect(stdout).toMatch(/^2 events are dead: esim-webhooks inbox errors$/m);
     expect(stderr).toBe("For exact counts, done events and types, add --exact. It reads the whole inbox.\n");

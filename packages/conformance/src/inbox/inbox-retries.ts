@@ -33,13 +33,8 @@ export const inboxRetries: readonly InboxScenario[] = [
         assert.equal(await inbox.count({ ...waiting, state: "ready", dueAfter: new Date() }), 2);
         assert.equal(await inbox.redrive({ ...waiting, state: "ready", error: "another" }), 0);
         assert.equal(await inbox.redrive({ ...waiting, state: "ready", ids: ["a"] }), 1);
-        assert.deepEqual(
-          (await events.take(inbox)).map(({ id, attempt, tries }) => ({ id, attempt, tries })),
-          [
-            { id: "c", attempt: 1, tries: 1 },
-            { id: "a", attempt: 2, tries: 1 },
-          ],
-        );
+        const taken = (await events.take(inbox)).map(({ id, attempt, tries }) => `${id} ${attempt} ${tries}`);
+        assert.deepEqual(taken.sort(), ["a 2 1", "c 1 1"]);
         assert.equal(await inbox.redrive({ source: events.source, state: "ready" }), 1);
         assert.equal(await inbox.redrive({ source: events.source, state: "ready" }), 0);
         assert.equal((await takenOne(events, inbox)).id, "b");
