@@ -26,7 +26,7 @@ export interface ApiClient {
   readonly webhooks: Webhooks;
   /** The client that the credentials belong to. */
   readonly client: Account;
-  /** What can be ordered, and which event types there are. */
+  /** The products that can be ordered, and the event types. */
   readonly catalog: EsimCatalog;
   /** Phone numbers of eSIMs. */
   readonly numbers: Numbers;
@@ -45,7 +45,7 @@ export interface ApiClient {
    * @param options how the call is made
    */
   request(method: Method, path: string, body?: unknown, options?: ChangeOptions): Promise<unknown>;
-  /** What the calls share; `limiter.state()` returns how many wait and are in flight. */
+  /** The limiter that the calls share; `limiter.state()` returns how many wait and are in flight. */
   readonly limiter: Limiter;
 }
 

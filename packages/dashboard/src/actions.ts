@@ -72,7 +72,7 @@ async function without(
   return ids.filter((id) => !left.has(id));
 }
 
-/** What became of retried events, each found by its key. A retry has set their tries to 0. */
+/** The results of retried events, each found by its key. A retry has set their tries to 0. */
 export async function progress(
   { inbox }: Settings,
   { source, ids }: RetriedEvents,
@@ -86,7 +86,7 @@ export async function progress(
   });
 }
 
-/** Of two sources, an id may name two events. An engine without a filter by source finds both. */
+/** An id may name two events, of two sources. An engine without a filter by source finds both. */
 function ofSource(inbox: InboxAdmin, source: string): { readonly source?: string } {
   return inbox.capabilities.filters === undefined ? { source } : {};
 }

@@ -1,12 +1,12 @@
 import type { GaugeCount, InboxState } from "@esim-webhooks/core";
 
 /**
- * What the page and its server say to each other. Each call is `POST api/<name>` with JSON in and out, reads included: filters name
+ * The calls between the page and its server. Each call is `POST api/<name>` with JSON in and out, reads included: filters name
  * eSIMs, and the access log of a proxy has paths and queries. Times are ISO 8601 texts.
  */
 export interface Calls {
   session: Call<Empty, Session>;
-  /** What every view shows: a small call, which is made every few seconds. */
+  /** The counts that every view shows: a small call, which is made every few seconds. */
   gauges: Call<Empty, Gauges>;
   now: Call<Empty, Now>;
   list: Call<{ filter: Filter; cursor?: string }, EventPage>;
@@ -18,7 +18,7 @@ export interface Calls {
   runs: Call<Empty, readonly RunView[]>;
   /** From answers of the partner API that are at most 30 s old; `refresh` asks it again. */
   endpoints: Call<{ refresh?: true }, EndpointsView>;
-  /** What became of events that were retried: an answer for each id. At most 500 ids. */
+  /** The results of events that were retried: an answer for each id. At most 500 ids. */
   progress: Call<RetriedEvents, readonly Outcome[]>;
   /** For operators. The payload without masks; it is logged who asked for it. */
   reveal: Call<EventName, Payload>;
@@ -53,14 +53,14 @@ export type Empty = Record<never, never>;
 export interface Failure {
   /** A stable code, such as `not_an_operator` or `inbox_unavailable`. */
   readonly code: string;
-  /** What is wrong, and how to fix it. */
+  /** The problem, and its remedy. */
   readonly message: string;
 }
 
 export interface Session {
   readonly name: string;
   readonly role: "viewer" | "operator";
-  /** Of the environment, such as `production`. */
+  /** The name of the environment, such as `production`. */
   readonly title: string | null;
   /** A CSS hex colour, such as `#b42318`, for the title. */
   readonly color: string | null;
@@ -78,7 +78,7 @@ export interface Session {
 
 export interface Filter {
   readonly state?: InboxState;
-  /** Of those that are ready, the ones that are due later. */
+  /** Only the ready events that are due later. */
   readonly dueLater?: true;
   readonly types?: readonly string[];
   readonly source?: string;
@@ -88,7 +88,7 @@ export interface Filter {
   readonly idPrefix?: string;
   /** Text of the error. For operators: it is searched in errors that viewers see masked. */
   readonly error?: string;
-  /** Of `Cause.error`: events whose error is of this cause. */
+  /** A `Cause.error`: events whose error is of this cause. */
   readonly cause?: string;
   readonly since?: string;
   readonly until?: string;
@@ -112,7 +112,7 @@ export interface Now {
   readonly lastPass: RunView | null;
   readonly pauses: readonly PauseView[];
   readonly workers: readonly WorkerView[];
-  /** Of the newest dead events (`searched` of them, at most 1,000). */
+  /** The causes of the newest dead events (`searched` of them, at most 1,000). */
   readonly deadCauses: readonly Cause[];
   readonly deadSearched: number;
   /** Keys that verified the newest events, or those of the key store. Null: not known, since no `keys` were given and no event has one. */
@@ -288,7 +288,7 @@ export interface EndpointView {
   readonly notSubscribed: readonly string[] | null;
   /** How many of the newest deliveries were compared with the inbox. */
   readonly compared: number;
-  /** Of these, how many the inbox does not have although the service will not send them again, and the newest of them. */
+  /** How many of these the inbox does not have although the service will not send them again, and the newest of them. */
   readonly missedCount: number;
   readonly missed: readonly DeliveryView[];
   /** The newest deliveries. */

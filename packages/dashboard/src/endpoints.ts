@@ -19,7 +19,7 @@ export async function endpoints(
   return { readAt: readAt.toISOString(), endpoints: await Promise.all(views) };
 }
 
-/** What the partner API has answered. */
+/** The answer of the partner API. */
 interface Answers {
   readonly readAt: Date;
   readonly listed: readonly {

@@ -27,7 +27,7 @@ export function refused(
   return new WebhookError<FailureCode>(code, problem, remedy, { cause });
 }
 
-/** What a call is answered that has thrown. An error that is not about the call shows no detail: it may quote personal data. */
+/** The answer to a call that has thrown. An error that is not about the call shows no detail: it may quote personal data. */
 export function failureOf(thrown: unknown): { readonly status: number; readonly failure: Failure } {
   const { code, problem, remedy } = explained(thrown);
   return { status: statuses[code], failure: { code, message: `${problem} ${remedy}` } };

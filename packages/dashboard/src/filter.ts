@@ -40,7 +40,7 @@ export function inboxFilter({ capabilities }: Pick<InboxAdmin, "capabilities">, 
   };
 }
 
-/** What BullMQ has no index of. */
+/** The filters that BullMQ has no index of. */
 const unindexed = ["types", "source", "subject", "error", "since", "until"] as const;
 
 /** The filters that the engine of an inbox, or the visitor's role, does not have, each with the reason. */

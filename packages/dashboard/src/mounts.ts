@@ -15,7 +15,7 @@ export interface Asked {
 
 export type Answer = (asked: Asked) => Promise<Response>;
 
-/** What Express adds to a request: the path before the mount, and perhaps a parsed body. */
+/** The fields that Express adds to a request: the path before the mount, and perhaps a parsed body. */
 export type NodeRequest = IncomingMessage & { readonly originalUrl?: string; readonly body?: unknown };
 
 /** `authorize` gets the same request as its second argument. It never rejects. */
@@ -123,7 +123,7 @@ export function mountsOf(answer: Answer, busy: () => Response): Mounts & { reado
   };
 }
 
-/** What else waits on this connection is not read. */
+/** The requests that wait on this connection are not read. */
 function writeBusy({ status, headers }: Response, response: ServerResponse): void {
   response.shouldKeepAlive = false;
   try {

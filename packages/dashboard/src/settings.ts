@@ -2,7 +2,7 @@ import type { InboxAdmin, KeyStore, Logger, StateStore } from "@esim-webhooks/co
 
 /** The part of a client of the partner API that the view of endpoints reads. */
 export interface EndpointClient {
-  /** What the client has for endpoints. */
+  /** The client's calls for endpoints. */
   readonly webhooks: {
     /** All endpoints of the client. */
     list(): AsyncIterable<ClientEndpoint>;
@@ -41,7 +41,7 @@ export interface ClientEndpoint {
   readonly eventTypes: readonly string[];
 }
 
-/** What the calls of the page work with. */
+/** The parts that the calls of the page work with. */
 export interface Settings {
   readonly inbox: InboxAdmin;
   readonly title: string | undefined;
@@ -49,7 +49,7 @@ export interface Settings {
   readonly catalog: { readonly types: readonly string[] };
   readonly keys: Pick<KeyStore, "read"> | undefined;
   readonly client: EndpointClient | undefined;
-  /** Of which only the names are read. */
+  /** The handlers, of which only the names are read. */
   readonly handlers: Readonly<Record<string, unknown>> | undefined;
   readonly drift: Pick<StateStore, "read"> | undefined;
   readonly logger: Logger;

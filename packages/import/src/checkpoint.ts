@@ -19,7 +19,7 @@ export interface Checkpoint {
   readonly tally: ReplayCounts;
   /** The position of the last settled record. It distinguishes this dump from one that only begins the same. Null before the first. */
   readonly last: Place | null;
-  /** What was read of the dump: all that is settled, and more. A dump that was repaired there is another one. */
+  /** The part of the dump that was read: all that is settled, and more. A dump that was repaired there is another one. */
   readonly read: Prefix;
   /** The length of the rejects file. */
   readonly rejectsBytes: number;

@@ -17,7 +17,7 @@ import type { DriverJournal } from "./replay/replay.ts";
 
 /** The journal of an import: its rejects file and its checkpoint file. */
 export interface ImportJournal extends DriverJournal {
-  /** What the previous run had counted. */
+  /** The counts of the previous run. */
   readonly tally: ReplayCounts | undefined;
 }
 

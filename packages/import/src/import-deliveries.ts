@@ -26,7 +26,7 @@ export interface DumpDamage {
   readonly code: string;
   /** Both halves, and where it happened. */
   readonly message: string;
-  /** What is wrong: a sentence. */
+  /** The problem: a sentence. */
   readonly problem: string;
   /** How to fix it: a sentence. */
   readonly remedy: string;

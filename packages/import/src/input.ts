@@ -19,7 +19,7 @@ export interface WatchedInput {
   bytesRead(): number;
   /** A hash of the first 64 KiB. Call it before reading `bytes`, which still yields them. */
   fingerprint(): Promise<string>;
-  /** What was read so far. */
+  /** The part that was read so far. */
   prefix(): Prefix;
   /** Once these bytes are read, `bytes` fails with this error if they are others. Call it before reading. */
   expect(prefix: Prefix, error: Error): void;

@@ -9,7 +9,7 @@ export interface GaugeSources {
   worker?: Pick<Worker, "slots" | "sinceLastTakeMs">;
 }
 
-/** What this process has seen, in ms since the Unix epoch. */
+/** The times that this process has seen, in ms since the Unix epoch. */
 export interface OwnTimes {
   /** When it has last completed a pass of reconcile, by source. */
   readonly passes: Map<string, number>;
@@ -24,7 +24,7 @@ const mostSources = 20;
 /** A scrape has 10 s by default, and one that fails shows nothing of the other metrics either. */
 const gaugesWithinMs = 2000;
 
-/** What waits in the inbox, what the worker does, and when reconcile last ran, asked for when metrics are collected. */
+/** Gauges of the inbox, the worker and reconcile, asked for when metrics are collected. */
 export function recordGauges(
   meter: Meter,
   { inbox, worker, catalog }: GaugeSources,
@@ -131,7 +131,7 @@ export function recordGauges(
   };
 }
 
-/** What passes of reconcile have noted, by source: those of this process, and those of the inbox. */
+/** The notes of passes of reconcile, by source: those of this process, and those of the inbox. */
 function recordPasses(meter: Meter, own: OwnTimes, runs: () => Promise<readonly RunNote[]>): () => void {
   const sourceOf = firstValues(mostSources, "other");
   function newestBySource(times: readonly (readonly [string, number])[]): ReadonlyMap<string, number> {

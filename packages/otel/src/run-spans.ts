@@ -2,7 +2,7 @@ import { createNotice, listenTo } from "@esim-webhooks/core/internal";
 import { ROOT_CONTEXT, type Span, SpanStatusCode, type Tracer } from "@opentelemetry/api";
 import { errorTypes } from "./labels.ts";
 
-/** What imports and passes of reconcile have in common in their messages. */
+/** The fields that messages of imports and of passes of reconcile share. */
 export interface RunMessage {
   readonly run: string;
   readonly source: string;

@@ -27,9 +27,9 @@ interface SpanOf<Message> {
   /** The attributes that a sampler sees: they are the same for every span of the stage. */
   readonly attributes: Attributes;
   name(message: Message): string;
-  /** What makes it a root with links, instead of a child of the current span. Undefined: it is a child. */
+  /** The links that make it a root, instead of a child of the current span. Undefined: it is a child. */
   links?(message: Message): Link[] | undefined;
-  /** What else its end shows, if the span is recorded. */
+  /** More attributes at its end, if the span is recorded. */
   describe(message: Message): Attributes;
   /** Whether an outcome is an error, although nothing was thrown. */
   isFailed?(message: Message): boolean;
@@ -179,7 +179,7 @@ interface CallMessage extends StageMessage {
   readonly attempts?: number;
 }
 
-/** What a span says of its events: of a single one which it is, else how many there are. */
+/** The attributes of the events of a span: the id of a single one, else how many there are. */
 function batchAttributes(
   events: readonly { readonly source: string; readonly id: string; readonly type: string | null }[],
 ): Attributes {

@@ -13,7 +13,7 @@ import type { Cluster, Redis } from "ioredis";
 import * as z from "zod/mini";
 import type { BullmqQueue } from "./redis/queue.ts";
 
-/** What BullMQ does with the jobs of events. The inbox sets the other options itself. */
+/** The options of BullMQ for the jobs of events. The inbox sets the other options itself. */
 export type EventJobOptions = Pick<
   JobsOptions,
   "attempts" | "backoff" | "removeOnComplete" | "delay" | "lifo" | "priority"

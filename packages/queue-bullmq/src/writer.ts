@@ -9,7 +9,7 @@ import type { BullmqQueue } from "./redis/queue.ts";
 import type { ServerCheck } from "./redis/server-check.ts";
 import type { OnDisk } from "./redis/wait-aof.ts";
 
-/** What `queue.add` takes for an entry. */
+/** The arguments of `queue.add` for an entry. */
 interface NewJob {
   readonly source: string;
   /** When it was received; minus infinity for an import. */
@@ -28,7 +28,7 @@ interface Put {
   reject(error: unknown): void;
 }
 
-/** What the writer needs of its inbox. */
+/** The parts of its inbox that the writer needs. */
 interface WriterOptions {
   readonly queue: BullmqQueue;
   /** The options of every job. */

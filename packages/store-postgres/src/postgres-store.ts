@@ -51,7 +51,7 @@ const shape: OptionsShape<PostgresSettings & Required<StoreOptions> & Transactio
 /**
  * The dedupe store on Postgres 12 or newer, shared by any number of processes. An operation needs one connection and no
  * session state, so it works with a pool of one and behind a transaction pooler. It uses the server's time.
- * What a handler writes through `context.tx` commits together with the done mark, so it takes effect exactly once for a delivery.
+ * The writes of a handler through `context.tx` commit together with the done mark, so they take effect exactly once for a delivery.
  *
  * Throws `invalid_option`. Operations reject with `store_unavailable`, or with `migration_missing` until `migrate()` was run.
  */

@@ -5,7 +5,7 @@ import { openSource } from "./open-source.ts";
 import { type SqliteFileOptions, sqliteFileShape } from "./sqlite-options.ts";
 
 /**
- * What the stores and inboxes in an SQLite file keep, to be copied into another inbox. Stop every process that writes to the
+ * The contents of the stores and inboxes in an SQLite file, to be copied into another inbox. Stop every process that writes to the
  * file first. Your own tables are not copied.
  *
  * Throws `invalid_option` or `thread_missing`; operations reject with `invalid_option` if the file does not exist or has no tables of ours, `store_unavailable`, or a code of `SqliteErrorCode`.

@@ -3,7 +3,7 @@ const token =
   /\s+|--[^\n]*|\/\*.*?(?:\*\/|$)|'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]|[\p{L}\p{N}_$]+|./gsu;
 const blankOrComment = /^(?:\s|--|\/\*)/;
 
-/** What is known of a statement by its text. */
+/** The facts that the text of a statement shows. */
 export interface StatementText {
   /** Its verb in lower case, such as `insert`; behind a WITH, that of the statement which the WITH is for. */
   readonly verb: string;

@@ -3,7 +3,7 @@ import type { OpenSqlite } from "./open-sqlite.ts";
 import type { HandlerWrite, Mark } from "./sql/handler-statements.ts";
 import { headOf, readStatement } from "./statement.ts";
 
-/** What a column can hold. */
+/** A value of a column. */
 export type SqliteValue = null | number | bigint | string | Uint8Array;
 
 /** One statement, with a `?` for each of its parameters. */
@@ -15,7 +15,7 @@ export interface SqliteStatement {
 }
 
 /**
- * What a handler gets as `context.tx`. Its writes are applied together with the mark that the event is done, in the order
+ * The value that a handler gets as `context.tx`. Its writes are applied together with the mark that the event is done, in the order
  * they were made, or not at all; nothing is locked before that, even if the handler takes long.
  */
 export interface SqliteTransaction {

@@ -49,7 +49,7 @@ async function isConfirmed({ process }: CliContext, reference: string): Promise<
   return answer === "yes";
 }
 
-/** What the service may still be sending arrives within this time. */
+/** Deliveries that the service is still sending arrive within this time. */
 const endsInMs = 2 * 60_000;
 
 /** Keys that were given an end. */

@@ -154,7 +154,7 @@ function variantRow(variant: EsimVariant, shown: Shown): string[] {
 interface ListView<Item> {
   /** In the plural, as in `There may be more endpoints`. */
   readonly nouns: string;
-  /** What to say when the list is empty. */
+  /** The sentence for an empty list. */
   readonly none: string;
   readonly columns: readonly Column[];
   row(item: Item, view: { readonly shown: Shown; readonly now: number }): readonly (Cell | string)[];

@@ -1,7 +1,7 @@
 import { maskEvent, maskJson } from "@esim-webhooks/core/internal";
 import { masked, maskSecrets, shortened } from "@esim-webhooks/core/masking";
 
-/** What is no personal data in the records of the API that is about the client itself. */
+/** The fields without personal data in records about the client itself. */
 const harmless: ReadonlySet<string> = new Set([
   "clientReference",
   "name",

@@ -9,7 +9,7 @@ export interface Check {
   readonly ok: boolean;
   /** It is ok, but may be a sign of a problem. `doctor` still ends with 0. */
   readonly warning?: true;
-  /** What was found, or what is wrong and how to fix it. Contains no secret. */
+  /** The finding, or the problem and its remedy. Contains no secret. */
   readonly message: string;
   /** The code of the error or of the trouble, if it has one. */
   readonly code?: string;

@@ -10,7 +10,7 @@ const recently = 100;
 const mostSkewMs = 60_000;
 
 /**
- * What became of the newest deliveries. Fails when most of those that were sent did not get through. An outage that has ended,
+ * Looks at the newest deliveries. Fails when most of those that were sent did not get through. An outage that has ended,
  * and whose events `reconcile` has settled, does not count any more.
  */
 export function checkHealth(
@@ -117,7 +117,7 @@ function when(delivery: WebhookDelivery): string {
   return ago(new Date(sentAtMs(delivery)), Date.now());
 }
 
-/** Those that were sent, the latest first: the service may list them by their creation. */
+/** The deliveries that were sent, the latest first: the service may list them by their creation. */
 function bySentAt(deliveries: readonly WebhookDelivery[]): readonly WebhookDelivery[] {
   return deliveries.filter(wasSent).sort((one, other) => sentAtMs(other) - sentAtMs(one));
 }

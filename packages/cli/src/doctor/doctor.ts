@@ -69,7 +69,7 @@ function isStoreDown({ name, ok }: Check): boolean {
   return name === "store" && !ok;
 }
 
-/** What calls the API takes a quarter of the start-up to load, and is not needed without credentials. */
+/** The client takes a quarter of the start-up to load, and is not needed without credentials. */
 async function checkApi(setUp: SetUp, process: CliProcess, flags: DoctorFlags): Promise<readonly Check[]> {
   if (hasCredentials(clientOptions(setUp, process)))
     return (await import("./api-checks.ts")).checkApi(setUp, process, flags);

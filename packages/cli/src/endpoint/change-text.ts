@@ -10,7 +10,7 @@ export interface ChangeText {
   readonly remedy: string;
 }
 
-/** What is under way in a key store, and the command that finishes it. */
+/** The change that is under way in a key store, and the command that finishes it. */
 export function changeText(change: Change): ChangeText {
   const { problem } = explainChange(change);
   return { problem, remedy: `If it is not running now, run: ${commandFor(change)}` };

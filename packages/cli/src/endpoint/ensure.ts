@@ -122,7 +122,7 @@ function commandsOf(
   };
 }
 
-/** What the endpoint is to be, by the flags, else by the handlers of the config. Throws `invalid_usage` without either. */
+/** The endpoint as it is wanted, by the flags, else by the handlers of the config. Throws `invalid_usage` without either. */
 export function wishOf(
   { types, description, secretForm }: EnsureFlags,
   { handlers, catalog, file }: SetUp,

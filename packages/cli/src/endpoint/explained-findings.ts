@@ -2,7 +2,7 @@ import { type EndpointFinding, isSameUrl } from "@esim-webhooks/endpoint";
 import { shellWord } from "../program/shell.ts";
 import { type Change, changeText } from "./change-text.ts";
 
-/** What the command that found something knows. */
+/** The knowledge of the command that found something. */
 export interface FindingContext {
   /** The URL of the endpoint. */
   readonly url: string;
@@ -10,7 +10,7 @@ export interface FindingContext {
   readonly replace: string;
   /** The command that rotates its secret. */
   readonly rotate: string;
-  /** What is under way in the key store. */
+  /** The change that is under way in the key store. */
   readonly change: Change | undefined;
 }
 

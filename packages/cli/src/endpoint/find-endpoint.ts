@@ -88,7 +88,7 @@ export interface TryAgainOptions {
   readonly output: Output;
   /** The error to print, if it says that something is unreachable; undefined: trying again is of no use. */
   readonly asUnreachable: (error: unknown) => unknown;
-  /** What comes next, after the first error. */
+  /** The next step, after the first error. */
   readonly next: string;
 }
 

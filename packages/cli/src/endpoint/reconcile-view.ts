@@ -58,7 +58,7 @@ export function reconcileView(report: ReconcileReport, view: ReconcileView): str
   ];
 }
 
-/** What the pass recovered, by what the service says of it: `3 not delivered, 1 acknowledged and lost`. */
+/** The events that the pass recovered, by the service's word on them: `3 not delivered, 1 acknowledged and lost`. */
 function recoveredAs({ missed, acknowledgedAndLost }: ReconcileReport["recovered"]): string {
   return [
     ...(missed > 0 ? [`${count(missed)} not delivered`] : []),

@@ -79,7 +79,7 @@ export async function giveUp(this: CliContext, flags: GiveUpFlags): Promise<void
   });
 }
 
-/** What to do about a named event that is in this state, and not in the one that `retry` changes. Others wait: `whyItWaits` has the words. */
+/** The advice for a named event in this state, if `retry` does not change that. Others wait: `whyItWaits` has the words. */
 const retryRemedies: Remedies = {
   ready: "To run it now, add --status waiting.",
   done: "To run it again, import a dump that has it with esim-webhooks import --force.",

@@ -45,7 +45,7 @@ export async function copy(this: CliContext, flags: CopyFlags): Promise<void> {
   }
 }
 
-/** What is wrong, and how to fix it, if something was left different. */
+/** The problem and its remedy, if something was left different. */
 function differenceIn({ different, differentStates }: CopyLedger): string | undefined {
   const parts = [
     ...(different.length > 0 ? [counted(different.length, "event")] : []),
@@ -83,7 +83,7 @@ async function whileUnused(
   );
 }
 
-/** What became of the events: read = copied + updated + alreadyThere + the length of `different`. */
+/** The result for the events: read = copied + updated + alreadyThere + the length of `different`. */
 export interface CopyLedger {
   readonly read: number;
   readonly copied: number;

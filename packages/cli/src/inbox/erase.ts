@@ -65,7 +65,7 @@ function eventsIn(counts: Counts, text: (value: number) => string, which = ""): 
   return `${text(total)} ${total === 1 ? "event" : "events"}${which}${parts.length > 0 ? ` (${parts.join(", ")})` : ""}`;
 }
 
-/** What was erased, and where personal data may be that was not reached. */
+/** The erased events, and the places with personal data that were not reached. */
 export function eraseView({ events, notReached }: ErasedSubject): string[] {
   return [
     `Erased: the personal data of ${eventsIn(events, count)}.`,

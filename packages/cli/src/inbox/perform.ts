@@ -11,7 +11,7 @@ import type { PurgeFlags } from "./flags.ts";
 /** An event that was named with --id and is in another state. */
 export interface OtherNamed extends EventKey {
   readonly state: InboxState;
-  /** What to know or to do about it. */
+  /** A remark or an advice on it. */
   readonly message: string;
 }
 

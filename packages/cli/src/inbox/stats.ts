@@ -59,7 +59,7 @@ export function gaugesView(gauges: InboxGauges, layout: Layout = {}): string[] {
   ];
 }
 
-/** What the blocked events wait for, such as `10 behind a failing one, 2 behind a paused one`. */
+/** The causes of the blocked events, such as `10 behind a failing one, 2 behind a paused one`. */
 function blockedText(blockedBy: BlockedBy | undefined): string {
   const behind = Object.entries(blockedBy ?? {}).filter(([, events]) => events > 0);
   return behind.map(([by, events]) => `${count(events)} behind a ${by} one`).join(", ");

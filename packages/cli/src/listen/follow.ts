@@ -144,7 +144,7 @@ function printLedger({ context, flags }: Session, relay: Relay, leftOut: number)
     );
 }
 
-/** What is going to be posted: whose events, since when, where to. `found` is how many events there are already. */
+/** The events to be posted: whose, since when, where to. `found` is how many there are already. */
 export function welcome(
   { endpoint, url, secret, flags }: WelcomedSession,
   found: number,
@@ -158,7 +158,7 @@ export function welcome(
   ];
 }
 
-/** What the first line of a session shows. */
+/** The parts of the first line of a session. */
 export type WelcomedSession = Pick<Session, "url"> & {
   readonly secret: string | Uint8Array;
   readonly endpoint: Pick<WebhookEndpoint, "webhookEndpointReference" | "url" | "active">;

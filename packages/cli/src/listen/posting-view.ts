@@ -56,7 +56,7 @@ function jsonOf(result: Answer | NoAnswer): object {
   return { status: result.status, ...(code !== undefined && { code }), ms: result.ms };
 }
 
-/** What the listing does not show, so that the event cannot be posted. */
+/** The fields that the listing does not show, so that the event cannot be posted. */
 function missingOf({ eventId }: WebhookDelivery): "id" | "body" {
   return eventId === null ? "id" : "body";
 }

@@ -2,12 +2,12 @@ import { setTimeout } from "node:timers/promises";
 import type { WebhookDelivery } from "@esim-webhooks/client";
 import type { Answer, NoAnswer } from "../send/post.ts";
 
-/** What became of one attempt to post an event. */
+/** The result of one attempt to post an event. */
 export interface Posting {
   readonly delivery: WebhookDelivery;
   /** Undefined: the event cannot be posted, because the listing shows no id or no body. */
   readonly result: Answer | NoAnswer | undefined;
-  /** Which attempt it was; the first is 1. */
+  /** The number of the attempt; the first is 1. */
   readonly attempt: number;
   readonly state: "accepted" | "retrying" | "given_up";
   /** How long until the next attempt. */

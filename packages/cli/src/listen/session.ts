@@ -5,16 +5,16 @@ import type { SignedRequest } from "@esim-webhooks/core/testing";
 import type { CliContext } from "../program/context.ts";
 import type { ListenFlags } from "./flags.ts";
 
-/** What the command needs from its start to its end. */
+/** The parts that the command needs from its start to its end. */
 export interface Session {
   readonly context: CliContext;
   readonly flags: ListenFlags;
   readonly api: ApiClient;
-  /** Whose events are posted. */
+  /** The endpoint whose events are posted. */
   readonly endpoint: WebhookEndpoint;
   /** Where they are posted to. */
   readonly url: string;
-  /** What they are signed with now. */
+  /** The key that signs them now. */
   readonly secret: () => Promise<string | Uint8Array>;
 }
 

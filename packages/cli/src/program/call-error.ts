@@ -35,7 +35,7 @@ function whatHappened({ problem }: ApiError): string {
 /** The codes of answers whose only explanation is that of the service. */
 const refusals: readonly ApiErrorCode[] = ["bad_request", "conflict", "unexpected_status"];
 
-/** What the service says about it, and what to do. */
+/** The service's words about it, and the advice. */
 function remedyOf({ code, remedy, status = 0, problemDetails, retryAfterMs }: ApiError): string {
   const said =
     problemDetails?.detail === undefined ? [] : [`The service says: ${maskText(problemDetails.detail)}`];

@@ -41,7 +41,7 @@ export interface RunOptions {
 export interface CliContext extends CommandContext, Required<RunOptions> {
   readonly process: CliProcess;
   readonly output: Output;
-  /** What runs once the command has ended, also by an error. They must not reject. */
+  /** Functions that run once the command has ended, also by an error. They must not reject. */
   readonly atEnd: (() => Promise<unknown>)[];
 }
 

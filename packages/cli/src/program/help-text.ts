@@ -4,7 +4,7 @@ import type { CliContext } from "./context.ts";
 import type { ParserText } from "./parser-text.ts";
 import { flagText } from "./shell.ts";
 
-/** What the parser knows when it asks for a help. */
+/** The parser's knowledge when it asks for a help. */
 export type HelpRequest = Parameters<Command<CliContext>["formatHelp"]>[0];
 type Flag = NonNullable<Command<CliContext>["parameters"]["flags"]>[string];
 
@@ -100,7 +100,7 @@ function entryOf([name, flag]: readonly [string, Flag]): Entry {
   return [value === undefined ? flagName : `${flagName} <${value}>`, meaningOf(flag)];
 }
 
-/** What a flag does, the values it takes if they are few, and its default. */
+/** The effect of a flag, the values it takes if they are few, and its default. */
 function meaningOf(flag: Flag): string {
   const values = flag.kind === "enum" ? [`One of: ${flag.values.join(", ")}`] : [];
   const preset = "default" in flag && flag.default !== undefined ? [`Default: ${String(flag.default)}`] : [];

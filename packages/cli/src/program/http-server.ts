@@ -22,16 +22,16 @@ export function openServer(answer: RequestListener, at: ServerAt): Promise<OpenS
   return opened(createServer(answer), at);
 }
 
-/** The same for what is beside the receiver, on a server of `createSideServer`. */
+/** The same for a server of `createSideServer`, next to the receiver. */
 export function openSideServer(answer: RequestListener, at: ServerAt): Promise<OpenServer> {
   return opened(createSideServer().on("request", answer), at);
 }
 
-/** How long a request may take to arrive at a server beside the receiver, in ms. */
+/** The time that a request to a server next to the receiver may take to arrive, in ms. */
 const arrivalMs = 5000;
 
 /**
- * Makes a server for what is beside the receiver, of which one client can hold little: each connection has one request, which must arrive
+ * Makes a server next to the receiver, of which one client can hold little: each connection has one request, which must arrive
  * within 5 s or is answered 408, and its answer closes it.
  */
 export function createSideServer(): Server {

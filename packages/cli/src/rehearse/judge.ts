@@ -9,7 +9,7 @@ import {
 import { naming } from "../program/naming.ts";
 import type { WorkingSetUp } from "../work/worker-of.ts";
 
-/** What a config would do with an event. */
+/** The result of an event under a config. */
 export interface Verdict {
   readonly outcome: "handled" | "invalid" | "unknown" | "unhandled";
   readonly type: string | null;

@@ -40,7 +40,7 @@ function firstLine({ url, controlUrl, credentials }: Sandbox): object {
   return { url, controlUrl, ...credentials };
 }
 
-/** What a user wants to know first: the addresses, and the commands to try. Shows no secret: `/environment` has them. */
+/** The first lines for a user: the addresses, and the commands to try. Shows no secret: `/environment` has them. */
 export function welcome(
   { url, controlUrl, credentials }: Sandbox,
   flags: SandboxFlags,

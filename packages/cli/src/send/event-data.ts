@@ -24,7 +24,7 @@ export function eventToSend(
   return event;
 }
 
-/** What to say about fields of `--data` that the sample of the type does not have. */
+/** The remark on fields of `--data` that the sample of the type does not have. */
 export function unknownFieldNotes(type: string, { fields }: EventFlags): readonly string[] {
   const sample = sampleOf(type);
   if (sample === undefined) return [];

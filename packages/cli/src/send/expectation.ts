@@ -39,7 +39,7 @@ const byFault: Readonly<Record<Fault, Expectation>> = {
 export const faults = Object.keys(byFault) as readonly Fault[];
 
 /**
- * What the likely cause of an unexpected answer is, and what to do. Undefined when the answer does not show it.
+ * The likely cause of an unexpected answer, and the advice. Undefined when the answer does not show it.
  * @param flag names the receiver's URL
  */
 export function hintOf({ status, body }: Answer, flag: string): string | undefined {

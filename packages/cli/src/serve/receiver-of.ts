@@ -13,7 +13,7 @@ import { naming } from "../program/naming.ts";
 import { requiredSecret } from "../set-up/known-secrets.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 
-/** What a receiver accepts into. */
+/** The target of a receiver. */
 export type Receiving =
   | { readonly inbox: Pick<InboxWriter, "put"> }
   | { readonly handlers: Handlers<unknown>; readonly store?: DedupeStore };

@@ -20,7 +20,7 @@ export function givenSecret(
   );
 }
 
-/** What to know where ESIM_WEBHOOK_SECRET hides the secret of the config; undefined where it does not. */
+/** The remark where ESIM_WEBHOOK_SECRET hides the secret of the config; undefined where it does not. */
 export function hiddenSecretNote({ secretFrom, file, config }: SetUp): string | undefined {
   return secretFrom === file || config.secret === undefined
     ? undefined

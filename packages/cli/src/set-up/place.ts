@@ -43,7 +43,7 @@ export function postgresUrlOf({ url }: Database): string {
 }
 
 /**
- * What other users can do in a folder, and how to fix it. Undefined when they can do nothing, and on Windows.
+ * The power of other users over a folder, and the remedy. Undefined when they can do nothing, and on Windows.
  * `content`: why that matters.
  */
 export async function openModeOf(

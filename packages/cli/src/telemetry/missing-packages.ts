@@ -1,4 +1,4 @@
-/** Which of these packages are not installed where this program is. */
+/** The packages of a list that are not installed where this program is. */
 export function missingPackages(names: readonly string[]): readonly string[] {
   return names.filter((name) => {
     try {

@@ -4,7 +4,7 @@ import { hasRole } from "@esim-webhooks/core/internal";
 import type { ConfigTarget } from "../set-up/config.ts";
 import type { Workable } from "../set-up/open-target.ts";
 
-/** What a running command is measured by. */
+/** The sources of a running command's metrics. */
 export interface Watched {
   readonly inbox: ConfigTarget | Workable | undefined;
   readonly worker: Worker | undefined;

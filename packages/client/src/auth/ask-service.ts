@@ -7,7 +7,7 @@ import type { Token } from "./tokens.ts";
 /** How the token endpoint is asked. The API does not say: its client credentials are OAuth 2.0, whose form is `form`. */
 export type TokenRequest = "form" | "json";
 
-/** What the client authenticates with: OAuth 2.0 client credentials (RFC 6749). */
+/** The credentials of the client: OAuth 2.0 client credentials (RFC 6749). */
 export interface Credentials {
   /** The client's reference, six digits. */
   readonly clientId: string;

@@ -53,7 +53,7 @@ export type ApiErrorCode =
   | "unexpected_answer"
   | "secret_not_shown";
 
-/** What an `ApiError` says besides its code and message. */
+/** The details of an `ApiError`, besides its code and message. */
 export interface ApiErrorDetails {
   /** The status of the last answer. */
   readonly status?: number | undefined;
@@ -67,7 +67,7 @@ export interface ApiErrorDetails {
   readonly attempts?: number | undefined;
   /** How long the service asked to wait, in ms. */
   readonly retryAfterMs?: number | undefined;
-  /** What was thrown, such as the error of `fetch`. */
+  /** The error that was thrown, such as that of `fetch`. */
   readonly cause?: unknown;
 }
 

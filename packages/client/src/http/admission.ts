@@ -13,7 +13,7 @@ export interface Tokens {
   refuse(token: string): void;
 }
 
-/** What decides when a call is sent, and with which token. */
+/** The limiter and the tokens, which decide when a call is sent and with which token. */
 export interface Gate {
   readonly clock: ClientClock;
   readonly limiter: Limiter;

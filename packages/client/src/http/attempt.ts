@@ -4,7 +4,7 @@ import type { OwnSecrets } from "../base/own-secrets.ts";
 import { startTimeout, unlessAborted } from "../base/timeout.ts";
 import type { Operation } from "./operation.ts";
 
-/** What became of one request. */
+/** The result of one request. */
 export type Attempt = Answered | Lost;
 
 export interface Answered {
@@ -18,7 +18,7 @@ export interface Answered {
 export interface Lost {
   readonly kind: "lost";
   readonly code: "unreachable" | "connection_lost" | "timed_out";
-  /** What the transport says of it, without the bytes that it may have kept. */
+  /** The error of the transport, without the bytes that it may have kept. */
   readonly cause: Error;
 }
 

@@ -11,7 +11,7 @@ export interface Run {
   attempts: number;
   /** How long it waited so far, in ms. */
   waitMs: number;
-  /** What became of the last request; undefined while there is none, or when it was given up. */
+  /** The result of the last request; undefined while there is none, or when it was given up. */
   last: Attempt | undefined;
 }
 
@@ -93,7 +93,7 @@ function mend(code: ApiErrorCode, operation: Operation, run: Run, problem: Probl
   return `${code === "unreachable" ? `${checkAddress} ` : ""}${repeatSafely(operation)}`;
 }
 
-/** What to do about an operation that may have been done. */
+/** The advice for an operation that may have been done. */
 export function repeatSafely(operation: Operation): string {
   return `It may have been done: call again later with ${sameKey(operation)}, which cannot do it twice${operation.idempotencyKey === undefined ? "" : " within 48 hours of the first attempt"}.`;
 }

@@ -5,7 +5,7 @@ export type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
 /** A call of the API, ready to be sent any number of times. */
 export interface Operation {
-  /** What errors and messages call it, such as `webhooks.create`. */
+  /** Its name in errors and messages, such as `webhooks.create`. */
   readonly name: string;
   readonly method: Method;
   readonly url: string;

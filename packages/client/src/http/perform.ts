@@ -10,7 +10,7 @@ import { callStage } from "./observe-calls.ts";
 import type { Operation } from "./operation.ts";
 import { judge, noHistory, remember } from "./retry-rule.ts";
 
-/** What all calls of a client share. */
+/** The parts that all calls of a client share. */
 export interface Transport extends AttemptParts, Gate {
   readonly maxAttempts: number;
   readonly logger: Logger;

@@ -3,7 +3,7 @@ import { retryAfterMs } from "../limit/rate.ts";
 import type { Attempt } from "./attempt.ts";
 import type { Operation } from "./operation.ts";
 
-/** What follows from an attempt. */
+/** The decision after an attempt. */
 export type Verdict =
   | { readonly next: "done" }
   /** A DELETE whose answer was lost had done it. */
@@ -14,7 +14,7 @@ export type Verdict =
   | { readonly next: "retry"; readonly code: ApiErrorCode; readonly afterMs?: number | undefined }
   | { readonly next: "fail"; readonly code: ApiErrorCode };
 
-/** What happened at the attempts of an operation before this one. */
+/** The results of the attempts of an operation before this one. */
 export interface History {
   /** The service refused a token, and a fresh one was fetched. */
   readonly hasFreshToken: boolean;

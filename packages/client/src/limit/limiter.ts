@@ -13,7 +13,7 @@ export interface Slot {
   givenUp(): void;
 }
 
-/** What a limiter does at the moment. */
+/** The state of a limiter at the moment. */
 export interface LimiterState {
   /** How many calls wait to be sent. */
   readonly waiting: number;

@@ -1,4 +1,4 @@
-/** What an answer says of the rate limit. */
+/** The rate limit, as an answer states it. */
 export interface Rate {
   /** How many calls the service still accepts in this window. */
   readonly remaining?: number | undefined;

@@ -1,4 +1,4 @@
-/** Which calls go first when several wait: orders and changes are high, listings low. */
+/** The priority of a call when several wait: orders and changes are high, listings low. */
 export type Priority = "high" | "normal" | "low";
 
 interface Waiter<Slot> {

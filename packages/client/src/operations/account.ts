@@ -13,7 +13,7 @@ export interface Client {
   readonly name: string;
   /** The variant of orders that name none. */
   readonly defaultEsimVariant: string | null;
-  /** What the client may hold. */
+  /** The limits of the client. */
   readonly limits: {
     /** How many profiles the client may hold. Orders are refused beyond it. */
     readonly maxProfiles: number;

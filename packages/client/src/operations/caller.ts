@@ -14,7 +14,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   /** The longest time for the call with all its attempts and waits, in ms. Default: that of the client. */
   readonly timeoutMs?: number | undefined;
-  /** Which calls go first when several wait for the rate limit. Default: high for changes, low for lists, else normal. */
+  /** Its priority when several calls wait for the rate limit. Default: high for changes, low for lists, else normal. */
   readonly priority?: Priority | undefined;
 }
 

@@ -7,11 +7,11 @@ import { dataOf, ifThere } from "./data-of.ts";
  * @experimental
  */
 export interface EsimVariant {
-  /** What an order names. */
+  /** The name that an order uses. */
   readonly esimVariant?: string | null | undefined;
   /** Its public name, for people. */
   readonly name?: string | null | undefined;
-  /** What it is, for people. */
+  /** A description for people. */
   readonly description?: string | null | undefined;
   /** Whether orders that name no variant get this one. */
   readonly default?: boolean | null | undefined;
@@ -30,11 +30,11 @@ export interface EsimVariant {
  * @experimental
  */
 export interface WebhookEventType {
-  /** What an endpoint subscribes to. */
+  /** The name that an endpoint subscribes to. */
   readonly eventType: string;
 }
 
-/** What the service offers to this client. */
+/** The products that the service offers to this client. */
 export interface EsimCatalog {
   /**
    * The variants that the client may order.

@@ -23,7 +23,7 @@ export interface Esims {
   order(request?: OrderEsimRequest, options?: ChangeOptions): Promise<unknown>;
 }
 
-/** What is done to the network service of an eSIM. `terminate` is final. */
+/** A change of the network service of an eSIM. `terminate` is final. */
 export type LifecycleOperation = "suspend" | "reactivate" | "terminate";
 
 /**

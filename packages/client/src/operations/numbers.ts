@@ -28,7 +28,7 @@ export interface Address {
   readonly countryCode: string;
 }
 
-/** Whom a number is for. Personal data. */
+/** The person or company that a number is for. Personal data. */
 export interface CustomerInfo {
   /** Given name. */
   readonly firstName: string;
@@ -44,7 +44,7 @@ export interface CustomerInfo {
   readonly address: Address;
 }
 
-/** Which number is wanted, and for whom. */
+/** A number that is wanted, and its owner. */
 export interface AllocateNumberRequest {
   /** The eSIM that gets the number. */
   readonly esimReference: string;

@@ -6,7 +6,7 @@ import { dataOf, ifThere } from "./data-of.ts";
 import { path } from "./path.ts";
 
 /**
- * What the donor, the operator that the number leaves, wants to know. Which fields are needed depends on the eSIM variant.
+ * The answers for the donor, the operator that the number leaves. The eSIM variant decides which fields are needed.
  * @experimental
  */
 export interface DonorDetails {
@@ -19,7 +19,7 @@ export interface DonorDetails {
 }
 
 /**
- * Which number is ported.
+ * The number that is ported.
  * @experimental
  */
 export interface CreatePortInRequest {
@@ -28,7 +28,7 @@ export interface CreatePortInRequest {
    * and 8 digits.
    */
   readonly msisdn: string;
-  /** What the donor wants to know. */
+  /** The answers for the donor. */
   readonly details: DonorDetails;
 }
 

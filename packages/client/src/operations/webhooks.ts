@@ -67,7 +67,7 @@ export interface WebhookDelivery {
   readonly eventType: string | null;
   /** The body that was sent, as an object. */
   readonly payload: Readonly<Record<string, unknown>> | null;
-  /** What the endpoint answered; null when no attempt reached it. */
+  /** The answer of the endpoint; null when no attempt reached it. */
   readonly responseBody: string | null;
   /** `failed` comes again at `nextRetryAt`; `exhausted` does not. */
   readonly status: Open<"pending" | "sending" | "delivered" | "failed" | "exhausted"> | null;

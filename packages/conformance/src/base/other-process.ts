@@ -23,7 +23,7 @@ export type ProcessScenario = readonly [
   run: (start: () => Promise<OtherProcess>) => Promise<void>,
 ];
 
-/** What a process runs: a script of the suite, which opens a store with the default export of `module`. */
+/** The program of a process: a script of the suite, which opens a store with the default export of `module`. */
 export interface ProcessOptions {
   readonly script: URL;
   readonly module: string;

@@ -1,5 +1,5 @@
 /**
- * What the processes of a crash test have seen, each line written before the next step of its process. `at` and `since` are ms of the machine's
+ * The history of the processes of a crash test, each line written before the next step of its process. `at` and `since` are ms of the machine's
  * monotonic clock: when a line was written, and when the call that it answers was made.
  */
 export type Line =
@@ -45,7 +45,7 @@ export function laneOf(id: string): { readonly lane: string; readonly place: num
   return { lane: `lane ${parts.at(-1)}`, place: Number(parts[0]) };
 }
 
-/** What must not have happened, in sentences; empty if all is well. `ordered`: the ids are those of events in lanes. */
+/** The broken promises, in sentences; empty if all is well. `ordered`: the ids are those of events in lanes. */
 export function violations(lines: readonly Line[], { ordered }: { readonly ordered: boolean }): string[] {
   const all = [...lines].sort((a, b) => a.at - b.at);
   const only = <Is extends Line["is"]>(is: Is) =>

@@ -13,7 +13,7 @@ import { type OpenState, withState } from "../state/state-context.ts";
 import { assertStateSurvivesKills, stateProcesses, stateScript } from "../state/state-processes.ts";
 import { type Line, violations } from "./crash-history.ts";
 
-/** What is killed: each is the URL of a module whose default export opens it, on the same data in each process. */
+/** The parts that are killed: each is the URL of a module whose default export opens it, on the same data in each process. */
 export interface CrashSuiteOptions {
   /** The module of an `OpenInbox`. If it has no role `queue`, only its `put` is tested. */
   readonly inbox?: string;

@@ -29,7 +29,7 @@ export interface OpenInboxOptions {
   readonly lane?: (event: WebhookEvent) => string;
   /** Whether a dead event holds its lane. Default false. */
   readonly laneHeldByDead?: boolean;
-  /** What an event is about, by its data. */
+  /** The subject of an event, by its data. */
   readonly subject?: (data: Readonly<Record<string, unknown>>, type: string | null) => unknown;
   /** How long the bodies of dead and unhandled events are kept, in ms. Default: that of the inbox. */
   readonly bodyRetentionMs?: number;
@@ -40,7 +40,7 @@ export interface OpenInboxOptions {
 /** Opens the inbox under test, on the same data each time, with the roles of its capabilities. The suite closes it. */
 export type OpenInbox<Roles = InboxRole> = (options: OpenInboxOptions) => Roles | Promise<Roles>;
 
-/** What a test needs of an inbox: a role, or an admin role that takes every filter and counts conflicts, pauses single types, or removes bodies before their events. */
+/** A need of a test: a role, or an admin role that takes every filter and counts conflicts, pauses single types, or removes bodies before their events. */
 export type InboxNeed = InboxRoleName | "filters" | "pauses" | "bodyRetention";
 
 /** A sentence about an inbox, which names the test; what the test needs; and the test itself. */

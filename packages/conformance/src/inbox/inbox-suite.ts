@@ -21,7 +21,7 @@ import { inboxTimeLimits, timeLimitsInLanes } from "./inbox-time-limits.ts";
 import { inboxUnhandled } from "./inbox-unhandled.ts";
 import { inboxWorkers } from "./inbox-workers.ts";
 
-/** What `inboxSuite` tests. */
+/** The inbox that `inboxSuite` tests. */
 export interface InboxSuiteOptions {
   /**
    * The capabilities that the inbox must state when it is opened with `lane`. Its roles decide which scenarios run.

@@ -4,7 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { OtherProcess, ProcessScenario } from "../base/other-process.ts";
 import { countIn, countUp, newName, type OpenKeys, present, withKeys } from "./key-context.ts";
 
-/** What the child processes run. */
+/** The program of the child processes. */
 export const keyScript: URL = new URL(`./key-process${extname(import.meta.url)}`, import.meta.url);
 
 interface Counted {

@@ -24,7 +24,7 @@ const unreadable: readonly unknown[] = [
   { keys: [oldSecret], rotation: {} },
 ];
 
-/** What a key store keeps, and which of several writers changes it. */
+/** Scenarios for the records of a key store, and for several writers. */
 export const keyRecords: readonly KeyScenario[] = [
   [
     "has no record and no keys before the first write",

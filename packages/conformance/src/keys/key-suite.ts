@@ -2,7 +2,7 @@ import { type Runner, runnerOrGlobal } from "../base/runner.ts";
 import type { OpenKeys } from "./key-context.ts";
 import { keyRecords } from "./key-records.ts";
 
-/** What `keySuite` tests. */
+/** The key store that `keySuite` tests. */
 export interface KeySuiteOptions {
   /** Opens the key store of this name, on the same data each time. A new name has no record. The suite closes it. */
   readonly open: OpenKeys;

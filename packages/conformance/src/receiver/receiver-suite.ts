@@ -22,7 +22,7 @@ const statusContract: Omit<ScenarioByOutcome, Elsewhere> = {
   ...unknownEndpoint,
 };
 
-/** What the platform of the adapter does with requests. */
+/** The platform's handling of requests. */
 export interface ReceiverSuiteOptions {
   /** `"whole"`: the platform passes a request on once it has its body, as API Gateway does, so no test sends a part of one. Default `"streamed"`. */
   readonly bodies?: "streamed" | "whole";

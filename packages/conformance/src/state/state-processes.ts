@@ -5,7 +5,7 @@ import type { StateStore, StoredState } from "@esim-webhooks/core";
 import type { OtherProcess, ProcessScenario } from "../base/other-process.ts";
 import { newName, type Padded, padded, present } from "./state-context.ts";
 
-/** What the child processes run. */
+/** The program of the child processes. */
 export const stateScript: URL = new URL(`./state-process${extname(import.meta.url)}`, import.meta.url);
 
 /** Scenarios between processes. */

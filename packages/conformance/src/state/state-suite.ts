@@ -6,7 +6,7 @@ import { type OpenState, withState } from "./state-context.ts";
 import { stateFaults } from "./state-faults.ts";
 import { stateValues, stateVersions } from "./state-values.ts";
 
-/** What `stateSuite` tests. */
+/** The state store that `stateSuite` tests. */
 export interface StateSuiteOptions {
   /** The capabilities that the state store must state. */
   readonly capabilities: StateStore["capabilities"];

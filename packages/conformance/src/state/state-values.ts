@@ -77,7 +77,7 @@ async function written(state: StateStore, name: string, value: unknown): Promise
   assert.equal(await state.write(name, value, stored?.version), true);
 }
 
-/** Which names and values are valid, and that values stay exact. */
+/** Scenarios for valid names and values, and for values that stay exact. */
 export const stateValues: readonly StateScenario[] = [
   [
     "reads undefined for a name that was never written",

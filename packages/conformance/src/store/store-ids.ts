@@ -32,7 +32,7 @@ const oddIds = [
   "x".repeat(1024),
 ];
 
-/** Which ids are the same, and which are not. */
+/** Scenarios for ids that are the same, and for ids that are not. */
 export const storeIds: readonly StoreScenario[] = [
   [
     "keeps the same id of another source apart",

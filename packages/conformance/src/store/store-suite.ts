@@ -9,7 +9,7 @@ import { storeFingerprints, storeIds } from "./store-ids.ts";
 import { storeProcesses } from "./store-processes.ts";
 import { storeStates } from "./store-states.ts";
 
-/** What `storeSuite` tests. */
+/** The store that `storeSuite` tests. */
 export interface StoreSuiteOptions {
   /** The capabilities that the store must state. */
   readonly capabilities: StoreCapabilities;

@@ -7,7 +7,7 @@ import {
 } from "../store/minute-counts.ts";
 import { mostRunNotes, type RunNote } from "../store/run-note.ts";
 
-/** What a memory inbox notes for operators besides its events. */
+/** The notes of a memory inbox for operators, besides its events. */
 export interface MemoryNotes {
   readonly counter: MinuteCounter;
   minutes(): readonly Minute[];

@@ -179,7 +179,7 @@ export function lanesOf(table: Pick<MemoryTable, "all" | "pending">, laneHeldByD
   };
 }
 
-/** An event that was due for as long as this while others were ahead of it is due anew when its turn comes. */
+/** An event that was due for as long as this while others were ahead of it is due from when its turn comes. */
 const longWaitMs = 60_000;
 
 /** Makes the next rows in the lanes of these due now, where they were due long before their turn. */

@@ -23,10 +23,10 @@ export type Claim =
  */
 export type Transacted = "committed" | "rolled_back" | "unused";
 
-/** What a store guarantees. `storeSuite` reads it too. */
+/** The guarantees of a store. `storeSuite` reads them too. */
 export interface StoreCapabilities {
   /**
-   * What it has answered survives a killed process, a crash of the machine that it is kept on, and a lack of memory. A store that has to ask its
+   * Its answers survive a killed process, a crash of the machine that it is kept on, and a lack of memory. A store that has to ask its
    * server knows it once `ready()` or an operation has succeeded, and says true until then.
    */
   readonly durable: boolean;
@@ -51,7 +51,7 @@ export interface StoreCapabilities {
  * whether or not the server answers. In a transactional store, `Tx` is the transaction that handlers get as `context.tx`.
  */
 export interface DedupeStore<Tx = unknown> extends Lifecycle {
-  /** What it guarantees. */
+  /** Its guarantees. */
   readonly capabilities: StoreCapabilities;
 
   /**

@@ -3,7 +3,7 @@ import { WebhookError } from "../base/errors.ts";
 import { pageOf } from "../base/pages.ts";
 import type { InboxAdmin, InboxState } from "./inbox-admin.ts";
 
-/** What `eraseSubject` has erased. */
+/** The result of `eraseSubject`. */
 export interface ErasedSubject {
   /** How many events, by the state that they were in. All are done now. */
   readonly events: Readonly<Record<InboxState, number>>;

@@ -71,7 +71,7 @@ const word = /[\w-]+/g;
 /** HTTP statuses, and codes such as P2002: they distinguish causes. */
 const code = /^(?:[45]\d\d|[A-Z]{1,3}\d{1,5})$/;
 
-/** What errors of the same cause share, as the `error` of their group. */
+/** The text that errors of the same cause share, as the `error` of their group. */
 export function causeOf(error: string | null): string {
   return maskText(error ?? "(no error)")
     .slice(0, longestCause)

@@ -1,13 +1,13 @@
 import { describeThrown, type Thrown } from "../base/thrown.ts";
 
-/** What begins each frame of a stack, in the form that V8 writes. */
+/** The beginning of each frame of a stack, in the form that V8 writes. */
 export const frameStart = "\n    at ";
 
 const mostFrames = 10;
 const mostCauses = 5;
 const causeStart = ": caused by: ";
 
-/** What was thrown, as an inbox keeps it for operators: its name and message, those of its causes, then the first frames of its stack. */
+/** The thrown value, as an inbox keeps it for operators: its name and message, those of its causes, then the first frames of its stack. */
 export function errorText(thrown: unknown): string {
   const described = describeThrown(thrown);
   return [withCauses(described.text, thrown), ...framesOf(described)].join(frameStart);
@@ -44,7 +44,7 @@ export function framesOf({ message, stack }: Pick<Thrown, "message" | "stack">):
   return frames.slice(0, mostFrames);
 }
 
-/** What an inbox keeps of an error, in its two parts. */
+/** The two parts of an error that an inbox keeps. */
 export interface KeptError {
   /** The name and message of what was thrown, and of its causes. Null: the inbox keeps none. */
   readonly error: string | null;

@@ -10,7 +10,7 @@ export interface GiveUpOptions {
   by?: string;
 }
 
-/** What `InboxAdmin.giveUp` did. */
+/** The result of `InboxAdmin.giveUp`. */
 export interface GivenUp {
   /** How many events are dead now. */
   readonly events: number;

@@ -20,7 +20,7 @@ export type FailureReason =
   | "store_unavailable"
   | "attempts";
 
-/** What a worker reports of a failed attempt. */
+/** The report of a worker on a failed attempt. */
 export interface AttemptReport {
   /** Why it failed. */
   readonly reason: FailureReason;

@@ -14,9 +14,9 @@ export type InboxState = "ready" | "leased" | "done" | "unhandled" | "dead";
 export interface InboxFilter {
   /** In this state. */
   readonly state?: InboxState;
-  /** Of one of these types. */
+  /** Only events of one of these types. */
   readonly types?: readonly string[];
-  /** Of this source. */
+  /** Only events of this source. */
   readonly source?: string;
   /** With one of these ids. */
   readonly ids?: readonly string[];
@@ -32,7 +32,7 @@ export interface InboxFilter {
   readonly expiredBy?: Date;
   /** Ready, and due after this time. */
   readonly dueAfter?: Date;
-  /** What they are about: their `subject`, an eSIM reference. */
+  /** Only events with this `subject`, an eSIM reference. */
   readonly subject?: string;
 }
 
@@ -50,7 +50,7 @@ export interface InboxRow extends EventKey {
   readonly type: string | null;
   /** The events of one lane are worked one at a time, in order. Null: it has none. */
   readonly lane: string | null;
-  /** What the event is about: its `esimReference`. Null: it has none, or its body is not an envelope. */
+  /** The `esimReference` of the event. Null: it has none, or its body is not an envelope. */
   readonly subject: string | null;
   /** When it was received first. Null, from `get`: the id was handled inline. */
   readonly receivedAt: Date | null;
@@ -76,7 +76,7 @@ export interface InboxRow extends EventKey {
 
 /** An event that others of its lane wait for. `dead` only with the option `laneHeldByDead`. */
 export interface LaneHolder extends EventKey {
-  /** What the lane waits for: `ready`, a worker; `leased`, the end of its handler; `dead`, an operator. */
+  /** The lane waits for: `ready`, a worker; `leased`, the end of its handler; `dead`, an operator. */
   readonly state: "ready" | "leased" | "dead";
 }
 
@@ -148,7 +148,7 @@ export type GaugeCount = "ready" | "waiting" | "blocked" | "paused" | "leased" |
  */
 export type BlockedBy = Readonly<Record<"failing" | "paused" | "dead", number>>;
 
-/** What to alert on, read from indexes alone: it costs the same with ten events and with a million. */
+/** The figures to alert on, read from indexes alone: it costs the same with ten events and with a million. */
 export interface InboxGauges {
   /**
    * - `ready`: due, and not blocked: a worker can take it, or once its turn in its lane comes
@@ -162,7 +162,7 @@ export interface InboxGauges {
   readonly counts: Readonly<Record<GaugeCount, number>>;
   /** Counts that reached the limit (10,001 on Postgres and SQLite); the real number may be higher. Empty if the engine has no limit. */
   readonly capped: readonly GaugeCount[];
-  /** What the blocked events wait for. Together they are the count of `blocked`. */
+  /** The blocked events by what holds their lanes. Together they are the count of `blocked`. */
   readonly blockedBy: BlockedBy;
   /**
    * For how long a worker could have taken the oldest due event, in ms: of a type that is not paused, and next in its lane. A wait behind others

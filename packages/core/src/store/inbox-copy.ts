@@ -42,7 +42,7 @@ export interface EventRecord extends EventKey {
   readonly replay: Replay | null;
   /** The imports that made the event ready before the one in `replay`. */
   readonly runs: readonly string[];
-  /** What it is about, an eSIM reference. Null: it has none. */
+  /** The eSIM reference that it is about. Null: it has none. */
   readonly subject: string | null;
   /** The fingerprint of the key that verified it. Null: unknown. */
   readonly key: string | null;
@@ -76,11 +76,11 @@ export interface StateRecord {
   readonly value: string;
 }
 
-/** What an inbox notes for its operators, but for its workers: those of the target are others. */
+/** The notes of an inbox for its operators, but for its workers: those of the target are others. */
 export interface CopiedNotes {
   /** The imports and passes of reconcile, the last one first. */
   readonly runs: readonly RunNote[];
-  /** What happened in each minute of the last day. */
+  /** The counts of each minute of the last day. */
   readonly minutes: readonly Minute[];
   /** When the last delivery was received. Null: none was. */
   readonly lastReceivedAt: Date | null;
@@ -121,13 +121,13 @@ export interface DifferentEvent extends EventKey {
   readonly targetState: InboxState;
 }
 
-/** What became of records. All others were in the target already: in the same state, or done. */
+/** The result for records. All others were in the target already: in the same state, or done. */
 export interface CopiedEvents {
   /** How many records were new in the target. */
   readonly inserted: number;
   /** How many events of the target were updated. */
   readonly updated: number;
-  /** Those that the target has in another state, which stays. */
+  /** The records that the target has in another state, which stays. */
   readonly different: readonly DifferentEvent[];
 }
 

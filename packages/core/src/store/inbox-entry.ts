@@ -2,7 +2,7 @@ import { dateTimeMs } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import type { EventKey, WebhookEvent } from "../event/event.ts";
 
-/** What an inbox stores about an imported event. Plain JSON. */
+/** The facts that an inbox stores about an imported event. Plain JSON. */
 export interface Replay {
   /** The name of the import; it stays the same when an interrupted import continues. */
   readonly run: string;
@@ -11,7 +11,7 @@ export interface Replay {
    * may differ without a conflict.
    */
   readonly rebuilt: boolean;
-  /** What else the delivery record says: `status`, `sentAt`, `attemptNumber` and so on. */
+  /** Other fields of the delivery record: `status`, `sentAt`, `attemptNumber` and so on. */
   readonly delivery?: Readonly<Record<string, string | number | null>>;
 }
 

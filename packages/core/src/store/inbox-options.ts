@@ -28,7 +28,7 @@ export interface InboxOptions {
    */
   lane?: LaneOf;
   /**
-   * What an event is about, such as `(data) => data.accountId`: operators find its events by it, and erase them. It is called when an event
+   * The subject of an event, such as `(data) => data.accountId`: operators find its events by it, and erase them. It is called when an event
    * is stored. Only a text of 1 to 200 characters is kept. Default: the `esimReference` of its data.
    */
   subject?: SubjectOf;

@@ -3,7 +3,7 @@ import type { Transacted } from "./dedupe-store.ts";
 import type { StoredEnding } from "./ending.ts";
 import type { InboxRole } from "./inbox-role.ts";
 
-/** Which events to take. */
+/** The choice of events to take. */
 export interface TakeOptions {
   /** How many events at most. */
   readonly limit: number;
@@ -34,7 +34,7 @@ export interface TakenEvent extends InboxLease {
   readonly body: Uint8Array;
   /** When it was received first. */
   readonly receivedAt: Date;
-  /** The attempt, from 1: how often its handler was started, never counted anew. Counted at take, so an attempt that kills its worker counts too. */
+  /** The attempt, from 1: how often its handler was started, never reset. Counted at take, so an attempt that kills its worker counts too. */
   readonly attempt: number;
   /** How many of its attempts count towards `maxAttempts`: those since it was stored, redriven or run again that were not put off. */
   readonly tries: number;
@@ -54,7 +54,7 @@ export interface TakenEvent extends InboxLease {
 /** How a lease ends. */
 export type Settlement = InboxLease & StoredEnding;
 
-/** What a worker reports of itself, every 10 s. */
+/** The report of a worker on itself, every 10 s. */
 export interface WorkerReport {
   /** Its host, process id and a random part; at most 100 characters, like `host`. */
   readonly id: string;

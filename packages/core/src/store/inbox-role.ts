@@ -4,7 +4,7 @@ import type { Lifecycle } from "./lifecycle.ts";
 /** The roles of the contract: `InboxWriter`, `InboxQueue`, `InboxAdmin` and `Rerunnable`. */
 export type InboxRoleName = "writer" | "queue" | "admin" | "rerun";
 
-/** What an inbox guarantees. `inboxSuite` reads it too. */
+/** The guarantees of an inbox. `inboxSuite` reads them too. */
 export interface InboxCapabilities extends StoreCapabilities {
   /** The roles that it implements. */
   readonly roles: readonly InboxRoleName[];
@@ -22,7 +22,7 @@ export interface InboxCapabilities extends StoreCapabilities {
 
 /** The members that every role of an inbox has. */
 export interface InboxRole extends Lifecycle {
-  /** What it guarantees, and which roles it has. */
+  /** Its guarantees, and its roles. */
   readonly capabilities: InboxCapabilities;
   ready(): Promise<void>;
 }

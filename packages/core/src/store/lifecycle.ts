@@ -1,4 +1,4 @@
-/** What stores and inboxes have in common: how they are set up and closed, and whose ids they hold. */
+/** The common part of stores and inboxes: how they are set up and closed, and whose ids they hold. */
 export interface Lifecycle {
   /**
    * Asks the store each time. Resolves if it is reachable and its set-up is right, its tables included. Rejects with

@@ -3,7 +3,7 @@ import { unref } from "../base/waiting.ts";
 import type { StoredEnding } from "./ending.ts";
 import type { PutResult } from "./inbox-writer.ts";
 
-/** What has happened in an inbox in one minute, over all processes. */
+/** The counts of an inbox in one minute, over all processes. */
 export interface MinuteCounts {
   /** Events that were stored, imported ones included. */
   readonly stored: number;
@@ -24,7 +24,7 @@ export interface Minute extends MinuteCounts {
 /** For authors of inboxes: how long minutes are kept, in ms. */
 export const minutesKeptMs = 86_400_000;
 
-/** What a process has counted and not yet written. */
+/** The counts that a process has not written yet. */
 export interface MinuteCounter {
   /** Counts the events that `put` has stored. */
   put(results: readonly PutResult[]): void;

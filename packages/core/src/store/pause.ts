@@ -7,7 +7,7 @@ import { esimCatalog } from "../event/esim-catalog.ts";
 
 /** Options of `InboxAdmin.pause`. */
 export interface PauseOptions {
-  /** Which types, such as `["esim.balance.updated"]`. Default: all. */
+  /** The types to pause, such as `["esim.balance.updated"]`. Default: all. */
   types?: readonly string[];
   /** Why, for other operators: 1 to 500 characters. */
   reason: string;

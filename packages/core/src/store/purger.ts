@@ -36,7 +36,7 @@ export function createPurger(purge: (limit: number) => Promise<number>): Purger 
   };
 }
 
-/** What a store keeps of its own clock from one purge to the next, in ms since the Unix epoch by that clock. */
+/** The memory of a store's own clock from one purge to the next, in ms since the Unix epoch by that clock. */
 export interface PurgeClock {
   /** When a purge last looked. */
   readonly seenMs: number;
@@ -48,7 +48,7 @@ const hourMs = 3_600_000;
 const longestHoldMs = 86_400_000;
 
 /**
- * What to keep when the store's clock shows `nowMs`. `expectedMs` is what it should show by this process's monotonic clock; undefined if
+ * The memory to keep when the store's clock shows `nowMs`. `expectedMs` is what it should show by this process's monotonic clock; undefined if
  * this process has not looked before. A clock that is more than an hour ahead of that, and of the last purge of any process, holds
  * purging for as long as it is ahead, 24 hours at most. A clock that is set back keeps what is left of a hold: it may still be ahead.
  *

@@ -22,7 +22,7 @@ export interface StoredState {
  * cannot answer. After a `write` that rejected, read again: it may have taken effect.
  */
 export interface StateStore extends Lifecycle {
-  /** What it guarantees. */
+  /** Its guarantees. */
   readonly capabilities: Pick<StoreCapabilities, "durable" | "multiProcess">;
 
   ready(): Promise<void>;

@@ -11,7 +11,7 @@ export interface StoreGuardOptions {
   readonly timeoutMs: number;
   /** Gets a line for a mistake in the set-up. */
   readonly logger: Logger;
-  /** What the store talks to, for messages. Default `"server"`. */
+  /** The part that the store talks to, for messages. Default `"server"`. */
   readonly backend?: "server" | "file";
   /** Checks the server's set-up before the first operation. Rejects with a `WebhookError` for a mistake. */
   check(signal: AbortSignal): Promise<void>;
@@ -31,7 +31,7 @@ export interface StoreGuard {
   close(free: () => Promise<void>): Promise<void>;
 }
 
-/** What a person can look at when a store does not work. */
+/** The places to look at when a store does not work. */
 const remedies = {
   server: {
     failed: "See the error's cause: the server may be down, or its URL or credentials may be wrong.",

@@ -8,7 +8,7 @@ const dayMs = 24 * 60 * 60 * 1000;
 /** Replays reach back 7 days, retries 15 h 51 min 30 s more, and both take time: below 8 days, duplicates run. */
 export const shortestSafeRetentionMs: number = 8 * dayMs;
 
-/** Which stores, inboxes and states are durable, for remedies. */
+/** The stores, inboxes and states that are durable, for remedies. */
 export const durableStores =
   'SQLite with durability "full", Redis without allowEviction, or Postgres with fsync';
 

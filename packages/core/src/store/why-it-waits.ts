@@ -2,7 +2,7 @@ import { instant, span } from "../base/time-text.ts";
 import type { LaneHolder, StoredEvent, WorkerPresence } from "./inbox-admin.ts";
 import type { Pause } from "./pause.ts";
 
-/** What an event may wait for. */
+/** The causes for which an event may wait. */
 export interface Circumstances {
   /** The present time, in ms since the Unix epoch. */
   readonly now: number;

@@ -5,7 +5,7 @@ import { readJsonBytes } from "./record.ts";
 
 /** Where the next value is expected. */
 type Place = "top" | "array" | "page";
-/** What the scanner is inside: a value of this kind, the rest of a page after its data, or nothing. */
+/** The part that the scanner is in: a value of this kind, the rest of a page after its data, or nothing. */
 type Within = "nothing" | "container" | "string" | "token" | "page_rest";
 
 const quote = 0x22;

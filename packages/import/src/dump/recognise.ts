@@ -29,7 +29,7 @@ export type TextForm = { readonly start: number; readonly newline: number } & (
   | { readonly form: "csv"; readonly header: CsvHeader }
 );
 
-/** What the bytes seem to be instead, and what the user can do. */
+/** The likely form of the bytes instead, and the advice. */
 export interface Unknown {
   readonly form: "unknown";
   readonly seems: string;

@@ -19,7 +19,7 @@ export type FaultCode = "not_json" | "not_a_record" | "too_large" | "too_deep" |
 export type RawRecord =
   /** Its JSON. */
   | { readonly position: Position; readonly value: unknown }
-  /** What is wrong with it. */
+  /** The mistake in it. */
   | {
       readonly position: Position;
       readonly fault: FaultCode;
@@ -123,7 +123,7 @@ export function readJsonBytes(bytes: Buffer): JsonReading {
   return isUtf8(bytes) ? readJsonText(text) : { fault: "not_json", reason: "not UTF-8", text };
 }
 
-/** What is wrong with the JSON, and where. V8's own message would quote the text, which may contain personal data. */
+/** The mistake in the JSON, and its place. V8's own message would quote the text, which may contain personal data. */
 function jsonProblem(error: unknown): string {
   const message = error instanceof Error ? error.message : "";
   const position = /at position (\d+)/.exec(message)?.[1];

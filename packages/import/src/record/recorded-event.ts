@@ -6,9 +6,9 @@ export type Fields = Readonly<Record<string, unknown>>;
 
 /** Why a record contains no event. The reason does not quote the record. */
 export interface RecordFault {
-  /** Which fault it is. Stable, for programs. */
+  /** The code of the fault. Stable, for programs. */
   readonly fault: FaultCode;
-  /** What is wrong, for people. */
+  /** The problem, for people. */
   readonly reason: string;
   /** The webhook-id, if it can be read all the same. */
   readonly id?: string;

@@ -1,7 +1,7 @@
 import type { Position, RawRecord } from "../dump/record.ts";
 import type { Fate, ReplayCounts } from "./ledger.ts";
 
-/** What became of a record. */
+/** The result of a record. */
 export interface RecordVerdict {
   /** Where the record is in the dump. */
   readonly position: Position;
@@ -23,7 +23,7 @@ export interface RecordVerdict {
 export interface ReplayJournal {
   /** The name of this run. A run that continues keeps the name: `force` runs an event again once per name. */
   readonly run: string;
-  /** What was counted before the run was interrupted. Pass only the records after those to the replay. */
+  /** The counts from before the run was interrupted. Pass only the records after those to the replay. */
   readonly tally?: ReplayCounts | undefined;
   /** Called before each batch of events is passed to the target. Save the name here: the process may be killed right after. */
   begin?(tally: () => ReplayCounts): Promise<void>;

@@ -28,7 +28,7 @@ export interface ImportMessage {
   readonly records: number;
   /** The fates so far. */
   readonly ledger: Ledger;
-  /** What the import rejects with. Absent unless it failed. */
+  /** The error that the import rejects with. Absent unless it failed. */
   readonly error?: unknown;
 }
 

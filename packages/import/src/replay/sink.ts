@@ -40,7 +40,7 @@ export type SinkOpener<Item> = (run: string) => Promise<Sink<Item>>;
 
 export const stored: Verdict = { fate: "stored" };
 
-/** What a sink is opened with. */
+/** The settings that a sink is opened with. */
 export interface SinkSettings extends ReplaySettings {
   /** How long a handler may take, in ms. Undefined: as long as it needs. */
   readonly deadlineMs?: number | undefined;

@@ -52,5 +52,5 @@ export function historyOf({ stacktrace, stalledCounter }: BullmqJob): readonly H
   return attempts.slice(-mostStacks);
 }
 
-/** What BullMQ's worker fails a job with. */
+/** The text with which BullMQ's worker fails a job. */
 const stalledTooOften = /^[^\n]*job (?:stalled|started) more than allowable limit/;

@@ -72,7 +72,7 @@ type StateFields =
   | "takenAt"
   | "settledAt";
 
-/** What BullMQ knows of the state of a job. */
+/** The state of a job, as BullMQ knows it. */
 function stateOf(job: BullmqJob, state: BullmqState): Pick<StoredEvent, StateFields> {
   const { timestamp, attemptsMade, opts, processedOn, finishedOn } = job;
   const { ttl } = opts.deduplication ?? {};

@@ -6,7 +6,7 @@ import type { BullmqQueue, QueueClient } from "./queue.ts";
 /** BullMQ's scripts that add a job which has no children. */
 const addNames = ["addStandardJob", "addDelayedJob", "addPrioritizedJob"];
 
-/** What `atomic` relies on in them. */
+/** The lines that `atomic` relies on in them. */
 const argumentsOf = ["jobIdKey = args[1] .. jobId", "jobId = args[2]", "local deduplicationKey = args[9]"];
 
 /** The data of a job that is removed by the script that adds it. */

@@ -11,7 +11,7 @@ import {
 import { maskPersonalData } from "@esim-webhooks/core/masking";
 import { DelayedError, WaitingChildrenError, WaitingError } from "bullmq";
 
-/** What the processor notes of a failed attempt at the end of the stack that BullMQ keeps of it. */
+/** The note of the processor on a failed attempt, at the end of the stack that BullMQ keeps of it. */
 export interface AttemptNote {
   readonly reason: AttemptReport["reason"];
   /** When it ended, in ms since the Unix epoch. */
@@ -26,7 +26,7 @@ const noteStart = `${frameStart}esim-webhooks `;
 const mostCharacters = 2000;
 
 /**
- * What was thrown, as an error that BullMQ may keep: of the same class, with its causes in its message, secrets and personal data masked in
+ * The thrown value as an error that BullMQ may keep: of the same class, with its causes in its message, secrets and personal data masked in
  * message and stack, and with the note. Its cause is the original.
  */
 export function storableError(thrown: unknown, note: AttemptNote): Error {

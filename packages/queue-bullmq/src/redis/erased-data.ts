@@ -1,6 +1,6 @@
 import type { InboxEntry, Replay } from "@esim-webhooks/core";
 
-/** What the data of a job keeps of an event whose personal data was erased. */
+/** The data that a job keeps of an event whose personal data was erased. */
 export interface ErasedData extends Pick<InboxEntry, "source" | "id" | "type" | "key"> {
   /** ISO 8601. */
   readonly receivedAt: string;

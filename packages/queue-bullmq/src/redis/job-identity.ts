@@ -20,7 +20,7 @@ export function newJobId(entry: Pick<InboxEntry, "body" | "replay">): string {
 
 const uuidLength = 36;
 
-/** What the queue did with an entry: `ours` is the id that was given to `add`, `kept` the one that it answered with. */
+/** The queue's answer to an entry: `ours` is the id that was given to `add`, `kept` the one that it answered with. */
 export function resultOf(ours: string, kept: string): PutResult | "foreign" {
   if (kept === ours) return "stored";
   if (!/^[\da-f-]{36}[sr][\w-]{16}$/.test(kept)) return "foreign";

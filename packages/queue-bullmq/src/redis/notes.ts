@@ -4,7 +4,7 @@ import type { BullmqQueue } from "./queue.ts";
 /** A server that has lost its data gets them again. */
 const againAfterMs = 10_000;
 
-/** What the inbox keeps next to its jobs, which leave the queue: fields of the queue's `meta` hash, which BullMQ leaves alone. */
+/** The notes that the inbox keeps next to its jobs, which leave the queue: fields of the queue's `meta` hash, which BullMQ leaves alone. */
 export interface Notes {
   /** Notes that events of a source were stored, if this process has not done so in the last ten seconds. */
   noteSource(source: string): Promise<void>;

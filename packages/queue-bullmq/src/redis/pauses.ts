@@ -55,7 +55,7 @@ if ARGV[3] == "resume" then resume() end
 return note`;
 }
 
-/** What the script relies on in BullMQ's. */
+/** The lines of BullMQ's script that this one relies on. */
 const argumentsOf = ['ARGV[1] == "paused"', 'ARGV[2] ~= "0"', 'rcall("HDEL", KEYS[3], "paused")'];
 
 export function createPauses(queue: BullmqQueue, scripts: Scripts, keyStart: string): Pauses {

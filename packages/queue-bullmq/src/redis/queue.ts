@@ -36,7 +36,7 @@ export interface BullmqQueue {
   on(event: "error", listener: (error: Error) => void): unknown;
   /** Stops listening. */
   off(event: "error", listener: (error: Error) => void): unknown;
-  /** What it stores jobs with: on Redis, it has the client. */
+  /** The connection that it stores jobs with: on Redis, it has the client. */
   getBackend(): object;
 }
 
@@ -103,7 +103,7 @@ export function clientReader(queue: BullmqQueue): () => Promise<QueueClient> {
   );
 }
 
-/** How often a job was started in all: a redrive lets BullMQ count anew, and notes the starts before it in the data. */
+/** The number of starts of a job in all: a redrive lets BullMQ count from zero, and notes the starts before it in the data. */
 export function startsOf({ data, attemptsStarted }: Pick<BullmqJob, "data" | "attemptsStarted">): number {
   const { startsBefore = 0 } = (data ?? {}) as { readonly startsBefore?: number };
   return startsBefore + attemptsStarted;

@@ -146,7 +146,7 @@ function withoutHashTag(keyStart: string): WebhookError {
   );
 }
 
-/** What a Redis server reports of itself. Undefined: it does not reveal it, as some managed servers and proxies. */
+/** The report of a Redis server on itself. Undefined: it does not reveal it, as some managed servers and proxies. */
 interface ServerFacts {
   readonly version: string | undefined;
   /** Its `maxmemory-policy`. */

@@ -3,7 +3,7 @@ import type { Ending } from "@esim-webhooks/core/engine";
 import { maskPersonalData } from "@esim-webhooks/core/masking";
 import { UnrecoverableError } from "bullmq";
 
-/** What a job returns to BullMQ, which shows it: how its event ended. */
+/** The value that a job returns to BullMQ, which shows it: how its event ended. */
 export interface JobResult {
   /** `duplicate` and `conflict`: it was done before, so no handler ran. */
   readonly outcome: "processed" | "discarded" | "duplicate" | "conflict";

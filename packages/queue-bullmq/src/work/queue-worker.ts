@@ -189,7 +189,7 @@ function connect(connection: string | Redis | Cluster): Redis {
   return connection.duplicate([], overridden) as unknown as Redis; // a Worker takes both
 }
 
-/** Those that BullMQ makes of a client: its worker waits for jobs on one. */
+/** The connections that BullMQ makes of a client: its worker waits for jobs on one. */
 function duplicatesOf(connection: Redis): readonly Redis[] {
   const made: Redis[] = [];
   const { duplicate } = connection;

@@ -10,7 +10,7 @@ const mostTries = 10;
 /** From the claim until the server shows that the index is being built. */
 const claimSeconds = 5;
 
-/** What a second process that builds meanwhile may cause: a deadlock, a lock that was not available, an index that exists. */
+/** The errors that a second process which builds meanwhile may cause: a deadlock, a lock that was not available, an index that exists. */
 const collisions: ReadonlySet<unknown> = new Set(["40P01", "55P03", "42P07", "23505"]);
 
 /**

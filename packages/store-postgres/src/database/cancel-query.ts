@@ -1,7 +1,7 @@
 import { createConnection } from "node:net";
 import type { PostgresPoolClient } from "kysely";
 
-/** What a client of `pg` knows of its connection. */
+/** The fields of a client of `pg` that describe its connection. */
 interface Connected {
   readonly host?: string;
   readonly port?: number;

@@ -3,7 +3,7 @@ import { refusalOf } from "./errors.ts";
 import { checkMigrations } from "./migrations.ts";
 import type { Tables } from "./tables.ts";
 
-/** What the check of a server looks at. */
+/** The facts that the check of a server looks at. */
 export interface Checked {
   readonly tables: Tables;
   /** Writes what the store will write. It is rolled back. */

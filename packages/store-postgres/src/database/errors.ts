@@ -18,7 +18,7 @@ export type PostgresErrorCode =
   /** The role or user lacks a right that the store needs. Grant what the message names. */
   | "missing_rights";
 
-/** What the server's refusal means, by its SQLSTATE. */
+/** The meaning of a refusal of the server, by its SQLSTATE. */
 export function refusalOf(error: unknown, { schema }: Tables): WebhookError<PostgresErrorCode> | undefined {
   switch ((error as { code?: unknown } | undefined)?.code) {
     case "25006":

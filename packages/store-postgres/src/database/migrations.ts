@@ -48,12 +48,12 @@ export const migrations: readonly Migration[] = [
 interface Recorded {
   readonly id: string;
   readonly oldest: number;
-  /** Of the package that ran it. */
+  /** The version of the package that ran it. */
   readonly version: string;
 }
 
 /**
- * What `migrate()` runs in a database without the schema, in order: for a review, or for a migration tool of your own. Each text is
+ * The statements that `migrate()` runs in a database without the schema, in order: for a review, or for a migration tool of your own. Each text is
  * several statements, and records that it was run. A text that only creates indexes leaves out those that exist: where there are
  * events, build them first, with `create index concurrently`.
  */

@@ -37,7 +37,7 @@ export async function transact<Database, Tx>(
   return "unused";
 }
 
-/** What `work` has resolved to, or rejected with. */
+/** The value that `work` has resolved to, or its error. */
 type Worked = { readonly isDone: boolean } | { readonly error: unknown };
 
 async function ended<Database, Tx>(

@@ -8,7 +8,7 @@ import type { LazyTransaction } from "./lazy-transaction.ts";
 import { type DatabaseOptions, withoutPlugins } from "./open-pool.ts";
 import { transactionControlIn } from "./transaction-control.ts";
 
-/** What handlers get as `context.tx`. */
+/** The value that handlers get as `context.tx`. */
 export interface TransactionOptions<Tx> {
   /**
    * Makes `context.tx` of a client of `pg`: `(client) => drizzle(client)`, or `(client) => client` for the client itself. Called once
@@ -69,7 +69,7 @@ export function kyselyOf(tx: object): Kysely<unknown> {
   );
 }
 
-/** What `query` of a client of `pg` takes. */
+/** The argument of `query` of a client of `pg`. */
 type Query = string | { readonly text?: unknown; readonly submit?: unknown };
 type Callback = (error: unknown, result?: unknown) => void;
 

@@ -112,7 +112,7 @@ create table esim_webhooks.pause (
   type text collate "C" primary key,
   reason text not null,
   since timestamptz not null,
-  -- null: until it is resumed. A row of all types stays, to tell when that was
+  -- null: until it is resumed. A row of all types stays: it says when that was
   until timestamptz,
   by text
 )`,

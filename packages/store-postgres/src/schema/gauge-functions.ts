@@ -120,7 +120,7 @@ begin
 end`,
 );
 
-/** Visits at most so many of the lanes that an index has behind its first columns. */
+/** Visits the lanes that an index has behind its first columns, up to a limit. */
 const lanesWith = (condition: string): string => `(
         with recursive visited as (
           (select lane, 1 as number from esim_webhooks.event where ${condition} and lane > '' order by lane limit 1)
@@ -135,7 +135,7 @@ const lanesWith = (condition: string): string => `(
 
 /**
  * How many due events wait behind another one of their lane that no worker may take now: it waits for its next attempt, is paused, or has died
- * and holds its lane. Looks at so many lanes and events in them at most; `is_more` says that there are others.
+ * and holds its lane. Looks at a limited number of lanes and of events in them; `is_more` says that there are others.
  */
 const blocked = plpgsql(
   `blocked(moment timestamptz, held_by_dead boolean, most_lanes integer, most integer) returns table (

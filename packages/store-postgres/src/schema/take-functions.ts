@@ -71,7 +71,7 @@ const inLane = "ctid as place, source, id, lane, type, occurred_at, due_at, susp
  * statements: the first may see a lane as free that was taken meanwhile. The lanes are locked between them, so the last one sees
  * every lease on them. Waiting at the unique index instead, while holding rows of other lanes, would cause deadlocks.
  *
- * Of the due rows in lanes it reads the first thousand or more. Usually these are all, or contain enough events whose turn it is.
+ * It reads the first thousand or more of the due rows in lanes. Usually these are all, or contain enough events whose turn it is.
  * Otherwise it visits the first events of a bounded number of lanes, by name, after the lane `after`: one more row, without a source, says
  * up to which lane, empty for the end of them. So the order between lanes is not that of their events then.
  *

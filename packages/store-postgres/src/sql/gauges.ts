@@ -5,7 +5,7 @@ import { serverTime, type Tables } from "../database/tables.ts";
 /** A count ends here: there are more. Whether an index entry is of a visible row, Postgres looks up in the table, unless it was vacuumed since. */
 const cap = 10_001;
 
-/** In at most so many lanes. */
+/** The lanes in which blocked events are counted. */
 const mostLanes = 1000;
 
 interface Row extends Record<Exclude<GaugeCount, "blocked">, number> {

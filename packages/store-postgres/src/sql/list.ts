@@ -115,7 +115,7 @@ function isBehind({ receivedAt, id, source }: ListCursor): RawBuilder<boolean> {
 }
 
 /**
- * Of the done events of an eSIM, a search skips the entries of all others. This is how far it may, by the index alone. Undefined: to the end.
+ * A search for the done events of an eSIM skips the entries of all others. This is how far it may, by the index alone. Undefined: to the end.
  */
 async function floorOf(
   db: Kysely<unknown>,

@@ -22,7 +22,7 @@ export type SqliteErrorCode =
 /** The codes of faults: of these stores, or of core. */
 export type FaultCode = SqliteErrorCode | "invalid_option" | "store_full" | "store_unavailable";
 
-/** What went wrong, as it crosses from the database's thread: the two halves of a message, and SQLite's own words. */
+/** A failure, as it crosses from the database's thread: the two halves of a message, and SQLite's own words. */
 export interface Fault {
   readonly code: FaultCode;
   readonly problem: string;
@@ -91,7 +91,7 @@ export function isOfTheFile(error: unknown): boolean {
   return error instanceof FaultError || aboutTheFile.has(resultCodeOf(error) ?? -1);
 }
 
-/** What an error of `node:sqlite` or of the file system means for the database at `path`. */
+/** The meaning of an error of `node:sqlite` or of the file system for the database at `path`. */
 export function faultOf(error: unknown, path: string): Fault {
   if (error instanceof FaultError) return error.fault;
   const cause = error instanceof Error ? error.message : String(error);

@@ -28,7 +28,7 @@ export const migrations: readonly Migration[] = [{ oldest: 1, statements }];
 interface Recorded {
   readonly id: string;
   readonly oldest: number;
-  /** Of the package that ran it. */
+  /** The version of the package that ran it. */
   readonly version: string;
 }
 

@@ -129,7 +129,7 @@ create table esim_webhooks_pause (
   type text primary key,
   reason text not null,
   since integer not null,
-  -- null: until it is resumed. A row of all types stays, to tell when that was
+  -- null: until it is resumed. A row of all types stays: it says when that was
   until integer,
   by text
 ) strict, without rowid`,

@@ -1,4 +1,4 @@
-// What a copy into another inbox reads, in pages: each after the last row of the page before, by the primary key.
+// The reads of a copy into another inbox, in pages: each after the last row of the page before, by the primary key.
 import type { SQLInputValue } from "node:sqlite";
 import type { EventKey, Minute, Pause, Replay } from "@esim-webhooks/core";
 import type { EventColumn } from "@esim-webhooks/core/engine";
@@ -106,7 +106,7 @@ export function stateRecords(
   );
 }
 
-/** What a copy reads apart from rows in pages. The notes of runs are JSON. */
+/** The parts that a copy reads apart from rows in pages. The notes of runs are JSON. */
 export interface OperatorNotes {
   readonly pauses: readonly Pause[];
   readonly runs: readonly string[];
@@ -114,7 +114,7 @@ export interface OperatorNotes {
   readonly lastReceivedAt: number | null;
 }
 
-/** What operators have paused, and what is noted for them. */
+/** The pauses, and the notes for operators. */
 export function operatorNotes(connection: Connection, _: undefined): OperatorNotes {
   const last = connection.get<{ received_at: number }>("select received_at from esim_webhooks_last_delivery");
   return {

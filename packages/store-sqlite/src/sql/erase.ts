@@ -5,7 +5,7 @@ import { ofSubject } from "./filter.ts";
 
 export interface EraseInput {
   readonly subject: string;
-  /** What replaces the subject where an entry must stay. */
+  /** The text that replaces the subject where an entry must stay. */
   readonly replacement: string;
   readonly limit: number;
   /** For events that were not done. */

@@ -33,7 +33,7 @@ export function matching(filter: Filter): Condition {
   ]);
 }
 
-/** What an index finds of what a filter says: its ids, or the events of its eSIM; undefined if it names neither. */
+/** The part of a filter that an index finds: its ids, or the events of its eSIM; undefined if it names neither. */
 export function found(filter: Filter): Condition | undefined {
   return ofIds(filter) ?? (filter.subject === undefined ? undefined : ofSubject(filter));
 }
@@ -79,7 +79,7 @@ function endOf(prefix: string): string | undefined {
   return characters.join("") + String.fromCodePoint(next);
 }
 
-/** What begins each frame of a stack in the text that is kept of an error: as in core, which the thread does not load. */
+/** The beginning of each frame of a stack in the text that is kept of an error: as in core, which the thread does not load. */
 const frameStart = "\n    at ";
 
 /** The frames of a stack, which follow the message, are not searched. */

@@ -26,7 +26,7 @@ export interface ApplyInput {
   readonly writes: readonly HandlerWrite[];
 }
 
-/** What became of a handler's writes. `refused`: a statement failed, and neither it nor the mark was written. */
+/** The result of a handler's writes. `refused`: a statement failed, and neither it nor the mark was written. */
 export type Applied =
   | { readonly status: Exclude<Transacted, "unused"> }
   | { readonly status: "refused"; readonly message: string; readonly errcode: number | undefined };

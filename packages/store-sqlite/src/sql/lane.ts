@@ -21,7 +21,7 @@ export function isNextInLane(row: string, laneHeldByDead: boolean): string {
     }`;
 }
 
-/** An event that was due for as long as this while others were ahead of it is due anew when its turn comes. */
+/** An event that was due for as long as this while others were ahead of it is due from when its turn comes. */
 const longWaitMs = 60_000;
 
 /**

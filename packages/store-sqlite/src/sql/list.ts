@@ -28,7 +28,7 @@ export interface ListedRows {
 interface Searched {
   /** The table, with the index that has the order: SQL. */
   readonly table: string;
-  /** Which rows of the index they are. */
+  /** Their condition: SQL. */
   readonly rows: Condition;
   /** How far a page searches. */
   readonly bounds: readonly Bound[];

@@ -1,4 +1,4 @@
-// What is noted for operators in addition to the events: the workers, the runs of imports and reconcile, and what happened in each minute.
+// The notes for operators, in addition to the events: the workers, the runs of imports and reconcile, and what happened in each minute.
 import type { Minute, MinuteCounts, WorkerPresence, WorkerReport } from "@esim-webhooks/core";
 import type { Connection } from "../database/connection.ts";
 import { nowMs, type Transaction } from "../database/transaction.ts";

@@ -1,4 +1,4 @@
-// What a reader's thread answers. Each takes a connection, which sees what is committed, and its input.
+// The reads of a reader's thread. Each takes a connection, which sees what is committed, and its input.
 export { backup, quickCheck } from "./backup.ts";
 export { copyCounts, dataVersion, eventRecords, latestRecords, operatorNotes, stateRecords } from "./copy.ts";
 export { truncateLog } from "./erase.ts";

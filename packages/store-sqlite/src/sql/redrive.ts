@@ -6,7 +6,7 @@ import { freeLanes } from "./lane.ts";
 import { withAttempt } from "./lease.ts";
 import { isPausedType } from "./pause.ts";
 
-/** Which events an operator means, and at most how many of them. */
+/** The events that an operator means, and at most how many of them. */
 export interface ChosenInput {
   readonly filter: InboxFilter & { readonly state: "dead" | "unhandled" | "ready" };
   readonly limit: number;

@@ -49,7 +49,7 @@ export interface Hints {
   isWatched(): boolean;
 }
 
-/** Those that may take long: they would keep a handler waiting. */
+/** The reads that may take long: they would keep a handler waiting. */
 const longReads: readonly (keyof Reads)[] = ["count", "list", "stats", "truncateLog"];
 
 /** This many rows fill a transaction. Calls with fewer wait for each other and share its sync. */

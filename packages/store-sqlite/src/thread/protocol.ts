@@ -11,7 +11,7 @@ export type Reads = typeof reads;
 export type InputOf<Name extends keyof (Writes & Reads)> = Parameters<(Writes & Reads)[Name]>[1];
 export type OutputOf<Name extends keyof (Writes & Reads)> = ReturnType<(Writes & Reads)[Name]>;
 
-/** What a thread is started with. */
+/** The data that a thread is started with. */
 export interface ThreadData extends OpenOptions {
   readonly role: "writer" | "reader" | "source" | "backup";
 }
@@ -30,7 +30,7 @@ export interface PackedCalls {
   readonly bodies: ArrayBuffer;
 }
 
-/** What became of a call. */
+/** The result of a call. */
 export type Answer = { readonly output: unknown } | { readonly fault: Fault };
 
 /** The answer to a call whose caller no longer waits. */

@@ -73,7 +73,7 @@ function done(tx: Transaction, { name, input }: Call): unknown {
   return (writes as unknown as Record<string, Operation>)[name]?.(tx, input);
 }
 
-/** What a connection knows of the machine's clock. */
+/** The machine's clock, as a connection knows it. */
 interface Clock {
   /** Whether the clock may have been set back before a transaction at `nowMs`. True before the first one. */
   mayBeSetBack(nowMs: number): boolean;
