@@ -93,7 +93,7 @@ describe("the records of a file", () => {
     const { msg_1 } = await recordsById();
     expect([msg_1?.takenAtMs, msg_1?.settledAtMs]).toEqual([takenAt?.getTime(), settledAt?.getTime()]);
     expect(readHistory(msg_1?.history ?? null)).toEqual(history);
-    expect(history).toEqual([{ endedAt: settledAt, ...report }]);
+    expect(history).toEqual([{ endedAt: settledAt, ...report, by: null, attempts: null }]);
   });
 
   it("hold done, unhandled and dead events, and when they may be forgotten", async () => {

@@ -325,6 +325,8 @@ describe("docs/runbook.md: events are dead", () => {
     ]);
     await workUntil(backend, () => backend.handled().length === ids.length + 1);
     expect(backend.handled().sort()).toEqual([...ids, ...more].sort());
+    const [none] = await follow(section, 4, backend); // each is handled or dead
+    expect(none?.stdout).toBe("Nothing to do: 0 waiting events.\n");
   });
 
   it("tries ten of ten thousand first", async () => {
@@ -624,6 +626,14 @@ describe("docs/runbook.md: a process exits while it handles an event", () => {
     expect(worker.child.exitCode).toBeNull();
     worker.kill("SIGKILL");
     await worker.ended;
+  });
+});
+
+describe("docs/runbook.md: events differ from the catalog", () => {
+  it("says whether they do", async () => {
+    const backend = await startBackend({ handlers: "worker" });
+    const [none] = await follow("Events differ from the catalog", 1, backend);
+    expect(none).toMatchObject({ code: 0, stdout: "" });
   });
 });
 
