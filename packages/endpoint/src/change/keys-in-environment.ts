@@ -6,6 +6,7 @@ import type { EndpointErrorCode } from "../base/errors.ts";
  * The key store for endpoints of the environment that the client calls: `read` rejects with `other_environment` if it has keys of the other
  * one, and what is written names the environment. What changes keys of endpoints does this by itself.
  * @param api a client, or its environment
+ * @param keyStore the store of the keys
  */
 export function keysInEnvironment(api: object, keyStore: KeyStore): KeyStore {
   const isTest = (api as Partial<ApiClient>).environment === "test"; // a client of one's own may not say it

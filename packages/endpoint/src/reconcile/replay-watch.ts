@@ -9,8 +9,13 @@ import { shortHash } from "./pass-state.ts";
 export interface ReplayArrivals {
   /** When the request was made. */
   readonly requestedAt: string;
-  /** The events that the request names by their ids: how many there are, and how many the target has by now. */
-  readonly ids: { readonly requested: number; readonly arrived: number };
+  /** The events that the request names by their ids. */
+  readonly ids: {
+    /** How many events the request names. */
+    readonly requested: number;
+    /** How many of them the target has by now. */
+    readonly arrived: number;
+  };
   /** The periods of the request, with the number of their events that have arrived since; 400 means at least 400. */
   readonly periods: readonly RequestedPeriod[];
   /** The ids of the first 20 events that this pass or import has found. */
@@ -105,6 +110,8 @@ export async function keepRequest(
 /**
  * Watches for the events of the last request of a source. Without one, and 7 days after it, there is nothing to find.
  * Rejects as the store's `read` does.
+ * @param state the store that has the request
+ * @param source the source of the request
  * @param nowMs the time, in ms since the Unix epoch
  */
 export async function watchReplay(
