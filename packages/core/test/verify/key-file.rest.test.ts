@@ -105,7 +105,10 @@ describe("fileKeySource", () => {
     [`{ "keys": ["${oldSecret}"`, "It is not JSON."],
     [`{ "keys": "${oldSecret}" }`, "It does not have the expected form."],
     [`["${oldSecret}"]`, "It does not have the expected form."],
-    [`{ "secret": "${oldSecret}" }`, 'There is no field "secret". There are: keys, rotatingUntil, environment, change.'],
+    [
+      `{ "secret": "${oldSecret}" }`,
+      'There is no field "secret". There are: keys, rotatingUntil, environment, change.',
+    ],
     [`{ "${oldSecret}": "" }`, "There is an unknown field."],
     [
       `{ "keys": [{ "secret": "${oldSecret}", "notafter": "2026" }] }`,
