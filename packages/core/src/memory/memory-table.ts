@@ -179,10 +179,10 @@ export function lanesOf(table: Pick<MemoryTable, "all" | "pending">, laneHeldByD
   };
 }
 
-/** An event that was due for as long as this while others were ahead of it is due from when its turn comes. */
+/** For how long, in ms, an event may be due before its turn. One that waits for longer counts as due from its turn. */
 const longWaitMs = 60_000;
 
-/** Makes the next rows in the lanes of these due now, where they were due long before their turn. */
+/** Makes the next row of each of their lanes due now, if it was due long before its turn. */
 export function freeLanes(table: MemoryTable, ended: readonly MemoryRow[], now: number): void {
   if (ended.every(({ lane }) => lane === null)) return;
   const { first } = lanesOf(table, false);

@@ -151,7 +151,7 @@ export type BlockedBy = Readonly<Record<"failing" | "paused" | "dead", number>>;
 /** The figures to alert on, read from indexes alone: it costs the same with ten events and with a million. */
 export interface InboxGauges {
   /**
-   * - `ready`: due, and not blocked: a worker can take it, or once its turn in its lane comes
+   * - `ready`: due, and not blocked: a worker can take it now, or once the work ahead of it in its lane is done
    * - `blocked`: due, but behind another one of its lane that no worker may take now; see `blockedBy`. Counted in at most 1,000 lanes;
    *   where more are blocked, the others count as `ready`
    * - `waiting`: due later: a failed attempt, or `retryLater`

@@ -21,7 +21,7 @@ export function isNextInLane(row: string, laneHeldByDead: boolean): string {
     }`;
 }
 
-/** An event that was due for as long as this while others were ahead of it is due from when its turn comes. */
+/** For how long, in ms, an event may be due before its turn. One that waits for longer counts as due from its turn. */
 const longWaitMs = 60_000;
 
 /**
