@@ -12,6 +12,7 @@ import {
   sign,
   verify,
 } from "@esim-webhooks/core";
+import { watchDrift } from "@esim-webhooks/core/drift";
 import { newSecret, sampleData } from "@esim-webhooks/core/testing";
 import { median } from "./measure.ts";
 import { inTurns, line, micros, times } from "./report.ts";
@@ -20,6 +21,8 @@ const secret = newSecret();
 const keyring = createKeyring(secret);
 const perRound = 20_000;
 const rounds = 11;
+const turns = 300;
+const perTurn = 2000;
 const inFlight = 20_000;
 const ids = 1_000_000;
 
@@ -107,6 +110,23 @@ async function cpuBeside(size: number): Promise<void> {
   line("receive() with an async handler, of the floor", of(median(figures.waiting), floor));
 }
 
+/** Short turns with receivers that stay: the difference is smaller than the drift of a clock between long ones. */
+async function cpuOfDrift(): Promise<void> {
+  const drift = watchDrift({ read: async () => undefined, write: async () => true });
+  const without = createReceiver({ "*": () => {} }, { secret });
+  const watched = createReceiver({ "*": () => {} }, { secret, drift });
+  const measure = (receiver: Receiver) => () => {
+    const deliveries = deliveriesOf(300, perTurn);
+    return cpuOf(deliveries, () => receiveAll(receiver, deliveries, "processed"));
+  };
+  const figures = await inTurns({ without: measure(without), watched: measure(watched) }, turns);
+  line(
+    "300 bytes with watchDrift, of without",
+    times(median(figures.watched) / median(figures.without)),
+    "≤ 1.02",
+  );
+}
+
 function usedBytes(): number {
   collect();
   collect(); // what the first one found is freed after it
@@ -146,5 +166,6 @@ export async function benchReceive(): Promise<void> {
   console.log("\nmemory"); // first: there is no garbage of the other rounds yet
   await memoryInFlight();
   memoryOfIds();
+  await cpuOfDrift();
   for (const size of [300, 2_000, 20_000]) await cpuBeside(size);
 }
