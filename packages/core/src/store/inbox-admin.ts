@@ -98,7 +98,7 @@ export interface StoredEvent extends InboxRow {
   readonly takenAt: Date | null;
   /** When its personal data was erased. Null: it was not. */
   readonly erasedAt: Date | null;
-  /** Its last ten failed attempts and steps of operators, oldest first. On BullMQ: its attempts alone. */
+  /** Its last ten failed attempts and steps of operators, oldest first. */
   readonly history: readonly HistoryStep[];
   /** The frames of what its last attempt threw, a line each. Null: nothing was thrown, or its stack is not known. */
   readonly stack: string | null;
