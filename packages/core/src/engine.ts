@@ -9,6 +9,7 @@ export { createDeadline } from "./base/waiting.ts";
 export { keyText } from "./event/event.ts";
 export type { LatestOnlySettings } from "./handle/latest-only.ts";
 export { latestOnlyHandler } from "./handle/latest-only.ts";
+export { longWaitMs } from "./memory/memory-lanes.ts";
 export { workerGoneMs } from "./memory/memory-workers.ts";
 export { createEntryProcessor } from "./process/entry-processor.ts";
 export type { MountedPath, Route } from "./receive/route.ts";

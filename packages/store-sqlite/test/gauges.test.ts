@@ -5,6 +5,7 @@ import type { Connection } from "../src/database/connection.ts";
 import { openWriter } from "../src/database/open.ts";
 import { inTransaction } from "../src/database/transaction.ts";
 import { oldestReadyMs } from "../src/sql/due.ts";
+import { erase } from "../src/sql/erase.ts";
 import { gauges } from "../src/sql/gauges.ts";
 import { report, workers } from "../src/sql/notes.ts";
 import { pause, resume } from "../src/sql/pause.ts";
@@ -113,6 +114,20 @@ it("says of an event that was behind others that it has been due since its turn 
   inTransaction(connection, (tx) => pause(tx, { pauses: [{ ...paused, type: null }] }));
   inTransaction(connection, (tx) => resume({ ...tx, nowMs: 3_700_000 }, { types: undefined }));
   expect(oldestAt(3_700_700)).toBe(700);
+});
+
+it("says of an event that was behind an erased one that it has been due since the erasure", () => {
+  const connection = openFile();
+  storeLanes(connection, 1, 2, "due");
+  connection.run("update esim_webhooks_event set subject = 'esim_1', received_at = 0 where id = 'due1-0'");
+  const nowMs = 3_600_000;
+  const erased = { subject: "esim_1", replacement: "#", limit: 10, retentionMs: 1000 };
+  const oldestMs = inTransaction(connection, (transaction) => {
+    const tx = { ...transaction, nowMs };
+    expect(erase(tx, erased)).toMatchObject({ ready: 1 });
+    return oldestReadyMs({ ...tx, nowMs: nowMs + 500 }, false, []);
+  });
+  expect(oldestMs).toBe(500);
 });
 
 it("forgets a worker that has not reported for 30 seconds, at the next report of another one", () => {

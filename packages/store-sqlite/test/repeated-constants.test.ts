@@ -3,6 +3,7 @@ import { join } from "node:path";
 import {
   erasedError,
   leaseEnded,
+  longWaitMs,
   minutesKeptMs,
   mostRunNotes,
   workerGoneMs,
@@ -28,6 +29,7 @@ describe("the thread, which loads no other package, repeats constants as they ar
     ["sql/notes.ts", "goneMs", workerGoneMs],
     ["sql/notes.ts", "mostRuns", mostRunNotes],
     ["sql/notes.ts", "minutesKeptMs", minutesKeptMs],
+    ["sql/lane.ts", "longWaitMs", longWaitMs],
     ["sql/filter.ts", "frameStart", frameStart],
     ["sql/lease.ts", "leaseEndedAttempt", `'${leaseEnded}'`],
     ["database/version.ts", "packageVersion", packageVersion],

@@ -94,6 +94,28 @@ export const gaugesInLanes: readonly InboxScenario[] = [
         assert.deepEqual(await added(), [8, 2, { failing: 2, paused: 0, dead: 0 }]);
       }),
   ],
+  [
+    "counts what is behind a failing or a paused event as blocked also while a worker has another event of the lane, whichever occurred first",
+    ["writer", "queue", "admin", "pauses"],
+    (open) =>
+      withInbox(open, { lane: ({ id }) => id.slice(0, -2) }, async (inbox) => {
+        const [heads, pausable, others] = [newEvents(), newEvents(), newEvents()];
+        const at = (of: TestEvents, lane: string, second: number) =>
+          of.entry(`${others.source}${lane}-${second}`, { timestamp: `2026-01-01T00:00:0${second}Z` });
+        const { blockedBy: before } = await inbox.gauges();
+        await stored(inbox, at(heads, "failing", 2));
+        const [failing] = await heads.take(inbox);
+        assert.ok(failing);
+        await inbox.settle([{ ...failing, state: "retry", afterMs: 3_600_000, error: "no" }]);
+        await stored(inbox, at(heads, "failing", 1), at(heads, "paused", 2));
+        assert.equal((await heads.take(inbox)).length, 2);
+        await inbox.pause({ types: [pausable.type], reason: "test", catalog: stepCatalog(pausable.type) });
+        await stored(inbox, at(others, "failing", 3), at(pausable, "paused", 1), at(others, "paused", 3));
+        const { blockedBy } = await inbox.gauges();
+        assert.deepEqual([blockedBy.failing - before.failing, blockedBy.paused - before.paused], [1, 1]);
+        await inbox.resume({ types: [pausable.type] });
+      }),
+  ],
 ];
 
 /** Scenarios for what an inbox knows about its load, its workers, and the runs that filled it. */

@@ -71,13 +71,13 @@ function distinctLanes(
   );
 }
 
-/** The first event of a lane that holds those behind it, and why; null by: a worker has it, or can take it. */
+/** The first event of a lane that holds those behind it, and why; null by: a worker can take it. A leased one is passed over: it will end. */
 function headOf(reading: Reading, lane: string, laneHeldByDead: boolean): Head | undefined {
   const place = "occurred_at as occurredAt, source, id";
   const first = reading.get<Head>(
-    `select ${place}, case when state = 'leased' then null when held = 1 then 'paused' when due_at > $now then 'failing' end as by
+    `select ${place}, case when held = 1 then 'paused' when due_at > $now then 'failing' end as by
     from esim_webhooks_event
-    where lane = $lane and lane is not null and state in ('ready', 'leased') order by occurred_at, source, id limit 1`,
+    where lane = $lane and lane is not null and state in ('ready', 'leased') and state = 'ready' order by occurred_at, source, id limit 1`,
     { lane, now: reading.nowMs },
   );
   if (first?.by !== null || !laneHeldByDead) return first;
