@@ -16,6 +16,8 @@ export type { MountedPath, Route } from "./receive/route.ts";
 export { checkPlainPath, createRoute } from "./receive/route.ts";
 export { isInbox } from "./receive/target.ts";
 export { publishChanges } from "./store/admin-notices.ts";
+export type { CountedGauges } from "./store/counted-gauges.ts";
+export { gaugesOf, mostCounted } from "./store/counted-gauges.ts";
 export type { Ending, RowChange } from "./store/ending.ts";
 export { rowChange } from "./store/ending.ts";
 export type { EncodedEntry } from "./store/entry-codec.ts";

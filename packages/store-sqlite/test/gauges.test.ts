@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { rowChange } from "@esim-webhooks/core/engine";
+import { gaugesOf, rowChange } from "@esim-webhooks/core/engine";
 import { expect, it, onTestFinished } from "vitest";
 import type { Connection } from "../src/database/connection.ts";
 import { openWriter } from "../src/database/open.ts";
@@ -38,7 +38,7 @@ it("counts up to 10,001 events of a state, in lanes and out of them, and says wh
     insert("unhandled", null, 10_002);
     insert("done", null, 20_000);
   });
-  expect(gauges(connection, { laneHeldByDead: false })).toMatchObject({
+  expect(gaugesOf(gauges(connection, { laneHeldByDead: false }))).toMatchObject({
     counts: { ready: 10_001, waiting: 0, leased: 0, unhandled: 10_001, dead: 10_000 },
     capped: ["ready", "unhandled"],
   });
@@ -65,7 +65,7 @@ it.each(["failing", "paused", "dead"] as const)(
     const connection = openFile();
     inTransaction(connection, (tx) => pause(tx, { pauses: [paused] }));
     const blocked = (rule = { laneHeldByDead: true }) => {
-      const { counts, capped, blockedBy } = gauges(connection, rule);
+      const { counts, capped, blockedBy } = gaugesOf(gauges(connection, rule));
       return [counts.ready, counts.blocked, blockedBy[head], capped.includes("blocked")];
     };
     storeLanes(connection, 1000, 3, head);

@@ -1,5 +1,6 @@
 // The events that are due, but wait behind another one of their lane that no worker may take now.
 import type { BlockedBy } from "@esim-webhooks/core";
+import type { CountedGauges } from "@esim-webhooks/core/engine";
 import type { Reading } from "./due.ts";
 import { heldTypes } from "./pause.ts";
 
@@ -7,12 +8,6 @@ import { heldTypes } from "./pause.ts";
 export interface BlockedLimits {
   readonly lanes: number;
   readonly events: number;
-}
-
-/** The counts by what is ahead. `isMore`: a limit was reached, so there may be more. */
-export interface Blocked {
-  readonly counts: BlockedBy;
-  readonly isMore: boolean;
 }
 
 /** A place in a lane: the events after it wait. */
@@ -23,19 +18,23 @@ interface Head {
   readonly by: keyof BlockedBy | null;
 }
 
-export function blocked(reading: Reading, laneHeldByDead: boolean, limits: BlockedLimits): Blocked {
-  const counts = { failing: 0, paused: 0, dead: 0 };
+export function blocked(
+  reading: Reading,
+  laneHeldByDead: boolean,
+  limits: BlockedLimits,
+): CountedGauges["blocked"] {
+  const by = { failing: 0, paused: 0, dead: 0 };
   const lanes = lanesToLookAt(reading, laneHeldByDead, limits.lanes + 1);
   let left = limits.events;
   for (const lane of lanes.slice(0, limits.lanes)) {
     const head = headOf(reading, lane, laneHeldByDead);
     if (head === undefined || head.by === null) continue;
     const { seen, due } = followersOf(reading, lane, head, left);
-    counts[head.by] += due;
+    by[head.by] += due;
     left -= seen;
-    if (left === 0) return { counts, isMore: true };
+    if (left === 0) return { by, isMore: true };
   }
-  return { counts, isMore: lanes.length > limits.lanes };
+  return { by, isMore: lanes.length > limits.lanes };
 }
 
 /** The lanes in which an event waits for its next attempt, is paused, or has died and holds its lane: each once. */
