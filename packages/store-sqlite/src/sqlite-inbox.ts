@@ -199,6 +199,7 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
       async giveUp(filter, options, limit = operatorLimit) {
         const given = { filter: { ...filter, state: "ready" as const }, limit, ...readGiveUp(options) };
         const givenUp = await write("giveUp", given);
+        counter?.gaveUp(givenUp.events);
         hintIf(givenUp.events > 0); // their lanes are free
         return givenUp;
       },

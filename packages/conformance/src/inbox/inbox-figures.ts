@@ -245,13 +245,14 @@ export const inboxFigures: readonly InboxScenario[] = [
           { ...untouched, state: "given_back" },
           { ...done, state: "done" }, // lost
         ]);
+        assert.equal((await inbox.giveUp({ source: events.source }, { reason: "test" })).events, 2);
         isKept = inbox.capabilities.durable;
       });
       if (!isKept) return;
       await withInbox(open, {}, async (inbox) => {
         const after = await inbox.minutes();
         const added = (name: keyof MinuteCounts) => sum(after, name) - sum(before, name);
-        assert.deepEqual([added("stored"), added("done"), added("dead"), added("retried")], [4, 1, 1, 1]);
+        assert.deepEqual([added("stored"), added("done"), added("dead"), added("retried")], [4, 1, 3, 1]);
         for (const { at } of after) assert.equal(at.getTime() % 60_000, 0);
         const other = newEvents();
         await stored(inbox, other.entry("a"));
