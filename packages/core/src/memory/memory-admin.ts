@@ -4,19 +4,10 @@ import { erasedError } from "../store/erase.ts";
 import { withoutBody } from "../store/event-columns.ts";
 import type { GivenUp, readGiveUp } from "../store/give-up.ts";
 import { encodeStep, withAttempt } from "../store/history.ts";
-import type {
-  BlockedBy,
-  GaugeCount,
-  InboxFilter,
-  InboxGauges,
-  InboxPage,
-  InboxRow,
-  InboxState,
-  InboxStats,
-  RedriveFilter,
-  StoredEvent,
-} from "../store/inbox-admin.ts";
+import type { InboxFilter, InboxPage, RedriveFilter } from "../store/inbox-admin.ts";
+import type { BlockedBy, GaugeCount, InboxGauges, InboxStats } from "../store/inbox-figures.ts";
 import { readCursor, writeCursor } from "../store/list-cursor.ts";
+import type { InboxRow, InboxState, StoredEvent } from "../store/stored-event.ts";
 import { freeLanes, holderOf, isAhead, lanesOf, type MemoryLanes } from "./memory-lanes.ts";
 import type { MemoryPauses } from "./memory-pauses.ts";
 import { type MemoryRow, type MemoryTable, matches, storedEvent } from "./memory-table.ts";

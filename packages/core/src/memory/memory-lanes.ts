@@ -1,4 +1,4 @@
-import type { LaneHolder } from "../store/inbox-admin.ts";
+import type { LaneHolder } from "../store/stored-event.ts";
 import type { MemoryRow, MemoryTable } from "./memory-table.ts";
 
 /** The lanes of a table, as they are now. */

@@ -3,8 +3,9 @@ import { type EventKey, keyText } from "../event/event.ts";
 import { readErrorText } from "../store/error-text.ts";
 import { pickFields, shownColumns } from "../store/event-columns.ts";
 import { readHistory } from "../store/history.ts";
-import type { InboxFilter, InboxState, StoredEvent } from "../store/inbox-admin.ts";
+import type { InboxFilter } from "../store/inbox-admin.ts";
 import { type InboxEntry, occurredAtMs, type Replay } from "../store/inbox-entry.ts";
+import type { InboxState, StoredEvent } from "../store/stored-event.ts";
 
 /** An event in a memory inbox. Times are in ms since the Unix epoch. */
 export interface MemoryRow extends EventKey {

@@ -1,4 +1,4 @@
-import type { BlockedBy, GaugeCount, InboxGauges } from "./inbox-admin.ts";
+import type { BlockedBy, GaugeCount, InboxGauges } from "./inbox-figures.ts";
 
 /** For authors of inboxes: a count of a gauge ends here. There may be more. */
 export const mostCounted = 10_001;

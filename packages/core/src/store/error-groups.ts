@@ -1,5 +1,5 @@
 import { masked, maskText } from "../base/masking.ts";
-import type { InboxRow, InboxState } from "./inbox-admin.ts";
+import type { InboxRow, InboxState } from "./stored-event.ts";
 
 /** Events that failed of the same cause, and are in the same state. */
 export interface ErrorGroup {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { groupByError } from "../../src/store/error-groups.ts";
-import type { InboxRow } from "../../src/store/inbox-admin.ts";
+import type { InboxRow } from "../../src/store/stored-event.ts";
 
 const iccid = "8932042000001234567";
 
