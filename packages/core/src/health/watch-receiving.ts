@@ -8,7 +8,7 @@ import type { Tolerance } from "../verify/tolerance.ts";
 import { type Trouble, troubleOf } from "./troubles.ts";
 
 const minuteMs = 60_000;
-/** What has happened for this long is a trouble, in ms. */
+/** A look covers the deliveries, and the backlog, of this time, in ms. */
 export const windowMs: number = 10 * minuteMs;
 const mostShare = 0.05;
 /** The least number of wrong requests: a single one in a quiet hour is no trouble. */

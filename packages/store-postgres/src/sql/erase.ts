@@ -56,7 +56,7 @@ async function find(
 }
 
 /**
- * Any state → done, and the next events of their lanes have their turn. Resolves to the states that they were in. Locks rows in the order of
+ * Any state → done, and the next events of their lanes can be taken. Resolves to the states that they were in. Locks rows in the order of
  * their keys, as settlements do. What a worker has settled meanwhile is read as it is now.
  */
 async function eraseEvents(

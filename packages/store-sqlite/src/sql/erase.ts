@@ -14,8 +14,8 @@ export interface EraseInput {
 }
 
 /**
- * Overwrites the personal data of some events of a subject, which are done then: the worker of a leased one loses its lease, and the next
- * events of their lanes have their turn. Returns how many there were in each state. The writer's connection overwrites what it frees, and truncates the log afterwards.
+ * Overwrites the personal data of some events of a subject, which are done then: the worker of a leased one loses its lease, and the
+ * next events of their lanes can be taken. Returns how many there were in each state. The writer's connection overwrites what it frees, and truncates the log afterwards.
  */
 export function erase(tx: Transaction, input: EraseInput): Readonly<Record<InboxState, number>> {
   const erased: Record<InboxState, number> = { ready: 0, leased: 0, done: 0, unhandled: 0, dead: 0 };
