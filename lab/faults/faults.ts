@@ -46,7 +46,7 @@ export const faults: readonly Fault[] = [
   },
   {
     name: "a leased event does not hold its lane (in memory)",
-    file: "packages/core/src/memory/memory-table.ts",
+    file: "packages/core/src/memory/memory-lanes.ts",
     before: 'if (state === "leased") worked.add(lane);',
     after: "",
     checks: [memorySuite],
@@ -60,7 +60,7 @@ export const faults: readonly Fault[] = [
   },
   {
     name: "a rotation ends the old key when it stores the new one",
-    file: "packages/endpoint/src/rotate/rotation-steps.ts",
+    file: "packages/endpoint/src/rotate/store-new-key.ts",
     before: "const endMs = nowMs + overlapMs;",
     after: "const endMs = nowMs;",
     checks: ["packages/endpoint/test/rotate/rotate-secret.rest.test.ts"],

@@ -126,6 +126,7 @@ export interface Cause {
   readonly error: string;
   readonly count: number;
   readonly types: readonly (string | null)[];
+  /** When the last of them died. */
   readonly newestAt: string | null;
 }
 

@@ -186,7 +186,7 @@ function Causes({ now }: { readonly now: Now }) {
                 {types.length === 1 ? <bdi>{types[0] ?? "no type"}</bdi> : plural(types.length, "type")}
               </span>
               <span class="cause-time">
-                newest received <Time at={newestAt} none="inline" />
+                the last died <Time at={newestAt} none="inline" />
               </span>
             </li>
           ))}
