@@ -42,6 +42,7 @@ export { processorShape } from "./process/processor.ts";
 export { sourceOption, toleranceOption } from "./receive/receiver-options.ts";
 export { targetPath } from "./receive/target-path.ts";
 export { closeServer } from "./run/close-server.ts";
+export { countSubject } from "./store/erase.ts";
 export type { ErrorGroup } from "./store/error-groups.ts";
 export { causeOf, groupByError } from "./store/error-groups.ts";
 export { fittedError, frameStart, framesOf, stackText, withCauses } from "./store/error-text.ts";

@@ -5,8 +5,12 @@ import { Obstacles, obstacles, watch } from "./retried.tsx";
 import { esimAt, eventsAt, go } from "./route.ts";
 import { exactTime, number, plural, Time } from "./shown.tsx";
 
-function countText({ count, isMore }: Counted): string {
+function countText({ count, isMore }: Pick<Counted, "count" | "isMore">): string {
   return isMore ? `more than ${number(count)} events` : plural(count, "event");
+}
+
+function total(counts: Readonly<Record<string, number>>): number {
+  return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }
 
 /** What became of those that were confirmed. */
@@ -19,7 +23,7 @@ function saidOf(verb: string, done: number, of: number, state: string): Said {
   return { text: `${verb} ${number(done)} of ${plural(of, "event")}. ${rest}`, isPartial: true };
 }
 
-const mostInFull = 10_000;
+const mostCounted = 10_000;
 
 /** The types of a cause, so that its events are found when they have lost their error. */
 function typesOf({ deadCauses }: Now, cause: string | undefined): Pick<Filter, "types"> {
@@ -67,7 +71,7 @@ export async function askForAll(action: "retry" | "discard", filter: Filter): Pr
   const counted = await call("count", { filter: isWaiting ? { ...filter, dueLater: true } : filter });
   const { state: chosen = "dead", error: _, cause: __, ...others } = filter; // no error: they lose it when they are done
   const state = isWaiting ? "waiting for a later time" : chosen;
-  const most = Math.min(counted.count, mostInFull);
+  const most = Math.min(counted.count, mostCounted);
   const isRetry = action === "retry";
   const verb = isWaiting ? "Run" : isRetry ? "Retry" : "Delete";
   const when = isWaiting ? " now" : "";
@@ -118,7 +122,7 @@ export async function askToGiveUp(filter: Filter): Promise<void> {
     call("count", { filter: ready }),
     call("count", { filter: { ...filter, state: "leased" } }),
   ]);
-  const most = Math.min(counted.count, mostInFull);
+  const most = Math.min(counted.count, mostCounted);
   if (most === 0) {
     say({ text: "No event that matches waits any more: there is nothing to give up.", isPartial: true });
     return;
@@ -285,10 +289,11 @@ export function askToResume(type: string | null, pauses: readonly PauseView[]): 
 }
 
 export async function askToErase(subject: string): Promise<void> {
-  // an engine that cannot count by eSIM may still erase
-  const counted = await call("count", { filter: { subject } }).catch(() => undefined);
+  const found = await call("erasable", { subject });
+  const isMore = found !== null && Object.values(found).some((each) => each > mostCounted);
+  const counted = found && countText({ count: isMore ? mostCounted : total(found), isMore });
   ask({
-    title: `Erase the personal data of ${counted === undefined ? "this eSIM" : countText(counted)}?`,
+    title: `Erase the personal data of ${counted ?? "this eSIM"}?`,
     confirm: "Erase",
     deletes: true,
     body: (
@@ -304,10 +309,9 @@ export async function askToErase(subject: string): Promise<void> {
     ),
     async act() {
       const { events, notReached } = await call("erase", { subject });
-      const total = Object.values(events).reduce((sum, count) => sum + count, 0);
       const rest = notReached.length > 0 ? " Not reached:" : "";
       return {
-        text: `Erased the personal data of ${plural(total, "event")}.${rest}`,
+        text: `Erased the personal data of ${plural(total(events), "event")}.${rest}`,
         list: notReached,
         isPartial: notReached.length > 0,
         link: { address: esimAt(subject), text: "Its events" },

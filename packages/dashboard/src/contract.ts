@@ -37,6 +37,8 @@ export interface Calls {
    */
   pause: Call<{ type: string | null; reason: string; forMs?: number; replaces?: string }, Empty>;
   resume: Call<{ type: string | null }, Changed>;
+  /** How many events `erase` would erase, up to 10,001 of each state. Null: it counts them only while it erases them. */
+  erasable: Call<{ subject: string }, Erased["events"] | null>;
   /** Erases the personal data of all events of an eSIM. */
   erase: Call<{ subject: string }, Erased>;
 }

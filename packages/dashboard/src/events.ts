@@ -20,7 +20,8 @@ export async function list(
   return { rows: rows.map((row) => eventRow(row, pauses)), nextCursor, searchedTo: timeOf(searchedTo) };
 }
 
-const mostCounted = 10_000;
+/** How far the page counts. */
+export const mostCounted = 10_000;
 
 /**
  * Counts what indexes and gauges know. Anything else is counted among the newest events, for as long as a page may take: `searchedTo` says

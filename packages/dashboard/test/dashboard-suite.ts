@@ -551,9 +551,12 @@ export function dashboardSuite(name: string, open: OpenInbox): void {
       expect(logged).toMatchObject([{ code: "dashboard_pause", replacedPauseOf: "olga", until: null }]);
     });
 
-    it("erases an eSIM, says what was not reached, and logs nothing that names it", async () => {
-      const { operator, viewer, logged } = await setUp(open);
+    it("erases an eSIM, says before how many events that are and after what was not reached, and logs nothing that names it", async () => {
+      const { inbox, operator, viewer, logged } = await setUp(open);
       expect(await codeOf(viewer("erase", { subject: esim }))).toBe("not_an_operator");
+      const found = { ready: 1, leased: 0, done: 1, unhandled: 0, dead: 3 };
+      const canCount = inbox.capabilities.filters === undefined;
+      expect(await operator("erasable", { subject: esim })).toEqual(canCount ? found : null);
       const { events, notReached } = await operator("erase", { subject: esim });
       expect(events).toMatchObject({ ready: 1, dead: 3 });
       expect(notReached.length).toBeGreaterThan(3);

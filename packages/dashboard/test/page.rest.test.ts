@@ -964,6 +964,41 @@ describe("an operator", () => {
   });
 });
 
+describe("a large inbox", () => {
+  /** As if the engine searched thousands of newer events before it comes to these. */
+  const behindMany = (inbox: TestInbox): TestInbox => ({
+    ...inbox,
+    async list(filter, { cursor, ...options } = {}) {
+      const pages = Number(cursor ?? 0);
+      if (filter?.subject === undefined || pages >= 3) return inbox.list(filter, options);
+      await new Promise((resolve) => setTimeout(resolve, 120)); // one search of the page has time for two
+      const searchedTo = new Date(Date.UTC(2026, 10, 20 - pages, 12));
+      return { rows: [], nextCursor: String(pages + 1), searchedTo };
+    },
+  });
+
+  it("is never said to have no event of an eSIM before it was searched to the end, and an erasure counts them all", async () => {
+    const inbox = opened();
+    await putDead(inbox, [
+      { id: "msg_1", data: { esimReference: "esim-1" } },
+      { id: "msg_2", data: { esimReference: "esim-1" } },
+    ]);
+    const address = await serve(behindMany(inbox));
+    const { page } = await visit(address + hashOf("esim", { subject: "esim-1" }), { timezoneId: "UTC" });
+    await page.getByText("No event found yet").waitFor();
+    await page.getByText("the search stopped at events received 2026-11-19 12:00").waitFor();
+    expect(await page.getByText("No event of this eSIM").count()).toBe(0);
+    await button(page, "Erase…").click();
+    await page.getByRole("heading", { name: "Erase the personal data of 2 events?" }).waitFor();
+    await button(page, "Cancel").click();
+    await link(page, "Search further back").click();
+    await link(page, "esim.faulted").nth(1).waitFor();
+    await open(page, hashOf("events", { subject: "esim-1" }));
+    await page.getByText("No event found yet").waitFor();
+    expect(await page.getByText("No events match").count()).toBe(0);
+  });
+});
+
 describe("the page", () => {
   it("shows filters that the engine lacks disabled, with the reason", async () => {
     const inbox = opened();

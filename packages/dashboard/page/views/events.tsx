@@ -68,8 +68,11 @@ export function EventsView({ session, query, gauges }: ViewProps) {
         </button>
       )}
       <div class="rows" aria-busy={!isOfFilter}>
-        {rows !== undefined && <Rows rows={rows} filter={filter} />}
-        {loaded.data !== undefined && <Paging page={loaded.data} filter={filter} cursor={cursor} />}
+        {rows !== undefined && rows.length > 0 && <Rows rows={rows} filter={filter} />}
+        {rows?.length === 0 && loaded.data?.nextCursor === null && <NoRows filter={filter} cursor={cursor} />}
+        {loaded.data !== undefined && (
+          <Paging page={loaded.data} at={(next) => eventsAt(filter, next)} cursor={cursor} />
+        )}
       </div>
     </>
   );
@@ -379,7 +382,6 @@ function Received({ filter, missing, set }: MenuProps & { readonly missing: stri
 }
 
 function Rows({ rows, filter }: { readonly rows: readonly HeldRow[]; readonly filter: Filter }) {
-  if (rows.length === 0) return <NoRows filter={filter} />;
   const hasDied = filter.state === "dead";
   return (
     <table class={hasDied ? "events of-dead" : "events"}>
@@ -462,12 +464,13 @@ function hintOf({ id, receivedAt, error }: HeldRow): string {
   return [id, receivedAt && `received ${exactTime(receivedAt)}`, error].filter(Boolean).join("\n");
 }
 
-function NoRows({ filter }: { readonly filter: Filter }) {
-  if (Object.keys(filter).length === 0)
+function NoRows({ filter, cursor }: { readonly filter: Filter; readonly cursor: string | undefined }) {
+  if (Object.keys(filter).length === 0 && cursor === undefined)
     return <Empty title="The inbox is empty">Events appear here when the first delivery arrives.</Empty>;
   const { state, ...rest } = filter;
+  const names = `${state === undefined ? "" : `${stateNames[state].toLowerCase()} `}events`;
   return (
-    <Empty title={`No ${state === undefined ? "" : `${stateNames[state].toLowerCase()} `}events match`}>
+    <Empty title={`No ${cursor === undefined ? "" : "older "}${names} match`}>
       {Object.keys(rest).length === 0 ? (
         <a href={eventsAt({})}>Show events in all states</a>
       ) : state === undefined ? (
@@ -482,35 +485,40 @@ function NoRows({ filter }: { readonly filter: Filter }) {
   );
 }
 
-function Paging(props: {
+/** The ways to other pages of a list, and how far it has searched where that is not to the end. */
+export function Paging(props: {
   readonly page: EventPage;
-  readonly filter: Filter;
+  /** The address of a page. */
+  readonly at: (cursor?: string) => string;
   readonly cursor: string | undefined;
 }) {
-  const { page, filter, cursor } = props;
-  const isCut = page.nextCursor !== null && page.searchedTo !== null && page.rows.length < pageRows;
+  const { nextCursor, searchedTo, rows } = props.page;
+  const isCut = nextCursor !== null && searchedTo !== null && rows.length < pageRows;
   return (
-    <nav class="paging" aria-label="Pages">
-      {isCut && (
-        <span class="quiet">
-          To stay fast, the search stopped at events received {exactTime(page.searchedTo ?? "").slice(0, 16)}.
-        </span>
-      )}
-      {cursor !== undefined && (
-        <>
-          <a class="button" href={eventsAt(filter)}>
-            Newest
+    <>
+      {isCut && rows.length === 0 && <Empty title="No event found yet">The search has not ended.</Empty>}
+      <nav class="paging" aria-label="Pages">
+        {isCut && (
+          <span class="quiet">
+            To stay fast, the search stopped at events received {exactTime(searchedTo).slice(0, 16)}.
+          </span>
+        )}
+        {props.cursor !== undefined && (
+          <>
+            <a class="button" href={props.at()}>
+              Newest
+            </a>
+            <button type="button" class="button" onClick={() => history.back()}>
+              Back
+            </button>
+          </>
+        )}
+        {nextCursor !== null && (
+          <a class="button" href={props.at(nextCursor)}>
+            {isCut ? "Search further back" : "Older"}
           </a>
-          <button type="button" class="button" onClick={() => history.back()}>
-            Back
-          </button>
-        </>
-      )}
-      {page.nextCursor !== null && (
-        <a class="button" href={eventsAt(filter, page.nextCursor)}>
-          {isCut ? "Search further back" : "Older"}
-        </a>
-      )}
-    </nav>
+        )}
+      </nav>
+    </>
   );
 }
