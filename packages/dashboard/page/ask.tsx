@@ -12,7 +12,14 @@ export interface Question {
   readonly confirm: string;
   /** It deletes something. */
   readonly deletes?: true;
-  readonly act: (form: FormData) => Promise<Said>;
+  readonly act: (form: FormData, working: Working) => Promise<Said>;
+}
+
+/** An action at work, of which the dialog shows how far it is. */
+export interface Working {
+  /** Says how far it is. From then on it can be stopped. */
+  readonly say: (text: string) => void;
+  readonly isStopped: () => boolean;
 }
 
 /** What an action has done. */
@@ -57,6 +64,14 @@ function Dialog({ question }: { readonly question: Question }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const isBusy = useSignal(false);
   const failure = useSignal<Failure | null>(null);
+  const progress = useSignal("");
+  const isStopped = useSignal(false);
+  const working: Working = {
+    say(text) {
+      progress.value = text;
+    },
+    isStopped: () => isStopped.peek(),
+  };
   useEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();
@@ -67,9 +82,10 @@ function Dialog({ question }: { readonly question: Question }) {
     event.preventDefault();
     if (isBusy.value) return;
     isBusy.value = true;
+    isStopped.value = false;
     failure.value = null;
     try {
-      said.value = await question.act(new FormData(event.target as HTMLFormElement));
+      said.value = await question.act(new FormData(event.target as HTMLFormElement), working);
       if (asked.peek() === question) asked.value = null;
     } catch (error) {
       failure.value = failureOf(error);
@@ -84,6 +100,7 @@ function Dialog({ question }: { readonly question: Question }) {
       ref={dialog}
       aria-labelledby="asked"
       onClose={() => {
+        isStopped.value = true;
         if (asked.peek() === question) asked.value = null;
       }}
     >
@@ -93,9 +110,10 @@ function Dialog({ question }: { readonly question: Question }) {
         </h2>
         <div class="dialog-body">{question.body}</div>
         {failure.value !== null && <Problem failure={failure.value} />}
+        <p role="status">{progress}</p>
         <div class="dialog-buttons">
           <button type="button" class="button" onClick={() => dialog.current?.close()}>
-            Cancel
+            {isBusy.value && progress.value !== "" ? "Stop" : "Cancel"}
           </button>
           <button
             type="submit"

@@ -2,7 +2,7 @@ import { type OptionsShape, parseOptions } from "@esim-webhooks/core/engine";
 import { countSubject, packageVersion } from "@esim-webhooks/core/internal";
 import * as z from "zod/mini";
 import { discard, erase, giveUp, pause, progress, resume, retry, reveal } from "./actions.ts";
-import { mostChanged } from "./change.ts";
+import { goesOn, mostChanged } from "./change.ts";
 import type { CallName, Calls, Filter, Session } from "./contract.ts";
 import { endpoints } from "./endpoints.ts";
 import { count, event, list, mostCounted } from "./events.ts";
@@ -22,7 +22,11 @@ interface Call<Name extends CallName> {
 
 const text = z.string().check(z.minLength(1), z.maxLength(2000));
 const eventShape = { source: text, id: text };
-const changeShape = { filter: filterShape, most: z.int().check(z.gte(1), z.lte(mostChanged)) };
+const changeShape = {
+  filter: filterShape,
+  most: z.int().check(z.gte(1), z.lte(mostChanged)),
+  cursor: z.optional(z.string()),
+};
 const type = z.nullable(z.string().check(z.minLength(1), z.maxLength(200)));
 const reason = z.string().check(z.trim(), z.minLength(1), z.maxLength(500));
 const subject = z.string().check(z.minLength(1), z.maxLength(200));
@@ -161,6 +165,7 @@ function session({ inbox, title, color, catalog, client }: Settings, { name, rol
         ? "The engine of this inbox can pause only all types, or none."
         : null,
     givesUp: inbox.capabilities.givesUp !== false,
+    goesOn: goesOn(inbox),
     hasEndpoints: client !== undefined,
     version: packageVersion,
   };

@@ -23,14 +23,14 @@ export interface Calls {
   /** For operators. The payload without masks; it is logged who asked for it. */
   reveal: Call<EventName, Payload>;
   /**
-   * For operators, like all that follow. At most `most` events, the number that was confirmed. In the state `ready`, those that are due later
-   * are due now.
+   * For operators, like all that follow. A round: at most `most` events, at most 10,000. In the state `ready`, those that are due later are due
+   * now.
    */
-  retry: Call<{ filter: Filter; most: number }, Retried>;
+  retry: Call<RoundOf, Retried>;
   /** Ends ready events as dead. Those that a worker handles are left. */
-  giveUp: Call<{ filter: Filter; most: number; reason: string }, GaveUp>;
+  giveUp: Call<RoundOf & { reason: string }, GaveUp>;
   /** Deletes dead events. */
-  discard: Call<{ filter: Filter; most: number }, Changed>;
+  discard: Call<RoundOf, Round>;
   /**
    * `forMs`: how long; without it until it is resumed. `type` null: all. `replaces` is `since` of the pause that the operator has seen and
    * wants to replace. Any other pause of the type is kept: `already_paused`.
@@ -74,6 +74,8 @@ export interface Session {
   readonly pausesOnlyAll: string | null;
   /** Whether events that wait can be ended as dead. */
   readonly givesUp: boolean;
+  /** Whether an action can go on with the events after its first 10,000. */
+  readonly goesOn: boolean;
   readonly hasEndpoints: boolean;
   readonly version: string;
 }
@@ -85,8 +87,8 @@ export interface Filter {
   readonly types?: readonly string[];
   readonly source?: string;
   readonly subject?: string;
-  /** A whole id: for an action on one event. */
-  readonly id?: string;
+  /** Whole ids, of one source: for an action on chosen events. At most 50. */
+  readonly ids?: readonly string[];
   readonly idPrefix?: string;
   /** Text of the error. For operators: it is searched in errors that viewers see masked. */
   readonly error?: string;
@@ -315,7 +317,19 @@ export interface Changed {
   readonly done: number;
 }
 
-export interface GaveUp extends Changed {
+interface RoundOf {
+  readonly filter: Filter;
+  readonly most: number;
+  /** `nextCursor` of the round before. */
+  readonly cursor?: string;
+}
+
+export interface Round extends Changed {
+  /** Where the next round goes on. Null: nothing that matches is left, or the engine cannot go on. */
+  readonly nextCursor: string | null;
+}
+
+export interface GaveUp extends Round {
   /** How many a worker has taken since they were chosen. */
   readonly leased: number;
 }
@@ -325,7 +339,7 @@ export interface RetriedEvents {
   readonly ids: readonly string[];
 }
 
-export interface Retried extends Changed {
+export interface Retried extends Round {
   /**
    * The events, for `progress`. They are as many as `done`, unless another operator or a worker changed some of them at the same time: then
    * these are among them, too.

@@ -242,7 +242,7 @@ export function dashboardSuite(name: string, open: OpenInbox): void {
       expect(await counted({ state: "leased" })).toEqual({ count: 0, ...all });
       expect(await counted({ state: "done" })).toEqual({ count: 1, ...all });
       expect(await counted({})).toEqual({ count: 5, ...all });
-      expect(await counted({ id: "msg_1" })).toEqual({ count: 1, ...all });
+      expect(await counted({ ids: ["msg_1"] })).toEqual({ count: 1, ...all });
       if (inbox.capabilities.filters !== undefined) return;
       expect(await counted({ types: ["esim.faulted"] })).toEqual({ count: 4, ...all });
       expect(await counted({ state: "ready", types: ["esim.enabled"] })).toEqual({ count: 1, ...all });
@@ -457,6 +457,29 @@ export function dashboardSuite(name: string, open: OpenInbox): void {
       ]);
     });
 
+    it("goes on round by round with what it has not changed yet, and not with what has died again", async () => {
+      const { inbox, operator } = await setUp(open);
+      const first = await operator("retry", { filter: {}, most: 1 });
+      expect((await operator("session", {})).goesOn).toBe(first.nextCursor !== null);
+      if (first.nextCursor === null || !hasRole(inbox, "queue")) return;
+      const [{ ids: [again] = [] } = {}] = first.events;
+      const state = "dead";
+      for (const lease of await inbox.take({ limit: 10, leaseMs: 60_000 }))
+        if (lease.id === again) await inbox.settle([{ ...lease, state, error: "no" }]);
+      const second = await operator("retry", { filter: {}, most: 1, cursor: first.nextCursor });
+      const third = await operator("retry", { filter: {}, most: 5, cursor: second.nextCursor ?? "" });
+      expect([second.done, third.done, third.nextCursor]).toEqual([1, 1, null]);
+      expect((await inbox.list({ state })).rows).toMatchObject([{ id: again }]);
+    });
+
+    it("changes chosen events alone, of their source", async () => {
+      const { inbox, operator } = await setUp(open);
+      const ids = ["msg_1", "msg_3"];
+      expect((await operator("retry", { filter: { source: "other", ids }, most: 2 })).done).toBe(0);
+      expect((await operator("discard", { filter: { source: "default", ids }, most: 2 })).done).toBe(2);
+      expect((await inbox.list({ state: "dead" })).rows).toMatchObject([{ id: "msg_2" }]);
+    });
+
     it("runs events that are due later now, and says in their history who did it", async () => {
       const { inbox, operator, viewer } = await setUp(open);
       if (!hasRole(inbox, "queue")) return;
@@ -481,7 +504,11 @@ export function dashboardSuite(name: string, open: OpenInbox): void {
       if (inbox.capabilities.givesUp === false) return;
       const before = await inbox.count(filter);
       expect(before).toBeGreaterThan(0);
-      expect(await operator("giveUp", { filter, most: 50, reason })).toEqual({ done: before, leased: 0 });
+      expect(await operator("giveUp", { filter, most: 50, reason })).toEqual({
+        done: before,
+        leased: 0,
+        nextCursor: null,
+      });
       expect(await inbox.count(filter)).toBe(0);
       const { rows } = await inbox.list({ state: "dead", error: "Given up by otto: the eSIM is gone" });
       expect(rows).toHaveLength(before);
@@ -500,8 +527,13 @@ export function dashboardSuite(name: string, open: OpenInbox): void {
     it("deletes dead events, and no others", async () => {
       const { operator, viewer, logged, inbox } = await setUp(open);
       expect(await codeOf(viewer("discard", { filter: {}, most: 3 }))).toBe("not_an_operator");
-      expect(await operator("discard", { filter: { idPrefix: "msg_3" }, most: 1 })).toEqual({ done: 1 });
-      expect(await operator("discard", { filter: {}, most: 10 })).toEqual({ done: 2 });
+      expect(await operator("discard", { filter: { idPrefix: "msg_3" }, most: 1 })).toMatchObject({
+        done: 1,
+      });
+      expect(await operator("discard", { filter: {}, most: 10 })).toMatchObject({
+        done: 2,
+        nextCursor: null,
+      });
       expect((await inbox.gauges()).counts).toMatchObject({ dead: 0, ready: 1 });
       expect(logged.map(({ code, by, events }) => [code, by, events])).toEqual([
         ["not_an_operator", "vera", undefined],

@@ -999,6 +999,78 @@ describe("a large inbox", () => {
   });
 });
 
+describe("an action on many events", () => {
+  /** Counts no further than 3, as the engine stops at 10,000; and each round is small. */
+  async function visitMany(inbox: TestInbox): Promise<Page> {
+    const limited: TestInbox = {
+      ...inbox,
+      async gauges() {
+        const gauges = await inbox.gauges();
+        return { ...gauges, counts: { ...gauges.counts, dead: 4 }, capped: ["dead"] };
+      },
+    };
+    const { page } = await visit(`${await serve(limited)}#/events?state=dead`);
+    await page.route("**/api/retry", (route) => {
+      const input = { ...(route.request().postDataJSON() as object), most: 2 };
+      return route.continue({ postData: JSON.stringify(input) });
+    });
+    await button(page, "Retry all…").click();
+    await page.getByRole("heading", { name: "Retry more than 3 events?" }).waitFor();
+    await page.getByText("It goes on until no older event matches, or you stop it.").waitFor();
+    return page;
+  }
+  const six = Array.from({ length: 6 }, (_, index) => ({ id: `msg_${index}` }));
+
+  it("goes on by itself until none is left", async () => {
+    const inbox = opened();
+    await putDead(inbox, six);
+    const page = await visitMany(inbox);
+    await button(page, "Retry all").click();
+    await said(page, "Retried 6 events.");
+    expect((await inbox.gauges()).counts.dead).toBe(0);
+    await page.getByRole("region", { name: "The last retry" }).getByText("0 of 6 done").waitFor();
+  });
+
+  it("says how far it is, and can be stopped after a round", async () => {
+    const inbox = opened();
+    await putDead(inbox, six);
+    const page = await visitMany(inbox);
+    let release = () => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    let rounds = 0;
+    await page.route("**/api/retry", async (route) => {
+      rounds += 1;
+      if (rounds === 2) await held;
+      await route.fallback();
+    });
+    await button(page, "Retry all").click();
+    await page.getByRole("status").filter({ hasText: "2 events so far." }).waitFor();
+    await button(page, "Stop").click();
+    release();
+    await said(page, "Retried 4 events, then stopped: the rest is as it was.");
+    expect((await inbox.gauges()).counts.dead).toBe(2);
+  });
+
+  it("may be for chosen rows alone", async () => {
+    const inbox = opened();
+    await putDead(inbox, [...six, { id: "msg_0", source: "partner-b" }]);
+    const { page } = await visit(`${await serve(inbox)}#/events?state=dead`);
+    await page.getByRole("checkbox", { name: "Choose all of this page" }).check();
+    await button(page, "Retry 7…").waitFor();
+    for (const id of ["msg_1", "msg_2", "msg_3", "msg_4"])
+      await page.getByRole("checkbox", { name: `Choose ${id}` }).uncheck();
+    await button(page, "Delete 3…").click();
+    await page.getByRole("heading", { name: "Delete 3 events?" }).waitFor();
+    await button(page, "Delete 3").click();
+    await said(page, "Deleted 3 events.");
+    const left = (await inbox.list()).rows.map(({ id }) => id);
+    expect(left.sort()).toEqual(["msg_1", "msg_2", "msg_3", "msg_4"]);
+    await button(page, "Delete all…").waitFor();
+  });
+});
+
 describe("the page", () => {
   it("shows filters that the engine lacks disabled, with the reason", async () => {
     const inbox = opened();

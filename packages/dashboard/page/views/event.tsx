@@ -1,8 +1,9 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import type { EventView as Event, EventName, Payload, Session } from "../../src/contract.ts";
-import { askForOne, askToGiveUp, askToReveal } from "../actions.tsx";
+import { askForOne, askToReveal } from "../actions.tsx";
 import { sayFailure } from "../ask.tsx";
+import { askToGiveUp } from "../bulk.tsx";
 import { JsonTree } from "../json.tsx";
 import { useCall } from "../live.ts";
 import { esimAt, eventAt, eventsAt } from "../route.ts";
@@ -46,7 +47,7 @@ export function EventView({ session, query }: ViewProps) {
 }
 
 function Actions({ event, session }: { readonly event: Event; readonly session: Session }) {
-  const { state, source, id } = event;
+  const { state } = event;
   if (state !== "dead" && state !== "unhandled" && state !== "ready") return null;
   const isDueLater = event.dueAt === null || Date.parse(event.dueAt) > Date.now();
   const start = (action: "retry" | "discard") => askForOne(action, event, state).catch(sayFailure);
@@ -61,7 +62,7 @@ function Actions({ event, session }: { readonly event: Event; readonly session: 
         <button
           type="button"
           class="button"
-          onClick={() => void askToGiveUp({ source, id }).catch(sayFailure)}
+          onClick={() => void askToGiveUp({ filter: { state }, rows: [event], session }).catch(sayFailure)}
         >
           Give up…
         </button>
