@@ -183,8 +183,8 @@ export interface EventRow extends EventName {
   readonly settledAt: string | null;
   readonly error: string | null;
   readonly conflicts: number;
-  /** It is ready, but its type is paused, or all types are. */
-  readonly isPaused: boolean;
+  /** Why no worker can take it although it is ready: its type is paused, or another event holds its lane. */
+  readonly heldBack: "paused" | "blocked" | null;
   /** The import or pass that stored it. */
   readonly run: string | null;
 }

@@ -1102,6 +1102,52 @@ describe("the page", () => {
     await page.getByText("The inbox is empty").waitFor();
   });
 
+  it("marks the figures of a database that does not answer with their time, and is not live then", async () => {
+    const inbox = opened();
+    await putDead(inbox, [{ id: "msg_1" }]);
+    const { page } = await visit(await serve(inbox));
+    const live = page.getByRole("switch");
+    await link(page, "1 dead").waitFor();
+    expect(await live.textContent()).toBe("Live updateson");
+    const green = await page.evaluate(liveColor);
+    await page.route("**/api/gauges", (route) =>
+      route.fulfill({
+        status: 503,
+        json: { code: "inbox_unavailable", message: "The inbox does not answer." },
+      }),
+    );
+    await page.getByText(/^The figures below are as of \d\d:\d\d:\d\d\.$/).waitFor();
+    await link(page, /1 dead as of \d\d:\d\d:\d\d/).waitFor();
+    expect(await live.textContent()).toBe("Live updatesno answer");
+    expect(await page.evaluate(liveColor)).not.toBe(green);
+    await page.unroute("**/api/gauges");
+    await page.getByRole("alert").waitFor({ state: "detached" });
+    expect(await live.textContent()).toBe("Live updateson");
+  });
+
+  it("folds an error of 48 lines, and shows a long id with one ellipsis", async () => {
+    const inbox = opened();
+    const id = `msg_${"0123456789".repeat(6)}`;
+    const lines = Array.from({ length: 48 }, (_, number) => `line ${number + 1} of the error`);
+    await putDead(inbox, [{ id }], lines.join("\n"));
+    const { page } = await visit(`${await serve(inbox)}#/events?state=dead`, {
+      viewport: { width: 1280, height: 760 },
+    });
+    await page.locator("td.col-id").waitFor();
+    expect(await page.evaluate("getComputedStyle(document.querySelector('td.col-id')).textOverflow")).toBe(
+      "clip",
+    );
+    await open(page, hashOf("event", { source: "default", id }));
+    const panel = page.locator(".panel", { has: page.getByRole("heading", { name: "Why it is dead" }) });
+    const height = async () => (await panel.boundingBox())?.height ?? 0;
+    const unfold = panel.getByRole("button", { name: "Show all 48 lines" });
+    await unfold.waitFor();
+    expect(await height()).toBeLessThan(300);
+    await unfold.click();
+    await panel.getByRole("button", { name: "Fold" }).waitFor();
+    expect(await height()).toBeGreaterThan(700);
+  });
+
   it("says at the top of Now that no worker reports, and no more once one does", async () => {
     const inbox = opened();
     const { page } = await visit(await serve(inbox));
@@ -1256,6 +1302,7 @@ describe("the page", () => {
         ).toEqual([]);
         expect(found.passes.length, what).toBeGreaterThan(15);
         expect(await page.evaluate("document.documentElement.scrollWidth"), what).toBe(width);
+        expect(await page.evaluate(hidesOfNavigation), what).toBe(0);
       };
       for (const [hash, mark] of Object.entries(marks)) {
         await open(page, hash);
@@ -1279,6 +1326,11 @@ describe("the page", () => {
     },
   );
 });
+
+/** How much wider the navigation is than what is seen of it. */
+const hidesOfNavigation =
+  "(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('.views'))";
+const liveColor = "getComputedStyle(document.querySelector('.live-state')).color";
 
 /** Presses Tab until an element with this text has the focus. */
 async function tabTo(page: Page, selector: string, text: string, key = "Tab"): Promise<void> {

@@ -96,7 +96,7 @@ function Timeline({ subject, cursor }: { readonly subject: string; readonly curs
           <h2 class="day-title">{day}</h2>
           <ol class="timeline">
             {events.map((row) => (
-              <li key={`${row.id} ${row.source}`} class={row.isPaused ? "is-paused" : undefined}>
+              <li key={`${row.id} ${row.source}`} class={row.heldBack === "paused" ? "is-paused" : undefined}>
                 <span class="timeline-time" title={row.receivedAt ?? undefined}>
                   {row.receivedAt === null ? "" : exactTime(row.receivedAt).slice(11, 19)}
                 </span>
@@ -108,7 +108,7 @@ function Timeline({ subject, cursor }: { readonly subject: string; readonly curs
                     <TypeName type={row.type} />
                   </RowLink>{" "}
                   <span class={`state-${markOf(row)}`}>
-                    {row.isPaused ? "paused" : stateNames[row.state].toLowerCase()}
+                    {row.heldBack ?? stateNames[row.state].toLowerCase()}
                   </span>
                   {row.error !== null && (
                     <div class="quiet cut" title={row.error}>

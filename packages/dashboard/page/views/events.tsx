@@ -66,7 +66,7 @@ export function EventsView({ session, query, gauges }: ViewProps) {
       </Heading>
       <StateTabs filter={filter} counts={counts} />
       {filters}
-      <Stale of={loaded} />
+      <Stale of={loaded.failure === undefined ? gauges : loaded} />
       {newCount > 0 && cursor === undefined && (
         <button type="button" class="new-events" onClick={show}>
           Show {newCount >= pageRows ? "50 or more new events" : plural(newCount, "new event")}
@@ -446,7 +446,10 @@ function Rows({ rows, hasDied, chosen, choose }: RowsProps) {
       </thead>
       <tbody>
         {rows.map((row) => (
-          <tr key={nameOf(row)} class={row.hasLeft ? "has-left" : row.isPaused ? "is-paused" : undefined}>
+          <tr
+            key={nameOf(row)}
+            class={row.hasLeft ? "has-left" : row.heldBack === "paused" ? "is-paused" : undefined}
+          >
             {chosen !== undefined && (
               <td class="col-choice">{box(`Choose ${row.id}`, [nameOf(row)], chosen.has(nameOf(row)))}</td>
             )}
