@@ -1,4 +1,4 @@
-import { signal, useSignal } from "@preact/signals";
+import { type Signal, signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Failure } from "../src/contract.ts";
@@ -17,9 +17,9 @@ export interface Question {
 
 /** An action at work, of which the dialog shows how far it is. */
 export interface Working {
-  /** Says how far it is. From then on it can be stopped. */
-  readonly say: (text: string) => void;
-  readonly isStopped: () => boolean;
+  /** How far it is. Once it says that, it can be stopped. */
+  readonly progress: Signal<string>;
+  readonly isStopped: Signal<boolean>;
 }
 
 /** What an action has done. */
@@ -66,12 +66,6 @@ function Dialog({ question }: { readonly question: Question }) {
   const failure = useSignal<Failure | null>(null);
   const progress = useSignal("");
   const isStopped = useSignal(false);
-  const working: Working = {
-    say(text) {
-      progress.value = text;
-    },
-    isStopped: () => isStopped.peek(),
-  };
   useEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();
@@ -85,7 +79,7 @@ function Dialog({ question }: { readonly question: Question }) {
     isStopped.value = false;
     failure.value = null;
     try {
-      said.value = await question.act(new FormData(event.target as HTMLFormElement), working);
+      said.value = await question.act(new FormData(event.target as HTMLFormElement), { progress, isStopped });
       if (asked.peek() === question) asked.value = null;
     } catch (error) {
       failure.value = failureOf(error);
@@ -137,12 +131,13 @@ function focusAgain(before: Element | null): void {
 
 const shownMs = 6000;
 
-/** What was done last. It goes after some seconds, unless the pointer or the focus is on it, or something was not done. */
+/** What was done last. It goes after some seconds, unless the pointer or the focus is on it, something was not done, or it has a link. */
 export function SaidLast() {
   const last = said.value;
   const isHovered = useSignal(false);
   const isFocused = useSignal(false);
-  const staysUp = last === null || last.isPartial === true || isHovered.value || isFocused.value;
+  const staysUp =
+    last === null || last.isPartial === true || last.link !== undefined || isHovered.value || isFocused.value;
   useEffect(() => {
     if (last !== null) return;
     isHovered.value = false; // what is removed under the pointer, or with the focus, may send no event

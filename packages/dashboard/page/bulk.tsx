@@ -2,6 +2,7 @@ import type { Counted, EventName, Filter, Now, RetriedEvents, Round, Session } f
 import { ask, type Said, say, type Working } from "./ask.tsx";
 import { call } from "./call.ts";
 import { Obstacles, obstacles, watch } from "./retried.tsx";
+import { eventsAt } from "./route.ts";
 import { exactTime, number, plural } from "./shown.tsx";
 
 /** The events that an action is for. */
@@ -55,17 +56,17 @@ function rounds(filters: readonly Filter[], { count, isMore }: Counted, { goesOn
   let done = 0;
   let cursor: string | null = null;
   return async (
-    { say, isStopped }: Working,
+    { progress, isStopped }: Working,
     act: (input: RoundInput) => Promise<Round>,
   ): Promise<{ readonly done: number; readonly wasStopped: boolean }> => {
     for (let [filter] = left; filter !== undefined && done < most; [filter] = left) {
-      if (isStopped()) return { done, wasStopped: true };
+      if (isStopped.value) return { done, wasStopped: true };
       const input = { filter, most: Math.min(ofRound, most - done) };
       const round = await act(cursor === null ? input : { ...input, cursor });
       done += round.done;
       cursor = round.nextCursor;
       if (cursor === null) left.shift();
-      say(`${plural(done, "event")} so far.`);
+      progress.value = `${plural(done, "event")} so far.`;
     }
     return { done, wasStopped: false };
   };
@@ -243,7 +244,8 @@ export async function askToGiveUp(target: Target): Promise<void> {
     async act(form, working) {
       const reason = String(form.get("reason"));
       const result = await inRounds(working, (round) => call("giveUp", { ...round, reason }));
-      return saidOf("Given up:", result, counted, "waiting");
+      const said = saidOf("Given up:", result, counted, "waiting");
+      return { ...said, link: { address: eventsAt({ state: "dead", error: reason }), text: "Show them" } };
     },
   });
 }

@@ -130,7 +130,12 @@ export interface Cause {
   readonly error: string;
   readonly count: number;
   readonly types: readonly (string | null)[];
+  /** When the first and the last of them were received. */
+  readonly oldestAt: string | null;
   readonly newestAt: string | null;
+  /** How many of them died in the last hour, and in the hour before. */
+  readonly lastHour: number;
+  readonly hourBefore: number;
 }
 
 export interface KeyView {
