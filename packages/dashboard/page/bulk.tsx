@@ -49,10 +49,10 @@ interface RoundInput {
  * Makes rounds of an action until nothing that matches is left, as many events as were confirmed are changed, or it is stopped. Called again after
  * a failure, it continues.
  */
-function rounds(filters: readonly Filter[], { count, isMore }: Counted, { goesOn }: Session) {
+function rounds(filters: readonly Filter[], { count, isMore }: Counted, { continues }: Session) {
   const left = [...filters];
-  const most = isMore && goesOn ? Number.POSITIVE_INFINITY : count;
-  const ofRound = goesOn ? roundEvents : mostCounted;
+  const most = isMore && continues ? Number.POSITIVE_INFINITY : count;
+  const ofRound = continues ? roundEvents : mostCounted;
   let done = 0;
   let cursor: string | null = null;
   return async (
@@ -138,8 +138,8 @@ function Chosen({ target, counted }: { readonly target: Target; readonly counted
     <>
       {counted.isMore && (
         <p>
-          {session.goesOn
-            ? "It goes on until no older event matches, or you stop it."
+          {session.continues
+            ? "It continues until no older event matches, or you stop it."
             : `It does ${number(counted.count)} of them. Do it again for the rest.`}
         </p>
       )}
@@ -157,8 +157,8 @@ function sayNothingLeft(state: string, what: string): void {
 }
 
 /** As in `Retry 3`, and `Retry all` where more were not counted. */
-function confirmText(verb: string, { count, isMore }: Counted, { goesOn }: Session): string {
-  return `${verb} ${isMore && goesOn ? "all" : number(count)}`;
+function confirmText(verb: string, { count, isMore }: Counted, { continues }: Session): string {
+  return `${verb} ${isMore && continues ? "all" : number(count)}`;
 }
 
 /** Retries or deletes events, as many as were counted when it was asked, or all. Of ready ones, those that are due later run now. */

@@ -2,7 +2,7 @@ import { type OptionsShape, parseOptions } from "@esim-webhooks/core/engine";
 import { countSubject, packageVersion } from "@esim-webhooks/core/internal";
 import * as z from "zod/mini";
 import { discard, erase, giveUp, pause, progress, resume, retry, reveal } from "./actions.ts";
-import { goesOn, mostChanged } from "./change.ts";
+import { continues, mostChanged } from "./change.ts";
 import type { CallName, Calls, Filter, Session } from "./contract.ts";
 import { endpoints } from "./endpoints.ts";
 import { count, event, list, mostCounted } from "./events.ts";
@@ -165,7 +165,7 @@ function session({ inbox, title, color, catalog, client }: Settings, { name, rol
         ? "The engine of this inbox can pause only all types, or none."
         : null,
     givesUp: inbox.capabilities.givesUp !== false,
-    goesOn: goesOn(inbox),
+    continues: continues(inbox),
     hasEndpoints: client !== undefined,
     version: packageVersion,
   };

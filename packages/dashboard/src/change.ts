@@ -9,9 +9,9 @@ export const mostChanged = 10_000;
 /** The most events that one statement of an inbox changes. */
 const stepEvents = 500;
 
-/** What an operator does to events. */
+/** A change that an operator makes to events. */
 export interface Change<State extends InboxState> {
-  /** Of its line in the log. */
+  /** The code of its line in the log. */
   readonly code: string;
   readonly message: string;
   readonly reason?: string;
@@ -61,7 +61,7 @@ export async function change<State extends InboxState>(
 }
 
 /** Whether a cursor still names its place after events before it were changed. Else an action ends with its first round. */
-export function goesOn({ capabilities }: InboxAdmin): boolean {
+export function continues({ capabilities }: InboxAdmin): boolean {
   return capabilities.filters === undefined;
 }
 
@@ -90,7 +90,7 @@ async function chosen(
       ids: ids.slice(step * stepEvents, (step + 1) * stepEvents),
     })),
   );
-  return { steps, nextCursor: goesOn(inbox) ? (cursor ?? null) : null };
+  return { steps, nextCursor: continues(inbox) ? (cursor ?? null) : null };
 }
 
 /** A filter without what is personal data or may quote it. */

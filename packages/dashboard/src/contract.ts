@@ -74,8 +74,8 @@ export interface Session {
   readonly pausesOnlyAll: string | null;
   /** Whether events that wait can be ended as dead. */
   readonly givesUp: boolean;
-  /** Whether an action can go on with the events after its first 10,000. */
-  readonly goesOn: boolean;
+  /** Whether an action can continue after its first 10,000 events. */
+  readonly continues: boolean;
   readonly hasEndpoints: boolean;
   readonly version: string;
 }
@@ -330,7 +330,7 @@ interface RoundOf {
 }
 
 export interface Round extends Changed {
-  /** Where the next round goes on. Null: nothing that matches is left, or the engine cannot go on. */
+  /** Where the next round begins. Null: nothing that matches is left, or the engine has no such place. */
   readonly nextCursor: string | null;
 }
 

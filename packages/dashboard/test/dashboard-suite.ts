@@ -463,10 +463,10 @@ export function dashboardSuite(name: string, open: OpenInbox): void {
       ]);
     });
 
-    it("goes on round by round with what it has not changed yet, and not with what has died again", async () => {
+    it("continues round by round with what it has not changed yet, and not with what has died again", async () => {
       const { inbox, operator } = await setUp(open);
       const first = await operator("retry", { filter: {}, most: 1 });
-      expect((await operator("session", {})).goesOn).toBe(first.nextCursor !== null);
+      expect((await operator("session", {})).continues).toBe(first.nextCursor !== null);
       if (first.nextCursor === null || !hasRole(inbox, "queue")) return;
       const [{ ids: [again] = [] } = {}] = first.events;
       const state = "dead";

@@ -1016,12 +1016,12 @@ describe("an action on many events", () => {
     });
     await button(page, "Retry all…").click();
     await page.getByRole("heading", { name: "Retry more than 3 events?" }).waitFor();
-    await page.getByText("It goes on until no older event matches, or you stop it.").waitFor();
+    await page.getByText("It continues until no older event matches, or you stop it.").waitFor();
     return page;
   }
   const six = Array.from({ length: 6 }, (_, index) => ({ id: `msg_${index}` }));
 
-  it("goes on by itself until none is left", async () => {
+  it("continues by itself until none is left", async () => {
     const inbox = opened();
     await putDead(inbox, six);
     const page = await visitMany(inbox);
