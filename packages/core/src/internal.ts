@@ -42,9 +42,12 @@ export { processorShape } from "./process/processor.ts";
 export { sourceOption, toleranceOption } from "./receive/receiver-options.ts";
 export { targetPath } from "./receive/target-path.ts";
 export { closeServer } from "./run/close-server.ts";
+export { countSubject } from "./store/erase.ts";
 export type { ErrorGroup } from "./store/error-groups.ts";
 export { causeOf, groupByError } from "./store/error-groups.ts";
 export { fittedError, frameStart, framesOf, stackText, withCauses } from "./store/error-text.ts";
+export type { HeldBack } from "./store/held-back.ts";
+export { eventHeldBack, heldBackOf } from "./store/held-back.ts";
 export type { InboxRoles } from "./store/inbox.ts";
 export { hasRole, inboxEntry, putEntries } from "./store/inbox.ts";
 export type {
