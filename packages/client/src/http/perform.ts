@@ -89,7 +89,8 @@ async function attemptAll(
         continue;
       }
       const code = verdict.next === "renew" ? "wrong_credentials" : verdict.code;
-      if (verdict.next !== "retry" || run.attempts >= maxAttempts) throw errorOf(transport, operation, code, run);
+      if (verdict.next !== "retry" || run.attempts >= maxAttempts)
+        throw errorOf(transport, operation, code, run);
 
       const pauseMs =
         verdict.afterMs === undefined ? backoff(run.attempts) : verdict.afterMs + Math.random() * jitterMs;
