@@ -8,6 +8,9 @@ export const redirects: Readonly<Record<string, string>> = {
   "/work/#three-machines": "/work/#two-servers-or-three-machines",
   "/test#with-vitest-and-with-contexttx": "/test#with-vitest-and-with-a-database",
   "/recover/#a-worker-lives-and-takes-nothing": "/recover/#events-wait",
+  "/work/#before-you-use-postgres": "/work/postgres#the-server-and-how-long-it-may-take",
+  "/work/#before-you-use-sqlite": "/work/sqlite#good-to-know",
+  "/handle/client#in-a-terminal": "/operate/cli#the-partner-api",
   "/operate/observing#in-ten-minutes": "/operate/alerts#in-ten-minutes",
 };
 

@@ -1,8 +1,8 @@
-import { existsSync, globSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { Outcome, OutcomeCode } from "@esim-webhooks/core";
 import { describe, expect, it } from "vitest";
-import { pageOf, pageUrl } from "../packages/core/src/base/pages.ts";
+import { pageOf, pageUrl, repositoryUrl } from "../packages/core/src/base/pages.ts";
 import { replyTo } from "../packages/core/src/receive/reply.ts";
 import { claimsPage, readClaims } from "../scripts/docs/claims-page.ts";
 import { packedReadme } from "../scripts/release/packed-readme.ts";
@@ -189,6 +189,21 @@ describe("docs", () => {
         .split("\n"),
     );
     expect(code.filter((line) => /docs\/[\w/-]+\.md/.test(line) && !line.includes("pageOf("))).toEqual([]);
+  });
+
+  it("name the repository's address in one constant, and else only where npm run docs writes it", () => {
+    const files = globSync(
+      "{*.{md,json,ts},.github/**/*,{docs,examples,packages,scripts,site,test}/**/*.{ts,mts,md,json,yml,yaml}}",
+      {
+        cwd: root,
+        exclude: ["**/node_modules", "**/dist", "**/.vitepress/{cache,dist}"],
+      },
+    );
+    const naming = files.filter(
+      (file) => statSync(join(root, file)).isFile() && read(file).includes(repositoryUrl),
+    );
+    const made = /^packages\/(?:[\w-]+\/package\.json|otel\/monitoring\/rules\.yml)$/;
+    expect(naming.filter((file) => !made.test(file))).toEqual(["packages/core/src/base/pages.ts"]);
   });
 
   it("order a replacement only for a dead download order, since a device may recover from any other fault", () => {

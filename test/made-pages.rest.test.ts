@@ -21,9 +21,11 @@ import { eventFiles } from "../scripts/docs/asyncapi.ts";
 import { errorsPage, everyMessage, readErrorCodes, readErrors } from "../scripts/docs/errors-page.ts";
 import { eventsPage, readEvents } from "../scripts/docs/events-page.ts";
 import { logLinesPage, readLogLines } from "../scripts/docs/log-lines.ts";
+import { metricsPage } from "../scripts/docs/metrics-page.ts";
 import { labelOf, optionsPage, readOptions } from "../scripts/docs/options-page.ts";
 import { type FunctionWithOptions, packageExports } from "../scripts/docs/read-types.ts";
 import { reliabilityPage } from "../scripts/docs/reliability-page.ts";
+import { sandboxPage } from "../scripts/docs/sandbox-page.ts";
 import { stateMachinePage } from "../scripts/docs/state-machine-page.ts";
 import { root } from "./run.ts";
 
@@ -217,6 +219,16 @@ it("docs/state-machine.md has the diagram and the tables that npm run docs makes
   const page = readFileSync(join(root, "docs/state-machine.md"), "utf8");
   expect(page, "run npm run docs").toBe(stateMachinePage(page));
   expect(page).toContain("  ready --> leased: take\n");
+});
+
+it("docs/observing.md has the metrics that npm run docs makes of the instruments", () => {
+  const page = readFileSync(join(root, "docs/observing.md"), "utf8");
+  expect(page, "run npm run docs").toBe(metricsPage(page));
+});
+
+it("docs/sandbox.md has the switches and the kinds of faults that npm run docs makes of their schemas", () => {
+  const page = readFileSync(join(root, "docs/sandbox.md"), "utf8");
+  expect(page, "run npm run docs").toBe(sandboxPage(page));
 });
 
 describe("docs/options.md", () => {

@@ -12,17 +12,21 @@ import { errorsPage, readErrorCodes, readErrors } from "./errors-page.ts";
 import { eventsPage, readEvents } from "./events-page.ts";
 import { llmsFullText, llmsText } from "./llms.ts";
 import { logLinesPage, readLogLines } from "./log-lines.ts";
+import { metricsPage } from "./metrics-page.ts";
 import { optionsPage, readOptions } from "./options-page.ts";
 import { root } from "./read-types.ts";
 import { reliabilityPage } from "./reliability-page.ts";
+import { sandboxPage } from "./sandbox-page.ts";
 import { stateMachinePage } from "./state-machine-page.ts";
 
 writeFileSync(join(root, "docs/claims.md"), claimsPage(readClaims()));
 rewrite("docs/errors.md", (page) => errorsPage(page, readErrors(), readErrorCodes()));
 rewrite("docs/events.md", (page) => eventsPage(page, readEvents()));
 rewrite("docs/log-lines.md", (page) => logLinesPage(page, readLogLines()));
+rewrite("docs/observing.md", metricsPage);
 rewrite("docs/options.md", (page) => optionsPage(page, readOptions()));
 rewrite("docs/reliability.md", reliabilityPage);
+rewrite("docs/sandbox.md", sandboxPage);
 rewrite("docs/state-machine.md", stateMachinePage);
 rewrite("packages/otel/monitoring/rules.yml", linkedRules);
 for (const [folder, manifest] of readManifests())

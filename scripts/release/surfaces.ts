@@ -1,14 +1,12 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Outcome } from "@esim-webhooks/core";
-import { memoryInbox } from "@esim-webhooks/core/testing";
-import { instrument } from "@esim-webhooks/otel";
-import type { MeterProvider } from "@opentelemetry/api";
 import { exitCodes } from "../../packages/cli/src/program/exit-code.ts";
 import { replyTo } from "../../packages/core/src/receive/reply.ts";
 import * as postgres from "../../packages/store-postgres/src/database/migrations.ts";
 import * as sqlite from "../../packages/store-sqlite/src/database/migrations.ts";
 import { readLogLines } from "../docs/log-lines.ts";
+import { readMetrics } from "../docs/metrics-page.ts";
 import { packageExports, root } from "../docs/read-types.ts";
 
 /** The promises of one kind to users, by package and name, with the value that must stay: `core: busy` → `503`. */
@@ -136,25 +134,8 @@ const sorted = (surface: Surface): Surface =>
 
 /** The instruments that `instrument` makes, with their units. */
 function metricNames(): Surface {
-  const made = new Map<string, string>();
-  const record =
-    (kind: string) =>
-    (name: string, options: { unit?: string } = {}) => {
-      made.set(name, [kind, options.unit].filter((part) => part !== undefined).join(" "));
-      return { add() {}, record() {}, addCallback() {}, removeCallback() {} };
-    };
-  const meter = {
-    createCounter: record("counter"),
-    createHistogram: record("histogram"),
-    createGauge: record("gauge"),
-    createUpDownCounter: record("up-down counter"),
-    createObservableGauge: record("gauge"),
-    createObservableCounter: record("counter"),
-    addBatchObservableCallback() {},
-    removeBatchObservableCallback() {},
-  };
-  const meterProvider = { getMeter: () => meter } as unknown as MeterProvider;
-  const worker = { slots: () => ({ concurrency: 1, running: 0, abandoned: 0 }), sinceLastTakeMs: () => null };
-  instrument({ meterProvider, inbox: memoryInbox(), worker })();
-  return named("otel", made);
+  const kinds = readMetrics().map(
+    ({ name, kind, unit }) => [name, unit === undefined ? kind : `${kind} ${unit}`] as const,
+  );
+  return named("otel", new Map(kinds));
 }

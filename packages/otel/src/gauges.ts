@@ -50,7 +50,8 @@ export function recordGauges(
 
   const lastDelivery = meter.createObservableGauge("esim_webhooks.last_delivery.time", {
     unit: "s",
-    description: "When the last delivery was received, in seconds since the Unix epoch",
+    description:
+      "When the last delivery was received, in seconds since 1970: into the inbox, or without one, by this process.",
   });
   if (ask === undefined) {
     const observeOwn: ObservableCallback = (result) => {
@@ -62,18 +63,19 @@ export function recordGauges(
     const typeOf = typeLabels(catalog);
     const events = meter.createObservableGauge("esim_webhooks.inbox.events", {
       unit: "{event}",
-      description: "Events in the inbox by state; a count stops at 10,001",
+      description: "Events in the inbox by state, as `gauges()` counts them: a count may stop at 10,001.",
     });
     const oldestDue = meter.createObservableGauge("esim_webhooks.inbox.oldest_due.age", {
       unit: "s",
-      description: "For how long the oldest due event has waited; 0 if none is due",
+      description:
+        "For how long a worker could have taken the oldest due event, or 0 if none is due. Alert on this one.",
     });
     const pausedSince = meter.createObservableGauge("esim_webhooks.inbox.paused.time", {
       unit: "s",
-      description: "Since when an event type is paused, in seconds since the Unix epoch; `all` for all types",
+      description: "Since when a type is paused, in seconds since 1970; `all` for all types.",
     });
     const up = meter.createObservableGauge("esim_webhooks.inbox.up", {
-      description: "1 if the inbox has answered; else 0, and its other gauges are not observed",
+      description: "1 if the inbox answers. If 0, its other gauges are not observed.",
     });
     const observables = [up, events, oldestDue, lastDelivery, pausedSince];
     const callback: BatchObservableCallback = async (result) => {
@@ -98,16 +100,16 @@ export function recordGauges(
   if (worker !== undefined) {
     const slots = meter.createObservableGauge("esim_webhooks.worker.slots", {
       unit: "{slot}",
-      description: "Places for handlers: used or free; none is free while the worker takes nothing",
+      description: "Places for handlers: `used`, `free`. None is free while as many abandoned handlers run.",
     });
     const abandonedHandlers = meter.createObservableGauge("esim_webhooks.worker.abandoned", {
       unit: "{handler}",
-      description: "Handlers that were abandoned at their time limit and still run",
+      description: "Handlers that were abandoned at their time limit and still run. They hold no slot.",
     });
     const lastTake = meter.createObservableGauge("esim_webhooks.worker.last_take.time", {
       unit: "s",
       description:
-        "When the inbox last answered a take, or on BullMQ when the last job began, in seconds since the Unix epoch. Before the first: since when the worker is measured",
+        "When the inbox last answered a take, in seconds since 1970. On BullMQ: when the last job began. Before the first: since when the worker is measured.",
     });
     const measuredSince = Date.now();
     const callback: BatchObservableCallback = (result) => {
@@ -144,11 +146,13 @@ function recordPasses(meter: Meter, own: OwnTimes, runs: () => Promise<readonly 
   }
   const lastPass = meter.createObservableGauge("esim_webhooks.reconcile.last_pass.time", {
     unit: "s",
-    description: "When a pass of reconcile last completed, in seconds since the Unix epoch",
+    description:
+      "When a pass last completed, in seconds since 1970: in this process, or by the notes of the inbox.",
   });
   const lastRefused = meter.createObservableGauge("esim_webhooks.reconcile.last_refused.time", {
     unit: "s",
-    description: "When the service last got a 401, by its listing, in seconds since the Unix epoch",
+    description:
+      "When the service last got a 401, by the listing that a pass has read, in seconds since 1970. Absent until then.",
   });
   const observePasses: BatchObservableCallback = async (result) => {
     const passes = (await runs()).filter(({ kind }) => kind === "reconcile");

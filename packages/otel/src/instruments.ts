@@ -30,59 +30,70 @@ export function createInstruments(meter: Meter, counters: Counters): Instruments
     meter.createHistogram(name, { unit: "s", description, advice: { explicitBucketBoundaries: buckets } });
 
   return {
-    processDuration: seconds("messaging.process.duration", "How long a handler ran"),
+    processDuration: seconds(
+      "messaging.process.duration",
+      "How long a handler ran. One that failed has the error's type in place of the event's.",
+    ),
     operationDuration: seconds(
       "messaging.client.operation.duration",
-      "How long a put, a take or a settle took",
+      "How long a call of an inbox took: send, receive, settle. Not a take that finds nothing.",
     ),
-    sent: counter("messaging.client.sent.messages", "{message}", "Events that were put into an inbox"),
+    sent: counter(
+      "messaging.client.sent.messages",
+      "{message}",
+      "Events that were put into an inbox, known ones included.",
+    ),
     consumed: counter(
       "messaging.client.consumed.messages",
       "{message}",
-      "Events that a worker took, or that a processor passed to a handler",
+      "Events that a worker took (`receive`), or that a processor passed to a handler (`process`).",
     ),
-    storeDuration: seconds("esim_webhooks.store.duration", "How long a call of a store or an inbox took"),
-    deliveries: counter("esim_webhooks.deliveries", "{delivery}", "Deliveries by outcome"),
+    storeDuration: seconds(
+      "esim_webhooks.store.duration",
+      "How long a call of an inbox took (put, take, settle), or of a dedupe store (claim, extend, complete).",
+    ),
+    deliveries: counter(
+      "esim_webhooks.deliveries",
+      "{delivery}",
+      "Deliveries. The type of one that is not authentic is `other`.",
+    ),
     duplicates: counter(
       "esim_webhooks.duplicates",
       "{delivery}",
-      "Deliveries whose id was known, with the same body",
+      "Deliveries whose id was known, with the same body.",
     ),
     conflicts: counter(
       "esim_webhooks.conflicts",
       "{delivery}",
-      "Deliveries whose id was known, with another body",
+      "Deliveries whose id was known, with another body.",
     ),
-    lag: seconds("esim_webhooks.delivery.lag", "From when an event occurred to its delivery", ageBuckets),
+    lag: seconds("esim_webhooks.delivery.lag", "From when an event occurred to its delivery.", ageBuckets),
     verified: counter(
       "esim_webhooks.verify",
       "{signature}",
-      "Signatures that were compared, by outcome and key",
+      "Signatures that were compared, by the fingerprint of the key that matched, or `none`. `ended_key`: a key whose window has ended made it within `toleranceSeconds`, so the delivery was refused.",
     ),
     skew: meter.createGauge("esim_webhooks.clock.skew", {
       unit: "s",
-      description: "How far the timestamp of the last authentic delivery was ahead of this machine's clock",
+      description:
+        "How far the timestamp of the last authentic delivery was ahead of this machine's clock; below 0 if it was behind. Not of an old one that is replayed.",
     }),
     wait: seconds(
       "esim_webhooks.inbox.wait",
-      "For how long an event was due before a worker took it",
+      "For how long an event was due before a worker took it.",
       ageBuckets,
     ),
-    age: seconds("esim_webhooks.event.age", "From when an event was accepted until it was done", ageBuckets),
+    age: seconds("esim_webhooks.event.age", "From when an event was accepted until it was done.", ageBuckets),
     settled: counter(
       "esim_webhooks.settlements",
       "{attempt}",
-      "Attempts that have ended, by outcome and reason",
+      "Attempts that ended, by the outcomes of `settle`; with a reason if one failed.",
     ),
-    recovered: counter(
-      "esim_webhooks.reconcile.recovered",
-      "{event}",
-      "Events that a pass of reconcile has recovered",
-    ),
+    recovered: counter("esim_webhooks.reconcile.recovered", "{event}", "Events that passes have recovered."),
     drift: counter(
       "esim_webhooks.drift",
       "{finding}",
-      "Ways in which events have begun to differ from the catalog",
+      "Ways in which events have begun to differ from the catalog.",
     ),
   };
 }

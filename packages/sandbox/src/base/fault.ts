@@ -35,11 +35,11 @@ const callFaults = [
   }),
   z.strictObject({
     ...onCall,
-    /** The answer is an error. */
+    /** The answer is an error, which the call's idempotency key keeps (switch `cacheErrors`). */
     kind: z.literal("error"),
     /** The status of the answer. Default 500. */
     status: z.int().min(400).max(599).default(500),
-    /** Whether the call is done nevertheless. Default false. */
+    /** Whether the call is done nevertheless, and its key keeps the success. Default false. */
     done: z.boolean().default(false),
   }),
   z.strictObject({

@@ -17,11 +17,11 @@ export const switchesSchema = z.strictObject({
   rateHeadersOn2xx: z.enum(["on", "off"]).default("on"),
   /** Whether calls are limited at all. Off by default on a manual clock. */
   rateLimit: z.enum(["on", "off"]).default("on"),
-  /** How many calls of a client pass in any second. */
+  /** How many calls of a client pass in any second. `RateLimit-Policy` names it. */
   burst: wholeNumber(1).default(10),
   /** The bodies that the token endpoint takes. */
   tokenFormat: z.enum(["both", "form", "json"]).default("both"),
-  /** Whether an operation's 4xx or 5xx answer is kept for its idempotency key, as its success is. */
+  /** Whether an operation's 4xx or 5xx answer is kept for its idempotency key, as its success is. Never kept: 401, 429, and the 409, 422 or 423 about the key itself. */
   cacheErrors: z.enum(["on", "off"]).default("on"),
   /** Whether the kept answer of a create or rotate call shows the signing secret again. */
   replayShowsSecret: z.enum(["on", "off"]).default("on"),
