@@ -159,7 +159,7 @@ async function benchCalls(inbox: Inbox): Promise<void> {
     "an eSIM that no event has": { subject: "esim_none" },
     "a source that no event has": { source: "another" },
     "the beginning of an id": { idPrefix: idOfNumber(4711).slice(0, 8) },
-    "an id": { id: idOfNumber(4711) },
+    "an id": { ids: [idOfNumber(4711)] },
     "a day three weeks ago": old,
     "that day, a type": { ...old, types: ["esim.faulted"] },
     "that day, dead": { ...old, state: "dead" },
@@ -172,6 +172,7 @@ async function benchCalls(inbox: Inbox): Promise<void> {
     await measure(`list: ${what}`, "list", { filter });
     await measure(`count: ${what}`, "count", { filter });
   }
+  await measure("erasable: an eSIM", "erasable", { subject: "esim_4711" });
   const { nextCursor } = await call("list", { filter: {} });
   if (nextCursor !== null) await measure("list: the second page", "list", { filter: {}, cursor: nextCursor });
   for (const [what, number] of [

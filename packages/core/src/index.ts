@@ -113,6 +113,7 @@ export type { Lifecycle } from "./store/lifecycle.ts";
 export type { Minute, MinuteCounts } from "./store/minute-counts.ts";
 export type { Pause, PauseOptions } from "./store/pause.ts";
 export type { RunNote } from "./store/run-note.ts";
+export { stateInEnvironment } from "./store/state-in-environment.ts";
 export type { StateStore, StoredState } from "./store/state-store.ts";
 export type { InboxRow, InboxState, LaneHolder, StoredEvent } from "./store/stored-event.ts";
 export type { HeaderSource } from "./verify/headers.ts";

@@ -1,4 +1,4 @@
-import { signal, useSignal } from "@preact/signals";
+import { type Signal, signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Failure } from "../src/contract.ts";
@@ -12,7 +12,14 @@ export interface Question {
   readonly confirm: string;
   /** It deletes something. */
   readonly deletes?: true;
-  readonly act: (form: FormData) => Promise<Said>;
+  readonly act: (form: FormData, working: Working) => Promise<Said>;
+}
+
+/** An action at work, of which the dialog shows how far it is. */
+export interface Working {
+  /** How far it is. Once it says that, it can be stopped. */
+  readonly progress: Signal<string>;
+  readonly isStopped: Signal<boolean>;
 }
 
 /** What an action has done. */
@@ -57,6 +64,8 @@ function Dialog({ question }: { readonly question: Question }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const isBusy = useSignal(false);
   const failure = useSignal<Failure | null>(null);
+  const progress = useSignal("");
+  const isStopped = useSignal(false);
   useEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();
@@ -67,9 +76,10 @@ function Dialog({ question }: { readonly question: Question }) {
     event.preventDefault();
     if (isBusy.value) return;
     isBusy.value = true;
+    isStopped.value = false;
     failure.value = null;
     try {
-      said.value = await question.act(new FormData(event.target as HTMLFormElement));
+      said.value = await question.act(new FormData(event.target as HTMLFormElement), { progress, isStopped });
       if (asked.peek() === question) asked.value = null;
     } catch (error) {
       failure.value = failureOf(error);
@@ -84,6 +94,7 @@ function Dialog({ question }: { readonly question: Question }) {
       ref={dialog}
       aria-labelledby="asked"
       onClose={() => {
+        isStopped.value = true;
         if (asked.peek() === question) asked.value = null;
       }}
     >
@@ -93,9 +104,10 @@ function Dialog({ question }: { readonly question: Question }) {
         </h2>
         <div class="dialog-body">{question.body}</div>
         {failure.value !== null && <Problem failure={failure.value} />}
+        <p role="status">{progress}</p>
         <div class="dialog-buttons">
           <button type="button" class="button" onClick={() => dialog.current?.close()}>
-            Cancel
+            {isBusy.value && progress.value !== "" ? "Stop" : "Cancel"}
           </button>
           <button
             type="submit"
@@ -119,12 +131,13 @@ function focusAgain(before: Element | null): void {
 
 const shownMs = 6000;
 
-/** What was done last. It goes after some seconds, unless the pointer or the focus is on it, or something was not done. */
+/** What was done last. It goes after some seconds, unless the pointer or the focus is on it, something was not done, or it has a link. */
 export function SaidLast() {
   const last = said.value;
   const isHovered = useSignal(false);
   const isFocused = useSignal(false);
-  const staysUp = last === null || last.isPartial === true || isHovered.value || isFocused.value;
+  const staysUp =
+    last === null || last.isPartial === true || last.link !== undefined || isHovered.value || isFocused.value;
   useEffect(() => {
     if (last !== null) return;
     isHovered.value = false; // what is removed under the pointer, or with the focus, may send no event

@@ -23,6 +23,8 @@ setInterval(() => {
 export interface Loaded<Data> {
   /** What was read last: of the key before, until that of a new key arrives. */
   readonly data?: Data;
+  /** When that was, in ms since the Unix epoch. */
+  readonly at?: number;
   readonly failure?: Failure;
   /** What `data` was read for. */
   readonly key?: string;
@@ -42,7 +44,7 @@ export function usePolled<Data>(key: string, everyMs: number, read: () => Promis
     let timer: ReturnType<typeof setTimeout> | undefined;
     async function load(): Promise<void> {
       const result = await latest.current().then(
-        (data): Loaded<Data> => ({ data, key, actions: seen }),
+        (data): Loaded<Data> => ({ data, at: Date.now(), key, actions: seen }),
         (error): Loaded<Data> => ({ ...loaded.peek(), failure: failureOf(error) }),
       );
       if (hasEnded) return;

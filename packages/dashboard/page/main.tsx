@@ -8,7 +8,7 @@ import { listenToKeys } from "./keyboard.ts";
 import { isFrozen, type Loaded, useCall } from "./live.ts";
 import { RetriedLast } from "./retried.tsx";
 import { route } from "./route.ts";
-import { Heading, number, Problem, type ViewProps } from "./shown.tsx";
+import { asOf, Heading, number, Problem, type ViewProps } from "./shown.tsx";
 import { readableOn, type Theme, theme, themes } from "./theme.ts";
 import { EndpointsView } from "./views/endpoints.tsx";
 import { EsimView } from "./views/esim.tsx";
@@ -77,10 +77,6 @@ function Shell({ session }: { readonly session: Session }) {
     if (!isFirst.peek()) document.getElementById("title")?.focus();
     isFirst.value = false;
   }, [opened]);
-  const hasGauges = gauges.data !== undefined; // they make the navigation wider
-  useEffect(() => {
-    document.querySelector(".views [aria-current]")?.scrollIntoView({ block: "nearest" });
-  }, [view, hasGauges]);
   return (
     <>
       <Side session={session} view={view} gauges={gauges} />
@@ -139,6 +135,7 @@ function NotFound() {
 function Side(props: { readonly session: Session; readonly view: string; readonly gauges: Loaded<Gauges> }) {
   const { session, view, gauges } = props;
   const dead = gauges.data?.counts.dead ?? 0;
+  const hasFailed = gauges.failure !== undefined;
   const color = session.color ?? "#3f4654";
   return (
     <header class="side">
@@ -170,7 +167,12 @@ function Side(props: { readonly session: Session; readonly view: string; readonl
                 aria-current={key === view || (key === "events" && view === "event") ? "page" : undefined}
               >
                 {name}
-                {key === "events" && dead > 0 && <span class="dead-count">{deadText(gauges)}</span>}
+                {key === "events" && dead > 0 && (
+                  <span class="dead-count">
+                    {deadText(gauges)}
+                    {hasFailed && <span class="wide"> {asOf(gauges.at ?? 0)}</span>}
+                  </span>
+                )}
               </a>
             ),
         )}
@@ -178,7 +180,7 @@ function Side(props: { readonly session: Session; readonly view: string; readonl
       <div class="settings">
         <button
           type="button"
-          class="button small live"
+          class={hasFailed ? "button small live failing" : "button small live"}
           role="switch"
           aria-checked={!isFrozen.value}
           title={`${isFrozen.value ? "This page stays as it is." : "This page is read again every few seconds."} Workers continue either way.`}
@@ -190,7 +192,7 @@ function Side(props: { readonly session: Session; readonly view: string; readonl
             Live<span class="wide"> updates</span>
           </span>
           <span class="live-state" aria-hidden="true">
-            {isFrozen.value ? "off" : "on"}
+            {isFrozen.value ? "off" : hasFailed ? "no answer" : "on"}
           </span>
         </button>
         <label class="theme">

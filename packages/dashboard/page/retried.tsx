@@ -13,6 +13,8 @@ interface Watched {
   /** Selects its events among others, in all states. */
   readonly filter: Filter;
   readonly isEstimate: boolean;
+  /** How many more were retried. They are not watched. */
+  readonly others: number;
   /** How many have ended, by how they ended. */
   readonly ended: Readonly<Record<Ended, number>>;
   /** The others. The server keeps nothing of them, so any process can answer. */
@@ -58,14 +60,20 @@ function withRoom(retries: readonly Watched[]): readonly Watched[] {
   return retries.filter((retry) => retry !== leaving);
 }
 
-/** Watches the events of a retry, next to those of the retries before it. */
-export function watch({ done, events, filter }: Retried & { readonly filter: Filter }): void {
+/** Watches events of a retry, next to those of the retries before it. `watchedCount` of those that were `done` are among them. */
+export function watch({
+  done,
+  events,
+  watchedCount,
+  filter,
+}: Pick<Retried, "done" | "events"> & { readonly watchedCount: number; readonly filter: Filter }): void {
   const left = events.flatMap(({ source, ids }) => ids.map((id) => ({ source, id, hasFailed: false })));
   if (left.length === 0) return;
   const retry: Watched = {
     at: new Date().toISOString(),
     filter,
-    isEstimate: left.length !== done,
+    isEstimate: left.length !== watchedCount,
+    others: done - watchedCount,
     ended: { done: 0, dead: 0, unhandled: 0, gone: 0 },
     left,
   };
@@ -157,7 +165,7 @@ function WhyTheyWait({ types }: { readonly types: readonly string[] | undefined 
 }
 
 function Progress({ retry, name }: { readonly retry: Watched; readonly name: string }) {
-  const { ended, left, filter, isEstimate, at } = retry;
+  const { ended, left, filter, isEstimate, others, at } = retry;
   const failure = useSignal<Failure | null>(null);
   const isWatching = isLive.value && left.length > 0;
   useEffect(() => {
@@ -213,6 +221,7 @@ function Progress({ retry, name }: { readonly retry: Watched; readonly name: str
         <p class="note">{number(failed)} of those that wait have failed again, and have another attempt.</p>
       )}
       {left.length > 0 && <WhyTheyWait types={filter.types} />}
+      {others > 0 && <p class="note">{number(others)} more were retried, which are not watched.</p>}
       {isEstimate && (
         <p class="note">
           An estimate: another operator or a worker changed some of these events at the same time.

@@ -72,12 +72,14 @@ export function LocalTimes({ text }: { readonly text: string }) {
   );
 }
 
-export const stateNames: Readonly<Record<State, string>> = {
+export const stateNames: Readonly<Record<State | "paused" | "blocked", string>> = {
   ready: "Ready",
   leased: "Leased",
   done: "Done",
   unhandled: "Unhandled",
   dead: "Dead",
+  paused: "Paused",
+  blocked: "Blocked",
 };
 
 /** How many events are in a state, by the gauges, which do not count the done ones. */
@@ -90,7 +92,7 @@ export function gaugeOf({ counts, capped }: Gauges, state: Exclude<State, "done"
 }
 
 /** A state, or a part of those that are ready. */
-export type Mark = State | "due" | "paused";
+export type Mark = State | "due" | "paused" | "blocked";
 
 /** Each with a form of its own, so that it is known without its colour. */
 const shapes: Readonly<Record<Mark, ComponentChildren>> = {
@@ -107,6 +109,7 @@ const shapes: Readonly<Record<Mark, ComponentChildren>> = {
       <path d="M6.1 5.2v5.6M9.9 5.2v5.6" stroke-width="1.75" />
     </>
   ),
+  blocked: <path d="M2.5 2v12M13.5 8H6.2m2.6-3L5.8 8l3 3" fill="none" stroke-width="1.75" />,
   leased: (
     <>
       <circle cx="8" cy="8" r="5.75" fill="none" stroke-width="1.75" />
@@ -141,18 +144,18 @@ export function StateIcon({ state }: { readonly state: Mark }) {
   );
 }
 
-export function StateLabel({ of }: { readonly of: Pick<EventRow, "state" | "isPaused"> }) {
+export function StateLabel({ of }: { readonly of: Pick<EventRow, "state" | "heldBack"> }) {
   const mark = markOf(of);
   return (
     <span class={`state state-${mark}`}>
       <StateIcon state={mark} />
-      {mark === "paused" ? "Paused" : stateNames[mark]}
+      {stateNames[mark]}
     </span>
   );
 }
 
-export function markOf({ state, isPaused }: Pick<EventRow, "state" | "isPaused">): State | "paused" {
-  return isPaused ? "paused" : state;
+export function markOf({ state, heldBack }: Pick<EventRow, "state" | "heldBack">): keyof typeof stateNames {
+  return heldBack ?? state;
 }
 
 /** Text of an event, such as an id: its characters do not change the order of those around it. */
@@ -210,20 +213,33 @@ export function Bar({ parts }: { readonly parts: Readonly<Record<string, number>
   );
 }
 
-export function Problem({ failure }: { readonly failure: Failure }) {
+export function Problem({
+  failure,
+  children,
+}: {
+  readonly failure: Failure;
+  readonly children?: ComponentChildren;
+}) {
   return (
     <div class="problem" role="alert">
       <p>
         <strong>{failure.message}</strong>
       </p>
+      {children}
       <p class="code">{failure.code}</p>
     </div>
   );
 }
 
+/** As in `as of 14:03:22`. */
+export function asOf(at: number): string {
+  return `as of ${exactTime(new Date(at).toISOString()).slice(11, 19)}`;
+}
+
 /** The problem of what could not be read, above what was read before. */
-export function Stale({ of }: { readonly of: Loaded<unknown> }) {
-  return of.failure === undefined ? null : <Problem failure={of.failure} />;
+export function Stale({ of: { failure, at } }: { readonly of: Loaded<unknown> }) {
+  if (failure === undefined) return null;
+  return <Problem failure={failure}>{at !== undefined && <p>The figures below are {asOf(at)}.</p>}</Problem>;
 }
 
 export function Empty({

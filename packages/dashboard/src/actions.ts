@@ -18,6 +18,7 @@ import type {
   Payload,
   Retried,
   RetriedEvents,
+  Round,
 } from "./contract.ts";
 import { storedEvent } from "./events.ts";
 import { type FailureCode, refused } from "./failure.ts";
@@ -33,32 +34,25 @@ export async function reveal(settings: Settings, name: EventName, by: string): P
 
 export async function retry(settings: Settings, input: Calls["retry"]["in"], by: string): Promise<Retried> {
   const { inbox } = settings;
-  const { state = "dead" } = input.filter;
-  if (state !== "dead" && state !== "unhandled" && state !== "ready") {
-    throw refused(
-      "invalid_call",
-      `Events in the state ${state} cannot be retried.`,
-      "Filter by the state dead, unhandled or ready.",
-    );
-  }
-  const later = state === "ready" ? ({ dueLater: true } as const) : {};
-  const facts = { code: "dashboard_retry", by, filter: shownFilter(input.filter), most: input.most };
+  const isWaiting = input.filter.state === "ready";
+  const filter: Filter = isWaiting ? { ...input.filter, dueLater: true } : input.filter;
   const events: RetriedEvents[] = [];
-  const { done } = await change(
-    inbox,
-    { ...input, filter: { ...input.filter, ...later, state } },
-    (events) => log(settings, { ...facts, events }, "An operator has retried events."),
-    async ({ source, ids }) => {
-      const step = { ...ofSource(inbox, source), ids };
+  const round = await change(settings, { ...input, filter }, by, {
+    code: "dashboard_retry",
+    message: "An operator has retried events.",
+    states: ["dead", "unhandled", "ready"],
+    done: "retried",
+    async act(step, state) {
+      const { ids } = step;
       const changed = await inbox.redrive({ ...step, state }, ids.length, by);
-      const isWhole = changed === ids.length || state === "ready"; // a ready one that was left is ready, too
+      const isWhole = changed === ids.length || isWaiting; // a ready one that was left is ready, too
       // without an answer they are all watched: the count of those that were retried is more important
-      const watched = isWhole ? ids : await without(inbox, { source, ids }, state).catch(() => ids);
-      events.push({ source, ids: watched });
+      const watched = isWhole ? ids : await without(inbox, step, state).catch(() => ids);
+      events.push({ ...step, ids: watched });
       return changed;
     },
-  );
-  return { done, events };
+  });
+  return { ...round, events };
 }
 
 /** The ids of events without those that still are in a state: such as dead ones whose body was removed. */
@@ -67,8 +61,8 @@ async function without(
   { source, ids }: RetriedEvents,
   state: InboxState,
 ): Promise<readonly string[]> {
-  const { rows } = await inbox.list({ ...ofSource(inbox, source), ids, state }, { limit: mostListed });
-  const left = new Set(rows.filter((row) => row.source === source).map(({ id }) => id));
+  const { rows } = await inbox.list({ source, ids, state }, { limit: ids.length });
+  const left = new Set(rows.map(({ id }) => id));
   return ids.filter((id) => !left.has(id));
 }
 
@@ -77,8 +71,8 @@ export async function progress(
   { inbox }: Settings,
   { source, ids }: RetriedEvents,
 ): Promise<readonly Outcome[]> {
-  const { rows } = await inbox.list({ ...ofSource(inbox, source), ids }, { limit: mostListed });
-  const found = new Map(rows.filter((row) => row.source === source).map((row) => [row.id, row]));
+  const { rows } = await inbox.list({ source, ids }, { limit: ids.length });
+  const found = new Map(rows.map((row) => [row.id, row]));
   return ids.map((id) => {
     const row = found.get(id);
     if (row === undefined) return "gone";
@@ -86,63 +80,36 @@ export async function progress(
   });
 }
 
-/** An id may name two events, of two sources. An engine without a filter by source finds both. */
-function ofSource(inbox: InboxAdmin, source: string): { readonly source?: string } {
-  return inbox.capabilities.filters === undefined ? { source } : {};
-}
-
-export async function discard(
-  settings: Settings,
-  input: Calls["discard"]["in"],
-  by: string,
-): Promise<Changed> {
-  const { state = "dead" } = input.filter;
-  if (state !== "dead") {
-    throw refused(
-      "invalid_call",
-      `Events in the state ${state} cannot be deleted.`,
-      "Filter by the state dead.",
-    );
-  }
-  const facts = { code: "dashboard_discard", by, filter: shownFilter(input.filter), most: input.most };
-  const { inbox } = settings;
-  return change(
-    inbox,
-    { ...input, filter: { ...input.filter, state } },
-    (events) => log(settings, { ...facts, events }, "An operator has deleted dead events."),
-    ({ source, ids }) => inbox.purgeDead({ ...ofSource(inbox, source), ids }, ids.length),
-  );
+export function discard(settings: Settings, input: Calls["discard"]["in"], by: string): Promise<Round> {
+  return change(settings, input, by, {
+    code: "dashboard_discard",
+    message: "An operator has deleted dead events.",
+    states: ["dead"],
+    done: "deleted",
+    act: (step) => settings.inbox.purgeDead(step, step.ids.length),
+  });
 }
 
 /** Ends events that wait as dead. `leased`: those that a worker has taken since they were chosen. */
 export async function giveUp(
   settings: Settings,
-  { filter, most, reason }: Calls["giveUp"]["in"],
+  { reason, ...input }: Calls["giveUp"]["in"],
   by: string,
 ): Promise<GaveUp> {
-  const { inbox } = settings;
-  const { state = "ready" } = filter;
-  if (state !== "ready") {
-    throw refused(
-      "invalid_call",
-      `Events in the state ${state} cannot be given up.`,
-      "Filter by the state ready.",
-    );
-  }
-  const facts = { code: "dashboard_give_up", by, filter: shownFilter(filter), reason, most };
   let leased = 0;
-  const { done } = await change(
-    inbox,
-    { most, filter: { ...filter, state } },
-    (events) => log(settings, { ...facts, events }, "An operator has given events up."),
-    async ({ source, ids }) => {
-      const step = { ...ofSource(inbox, source), ids };
-      const givenUp = await inbox.giveUp(step, { reason, by }, ids.length);
+  const round = await change(settings, input, by, {
+    code: "dashboard_give_up",
+    message: "An operator has given events up.",
+    reason,
+    states: ["ready"],
+    done: "given up",
+    async act(step) {
+      const givenUp = await settings.inbox.giveUp(step, { reason, by }, step.ids.length);
       leased += givenUp.leased;
       return givenUp.events;
     },
-  );
-  return { done, leased };
+  });
+  return { ...round, leased };
 }
 
 export async function pause(settings: Settings, input: Calls["pause"]["in"], by: string): Promise<Empty> {
@@ -203,9 +170,6 @@ export async function erase(
   return erased;
 }
 
-/** More than a step, since an id may be that of several sources. */
-const mostListed = 1000;
-
 interface Facts {
   readonly code: string;
   /** Who did it. */
@@ -215,13 +179,4 @@ interface Facts {
 
 function log({ logger }: Settings, facts: Facts, message: string): void {
   logger.info(facts, message);
-}
-
-/** A filter without what is personal data or may quote it. */
-function shownFilter({ subject, error, ...filter }: Filter): Record<string, unknown> {
-  return {
-    ...filter,
-    ...(subject !== undefined && { subject: "•••" }),
-    ...(error !== undefined && { error: "•••" }),
-  };
 }

@@ -1,11 +1,11 @@
 import { type OptionsShape, parseOptions } from "@esim-webhooks/core/engine";
-import { packageVersion } from "@esim-webhooks/core/internal";
+import { countSubject, packageVersion } from "@esim-webhooks/core/internal";
 import * as z from "zod/mini";
 import { discard, erase, giveUp, pause, progress, resume, retry, reveal } from "./actions.ts";
-import { mostChanged } from "./change.ts";
+import { continues, mostChanged } from "./change.ts";
 import type { CallName, Calls, Filter, Session } from "./contract.ts";
 import { endpoints } from "./endpoints.ts";
-import { count, event, list } from "./events.ts";
+import { count, event, list, mostCounted } from "./events.ts";
 import { refused } from "./failure.ts";
 import { checkFilter, filterShape, missingFilters, stateShape } from "./filter.ts";
 import { gauges, now } from "./now.ts";
@@ -22,9 +22,14 @@ interface Call<Name extends CallName> {
 
 const text = z.string().check(z.minLength(1), z.maxLength(2000));
 const eventShape = { source: text, id: text };
-const changeShape = { filter: filterShape, most: z.int().check(z.gte(1), z.lte(mostChanged)) };
+const changeShape = {
+  filter: filterShape,
+  most: z.int().check(z.gte(1), z.lte(mostChanged)),
+  cursor: z.optional(z.string()),
+};
 const type = z.nullable(z.string().check(z.minLength(1), z.maxLength(200)));
 const reason = z.string().check(z.trim(), z.minLength(1), z.maxLength(500));
+const subject = z.string().check(z.minLength(1), z.maxLength(200));
 const longestPauseMs = 366 * 86_400_000;
 
 /** A call that looks for events, with the filters of the visitor's role. */
@@ -96,9 +101,14 @@ const calls: { readonly [Name in CallName]: Call<Name> } = {
     shape: { type },
     run: (settings, input, { name }) => resume(settings, input, name),
   },
+  erasable: {
+    role: "operator",
+    shape: { subject },
+    run: ({ inbox }, input) => countSubject(inbox, input.subject, mostCounted + 1),
+  },
   erase: {
     role: "operator",
-    shape: { subject: z.string().check(z.minLength(1), z.maxLength(200)) },
+    shape: { subject },
     run: (settings, input, { name }) => erase(settings, input, name),
   },
 };
@@ -155,6 +165,7 @@ function session({ inbox, title, color, catalog, client }: Settings, { name, rol
         ? "The engine of this inbox can pause only all types, or none."
         : null,
     givesUp: inbox.capabilities.givesUp !== false,
+    continues: continues(inbox),
     hasEndpoints: client !== undefined,
     version: packageVersion,
   };

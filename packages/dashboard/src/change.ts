@@ -1,26 +1,51 @@
-import { type InboxAdmin, WebhookError } from "@esim-webhooks/core";
-import type { Calls, Changed, Filter, RetriedEvents } from "./contract.ts";
+import { type InboxAdmin, type InboxState, WebhookError } from "@esim-webhooks/core";
+import type { Calls, Filter, RetriedEvents, Round } from "./contract.ts";
 import { refused } from "./failure.ts";
-import { selectAll } from "./selection.ts";
+import { select } from "./selection.ts";
+import type { Settings } from "./settings.ts";
 
-/** The most events of one action: the page counts no further. */
+/** The most events of one round. */
 export const mostChanged = 10_000;
 /** The most events that one statement of an inbox changes. */
 const stepEvents = 500;
+
+/** A change that an operator makes to events. */
+export interface Change<State extends InboxState> {
+  /** The code of its line in the log. */
+  readonly code: string;
+  readonly message: string;
+  readonly reason?: string;
+  /** The states whose events it can change, the default first. */
+  readonly states: readonly [State, ...State[]];
+  /** As in `cannot be retried`. */
+  readonly done: string;
+  /** Changes events of a state. Resolves to how many. */
+  act(step: RetriedEvents, state: State): Promise<number>;
+}
+
 /**
  * Changes at most `most` events, step by step. They are chosen before the first step, and each is changed once: one that dies again meanwhile is not
- * chosen again. What was changed before a step failed is logged, and the failure says it.
+ * chosen again, not even by the round after this one, which begins at the cursor. What was changed before a step failed is logged, and
+ * the failure says it.
  */
-export async function change(
-  inbox: InboxAdmin,
-  { filter, most }: Calls["retry"]["in"],
-  log: (done: number) => void,
-  act: (step: RetriedEvents) => Promise<number>,
-): Promise<Changed> {
-  const steps = await chosen(inbox, filter, most);
+export async function change<State extends InboxState>(
+  { inbox, logger }: Settings,
+  { filter, most, cursor }: Calls["discard"]["in"],
+  by: string,
+  { code, message, reason, states, done: verb, act }: Change<State>,
+): Promise<Round> {
+  const { state: named = states[0] } = filter;
+  const state = states.find((each) => each === named);
+  if (state === undefined)
+    throw refused(
+      "invalid_call",
+      `Events in the state ${named} cannot be ${verb}.`,
+      `Filter by the state ${states.join(" or ")}.`,
+    );
+  const { steps, nextCursor } = await chosen(inbox, { ...filter, state }, most, cursor);
   let done = 0;
   try {
-    for (const step of steps) done += await act(step);
+    for (const step of steps) done += await act(step, state);
   } catch (error) {
     if (done === 0 || !WebhookError.is(error) || error.code !== "store_unavailable") throw error;
     throw refused(
@@ -30,28 +55,49 @@ export async function change(
       error,
     );
   } finally {
-    log(done);
+    logger.info({ code, by, filter: shownFilter(filter), reason, most, events: done }, message);
   }
-  return { done };
+  return { done, nextCursor };
+}
+
+/** Whether a cursor still names its place after events before it were changed. Else an action ends with its first round. */
+export function continues({ capabilities }: InboxAdmin): boolean {
+  return capabilities.filters === undefined;
 }
 
 /** The ids of the events that a filter selects, at most `most`, in steps of one source each. */
-async function chosen(inbox: InboxAdmin, filter: Filter, most: number): Promise<readonly RetriedEvents[]> {
+async function chosen(
+  inbox: InboxAdmin,
+  filter: Filter,
+  most: number,
+  start: string | undefined,
+): Promise<{ readonly steps: readonly RetriedEvents[]; readonly nextCursor: string | null }> {
   const bySource = new Map<string, string[]>();
-  let left = most;
-  for await (const { rows } of selectAll(inbox, filter, stepEvents)) {
-    for (const { source, id } of rows.slice(0, left)) {
+  let cursor: string | null | undefined = start;
+  for (let left = most; left > 0 && cursor !== null; ) {
+    const { rows, nextCursor } = await select(inbox, filter, Math.min(stepEvents, left), cursor);
+    for (const { source, id } of rows) {
       const ids = bySource.get(source) ?? [];
       bySource.set(source, ids);
       ids.push(id);
     }
-    left -= Math.min(left, rows.length);
-    if (left === 0) break;
+    left -= rows.length;
+    cursor = nextCursor;
   }
-  return Array.from(bySource).flatMap(([source, ids]) =>
+  const steps = Array.from(bySource).flatMap(([source, ids]) =>
     Array.from({ length: Math.ceil(ids.length / stepEvents) }, (_, step) => ({
       source,
       ids: ids.slice(step * stepEvents, (step + 1) * stepEvents),
     })),
   );
+  return { steps, nextCursor: continues(inbox) ? (cursor ?? null) : null };
+}
+
+/** A filter without what is personal data or may quote it. */
+function shownFilter({ subject, error, ...filter }: Filter): Record<string, unknown> {
+  return {
+    ...filter,
+    ...(subject !== undefined && { subject: "•••" }),
+    ...(error !== undefined && { error: "•••" }),
+  };
 }

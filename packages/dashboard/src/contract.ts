@@ -23,20 +23,22 @@ export interface Calls {
   /** For operators. The payload without masks; it is logged who asked for it. */
   reveal: Call<EventName, Payload>;
   /**
-   * For operators, like all that follow. At most `most` events, the number that was confirmed. In the state `ready`, those that are due later
-   * are due now.
+   * For operators, like all that follow. A round: at most `most` events, at most 10,000. In the state `ready`, those that are due later are due
+   * now.
    */
-  retry: Call<{ filter: Filter; most: number }, Retried>;
+  retry: Call<RoundOf, Retried>;
   /** Ends ready events as dead. Those that a worker handles are left. */
-  giveUp: Call<{ filter: Filter; most: number; reason: string }, GaveUp>;
+  giveUp: Call<RoundOf & { reason: string }, GaveUp>;
   /** Deletes dead events. */
-  discard: Call<{ filter: Filter; most: number }, Changed>;
+  discard: Call<RoundOf, Round>;
   /**
    * `forMs`: how long; without it until it is resumed. `type` null: all. `replaces` is `since` of the pause that the operator has seen and
    * wants to replace. Any other pause of the type is kept: `already_paused`.
    */
   pause: Call<{ type: string | null; reason: string; forMs?: number; replaces?: string }, Empty>;
   resume: Call<{ type: string | null }, Changed>;
+  /** How many events `erase` would erase, up to 10,001 of each state. Null: it counts them only while it erases them. */
+  erasable: Call<{ subject: string }, Erased["events"] | null>;
   /** Erases the personal data of all events of an eSIM. */
   erase: Call<{ subject: string }, Erased>;
 }
@@ -72,6 +74,8 @@ export interface Session {
   readonly pausesOnlyAll: string | null;
   /** Whether events that wait can be ended as dead. */
   readonly givesUp: boolean;
+  /** Whether an action can continue after its first 10,000 events. */
+  readonly continues: boolean;
   readonly hasEndpoints: boolean;
   readonly version: string;
 }
@@ -83,8 +87,8 @@ export interface Filter {
   readonly types?: readonly string[];
   readonly source?: string;
   readonly subject?: string;
-  /** A whole id: for an action on one event. */
-  readonly id?: string;
+  /** Whole ids, of one source: for an action on chosen events. At most 50. */
+  readonly ids?: readonly string[];
   readonly idPrefix?: string;
   /** Text of the error. For operators: it is searched in errors that viewers see masked. */
   readonly error?: string;
@@ -126,8 +130,13 @@ export interface Cause {
   readonly error: string;
   readonly count: number;
   readonly types: readonly (string | null)[];
+  /** When the first of them was received. */
+  readonly oldestAt: string | null;
   /** When the last of them died. */
   readonly newestAt: string | null;
+  /** How many of them died in the last hour, and in the hour before. */
+  readonly lastHour: number;
+  readonly hourBefore: number;
 }
 
 export interface KeyView {
@@ -180,8 +189,8 @@ export interface EventRow extends EventName {
   readonly settledAt: string | null;
   readonly error: string | null;
   readonly conflicts: number;
-  /** It is ready, but its type is paused, or all types are. */
-  readonly isPaused: boolean;
+  /** Why no worker can take it although it is ready: its type is paused, or another event holds its lane. */
+  readonly heldBack: "paused" | "blocked" | null;
   /** The import or pass that stored it. */
   readonly run: string | null;
 }
@@ -314,7 +323,19 @@ export interface Changed {
   readonly done: number;
 }
 
-export interface GaveUp extends Changed {
+interface RoundOf {
+  readonly filter: Filter;
+  readonly most: number;
+  /** `nextCursor` of the round before. */
+  readonly cursor?: string;
+}
+
+export interface Round extends Changed {
+  /** Where the next round begins. Null: nothing that matches is left, or the engine has no such place. */
+  readonly nextCursor: string | null;
+}
+
+export interface GaveUp extends Round {
   /** How many a worker has taken since they were chosen. */
   readonly leased: number;
 }
@@ -324,7 +345,7 @@ export interface RetriedEvents {
   readonly ids: readonly string[];
 }
 
-export interface Retried extends Changed {
+export interface Retried extends Round {
   /**
    * The events, for `progress`. They are as many as `done`, unless another operator or a worker changed some of them at the same time: then
    * these are among them, too.

@@ -1,5 +1,5 @@
 import type { GaugeCount, InboxAdmin, InboxGauges, StoredEvent } from "@esim-webhooks/core";
-import { causeOf, maskLane, whyItWaits } from "@esim-webhooks/core/internal";
+import { causeOf, eventHeldBack, heldBackOf, maskLane, whyItWaits } from "@esim-webhooks/core/internal";
 import { maskText } from "@esim-webhooks/core/masking";
 import type { Counted, EventName, EventPage, EventView, Filter } from "./contract.ts";
 import { refused } from "./failure.ts";
@@ -17,10 +17,13 @@ export async function list(
 ): Promise<EventPage> {
   const [page, pauses] = await Promise.all([selectSome(inbox, filter, pageRows, cursor), inbox.paused()]);
   const { rows, nextCursor, searchedTo } = page;
-  return { rows: rows.map((row) => eventRow(row, pauses)), nextCursor, searchedTo: timeOf(searchedTo) };
+  const held = await heldBackOf(inbox, rows, { now: Date.now(), pauses });
+  const shown = rows.map((row) => eventRow(row, held.get(row)));
+  return { rows: shown, nextCursor, searchedTo: timeOf(searchedTo) };
 }
 
-const mostCounted = 10_000;
+/** How far the page counts. */
+export const mostCounted = 10_000;
 
 /**
  * Counts what indexes and gauges know. Anything else is counted among the newest events, for as long as a page may take: `searchedTo` says
@@ -78,9 +81,10 @@ export async function event({ inbox }: Settings, name: EventName): Promise<Event
     inbox.workers(),
     neighboursOf(inbox, found),
   ]);
+  const now = Date.now();
   const { key, trace, heldBy, takenAt, erasedAt, history, stack } = found;
   return {
-    ...eventRow(found, pauses),
+    ...eventRow(found, eventHeldBack(found, { now, pauses })),
     cause: found.error && causeOf(found.error),
     lane: maskLane(found),
     key,
@@ -94,7 +98,7 @@ export async function event({ inbox }: Settings, name: EventName): Promise<Event
     })),
     stack: stack && maskText(stack),
     payload: maskedPayload(found),
-    waits: whyItWaits(found, { now: Date.now(), pauses, workers }),
+    waits: whyItWaits(found, { now, pauses, workers }),
     heldBy: heldBy && nameOf(heldBy),
     ...neighbours,
   };

@@ -19,7 +19,7 @@ export const filterShape: z.ZodMiniType<Filter> = z.strictObject({
   types: z.optional(z.array(text(200)).check(z.minLength(1), z.maxLength(200))),
   source: z.optional(text(500)),
   subject: z.optional(text(200)),
-  id: z.optional(text(500)),
+  ids: z.optional(z.array(text(500)).check(z.minLength(1), z.maxLength(50))),
   idPrefix: z.optional(text(500)),
   error: z.optional(text(500)),
   cause: z.optional(text(1000)),
@@ -29,11 +29,10 @@ export const filterShape: z.ZodMiniType<Filter> = z.strictObject({
 
 /** The inbox's filter, without the cause: see `select`. An engine that has no index of the beginnings of ids gets whole ones. */
 export function inboxFilter({ capabilities }: Pick<InboxAdmin, "capabilities">, filter: Filter): InboxFilter {
-  const { since, until, id, idPrefix, dueLater, cause: _, ...same } = filter;
+  const { since, until, idPrefix, dueLater, cause: _, ...same } = filter;
   return {
     ...same,
     ...(idPrefix !== undefined && (capabilities.filters === undefined ? { idPrefix } : { ids: [idPrefix] })),
-    ...(id !== undefined && { ids: [id] }),
     ...(dueLater && capabilities.filters === undefined && { dueAfter: new Date() }),
     ...(since !== undefined && { since: new Date(dateTimeMs(since)) }),
     ...(until !== undefined && { until: new Date(dateTimeMs(until)) }),

@@ -1,5 +1,5 @@
 import { createKeyring, type InboxAdmin, type InboxRow } from "@esim-webhooks/core";
-import { dateTimeMs, groupByError } from "@esim-webhooks/core/internal";
+import { causeOf, dateTimeMs, groupByError } from "@esim-webhooks/core/internal";
 import type { Cause, Gauges, KeyView, Now, WorkerView } from "./contract.ts";
 import { pauseView, runView, timeOf } from "./rows.ts";
 import type { Settings } from "./settings.ts";
@@ -50,14 +50,26 @@ function workerView(worker: Awaited<ReturnType<InboxAdmin["workers"]>>[number]):
   };
 }
 
+const hourMs = 3_600_000;
+
 async function causesOf(rows: readonly InboxRow[]): Promise<Cause[]> {
   const groups = await groupByError([rows]);
-  return groups.map(({ error, count, types, newest }) => ({
-    error,
-    count,
-    types,
-    newestAt: timeOf(newest),
-  }));
+  const now = Date.now();
+  const died = Map.groupBy(rows, ({ error }) => causeOf(error));
+  return groups.map(({ error, count, types, oldest, newest }) => {
+    const hours = (died.get(error) ?? []).map(({ settledAt }) =>
+      settledAt === null ? null : Math.floor((now - settledAt.getTime()) / hourMs),
+    );
+    return {
+      error,
+      count,
+      types,
+      oldestAt: timeOf(oldest),
+      newestAt: timeOf(newest),
+      lastHour: hours.filter((hour) => hour !== null && hour < 1).length,
+      hourBefore: hours.filter((hour) => hour === 1).length,
+    };
+  });
 }
 
 const mostRead = 10;

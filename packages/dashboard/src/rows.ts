@@ -1,4 +1,5 @@
 import type { InboxRow, Pause, RunNote } from "@esim-webhooks/core";
+import type { HeldBack } from "@esim-webhooks/core/internal";
 import { maskText } from "@esim-webhooks/core/masking";
 import type { EventName, EventRow, PauseView, RunView } from "./contract.ts";
 
@@ -7,7 +8,7 @@ export function timeOf(date: Date | null): string | null {
 }
 
 /** An event in a list. Masks its lane: without the body, nothing shows whether it is personal data. */
-export function eventRow(row: InboxRow, pauses: readonly Pause[]): EventRow {
+export function eventRow(row: InboxRow, heldBack: HeldBack | null = null): EventRow {
   const { source, id, state, type, lane, subject, attempts, error, conflicts, replay } = row;
   const { receivedAt, dueAt, leasedUntil, keptUntil, settledAt } = row;
   return {
@@ -25,7 +26,7 @@ export function eventRow(row: InboxRow, pauses: readonly Pause[]): EventRow {
     settledAt: timeOf(settledAt),
     error: error && maskText(error),
     conflicts,
-    isPaused: state === "ready" && pauses.some((pause) => pause.type === null || pause.type === type),
+    heldBack,
     run: replay?.run ?? null,
   };
 }

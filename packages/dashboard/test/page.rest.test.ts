@@ -964,6 +964,113 @@ describe("an operator", () => {
   });
 });
 
+describe("a large inbox", () => {
+  /** As if the engine searched thousands of newer events before it comes to these. */
+  const behindMany = (inbox: TestInbox): TestInbox => ({
+    ...inbox,
+    async list(filter, { cursor, ...options } = {}) {
+      const pages = Number(cursor ?? 0);
+      if (filter?.subject === undefined || pages >= 3) return inbox.list(filter, options);
+      await new Promise((resolve) => setTimeout(resolve, 120)); // one search of the page has time for two
+      const searchedTo = new Date(Date.UTC(2026, 10, 20 - pages, 12));
+      return { rows: [], nextCursor: String(pages + 1), searchedTo };
+    },
+  });
+
+  it("is never said to have no event of an eSIM before it was searched to the end, and an erasure counts them all", async () => {
+    const inbox = opened();
+    await putDead(inbox, [
+      { id: "msg_1", data: { esimReference: "esim-1" } },
+      { id: "msg_2", data: { esimReference: "esim-1" } },
+    ]);
+    const address = await serve(behindMany(inbox));
+    const { page } = await visit(address + hashOf("esim", { subject: "esim-1" }), { timezoneId: "UTC" });
+    await page.getByText("No event found yet").waitFor();
+    await page.getByText("the search stopped at events received 2026-11-19 12:00").waitFor();
+    expect(await page.getByText("No event of this eSIM").count()).toBe(0);
+    await button(page, "Erase…").click();
+    await page.getByRole("heading", { name: "Erase the personal data of 2 events?" }).waitFor();
+    await button(page, "Cancel").click();
+    await link(page, "Search further back").click();
+    await link(page, "esim.faulted").nth(1).waitFor();
+    await open(page, hashOf("events", { subject: "esim-1" }));
+    await page.getByText("No event found yet").waitFor();
+    expect(await page.getByText("No events match").count()).toBe(0);
+  });
+});
+
+describe("an action on many events", () => {
+  /** Counts no further than 3, as the engine stops at 10,000; and each round is small. */
+  async function visitMany(inbox: TestInbox): Promise<Page> {
+    const limited: TestInbox = {
+      ...inbox,
+      async gauges() {
+        const gauges = await inbox.gauges();
+        return { ...gauges, counts: { ...gauges.counts, dead: 4 }, capped: ["dead"] };
+      },
+    };
+    const { page } = await visit(`${await serve(limited)}#/events?state=dead`);
+    await page.route("**/api/retry", (route) => {
+      const input = { ...(route.request().postDataJSON() as object), most: 2 };
+      return route.continue({ postData: JSON.stringify(input) });
+    });
+    await button(page, "Retry all…").click();
+    await page.getByRole("heading", { name: "Retry more than 3 events?" }).waitFor();
+    await page.getByText("It continues until no older event matches, or you stop it.").waitFor();
+    return page;
+  }
+  const six = Array.from({ length: 6 }, (_, index) => ({ id: `msg_${index}` }));
+
+  it("continues by itself until none is left", async () => {
+    const inbox = opened();
+    await putDead(inbox, six);
+    const page = await visitMany(inbox);
+    await button(page, "Retry all").click();
+    await said(page, "Retried 6 events.");
+    expect((await inbox.gauges()).counts.dead).toBe(0);
+    await page.getByRole("region", { name: "The last retry" }).getByText("0 of 6 done").waitFor();
+  });
+
+  it("says how far it is, and can be stopped after a round", async () => {
+    const inbox = opened();
+    await putDead(inbox, six);
+    const page = await visitMany(inbox);
+    let release = () => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    let rounds = 0;
+    await page.route("**/api/retry", async (route) => {
+      rounds += 1;
+      if (rounds === 2) await held;
+      await route.fallback();
+    });
+    await button(page, "Retry all").click();
+    await page.getByRole("status").filter({ hasText: "2 events so far." }).waitFor();
+    await button(page, "Stop").click();
+    release();
+    await said(page, "Retried 4 events, then stopped: the rest is as it was.");
+    expect((await inbox.gauges()).counts.dead).toBe(2);
+  });
+
+  it("may be for chosen rows alone", async () => {
+    const inbox = opened();
+    await putDead(inbox, [...six, { id: "msg_0", source: "partner-b" }]);
+    const { page } = await visit(`${await serve(inbox)}#/events?state=dead`);
+    await page.getByRole("checkbox", { name: "Choose all of this page" }).check();
+    await button(page, "Retry 7…").waitFor();
+    for (const id of ["msg_1", "msg_2", "msg_3", "msg_4"])
+      await page.getByRole("checkbox", { name: `Choose ${id}` }).uncheck();
+    await button(page, "Delete 3…").click();
+    await page.getByRole("heading", { name: "Delete 3 events?" }).waitFor();
+    await button(page, "Delete 3").click();
+    await said(page, "Deleted 3 events.");
+    const left = (await inbox.list()).rows.map(({ id }) => id);
+    expect(left.sort()).toEqual(["msg_1", "msg_2", "msg_3", "msg_4"]);
+    await button(page, "Delete all…").waitFor();
+  });
+});
+
 describe("the page", () => {
   it("shows filters that the engine lacks disabled, with the reason", async () => {
     const inbox = opened();
@@ -993,6 +1100,52 @@ describe("the page", () => {
     isDown = false;
     await alert.waitFor({ state: "detached" });
     await page.getByText("The inbox is empty").waitFor();
+  });
+
+  it("marks the figures of a database that does not answer with their time, and is not live then", async () => {
+    const inbox = opened();
+    await putDead(inbox, [{ id: "msg_1" }]);
+    const { page } = await visit(await serve(inbox));
+    const live = page.getByRole("switch");
+    await link(page, "1 dead").waitFor();
+    expect(await live.textContent()).toBe("Live updateson");
+    const green = await page.evaluate(liveColor);
+    await page.route("**/api/gauges", (route) =>
+      route.fulfill({
+        status: 503,
+        json: { code: "inbox_unavailable", message: "The inbox does not answer." },
+      }),
+    );
+    await page.getByText(/^The figures below are as of \d\d:\d\d:\d\d\.$/).waitFor();
+    await link(page, /1 dead as of \d\d:\d\d:\d\d/).waitFor();
+    expect(await live.textContent()).toBe("Live updatesno answer");
+    expect(await page.evaluate(liveColor)).not.toBe(green);
+    await page.unroute("**/api/gauges");
+    await page.getByRole("alert").waitFor({ state: "detached" });
+    expect(await live.textContent()).toBe("Live updateson");
+  });
+
+  it("folds an error of 48 lines, and shows a long id with one ellipsis", async () => {
+    const inbox = opened();
+    const id = `msg_${"0123456789".repeat(6)}`;
+    const lines = Array.from({ length: 48 }, (_, number) => `line ${number + 1} of the error`);
+    await putDead(inbox, [{ id }], lines.join("\n"));
+    const { page } = await visit(`${await serve(inbox)}#/events?state=dead`, {
+      viewport: { width: 1280, height: 760 },
+    });
+    await page.locator("td.col-id").waitFor();
+    expect(await page.evaluate("getComputedStyle(document.querySelector('td.col-id')).textOverflow")).toBe(
+      "clip",
+    );
+    await open(page, hashOf("event", { source: "default", id }));
+    const panel = page.locator(".panel", { has: page.getByRole("heading", { name: "Why it is dead" }) });
+    const height = async () => (await panel.boundingBox())?.height ?? 0;
+    const unfold = panel.getByRole("button", { name: "Show all 48 lines" });
+    await unfold.waitFor();
+    expect(await height()).toBeLessThan(300);
+    await unfold.click();
+    await panel.getByRole("button", { name: "Fold" }).waitFor();
+    expect(await height()).toBeGreaterThan(700);
   });
 
   it("says at the top of Now that no worker reports, and no more once one does", async () => {
@@ -1149,6 +1302,7 @@ describe("the page", () => {
         ).toEqual([]);
         expect(found.passes.length, what).toBeGreaterThan(15);
         expect(await page.evaluate("document.documentElement.scrollWidth"), what).toBe(width);
+        expect(await page.evaluate(hidesOfNavigation), what).toBe(0);
       };
       for (const [hash, mark] of Object.entries(marks)) {
         await open(page, hash);
@@ -1172,6 +1326,11 @@ describe("the page", () => {
     },
   );
 });
+
+/** How much wider the navigation is than what is seen of it. */
+const hidesOfNavigation =
+  "(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('.views'))";
+const liveColor = "getComputedStyle(document.querySelector('.live-state')).color";
 
 /** Presses Tab until an element with this text has the focus. */
 async function tabTo(page: Page, selector: string, text: string, key = "Tab"): Promise<void> {

@@ -11,10 +11,10 @@ it.each([...assets.keys()])("assets/%s is what npm run docs makes of the page's 
   expect(readFileSync(join(folder, name), "utf8") === assets.get(name), "run npm run docs").toBe(true);
 });
 
-it("the page is at most 60 kB compressed, and names no other host", () => {
+it("the page is at most 61 kB compressed, and names no other host", () => {
   const loaded = [...assets].filter(([name]) => /\.(?:js|css)$/.test(name));
   expect(loaded).toHaveLength(2);
-  expect(loaded.reduce((sum, [, text]) => sum + gzipSync(text).length, 0)).toBeLessThanOrEqual(60_000);
+  expect(loaded.reduce((sum, [, text]) => sum + gzipSync(text).length, 0)).toBeLessThanOrEqual(61_000);
   const hosts = loaded.flatMap(([, text]) => text.match(/(?:https?:)?\/\/[\w-]+\.[\w./-]+/g) ?? []);
   const namespaces = [
     "http://www.w3.org/2000/svg",

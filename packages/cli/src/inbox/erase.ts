@@ -1,9 +1,9 @@
-import { type ErasedSubject, eraseSubject, type InboxState } from "@esim-webhooks/core";
+import { type ErasedSubject, eraseSubject } from "@esim-webhooks/core";
+import { countSubject } from "@esim-webhooks/core/internal";
 import { warningLogger } from "../log/command-logger.ts";
 import type { CliContext } from "../program/context.ts";
 import { invalidUsage } from "../program/program-error.ts";
 import { count, countSoFar, mostCounted } from "../terminal/quantities.ts";
-import { findsEsims } from "./filter.ts";
 import type { EraseFlags } from "./flags.ts";
 import { checkConfirmable, isConfirmed } from "./perform.ts";
 import { type InboxAccess, withInbox } from "./with-inbox.ts";
@@ -17,7 +17,7 @@ export async function erase(this: CliContext, flags: EraseFlags): Promise<void> 
   }
   checkConfirmable(this, "erase", flags);
   const use = async ({ inbox }: InboxAccess) => {
-    const found = await countStates(inbox, esim);
+    const found = await countSubject(inbox, esim, mostCounted + 1);
     if (dryRun && json) return output.json({ action: "erase", dryRun, events: found });
     const { plan, remark } = planOf(found);
     if (dryRun) return output.data(`Would ${plan}.${remark}`);
@@ -31,18 +31,10 @@ export async function erase(this: CliContext, flags: EraseFlags): Promise<void> 
   await withInbox(this, flags, use, warningLogger(output)); // SQLite warns if its log still holds what was erased
 }
 
-type Counts = Readonly<Record<InboxState, number>>;
 const states = ["ready", "leased", "done", "unhandled", "dead"] as const;
 
-/** How many events of the eSIM are in each state, up to 10,001 each. Null: this inbox finds them only while it erases them. */
-async function countStates(inbox: InboxAccess["inbox"], subject: string): Promise<Counts | null> {
-  if (!findsEsims(inbox)) return null;
-  const counts = states.map(async (state) => [state, await inbox.count({ subject, state }, mostCounted + 1)]);
-  return Object.fromEntries(await Promise.all(counts)) as Counts;
-}
-
 /** The plan as in `Would erase …` and `Erase …?`, and a sentence to add to it. */
-function planOf(counts: Counts | null): { readonly plan: string; readonly remark: string } {
+function planOf(counts: ErasedSubject["events"] | null): { readonly plan: string; readonly remark: string } {
   if (counts === null)
     return {
       plan: "erase the personal data of all events of this eSIM",
@@ -54,12 +46,12 @@ function planOf(counts: Counts | null): { readonly plan: string; readonly remark
   };
 }
 
-function totalOf(counts: Counts): number {
+function totalOf(counts: ErasedSubject["events"]): number {
   return states.reduce((sum, state) => sum + counts[state], 0);
 }
 
 /** `3 events (1 ready, 2 done)`; `which` follows the noun: `3 events of this eSIM (1 ready, 2 done)` */
-function eventsIn(counts: Counts, text: (value: number) => string, which = ""): string {
+function eventsIn(counts: ErasedSubject["events"], text: (value: number) => string, which = ""): string {
   const total = totalOf(counts);
   const parts = states.filter((state) => counts[state] > 0).map((state) => `${text(counts[state])} ${state}`);
   return `${text(total)} ${total === 1 ? "event" : "events"}${which}${parts.length > 0 ? ` (${parts.join(", ")})` : ""}`;

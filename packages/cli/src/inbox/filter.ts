@@ -29,13 +29,8 @@ export async function filterOf(
   };
 }
 
-/** Whether the inbox has an index of what its events are about. */
-export function findsEsims({ capabilities: { filters } }: Pick<InboxAdmin, "capabilities">): boolean {
-  return filters === undefined || (filters as readonly string[]).includes("subject");
-}
-
 function checkFindsEsims({ inbox, where }: InboxAccess): void {
-  if (findsEsims(inbox)) return;
+  if (inbox.capabilities.filters === undefined) return;
   throw invalidUsage(
     `${sentenceStart(where)} cannot find events by their eSIM, so it does not take --esim.`,
     "Name the events with --id, or use an inbox on SQLite or Postgres.",

@@ -1,5 +1,5 @@
 import { type InboxPage, type InboxRow, WebhookError } from "@esim-webhooks/core";
-import { ago } from "@esim-webhooks/core/internal";
+import { ago, type HeldBack, heldBackOf } from "@esim-webhooks/core/internal";
 import { printable } from "@esim-webhooks/core/log-lines";
 import { maskText, shortened } from "@esim-webhooks/core/masking";
 import type { CliContext } from "../program/context.ts";
@@ -23,26 +23,43 @@ export async function list(this: CliContext, flags: ListFlags): Promise<void> {
     let found = 0;
     let rest: string | null = null;
     let unshown: InboxRow[] = [];
-    const show = () => {
-      const view = { now: this.now(), reveal, ...layoutFor(process.stdout, process.env) };
+    const withHeading = headedOnce();
+    const showTable = async () => {
+      const now = this.now();
+      const heldBack = await heldBackOf(inbox, unshown, { now, pauses: await inbox.paused() });
+      const view = { now, reveal, heldBack, ...layoutFor(process.stdout, process.env) };
+      for (const line of withHeading(listView(unshown, view))) output.data(line);
+    };
+    const show = async () => {
       if (json) for (const row of unshown) output.json(reveal ? listedJson(row) : maskedListedJson(row));
-      else if (unshown.length > 0) for (const line of listView(unshown, view)) output.data(line);
+      else if (unshown.length > 0) await showTable();
       unshown = [];
     };
     const pages = listPages(inbox, filter, all ? undefined : limit, cursor);
     for await (const page of namingCursor(pages, cursor)) {
       unshown.push(...page.rows);
-      if (json || page.rows.length === 0 || unshown.length >= tableRows) show();
+      if (json || page.rows.length === 0 || unshown.length >= tableRows) await show();
       note(page);
       found += page.rows.length;
       rest = page.nextCursor;
     }
-    show();
+    await show();
     if (found === 0) output.note("No event matches.");
     if (rest === null) return;
     if (json) output.log(JSON.stringify({ nextCursor: rest }));
     else output.note("There are more events: --limit or --all shows them.");
   });
+}
+
+/** Leaves out the heading of a table that has the columns of the table before it. */
+export function headedOnce(): (table: readonly string[]) => readonly string[] {
+  let shown: string | undefined;
+  return (table) => {
+    const titles = table[0]?.replaceAll(/ +/g, " ");
+    const isShown = titles === shown;
+    shown = titles;
+    return isShown ? table.slice(1) : table;
+  };
 }
 
 /** How many rows have a table of their own, so that a long list is shown as it is read. */
@@ -68,6 +85,8 @@ async function* namingCursor(
 export interface ListView extends Layout {
   readonly now: number;
   readonly reveal: boolean;
+  /** The rows that no worker can take although they are ready. */
+  readonly heldBack: ReadonlyMap<InboxRow, HeldBack>;
 }
 
 /** The room that the columns next to the ids need to be of use. */
@@ -77,7 +96,10 @@ const columnsBesideIds = 56;
  * One line per event, with its id whole: ids are copied. Where the line is too narrow for everything, the error has a line of
  * its own. There is a column of sources when an event has another source than the default.
  */
-export function listView(rows: readonly InboxRow[], { now, reveal, ...layout }: ListView): string[] {
+export function listView(
+  rows: readonly InboxRow[],
+  { now, reveal, heldBack, ...layout }: ListView,
+): string[] {
   const withSource = rows.some(({ source }) => source !== "default");
   const { width = Number.POSITIVE_INFINITY, paint = unpainted } = layout;
   const longestId = Math.max(...rows.map(({ id }) => columnsOf(printable(id))));
@@ -98,14 +120,17 @@ export function listView(rows: readonly InboxRow[], { now, reveal, ...layout }: 
           { title: "ERROR", cuts: true as const },
         ]),
   ];
-  const cells = rows.map(({ source, id, type, state, receivedAt, tries }, index) => [
-    ...(withSource ? [printable(source)] : []),
-    printable(id),
-    type === null ? { text: "(invalid)", tone: "faint" as const } : printable(shortened(type)),
-    { text: state, tone: stateTones[state] },
-    receivedAt === null ? "" : ago(receivedAt, now),
-    ...(isNarrow ? [] : [count(tries), errors[index] ?? ""]),
-  ]);
+  const cells = rows.map((row, index) => {
+    const { source, id, type, state, receivedAt, tries } = row;
+    return [
+      ...(withSource ? [printable(source)] : []),
+      printable(id),
+      type === null ? { text: "(invalid)", tone: "faint" as const } : printable(shortened(type)),
+      { text: heldBack.get(row) ?? state, tone: stateTones[state] },
+      receivedAt === null ? "" : ago(receivedAt, now),
+      ...(isNarrow ? [] : [count(tries), errors[index] ?? ""]),
+    ];
+  });
   const [head = "", ...lines] = table(columns, cells, layout);
   const below = (error = "") => (isNarrow && error !== "" ? [paint("faint", cut(`  ${error}`, width))] : []);
   return [head, ...lines.flatMap((line, index) => [line, ...below(errors[index])])];

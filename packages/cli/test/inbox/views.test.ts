@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { eraseView } from "../../src/inbox/erase.ts";
 import { errorsView, rowsOf } from "../../src/inbox/errors.ts";
 import { listPages, searchNote, searchProgress } from "../../src/inbox/filter.ts";
-import { listView } from "../../src/inbox/list.ts";
+import { headedOnce, listView } from "../../src/inbox/list.ts";
 import { pauseText, resumeCommand } from "../../src/inbox/pause-text.ts";
 import { pausesView } from "../../src/inbox/pauses.ts";
 import { maskedJson, maskedListedJson, shownJson } from "../../src/inbox/row-json.ts";
@@ -179,32 +179,57 @@ describe("a search through pages that find nothing", () => {
 
 describe("listView", () => {
   it("has one line per event, with personal data in errors masked", () => {
-    expect(listView([row()], { now, reveal: false })).toEqual([
+    expect(listView([row()], { now, reveal: false, heldBack: new Map() })).toEqual([
       "ID     TYPE          STATE  RECEIVED  TRIES  ERROR",
       "evt_1  esim.enabled  dead     2h ago      8  no SIM •••",
     ]);
   });
 
+  it("marks the rows that are paused or blocked", () => {
+    const rows = [row({ state: "ready" }), row({ state: "ready" }), row({ state: "ready" })];
+    const marks = ["paused", "blocked"] as const;
+    const heldBack = new Map(marks.map((mark, index) => [rows[index] as InboxRow, mark]));
+    const lines = listView(rows, { now, reveal: false, heldBack });
+    expect(lines.slice(1).map((line) => line.split(/ +/)[2])).toEqual(["paused", "blocked", "ready"]);
+  });
+
+  it("has its heading once above several tables, and again where the columns change", () => {
+    const withHeading = headedOnce();
+    expect(withHeading(["ID  STATE", "a  dead"])).toEqual(["ID  STATE", "a  dead"]);
+    expect(withHeading(["ID     STATE", "abc  dead"])).toEqual(["abc  dead"]);
+    expect(withHeading(["SOURCE  ID  STATE", "b  a  dead"])).toHaveLength(2);
+  });
+
   it("shows personal data in errors with --reveal", () => {
-    expect(listView([row()], { now, reveal: true })[1]).toContain(`no SIM ${iccid}`);
+    expect(listView([row()], { now, reveal: true, heldBack: new Map() })[1]).toContain(`no SIM ${iccid}`);
   });
 
   it("keeps ids whole at 80 columns, gives errors a line of their own, and has a column of sources when there are several", () => {
     const id = `msg_${"0".repeat(36)}`;
     const error = "Error: the shop did not answer in time";
     const type = "esim.lifecycle.suspended";
-    const lines = listView([row(), row({ id, error, type })], { now, reveal: false, width: 80 });
+    const lines = listView([row(), row({ id, error, type })], {
+      now,
+      reveal: false,
+      heldBack: new Map(),
+      width: 80,
+    });
     expect(lines.filter((line) => line.length > 80)).toEqual([]);
     expect(lines.slice(3)).toEqual([
       expect.stringMatching(`^${id} {2}esim\\.lifec\\S*… {2}dead`),
       `  ${error}`,
     ]);
-    const [head] = listView([row(), row({ id, source: "backup" })], { now, reveal: false, width: 80 });
+    const [head] = listView([row(), row({ id, source: "backup" })], {
+      now,
+      reveal: false,
+      heldBack: new Map(),
+      width: 80,
+    });
     expect(head).toMatch(/^SOURCE /);
   });
 
   it("says of an event without a type that it is invalid, and of an id without an event that it was handled inline", () => {
-    const lines = listView([row({ type: null })], { now, reveal: false });
+    const lines = listView([row({ type: null })], { now, reveal: false, heldBack: new Map() });
     expect(lines[1]).toContain("  (invalid) ");
     const inline = row({ type: null, receivedAt: null, state: "done", error: null });
     const shown = showView({ ...inline, body: null }, { now, reveal: false });
@@ -212,7 +237,11 @@ describe("listView", () => {
   });
 
   it("prints no control characters of an id or an error", () => {
-    const lines = listView([row({ id: "\u001b[2J", error: "\u001b]0;title\u0007" })], { now, reveal: true });
+    const lines = listView([row({ id: "\u001b[2J", error: "\u001b]0;title\u0007" })], {
+      now,
+      reveal: true,
+      heldBack: new Map(),
+    });
     expect(lines.join("")).not.toMatch(/\p{Cc}/u);
   });
 });
@@ -338,7 +367,7 @@ describe("showView", () => {
     const long = row({ type: dates, error: dates, lane: dates, body: Buffer.from(JSON.stringify({ data })) });
     const shown = (reveal: boolean) => [
       showView(long, { now, reveal }).join("\n"),
-      listView([long], { now, reveal }).join("\n"),
+      listView([long], { now, reveal, heldBack: new Map() }).join("\n"),
       JSON.stringify({ ...(reveal ? shownJson : maskedJson)(long), type: null }),
     ];
     for (const text of shown(false)) {

@@ -58,6 +58,18 @@ export async function eraseSubject(
   );
 }
 
+/** How many events `eraseSubject` would erase, counted to `most` in each state. Null: the inbox finds them only while it erases them. */
+export async function countSubject(
+  inbox: Pick<InboxAdmin, "capabilities" | "count">,
+  subject: string,
+  most: number,
+): Promise<ErasedSubject["events"] | null> {
+  if (inbox.capabilities.filters !== undefined) return null;
+  const states = ["ready", "leased", "done", "unhandled", "dead"] as const;
+  const counts = states.map(async (state) => [state, await inbox.count({ subject, state }, most)]);
+  return Object.fromEntries(await Promise.all(counts)) as ErasedSubject["events"];
+}
+
 /**
  * For authors of inboxes: what replaces the subject of an entry that must not be deleted, such as how far `latestOnly` has come. It is
  * the same for the same subject, and does not contain it.

@@ -16,7 +16,7 @@ import {
   TypeName,
   type ViewProps,
 } from "../shown.tsx";
-import { useHeld } from "./events.tsx";
+import { Paging, useHeld } from "./events.tsx";
 
 export function EsimView({ session, query }: ViewProps) {
   const subject = query.get("subject");
@@ -78,7 +78,6 @@ function Timeline({ subject, cursor }: { readonly subject: string; readonly curs
   const days = Map.groupBy(rows, ({ receivedAt }) =>
     receivedAt === null ? "inline" : exactTime(receivedAt).slice(0, 10),
   );
-  const next = loaded.data?.nextCursor ?? null;
   return (
     <>
       <Stale of={loaded} />
@@ -87,8 +86,8 @@ function Timeline({ subject, cursor }: { readonly subject: string; readonly curs
           Show {plural(newCount, "new event")}
         </button>
       )}
-      {loaded.data !== undefined && rows.length === 0 && (
-        <Empty title="No event of this eSIM">
+      {loaded.data?.nextCursor === null && rows.length === 0 && (
+        <Empty title={cursor === undefined ? "No event of this eSIM" : "No older event of this eSIM"}>
           Check the reference: it is matched as a whole. Events whose retention has ended are deleted.
         </Empty>
       )}
@@ -97,7 +96,7 @@ function Timeline({ subject, cursor }: { readonly subject: string; readonly curs
           <h2 class="day-title">{day}</h2>
           <ol class="timeline">
             {events.map((row) => (
-              <li key={`${row.id} ${row.source}`} class={row.isPaused ? "is-paused" : undefined}>
+              <li key={`${row.id} ${row.source}`} class={row.heldBack === "paused" ? "is-paused" : undefined}>
                 <span class="timeline-time" title={row.receivedAt ?? undefined}>
                   {row.receivedAt === null ? "" : exactTime(row.receivedAt).slice(11, 19)}
                 </span>
@@ -109,7 +108,7 @@ function Timeline({ subject, cursor }: { readonly subject: string; readonly curs
                     <TypeName type={row.type} />
                   </RowLink>{" "}
                   <span class={`state-${markOf(row)}`}>
-                    {row.isPaused ? "paused" : stateNames[row.state].toLowerCase()}
+                    {row.heldBack ?? stateNames[row.state].toLowerCase()}
                   </span>
                   {row.error !== null && (
                     <div class="quiet cut" title={row.error}>
@@ -125,18 +124,9 @@ function Timeline({ subject, cursor }: { readonly subject: string; readonly curs
           </ol>
         </section>
       ))}
-      <nav class="paging" aria-label="Pages">
-        {cursor !== undefined && (
-          <a class="button" href={esimAt(subject)}>
-            Newest
-          </a>
-        )}
-        {next !== null && (
-          <a class="button" href={esimAt(subject, next)}>
-            Older
-          </a>
-        )}
-      </nav>
+      {loaded.data !== undefined && (
+        <Paging page={loaded.data} at={(next) => esimAt(subject, next)} cursor={cursor} />
+      )}
     </>
   );
 }

@@ -1,8 +1,9 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import type { EventView as Event, EventName, Payload, Session } from "../../src/contract.ts";
-import { askForOne, askToGiveUp, askToReveal } from "../actions.tsx";
+import { askForOne, askToReveal } from "../actions.tsx";
 import { sayFailure } from "../ask.tsx";
+import { askToGiveUp } from "../bulk.tsx";
 import { JsonTree } from "../json.tsx";
 import { useCall } from "../live.ts";
 import { esimAt, eventAt, eventsAt } from "../route.ts";
@@ -21,7 +22,6 @@ import {
   plural,
   RunName,
   Stale,
-  type State,
   StateIcon,
   StateLabel,
   sentence,
@@ -46,7 +46,7 @@ export function EventView({ session, query }: ViewProps) {
 }
 
 function Actions({ event, session }: { readonly event: Event; readonly session: Session }) {
-  const { state, source, id } = event;
+  const { state } = event;
   if (state !== "dead" && state !== "unhandled" && state !== "ready") return null;
   const isDueLater = event.dueAt === null || Date.parse(event.dueAt) > Date.now();
   const start = (action: "retry" | "discard") => askForOne(action, event, state).catch(sayFailure);
@@ -61,7 +61,7 @@ function Actions({ event, session }: { readonly event: Event; readonly session: 
         <button
           type="button"
           class="button"
-          onClick={() => void askToGiveUp({ source, id }).catch(sayFailure)}
+          onClick={() => void askToGiveUp({ filter: { state }, rows: [event], session }).catch(sayFailure)}
         >
           Give up…
         </button>
@@ -134,8 +134,34 @@ function Near({ name, event }: { readonly name: string; readonly event: EventNam
   );
 }
 
-function causesOnLines(error: string): string {
-  return error.replaceAll(": caused by: ", "\ncaused by: ");
+const foldedLines = 6;
+const foldedCharacters = 600;
+
+/** An error, with each of its causes on a line. A long one is folded. */
+function ErrorText({ error }: { readonly error: string }) {
+  const isOpen = useSignal(false);
+  const text = error.replaceAll(": caused by: ", "\ncaused by: ");
+  const lines = text.split("\n").length;
+  const isLong = lines > foldedLines || text.length > foldedCharacters;
+  return (
+    <>
+      <div class={isLong && !isOpen.value ? "error-text clamped" : "error-text"}>
+        <bdi>{text}</bdi>
+      </div>
+      {isLong && (
+        <button
+          type="button"
+          class="button small"
+          aria-expanded={isOpen.value}
+          onClick={() => {
+            isOpen.value = !isOpen.value;
+          }}
+        >
+          {isOpen.value ? "Fold" : lines > foldedLines ? `Show all ${number(lines)} lines` : "Show all"}
+        </button>
+      )}
+    </>
+  );
 }
 
 function ErrorPanel({ event, error }: { readonly event: Event; readonly error: string }) {
@@ -150,9 +176,7 @@ function ErrorPanel({ event, error }: { readonly event: Event; readonly error: s
         )
       }
     >
-      <p class="error-text">
-        <bdi>{causesOnLines(error)}</bdi>
-      </p>
+      <ErrorText error={error} />
       {event.stack !== null && event.stack !== error && (
         <details class="stack">
           <summary>Stack</summary>
@@ -180,7 +204,7 @@ const reasons: Readonly<Record<string, string>> = {
 
 /** What happened to it, oldest first. */
 function stepsOf(event: Event): Step[] {
-  const { history, state } = event;
+  const { history } = event;
   return [
     {
       icon: null,
@@ -204,11 +228,7 @@ function stepsOf(event: Event): Step[] {
                 at <Code text={attempt.worker} />
               </span>
             )}
-            {attempt.error !== null && (
-              <div class="step-error">
-                <bdi>{causesOnLines(attempt.error)}</bdi>
-              </div>
-            )}
+            {attempt.error !== null && <ErrorText error={attempt.error} />}
           </>
         ),
       }),
@@ -216,14 +236,15 @@ function stepsOf(event: Event): Step[] {
     ...(event.erasedAt === null ? [] : [{ icon: null, title: "Erased", at: event.erasedAt }]),
     {
       icon: markOf(event),
-      title: event.isPaused ? pausedTitle : stateTitles[state],
-      at: state === "leased" ? event.takenAt : event.settledAt,
+      title: stateTitles[markOf(event)],
+      at: event.state === "leased" ? event.takenAt : event.settledAt,
     },
   ];
 }
 
-const pausedTitle = "Paused: waits until it is resumed";
-const stateTitles: Readonly<Record<State, string>> = {
+const stateTitles: Readonly<Record<ReturnType<typeof markOf>, string>> = {
+  paused: "Paused: waits until it is resumed",
+  blocked: "Blocked: waits for the event that holds its lane",
   ready: "Ready: waits for an attempt",
   leased: "Leased: a worker has it",
   done: "Done",

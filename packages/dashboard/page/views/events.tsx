@@ -1,8 +1,8 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { EventPage, EventRow, Filter, Gauges, Session } from "../../src/contract.ts";
-import { askForAll, askToGiveUp } from "../actions.tsx";
 import { sayFailure } from "../ask.tsx";
+import { askForAll, askToGiveUp, type Target } from "../bulk.tsx";
 import { call } from "../call.ts";
 import { closeMenu } from "../keyboard.ts";
 import { type Loaded, useCall, usePolled } from "../live.ts";
@@ -41,17 +41,22 @@ export function EventsView({ session, query, gauges }: ViewProps) {
   const counts = isOnlyState ? gauges.data && { ...ofFilter, ...gaugeCounts(gauges.data) } : ofFilter;
   const count = filter.state === undefined ? undefined : counts?.[filter.state];
   const { rows, newCount, show } = useHeld(loaded);
+  const { state } = filter;
+  const isChangeable = state === "dead" || state === "unhandled" || state === "ready";
+  const canChange = session.role === "operator" && isChangeable;
+  const chosen = useSignal<Choice>({ of: "", names: new Set() });
+  const list = eventsAt(filter, cursor);
+  const names = canChange && chosen.value.of === list ? chosen.value.names : new Set<string>();
+  const chosenRows = rows?.filter((row) => names.has(nameOf(row)) && !row.hasLeft) ?? [];
   // only when the filter changes: what is being typed would be lost
   const filters = useMemo(() => <Filters filter={filter} session={session} />, [eventsAt(filter), session]);
   return (
     <>
       <Heading
         aside={
-          session.role === "operator" &&
-          (filter.state === "dead" || filter.state === "unhandled" || filter.state === "ready") && (
+          canChange && (
             <BulkActions
-              filter={filter}
-              givesUp={session.givesUp}
+              target={{ filter, session, rows: chosenRows }}
               canStart={isOfFilter && counts !== undefined && count !== "0"}
             />
           )
@@ -61,15 +66,27 @@ export function EventsView({ session, query, gauges }: ViewProps) {
       </Heading>
       <StateTabs filter={filter} counts={counts} />
       {filters}
-      <Stale of={loaded} />
+      <Stale of={loaded.failure === undefined ? gauges : loaded} />
       {newCount > 0 && cursor === undefined && (
         <button type="button" class="new-events" onClick={show}>
           Show {newCount >= pageRows ? "50 or more new events" : plural(newCount, "new event")}
         </button>
       )}
       <div class="rows" aria-busy={!isOfFilter}>
-        {rows !== undefined && <Rows rows={rows} filter={filter} />}
-        {loaded.data !== undefined && <Paging page={loaded.data} filter={filter} cursor={cursor} />}
+        {rows !== undefined && rows.length > 0 && (
+          <Rows
+            rows={rows}
+            hasDied={state === "dead"}
+            chosen={canChange ? names : undefined}
+            choose={(next) => {
+              chosen.value = { of: list, names: next };
+            }}
+          />
+        )}
+        {rows?.length === 0 && loaded.data?.nextCursor === null && <NoRows filter={filter} cursor={cursor} />}
+        {loaded.data !== undefined && (
+          <Paging page={loaded.data} at={(next) => eventsAt(filter, next)} cursor={cursor} />
+        )}
       </div>
     </>
   );
@@ -168,34 +185,32 @@ async function filterCounts(filter: Filter, of: readonly State[]): Promise<Count
 }
 
 interface BulkProps {
-  readonly filter: Filter;
-  /** Whether events that wait can be given up. */
-  readonly givesUp: boolean;
+  readonly target: Target;
   readonly canStart: boolean;
 }
 
-function BulkActions({ filter, givesUp, canStart }: BulkProps) {
-  const start = (action: "retry" | "discard") => askForAll(action, filter).catch(sayFailure);
+function BulkActions({ target, canStart }: BulkProps) {
+  const { filter, session, rows } = target;
+  const which = rows.length === 0 ? "all" : number(rows.length);
+  const action = (text: string, ask: () => Promise<void>, kind = "") => (
+    <button
+      type="button"
+      class={`button ${kind}`}
+      disabled={!canStart}
+      onClick={() => void ask().catch(sayFailure)}
+    >
+      {text}…
+    </button>
+  );
   return (
     <>
-      {filter.state === "dead" && (
-        <button type="button" class="button" disabled={!canStart} onClick={() => start("discard")}>
-          Delete all…
-        </button>
+      {filter.state === "dead" && action(`Delete ${which}`, () => askForAll("discard", target))}
+      {filter.state === "ready" && session.givesUp && action(`Give up ${which}`, () => askToGiveUp(target))}
+      {action(
+        filter.state === "ready" ? `Run ${which} now` : `Retry ${which}`,
+        () => askForAll("retry", target),
+        "primary",
       )}
-      {filter.state === "ready" && givesUp && (
-        <button
-          type="button"
-          class="button"
-          disabled={!canStart}
-          onClick={() => void askToGiveUp(filter).catch(sayFailure)}
-        >
-          Give up all…
-        </button>
-      )}
-      <button type="button" class="button primary" disabled={!canStart} onClick={() => start("retry")}>
-        {filter.state === "ready" ? "Run all now…" : "Retry all…"}
-      </button>
     </>
   );
 }
@@ -378,13 +393,47 @@ function Received({ filter, missing, set }: MenuProps & { readonly missing: stri
   );
 }
 
-function Rows({ rows, filter }: { readonly rows: readonly HeldRow[]; readonly filter: Filter }) {
-  if (rows.length === 0) return <NoRows filter={filter} />;
-  const hasDied = filter.state === "dead";
+/** Rows that are chosen for an action. */
+interface Choice {
+  /** The address of their list: another one begins without a choice. */
+  readonly of: string;
+  readonly names: ReadonlySet<string>;
+}
+
+interface RowsProps {
+  readonly rows: readonly HeldRow[];
+  readonly hasDied: boolean;
+  /** Undefined: none can be. */
+  readonly chosen: ReadonlySet<string> | undefined;
+  readonly choose: (names: ReadonlySet<string>) => void;
+}
+
+function Rows({ rows, hasDied, chosen, choose }: RowsProps) {
+  const box = (label: string, names: readonly string[], checked: boolean) => (
+    <input
+      type="checkbox"
+      aria-label={label}
+      checked={checked}
+      onChange={() => {
+        const others = [...(chosen ?? [])].filter((name) => !names.includes(name));
+        choose(new Set(checked ? others : [...others, ...names]));
+      }}
+    />
+  );
+  const names = rows.map(nameOf);
   return (
-    <table class={hasDied ? "events of-dead" : "events"}>
+    <table class={`events${hasDied ? " of-dead" : ""}${chosen === undefined ? "" : " choosable"}`}>
       <thead>
         <tr>
+          {chosen !== undefined && (
+            <th class="col-choice">
+              {box(
+                "Choose all of this page",
+                names,
+                names.every((name) => chosen.has(name)),
+              )}
+            </th>
+          )}
           <th class="col-state">State</th>
           <th class="col-type">Type</th>
           <th class="col-id">Id</th>
@@ -397,7 +446,13 @@ function Rows({ rows, filter }: { readonly rows: readonly HeldRow[]; readonly fi
       </thead>
       <tbody>
         {rows.map((row) => (
-          <tr key={nameOf(row)} class={row.hasLeft ? "has-left" : row.isPaused ? "is-paused" : undefined}>
+          <tr
+            key={nameOf(row)}
+            class={row.hasLeft ? "has-left" : row.heldBack === "paused" ? "is-paused" : undefined}
+          >
+            {chosen !== undefined && (
+              <td class="col-choice">{box(`Choose ${row.id}`, [nameOf(row)], chosen.has(nameOf(row)))}</td>
+            )}
             <td class="col-state">
               {row.hasLeft ? <span class="quiet">no longer here</span> : <StateLabel of={row} />}
             </td>
@@ -462,12 +517,13 @@ function hintOf({ id, receivedAt, error }: HeldRow): string {
   return [id, receivedAt && `received ${exactTime(receivedAt)}`, error].filter(Boolean).join("\n");
 }
 
-function NoRows({ filter }: { readonly filter: Filter }) {
-  if (Object.keys(filter).length === 0)
+function NoRows({ filter, cursor }: { readonly filter: Filter; readonly cursor: string | undefined }) {
+  if (Object.keys(filter).length === 0 && cursor === undefined)
     return <Empty title="The inbox is empty">Events appear here when the first delivery arrives.</Empty>;
   const { state, ...rest } = filter;
+  const names = `${state === undefined ? "" : `${stateNames[state].toLowerCase()} `}events`;
   return (
-    <Empty title={`No ${state === undefined ? "" : `${stateNames[state].toLowerCase()} `}events match`}>
+    <Empty title={`No ${cursor === undefined ? "" : "older "}${names} match`}>
       {Object.keys(rest).length === 0 ? (
         <a href={eventsAt({})}>Show events in all states</a>
       ) : state === undefined ? (
@@ -482,35 +538,40 @@ function NoRows({ filter }: { readonly filter: Filter }) {
   );
 }
 
-function Paging(props: {
+/** The ways to other pages of a list, and how far it has searched where that is not to the end. */
+export function Paging(props: {
   readonly page: EventPage;
-  readonly filter: Filter;
+  /** The address of a page. */
+  readonly at: (cursor?: string) => string;
   readonly cursor: string | undefined;
 }) {
-  const { page, filter, cursor } = props;
-  const isCut = page.nextCursor !== null && page.searchedTo !== null && page.rows.length < pageRows;
+  const { nextCursor, searchedTo, rows } = props.page;
+  const isCut = nextCursor !== null && searchedTo !== null && rows.length < pageRows;
   return (
-    <nav class="paging" aria-label="Pages">
-      {isCut && (
-        <span class="quiet">
-          To stay fast, the search stopped at events received {exactTime(page.searchedTo ?? "").slice(0, 16)}.
-        </span>
-      )}
-      {cursor !== undefined && (
-        <>
-          <a class="button" href={eventsAt(filter)}>
-            Newest
+    <>
+      {isCut && rows.length === 0 && <Empty title="No event found yet">The search has not ended.</Empty>}
+      <nav class="paging" aria-label="Pages">
+        {isCut && (
+          <span class="quiet">
+            To stay fast, the search stopped at events received {exactTime(searchedTo).slice(0, 16)}.
+          </span>
+        )}
+        {props.cursor !== undefined && (
+          <>
+            <a class="button" href={props.at()}>
+              Newest
+            </a>
+            <button type="button" class="button" onClick={() => history.back()}>
+              Back
+            </button>
+          </>
+        )}
+        {nextCursor !== null && (
+          <a class="button" href={props.at(nextCursor)}>
+            {isCut ? "Search further back" : "Older"}
           </a>
-          <button type="button" class="button" onClick={() => history.back()}>
-            Back
-          </button>
-        </>
-      )}
-      {page.nextCursor !== null && (
-        <a class="button" href={eventsAt(filter, page.nextCursor)}>
-          {isCut ? "Search further back" : "Older"}
-        </a>
-      )}
-    </nav>
+        )}
+      </nav>
+    </>
   );
 }

@@ -175,7 +175,7 @@ function Causes({ now }: { readonly now: Now }) {
         <Empty title="No event is dead">When handlers keep failing, their errors are grouped here.</Empty>
       ) : (
         <ul class="causes">
-          {deadCauses.map(({ error, count, types, newestAt }) => (
+          {deadCauses.map(({ error, count, types, oldestAt, newestAt, lastHour, hourBefore }) => (
             <li key={error}>
               <span class="cause-count">{number(count)}</span>
               <Bar parts={{ dead: count, rest: most - count }} />
@@ -186,7 +186,9 @@ function Causes({ now }: { readonly now: Now }) {
                 {types.length === 1 ? <bdi>{types[0] ?? "no type"}</bdi> : plural(types.length, "type")}
               </span>
               <span class="cause-time">
-                the last died <Time at={newestAt} none="inline" />
+                first received <Time at={oldestAt} />, last died <Time at={newestAt} />
+                <br />
+                died: {number(lastHour)} in the last hour, {number(hourBefore)} in the hour before
               </span>
             </li>
           ))}
