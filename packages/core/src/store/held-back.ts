@@ -1,4 +1,4 @@
-import type { InboxAdmin, InboxRow, StoredEvent } from "./inbox-admin.ts";
+import type { InboxAdmin, InboxRow, StoredEvent } from "./stored-event.ts";
 import type { Pause } from "./pause.ts";
 
 /** Why no worker can take a ready event: its type is paused, or another event holds its lane. */
