@@ -1,4 +1,4 @@
-import type { InboxFilter, InboxPage, Pause, StoredEvent } from "@esim-webhooks/core";
+import type { InboxFilter, InboxPage, InboxRow, Pause, StoredEvent } from "@esim-webhooks/core";
 import { groupByError } from "@esim-webhooks/core/internal";
 import { describe, expect, it } from "vitest";
 import { eraseView } from "../../src/inbox/erase.ts";
