@@ -53,6 +53,7 @@ const mayReadMessages = {
     "packages/queue-bullmq/src/redis/attempt-note.ts",
     "packages/queue-bullmq/src/redis/errors.ts",
     "packages/queue-bullmq/src/work/bullmq-processor.ts",
+    "packages/queue-bullmq/src/work/event-job.ts",
     "packages/store-redis/src/client.ts",
     "packages/store-redis/src/errors.ts",
     "packages/store-redis/src/eviction.ts",

@@ -24,7 +24,7 @@ it.each([
   ["webhookHandler", "core", 36.6],
   ["createWorker", "core", 24.9],
   ["verify", "core", 5.8],
-  ["webhookRouter", "express", 37.6],
+  ["webhookRouter", "express", 37.7],
   ["lambdaHandler", "lambda", 36.7],
   ["redisStore", "store-redis", 17.3],
   ["durableObjectStore", "cloudflare", 11.3],

@@ -81,21 +81,23 @@ export type { GivenUp, GiveUpOptions } from "./store/give-up.ts";
 export type { AttemptReport, HistoryStep, OperatorStep } from "./store/history.ts";
 export type { Inbox, Rerunnable } from "./store/inbox.ts";
 export type {
-  BlockedBy,
-  GaugeCount,
   InboxAdmin,
   InboxFilter,
-  InboxGauges,
+  InboxNotes,
   InboxPage,
-  InboxRow,
-  InboxState,
-  InboxStats,
-  LaneHolder,
+  InboxPauses,
+  InboxReads,
+  InboxRepairs,
   RedriveFilter,
-  StoredEvent,
-  WorkerPresence,
 } from "./store/inbox-admin.ts";
 export type { InboxEntry, Replay } from "./store/inbox-entry.ts";
+export type {
+  BlockedBy,
+  GaugeCount,
+  InboxGauges,
+  InboxStats,
+  WorkerPresence,
+} from "./store/inbox-figures.ts";
 export type { InboxOptions, LaneOf, SubjectOf } from "./store/inbox-options.ts";
 export type {
   InboxLease,
@@ -111,7 +113,9 @@ export type { Lifecycle } from "./store/lifecycle.ts";
 export type { Minute, MinuteCounts } from "./store/minute-counts.ts";
 export type { Pause, PauseOptions } from "./store/pause.ts";
 export type { RunNote } from "./store/run-note.ts";
+export { stateInEnvironment } from "./store/state-in-environment.ts";
 export type { StateStore, StoredState } from "./store/state-store.ts";
+export type { InboxRow, InboxState, LaneHolder, StoredEvent } from "./store/stored-event.ts";
 export type { HeaderSource } from "./verify/headers.ts";
 export type { KeySource, LoadedKeys } from "./verify/key-source.ts";
 export type { KeyRecord, KeyStore, StoredKey, StoredKeys } from "./verify/key-store.ts";

@@ -7,7 +7,7 @@ export type { ByteBuffer } from "./base/byte-buffer.ts";
 export { byteBuffer } from "./base/byte-buffer.ts";
 export { dateTimeMs, monotonicClock } from "./base/clock.ts";
 export { syncFolder } from "./base/durable-file.ts";
-export { namedEnvironment, variableIn } from "./base/environment.ts";
+export { namedEnvironment, sourceIn, variableIn } from "./base/environment.ts";
 export { silentLogger, throttledLog } from "./base/logger.ts";
 export { makeFolder } from "./base/make-folder.ts";
 export type { SettingsOf } from "./base/options.ts";
@@ -39,7 +39,7 @@ export type { TimeLimitOptions, TimeLimitSettings } from "./handle/time-limits.t
 export { createTimeLimits, timeLimitShape } from "./handle/time-limits.ts";
 export { provenanceOf } from "./process/entry-processor.ts";
 export { processorShape } from "./process/processor.ts";
-export { sourceOption, toleranceOption } from "./receive/receiver-options.ts";
+export { ownSourceOption, sourceOption, toleranceOption } from "./receive/receiver-options.ts";
 export { targetPath } from "./receive/target-path.ts";
 export { closeServer } from "./run/close-server.ts";
 export { countSubject } from "./store/erase.ts";

@@ -130,8 +130,9 @@ export interface Cause {
   readonly error: string;
   readonly count: number;
   readonly types: readonly (string | null)[];
-  /** When the first and the last of them were received. */
+  /** When the first of them was received. */
   readonly oldestAt: string | null;
+  /** When the last of them died. */
   readonly newestAt: string | null;
   /** How many of them died in the last hour, and in the hour before. */
   readonly lastHour: number;

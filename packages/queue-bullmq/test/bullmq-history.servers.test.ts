@@ -52,6 +52,24 @@ describe("what an event keeps", () => {
   });
 });
 
+it("shows a redrive as a step of the history, by whom it was and how many attempts there were before, and the stack of the attempt before it", async () => {
+  await inbox.put([entryOf("a")]);
+  const worker = openWorker(bullmqProcessor({ "*": () => Promise.reject(new Error("no")) }));
+  await settled("a");
+  await worker.close();
+  expect(await inbox.redrive({ ids: ["a"], source: "default" }, 10, "ada")).toBe(1);
+  const step = { reason: "retried", durationMs: null, error: null, worker: null };
+  const redriven = await inbox.get(keyOf("a"));
+  expect(redriven?.history).toMatchObject([
+    { reason: "failed", by: null, attempts: null },
+    { ...step, by: "ada", attempts: 1, endedAt: expect.any(Date) },
+  ]);
+  openWorker(bullmqProcessor({ "*": () => Promise.reject(new Error("no again")) }));
+  const { history, stack } = await settled("a");
+  expect(history.map(({ reason }) => reason)).toEqual(["failed", "retried", "failed"]);
+  expect(stack).not.toBeNull();
+});
+
 it("shows an event that ends while it is read as it is then, with its error and its times", async () => {
   await inbox.put([entryOf("a")]);
   const read = openInbox({ queue });

@@ -222,6 +222,7 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
       async giveUp(filter, options, limit = operatorLimit) {
         const how = readGiveUp(options);
         const givenUp = await run((connection) => giveUp(connection, tables, filter, how, limit));
+        counter?.gaveUp(givenUp.events);
         if (givenUp.events > 0) hints.give(); // their lanes are free
         return givenUp;
       },

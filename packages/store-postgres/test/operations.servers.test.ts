@@ -96,6 +96,18 @@ it("says of an event that was behind others that it has been due since its turn 
   expect(await oldestMs()).toBeLessThan(1_800_000);
 });
 
+it("says of an event that was behind an erased one that it has been due since the erasure", async () => {
+  const { shop, open } = given();
+  const inbox = open();
+  await inbox.ready();
+  await sql`
+    insert into ${sql.id(shop.schema, "event")} (source, id, state, due_at, type, occurred_at, received_at, lane, subject, body)
+    select 'default', 'msg_' || n, 'ready', now() - interval '1 hour', 'esim.enabled', now() + n * interval '1 second', now(), 'a', 'esim_' || n, ''
+    from generate_series(1, 2) as n`.execute(shop.db);
+  expect(await inbox.erase("esim_1")).toMatchObject({ ready: 1 });
+  expect((await inbox.gauges()).oldestReadyMs).toBeLessThan(1_800_000);
+});
+
 it("forgets a worker that has not reported for 30 seconds", async () => {
   const { shop, open } = given();
   const table = sql.id(shop.schema, "worker");

@@ -11,6 +11,7 @@ import {
   encodeRunNote,
   encodeStep,
   erasedSubject,
+  gaugesOf,
   holdAndLog,
   type InboxSettings,
   inboxRow,
@@ -168,7 +169,7 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
       return transacted;
     },
     stats: () => read("stats", { laneHeldByDead }),
-    gauges: () => read("gauges", { laneHeldByDead }),
+    gauges: async () => gaugesOf(await read("gauges", { laneHeldByDead })),
     report: (worker) => write("report", worker),
     workers: () => read("workers", undefined),
     noteRun: (note) => write("noteRun", { kind: note.kind, note: encodeRunNote(note) }),
@@ -198,6 +199,7 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
       async giveUp(filter, options, limit = operatorLimit) {
         const given = { filter: { ...filter, state: "ready" as const }, limit, ...readGiveUp(options) };
         const givenUp = await write("giveUp", given);
+        counter?.gaveUp(givenUp.events);
         hintIf(givenUp.events > 0); // their lanes are free
         return givenUp;
       },

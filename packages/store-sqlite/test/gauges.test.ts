@@ -1,10 +1,11 @@
 import { join } from "node:path";
-import { rowChange } from "@esim-webhooks/core/engine";
+import { gaugesOf, rowChange } from "@esim-webhooks/core/engine";
 import { expect, it, onTestFinished } from "vitest";
 import type { Connection } from "../src/database/connection.ts";
 import { openWriter } from "../src/database/open.ts";
 import { inTransaction } from "../src/database/transaction.ts";
 import { oldestReadyMs } from "../src/sql/due.ts";
+import { erase } from "../src/sql/erase.ts";
 import { gauges } from "../src/sql/gauges.ts";
 import { report, workers } from "../src/sql/notes.ts";
 import { pause, resume } from "../src/sql/pause.ts";
@@ -37,7 +38,7 @@ it("counts up to 10,001 events of a state, in lanes and out of them, and says wh
     insert("unhandled", null, 10_002);
     insert("done", null, 20_000);
   });
-  expect(gauges(connection, { laneHeldByDead: false })).toMatchObject({
+  expect(gaugesOf(gauges(connection, { laneHeldByDead: false }))).toMatchObject({
     counts: { ready: 10_001, waiting: 0, leased: 0, unhandled: 10_001, dead: 10_000 },
     capped: ["ready", "unhandled"],
   });
@@ -64,7 +65,7 @@ it.each(["failing", "paused", "dead"] as const)(
     const connection = openFile();
     inTransaction(connection, (tx) => pause(tx, { pauses: [paused] }));
     const blocked = (rule = { laneHeldByDead: true }) => {
-      const { counts, capped, blockedBy } = gauges(connection, rule);
+      const { counts, capped, blockedBy } = gaugesOf(gauges(connection, rule));
       return [counts.ready, counts.blocked, blockedBy[head], capped.includes("blocked")];
     };
     storeLanes(connection, 1000, 3, head);
@@ -113,6 +114,20 @@ it("says of an event that was behind others that it has been due since its turn 
   inTransaction(connection, (tx) => pause(tx, { pauses: [{ ...paused, type: null }] }));
   inTransaction(connection, (tx) => resume({ ...tx, nowMs: 3_700_000 }, { types: undefined }));
   expect(oldestAt(3_700_700)).toBe(700);
+});
+
+it("says of an event that was behind an erased one that it has been due since the erasure", () => {
+  const connection = openFile();
+  storeLanes(connection, 1, 2, "due");
+  connection.run("update esim_webhooks_event set subject = 'esim_1', received_at = 0 where id = 'due1-0'");
+  const nowMs = 3_600_000;
+  const erased = { subject: "esim_1", replacement: "#", limit: 10, retentionMs: 1000 };
+  const oldestMs = inTransaction(connection, (transaction) => {
+    const tx = { ...transaction, nowMs };
+    expect(erase(tx, erased)).toMatchObject({ ready: 1 });
+    return oldestReadyMs({ ...tx, nowMs: nowMs + 500 }, false, []);
+  });
+  expect(oldestMs).toBe(500);
 });
 
 it("forgets a worker that has not reported for 30 seconds, at the next report of another one", () => {

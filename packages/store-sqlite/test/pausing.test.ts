@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { gaugesOf } from "@esim-webhooks/core/engine";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { beforeEach, expect, it, onTestFinished } from "vitest";
 import type { Connection } from "../src/database/connection.ts";
@@ -68,7 +69,7 @@ function takenTypes(limit = 10, only?: string[]) {
   return events.map(({ type }) => type);
 }
 
-const counts = () => gauges(connection, { laneHeldByDead: false }).counts;
+const counts = () => gaugesOf(gauges(connection, { laneHeldByDead: false })).counts;
 const pauses = () => connection.all("select 1 from esim_webhooks_pause").length;
 
 it("holds the ready events of a type when it is paused, 2,000 rows in each call, and lets them go when it is resumed", () => {
@@ -216,7 +217,7 @@ it("counts all ready events as paused, and none as ready, while all types are pa
   store("a", 5);
   pauseType(null);
   expect(takenTypes()).toEqual([]);
-  expect(gauges(connection, { laneHeldByDead: false })).toMatchObject({
+  expect(gaugesOf(gauges(connection, { laneHeldByDead: false }))).toMatchObject({
     counts: { paused: 5, ready: 0 },
     oldestReadyMs: null,
   });

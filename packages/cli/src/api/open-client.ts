@@ -1,5 +1,5 @@
 import { type ApiClient, type ClientOptions, createClient } from "@esim-webhooks/client";
-import type { WebhookError } from "@esim-webhooks/core";
+import type { ApiEnvironment, WebhookError } from "@esim-webhooks/core";
 import type { SetUpFlags } from "../flags/flag-kinds.ts";
 import { explainedCall } from "../program/call-error.ts";
 import type { CliContext, CliProcess } from "../program/context.ts";
@@ -9,7 +9,7 @@ import { readSetUp, type SetUp } from "../set-up/set-up.ts";
 import { clientOptions, clientVariables } from "./client-options.ts";
 import { maskedText } from "./shown-record.ts";
 
-/** The same for a command that writes: it names the environment first, unless it calls a sandbox. */
+/** The same for a command that writes, or recovers events: it names the environment first. */
 export async function withApiToWrite(
   context: CliContext,
   flags: SetUpFlags,
@@ -17,9 +17,7 @@ export async function withApiToWrite(
 ): Promise<void> {
   await withApi(context, flags, async (api, setUp) => {
     const { baseUrl = "" } = clientOptions(setUp, context.process);
-    const { hostname } = new URL(baseUrl);
-    const isSandbox = api.environment === "production" && isThisMachine(hostname);
-    if (!isSandbox) context.output.note(`API: ${maskedText(baseUrl)} (${environmentNames[api.environment]})`);
+    context.output.note(`API: ${maskedText(baseUrl)} (${nameOfEnvironment(api.environment, baseUrl)})`);
     await use(api, setUp);
   });
 }
@@ -29,7 +27,11 @@ export function isThisMachine(hostname: string): boolean {
   return /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
 }
 
-const environmentNames = { production: "production", test: "the test environment" } as const;
+/** An address of this machine is not of production, but of a sandbox or a proxy. */
+function nameOfEnvironment(environment: ApiEnvironment, baseUrl: string): string {
+  if (environment === "test") return "the test environment";
+  return isThisMachine(new URL(baseUrl).hostname) ? "this machine" : "production";
+}
 
 /** Makes calls for a command. Their errors are explained in terms of the command line. */
 export async function withApi(

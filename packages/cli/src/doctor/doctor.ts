@@ -1,5 +1,5 @@
 import { printable } from "@esim-webhooks/core/log-lines";
-import { clientOptions, hasCredentials } from "../api/client-options.ts";
+import { clientOptions, clientVariables, hasCredentials } from "../api/client-options.ts";
 import type { CliContext, CliProcess, Output } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
 import { onWarning } from "../program/warnings.ts";
@@ -73,10 +73,11 @@ function isStoreDown({ name, ok }: Check): boolean {
 async function checkApi(setUp: SetUp, process: CliProcess, flags: DoctorFlags): Promise<readonly Check[]> {
   if (hasCredentials(clientOptions(setUp, process)))
     return (await import("./api-checks.ts")).checkApi(setUp, process, flags);
+  const { baseUrl, clientId, clientSecret } = clientVariables(setUp);
   return [
     passed(
       "api",
-      "not looked at: with ESIM_API_URL, ESIM_CLIENT_ID and ESIM_CLIENT_SECRET, the endpoint and its deliveries are checked too",
+      `not looked at: with ${baseUrl}, ${clientId} and ${clientSecret}, the endpoint and its deliveries are checked too`,
     ),
   ];
 }

@@ -3,7 +3,7 @@ import { findTroubles, troubleLimits, troubleTable } from "@esim-webhooks/core/h
 import { ago, instant, span } from "@esim-webhooks/core/internal";
 import { printable } from "@esim-webhooks/core/log-lines";
 import { pausedTypes, pauseText, resumeCommand } from "../inbox/pause-text.ts";
-import { waitingEvents } from "../set-up/gauge-sum.ts";
+import { pendingEvents } from "../set-up/gauge-sum.ts";
 import { count, counted, countedSoFar, countSoFar } from "../terminal/quantities.ts";
 import { type Check, check, failed, passed, warned } from "./check.ts";
 
@@ -49,7 +49,7 @@ export async function checkWaiting(
 function summary(gauges: InboxGauges): string {
   const { counts, capped, oldestReadyMs } = gauges;
   const { waiting, blocked, paused, unhandled } = counts;
-  const { value, isMore } = waitingEvents(gauges);
+  const { value, isMore } = pendingEvents(gauges);
   return [
     value === 0 ? "no event waits" : countedSoFar(value, "event waits", "events wait", isMore),
     ...(waiting > 0

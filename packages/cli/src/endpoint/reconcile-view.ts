@@ -205,17 +205,20 @@ function refusedIn({ ledger, ids }: Pick<ReconcileReport, "ledger" | "ids">): nu
   return ledger.conflict + ledger.rejected + ids.invalid.length + ids.unstorable.length;
 }
 
-/** Prints a line for each pass that found something. Returns a function that stops it. */
+/** Prints a line for each pass that found something, and the arrivals of a replay request. Returns a function that stops it. */
 export function printPasses(output: Output, { json = false }: { readonly json?: boolean }): () => void {
   return observeReconciliations((message) => {
-    if (!hasFound(message)) return;
-    if (json) output.json({ time: new Date().toISOString(), ...message });
-    else output.data(lineOf(message));
+    const { outcome, replay } = message;
+    const arrived = replay !== null && replay.foundIds.length > 0 ? arrivalLines(replay).slice(1) : [];
+    const hasFound = isWorthALine(message);
+    if (outcome === "running" || !(hasFound || arrived.length > 0)) return;
+    if (json) return output.json({ time: new Date().toISOString(), ...message });
+    for (const line of [...(hasFound ? [lineOf(message)] : []), ...arrived]) output.data(line);
   });
 }
 
-function hasFound({ outcome, ledger, lost }: ReconcileMessage): boolean {
-  return outcome !== "running" && (ledger.stored + ledger.rejected > 0 || lost !== null);
+function isWorthALine({ ledger, lost }: ReconcileMessage): boolean {
+  return ledger.stored + ledger.rejected > 0 || lost !== null;
 }
 
 function lineOf({ ledger, recovered, failing, lost }: ReconcileMessage): string {

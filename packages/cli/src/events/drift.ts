@@ -38,7 +38,7 @@ function noteOf(found: number, seen: readonly SeenType[], acknowledge: boolean):
   const deliveries = seen.reduce((sum, each) => sum + each.seen, 0);
   return deliveries === 0
     ? "No delivery was seen yet. serve looks at each one, and so do receivers with the option drift."
-    : `Nothing was found in ${counted(deliveries, "delivery", "deliveries")}.`;
+    : `Nothing new in ${counted(deliveries, "delivery", "deliveries")}.`;
 }
 
 /** `2026-11-20 14:03Z` */

@@ -8,8 +8,8 @@ export interface GaugeSum {
 
 const waits: readonly GaugeCount[] = ["ready", "waiting", "blocked", "paused", "leased"];
 
-/** How many events wait, those that a worker has included. */
-export function waitingEvents({ counts, capped }: Pick<InboxGauges, "counts" | "capped">): GaugeSum {
+/** How many events are not settled yet: those that wait, and those that a worker has. */
+export function pendingEvents({ counts, capped }: Pick<InboxGauges, "counts" | "capped">): GaugeSum {
   return {
     value: waits.reduce((sum, name) => sum + counts[name], 0),
     isMore: waits.some((name) => capped.includes(name)),

@@ -1,4 +1,12 @@
-import type { DedupeStore, Handlers, InboxQueue, InboxWriter, Logger, StateStore } from "@esim-webhooks/core";
+import {
+  type DedupeStore,
+  type Handlers,
+  type InboxQueue,
+  type InboxWriter,
+  type Logger,
+  type StateStore,
+  stateInEnvironment,
+} from "@esim-webhooks/core";
 import { hasRole, type InboxRoles } from "@esim-webhooks/core/internal";
 import { programError } from "../program/program-error.ts";
 import { sentenceStart } from "../terminal/text.ts";
@@ -140,7 +148,7 @@ export async function openState(setUp: SetUp, patience?: Patience): Promise<Open
  * together with that target, and a mark that survives its events hides that they are missing.
  */
 export async function findState(setUp: SetUp): Promise<OpenState> {
-  const { config, file, place } = setUp;
+  const { config, environment, file, place } = setUp;
   const own = config.target !== undefined ? "target" : config.store !== undefined ? "store" : undefined;
   if (config.state === undefined && own !== undefined) {
     throw programError(
@@ -150,13 +158,14 @@ export async function findState(setUp: SetUp): Promise<OpenState> {
     );
   }
   const state = config.state ?? (await defaultState(place));
-  return { state, close: async () => state.close?.() };
+  return { state: stateInEnvironment(state, environment), close: async () => state.close?.() };
 }
 
 /** The state of the set-up, if there is one already: nothing is created. */
 export async function existingState(setUp: SetUp): Promise<OpenState | undefined> {
-  const { config, place } = setUp;
-  if (config.state !== undefined) return { state: config.state, close: async () => {} }; // closed at the end, with the config
+  const { config, environment, place } = setUp;
+  if (config.state !== undefined)
+    return { state: stateInEnvironment(config.state, environment), close: async () => {} }; // closed at the end, with the config
   const isDefault = config.target === undefined && config.store === undefined;
   return isDefault && isThere(place) ? findState(setUp) : undefined;
 }

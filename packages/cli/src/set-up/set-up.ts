@@ -1,7 +1,7 @@
 import { existsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { ApiEnvironment, Catalog, Handlers, Secret } from "@esim-webhooks/core";
-import { namedEnvironment, variableIn } from "@esim-webhooks/core/internal";
+import { namedEnvironment, sourceIn, variableIn } from "@esim-webhooks/core/internal";
 import type { SetUpFlags } from "../flags/flag-kinds.ts";
 import type { CliContext, CliProcess } from "../program/context.ts";
 import { invalidUsage } from "../program/program-error.ts";
@@ -40,7 +40,6 @@ export async function readSetUp(context: CliContext, flags: SetUpFlags): Promise
   const secretVariable = secretVariableOf({ environment });
   const variable = env[secretVariable]?.trim(); // an empty variable counts as unset
   const { DATABASE_URL } = env;
-  const isTest = environment === "test";
   const folder = folderOf(context.process, flags.dataDir);
   return {
     file,
@@ -50,7 +49,7 @@ export async function readSetUp(context: CliContext, flags: SetUpFlags): Promise
     secretFrom: variable ? secretVariable : file,
     catalog: config.catalog,
     handlers: config.handlers as Handlers<unknown> | undefined,
-    source: config.source ?? (isTest ? "test" : "default"),
+    source: config.source ?? sourceIn(environment),
     place: placeIn(environment, flags.dataDir === undefined && DATABASE_URL ? { url: DATABASE_URL } : folder),
   };
 }

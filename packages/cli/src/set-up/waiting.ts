@@ -2,7 +2,7 @@ import type { InboxAdmin } from "@esim-webhooks/core";
 import { hasRole } from "@esim-webhooks/core/internal";
 import { countedSoFar, countSoFar } from "../terminal/quantities.ts";
 import { isThere } from "./default-place.ts";
-import { waitingEvents } from "./gauge-sum.ts";
+import { pendingEvents } from "./gauge-sum.ts";
 import { findInbox, type OpenInbox } from "./open-target.ts";
 import { isPostgresUrl, nameOf } from "./place.ts";
 import type { SetUp } from "./set-up.ts";
@@ -12,7 +12,7 @@ export async function waitingNote(inbox: object, where: string): Promise<string 
   if (!hasRole(inbox, "admin")) return undefined;
   try {
     const gauges = await inbox.gauges();
-    const { value, isMore } = waitingEvents(gauges);
+    const { value, isMore } = pendingEvents(gauges);
     if (value === 0) return undefined;
     const events = countedSoFar(value, "event waits", "events wait", isMore);
     const { leased } = gauges.counts;

@@ -44,7 +44,7 @@ describe("reconcile", () => {
     expect(stderr).toMatch(/ ✘ .*acknowledged and lost/);
     expect(stderr).not.toContain('"level"');
     const again = await reconcile(backend);
-    expect(again).toMatchObject({ code: 0, stderr: "" });
+    expect(again).toMatchObject({ code: 0, stderr: `API: ${backend.sandbox.url} (this machine)\n` });
     expect(again.stdout).toMatch(/^stored +0$/m);
   });
 

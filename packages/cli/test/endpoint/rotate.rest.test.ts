@@ -34,6 +34,8 @@ async function startRotate(...options: [SandboxOptions?, (() => string)?]) {
   return { ...world, cwd, env, rotate };
 }
 
+const onlyApi = /^API: \S+ \(this machine\)\n$/;
+
 describe("rotate", () => {
   it("says with --dry-run what it would do, and changes not a byte of the key file", async () => {
     const { cwd, env, keys, endpoint } = await startRotate();
@@ -42,7 +44,7 @@ describe("rotate", () => {
     const text = `${(await keys.read())?.record.keys[0]}\n`; // plain, which a rotation would make JSON
     writeFileSync(file, text);
     const { code, stdout, stderr } = await rotate("--dry-run");
-    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(onlyApi) });
     expect(stdout).toMatch(
       new RegExp(
         `^Would rotate the secret of the endpoint ${endpoint}, in esim\\.key\\.\nThe receivers are asked when the rotation begins\\.\nThe service would be asked for a new secret\\.\nKeys that would be replaced: key:[0-9a-f]{8}\\.\n$`,
@@ -84,7 +86,7 @@ describe("rotate", () => {
   });
 
   it("takes no other endpoint when the one that the keys name is gone", async () => {
-    const { api, keys, rotate, endpoint } = await startRotate();
+    const { api, keys, rotate, endpoint, sandbox } = await startRotate();
     const { record, version } = (await keys.read()) ?? {};
     await keys.write({ keys: [{ secret: String(record?.keys[0]), endpoint }] }, version);
     const before = await keys.read();
@@ -94,7 +96,7 @@ describe("rotate", () => {
     expect(await rotate("--no-check")).toMatchObject({
       code: 2,
       stdout: "",
-      stderr: `Error (endpoint_unknown): The keys are those of the endpoint ${endpoint}, which the client does not have. If you mean another one, name it with --endpoint. The client has ${other.webhookEndpointReference} (${url}).\n`,
+      stderr: `API: ${sandbox.url} (this machine)\nError (endpoint_unknown): The keys are those of the endpoint ${endpoint}, which the client does not have. If you mean another one, name it with --endpoint. The client has ${other.webhookEndpointReference} (${url}).\n`,
     });
     expect(await keys.read()).toEqual(before);
   });

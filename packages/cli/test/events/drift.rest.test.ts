@@ -11,7 +11,8 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { root } from "../../../../test/run.ts";
 import { freePort } from "../../../../test/servers/kept-server.ts";
 import { startService } from "../api/service.ts";
-import { type Begun, begin, cli, folder, jsonLines } from "../cli.ts";
+import { type Begun, begin, cli, folder, jsonLines, startLine } from "../cli.ts";
+import { openPage } from "../endpoint/page.ts";
 
 interface Served {
   readonly sandbox: Sandbox;
@@ -44,6 +45,32 @@ async function serveSandbox(): Promise<Served> {
   await sandbox.settled();
   return { sandbox, cwd, env, running, data: { profileReference, esimReference, iccid } };
 }
+
+/** The findings of a type on the page Types of the dashboard. */
+async function shownOn(type: string, place: Pick<Served, "cwd" | "env">): Promise<unknown> {
+  const dashboard = begin(["dashboard", "--port", "0"], place);
+  const [url = ""] = await dashboard.written(/http:\/\/[\w.:[\]]+\/[\w-]+\//);
+  const headers = { "content-type": "application/json", "x-esim-webhooks-dashboard": "1" };
+  const view = await fetch(`${url}api/types`, { method: "POST", headers, body: "{}" });
+  const { types } = (await view.json()) as { types: { type: string; drift: unknown }[] };
+  dashboard.kill("SIGTERM");
+  await dashboard.ended;
+  return types.find((each) => each.type === type)?.drift;
+}
+
+it("a new user finds a changed reason with its first event, with the lines of docs/drift.md", async () => {
+  const { sandbox, cwd, env, running } = await serveSandbox();
+  const { commands } = openPage("docs/drift.md").take("Try it in a minute", 1);
+  const place = { cwd, env: { ...env, CONTROL: sandbox.controlUrl } };
+  const run = async (line = "") => startLine(line, place).ended;
+  const [, fault, event, drift, ...others] = commands;
+  expect(others).toEqual([]);
+  expect([(await run(fault)).code, (await run(event)).code]).toEqual([0, 0]);
+  await running.written(/"drift":"new_value"/); // the first event, in the log
+  const text = "reason of esim.faulted has a value that is not documented: no_memory_left";
+  expect(await run(drift)).toMatchObject({ code: 3, stdout: expect.stringContaining(text) });
+  expect(await shownOn("esim.faulted", place)).toEqual([text]);
+});
 
 describe("drift, from the service to where the user sees it", () => {
   const faulted = { reason: "user_rejected" };
@@ -100,14 +127,7 @@ describe("drift, from the service to where the user sees it", () => {
         message: expect.stringContaining(text),
       });
 
-      const dashboard = begin(["dashboard", "--port", "0"], { cwd, env });
-      const [url = ""] = await dashboard.written(/http:\/\/[\w.:[\]]+\/[\w-]+\//);
-      const headers = { "content-type": "application/json", "x-esim-webhooks-dashboard": "1" };
-      const view = await fetch(`${url}api/types`, { method: "POST", headers, body: "{}" });
-      const { types } = (await view.json()) as { types: { type: string }[] };
-      expect(types.find((each) => each.type === type)).toMatchObject({ drift: [text] });
-      dashboard.kill("SIGTERM");
-      await dashboard.ended;
+      expect(await shownOn(type, { cwd, env })).toEqual([text]);
 
       const listed = await cli(["events", "drift"], { cwd, env });
       expect(listed).toMatchObject({ code: 3, stdout: expect.stringContaining(text) });

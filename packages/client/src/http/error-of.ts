@@ -1,3 +1,5 @@
+import type { ApiEnvironment } from "@esim-webhooks/core";
+import { variableIn } from "@esim-webhooks/core/internal";
 import { ApiError, type ApiErrorCode } from "../base/api-error.ts";
 import { oneLine } from "../base/bare-error.ts";
 import { type Problem, readProblem } from "../base/problem.ts";
@@ -19,9 +21,15 @@ const longestTitle = 100;
 
 /**
  * The error of an operation that did not succeed. Says what the last answer was, and quotes one line of it at most: the title
- * of its problem, unless the operation is confidential. The origin of the URL is no secret.
+ * of its problem, unless the operation is confidential. The origin of the URL is no secret. Variables are those of the environment.
  */
-export function errorOf(operation: Operation, code: ApiErrorCode, run: Run, cause?: unknown): ApiError {
+export function errorOf(
+  { environment }: { readonly environment: ApiEnvironment },
+  operation: Operation,
+  code: ApiErrorCode,
+  run: Run,
+  cause?: unknown,
+): ApiError {
   const { last, attempts } = run;
   const { idempotencyKey } = operation;
   const answer = last?.kind === "answered" ? last : undefined;
@@ -30,7 +38,7 @@ export function errorOf(operation: Operation, code: ApiErrorCode, run: Run, caus
   return new ApiError(
     code,
     `${whatHappened(code, operation, run, problem)}${attempts > 1 ? ` after ${attempts} attempts` : ""}.`,
-    mend(code, operation, run, problem),
+    mend(code, operation, run, problem).replace(/\bESIM_\w+/g, (name) => variableIn(environment, name)),
     {
       where: operation.name,
       status: answer?.status,

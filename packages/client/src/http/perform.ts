@@ -1,4 +1,4 @@
-import { fullJitter, type Logger } from "@esim-webhooks/core";
+import { type ApiEnvironment, fullJitter, type Logger } from "@esim-webhooks/core";
 import { ApiError } from "../base/api-error.ts";
 import { startTimeout } from "../base/timeout.ts";
 import type { Slot } from "../limit/limiter.ts";
@@ -12,6 +12,7 @@ import { judge, noHistory, remember } from "./retry-rule.ts";
 
 /** The parts that all calls of a client share. */
 export interface Transport extends AttemptParts, Gate {
+  readonly environment: ApiEnvironment;
   readonly maxAttempts: number;
   readonly logger: Logger;
 }
@@ -88,11 +89,12 @@ async function attemptAll(
         continue;
       }
       const code = verdict.next === "renew" ? "wrong_credentials" : verdict.code;
-      if (verdict.next !== "retry" || run.attempts >= maxAttempts) throw errorOf(operation, code, run);
+      if (verdict.next !== "retry" || run.attempts >= maxAttempts)
+        throw errorOf(transport, operation, code, run);
 
       const pauseMs =
         verdict.afterMs === undefined ? backoff(run.attempts) : verdict.afterMs + Math.random() * jitterMs;
-      if (clock.now() + pauseMs >= endsAt) throw errorOf(operation, code, run); // it would end before the next attempt
+      if (clock.now() + pauseMs >= endsAt) throw errorOf(transport, operation, code, run); // it would end before the next attempt
       logger.debug(
         { operation: operation.name, attempt: run.attempts, reason: code, pauseMs },
         "A call is tried again.",
@@ -101,7 +103,7 @@ async function attemptAll(
     }
   } catch (error) {
     if (error instanceof ApiError || !signal.aborted) throw error;
-    throw errorOf(operation, timeout.isOver ? "timed_out" : "aborted", run, error);
+    throw errorOf(transport, operation, timeout.isOver ? "timed_out" : "aborted", run, error);
   } finally {
     timeout.clear();
   }

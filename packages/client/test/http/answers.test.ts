@@ -334,3 +334,12 @@ describe("what to do about a success that cannot be read", () => {
     expect(error.message).toContain('"access_token"');
   });
 });
+
+it("names the variables of the environment that it calls", async () => {
+  const call = (fetch: typeof globalThis.fetch) =>
+    failureOf(createClient({ ...credentials, environment: "test", maxAttempts: 1, fetch }).client.get());
+  const refused = await call(async () => new Response(null, { status: 401 }));
+  expect(refused.remedy).toContain("Check ESIM_TEST_CLIENT_ID and ESIM_TEST_CLIENT_SECRET");
+  const unreachable = await call(() => fetch("http://127.0.0.1:1"));
+  expect(unreachable.remedy).toContain("(ESIM_TEST_API_URL)");
+});

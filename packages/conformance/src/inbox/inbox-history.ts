@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import type { AttemptReport, HistoryStep, Settlement, TakenEvent } from "@esim-webhooks/core";
-import { type InboxScenario, newEvents, stored, takenOne, withInbox } from "./inbox-context.ts";
+import { type InboxScenario, idsOf, newEvents, stored, takenOne, withInbox } from "./inbox-context.ts";
 
 const shortLeaseMs = 100;
 
@@ -69,6 +69,28 @@ export const inboxHistory: readonly InboxScenario[] = [
           rows.map(({ settledAt, subject }) => ({ settledAt, subject })),
           [{ settledAt: after.settledAt, subject: "esim_1" }],
         );
+      }),
+  ],
+  [
+    "lists when each dead event died, which shows the newest error: not that of the event received last",
+    ["writer", "queue", "admin"],
+    (open) =>
+      withInbox(open, {}, async (inbox) => {
+        const events = newEvents();
+        const received = (id: string, hour: number) =>
+          events.entry(id, { receivedAt: new Date(Date.UTC(2026, 0, 1, hour)) });
+        await stored(inbox, received("early", 1), received("late", 2));
+        const leases = await events.take(inbox);
+        for (const id of ["late", "early"]) {
+          const lease = leases.find((each) => each.id === id);
+          assert.ok(lease);
+          await inbox.settle([{ ...lease, state: "dead", error: "Error: no CRM" }]);
+          await pause(5);
+        }
+        const { rows } = await inbox.list({ source: events.source, state: "dead" });
+        assert.deepEqual(idsOf(rows), ["late", "early"]);
+        const died = rows.map(({ settledAt }) => settledAt?.getTime() ?? 0);
+        assert.ok((died[1] ?? 0) > (died[0] ?? 0), `died at ${died}`);
       }),
   ],
   [

@@ -6,18 +6,21 @@ import type { StoreServer } from "../store/store-faults.ts";
 import { type InboxNeed, type InboxScenario, type OpenInbox, withInbox } from "./inbox-context.ts";
 import { erasingInLanes, inboxErasing } from "./inbox-erasing.ts";
 import { inboxFaults } from "./inbox-faults.ts";
-import { gaugesInLanes, inboxFigures } from "./inbox-figures.ts";
+import { inboxFigures } from "./inbox-figures.ts";
+import { gaugesInLanes, inboxGauges } from "./inbox-gauges.ts";
 import { inboxHistory } from "./inbox-history.ts";
 import { inboxInline } from "./inbox-inline.ts";
 import { inboxLanes } from "./inbox-lanes.ts";
 import { inboxOperations } from "./inbox-operations.ts";
-import { inboxPauses, inboxTypePauses, pausesInLanes } from "./inbox-pauses.ts";
+import { pausesInLanes } from "./inbox-paused-lanes.ts";
+import { inboxPauses } from "./inbox-pauses.ts";
 import { inboxPuts } from "./inbox-puts.ts";
 import { inboxReplays } from "./inbox-replays.ts";
 import { inboxRetries, retriesInLanes } from "./inbox-retries.ts";
 import { inboxSuspects, suspectsInLanes } from "./inbox-suspects.ts";
 import { inboxTakes } from "./inbox-takes.ts";
 import { inboxTimeLimits, timeLimitsInLanes } from "./inbox-time-limits.ts";
+import { inboxTypePauses } from "./inbox-type-pauses.ts";
 import { inboxUnhandled } from "./inbox-unhandled.ts";
 import { inboxWorkers } from "./inbox-workers.ts";
 
@@ -43,6 +46,7 @@ const scenarios: readonly InboxScenario[] = [
   ...inboxOperations,
   ...inboxRetries,
   ...inboxHistory,
+  ...inboxGauges,
   ...inboxFigures,
   ...inboxPauses,
   ...inboxTypePauses,

@@ -16,3 +16,8 @@ export function namedEnvironment(variables: Variables = process.env): ApiEnviron
 export function variableIn(environment: ApiEnvironment | undefined, name: string): string {
   return environment === "test" ? name.replace("ESIM_", "ESIM_TEST_") : name;
 }
+
+/** The name of an endpoint in an environment, if it has none of its own: a database that both share keeps their events apart. */
+export function sourceIn(environment: ApiEnvironment | undefined = namedEnvironment()): string {
+  return environment === "test" ? "test" : "default";
+}

@@ -1,3 +1,4 @@
+import { stateInEnvironment } from "../store/state-in-environment.ts";
 import type { StateStore } from "../store/state-store.ts";
 import type { DriftFinding } from "./finding.ts";
 import { type JsonType, jsonTypeNames } from "./json-type.ts";
@@ -32,14 +33,15 @@ export interface SeenField {
 
 /**
  * Reads what `watchDrift` has seen, by type. Rejects with `store_unavailable`.
- * @param state the state that `watchDrift` writes
+ * @param stateStore the state store that `watchDrift` writes
  * @param catalog the catalog in use: a type that it has by now is no longer a new one
  * @param catalog.types the event types of the catalog
  */
 export async function readDrift(
-  state: Pick<StateStore, "read">,
+  stateStore: Pick<StateStore, "read">,
   catalog: { readonly types: readonly string[] },
 ): Promise<readonly SeenType[]> {
+  const state = stateInEnvironment(stateStore);
   const types = await storedTypes(state);
   const rows = await Promise.all(
     types.map(async (type) => {
@@ -75,9 +77,10 @@ function seenType(
  * Rejects with `store_unavailable`.
  */
 export async function acknowledgeDrift(
-  state: Pick<StateStore, "read" | "write">,
+  stateStore: Pick<StateStore, "read" | "write">,
   types?: readonly string[],
 ): Promise<number> {
+  const state = stateInEnvironment(stateStore);
   let ended = 0;
   for (const type of types ?? (await storedTypes(state))) ended += await acknowledgeType(state, type);
   return ended;

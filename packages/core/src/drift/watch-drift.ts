@@ -5,6 +5,7 @@ import { type Logger, silentLogger, throttledLog } from "../base/logger.ts";
 import { hasMethod, loggerOption, parseOptions } from "../base/options.ts";
 import { unref, within } from "../base/waiting.ts";
 import { sentData } from "../event/catalog.ts";
+import { stateInEnvironment } from "../store/state-in-environment.ts";
 import type { StateStore } from "../store/state-store.ts";
 import { type DriftFinding, driftNotice } from "./finding.ts";
 import { foldType } from "./fold.ts";
@@ -56,17 +57,17 @@ const messages: Readonly<Record<DriftFinding["kind"], string>> = {
 /**
  * Watches whether events differ from the catalog: pass it as the option `drift` to receivers, or to workers whose receivers have none.
  * It keeps one small state for each event type: names and JSON types of the fields of `data`, no values. Throws `invalid_option`.
- * @param state shared by all processes, so that each finding is logged once
+ * @param stateStore shared by all processes, so that each finding is logged once
  * @param options a `logger`, which gets a warning for each finding (default: none)
  */
 export function watchDrift(
-  state: Pick<StateStore, "read" | "write">,
+  stateStore: Pick<StateStore, "read" | "write">,
   options: {
     /** Gets a line for each finding. Default: silent. */
     readonly logger?: Logger;
   } = {},
 ): DriftWatch {
-  if (!hasMethod(state, "read") || !hasMethod(state, "write")) {
+  if (!hasMethod(stateStore, "read") || !hasMethod(stateStore, "write")) {
     throw new WebhookError(
       "invalid_option",
       "the first argument is not a state store.",
@@ -75,6 +76,7 @@ export function watchDrift(
     );
   }
   const { logger } = parseOptions("watchDrift", shape, options);
+  const state = stateInEnvironment(stateStore);
   const logUnavailable = throttledLog(logger.warn, monotonicClock);
   const sketches = new Map<string, Sketch>();
   let timer: unknown;

@@ -1,4 +1,5 @@
-import type { InboxAdmin, InboxGauges } from "../store/inbox-admin.ts";
+import type { InboxAdmin } from "../store/inbox-admin.ts";
+import type { InboxGauges } from "../store/inbox-figures.ts";
 import type { Pause } from "../store/pause.ts";
 import type { RunNote } from "../store/run-note.ts";
 import type { HealthFault } from "./health.ts";

@@ -4,31 +4,13 @@ import { erasedError } from "../store/erase.ts";
 import { withoutBody } from "../store/event-columns.ts";
 import type { GivenUp, readGiveUp } from "../store/give-up.ts";
 import { encodeStep, withAttempt } from "../store/history.ts";
-import type {
-  BlockedBy,
-  GaugeCount,
-  InboxFilter,
-  InboxGauges,
-  InboxPage,
-  InboxRow,
-  InboxState,
-  InboxStats,
-  LaneHolder,
-  RedriveFilter,
-  StoredEvent,
-} from "../store/inbox-admin.ts";
+import type { InboxFilter, InboxPage, RedriveFilter } from "../store/inbox-admin.ts";
+import type { BlockedBy, GaugeCount, InboxGauges, InboxStats } from "../store/inbox-figures.ts";
 import { readCursor, writeCursor } from "../store/list-cursor.ts";
+import type { InboxRow, InboxState, StoredEvent } from "../store/stored-event.ts";
+import { freeLanes, holderOf, isAhead, lanesOf, type MemoryLanes } from "./memory-lanes.ts";
 import type { MemoryPauses } from "./memory-pauses.ts";
-import {
-  freeLanes,
-  isAhead,
-  lanesOf,
-  type MemoryLanes,
-  type MemoryRow,
-  type MemoryTable,
-  matches,
-  storedEvent,
-} from "./memory-table.ts";
+import { type MemoryRow, type MemoryTable, matches, storedEvent } from "./memory-table.ts";
 
 /** The operators' role of a memory inbox. */
 export interface MemoryAdmin {
@@ -59,21 +41,6 @@ export function createMemoryAdmin(
       .sort((a, b) => a.receivedAt.getTime() - b.receivedAt.getTime())
       .slice(0, limit);
 
-  /** The leased event of its lane, else the first one that is ready, else a dead one if it is before this one. */
-  function holderOf(row: MemoryRow): LaneHolder | null {
-    if (row.lane === null || row.state !== "ready") return null;
-    const lane = [...table.all()]
-      .filter((other) => other.lane === row.lane)
-      .sort((a, b) => (isAhead(a, b) ? -1 : 1));
-    const found =
-      lane.find(({ state }) => state === "leased") ??
-      lane.find((other) => other.state === "ready" && isAhead(other, row)) ??
-      lane.find((other) => laneHeldByDead && other.state === "dead" && isAhead(other, row));
-    return found === undefined
-      ? null
-      : { source: found.source, id: found.id, state: found.state as LaneHolder["state"] };
-  }
-
   /** For how long a worker could have taken the longest due row, in ms. */
   function oldestReadyMs(): number | null {
     const now = clock.now();
@@ -95,7 +62,7 @@ export function createMemoryAdmin(
   function blockerOf(row: MemoryRow, lanes: MemoryLanes, now: number): keyof BlockedBy | undefined {
     if (row.lane === null || pauses.has(null)) return undefined;
     const first = lanes.first(row.lane);
-    if (first !== undefined && first.state === "ready" && isAhead(first, row)) {
+    if (first !== undefined && isAhead(first, row)) {
       const name = countOf(first, now);
       if (name !== "ready") return name === "paused" ? "paused" : "failing";
     }
@@ -168,7 +135,7 @@ export function createMemoryAdmin(
     },
     get(key) {
       const row = table.get(key);
-      return row && { ...storedEvent(row), heldBy: holderOf(row) };
+      return row && { ...storedEvent(row), heldBy: holderOf(table, row, laneHeldByDead) };
     },
     redrive({ state = "dead", ...filter }, limit, by) {
       const now = clock.now();
@@ -233,6 +200,11 @@ export function createMemoryAdmin(
           history: null,
         });
       }
+      freeLanes(
+        table,
+        found.filter(({ state }) => state !== "done" && state !== "unhandled"),
+        now,
+      );
       return erased;
     },
   };

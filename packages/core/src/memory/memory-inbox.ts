@@ -161,6 +161,7 @@ export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {
       giveUp: (filter, options, limit = operatorLimit) =>
         ask(() => {
           const givenUp = admin.giveUp(filter, readGiveUp(options), limit);
+          counter?.gaveUp(givenUp.events);
           if (givenUp.events > 0) hint(); // their lanes are free
           return givenUp;
         }),

@@ -4,8 +4,9 @@ import { leaseEnded, withAttempt } from "../store/history.ts";
 import type { InboxSettings } from "../store/inbox-options.ts";
 import type { InboxLease, Settlement, TakenEvent, TakeOptions } from "../store/inbox-queue.ts";
 import { spreadRetention } from "../store/store-options.ts";
+import { freeLanes, lanesOf } from "./memory-lanes.ts";
 import type { MemoryPauses } from "./memory-pauses.ts";
-import { freeLanes, hasExpired, lanesOf, type MemoryRow, type MemoryTable } from "./memory-table.ts";
+import { hasExpired, type MemoryRow, type MemoryTable } from "./memory-table.ts";
 
 export interface MemoryQueueSettings extends InboxSettings {
   readonly retentionMs: number;

@@ -3,8 +3,9 @@ import { type EventKey, keyText } from "../event/event.ts";
 import { readErrorText } from "../store/error-text.ts";
 import { pickFields, shownColumns } from "../store/event-columns.ts";
 import { readHistory } from "../store/history.ts";
-import type { InboxFilter, InboxState, StoredEvent } from "../store/inbox-admin.ts";
+import type { InboxFilter } from "../store/inbox-admin.ts";
 import { type InboxEntry, occurredAtMs, type Replay } from "../store/inbox-entry.ts";
+import type { InboxState, StoredEvent } from "../store/stored-event.ts";
 
 /** An event in a memory inbox. Times are in ms since the Unix epoch. */
 export interface MemoryRow extends EventKey {
@@ -143,59 +144,6 @@ export function matches(row: MemoryRow, filter: InboxFilter): boolean {
 /** Whether the retention of a done or unhandled row has ended. */
 export function hasExpired({ state, keptUntil }: MemoryRow, now: number): boolean {
   return (state === "done" || state === "unhandled") && keptUntil <= now;
-}
-
-/** The lanes of a table, as they are now. */
-export interface MemoryLanes {
-  /** Whether a row is the next of its lane: no row of the lane is leased, and none is ahead. */
-  hasTurn(row: MemoryRow): boolean;
-  /** The first ready or leased row of a lane. */
-  first(lane: string): MemoryRow | undefined;
-  /** The first dead row of a lane, where the dead hold theirs. */
-  firstDead(lane: string): MemoryRow | undefined;
-}
-
-export function lanesOf(table: Pick<MemoryTable, "all" | "pending">, laneHeldByDead: boolean): MemoryLanes {
-  const pending = new Map<string, MemoryRow>();
-  const dead = new Map<string, MemoryRow>();
-  const worked = new Set<string>();
-  for (const row of laneHeldByDead ? table.all() : table.pending()) {
-    const { lane, state } = row;
-    const firsts = state === "dead" ? dead : state === "ready" || state === "leased" ? pending : undefined;
-    if (lane === null || firsts === undefined) continue;
-    if (state === "leased") worked.add(lane);
-    const known = firsts.get(lane);
-    if (known === undefined || isAhead(row, known)) firsts.set(lane, row);
-  }
-  return {
-    hasTurn(row) {
-      if (row.lane === null) return true;
-      const died = dead.get(row.lane);
-      const isHeld = worked.has(row.lane) || (died !== undefined && isAhead(died, row));
-      return !isHeld && pending.get(row.lane) === row;
-    },
-    first: (lane) => pending.get(lane),
-    firstDead: (lane) => dead.get(lane),
-  };
-}
-
-/** For how long, in ms, an event may be due before its turn. One that waits for longer counts as due from its turn. */
-const longWaitMs = 60_000;
-
-/** Makes the next row of each of their lanes due now, if it was due long before its turn. */
-export function freeLanes(table: MemoryTable, ended: readonly MemoryRow[], now: number): void {
-  if (ended.every(({ lane }) => lane === null)) return;
-  const { first } = lanesOf(table, false);
-  for (const { lane } of ended) {
-    const next = lane === null ? undefined : first(lane);
-    if (next?.state === "ready" && next.dueAt < now - longWaitMs) table.write({ ...next, dueAt: now });
-  }
-}
-
-/** Orders rows by when they occurred, then by source and id. */
-export function isAhead(row: MemoryRow, other: MemoryRow): boolean {
-  if (row.occurredAt !== other.occurredAt) return row.occurredAt < other.occurredAt;
-  return row.source === other.source ? row.id < other.id : row.source < other.source;
 }
 
 /** A row as operators see it. */

@@ -1,5 +1,5 @@
 import type { Clock } from "../base/clock.ts";
-import type { WorkerPresence } from "../store/inbox-admin.ts";
+import type { WorkerPresence } from "../store/inbox-figures.ts";
 import type { WorkerReport } from "../store/inbox-queue.ts";
 
 /** For authors of inboxes: how long after its last report a worker counts as gone, in ms. It reports every 10 s. */

@@ -1,5 +1,6 @@
 import * as z from "zod/mini";
 import type { Awaitable } from "../base/awaitable.ts";
+import { sourceIn } from "../base/environment.ts";
 import { WebhookError } from "../base/errors.ts";
 import {
   durationMs,
@@ -41,7 +42,7 @@ export type EndpointLookup = (path: string) => Awaitable<FoundEndpoint | null | 
 export interface ReceiverOptions<Data = EsimEvents, Tx = unknown> extends ProcessorOptions<Data, Tx> {
   /** The endpoint's signing secret, several while rotating, or a key source. Default: `ESIM_WEBHOOK_SECRET`, or `ESIM_TEST_WEBHOOK_SECRET` with `ESIM_ENVIRONMENT=test`. */
   secret?: Secret;
-  /** The name of this endpoint, of at most 255 characters; ids are unique within it. Default `"default"`. */
+  /** The name of this endpoint, of at most 255 characters; ids are unique within it. Default `"default"`, or `"test"` with `ESIM_ENVIRONMENT=test`. */
   source?: string;
   /**
    * For several endpoints, in place of `secret` and `source`: finds the endpoint of a request's path, or null, which is answered 404.
@@ -81,10 +82,15 @@ export const toleranceOption: z.ZodMiniDefault<z.ZodMiniCustom<ToleranceSeconds>
   defaultToleranceSeconds,
 );
 
-/** The schema of the option `source`. */
+/** The schema of a source. */
 export const sourceOption: z.ZodMiniType<string> = z.custom<string>(
   isStorableSource,
   `expected ${sourceForm}`,
+);
+
+/** The schema of the option `source`, with its default. */
+export const ownSourceOption: z.ZodMiniDefault<z.ZodMiniType<string>> = z._default(sourceOption, () =>
+  sourceIn(),
 );
 
 const bytes = z.int().check(z.gte(1));
@@ -94,7 +100,7 @@ export const receiverShape: OptionsShape<
 > = {
   secret: z.optional(z.custom<Secret>()), // checked by the keyring
   ...processorShape,
-  source: z._default(sourceOption, "default"),
+  source: ownSourceOption,
   endpoints: z.optional(
     z.custom<EndpointLookup>((given) => typeof given === "function", "expected a function of the path"),
   ),

@@ -2,9 +2,10 @@ import type { Channel } from "node:diagnostics_channel";
 import { masked } from "../base/masking.ts";
 import { createNotice } from "../base/trace.ts";
 import type { GivenUp, GiveUpOptions } from "./give-up.ts";
-import type { InboxAdmin, InboxFilter, InboxState } from "./inbox-admin.ts";
+import type { InboxFilter, InboxPauses, InboxRepairs } from "./inbox-admin.ts";
 import type { InboxQueue } from "./inbox-queue.ts";
 import type { Pause, PauseOptions } from "./pause.ts";
+import type { InboxState } from "./stored-event.ts";
 
 /**
  * A change that an operator has made to an inbox, or a purge. On `esim-webhooks:change`. The `subject` and the `error` of a filter are
@@ -34,11 +35,7 @@ export type ChangeMessage =
 export const changeNotice: Channel<unknown, ChangeMessage> = createNotice("change");
 
 /** The operations of an inbox with which an operator, or a purge, changes it. */
-export type InboxChanges = Pick<
-  InboxAdmin,
-  "redrive" | "giveUp" | "purgeDead" | "pause" | "resume" | "erase"
-> &
-  Pick<InboxQueue, "purge">;
+export type InboxChanges = InboxRepairs & Omit<InboxPauses, "paused"> & Pick<InboxQueue, "purge">;
 
 /** For authors of inboxes: the same operations, which publish for `observe` what they have changed. */
 export function publishChanges(inbox: InboxChanges): InboxChanges {

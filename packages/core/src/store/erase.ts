@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { WebhookError } from "../base/errors.ts";
 import { pageOf } from "../base/pages.ts";
-import type { InboxAdmin, InboxState } from "./inbox-admin.ts";
+import type { InboxAdmin } from "./inbox-admin.ts";
+import type { InboxState } from "./stored-event.ts";
 
 /** The result of `eraseSubject`. */
 export interface ErasedSubject {

@@ -1,5 +1,5 @@
 import { masked, maskText } from "../base/masking.ts";
-import type { InboxRow, InboxState } from "./inbox-admin.ts";
+import type { InboxRow, InboxState } from "./stored-event.ts";
 
 /** Events that failed of the same cause, and are in the same state. */
 export interface ErrorGroup {
@@ -11,18 +11,18 @@ export interface ErrorGroup {
   readonly count: number;
   /** When the first of them was received. Null: unknown. */
   readonly oldest: Date | null;
-  /** When the last of them was received. Null: unknown. */
+  /** When the last of them failed: a dead one when it died, a ready one, of which lists do not say it, when it was received. Null: unknown. */
   readonly newest: Date | null;
   /** The most frequent first. Null: the body is not an envelope. */
   readonly types: readonly (string | null)[];
-  /** One of their ids. */
+  /** The id of the one that failed last. */
   readonly exampleId: string;
 }
 
 interface OpenGroup {
   readonly state: InboxState;
   readonly error: string;
-  readonly exampleId: string;
+  exampleId: string;
   count: number;
   oldest: Date | null;
   newest: Date | null;
@@ -41,7 +41,7 @@ export async function groupByError(
 }
 
 function add(groups: Map<string, OpenGroup>, row: InboxRow): void {
-  const { id, receivedAt, type, state } = row;
+  const { id, receivedAt, settledAt, type, state } = row;
   const error = causeOf(row.error);
   const name = `${state} ${error}`;
   const group = groups.get(name) ?? {
@@ -58,7 +58,10 @@ function add(groups: Map<string, OpenGroup>, row: InboxRow): void {
   group.types.set(type, (group.types.get(type) ?? 0) + 1);
   if (receivedAt === null) return;
   if (group.oldest === null || receivedAt < group.oldest) group.oldest = receivedAt;
-  if (group.newest === null || receivedAt > group.newest) group.newest = receivedAt;
+  const failedAt = settledAt ?? receivedAt;
+  if (group.newest !== null && failedAt <= group.newest) return;
+  group.newest = failedAt;
+  group.exampleId = id;
 }
 
 function mostFrequentFirst(types: ReadonlyMap<string | null, number>): (string | null)[] {

@@ -1,6 +1,6 @@
 import { readErrorText } from "./error-text.ts";
 import { readHistory } from "./history.ts";
-import type { InboxRow, LaneHolder, StoredEvent } from "./inbox-admin.ts";
+import type { InboxRow, LaneHolder, StoredEvent } from "./stored-event.ts";
 
 /**
  * A column of the table of events that has the same meaning in every SQL engine.

@@ -1,10 +1,10 @@
 import type { EventKey } from "../event/event.ts";
-import type { InboxState } from "./inbox-admin.ts";
 import type { Replay } from "./inbox-entry.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { Minute } from "./minute-counts.ts";
 import type { Pause } from "./pause.ts";
 import type { RunNote } from "./run-note.ts";
+import type { InboxState } from "./stored-event.ts";
 
 /** All that an inbox stores about an event or a handled id, for a copy into another inbox. Times are absolute. */
 export interface EventRecord extends EventKey {

@@ -11,7 +11,7 @@ export interface MinuteCounts {
   readonly done: number;
   /** Attempts that failed, or were put off, and are tried again. */
   readonly retried: number;
-  /** Events that are dead. */
+  /** Events that died, those that operators gave up included. */
   readonly dead: number;
 }
 
@@ -30,6 +30,8 @@ export interface MinuteCounter {
   put(results: readonly PutResult[]): void;
   /** Counts the settlements that took effect: `held` says, in the same order, which lease was still held. */
   settled(settlements: readonly Pick<StoredEnding, "state">[], held: readonly boolean[]): void;
+  /** Counts the events that an operator gave up. */
+  gaveUp(events: number): void;
   /** Writes what is left. */
   close(): Promise<void>;
 }
@@ -38,7 +40,7 @@ const writeEveryMs = 10_000;
 const zero: MinuteCounts = { stored: 0, done: 0, retried: 0, dead: 0 };
 
 /**
- * For authors of inboxes. Counts what `put` and `settle` do. At most every 10 s it passes the new counts to `add`, which adds them to the
+ * For authors of inboxes. Counts what `put`, `settle` and `giveUp` do. At most every 10 s it passes the new counts to `add`, which adds them to the
  * current minute. If `add` fails, the counts are added to a later minute. A process that is killed loses its unwritten counts, so use them
  * for plots only.
  */
@@ -88,6 +90,10 @@ export function createMinuteCounter(add: (counts: MinuteCounts) => Promise<void>
         else if (state === "dead") counts.dead += 1;
         else counts.retried += 1;
       }
+      plan();
+    },
+    gaveUp(events) {
+      counts.dead += events;
       plan();
     },
     close() {

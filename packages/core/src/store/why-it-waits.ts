@@ -1,6 +1,7 @@
 import { instant, span } from "../base/time-text.ts";
-import type { LaneHolder, StoredEvent, WorkerPresence } from "./inbox-admin.ts";
+import type { WorkerPresence } from "./inbox-figures.ts";
 import type { Pause } from "./pause.ts";
+import type { LaneHolder, StoredEvent } from "./stored-event.ts";
 
 /** The causes for which an event may wait. */
 export interface Circumstances {

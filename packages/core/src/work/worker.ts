@@ -10,14 +10,14 @@ import type { EsimEvents } from "../event/esim-events.ts";
 import { createDispatcher } from "../handle/dispatcher.ts";
 import type { Handlers } from "../handle/handler.ts";
 import { watchLoop } from "../handle/run-handler.ts";
-import { takeStage } from "../handle/stages.ts";
 import { createTimeLimits } from "../handle/time-limits.ts";
-import type { InboxQueue, TakeOptions } from "../store/inbox-queue.ts";
+import type { InboxQueue } from "../store/inbox-queue.ts";
 import { createPurger } from "../store/purger.ts";
-import { createInFlight, type InFlightEvents } from "./in-flight.ts";
+import { createInFlight } from "./in-flight.ts";
 import { logRedrivable } from "./log-redrivable.ts";
 import { createIdentity, keepPresent } from "./presence.ts";
 import { createEventRunner } from "./run-event.ts";
+import { createTaker } from "./taker.ts";
 import { defaultBackoff, readWorkerOptions, type WorkerOptions } from "./worker-options.ts";
 
 /** Takes events from an inbox and runs their handlers. */
@@ -92,8 +92,13 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
   });
 
   const identity = createIdentity();
-  let tookAt: number | undefined;
-  const sinceLastTakeMs = () => (tookAt === undefined ? null : performance.now() - tookAt);
+  const { takeSuspect, takeSome, sinceLastTakeMs } = createTaker({
+    inbox,
+    concurrency,
+    typeLimits,
+    leaseMs,
+    logger,
+  });
   const isStuck = () => limits.abandoned() >= concurrency;
 
   let running = () => 0;
@@ -107,56 +112,6 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
         "The worker takes no more events: as many abandoned handlers run as it has slots. Restart it, and let handlers stop when context.signal aborts.",
       );
     wasStuck = isStuck();
-  }
-
-  const take = takeStage.around(
-    async (options: Omit<TakeOptions, "leaseMs">) => {
-      const taken = await inbox.take({ ...options, leaseMs });
-      tookAt = performance.now();
-      return taken;
-    },
-    ({ limit, suspects = false }) => ({ limit, suspects }),
-    (taken) => ({
-      outcome: "taken",
-      taken: taken.length,
-      events: taken.map(({ source, id, type, trace }) => ({ source, id, type, trace })),
-    }),
-  );
-
-  /**
-   * Takes one suspect and handles it alone, so that it ends no other handler if it ends the process. Resolves to how long, in
-   * ms, the other events have before the next one: as long as this one took, or undefined if there was none.
-   */
-  async function handleSuspect(inFlight: InFlightEvents): Promise<number | undefined> {
-    const takenAt = performance.now();
-    const [suspect] = await take({ limit: 1, suspects: true });
-    if (suspect === undefined) return undefined;
-    const { id, source, type, attempt } = suspect;
-    logger.warn(
-      { id, type, source, attempt },
-      "An event is handled alone: its last lease ended without a result, so its handler may have ended the process.",
-    );
-    const group = type !== null && Object.hasOwn(typeLimits, type) ? type : null;
-    const isEnded = await inFlight.startAlone(suspect, takenAt, group);
-    return isEnded ? performance.now() - takenAt : leaseMs;
-  }
-
-  /** Fills the free places with events; types with a limit are taken separately. Resolves to whether more may be due. */
-  async function takeSome(inFlight: InFlightEvents, signal: AbortSignal): Promise<boolean> {
-    let mayBeMore = false;
-    const fill = async (room: number, which: Pick<TakeOptions, "only" | "except">, group: string | null) => {
-      const limit = Math.min(room, concurrency - inFlight.running());
-      if (limit <= 0 || signal.aborted) return;
-      const takenAt = performance.now();
-      const taken = await take({ limit, ...which });
-      for (const event of taken) inFlight.start(event, takenAt, group);
-      mayBeMore ||= taken.length === limit;
-    };
-    for (const [type, limit] of Object.entries(typeLimits)) {
-      await fill(limit - inFlight.running(type), { only: [type] }, type);
-    }
-    await fill(concurrency, { except: Object.keys(typeLimits) }, null);
-    return mayBeMore;
   }
 
   /** Purges the inbox while the handlers run, until the signal aborts. */
@@ -220,7 +175,7 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
         }
         try {
           if (performance.now() >= suspectsAt) {
-            restMs = await handleSuspect(inFlight);
+            restMs = await takeSuspect(inFlight);
             suspectsAt = performance.now() + (restMs ?? pollMs);
           }
           const mayBeMore = await takeSome(inFlight, signal);

@@ -23,6 +23,27 @@ describe("memoryInbox", () => {
     expect(await inbox.purge()).toBe(1);
   });
 
+  it("says of an event that was behind an erased one that it has been due since the erasure", async () => {
+    let now = 0;
+    const inbox = memoryInbox({
+      clock: { now: () => now },
+      lane: () => "one",
+      subject: (data) => data["of"],
+    });
+    const event = { type: "test", timestamp: "2026-01-01T00:00:00Z" };
+    await inbox.put(
+      ["a", "b"].map((id) => ({
+        ...entry(id, Buffer.from(JSON.stringify({ ...event, data: { of: id } }))),
+        event: { ...event, id, data: { of: id } },
+      })),
+    );
+    now = 3_600_000;
+    expect((await inbox.gauges()).oldestReadyMs).toBe(3_600_000);
+    expect(await inbox.erase("a")).toMatchObject({ ready: 1 });
+    now += 500;
+    expect((await inbox.gauges()).oldestReadyMs).toBe(500);
+  });
+
   it("stores no entry of a call when it refuses one of them", async () => {
     const inbox = memoryInbox();
     await expect(inbox.put([entry("a"), entry("b\0")])).rejects.toMatchObject({ code: "invalid_input" });

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { groupByError } from "../../src/store/error-groups.ts";
-import type { InboxRow } from "../../src/store/inbox-admin.ts";
+import type { InboxRow } from "../../src/store/stored-event.ts";
 
 const iccid = "8932042000001234567";
 
-function row(error: string): InboxRow {
+function row(error: string, changes: Partial<InboxRow> = {}): InboxRow {
   return {
     source: "default",
     id: "evt_1",
@@ -22,12 +22,16 @@ function row(error: string): InboxRow {
     error,
     conflicts: 0,
     replay: null,
+    ...changes,
   };
 }
 
 describe("groupByError", () => {
   async function causes(...errors: string[]): Promise<[number, string][]> {
-    return (await groupByError([errors.map(row)])).map(({ count, error }) => [count, error]);
+    return (await groupByError([errors.map((error) => row(error))])).map(({ count, error }) => [
+      count,
+      error,
+    ]);
   }
 
   it("takes errors as one that differ in ids, numbers, hosts and personal data only, the most frequent first", async () => {
@@ -55,5 +59,16 @@ describe("groupByError", () => {
     expect(
       await causes("refused with 404", "refused with 500", "P2002: unique", "P2003: unique"),
     ).toHaveLength(4);
+  });
+
+  it("takes as the newest the one that died last, though another one was received after it", async () => {
+    const at = (hour: number) => new Date(Date.UTC(2026, 0, 1, hour));
+    const [group] = await groupByError([
+      [
+        row("no CRM", { id: "evt_late", receivedAt: at(3), settledAt: at(4) }),
+        row("no CRM", { id: "evt_early", receivedAt: at(1), settledAt: at(9) }),
+      ],
+    ]);
+    expect(group).toMatchObject({ oldest: at(1), newest: at(9), exampleId: "evt_early" });
   });
 });

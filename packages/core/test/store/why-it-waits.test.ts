@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { WorkerPresence } from "../../src/store/inbox-admin.ts";
+import type { WorkerPresence } from "../../src/store/inbox-figures.ts";
 import { type Circumstances, whyItWaits } from "../../src/store/why-it-waits.ts";
 
 const now = Date.parse("2026-11-20T12:00:00Z");

@@ -186,7 +186,7 @@ function Causes({ now }: { readonly now: Now }) {
                 {types.length === 1 ? <bdi>{types[0] ?? "no type"}</bdi> : plural(types.length, "type")}
               </span>
               <span class="cause-time">
-                received first <Time at={oldestAt} />, last <Time at={newestAt} />
+                first received <Time at={oldestAt} />, last died <Time at={newestAt} />
                 <br />
                 died: {number(lastHour)} in the last hour, {number(hourBefore)} in the hour before
               </span>

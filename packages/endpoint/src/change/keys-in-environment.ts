@@ -1,5 +1,5 @@
-import type { ApiClient } from "@esim-webhooks/client";
 import { type KeyRecord, type KeyStore, WebhookError } from "@esim-webhooks/core";
+import { environmentOf } from "../base/environment-of.ts";
 import type { EndpointErrorCode } from "../base/errors.ts";
 
 /**
@@ -9,7 +9,7 @@ import type { EndpointErrorCode } from "../base/errors.ts";
  * @param keyStore the store of the keys
  */
 export function keysInEnvironment(api: object, keyStore: KeyStore): KeyStore {
-  const isTest = (api as Partial<ApiClient>).environment === "test"; // a client of one's own may not say it
+  const isTest = environmentOf(api) === "test";
   return {
     load: () => keyStore.load(),
     async read() {

@@ -46,7 +46,7 @@ export function createReconciler<Data = EsimEvents, Tx = unknown>(
   options: ReconcilerOptions<Data, Tx>,
 ): Reconciler {
   checkReconcileArguments("createReconciler", api, endpointReference, target, options);
-  const { since, everyMs, ...settings } = parseReconcilerOptions(options);
+  const { since, everyMs, ...settings } = parseReconcilerOptions(api, options);
   const { state, source, store, logger } = settings;
   const fields = { endpoint: endpointReference, source };
   const name = stateName(endpointReference);

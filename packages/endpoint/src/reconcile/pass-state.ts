@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { type StateStore, WebhookError } from "@esim-webhooks/core";
+import { type StateStore, stateInEnvironment, WebhookError } from "@esim-webhooks/core";
 import { dateTimeMs } from "@esim-webhooks/core/internal";
 import * as z from "zod/mini";
 import type { EndpointErrorCode } from "../base/errors.ts";
@@ -171,7 +171,7 @@ export async function readWatermark(
   endpointReference: string,
 ): Promise<Watermark | undefined> {
   const name = stateName(endpointReference);
-  const stored = await state.read(name);
+  const stored = await stateInEnvironment(state).read(name);
   if (stored === undefined) return undefined;
   const read = readPassState(name, stored.value);
   const current = { lacking: read.lacking, gaps: withoutExpired(read.gaps, Date.now()) };

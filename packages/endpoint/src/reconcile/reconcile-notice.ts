@@ -16,6 +16,7 @@ export interface ReconcileMessage
     | "failing"
     | "refusedAt"
     | "lost"
+    | "replay"
   > {
   /** `interrupted`: its signal aborted. `failed`: it rejects with `error`. */
   readonly outcome: "running" | "complete" | "interrupted" | "failed";
@@ -45,6 +46,7 @@ export function createPassNotice(
     ...fields,
     ...now(),
     lost: null,
+    replay: null,
   }));
 
   return {
@@ -52,8 +54,8 @@ export function createPassNotice(
     running() {
       if (notice.isDue()) notice.publish({ outcome: "running" });
     },
-    ended: ({ interrupted, lost }) =>
-      notice.publish({ outcome: interrupted ? "interrupted" : "complete", lost }),
+    ended: ({ interrupted, lost, replay }) =>
+      notice.publish({ outcome: interrupted ? "interrupted" : "complete", lost, replay }),
     failed: (error) => notice.publish({ outcome: "failed", error }),
   };
 }

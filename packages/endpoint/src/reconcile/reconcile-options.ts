@@ -5,12 +5,14 @@ import {
   type InboxWriter,
   type Processor,
   type StateStore,
+  stateInEnvironment,
   WebhookError,
 } from "@esim-webhooks/core";
 import { durationMs, type OptionsShape, parseOptions, withMethods } from "@esim-webhooks/core/engine";
-import { processorShape, type SettingsOf, sourceOption } from "@esim-webhooks/core/internal";
+import { ownSourceOption, processorShape, type SettingsOf } from "@esim-webhooks/core/internal";
 import type { ReplayOptions } from "@esim-webhooks/import";
 import * as z from "zod/mini";
+import { environmentOf } from "../base/environment-of.ts";
 
 /** Where missing events go: a durable inbox, handlers with a durable store, or a processor with one. */
 // NoInfer is not around the union, as in core's Target: editors would complete no event types
@@ -26,7 +28,7 @@ export interface ReconcileSetup<Data = EsimEvents, Tx = unknown>
   readonly state: StateStore;
   /**
    * The name of the endpoint, as its receiver has it; ids are unique within it. Refused (`source_unknown`) where the target
-   * holds only events of other sources, or the endpoint was reconciled with another one. Default `"default"`.
+   * holds only events of other sources, or the endpoint was reconciled with another one. Default: that of receivers.
    */
   readonly source?: string | undefined;
   /** Accepts a `source` of which the target has no events yet. If the endpoint had another one, it starts again, with `since`. Default false. */
@@ -93,7 +95,7 @@ const setupShape: OptionsShape<SetupSettings> = {
   logger,
   clock,
   state: withMethods<StateStore>("ready", "read", "write"),
-  source: z._default(sourceOption, "default"),
+  source: ownSourceOption,
   newSource: z._default(z.boolean(), false),
   eventTypes: z.optional(z.array(z.string())),
   concurrency: z._default(z.int().check(z.gte(1)), 1),
@@ -119,16 +121,16 @@ const reconcilerShape: OptionsShape<ReconcilerSettings> = {
   everyMs: z._default(durationMs(1), 5 * 60_000),
 };
 
-export function parseReconcileOptions(options: unknown): ReconcileSettings {
+export function parseReconcileOptions(api: object, options: unknown): ReconcileSettings {
   const settings = parseOptions("reconcile", reconcileShape, options);
   refuseFuture("reconcile", settings);
-  return settings;
+  return { ...settings, state: stateInEnvironment(settings.state, environmentOf(api)) };
 }
 
-export function parseReconcilerOptions(options: unknown): ReconcilerSettings {
+export function parseReconcilerOptions(api: object, options: unknown): ReconcilerSettings {
   const settings = parseOptions("createReconciler", reconcilerShape, options);
   refuseFuture("createReconciler", settings);
-  return settings;
+  return { ...settings, state: stateInEnvironment(settings.state, environmentOf(api)) };
 }
 
 /** How far our own clock may be behind that of the service, in ms. */

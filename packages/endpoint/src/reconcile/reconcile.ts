@@ -24,7 +24,7 @@ export async function reconcile<Data = EsimEvents, Tx = unknown>(
   options: ReconcileOptions<Data, Tx>,
 ): Promise<ReconcileReport> {
   checkReconcileArguments("reconcile", api, endpointReference, target, options);
-  const { since, dryRun, acknowledgeGaps, signal, ...settings } = parseReconcileOptions(options);
+  const { since, dryRun, acknowledgeGaps, signal, ...settings } = parseReconcileOptions(api, options);
   if (!dryRun) await refuseForgetful(target, settings.store as DedupeStore | undefined, settings.state);
   return makePass({
     api,

@@ -1,5 +1,5 @@
 import type { WebhookDelivery } from "@esim-webhooks/client";
-import type { StateStore } from "@esim-webhooks/core";
+import { type StateStore, stateInEnvironment } from "@esim-webhooks/core";
 import { dateTimeMs } from "@esim-webhooks/core/internal";
 import * as z from "zod/mini";
 import { listedMs, occurredAtMs, sentAtMs, servicePlanOf } from "../base/deliveries.ts";
@@ -110,15 +110,16 @@ export async function keepRequest(
 /**
  * Watches for the events of the last request of a source. Without one, and 7 days after it, there is nothing to find.
  * Rejects as the store's `read` does.
- * @param state the store that has the request
+ * @param stateStore the store that has the request
  * @param source the source of the request
  * @param nowMs the time, in ms since the Unix epoch
  */
 export async function watchReplay(
-  state: Pick<StateStore, "read" | "write">,
+  stateStore: Pick<StateStore, "read" | "write">,
   source: string,
   nowMs: number = Date.now(),
 ): Promise<ReplayWatch> {
+  const state = stateInEnvironment(stateStore);
   const stored = await state.read(nameOf(source));
   const { data: request } = schema.safeParse(stored?.value);
   const requestedMs = dateTimeMs(request?.requestedAt);

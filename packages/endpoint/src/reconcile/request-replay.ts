@@ -1,9 +1,10 @@
 import type { ApiClient, WebhookDelivery } from "@esim-webhooks/client";
-import type { Clock, StateStore } from "@esim-webhooks/core";
+import { type Clock, type StateStore, stateInEnvironment } from "@esim-webhooks/core";
 import { parseOptions, withMethods } from "@esim-webhooks/core/engine";
-import { checkArguments, dateTimeMs, processorShape, sourceOption } from "@esim-webhooks/core/internal";
+import { checkArguments, dateTimeMs, ownSourceOption, processorShape } from "@esim-webhooks/core/internal";
 import * as z from "zod/mini";
 import { listedMs, newestMs, occurredAtMs, readDeliveries, servicePlanOf } from "../base/deliveries.ts";
+import { environmentOf } from "../base/environment-of.ts";
 import { wasReportedLost } from "./alarms.ts";
 import { type EndpointGap, reportedGaps, withoutExpired } from "./endpoint-gaps.ts";
 import { isoOf, type PassState, readPassState, stateName } from "./pass-state.ts";
@@ -46,7 +47,7 @@ export interface ReplayRequest {
 export interface ReplayRequestOptions {
   /** The state of `reconcile`, which has the notes of its passes, and remembers the request. */
   readonly state: StateStore;
-  /** The name of the endpoint, as for `reconcile`. Default `"default"`. */
+  /** The name of the endpoint, as for `reconcile`. Default: that of receivers. */
   readonly source?: string | undefined;
   /** Gives up when it aborts. */
   readonly signal?: AbortSignal | undefined;
@@ -56,7 +57,7 @@ export interface ReplayRequestOptions {
 
 const shape = {
   state: withMethods<StateStore>("ready", "read", "write"),
-  source: z._default(sourceOption, "default"),
+  source: ownSourceOption,
   signal: z.optional(z.instanceof(AbortSignal)),
   clock: processorShape.clock,
 };
@@ -78,7 +79,8 @@ export async function requestReplay(
     { client: [api], endpoint: [endpointReference], options: [options] },
     "Pass a client, the reference of an endpoint, then options: requestReplay(api, reference, { state }).",
   );
-  const { state, source, signal, clock } = parseOptions("requestReplay", shape, options);
+  const { source, signal, clock, ...given } = parseOptions("requestReplay", shape, options);
+  const state = stateInEnvironment(given.state, environmentOf(api));
   const nowMs = clock.now();
   const name = stateName(endpointReference);
   const stored = await state.read(name);

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { type KeyRecord, type KeyStore, WebhookError } from "@esim-webhooks/core";
-import { answerText, dateTimeMs } from "@esim-webhooks/core/internal";
+import { answerText, dateTimeMs, namedEnvironment, variableIn } from "@esim-webhooks/core/internal";
 import type { EndpointErrorCode } from "../base/errors.ts";
 import { changeUnderWay } from "../change/change-under-way.ts";
 import { holdOffUntil } from "../change/service-call.ts";
@@ -91,7 +91,7 @@ export async function checkReceivers(url: string, { clock, signal, logger }: Che
   if (refused > 0) {
     throw notReady(
       `${refused} of ${posts} deliveries with an unknown signature were answered 401: a receiver does not read this key store, or its clock is more than 10 minutes ahead.`,
-      "Have all receivers read this key store, not ESIM_WEBHOOK_SECRET (in a container, mount the folder of a key file, never the file), and rotate again. If something else answers 401 there, set { checkReceivers: false }.",
+      `Have all receivers read this key store, not ${variableIn(namedEnvironment(), "ESIM_WEBHOOK_SECRET")} (in a container, mount the folder of a key file, never the file), and rotate again. If something else answers 401 there, set { checkReceivers: false }.`,
       "checkReceivers",
     );
   }

@@ -47,7 +47,7 @@ export async function planRotation(
   const record = presentRecord(await readKeys(keysInEnvironment(api, keyStore)));
   const at = rotationIn(record, endpointReference);
   const { listed, isOnly } = await lookUpExisting(api, endpointReference, signal);
-  if (at === undefined) await refuseWithoutWatermark(state, endpointReference);
+  if (at === undefined) await refuseWithoutWatermark(api, state, endpointReference);
   const all = record.keys.map(fingerprintOf);
   const oldKeys =
     at !== undefined && "oldKeys" in at

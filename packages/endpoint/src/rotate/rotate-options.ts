@@ -1,7 +1,8 @@
-import { type KeyStore, type StateStore, WebhookError } from "@esim-webhooks/core";
+import { type KeyStore, type StateStore, stateInEnvironment, WebhookError } from "@esim-webhooks/core";
 import { durationMs, type OptionsShape, parseOptions, withMethods } from "@esim-webhooks/core/engine";
 import type { SettingsOf } from "@esim-webhooks/core/internal";
 import * as z from "zod/mini";
+import { environmentOf } from "../base/environment-of.ts";
 import type { EndpointErrorCode } from "../base/errors.ts";
 import { type ChangeOptions, changeShape, checkClient } from "../base/options.ts";
 import { readWatermark } from "../reconcile/pass-state.ts";
@@ -88,10 +89,12 @@ function invalid(problem: string, remedy: string): WebhookError {
 
 /** Rejects with `no_watermark` if the endpoint was never reconciled with this state store. */
 export async function refuseWithoutWatermark(
+  api: object,
   state: Pick<StateStore, "read"> | undefined,
   endpoint: string,
 ): Promise<void> {
-  if (state === undefined || (await readWatermark(state, endpoint)) !== undefined) return;
+  if (state === undefined) return;
+  if ((await readWatermark(stateInEnvironment(state, environmentOf(api)), endpoint)) !== undefined) return;
   throw new WebhookError<EndpointErrorCode>(
     "no_watermark",
     `The endpoint ${JSON.stringify(endpoint)} was never reconciled with this state store, so it is not known how far back to look for what the rotation may cost. The secret was not replaced.`,

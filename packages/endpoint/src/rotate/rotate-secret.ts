@@ -71,7 +71,7 @@ export async function rotateSecret<Reconciled extends RotationReconciled = Recon
     logger.warn({ endpoint }, "The endpoint is not active: the service sends it nothing.");
   if (found !== undefined)
     logger.info({ endpoint, step: found.step }, "Continues the rotation that was begun.");
-  else await refuseWithoutWatermark(state, endpoint);
+  else await refuseWithoutWatermark(api, state, endpoint);
   if (found === undefined && checkReceivers && listed !== undefined)
     await holdOffAndCheck(store, listed.url, settings);
 

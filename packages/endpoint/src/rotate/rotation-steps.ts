@@ -3,23 +3,11 @@ import { type KeyRecord, WebhookError } from "@esim-webhooks/core";
 import { dateTimeMs } from "@esim-webhooks/core/internal";
 import type { EndpointErrorCode } from "../base/errors.ts";
 import { type KeyChange, type Move, type Outcome, step } from "../change/advance.ts";
+import { hasKey, withoutEndedKeys } from "../change/endpoint-keys.ts";
 import {
-  endKeys,
-  fingerprintOf,
-  hasGotKey,
-  hasKey,
-  keysOfEndpoint,
-  ownerIn,
-  storedSecret,
-  withKey,
-  withoutEndedKeys,
-} from "../change/endpoint-keys.ts";
-import {
-  arrivalUntil,
   callMs,
   freshIdempotencyKey,
   holdingOff,
-  holdOffUntil,
   isFailure,
   isForgotten,
   isHeldOff,
@@ -43,6 +31,7 @@ import {
   rotationIn,
 } from "./rotation-record.ts";
 import { endedWithEndpoint, isDeleted, type RotationRun, unlessDeleted } from "./rotation-run.ts";
+import { withSecret } from "./store-new-key.ts";
 import { type NewKeyUse, watchNewKey } from "./watch-new-key.ts";
 
 /** The end of a rotation. */
@@ -209,49 +198,6 @@ function callWithFreshIdempotencyKey(
   return { nextStep, keys: holdingOff(nowMs), ...(whenWritten && { whenWritten }) };
 }
 
-/** The step that has the new secret: stored as a key, or kept as it is if receivers could not read it. The service may not show it again. */
-function withSecret(
-  run: RotationRun,
-  at: AtCall | AtForm,
-  { secret, rotatedAt }: Pick<AtForm, "secret" | "rotatedAt">,
-  record: KeyRecord,
-): Move<"form" | "stored"> {
-  const { clock, logger, endpoint, overlapMs, secretForm, isOnly } = run;
-  const nowMs = clock.now();
-  const isFinishedElsewhere = (now: KeyRecord) => hasGotKey(now, record, endpoint);
-  const key = storedSecret(secret, secretForm, record);
-  if (key === undefined) {
-    const nextStep: AtForm = { ...begunOf(at), step: "form", secret, rotatedAt };
-    return {
-      nextStep,
-      keys: holdingOff(nowMs),
-      secret: { isFinishedElsewhere },
-      whenWritten() {
-        throw unreadable(holdOffUntil(nowMs));
-      },
-    };
-  }
-  const endMs = nowMs + overlapMs;
-  const owner = ownerIn(record, endpoint, isOnly, nowMs);
-  const nextStep: AtStored = {
-    ...begunOf(at),
-    rotatedAt,
-    step: "stored",
-    newKey: fingerprintOf(key),
-    oldKeys: keysOfEndpoint(record.keys, owner).map(fingerprintOf),
-    oldKeysEndAt: new Date(endMs).toISOString(),
-  };
-  return {
-    nextStep,
-    keys: ({ keys }) => ({
-      keys: withKey(endKeys(keys, owner, endMs), key, endpoint),
-      rotatingUntil: arrivalUntil(nowMs),
-    }),
-    secret: { isFinishedElsewhere },
-    whenWritten: () => void logger.info({ endpoint, key: nextStep.newKey }, "The new key is stored."),
-  };
-}
-
 /** Whether another program may have replaced the secret since `rotatedAt`: the endpoint was listed with a later `updatedAt`, or no time shows it. */
 function mayBeReplaced(rotatedAt: string | null, listed: WebhookEndpoint | undefined): boolean {
   return listed !== undefined && !(dateTimeMs(rotatedAt) >= dateTimeMs(listed.updatedAt));
@@ -269,14 +215,5 @@ function unfinished(cause: ApiError, next: string): Error {
     `The rotation is not finished. ${where === undefined ? "" : `${where}: `}${problem}${advice}`,
     `Rotate again soon: the next run ${next}. Deliveries with a new signature are answered 503 for up to 10 minutes, then 401.`,
     { cause },
-  );
-}
-
-function unreadable(until: string): WebhookError {
-  return new WebhookError(
-    "invalid_secret",
-    "The service's new secret cannot be read in the expected form. It is kept in the key store, and no receiver uses it yet.",
-    `Rotate again with the option secretForm before ${until}: hex, base64 or utf8. Receivers answer 503 until then.`,
-    { option: "secretForm" },
   );
 }

@@ -31,6 +31,23 @@ it.each([
   },
 );
 
+it("refuses to rotate when one of the receivers behind a load balancer does not read the key store", async () => {
+  let posts = 0;
+  const answers = async (_: unknown, response: ServerResponse) => {
+    posts += 1;
+    response.writeHead(posts === 3 ? 401 : 503).end(JSON.stringify({ code: "rotating" }));
+  };
+  const server = await listen(answers, "/webhooks", async () => {});
+  onTestFinished(() => server.close());
+  const settings = { clock: fastClock(), signal: new AbortController().signal, logger: silentLogger };
+  await expect(checkReceivers(server.url, settings)).rejects.toMatchObject({
+    code: "receivers_not_ready",
+    problem: expect.stringMatching(
+      /^1 of 5 deliveries .* were answered 401: a receiver does not read this key store/,
+    ),
+  });
+});
+
 it("reads the beginning of an endless answer, which is not that of a receiver", async () => {
   const server = await listen(answerEndlessly, "/webhooks", async () => {});
   onTestFinished(() => server.close());

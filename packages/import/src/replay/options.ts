@@ -10,7 +10,12 @@ import {
   WebhookError,
 } from "@esim-webhooks/core";
 import { type OptionsShape, parseOptions } from "@esim-webhooks/core/engine";
-import { processorShape, type SettingsOf, sourceOption, toleranceOption } from "@esim-webhooks/core/internal";
+import {
+  ownSourceOption,
+  processorShape,
+  type SettingsOf,
+  toleranceOption,
+} from "@esim-webhooks/core/internal";
 import * as z from "zod/mini";
 import type { DumpLimits } from "../dump/record.ts";
 import type { ImportFilter } from "../record/checks.ts";
@@ -27,7 +32,7 @@ export interface ReplayOptions<Data = EsimEvents, Tx = unknown> extends ImportFi
   readonly secret?: Secrets | undefined;
   /**
    * The name of the endpoint that received the events, as its receiver has it; ids are unique within it. Refused
-   * (`source_unknown`) if the target has only events of other sources. Default `"default"`.
+   * (`source_unknown`) if the target has only events of other sources. Default: that of receivers.
    */
   readonly source?: string | undefined;
   /** Accepts a `source` of which the target has no events yet. Default false. */
@@ -73,7 +78,7 @@ const { catalog, store, logger, clock } = processorShape;
 
 export const replayShape: OptionsShape<ReplaySettings> = {
   secret: z.optional(z.custom<Secrets>()), // the keyring checks it
-  source: z._default(sourceOption, "default"),
+  source: ownSourceOption,
   newSource: z._default(z.boolean(), false),
   toleranceSeconds: toleranceOption,
   trustUnsigned: z._default(z.boolean(), false),

@@ -18,7 +18,7 @@ export function createAdminRole(
   const erase = createErase(queue, scripts, keyStart, subjectOf);
   const runs = createRunNotes(scripts, keyStart);
   const { purge: _, ...changes } = publishChanges({
-    redrive: (filter, limit) => run(() => admin.redrive(filter, limit)),
+    redrive: (filter, limit, by) => run(() => admin.redrive(filter, limit, by)),
     giveUp: async () => refuseGiveUp(),
     purgeDead: (filter, limit) => run(() => admin.purgeDead(filter, limit)),
     async pause(pauseOptions) {

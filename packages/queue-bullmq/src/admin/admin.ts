@@ -5,7 +5,7 @@ import {
   type StoredEvent,
   WebhookError,
 } from "@esim-webhooks/core";
-import { withoutBody } from "@esim-webhooks/core/engine";
+import { encodeStep, withoutBody } from "@esim-webhooks/core/engine";
 import { deduplicationIdOf } from "../redis/job-identity.ts";
 import type { Notes } from "../redis/notes.ts";
 import type { Pauses } from "../redis/pauses.ts";
@@ -101,12 +101,12 @@ export function createAdmin({
   }
 
   /** False if it is no longer in this state: another operator was faster. Or if its id has been forgotten and stored again since. */
-  async function retry(job: BullmqJob, state: "failed" | "delayed"): Promise<boolean> {
+  async function retry(job: BullmqJob, state: "failed" | "delayed", step: string): Promise<boolean> {
     const deduplicationId = job.opts.deduplication?.id;
     const latest = deduplicationId && (await queue.getDeduplicationJobId(deduplicationId));
     if (latest && latest !== job.id) return false;
     try {
-      await noteRedrive(job, state);
+      await noteRedrive(job, state, step);
       if (state === "delayed") await job.promote();
       else await job.retry("failed", { resetAttemptsMade: true, resetAttemptsStarted: true }); // keeps its deduplication id
       return true;
@@ -190,11 +190,12 @@ export function createAdmin({
       return { rows, nextCursor: null, searchedTo: null };
     },
     get: async (key) => (await find(key))?.event,
-    async redrive(filter = {}, limit = operatorLimit) {
+    async redrive(filter = {}, limit = operatorLimit, by) {
       const selected = readRedriveFilter(filter);
       const state = filter.state === "ready" ? "delayed" : "failed";
+      const step = encodeStep("retried", by ?? null);
       const jobs = await jobsIn(state, selected, limit);
-      const retried = await Promise.all(jobs.map((job) => retry(job, state)));
+      const retried = await Promise.all(jobs.map((job) => retry(job, state, step)));
       return retried.filter(Boolean).length;
     },
     async purgeDead(filter, limit = operatorLimit) {

@@ -4,7 +4,7 @@ import { maskPersonalData } from "@esim-webhooks/core/masking";
 import { readStack } from "../redis/attempt-note.ts";
 import type { BullmqJob } from "../redis/queue.ts";
 
-/** How many failed attempts a job keeps. */
+/** How many failed attempts and redrives a job keeps. */
 export const mostStacks = 10;
 
 const mostErrorCharacters = 500;
@@ -20,12 +20,13 @@ const leaseEnded: HistoryStep = {
 
 /** BullMQ may keep a stack of an earlier attempt: a job that stalled has no stack of its own. */
 export function stackOf({ failedReason, stacktrace }: BullmqJob): string | null {
-  const { stack } = readStack(stacktrace?.at(-1) ?? "");
+  const attempts = (stacktrace ?? []).map(readStack).filter(({ note }) => note?.attempts === undefined);
+  const { stack = "" } = attempts.at(-1) ?? {};
   if (!failedReason || !stack.includes(failedReason)) return null;
   return stackText(framesOf({ message: failedReason, stack }));
 }
 
-/** The stacks of failed attempts with their notes, and between them the stalls, which BullMQ counts. */
+/** The stacks of failed attempts with their notes, and between them the redrives, and the stalls, which BullMQ counts. */
 export function historyOf({ stacktrace, stalledCounter }: BullmqJob): readonly HistoryStep[] {
   const stacks = (stacktrace ?? []).slice(-mostStacks);
   const attempts: HistoryStep[] = [];
@@ -41,11 +42,11 @@ export function historyOf({ stacktrace, stalledCounter }: BullmqJob): readonly H
     attempts.push({
       endedAt: note && new Date(note.at),
       reason: note?.reason ?? (stalledTooOften.test(stack) ? "attempts" : "failed"),
-      durationMs: note && Math.round(note.ms),
+      durationMs: note?.ms === undefined ? null : Math.round(note.ms),
       error: fittedError(maskPersonalData(stack.split(frameStart)[0] ?? ""), mostErrorCharacters) || null,
       worker: null,
-      by: null,
-      attempts: null,
+      by: note?.by ?? null,
+      attempts: note?.attempts ?? null,
     });
   }
   addStalls(stalledCounter);

@@ -1,29 +1,31 @@
+import { redriveStack } from "../redis/attempt-note.ts";
 import { type BullmqJob, type BullmqQueue, type QueueClient, startsOf } from "../redis/queue.ts";
 import type { Scripts } from "../redis/script.ts";
 import { entryIn } from "./rows.ts";
 
 const redriveLua = `
 if not redis.call("ZSCORE", KEYS[1], ARGV[1]) then return end
-redis.call("HSET", KEYS[2], "data", ARGV[2], "atm", 0, "ats", 0)
+local stacks = redis.call("HGET", KEYS[2], "stacktrace") or "[]"
+stacks = string.sub(stacks, 1, -2) .. (#stacks > 2 and "," or "") .. ARGV[3] .. "]"
+redis.call("HSET", KEYS[2], "data", ARGV[2], "stacktrace", stacks, "atm", 0, "ats", 0)
 redis.call("HDEL", KEYS[2], "progress")`;
 
 /**
- * Returns a function that notes the time of a redrive in the data of a failed or delayed job, since BullMQ does not keep it, that its event can
- * wait again, and that its attempts count from 0. In a script, so that the body of an event that was erased meanwhile does not come back.
+ * Returns a function that notes the time of a redrive in the data of a failed or delayed job, since BullMQ does not keep it, the step of an
+ * operator among its stacks, that its event can wait again, and that its attempts count from 0. In a script, so that the body of an event that was erased meanwhile does not come back.
  */
 export function createNoteRedrive(
   scripts: Scripts,
   keyStart: string,
-): (job: BullmqJob, state: "failed" | "delayed") => Promise<void> {
+): (job: BullmqJob, state: "failed" | "delayed", step: string) => Promise<void> {
   const script = scripts.create("esimWebhooksNoteRedrive", 2, redriveLua);
-  return async ({ id = "", data, attemptsStarted }, state) => {
+  return async ({ id = "", data, attemptsStarted, stalledCounter: stalled }, state, step) => {
     if (entryIn(data) === undefined) return; // another program's data
-    const redriven = JSON.stringify({
-      ...(data as object),
-      redrivenAt: Date.now(),
-      startsBefore: startsOf({ data, attemptsStarted }),
-    });
-    await script([`${keyStart}:${state}`, `${keyStart}:${id}`], [id, redriven]);
+    const redrivenAt = Date.now();
+    const attempts = startsOf({ data, attemptsStarted });
+    const redriven = JSON.stringify({ ...(data as object), redrivenAt, startsBefore: attempts });
+    const stack = JSON.stringify(redriveStack(step, { at: redrivenAt, stalled, attempts }));
+    await script([`${keyStart}:${state}`, `${keyStart}:${id}`], [id, redriven, stack]);
   };
 }
 

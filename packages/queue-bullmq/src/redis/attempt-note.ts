@@ -1,4 +1,4 @@
-import type { AttemptReport } from "@esim-webhooks/core";
+import type { HistoryStep } from "@esim-webhooks/core";
 import {
   describeThrown,
   fittedError,
@@ -11,15 +11,19 @@ import {
 import { maskPersonalData } from "@esim-webhooks/core/masking";
 import { DelayedError, WaitingChildrenError, WaitingError } from "bullmq";
 
-/** The note of the processor on a failed attempt, at the end of the stack that BullMQ keeps of it. */
+/** The note of the processor on a failed attempt, at the end of the stack that BullMQ keeps of it. A redrive is kept as a note without a stack. */
 export interface AttemptNote {
-  readonly reason: AttemptReport["reason"];
+  readonly reason: HistoryStep["reason"];
   /** When it ended, in ms since the Unix epoch. */
   readonly at: number;
-  /** How long it took. */
-  readonly ms: number;
+  /** How long it took. Absent for a redrive. */
+  readonly ms?: number;
   /** How often the job had stalled by then. */
   readonly stalled: number;
+  /** Who has redriven it. */
+  readonly by?: string;
+  /** How many attempts had begun before a redrive. Absent for an attempt. */
+  readonly attempts?: number;
 }
 
 const noteStart = `${frameStart}esim-webhooks `;
@@ -68,6 +72,14 @@ function define(error: Error, key: string, value: unknown): void {
 
 function storable(text: string): string {
   return fittedError(maskPersonalData(text), mostCharacters).toWellFormed();
+}
+
+/** A redrive, as an entry of the stacks that BullMQ keeps. `step` is what `encodeStep` returns. */
+export function redriveStack(
+  step: string,
+  note: Required<Pick<AttemptNote, "at" | "stalled" | "attempts">>,
+): string {
+  return noteStart + JSON.stringify({ ...JSON.parse(step), ...note });
 }
 
 /** Splits a stack that BullMQ keeps. It has no note if only BullMQ knew that the attempt failed. */

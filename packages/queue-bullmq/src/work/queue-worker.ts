@@ -11,15 +11,15 @@ import {
   timeLimitShape,
   withoutArguments,
 } from "@esim-webhooks/core/internal";
-import { DelayedError, Worker as QueueWorker } from "bullmq";
+import { Worker as QueueWorker } from "bullmq";
 import { type Cluster, Redis } from "ioredis";
 import * as z from "zod/mini";
 import { workerName } from "../admin/workers.ts";
 import { cut } from "../redis/connection.ts";
-import { type BullmqProcessor, bullmqProcessor, type EventJob, maxWaitMs } from "./bullmq-processor.ts";
-import type { JobResult } from "./ending.ts";
+import { type BullmqProcessor, bullmqProcessor, maxWaitMs } from "./bullmq-processor.ts";
 import { pollPause } from "./pause-poll.ts";
-import { type StuckWatch, watchStuck } from "./stuck-worker.ts";
+import { watchStuck } from "./stuck-worker.ts";
+import { createTakenJobs } from "./taken-jobs.ts";
 
 export interface QueueWorkerOptions<Data = EsimEvents> extends TimeLimitOptions<Data> {
   /** How many handlers run at the same time. Default 20. */
@@ -205,60 +205,6 @@ function duplicatesOf(connection: Redis): readonly Redis[] {
 /** Not `instanceof`: the client may come from another copy of ioredis. */
 function isCluster(client: Redis | Cluster): client is Cluster {
   return client.isCluster;
-}
-
-type ProcessJob = (job: EventJob, token?: string, signal?: AbortSignal) => Promise<JobResult>;
-
-/** The jobs that a worker has taken and not yet ended. */
-interface TakenJobs {
-  /** The processor, for the worker. */
-  readonly process: ProcessJob;
-  /** How many there are. */
-  running(): number;
-  /**
-   * Ends all of them, and every later one: they are due again immediately, with no attempt spent. What their handlers still do
-   * has no effect.
-   */
-  giveBack(): void;
-}
-
-function createTakenJobs(
-  processor: ProcessJob,
-  checkStuck: StuckWatch["check"],
-  onDelayed: () => void,
-): TakenJobs {
-  const taken = new Set<() => void>();
-  let isStopped = false;
-
-  return {
-    // BullMQ passes a signal only to a function with three parameters
-    process(job, token, signal) {
-      if (isStopped || checkStuck()) return backToQueue(job, token); // a take was under way
-      return new Promise((resolve, reject) => {
-        const giveBack = () => resolve(backToQueue(job, token)); // the later result of the processor has no effect
-        taken.add(giveBack);
-        processor(job, token, signal)
-          .finally(() => {
-            taken.delete(giveBack);
-            checkStuck(); // before BullMQ takes the next job with this result
-          })
-          .then(resolve, (error) => {
-            if (error instanceof DelayedError) onDelayed();
-            reject(error);
-          });
-      });
-    },
-    running: () => taken.size,
-    giveBack() {
-      isStopped = true;
-      for (const giveBack of taken) giveBack();
-    },
-  };
-}
-
-async function backToQueue(job: EventJob, token: string | undefined): Promise<never> {
-  await job.moveToDelayed(Date.now(), token);
-  throw new DelayedError();
 }
 
 /** Counts the ends of attempts that BullMQ has stored. It emits no event for a job that is delayed. */

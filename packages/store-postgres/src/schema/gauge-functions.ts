@@ -171,10 +171,6 @@ begin
     select occurred_at, source, id, case when held then 'paused' when due_at > moment then 'failing' end as why into head
     from esim_webhooks.event
     where lane = one and lane is not null and state = 'ready'
-      and not exists (
-        select from esim_webhooks.event as worked
-        where worked.lane = one and worked.lane is not null and worked.state = 'leased'
-      )
     order by lane, occurred_at, source, id limit 1;
     if head.why is null and held_by_dead then
       select occurred_at, source, id, 'dead' as why into head

@@ -1,10 +1,11 @@
+import { longWaitMs } from "@esim-webhooks/core/engine";
 import { inOrder, plpgsql } from "./sql-function.ts";
 
 /** By the statistics almost no row is leased, and the planner would scan all leased rows. */
 const byKey = ["enable_bitmapscan", "enable_seqscan", "enable_hashjoin", "enable_mergejoin"];
 
 /**
- * Makes the next events of these lanes due now, where they were due for a minute before their turn: how long an event is due says how long
+ * Makes the next events of these lanes due now, where they were due for long before their turn: how long an event is due says how long
  * workers have left it, not for how long another one was ahead. Skips those that are locked: two calls could wait for each other.
  */
 const freeLanes = plpgsql(
@@ -20,7 +21,7 @@ begin
       where event.lane = freed.lane and event.lane is not null and state = 'ready'
       order by event.lane, occurred_at, source, id limit 1
     ) as found
-    where not held and due_at < moment - interval '1 minute'
+    where not held and due_at < moment - interval '${longWaitMs} milliseconds'
   ), own as materialized (
     select ctid as place from esim_webhooks.event
     where ctid in (select place from next) and state = 'ready' for update skip locked

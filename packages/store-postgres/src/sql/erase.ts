@@ -56,8 +56,8 @@ async function find(
 }
 
 /**
- * Any state → done. Resolves to the states that they were in. Locks rows in the order of their keys, as settlements do. What a worker has
- * settled meanwhile is read as it is now.
+ * Any state → done, and the next events of their lanes can be taken. Resolves to the states that they were in. Locks rows in the order of
+ * their keys, as settlements do. What a worker has settled meanwhile is read as it is now.
  */
 async function eraseEvents(
   db: Kysely<unknown>,
@@ -67,9 +67,9 @@ async function eraseEvents(
   retentionMs: number,
 ): Promise<readonly InboxState[]> {
   const sorted = inKeyOrder(keys, keyText);
-  const { rows } = await sql<{ state: InboxState }>`
+  const { rows } = await sql<{ state: InboxState; lane: string | null }>`
     with found as materialized (
-      select event.source, event.id, event.state from ${tables.event} as event join unnest(
+      select event.source, event.id, event.state, event.lane from ${tables.event} as event join unnest(
         ${textArray(sorted.map(({ source }) => source))}::text[], ${textArray(sorted.map(({ id }) => id))}::text[]
       ) with ordinality as wanted (source, id, place) using (source, id)
       where event.subject = ${subject}
@@ -85,7 +85,12 @@ async function eraseEvents(
       replay = case when event.replay is not null then
         jsonb_build_object('run', event.replay -> 'run', 'rebuilt', event.replay -> 'rebuilt') end
     from found where event.source = found.source and event.id = found.id
-    returning found.state`.execute(db);
+    returning found.state, found.lane`.execute(db);
+  const lanes = rows.flatMap(({ state, lane }) =>
+    state === "done" || state === "unhandled" ? [] : (lane ?? []),
+  );
+  if (lanes.length > 0)
+    await sql`select ${tables.freeLanes}(${textArray(lanes)}::text[], ${serverTime})`.execute(db);
   return rows.map(({ state }) => state);
 }
 

@@ -1,9 +1,7 @@
 import type { BlockedBy, GaugeCount, InboxGauges } from "@esim-webhooks/core";
+import { gaugesOf, mostCounted } from "@esim-webhooks/core/engine";
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { serverTime, type Tables } from "../database/tables.ts";
-
-/** A count ends here: there are more. Whether an index entry is of a visible row, Postgres looks up in the table, unless it was vacuumed since. */
-const cap = 10_001;
 
 /** The lanes in which blocked events are counted. */
 const mostLanes = 1000;
@@ -15,7 +13,10 @@ interface Row extends Record<Exclude<GaugeCount, "blocked">, number> {
   readonly all_paused: boolean;
 }
 
-/** The migration says why it is a function in the database. A pause of all types holds no events. */
+/**
+ * The migration says why it is a function in the database. Whether an index entry is of a visible row, Postgres looks up in the table, unless it
+ * was vacuumed since. A pause of all types holds no events.
+ */
 export async function gauges(
   db: Kysely<unknown>,
   tables: Tables,
@@ -24,30 +25,19 @@ export async function gauges(
   const { rows } = await sql<Row>`
     select ready::float8, waiting::float8, paused::float8, leased::float8, unhandled::float8, dead::float8,
       ${oldestReadyMs(tables, laneHeldByDead)} as oldest_ms,
-      (select to_json(found) from ${tables.blocked}(${serverTime}, ${laneHeldByDead}, ${mostLanes}, ${cap}) as found) as blocked_by,
+      (select to_json(found) from ${tables.blocked}(${serverTime}, ${laneHeldByDead}, ${mostLanes}, ${mostCounted}) as found) as blocked_by,
       (select received_at from ${tables.lastDelivery}) as last,
       exists (select from ${tables.pause} where type = '*' and (until is null or until > ${serverTime})) as all_paused
-    from ${tables.gauges}(${serverTime}, ${cap}) as found`.execute(db);
-  const { oldest_ms, last, all_paused: areAllPaused, blocked_by, ...found } = rows[0] as Row;
-  const { is_more: isMore, ...blockedBy } = areAllPaused
-    ? { failing: 0, paused: 0, dead: 0, is_more: false }
-    : blocked_by;
-  const counts: Record<GaugeCount, number> = {
-    ...found,
-    ...(areAllPaused && { ready: 0, waiting: 0, paused: found.ready + found.waiting + found.paused }),
-    blocked: blockedBy.failing + blockedBy.paused + blockedBy.dead,
-  };
-  const capped = (Object.keys(counts) as GaugeCount[]).filter(
-    (name) => counts[name] >= cap || (name === "blocked" && isMore),
-  );
-  for (const name of capped) counts[name] = Math.min(cap, counts[name]);
-  return {
-    counts: { ...counts, ready: Math.max(0, counts.ready - counts.blocked) },
-    capped,
-    blockedBy,
+    from ${tables.gauges}(${serverTime}, ${mostCounted}) as found`.execute(db);
+  const { oldest_ms, last, all_paused, blocked_by, ...counts } = rows[0] as Row;
+  const { is_more, ...by } = blocked_by;
+  return gaugesOf({
+    counts,
+    blocked: { by, isMore: is_more },
+    areAllPaused: all_paused,
     oldestReadyMs: oldest_ms,
     lastReceivedAt: last,
-  };
+  });
 }
 
 /** For how long a worker could have taken the longest due event, in ms, as SQL. Null: there is none. */

@@ -1,5 +1,6 @@
 // The events that are due, but wait behind another one of their lane that no worker may take now.
 import type { BlockedBy } from "@esim-webhooks/core";
+import type { CountedGauges } from "@esim-webhooks/core/engine";
 import type { Reading } from "./due.ts";
 import { heldTypes } from "./pause.ts";
 
@@ -7,12 +8,6 @@ import { heldTypes } from "./pause.ts";
 export interface BlockedLimits {
   readonly lanes: number;
   readonly events: number;
-}
-
-/** The counts by what is ahead. `isMore`: a limit was reached, so there may be more. */
-export interface Blocked {
-  readonly counts: BlockedBy;
-  readonly isMore: boolean;
 }
 
 /** A place in a lane: the events after it wait. */
@@ -23,19 +18,23 @@ interface Head {
   readonly by: keyof BlockedBy | null;
 }
 
-export function blocked(reading: Reading, laneHeldByDead: boolean, limits: BlockedLimits): Blocked {
-  const counts = { failing: 0, paused: 0, dead: 0 };
+export function blocked(
+  reading: Reading,
+  laneHeldByDead: boolean,
+  limits: BlockedLimits,
+): CountedGauges["blocked"] {
+  const by = { failing: 0, paused: 0, dead: 0 };
   const lanes = lanesToLookAt(reading, laneHeldByDead, limits.lanes + 1);
   let left = limits.events;
   for (const lane of lanes.slice(0, limits.lanes)) {
     const head = headOf(reading, lane, laneHeldByDead);
     if (head === undefined || head.by === null) continue;
     const { seen, due } = followersOf(reading, lane, head, left);
-    counts[head.by] += due;
+    by[head.by] += due;
     left -= seen;
-    if (left === 0) return { counts, isMore: true };
+    if (left === 0) return { by, isMore: true };
   }
-  return { counts, isMore: lanes.length > limits.lanes };
+  return { by, isMore: lanes.length > limits.lanes };
 }
 
 /** The lanes in which an event waits for its next attempt, is paused, or has died and holds its lane: each once. */
@@ -71,13 +70,13 @@ function distinctLanes(
   );
 }
 
-/** The first event of a lane that holds those behind it, and why; null by: a worker has it, or can take it. */
+/** The first event of a lane that holds those behind it, and why; null by: a worker can take it. A leased one is passed over: it will end. */
 function headOf(reading: Reading, lane: string, laneHeldByDead: boolean): Head | undefined {
   const place = "occurred_at as occurredAt, source, id";
   const first = reading.get<Head>(
-    `select ${place}, case when state = 'leased' then null when held = 1 then 'paused' when due_at > $now then 'failing' end as by
+    `select ${place}, case when held = 1 then 'paused' when due_at > $now then 'failing' end as by
     from esim_webhooks_event
-    where lane = $lane and lane is not null and state in ('ready', 'leased') order by occurred_at, source, id limit 1`,
+    where lane = $lane and lane is not null and state in ('ready', 'leased') and state = 'ready' order by occurred_at, source, id limit 1`,
     { lane, now: reading.nowMs },
   );
   if (first?.by !== null || !laneHeldByDead) return first;

@@ -36,14 +36,14 @@ export function dueEvents(reading: Reading, input: TakeInput, paused: readonly s
   if (input.suspects) return { due: suspects(reading, search), upto: after };
   const [others, near] = [outOfLanes(reading, search), nearInLanes(reading, search)];
   if (near.length >= limit || isAllNear(reading, search))
-    return { due: longestDue([...others, ...near], limit), upto: after };
+    return { due: firstDue([...others, ...near], limit), upto: after };
   const visit = visitLanes(reading, search, after);
   const known = new Set(near.map(({ rowid }) => rowid));
   const found = visit.due.filter(({ rowid }) => !known.has(rowid));
-  return { due: longestDue([...others, ...near, ...found], limit), upto: visit.upto };
+  return { due: firstDue([...others, ...near, ...found], limit), upto: visit.upto };
 }
 
-function longestDue(due: readonly Due[], limit: number): Due[] {
+function firstDue(due: readonly Due[], limit: number): Due[] {
   return due.toSorted((a, b) => a.dueAt - b.dueAt).slice(0, limit);
 }
 

@@ -2,6 +2,7 @@ import type { InboxState } from "@esim-webhooks/core";
 import { type Connection, pragma } from "../database/connection.ts";
 import type { Transaction } from "../database/transaction.ts";
 import { ofSubject } from "./filter.ts";
+import { freeLanes } from "./lane.ts";
 
 export interface EraseInput {
   readonly subject: string;
@@ -13,14 +14,14 @@ export interface EraseInput {
 }
 
 /**
- * Overwrites the personal data of some events of a subject, which are done then: the worker of a leased one loses its lease. Returns how
- * many there were in each state. The writer's connection overwrites what it frees, and truncates the log afterwards.
+ * Overwrites the personal data of some events of a subject, which are done then: the worker of a leased one loses its lease, and the
+ * next events of their lanes can be taken. Returns how many there were in each state. The writer's connection overwrites what it frees, and truncates the log afterwards.
  */
 export function erase(tx: Transaction, input: EraseInput): Readonly<Record<InboxState, number>> {
   const erased: Record<InboxState, number> = { ready: 0, leased: 0, done: 0, unhandled: 0, dead: 0 };
   const { sql, parameters } = ofSubject({ subject: input.subject });
-  const found = tx.all<{ rowid: number; state: InboxState }>(
-    `select rowid, state from esim_webhooks_event where ${sql} order by received_at limit ?`,
+  const found = tx.all<{ rowid: number; state: InboxState; lane: string | null }>(
+    `select rowid, state, lane from esim_webhooks_event where ${sql} order by received_at limit ?`,
     ...parameters,
     input.limit,
   );
@@ -37,6 +38,10 @@ export function erase(tx: Transaction, input: EraseInput): Readonly<Record<Inbox
       retentionMs: input.retentionMs,
       rowids: JSON.stringify(found.map(({ rowid }) => rowid)),
     },
+  );
+  freeLanes(
+    tx,
+    found.flatMap(({ state, lane }) => (state === "done" || state === "unhandled" ? [] : (lane ?? []))),
   );
   renameLatest(tx, input);
   return erased;

@@ -1,13 +1,13 @@
-import type { GaugeCount, InboxGauges } from "@esim-webhooks/core";
+import type { GaugeCount } from "@esim-webhooks/core";
+import type { CountedGauges } from "@esim-webhooks/core/engine";
 import type { Connection } from "../database/connection.ts";
 import { nowMs } from "../database/transaction.ts";
-import { type Blocked, blocked } from "./blocked.ts";
+import { blocked } from "./blocked.ts";
 import { oldestReadyMs } from "./due.ts";
 import { heldTypes, pausedTypes } from "./pause.ts";
 import type { LaneRule } from "./stats.ts";
 
-/** A count ends here: there are more. */
-const cap = 10_001;
+const cap = 10_001; // `mostCounted` of core, which this thread does not load
 
 /** The parts of each count: SQL, each with the condition of an index, word for word. */
 const parts: Readonly<Record<Exclude<GaugeCount, "paused" | "blocked">, readonly string[]>> = {
@@ -24,9 +24,7 @@ const parts: Readonly<Record<Exclude<GaugeCount, "paused" | "blocked">, readonly
   dead: ["state = 'dead'"],
 };
 
-const noneBlocked: Blocked = { counts: { failing: 0, paused: 0, dead: 0 }, isMore: false };
-
-export function gauges(connection: Connection, { laneHeldByDead }: LaneRule): InboxGauges {
+export function gauges(connection: Connection, { laneHeldByDead }: LaneRule): CountedGauges {
   const reading = { ...connection, nowMs: nowMs(connection) };
   const paused = pausedTypes(reading);
   const found = Object.fromEntries(
@@ -35,27 +33,14 @@ export function gauges(connection: Connection, { laneHeldByDead }: LaneRule): In
   const held = { paused: 0, ready: 0 };
   for (const { type, isPaused } of heldTypes(reading))
     held[isPaused ? "paused" : "ready"] += countUpTo(connection, "held = 1 and type = $type", { type });
-  const ready = found.ready + held.ready; // a pause has ended, and no worker has let its events go yet
-  const { counts: blockedBy, isMore } = paused.isAll
-    ? noneBlocked
-    : blocked(reading, laneHeldByDead, { lanes: 1000, events: cap });
-  const counts: Record<GaugeCount, number> = {
-    ...found,
-    ...(paused.isAll
-      ? { ready: 0, waiting: 0, paused: held.paused + ready + found.waiting }
-      : { ready, paused: held.paused }),
-    blocked: blockedBy.failing + blockedBy.paused + blockedBy.dead,
-  };
-  const capped = (Object.keys(counts) as GaugeCount[]).filter(
-    (name) => counts[name] >= cap || (name === "blocked" && isMore),
-  );
-  for (const name of capped) counts[name] = Math.min(cap, counts[name]);
   const last = connection.get<{ received_at: number }>("select received_at from esim_webhooks_last_delivery");
   return {
-    // another process may write between two of the counts
-    counts: { ...counts, ready: Math.max(0, counts.ready - counts.blocked) },
-    capped,
-    blockedBy,
+    // of held.ready, a pause has ended, and no worker has let its events go yet
+    counts: { ...found, ready: found.ready + held.ready, paused: held.paused },
+    blocked: paused.isAll
+      ? { by: { failing: 0, paused: 0, dead: 0 }, isMore: false }
+      : blocked(reading, laneHeldByDead, { lanes: 1000, events: cap }),
+    areAllPaused: paused.isAll,
     oldestReadyMs: paused.isAll ? null : oldestReadyMs(reading, laneHeldByDead, paused.types),
     lastReceivedAt: last === undefined ? null : new Date(last.received_at),
   };

@@ -35,10 +35,10 @@ export function freeLanes(tx: Transaction, lanes: readonly string[]): void {
     where rowid in (
       select (
         select rowid from esim_webhooks_event as event
-        where event.lane = freed.value and event.lane is not null and event.state in ('ready', 'leased')
+        where event.lane = freed.value and event.lane is not null and event.state in ('ready', 'leased') and event.state = 'ready'
         order by occurred_at, source, id limit 1
       ) from json_each($lanes) as freed
-    ) and state = 'ready' and held = 0 and due_at < $now - ${longWaitMs}`,
+    ) and held = 0 and due_at < $now - ${longWaitMs}`,
     { now: tx.nowMs, lanes: JSON.stringify(lanes) },
   );
 }

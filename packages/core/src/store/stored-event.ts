@@ -1,0 +1,70 @@
+import type { EventKey } from "../event/event.ts";
+import type { HistoryStep } from "./history.ts";
+import type { Replay } from "./inbox-entry.ts";
+
+/** The state of an event: see docs/state-machine.md. */
+export type InboxState = "ready" | "leased" | "done" | "unhandled" | "dead";
+
+/** An event in a list, without its body. */
+export interface InboxRow extends EventKey {
+  /** Where the event is. */
+  readonly state: InboxState;
+  /** Null: the body is not an envelope, or, from `get`, the id was handled inline. */
+  readonly type: string | null;
+  /** The events of one lane are worked one at a time, in order. Null: it has none. */
+  readonly lane: string | null;
+  /** The `esimReference` of the event. Null: it has none, or its body is not an envelope. */
+  readonly subject: string | null;
+  /** When it was received first. Null, from `get`: the id was handled inline. */
+  readonly receivedAt: Date | null;
+  /** How many attempts have begun. */
+  readonly attempts: number;
+  /** How many of them count towards `maxAttempts`: those since it was stored, redriven or run again that were not put off. */
+  readonly tries: number;
+  /** Ready: when it is due. Leased: since when it was due. Null in another state. On BullMQ: always null. */
+  readonly dueAt: Date | null;
+  /** Leased: when the lease ends. Null in another state. On BullMQ: always null. */
+  readonly leasedUntil: Date | null;
+  /** Done or unhandled: when its retention ends, and it may be forgotten. Null in another state. */
+  readonly keptUntil: Date | null;
+  /** When it became done, unhandled or dead. Null for ready and leased events. */
+  readonly settledAt: Date | null;
+  /** Why its last attempt failed. */
+  readonly error: string | null;
+  /** How many deliveries of the same id had another body. */
+  readonly conflicts: number;
+  /** The import that stored it or ran it again. Null: it came as a delivery. */
+  readonly replay: Replay | null;
+}
+
+/** An event that others of its lane wait for. `dead` only with the option `laneHeldByDead`. */
+export interface LaneHolder extends EventKey {
+  /** The lane waits for: `ready`, a worker; `leased`, the end of its handler; `dead`, an operator. */
+  readonly state: "ready" | "leased" | "dead";
+}
+
+/** An event with its body, and what is known about its attempts. */
+export interface StoredEvent extends InboxRow {
+  /**
+   * The fingerprint of the key that verified it, such as `key:1a2b3c4d`. Null if an import stored it. Once the event
+   * is done, Postgres removes `key` and `trace` with the body; SQLite keeps both.
+   */
+  readonly key: string | null;
+  /** The `traceparent` of the request that stored it, if there is a trace source. */
+  readonly trace: string | null;
+  /**
+   * The event that holds its lane while this one is ready: it must be settled first. Null: none does, or this event is itself the next of its
+   * lane.
+   */
+  readonly heldBy: LaneHolder | null;
+  /** When a worker first took it, since it was stored or run again. On BullMQ: when one last took it. */
+  readonly takenAt: Date | null;
+  /** When its personal data was erased. Null: it was not. */
+  readonly erasedAt: Date | null;
+  /** Its last ten failed attempts and steps of operators, oldest first. */
+  readonly history: readonly HistoryStep[];
+  /** The frames of what its last attempt threw, a line each. Null: nothing was thrown, or its stack is not known. */
+  readonly stack: string | null;
+  /** Null once the event is done, unless bodies are kept, or once its `bodyRetentionMs` has ended. */
+  readonly body: Uint8Array | null;
+}
