@@ -159,8 +159,7 @@ export function dashboardSuite(name: string, open: OpenInbox): void {
       ]);
       expect(now.deadCauses[0]?.types).toEqual(["esim.faulted"]);
       expect(now.deadCauses[0]).toMatchObject({ lastHour: 2, hourBefore: 0 });
-      const [oldestAt, newestAt] = ["2026-11-20T10:00:01.000Z", "2026-11-20T10:00:02.000Z"];
-      expect(now.deadCauses[0]).toMatchObject({ oldestAt, newestAt });
+      expect(now.deadCauses[0]?.oldestAt).toBe("2026-11-20T10:00:01.000Z");
       expect(now.pauses).toEqual([]);
       expect(now.lastPass).toBeNull();
       expect(now.minutes).toBeNull();

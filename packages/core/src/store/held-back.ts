@@ -1,5 +1,6 @@
-import type { InboxAdmin, InboxRow, StoredEvent } from "./inbox-admin.ts";
+import type { InboxAdmin } from "./inbox-admin.ts";
 import type { Pause } from "./pause.ts";
+import type { InboxRow, StoredEvent } from "./stored-event.ts";
 
 /** Why no worker can take a ready event: its type is paused, or another event holds its lane. */
 export type HeldBack = "paused" | "blocked";
