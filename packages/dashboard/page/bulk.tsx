@@ -13,12 +13,10 @@ export interface Target {
   readonly session: Session;
 }
 
-/** How far the server counts. */
+/** How far the server counts, and how many retried events are watched. */
 export const mostCounted = 10_000;
 /** After each round, an action says how far it is, and can be stopped. */
 const roundEvents = 2000;
-/** How many retried events are watched. */
-const mostWatched = 10_000;
 
 export function countText({ count, isMore }: Pick<Counted, "count" | "isMore">): string {
   return isMore ? `more than ${number(count)} events` : plural(count, "event");
@@ -199,7 +197,7 @@ export async function askForAll(action: "retry" | "discard", target: Target): Pr
         return saidOf("Deleted", await inRounds(working, (round) => call("discard", round)), counted, state);
       const result = await inRounds(working, async (round) => {
         const retried = await call("retry", round);
-        if (watchedCount < mostWatched) {
+        if (watchedCount < mostCounted) {
           events.push(...retried.events);
           watchedCount += retried.done;
         }

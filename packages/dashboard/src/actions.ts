@@ -37,21 +37,25 @@ export async function retry(settings: Settings, input: Calls["retry"]["in"], by:
   const isWaiting = input.filter.state === "ready";
   const filter: Filter = isWaiting ? { ...input.filter, dueLater: true } : input.filter;
   const events: RetriedEvents[] = [];
-  const round = await change(settings, { ...input, filter }, by, {
-    code: "dashboard_retry",
-    message: "An operator has retried events.",
-    states: ["dead", "unhandled", "ready"],
-    done: "retried",
-    async act(step, state) {
-      const { ids } = step;
-      const changed = await inbox.redrive({ ...step, state }, ids.length, by);
-      const isWhole = changed === ids.length || isWaiting; // a ready one that was left is ready, too
-      // without an answer they are all watched: the count of those that were retried is more important
-      const watched = isWhole ? ids : await without(inbox, step, state).catch(() => ids);
-      events.push({ ...step, ids: watched });
-      return changed;
+  const round = await change(
+    settings,
+    { ...input, filter },
+    {
+      log: (facts) =>
+        log(settings, { code: "dashboard_retry", by, ...facts }, "An operator has retried events."),
+      states: ["dead", "unhandled", "ready"],
+      done: "retried",
+      async act(step, state) {
+        const { ids } = step;
+        const changed = await inbox.redrive({ ...step, state }, ids.length, by);
+        const isWhole = changed === ids.length || isWaiting; // a ready one that was left is ready, too
+        // without an answer they are all watched: the count of those that were retried is more important
+        const watched = isWhole ? ids : await without(inbox, step, state).catch(() => ids);
+        events.push({ ...step, ids: watched });
+        return changed;
+      },
     },
-  });
+  );
   return { ...round, events };
 }
 
@@ -81,9 +85,9 @@ export async function progress(
 }
 
 export function discard(settings: Settings, input: Calls["discard"]["in"], by: string): Promise<Round> {
-  return change(settings, input, by, {
-    code: "dashboard_discard",
-    message: "An operator has deleted dead events.",
+  return change(settings, input, {
+    log: (facts) =>
+      log(settings, { code: "dashboard_discard", by, ...facts }, "An operator has deleted dead events."),
     states: ["dead"],
     done: "deleted",
     act: (step) => settings.inbox.purgeDead(step, step.ids.length),
@@ -97,10 +101,9 @@ export async function giveUp(
   by: string,
 ): Promise<GaveUp> {
   let leased = 0;
-  const round = await change(settings, input, by, {
-    code: "dashboard_give_up",
-    message: "An operator has given events up.",
-    reason,
+  const round = await change(settings, input, {
+    log: (facts) =>
+      log(settings, { code: "dashboard_give_up", by, reason, ...facts }, "An operator has given events up."),
     states: ["ready"],
     done: "given up",
     async act(step) {

@@ -11,16 +11,14 @@ const stepEvents = 500;
 
 /** A change that an operator makes to events. */
 export interface Change<State extends InboxState> {
-  /** The code of its line in the log. */
-  readonly code: string;
-  readonly message: string;
-  readonly reason?: string;
   /** The states whose events it can change, the default first. */
   readonly states: readonly [State, ...State[]];
   /** As in `cannot be retried`. */
   readonly done: string;
   /** Changes events of a state. Resolves to how many. */
   act(step: RetriedEvents, state: State): Promise<number>;
+  /** Logs what was done. */
+  log(facts: Readonly<Record<string, unknown>>): void;
 }
 
 /**
@@ -29,10 +27,9 @@ export interface Change<State extends InboxState> {
  * the failure says it.
  */
 export async function change<State extends InboxState>(
-  { inbox, logger }: Settings,
+  { inbox }: Settings,
   { filter, most, cursor }: Calls["discard"]["in"],
-  by: string,
-  { code, message, reason, states, done: verb, act }: Change<State>,
+  { states, done: verb, act, log }: Change<State>,
 ): Promise<Round> {
   const { state: named = states[0] } = filter;
   const state = states.find((each) => each === named);
@@ -55,7 +52,7 @@ export async function change<State extends InboxState>(
       error,
     );
   } finally {
-    logger.info({ code, by, filter: shownFilter(filter), reason, most, events: done }, message);
+    log({ filter: shownFilter(filter), most, events: done });
   }
   return { done, nextCursor };
 }

@@ -188,7 +188,7 @@ describe("listView", () => {
   it("marks the rows that are paused or blocked", () => {
     const rows = [row({ state: "ready" }), row({ state: "ready" }), row({ state: "ready" })];
     const marks = ["paused", "blocked"] as const;
-    const heldBack = new Map(marks.map((mark, index) => [rows[index] as InboxRow, mark]));
+    const heldBack = new Map(marks.map((mark, index) => [rows[index] as InboxRow, mark] as const));
     const lines = listView(rows, { now, reveal: false, heldBack });
     expect(lines.slice(1).map((line) => line.split(/ +/)[2])).toEqual(["paused", "blocked", "ready"]);
   });

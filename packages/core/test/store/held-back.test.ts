@@ -15,7 +15,7 @@ function entry(id: string, second: number, esimReference?: string, type = "esim.
     event,
     body: Buffer.from(JSON.stringify(event)),
     receivedAt,
-    key: null,
+    key: "key:1a2b3c4d",
   };
 }
 
