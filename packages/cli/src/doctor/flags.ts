@@ -1,9 +1,8 @@
 import type { FlagValues } from "../flags/flag.ts";
 import {
   durationFlag,
-  jsonFlag,
   numberFlag,
-  setUpFlags,
+  setUpAndJsonFlags,
   textFlag,
   textsFlag,
   withDefault,
@@ -25,6 +24,5 @@ export const doctorFlags = {
     { min: 0 },
   ),
   variants: textsFlag("variant,…", "The eSIM variants in use. Default: all that the client may order"),
-  ...setUpFlags,
-  json: jsonFlag,
+  ...setUpAndJsonFlags,
 };

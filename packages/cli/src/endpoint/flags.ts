@@ -3,8 +3,7 @@ import {
   choiceFlag,
   durationFlag,
   endpointFlag,
-  jsonFlag,
-  setUpFlags,
+  setUpAndJsonFlags,
   sinceFlag,
   switchFlag,
   textFlag,
@@ -44,8 +43,7 @@ export const ensureFlags = {
   ),
   description: textFlag("text", "A label, for people"),
   ...keyFlags,
-  ...setUpFlags,
-  json: jsonFlag,
+  ...setUpAndJsonFlags,
 };
 
 export type ReconcileFlags = FlagValues<typeof reconcileFlags>;
@@ -69,8 +67,7 @@ export const reconcileFlags = {
   endpoint: endpointFlag,
   source: sets("source", textFlag("name", "The name of the endpoint in the store. Default: the config's")),
   newSource: sets("newSource", switchFlag("Accept a source of which the store has no events")),
-  ...setUpFlags,
-  json: jsonFlag,
+  ...setUpAndJsonFlags,
 };
 
 export type ReplayRequestFlags = FlagValues<typeof replayRequestFlags>;
@@ -78,8 +75,7 @@ export type ReplayRequestFlags = FlagValues<typeof replayRequestFlags>;
 export const replayRequestFlags = {
   endpoint: endpointFlag,
   source: reconcileFlags.source,
-  ...setUpFlags,
-  json: jsonFlag,
+  ...setUpAndJsonFlags,
 };
 
 export type RotateFlags = FlagValues<typeof rotateFlags>;
@@ -101,6 +97,5 @@ export const rotateFlags = {
   ),
   noReconcile: switchFlag("Do not look for events that the rotation may have cost"),
   dryRun: switchFlag("Say what would be done, and change nothing. Receivers are not asked"),
-  ...setUpFlags,
-  json: jsonFlag,
+  ...setUpAndJsonFlags,
 };

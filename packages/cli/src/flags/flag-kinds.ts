@@ -139,3 +139,5 @@ export const yesFlag = switchFlag("Do not ask; needed without a terminal");
 
 /** A flag that makes a command print JSON. */
 export const jsonFlag = switchFlag("Print JSON, for programs");
+
+export const setUpAndJsonFlags = { ...setUpFlags, json: jsonFlag };

@@ -2,11 +2,10 @@ import { type FlagValues, sets } from "../flags/flag.ts";
 import {
   choiceFlag,
   idsFlag,
-  jsonFlag,
   listFlag,
   numberFlag,
   parsedFlag,
-  setUpFlags,
+  setUpAndJsonFlags,
   switchFlag,
   textFlag,
   textsFlag,
@@ -48,8 +47,7 @@ export const importFlags = {
   maxRecordBytes: sets("maxRecordBytes", numberFlag("The most bytes of one record. Default: 1048576")),
   maxUnpackedBytes: sets("maxUnpackedBytes", numberFlag("The most bytes it may unpack to. Default: 64 GiB")),
   maxRatio: sets("maxRatio", numberFlag("The most times its size it may unpack to. Default: 250")),
-  ...setUpFlags,
-  json: jsonFlag,
+  ...setUpAndJsonFlags,
 };
 
 function parseMapping(text: string): readonly [field: string, path: string] {

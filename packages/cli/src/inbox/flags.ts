@@ -9,6 +9,7 @@ import {
   parsedFlag,
   required,
   revealFlag,
+  setUpAndJsonFlags,
   setUpFlags,
   switchFlag,
   textFlag,
@@ -40,8 +41,7 @@ export type InboxFlags = FlagValues<typeof inboxFlags>;
 
 export const inboxFlags = {
   from: textFlag("file", "The file of your own sqliteInbox, in place of the config's or the default inbox"),
-  ...setUpFlags,
-  json: jsonFlag,
+  ...setUpAndJsonFlags,
 };
 
 export type StatsFlags = FlagValues<typeof statsFlags>;

@@ -10,14 +10,13 @@ import { type Database, type Folder, openModeOf, type Place, postgresUrlOf } fro
 
 /** Without a logger, only warnings about the set-up are shown. */
 export async function defaultInbox(place: Place, logger: Logger = silentLogger): Promise<Inbox> {
-  if ("url" in place) {
-    const { postgresInbox } = await import("@esim-webhooks/store-postgres");
-    return postgresInbox({ ...databaseOf(place), logger });
-  }
+  if ("url" in place) return (await postgres()).postgresInbox({ ...databaseOf(place), logger });
   const path = await ownFile(place);
-  const { sqliteInbox } = await import("@esim-webhooks/store-sqlite");
-  return sqliteInbox({ path, logger });
+  return (await sqlite()).sqliteInbox({ path, logger });
 }
+
+const postgres = () => import("@esim-webhooks/store-postgres");
+const sqlite = () => import("@esim-webhooks/store-sqlite");
 
 function databaseOf(place: Database): Database {
   const { schema } = place;
@@ -25,23 +24,15 @@ function databaseOf(place: Database): Database {
 }
 
 export async function defaultStore(place: Place): Promise<DedupeStore> {
-  if ("url" in place) {
-    const { postgresStore } = await import("@esim-webhooks/store-postgres");
-    return postgresStore({ ...databaseOf(place) });
-  }
+  if ("url" in place) return (await postgres()).postgresStore(databaseOf(place));
   const path = await ownFile(place);
-  const { sqliteStore } = await import("@esim-webhooks/store-sqlite");
-  return sqliteStore({ path });
+  return (await sqlite()).sqliteStore({ path });
 }
 
 export async function defaultState(place: Place): Promise<StateStore> {
-  if ("url" in place) {
-    const { postgresState } = await import("@esim-webhooks/store-postgres");
-    return postgresState({ ...databaseOf(place) });
-  }
+  if ("url" in place) return (await postgres()).postgresState(databaseOf(place));
   const path = await ownFile(place);
-  const { sqliteState } = await import("@esim-webhooks/store-sqlite");
-  return sqliteState({ path });
+  return (await sqlite()).sqliteState({ path });
 }
 
 /**

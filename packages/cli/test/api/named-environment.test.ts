@@ -19,48 +19,21 @@ const writing: Readonly<Record<string, readonly string[]>> = {
 
 /** The others: they call no API, or read there. */
 const others = [
-  ...["api client", "api deliveries", "api endpoints list", "api event-types", "api variants"],
-  ...["completion install", "completion uninstall", "dashboard", "doctor"],
-  ...["events describe", "events drift", "events list"],
-  ...[
-    "inbox backup",
-    "inbox copy",
-    "inbox discard",
-    "inbox erase",
-    "inbox errors",
-    "inbox give-up",
-    "inbox list",
-  ],
-  ...[
-    "inbox pause",
-    "inbox paused",
-    "inbox purge",
-    "inbox resume",
-    "inbox retry",
-    "inbox show",
-    "inbox stats",
-  ],
-  ...[
-    "inbox workers",
-    "import",
-    "listen",
-    "migrate",
-    "rehearse",
-    "sandbox",
-    "send",
-    "serve",
-    "verify",
-    "work",
-  ],
-];
+  "api client, api deliveries, api endpoints list, api event-types, api variants, completion install",
+  "completion uninstall, dashboard, doctor, events describe, events drift, events list, import, inbox backup",
+  "inbox copy, inbox discard, inbox erase, inbox errors, inbox give-up, inbox list, inbox pause, inbox paused",
+  "inbox purge, inbox resume, inbox retry, inbox show, inbox stats, inbox workers, listen, migrate, rehearse",
+  "sandbox, send, serve, verify, work",
+].flatMap((names) => names.split(", "));
 
 /** The names of all commands, such as `api endpoints list`. */
 async function allCommands(): Promise<string[]> {
   const names: string[] = [];
   const add = (name: string, target: Command<CliContext> | RouteMap<CliContext>) => {
-    if (!("getAllEntries" in target)) return names.push(name);
-    for (const entry of target.getAllEntries())
-      add(`${name} ${entry.name["convert-camel-to-kebab"]}`, entry.target);
+    if (!("getAllEntries" in target)) names.push(name);
+    else
+      for (const entry of target.getAllEntries())
+        add(`${name} ${entry.name["convert-camel-to-kebab"]}`, entry.target);
   };
   for (const [name, { load }] of Object.entries(commands)) add(name, await load());
   return names.sort();

@@ -31,9 +31,9 @@ async function startEnsure(files: Readonly<Record<string, string>> = { "esim-web
 
 describe("endpoint ensure", () => {
   it("registers an endpoint for the handlers of the config, and stores its secret in its key file", async () => {
-    const { ensure, api, keyFile } = await startEnsure();
+    const { ensure, api, keyFile, sandbox } = await startEnsure();
     const { code, stdout, stderr } = await ensure();
-    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: `API: ${sandbox.url} (this machine)\n` });
     const [endpoint] = (await api.webhooks.list().page()).data;
     expect(stdout).toBe(
       `Registered the endpoint ${endpoint?.webhookEndpointReference} for 4 event types. Its signing secret is in esim.key.\n`,

@@ -95,6 +95,7 @@ function blockOf(text: string): Block {
 export function alike(lines: readonly string[]): string[] {
   return lines.map((line) =>
     line
+      .replace(/^API: .*/, "API: …")
       .replaceAll(/https?:\/\/[^\s)]+/g, "URL")
       .replaceAll(/\bWHE\w+/g, "WHE…")
       .replaceAll(/\bmsg_\w+/g, "msg_…")

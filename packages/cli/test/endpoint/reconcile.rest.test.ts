@@ -25,7 +25,7 @@ describe("reconcile", () => {
     const { code, stdout, stderr } = await reconcile(backend);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toMatch(
-      /^Error \(no_watermark\): The endpoint "\w+" was never reconciled .* Pass --since, the time/,
+      /^Error \(no_watermark\): The endpoint "\w+" was never reconciled .* Pass --since, the time/m,
     );
   });
 
