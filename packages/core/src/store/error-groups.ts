@@ -15,7 +15,7 @@ export interface ErrorGroup {
   readonly newest: Date | null;
   /** The most frequent first. Null: the body is not an envelope. */
   readonly types: readonly (string | null)[];
-  /** One of their ids. */
+  /** The id of an event of the group. */
   readonly exampleId: string;
 }
 

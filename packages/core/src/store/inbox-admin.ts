@@ -106,7 +106,7 @@ export interface StoredEvent extends InboxRow {
   readonly body: Uint8Array | null;
 }
 
-/** One page of a list. */
+/** A page of a list. */
 export interface InboxPage {
   /** Newest received first, then by id and source. */
   readonly rows: readonly InboxRow[];
