@@ -34,7 +34,7 @@ export async function call<Name extends CallName>(
   );
 }
 
-/** What is answered without a failure of ours: `authorize` refused, or a proxy answered. */
+/** An answer without a failure of ours: `authorize` refused, or a proxy answered. */
 const statuses: Readonly<Record<number, Failure>> = {
   404: {
     code: "not_authorized",

@@ -21,12 +21,12 @@ setInterval(() => {
 }, 1000);
 
 export interface Loaded<Data> {
-  /** What was read last: of the key before, until that of a new key arrives. */
+  /** The data that was read last: of the key before, until that of a new key arrives. */
   readonly data?: Data;
   /** When that was, in ms since the Unix epoch. */
   readonly at?: number;
   readonly failure?: Failure;
-  /** What `data` was read for. */
+  /** The key for which `data` was read. */
   readonly key?: string;
   /** How many actions of this page it has seen. */
   readonly actions?: number;

@@ -11,7 +11,7 @@ export interface Route {
   readonly query: URLSearchParams;
 }
 
-/** What the address names: `#/events?state=dead` is the view `events`. */
+/** The view and the filters that the address names: `#/events?state=dead` is the view `events`. */
 export const route = computed<Route>(() => {
   const [view = "", query = ""] = hash.value.replace(/^#\/?/, "").split(/\?(.*)/s);
   return { view: view || "now", query: new URLSearchParams(query) };

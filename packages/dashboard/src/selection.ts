@@ -10,7 +10,7 @@ export interface Selection {
   readonly searchedTo: Date | null;
 }
 
-/** One page. A filter by cause may leave fewer rows on it, or none. */
+/** A page of a list. A filter by cause may leave fewer rows on it, or none. */
 export async function select(
   inbox: InboxAdmin,
   filter: Filter,

@@ -126,7 +126,7 @@ function(key)
 end`,
 });
 
-/** One key, and the function of a script that it is given to. */
+/** A key, and the function of a script that it is given to. */
 export interface Operation {
   /** The letter of its function. */
   readonly letter: string;

@@ -88,7 +88,7 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
       ...{ source, id, type, lane: laneOf(entry), subject: subjectOf(entry), key, trace },
       replay: replay === undefined ? null : JSON.stringify(replay),
       rebuilt: replay?.rebuilt ?? false,
-      fingerprint: crc32(body), // it tells two bodies of one authentic id apart: the sender does not look for a collision
+      fingerprint: crc32(body), // it distinguishes two bodies of one authentic id: the sender does not look for a collision
       receivedAt: receivedAt.getTime(),
       occurredAt: occurredAtMs(entry),
       body,

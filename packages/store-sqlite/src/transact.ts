@@ -6,7 +6,7 @@ import { headOf, readStatement } from "./statement.ts";
 /** A value of a column. */
 export type SqliteValue = null | number | bigint | string | Uint8Array;
 
-/** One statement, with a `?` for each of its parameters. */
+/** A statement, with a `?` for each of its parameters. */
 export interface SqliteStatement {
   /** SQL without values in it. */
   readonly sql: string;

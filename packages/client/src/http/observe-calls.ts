@@ -3,7 +3,7 @@ import { createStage, listenTo, type Stage, type StageMessage } from "@esim-webh
 import type { ApiErrorCode } from "../base/api-error.ts";
 import type { Method } from "./operation.ts";
 
-/** One call of the partner API, with all its attempts. On `tracing:esim-webhooks:call:*`. */
+/** A call of the partner API, with all its attempts. On `tracing:esim-webhooks:call:*`. */
 export interface CallMessage extends StageMessage {
   /** The function, such as `webhooks.create`; `request` for a call that the API has no function for. */
   readonly operation: string;

@@ -25,7 +25,7 @@ export interface Pagination {
   readonly nextCursor: string | null;
 }
 
-/** One page of a list, as the service sent it. */
+/** A page of a list, as the service sent it. */
 export interface Page<Item> {
   /** The items, in the order of the list. */
   readonly data: readonly Item[];

@@ -57,7 +57,7 @@ export interface CreateWebhookRequest {
 }
 
 /**
- * One event that was sent to one endpoint, with its latest attempt. Contains personal data.
+ * An event that was sent to one endpoint, with its latest attempt. Contains personal data.
  * @experimental
  */
 export interface WebhookDelivery {

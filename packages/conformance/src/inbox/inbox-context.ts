@@ -196,7 +196,7 @@ export async function worked(
   return lines;
 }
 
-/** One stored event, and the queue of its type. */
+/** A stored event, and the queue of its type. */
 export interface OneEvent {
   readonly type: string;
   readonly source: string;

@@ -39,7 +39,7 @@ export interface RedriveFilter extends Omit<InboxFilter, "state" | "expiredBy" |
   readonly state?: "dead" | "unhandled" | "ready";
 }
 
-/** One page of a list. */
+/** A page of a list. */
 export interface InboxPage {
   /** Newest received first, then by id and source. */
   readonly rows: readonly InboxRow[];

@@ -20,7 +20,7 @@ export interface TakeOptions {
   readonly suspects?: boolean;
 }
 
-/** One lease on one event; `token` is its fence. */
+/** A lease on an event; `token` is its fence. */
 export interface InboxLease extends EventKey {
   /** The fence: a lease that has ended and was given again has another. */
   readonly token: string;

@@ -63,7 +63,7 @@ export function inboxEntry(
   };
 }
 
-/** One call of an inbox's `put` by a receiver or an import, on `tracing:esim-webhooks:put:*`. */
+/** A call of an inbox's `put` by a receiver or an import, on `tracing:esim-webhooks:put:*`. */
 export interface PutMessage extends StageMessage {
   /** The events to store. The type is null if the body is not an envelope. */
   readonly events: readonly (EventKey & { readonly type: string | null })[];

@@ -12,7 +12,7 @@ import {
   type ZipHeader,
 } from "./zip-header.ts";
 
-/** One entry of a ZIP archive. Read its bytes, to their end or an error, before you ask for the next entry. */
+/** An entry of a ZIP archive. Read its bytes, to their end or an error, before you ask for the next entry. */
 export interface ZipEntry {
   /** Without control characters; its first 255 characters. */
   readonly name: string;

@@ -68,7 +68,7 @@ export function openQueue(options: OpenQueueOptions): OpenQueue {
 }
 
 /**
- * Closes a client, whatever its server does, and for good: BullMQ connects again what it has interrupted, also after the close, and a
+ * Closes a client for good, even if its server does not answer: BullMQ connects again what it has interrupted, also after the close, and a
  * server that does not answer would keep that connection, and so the process.
  */
 export function cut(client: Redis | Cluster): void {

@@ -23,7 +23,7 @@ export interface StateWrite {
 
 const versionPattern = /^-?[1-9]\d{0,17}$/; // negative if a copy wrote the value
 
-/** One statement. Concurrent writes of a name wait for each other at its row, and only the first one finds the version. */
+/** A single statement. Concurrent writes of a name wait for each other at its row, and only the first one finds the version. */
 export async function writeState(
   db: Kysely<unknown>,
   tables: Tables,

@@ -3,7 +3,7 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlit
 /** By name, for `$name` in the SQL, or one by one, for each `?`: a numbered `?1` is not bound by Node.js 22. */
 export type Parameters = readonly [Readonly<Record<string, SQLInputValue>>] | readonly SQLInputValue[];
 
-/** One connection to the file: what operations call. Each method runs one statement, prepared once and kept. */
+/** A connection to the file: what operations call. Each method runs one statement, prepared once and kept. */
 export interface Connection {
   all<Row>(sql: string, ...parameters: Parameters): Row[];
   get<Row>(sql: string, ...parameters: Parameters): Row | undefined;

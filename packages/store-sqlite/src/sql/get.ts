@@ -8,7 +8,7 @@ export interface GetInput extends EventKey {
   readonly laneHeldByDead: boolean;
 }
 
-/** One event, and what holds its lane. */
+/** An event, and what holds its lane. */
 export function get(
   connection: Connection,
   { source, id, columns, laneHeldByDead }: GetInput,

@@ -21,11 +21,11 @@ export function isNextInLane(row: string, laneHeldByDead: boolean): string {
     }`;
 }
 
-/** For how long, in ms, an event may be due before its turn. One that waits for longer counts as due from its turn. */
+/** For how long, in ms, an event may be due behind others of its lane. One that waits for longer counts as due from when they have ended. */
 const longWaitMs = 60_000;
 
 /**
- * Makes the next events of these lanes due now, where they were due long before their turn: how long an event is due says how long workers
+ * Makes the next events of these lanes due now, where they were due for long behind others: how long an event is due says how long workers
  * have left it, not for how long another one was ahead.
  */
 export function freeLanes(tx: Transaction, lanes: readonly string[]): void {

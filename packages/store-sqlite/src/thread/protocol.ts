@@ -16,7 +16,7 @@ export interface ThreadData extends OpenOptions {
   readonly role: "writer" | "reader" | "source" | "backup";
 }
 
-/** One operation to do. */
+/** An operation to do. */
 export interface Call {
   readonly name: string;
   readonly input: unknown;

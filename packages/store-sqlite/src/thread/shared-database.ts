@@ -15,7 +15,7 @@ interface Shared {
 
 const sharedByPath = new Map<string, Shared>();
 
-/** One use of a database. The release of its last use closes it. */
+/** A use of a database. The release of its last use closes it. */
 export interface DatabaseUse {
   readonly database: Database;
   release(): Promise<void>;
