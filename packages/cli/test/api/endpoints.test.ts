@@ -15,6 +15,9 @@ async function keysIn(file: string) {
   return stored?.record ?? { keys: [] };
 }
 
+/** The lines after the first one, which names the API. */
+const afterApi = (stderr: string) => /^API: .* \(this machine\)\n(.*)$/s.exec(stderr)?.[1];
+
 async function endpointsOf({ api }: Service) {
   return (await api.webhooks.list().page()).data;
 }
@@ -24,7 +27,10 @@ describe("api endpoints create", () => {
     const service = await startService();
     const cwd = folder();
     const { code, stdout, stderr } = await service.run([...create, "--key-file", "hook.key"], { cwd });
-    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr: expect.stringMatching(/^API: .* \(this machine\)\n$/),
+    });
     const file = join(cwd, "hook.key");
     expect(mode(file)).toBe(0o600);
     const [endpoint] = await endpointsOf(service);
@@ -63,7 +69,7 @@ describe("api endpoints create", () => {
     const service = await startService();
     const { code, stdout, stderr } = await service.run(create);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toBe(
+    expect(afterApi(stderr)).toBe(
       "Error (invalid_usage): The service shows an endpoint's signing secret once, and there is no place for it. Name a new file with --key-file, give the config a fileKeySource as its secret, or have it printed with --print-secret.\n",
     );
     expect(await endpointsOf(service)).toEqual([]);
@@ -97,7 +103,7 @@ describe("api endpoints create", () => {
     const call = ["endpoints", "create", url, "--types", "esim.fautled", "--key-file", "hook.key"];
     const { code, stderr } = await run(call, { cwd });
     expect(code).toBe(2);
-    expect(stderr).toMatch(/^Error \(bad_request\): The service answered 400 .*The service says: /);
+    expect(afterApi(stderr)).toMatch(/^Error \(bad_request\): The service answered 400 .*The service says: /);
     expect(stderr).not.toContain("error.problemDetails");
     expect(existsSync(join(cwd, "hook.key"))).toBe(false);
   });
@@ -109,7 +115,7 @@ describe("api endpoints create", () => {
     service.sandbox.faults.dropNextAnswer("POST /management/webhooks");
     const { code, stderr } = await service.run([...create, "--key-file", "hook.key"], { cwd });
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^Error \((?:unreachable|connection_lost)\): /);
+    expect(afterApi(stderr)).toMatch(/^Error \((?:unreachable|connection_lost)\): /);
     expect(stderr).toContain(
       "The endpoint may be registered, and its secret is lost: esim-webhooks api endpoints list shows it. Delete it then, and create it again.",
     );
@@ -147,7 +153,7 @@ describe("api endpoints create", () => {
     for (let made = 0; made < 3; made += 1) await api.webhooks.create({ url, eventTypes: ["esim.faulted"] });
     const { code, stderr } = await run([...create, "--print-secret"]);
     expect(code).toBe(3);
-    expect(stderr).toMatch(/^Error \(conflict\): The service answered 409 .*The service says: .*3/);
+    expect(afterApi(stderr)).toMatch(/^Error \(conflict\): The service answered 409 .*The service says: .*3/);
   });
 });
 

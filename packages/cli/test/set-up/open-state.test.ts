@@ -47,7 +47,8 @@ describe("the state of a set-up", () => {
   it("is the config's, where it has one", async () => {
     const state = fileState(folder());
     const open = await openState(setUpOf({ config: { target, state } }));
-    expect(open.state).toBe(state);
+    await open.state.write("a", 1, undefined);
+    expect(await state.read("a")).toMatchObject({ value: 1 });
     await open.close();
   });
 
