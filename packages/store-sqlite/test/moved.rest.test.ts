@@ -1,4 +1,4 @@
-import { renameSync, rmSync } from "node:fs";
+import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createReceiver } from "@esim-webhooks/core";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
@@ -36,6 +36,9 @@ async function replace(): Promise<void> {
 
 const putBack = /was removed or replaced .* Put it back\. Or stop every process .* with SIGTERM/;
 const removeLog = /Another file is now at .* remove \S+-wal and \S+-shm, and start them again/;
+
+const loneLog =
+  /is missing or empty, but its log is there.* Put the file back\. If it is gone for good, .* remove \S+-wal/;
 
 const tokenOf = (claim: object) => ("token" in claim ? String(claim.token) : "");
 
@@ -79,6 +82,10 @@ describe.skipIf(process.platform === "win32")("a file that is open", () => {
         message: expect.stringMatching(message),
       });
     await Promise.all([inbox.close(), store.close(), state.close()]);
+    if (hasLog && !existsSync(path) && existsSync(`${path}-wal`)) {
+      await expect(sqliteInbox({ path }).ready()).rejects.toThrow(loneLog);
+      remove("-wal", "-shm");
+    }
     if (message === removeLog) remove("-wal", "-shm");
     const reopened = sqliteInbox({ path });
     expect(await reopened.put([entry("msg_5")])).toEqual(["stored"]);
@@ -172,6 +179,39 @@ describe.skipIf(process.platform === "win32")("a file that is open", () => {
         "stored",
       ]);
       await reopened.close();
+    },
+  );
+
+  it.runIf(hasLog).each([
+    ["is missing", () => {}],
+    ["is empty", () => writeFileSync(path, "")],
+  ])(
+    "loses nothing when another process is started while it %s: that one is refused, and makes no file",
+    async (_, instead) => {
+      const inbox = sqliteInbox({ path });
+      await inbox.put([entry("msg_1")]);
+      renameSync(path, `${path}.away`);
+      instead();
+      const before = existsSync(path);
+      const opens = `
+        import { sqliteCheck, sqliteInbox } from "@esim-webhooks/store-sqlite";
+        const path = process.env.FILE;
+        for (const open of [() => sqliteInbox({ path }).ready(), () => sqliteCheck({ path })])
+          await open().then(() => console.log("opened"), ({ message }) => console.log("refused:", message));
+      `;
+      const { output } = await runNode(["--input-type=module", "--eval", opens], { FILE: path }).ended;
+      expect(output.match(/^(opened|refused: .*)$/gm)).toEqual([
+        expect.stringMatching(loneLog),
+        expect.stringMatching(loneLog),
+      ]);
+      expect(existsSync(path)).toBe(before);
+      renameSync(`${path}.away`, path);
+      expect(await inbox.put([entry("msg_2")])).toEqual(["stored"]);
+      await inbox.close();
+      const reopened = sqliteInbox({ path });
+      expect(await reopened.get(key("msg_1"))).toMatchObject({ state: "ready" });
+      await reopened.close();
+      await sqliteCheck({ path });
     },
   );
 

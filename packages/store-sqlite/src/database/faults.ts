@@ -167,6 +167,15 @@ export function lostLog(database: string): Fault {
   };
 }
 
+/** For a process that opens a database which is missing or empty, next to its log. */
+export function loneLog(database: string): Fault {
+  return {
+    code: "database_moved",
+    problem: `The file ${database} is missing or empty, but its log is there, with the events that were stored last.`,
+    remedy: `Put the file back. If it is gone for good, stop every process that uses it, remove ${database}-wal and ${database}-shm, and start them again.`,
+  };
+}
+
 /** As `moved`, where another database is at the path, next to the log of the old one. */
 export function replaced(database: string): Fault {
   return {

@@ -1,7 +1,7 @@
 import { access, constants, open, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { makeFolder, syncFolder } from "@esim-webhooks/core/internal";
-import { FaultError, faultOf } from "./faults.ts";
+import { FaultError, faultOf, loneLog } from "./faults.ts";
 
 export interface Location {
   /** The database file, as an absolute path. */
@@ -19,6 +19,7 @@ export async function prepareLocation({ path, allowNetworkMount }: Location): Pr
     await refuseFolder(path);
     await makeFolder(folder);
     if (!allowNetworkMount) await refuseNetworkMount(folder);
+    await refuseLoneLog(path);
     await makeFile(path);
     await access(path, constants.R_OK | constants.W_OK);
     await access(folder, constants.W_OK);
@@ -33,6 +34,7 @@ export async function prepareLocation({ path, allowNetworkMount }: Location): Pr
 export async function requireFile({ path, allowNetworkMount }: Location): Promise<void> {
   try {
     await refuseFolder(path);
+    await refuseLoneLog(path);
     if (!(await exists(path))) {
       throw new FaultError({
         code: "invalid_option",
@@ -53,6 +55,13 @@ async function refuseFolder(path: string): Promise<void> {
     problem: `The path ${path} is a folder.`,
     remedy: `Name the file in it, such as ${join(path, "events.db")}.`,
   });
+}
+
+/** Refuses a log without its database. SQLite removes the log of a file that is new or empty, though a process may still store events in it. */
+async function refuseLoneLog(path: string): Promise<void> {
+  if (!(await exists(`${path}-wal`))) return; // asked first, since it is made after the file has its first page
+  const size = (await statOf(path))?.size ?? 0;
+  if (size === 0) throw new FaultError(loneLog(path));
 }
 
 /** Types of Linux file systems (statfs(2)) whose disk is another machine's. FUSE is left out: it may be either. */
