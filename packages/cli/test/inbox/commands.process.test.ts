@@ -55,7 +55,10 @@ describe("inbox retry", () => {
         /^evt_done is done\. To run it again, import a dump that has it with esim-webhooks import --force\.$/,
       ],
       ["evt_new", /^evt_new is unhandled\. To retry it, add --status unhandled\.$/],
-      ["evt_late", /^evt_late is ready\. Attempt 1 failed, and the next one is due at \S+ \S+Z, in .*\.$/],
+      [
+        "evt_late",
+        /^evt_late is ready\. Its last attempt failed, and the next one is due at \S+ \S+Z, in .*\.$/,
+      ],
       [
         "evt_ready",
         /^evt_ready is ready\. It is due, but no worker has reported in the last 30 s: start one\.$/,

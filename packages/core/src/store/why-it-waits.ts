@@ -30,7 +30,7 @@ export function whyItWaits(event: WaitingEvent, circumstances: Circumstances): s
   if (dueMs > now) return dueLater(event, dueMs, now);
   if (event.heldBy !== null) return laneHeld(event.heldBy);
   if (event.dueAt === null && event.error !== null)
-    return `Attempt ${event.attempts} failed, and the next one follows after a pause; the inbox does not say when.`;
+    return "Its last attempt failed, and the next one follows after a pause; the inbox does not say when.";
   if (workers.length === 0) return "It is due, but no worker has reported in the last 30 s: start one.";
   return dueNow(event, workers, dueMs, now);
 }
@@ -54,11 +54,11 @@ function paused({ type, reason, since, until, by }: Pause, now: number): string 
   return `${what} paused${who} since ${instant(since)}, ${end}: ${reason}`;
 }
 
-function dueLater({ attempts, error, history }: WaitingEvent, dueMs: number, now: number): string {
+function dueLater({ error, history }: WaitingEvent, dueMs: number, now: number): string {
   const due = at(dueMs, now);
   if (error === null || history.at(-1)?.reason === "retry_later")
     return `Its handler asked for a later attempt, which is due at ${due}.`;
-  return `Attempt ${attempts} failed, and the next one is due at ${due}.`;
+  return `Its last attempt failed, and the next one is due at ${due}.`;
 }
 
 const stuckAfterMs = 60_000; // a worker polls far more often, and reports every ten seconds

@@ -73,7 +73,7 @@ const cases: readonly [
     "due later, after a failed attempt",
     { attempts: 3, dueAt: ahead(90_000), error: "Error: no CRM", history: [failed] },
     {},
-    "Attempt 3 failed, and the next one is due at 2026-11-20 12:01:30Z, in 1m 30s.",
+    "Its last attempt failed, and the next one is due at 2026-11-20 12:01:30Z, in 1m 30s.",
   ],
   [
     "due later, as its handler asked",
@@ -85,7 +85,7 @@ const cases: readonly [
     "due at a time that the engine does not know",
     { attempts: 2, dueAt: null, error: "Error: no CRM" },
     {},
-    "Attempt 2 failed, and the next one follows after a pause; the inbox does not say when.",
+    "Its last attempt failed, and the next one follows after a pause; the inbox does not say when.",
   ],
   [
     "behind a leased event of its lane",
