@@ -22,7 +22,7 @@ import {
   type ExtendMessage,
   extendStage,
   type StoreCallMessage,
-} from "./process/observed-store.ts";
+} from "./process/traced-store.ts";
 import { type ReceiveMessage, receiveStage } from "./receive/receive-stage.ts";
 import { type VerifyMessage, verifyStage } from "./receive/verifier.ts";
 import { type ChangeMessage, changeNotice } from "./store/admin-notices.ts";

@@ -2,7 +2,7 @@ import type { InboxAdmin, InboxGauges, Pause, WorkerPresence } from "@esim-webho
 import { findTroubles, troubleLimits, troubleTable } from "@esim-webhooks/core/health";
 import { ago, instant, span } from "@esim-webhooks/core/internal";
 import { printable } from "@esim-webhooks/core/log-lines";
-import { pausedTypes, pauseText, resumeCommand } from "../inbox/pause-text.ts";
+import { pauseText, resumeCommand } from "../inbox/pause-text.ts";
 import { pendingEvents } from "../set-up/gauge-sum.ts";
 import { count, counted, countedSoFar, countSoFar } from "../terminal/quantities.ts";
 import { type Check, check, failed, passed, warned } from "./check.ts";
@@ -17,29 +17,14 @@ export async function checkInbox(inbox: InboxAdmin, hasHandlers: boolean): Promi
   ];
 }
 
-/** A due event does not wait longer than `waitMs` for a slot of a worker: either no worker runs, or the workers are too slow. */
+/** A worker takes a due event within `waitMs`, unless none runs or all are too slow. */
 const { waitMs: longestWaitMs, dayMs: longestPauseMs } = troubleLimits;
 
-/**
- * Says what waits in the inbox. Fails when the oldest due event has waited too long; only warns during a pause, which may be the reason:
- * the events behind a paused one in its lane are not counted as paused.
- */
-export async function checkWaiting(
-  inbox: Pick<InboxAdmin, "gauges" | "paused">,
-  hasHandlers: boolean,
-): Promise<Check> {
+/** Says what waits in the inbox. Fails when a worker could have taken the oldest event for too long. */
+export async function checkWaiting(inbox: Pick<InboxAdmin, "gauges">, hasHandlers: boolean): Promise<Check> {
   const gauges = await inbox.gauges();
   const found = summary(gauges);
   if ((gauges.oldestReadyMs ?? 0) <= longestWaitMs) return passed("waiting", found);
-  const pauses = await inbox.paused();
-  if (pauses.length > 0) {
-    const types = pauses.map(({ type }) => pausedTypes(type)).join(", ");
-    return warned(
-      "waiting",
-      `${found}. It may wait for the end of a pause (${types}): ${resumeCommand(pauses)}`,
-      "events_wait",
-    );
-  }
   const remedy = hasHandlers
     ? "Check the line `workers`. If none runs: esim-webhooks work."
     : "Add handlers to a config file, and run esim-webhooks work.";

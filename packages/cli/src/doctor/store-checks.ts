@@ -77,7 +77,7 @@ export async function checkStores(
   }
 }
 
-/** The default inbox next to the store of inline handlers, if it is there: events that were stored before may wait in it. */
+/** The default inbox next to the store of inline handlers, if there is one: events that were stored before the handlers ran inline may wait in it. */
 async function openDefaultInbox(setUp: SetUp): Promise<OpenInbox | undefined> {
   const { config, place } = setUp;
   if (config.store === undefined) return isThere(place) ? findInbox(setUp, "admin") : undefined;

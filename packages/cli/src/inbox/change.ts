@@ -118,7 +118,7 @@ async function othersNamed(
   return others;
 }
 
-/** The command that shows the same events in any state, so not by their error; without a filter, the one that counts all. */
+/** The command after `esim-webhooks inbox` that shows these events in any state: a retry changes state and error. Without a filter: `stats`. */
 function watching({ types, id = [], source, esim, since, until, from, config, dataDir }: RetryFlags): string {
   const filter = [
     ...id.map((each) => ` --id ${shellWord(each)}`),

@@ -106,7 +106,7 @@ function rowsByType({ types }: InboxStats): [type: string | null, counts: Counts
   return [...rows].sort(([, a], [, b]) => sum(b) - sum(a));
 }
 
-/** Events that were handled inline are done, and only their ids are kept; bodies that are no events never get there. */
+/** The name of a row without a type. Its done ids were handled inline, and only the id is kept. Others have a body that is no event, and never become done. */
 function withoutType({ done, ...others }: Counts): string {
   const invalid = Object.values(others).some((events) => events > 0);
   if (done === 0) return "(invalid)";

@@ -21,7 +21,7 @@ export interface Unread {
   readonly reason: string;
 }
 
-/** Reads the events of a dump. Delivery records are trusted, since nothing is done with them. */
+/** Reads the events of a dump. Delivery records need no signature here, since no handler gets them. */
 export async function readDump(
   context: CliContext,
   path: string,

@@ -16,7 +16,7 @@ function ownStoreOf({ config, handlers }: SetUp): OwnStore | undefined {
   return handlers !== undefined && config.store !== undefined ? "store" : undefined;
 }
 
-/** The config's own store or inbox in messages. Contains no password. */
+/** How messages name the config's own store or inbox: without its password. */
 export function nameOfOwn(own: OwnStore, setUp: SetUp): string {
   return `the ${withPlace(own, setUp)}`;
 }

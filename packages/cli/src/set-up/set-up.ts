@@ -54,7 +54,7 @@ export async function readSetUp(context: CliContext, flags: SetUpFlags): Promise
   };
 }
 
-/** The variable that has the secret, in the environment of the set-up. */
+/** The name of the variable with the secret: production and test have one each. */
 export function secretVariableOf({ environment }: Pick<SetUp, "environment">): string {
   return variableIn(environment, "ESIM_WEBHOOK_SECRET");
 }
@@ -66,7 +66,7 @@ function placeIn(environment: ApiEnvironment, place: Place): Place {
   return { ...place, dataDir: join(place.dataDir, "test"), path: join(place.path, "test") };
 }
 
-/** The folder of the embedded inbox: the flag, else the environment, else the default. Throws `invalid_usage` for a file. */
+/** The folder of the embedded inbox: --data-dir, else ESIM_WEBHOOKS_DATA_DIR, else .esim-webhooks. Throws `invalid_usage` if it is a file. */
 export function folderOf(process: CliProcess, flag: string | undefined): Folder {
   const variable = process.env["ESIM_WEBHOOKS_DATA_DIR"];
   const dataDir = flag ?? (variable || ".esim-webhooks");

@@ -34,7 +34,7 @@ export interface SeenField {
 /**
  * Reads what `watchDrift` has seen, by type. Rejects with `store_unavailable`.
  * @param stateStore the state store that `watchDrift` writes
- * @param catalog the catalog in use: a type that it has by now is no longer a new one
+ * @param catalog the catalog in use: a new type that it has by now is not reported any more
  * @param catalog.types the event types of the catalog
  */
 export async function readDrift(

@@ -29,7 +29,7 @@ export interface Shapes {
   forget(): void;
 }
 
-/** The data of events of one shape: its fields in their order, as they were sent. */
+/** A shape of which no field name is folded: the names in the order of the data, and their types. */
 interface PlainShape {
   readonly names: readonly string[];
   readonly types: readonly JsonTypes[];

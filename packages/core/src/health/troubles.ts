@@ -85,11 +85,11 @@ export interface TroubleLimits {
   silenceMs?: number;
 }
 
-/** From when on something is a trouble, in ms. */
+/** How long something may last before it is a trouble, in ms. */
 export const troubleLimits: {
   /** Without a delivery, a pass of reconcile that completed, or the end of a pause. */
   readonly dayMs: number;
-  /** The wait of the oldest due event. */
+  /** How long the oldest due event may wait. */
   readonly waitMs: number;
 } = { dayMs: 86_400_000, waitMs: 15 * 60_000 };
 

@@ -11,9 +11,9 @@ import { isSettlementSeen, reportEnding } from "../handle/settled.ts";
 import type { Claim, DedupeStore, Transacted } from "../store/dedupe-store.ts";
 import type { Ending } from "../store/ending.ts";
 import { callStore, type HeldClaim, keepLease, type StoreUnavailable, unavailable } from "./claim.ts";
-import { observedStore } from "./observed-store.ts";
 import { createPendingMarks } from "./pending-marks.ts";
 import type { OwnProvenance } from "./provenance.ts";
+import { tracedStore } from "./traced-store.ts";
 
 interface ClaimedWorkSettings {
   readonly leaseMs: number;
@@ -31,8 +31,8 @@ export function createClaimedWork(
 ): (event: WebhookEvent, provenance: OwnProvenance) => Awaitable<EventOutcome> {
   const watch = watchLoop(logger, leaseMs);
   const runHandler = createRunHandler(dispatcher, watch, logger);
-  const observed = observedStore(store);
-  const pendingMarks = createPendingMarks(observed, logger, leaseMs);
+  const traced = tracedStore(store);
+  const pendingMarks = createPendingMarks(traced, logger, leaseMs);
 
   function claimAndHandle(event: WebhookEvent, provenance: OwnProvenance): Awaitable<EventOutcome> {
     const { fingerprint } = provenance;
@@ -42,7 +42,7 @@ export function createClaimedWork(
     const askedAt = performance.now();
     let claimed: Awaitable<Claim>;
     try {
-      claimed = observed.claim(key, leaseMs, fingerprint);
+      claimed = traced.claim(key, leaseMs, fingerprint);
     } catch (error) {
       return unavailable(error);
     }
@@ -70,7 +70,7 @@ export function createClaimedWork(
     if (store.transact !== undefined) return handleInTransaction(store.transact, event, provenance, held);
     const outcome = runHandler(event, held.facts, held, undefined, now);
     if (!isPromise(outcome)) return settle(held, outcome, "unused");
-    const stopRenewing = keepLease(observed, held, provenance.signal, watch);
+    const stopRenewing = keepLease(traced, held, provenance.signal, watch);
     return outcome.then((known) => {
       stopRenewing();
       return settle(held, known, "unused");
@@ -87,7 +87,7 @@ export function createClaimedWork(
       (inside) => transact.call(store, held.key, held.token, inside),
       (tx) => runHandler(event, held.facts, held, tx, performance.now()),
     );
-    const stopRenewing = keepLease(observed, held, signal, watch);
+    const stopRenewing = keepLease(traced, held, signal, watch);
     const ran = await running.catch(unavailable);
     stopRenewing();
     return "error" in ran ? release(held, ran) : settle(held, ran.outcome, ran.transaction);
@@ -129,7 +129,7 @@ export function createClaimedWork(
   /** Marks a done event. While the store fails, waits until the lease would end; later the mark stays pending. */
   function complete(held: HeldClaim, outcome: EventOutcome): Awaitable<EventOutcome> {
     const { state, heldUntil } = held; // a renewal that is still under way can change them
-    const called = callStore(() => observed.complete(held.key, held.token));
+    const called = callStore(() => traced.complete(held.key, held.token));
     return andThen(called, (completed) =>
       "answer" in completed && completed.answer
         ? reportDone(held, outcome)
@@ -156,7 +156,7 @@ export function createClaimedWork(
 
   /** Ends the claim of an event that is not done. If the store is unreachable, the claim ends with its lease. */
   function release(held: HeldClaim, outcome: EventOutcome): Awaitable<EventOutcome> {
-    const called = callStore(() => observed.release(held.key, held.token));
+    const called = callStore(() => traced.release(held.key, held.token));
     return andThen(called, (released) => {
       if ("error" in released)
         logger.debug({ id: held.key.id }, "A claim could not be released; it ends with its lease.");

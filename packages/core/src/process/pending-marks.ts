@@ -5,7 +5,7 @@ import { createDeadline, sleep } from "../base/waiting.ts";
 import { type EventKey, keyText } from "../event/event.ts";
 import type { EventOutcome } from "../handle/event-outcome.ts";
 import { callStore, type HeldClaim } from "./claim.ts";
-import type { ClaimStore } from "./observed-store.ts";
+import type { ClaimStore } from "./traced-store.ts";
 
 /**
  * Events that their handlers have done here, and that the store could not mark as done yet. They must not run again while

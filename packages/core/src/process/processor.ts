@@ -57,7 +57,7 @@ export interface Processor<Data = EsimEvents> {
 }
 
 /** A processor for a receiver, which aborts the signal of the handler at its deadline. */
-interface LateProcessor<Data> extends Processor<Data> {
+interface ReceiverProcessor<Data> extends Processor<Data> {
   accept(parsed: Parsed<Data>, provenance?: OwnProvenance): Awaitable<EventOutcome>;
 }
 
@@ -102,7 +102,7 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
   handlers: NoInfer<Handlers<Data, Tx>>,
   options: ProcessorOptions<Data, Tx> = {},
 ): Processor<Data> {
-  const processor = createLateProcessor<Data, Tx>(handlers, options);
+  const processor = createReceiverProcessor<Data, Tx>(handlers, options);
   checkAtStart(processor.store);
   return processor;
 }
@@ -112,12 +112,12 @@ export function checkAtStart(store: Pick<DedupeStore, "ready"> | undefined): voi
   store?.ready?.().catch(() => {});
 }
 
-/** The same, but its store is not opened before the first event. `eventLog` gets a line for each settlement; by default, that is the logger. */
-export function createLateProcessor<Data, Tx>(
+/** The processor of a receiver: its store is opened at the first event. `eventLog` gets a line for each settlement; by default, that is the logger. */
+export function createReceiverProcessor<Data, Tx>(
   handlers: NoInfer<Handlers<Data, Tx>>,
   options: ProcessorOptions<Data, Tx>,
   eventLog?: Logger,
-): LateProcessor<Data> {
+): ReceiverProcessor<Data> {
   checkArguments(
     "createProcessor",
     { handlers: [handlers, "a map of handlers"], options: [options] },

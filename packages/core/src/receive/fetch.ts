@@ -4,7 +4,7 @@ import type { BodySink, BodyStream } from "./delivery.ts";
 import { receiverWith } from "./receiver.ts";
 import type { ReceiverOptions } from "./receiver-options.ts";
 import type { Target } from "./target.ts";
-import { createLateVerifier } from "./verifier.ts";
+import { createVerifierOnDemand } from "./verifier.ts";
 
 /** A handler of fetch requests, for Next.js, Hono, Bun, Deno and Cloudflare Workers. */
 export interface WebhookHandler {
@@ -34,7 +34,7 @@ export function webhookHandler<Data = EsimEvents, Tx = unknown>(
   target: Target<Data, Tx>,
   options: ReceiverOptions<Data, Tx> = {},
 ): WebhookHandler {
-  const receiver = receiverWith<Data, Tx>(createLateVerifier, target, options);
+  const receiver = receiverWith<Data, Tx>(createVerifierOnDemand, target, options);
   const handle = async (request: Request, ...platform: readonly unknown[]): Promise<Response> => {
     const context = platform.find(canWait);
     const { status, headers, body } = await receiver.receive({

@@ -43,7 +43,7 @@ export function createReceiver<Data = EsimEvents, Tx = unknown>(
   return receiver;
 }
 
-/** A receiver that `createVerifier` or `createLateVerifier` gives its verifier. */
+/** A receiver that `createVerifier` or `createVerifierOnDemand` gives its verifier. */
 export function receiverWith<Data, Tx>(
   makeVerifier: typeof createVerifier,
   target: Target<Data, Tx>,

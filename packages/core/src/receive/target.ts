@@ -7,7 +7,7 @@ import type { Parsed } from "../event/catalog.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 import type { EventOutcome } from "../handle/event-outcome.ts";
 import type { Handlers } from "../handle/handler.ts";
-import { createLateProcessor, type ProcessorOptions } from "../process/processor.ts";
+import { createReceiverProcessor, type ProcessorOptions } from "../process/processor.ts";
 import type { DedupeStore } from "../store/dedupe-store.ts";
 import { inboxEntry, putEntries } from "../store/inbox.ts";
 import type { InboxWriter } from "../store/inbox-writer.ts";
@@ -51,7 +51,7 @@ export function acceptFor<Data, Tx>(
   { store, ...settings }: ProcessorSettings<Data>,
 ): Accept<Data> {
   if (!isInbox(target)) {
-    const processor = createLateProcessor<Data, Tx>(
+    const processor = createReceiverProcessor<Data, Tx>(
       target,
       { ...settings, ...(store && { store: store as DedupeStore<Tx> }) },
       silentLogger, // the line of the delivery says what became of the event

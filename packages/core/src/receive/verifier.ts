@@ -100,7 +100,7 @@ export function createVerifier(
  * Like `createVerifier`, but a missing secret is not thrown. Until there is one, no delivery can be decided, and the first one
  * logs what to set. A key source is loaded for the first delivery, or for `ready`.
  */
-export function createLateVerifier(options: SecretOption, clock: Clock, logger: Logger): Verifier {
+export function createVerifierOnDemand(options: SecretOption, clock: Clock, logger: Logger): Verifier {
   let isWarned = false;
   let isMissing = true;
   let made: Verifier;

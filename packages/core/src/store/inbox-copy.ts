@@ -127,7 +127,7 @@ export interface CopiedEvents {
   readonly inserted: number;
   /** How many events of the target were updated. */
   readonly updated: number;
-  /** The records that the target has in another state, which stays. */
+  /** The records whose event is in another state in the target. The target keeps its state. */
   readonly different: readonly DifferentEvent[];
 }
 

@@ -5,7 +5,7 @@ import type { JobState, JobsOptions, JobType } from "bullmq";
 export interface BullmqQueue {
   /** Part of its keys in Redis. */
   readonly name: string;
-  /** The options of jobs that have none of their own. */
+  /** The options that a job gets where it has none of its own. */
   readonly defaultJobOptions: JobsOptions;
   /** The options with which it was made. */
   readonly opts: {

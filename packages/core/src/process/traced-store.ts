@@ -27,7 +27,7 @@ export type ClaimStore = Pick<DedupeStore, "claim" | "extend" | "complete" | "re
 const keyOf = ({ source, id }: EventKey) => ({ source, id });
 
 /** The same store, whose calls `observe` shows. */
-export function observedStore(store: ClaimStore): ClaimStore {
+export function tracedStore(store: ClaimStore): ClaimStore {
   return {
     claim: claimStage.around(
       (key: EventKey, leaseMs: number, fingerprint?: number) => store.claim(key, leaseMs, fingerprint),
