@@ -32,7 +32,7 @@ export interface ReplayOptions<Data = EsimEvents, Tx = unknown> extends ImportFi
   readonly secret?: Secrets | undefined;
   /**
    * The name of the endpoint that received the events, as its receiver has it; ids are unique within it. Refused
-   * (`source_unknown`) if the target has only events of other sources. Default: that of receivers.
+   * (`source_unknown`) if the target has only events of other sources. Default `"default"`, or `"test"` with `ESIM_ENVIRONMENT=test`.
    */
   readonly source?: string | undefined;
   /** Accepts a `source` of which the target has no events yet. Default false. */
