@@ -14,7 +14,7 @@ export const rotate = command({
     [
       "esim-webhooks rotate --dry-run",
       "esim-webhooks rotate",
-      "esim-webhooks rotate --endpoint WHE6JJ1OFDTD --key-file /run/secrets/esim-webhooks.json",
+      "esim-webhooks rotate --endpoint WHE6JJ1OFDTD --key-file /var/lib/esim-webhooks/keys.json",
     ],
   ),
 });

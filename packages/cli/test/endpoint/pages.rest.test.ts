@@ -132,30 +132,6 @@ describe("docs/endpoint.md", () => {
     expect(await sandbox.emit({ type: "esim.disabled", data: sampleData("esim.disabled") })).toHaveLength(1);
   });
 
-  it("shows what doctor finds", async () => {
-    let status = 200;
-    const { url, close } = await listen(
-      (request, response) => void request.resume().on("end", () => response.writeHead(status).end("{}")),
-      "/webhooks",
-      async () => {},
-    );
-    onTestFinished(close);
-    const { env, api, sandbox } = await startService({ clock: "manual" });
-    const types = ["esim.enabled", "esim.disabled"];
-    const { signingSecret } = await api.webhooks.create({ url, eventTypes: types });
-    for (const last of [200, 200, 400]) {
-      status = last;
-      await sandbox.emit({ type: "esim.enabled", data: sampleData("esim.enabled") });
-      await sandbox.settled();
-    }
-    const cwd = folder({ "esim-webhooks.config.mjs": `export default { handlers: ${handlers(types)} };` });
-    const place = { cwd, env: { ...env, ESIM_WEBHOOK_SECRET: signingSecret } };
-    const { shown } = page.take("doctor", 1);
-    const [ended] = await page.follow("doctor", 1, place);
-    expect(ended?.code).toBe(3); // it found a missed delivery
-    expect(alike(linesOf(ended?.stdout ?? "")).slice(-shown.length)).toEqual(alike(shown));
-  });
-
   it("shows what listen posts, and what it says at its end", async () => {
     let failures = 1;
     const receiver = nodeHandler(

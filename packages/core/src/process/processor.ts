@@ -135,7 +135,7 @@ export function createReceiverProcessor<Data, Tx>(
   });
   const warnUnhandled = createTypeWarning(
     logger,
-    "Events of this type have no handler, so they have no effect. Add a handler, or unsubscribe from the type.",
+    "Events of this type have no handler, so they have no effect. Add a handler, or replace the endpoint with one that is not subscribed.",
   );
 
   function check(event: WebhookEvent): Checked<Data> {

@@ -22,6 +22,7 @@ const notReached: readonly string[] = [
   "The progress of latestOnly with a subject option of its own.",
   "Files of imports: dumps, rejects files and checkpoints.",
   "Logs, traces and metrics of your own systems.",
+  "Messages of SQS and Cloudflare Queues, and ids in DynamoDB and Durable Objects.",
   "Your own tables, which your handlers write.",
   "The service's deliveries listing, which keeps deliveries for 7 days.",
 ];

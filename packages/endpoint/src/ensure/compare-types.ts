@@ -6,7 +6,7 @@ import { suggest } from "@esim-webhooks/core/internal";
  *
  * - `not_subscribed`: a wanted event type is not subscribed, so its events never come
  * - `not_offered`: the service does not offer a wanted event type, so its events never come
- * - `no_handler`: a subscribed event type has no handler, so its events are acknowledged and discarded
+ * - `no_handler`: a subscribed event type has no handler, so its events have no effect
  * - `not_in_catalog`: the same, and the receiver's catalog does not have the event type
  * - `not_wanted`: a subscribed event type is not in the list of wanted ones
  * - `retired`: the service no longer offers a subscribed event type
@@ -150,14 +150,14 @@ export function compareTypes({ subscribed, wanted, offered }: ComparedTypes): En
           "no_handler",
           surplus.filter((type) => known.includes(type)),
           (types) =>
-            `The endpoint is subscribed to ${types}, but no handler takes such events: they are acknowledged and discarded.`,
+            `The endpoint is subscribed to ${types}, but no handler takes such events: they have no effect.`,
           "Add a handler, or replace the endpoint with one that is not subscribed: replaceEndpoint does so.",
         ),
         finding(
           "not_in_catalog",
           surplus.filter((type) => !known.includes(type)),
           (types) =>
-            `The endpoint is subscribed to ${types}, which the receiver's catalog does not have and no handler takes: such events are acknowledged and discarded.`,
+            `The endpoint is subscribed to ${types}, which the receiver's catalog does not have and no handler takes: such events have no effect.`,
           'Add a schema with defineCatalog, and a handler. A handler of "*" takes such events without a schema.',
         ),
       ]
