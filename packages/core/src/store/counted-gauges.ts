@@ -7,8 +7,13 @@ export const mostCounted = 10_001;
 export interface CountedGauges extends Pick<InboxGauges, "oldestReadyMs" | "lastReceivedAt"> {
   /** Each up to `mostCounted`. Blocked events are among those that are `ready`. */
   readonly counts: Readonly<Record<Exclude<GaugeCount, "blocked">, number>>;
-  /** The blocked events that were found. `isMore`: not all were looked for. */
-  readonly blocked: { readonly by: BlockedBy; readonly isMore: boolean };
+  /** The blocked events that were found. */
+  readonly blocked: {
+    /** How many, by what blocks them. */
+    readonly by: BlockedBy;
+    /** Whether not all were looked for. */
+    readonly isMore: boolean;
+  };
   /** Whether all types are paused: then no event is due, and none is blocked. */
   readonly areAllPaused: boolean;
 }
