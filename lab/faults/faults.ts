@@ -231,14 +231,6 @@ export const faults: readonly Fault[] = [
     checks: ["packages/store-postgres/test/pauses.rest.test.ts"],
   },
   {
-    name: "takes do not lock their lanes (Postgres)",
-    file: "packages/store-postgres/src/schema/take-functions.ts",
-    before:
-      "const ownLane = \"pg_try_advisory_xact_lock(hashtextextended('esim_webhooks lane ' || lane, 0))\";",
-    after: 'const ownLane = "true";',
-    checks: ["packages/store-postgres/test/postgres-inbox.suite.servers.test.ts"],
-  },
-  {
     name: "a state is written over another version (Postgres)",
     file: "packages/store-postgres/src/sql/state.ts",
     before: `where name = \${name} and version = \${version}::bigint\`;`,
@@ -265,13 +257,6 @@ export const faults: readonly Fault[] = [
     before: 'if redis.call("ZREM", failed, id) == 0 then return 0 end',
     after: 'redis.call("ZREM", failed, id)',
     checks: ["packages/queue-bullmq/test/bullmq-inbox.rest.test.ts"],
-  },
-  {
-    name: "a handler starts while its abandoned one runs (BullMQ)",
-    file: "packages/queue-bullmq/src/work/bullmq-processor.ts",
-    before: "if (limits.isAbandoned(entry)) {",
-    after: "if (limits.isAbandoned(entry) && job.attemptsMade < 0) {",
-    checks: ["packages/queue-bullmq/test/bullmq-processor.servers.test.ts"],
   },
   {
     name: "the messages of a group go on after one that failed (SQS)",
@@ -338,13 +323,6 @@ export const faults: readonly Fault[] = [
     checks: ["packages/endpoint/test/reconcile/create-reconciler.rest.test.ts"],
   },
   {
-    name: "a POST without an idempotency key is repeated after a lost answer",
-    file: "packages/client/src/http/retry-rule.ts",
-    before: 'const isRepeatable = isHarmless || idempotencyKey !== undefined || method === "DELETE";',
-    after: "const isRepeatable = true as boolean;",
-    checks: ["packages/client/test/http/retry-rule.rest.test.ts"],
-  },
-  {
     name: "a late 401 throws away the token that another caller has renewed",
     file: "packages/client/src/auth/tokens.ts",
     before: "if (held?.accessToken !== token) return; // another caller has renewed it",
@@ -357,5 +335,12 @@ export const faults: readonly Fault[] = [
     before: "      givenUp() {\n        inFlight -= 1;\n",
     after: "      givenUp() {\n        inFlight -= 1;\n        void free(place);\n        look();\n",
     checks: ["packages/client/test/limit/limiter.test.ts"],
+  },
+  {
+    name: "a handler starts while its abandoned one runs (BullMQ)",
+    file: "packages/queue-bullmq/src/work/bullmq-processor.ts",
+    before: "if (limits.isAbandoned(entry)) {",
+    after: "if (limits.isAbandoned(entry) && job.attemptsMade < 0) {",
+    checks: ["packages/queue-bullmq/test/bullmq-attempts.servers.test.ts"],
   },
 ];
