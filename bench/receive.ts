@@ -110,7 +110,7 @@ async function cpuBeside(size: number): Promise<void> {
   line("receive() with an async handler, of the floor", of(median(figures.waiting), floor));
 }
 
-/** Short turns with receivers that stay: the difference is smaller than the drift of a clock between long ones. */
+/** Measures in short rounds, with receivers that stay: the difference is smaller than what the machine's speed changes between long ones. */
 async function cpuOfDrift(): Promise<void> {
   const drift = watchDrift({ read: async () => undefined, write: async () => true });
   const without = createReceiver({ "*": () => {} }, { secret });

@@ -259,7 +259,7 @@ export const faults: readonly Fault[] = [
     checks: ["packages/queue-bullmq/test/bullmq-inbox.rest.test.ts"],
   },
   {
-    name: "the messages of a group go on after one that failed (SQS)",
+    name: "the messages of a group are handled after one that failed (SQS)",
     file: "packages/lambda/src/sqs-handler.ts",
     before: "if (signal.aborted || !(await handleSafely(record, signal))) return;",
     after: "if (signal.aborted) return;\n        if (!(await handleSafely(record, signal))) continue;",
@@ -301,7 +301,7 @@ export const faults: readonly Fault[] = [
     checks: ["packages/cloudflare/test/queue.test.ts"],
   },
   {
-    name: "a rotation goes on though one of several receivers does not read the key store",
+    name: "a rotation continues though one of several receivers does not read the key store",
     file: "packages/endpoint/src/rotate/check-receivers.ts",
     before: "if (refused > 0) {",
     after: "if (refused === posts) {",
@@ -315,7 +315,7 @@ export const faults: readonly Fault[] = [
     checks: ["packages/endpoint/test/rotate/rotate-secret.rest.test.ts"],
   },
   {
-    name: "a pass that was taken over goes on writing its state",
+    name: "a pass that was taken over continues to write its state",
     file: "packages/endpoint/src/reconcile/claim-pass.ts",
     before:
       "if (stored === undefined || readPassState(name, stored.value).runner?.run !== run) throw lose();",

@@ -93,7 +93,7 @@ export interface ListView extends Layout {
 const columnsBesideIds = 56;
 
 /**
- * One line per event, with its id whole: ids are copied. Where the line is too narrow for everything, the error has a line of
+ * Prints one line per event, with its id whole: ids are copied. Where the line is too narrow for everything, the error has a line of
  * its own. There is a column of sources when an event has another source than the default.
  */
 export function listView(

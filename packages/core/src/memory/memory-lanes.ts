@@ -35,10 +35,10 @@ export function lanesOf(table: Pick<MemoryTable, "all" | "pending">, laneHeldByD
   };
 }
 
-/** For authors of inboxes: for how long, in ms, an event may be due before its turn. One that waits for longer counts as due from its turn. */
+/** For authors of inboxes: for how long, in ms, an event may be due behind others of its lane. One that waits for longer counts as due from when they have ended. */
 export const longWaitMs = 60_000;
 
-/** Makes the next row of each of their lanes due now, if it was due long before its turn. */
+/** Makes the next row of each of their lanes due now, if it was due for long behind others. */
 export function freeLanes(table: MemoryTable, ended: readonly MemoryRow[], now: number): void {
   if (ended.every(({ lane }) => lane === null)) return;
   const { first } = lanesOf(table, false);

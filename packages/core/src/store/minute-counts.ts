@@ -64,7 +64,7 @@ export function createMinuteCounter(add: (counts: MinuteCounts) => Promise<void>
     }
   }
 
-  /** One write after the other. */
+  /** Writes the counts once the write before has ended. */
   function writeNext(): Promise<void> {
     clearTimeout(timer);
     timer = undefined;

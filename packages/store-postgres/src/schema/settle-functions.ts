@@ -5,7 +5,7 @@ import { inOrder, plpgsql } from "./sql-function.ts";
 const byKey = ["enable_bitmapscan", "enable_seqscan", "enable_hashjoin", "enable_mergejoin"];
 
 /**
- * Makes the next events of these lanes due now, where they were due for long before their turn: how long an event is due says how long
+ * Makes the next events of these lanes due now, where they were due for long behind others: how long an event is due says how long
  * workers have left it, not for how long another one was ahead. Skips those that are locked: two calls could wait for each other.
  */
 const freeLanes = plpgsql(
