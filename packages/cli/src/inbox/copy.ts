@@ -1,5 +1,6 @@
 import type { CopySource, CopyTarget, DifferentEvent } from "@esim-webhooks/core/internal";
 import { printable } from "@esim-webhooks/core/log-lines";
+import type { SetUpFlags } from "../flags/flag-kinds.ts";
 import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
 import { invalidUsage, programError } from "../program/program-error.ts";
@@ -13,10 +14,10 @@ import type { CopyFlags } from "./flags.ts";
 const timeoutMs = 30_000; // no sender waits for the answer: a busy server may take longer than for a delivery
 
 /** Copies an embedded inbox into Postgres, and says what to do next. Ends with 3 if something was left different. */
-export async function copy(this: CliContext, flags: CopyFlags): Promise<void> {
+export async function copy(this: CliContext, flags: SetUpFlags & CopyFlags): Promise<void> {
   const { output, process } = this;
   const url = targetUrl(flags.to, process.env);
-  const { path, where } = embeddedFile(this, flags);
+  const { path, where } = await embeddedFile(this, flags);
   const [{ sqliteCopySource }, { postgresCopyTarget }] = await Promise.all([
     import("@esim-webhooks/store-sqlite"),
     import("@esim-webhooks/store-postgres"),

@@ -442,7 +442,7 @@ describe("doctor", () => {
     };
     const hung = { ...worker, running: 20, lastTakeAt: new Date(now - 300_000) };
     const onBullmq = { ...worker, running: null, lastTakeAt: null };
-    const long = { oldestReadyMs: 3_600_000 };
+    const long = { oldestReadyMs: 61_000 };
     const none = { oldestReadyMs: null };
     expect(checkWorkers([], none, now).message).toBe("none has reported in the last 30 s");
     expect(checkWorkers([worker, hung], none, now)).toEqual({
