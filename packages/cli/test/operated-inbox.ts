@@ -2,11 +2,7 @@ import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import type { EsimEvents, InboxEntry } from "@esim-webhooks/core";
-import { sampleData } from "@esim-webhooks/core/testing";
 import { type PostgresInbox, postgresInbox } from "@esim-webhooks/store-postgres";
-import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import pg from "pg";
 import { afterAll } from "vitest";
 import { postgresUrl } from "../../../test/servers/shared.ts";
@@ -53,23 +49,5 @@ export async function openOperatedInbox(): Promise<OperatedInbox> {
   };
 }
 
-/** Stores events in the default inbox of a folder. */
-export async function storeAt(cwd: string, entries: readonly InboxEntry[]): Promise<void> {
-  const inbox = sqliteInbox({ path: join(cwd, ".esim-webhooks/events.db") });
-  await inbox.put(entries);
-  await inbox.close();
-}
-
 const nothing = () => {};
 const silent = { debug: nothing, info: nothing, warn: nothing, error: nothing };
-
-export function configOf(name: "postgres" | "slow" | "failing" | "handlers"): string {
-  return fileURLToPath(new URL(`fixtures/${name}.config.ts`, import.meta.url));
-}
-
-/** An entry as a receiver puts it into an inbox. */
-export function entry(id: string, type: keyof EsimEvents, receivedAt: Date = new Date()): InboxEntry {
-  const event = { id, type, timestamp: receivedAt.toISOString(), data: { ...sampleData(type) } };
-  const { id: _, ...envelope } = event;
-  return { source: "default", id, type, event, body: Buffer.from(JSON.stringify(envelope)), receivedAt };
-}

@@ -12,7 +12,7 @@ import { checkPauses, checkWaiting, checkWorkers } from "../../src/doctor/inbox-
 import { checkNode } from "../../src/doctor/set-up-checks.ts";
 import { checkFile } from "../../src/doctor/store-checks.ts";
 import { cli, folder, jsonLines, secret } from "../cli.ts";
-import { entry, storeAt } from "../operated-inbox.ts";
+import { entry, storeAt } from "../stored.ts";
 
 interface Check {
   readonly name: string;
