@@ -17,7 +17,7 @@ export interface BenchResult extends Pick<BenchInbox, "engine" | "version" | "wh
 }
 
 const mostEvents = 100_000; // some 100 MB on the disk
-const warmUpEvents = 500; // connections are opened, code is compiled
+const warmUpEvents = 500; // opens connections, compiles code
 
 /** Measures how many events a second the database stores, and a worker handles. Removes all that it has made. */
 export async function bench(this: CliContext, flags: BenchFlags): Promise<void> {
@@ -33,9 +33,10 @@ export async function bench(this: CliContext, flags: BenchFlags): Promise<void> 
       `Measuring ${where} for at most ${flags.seconds} s, in ${made}, which is removed at the end. Press Ctrl-C to stop.`,
     );
     const limits = (part: number) => ({ seconds: flags.seconds * part, signal });
-    const warmUp = await measurePuts(inbox, warmUpEvents, limits(0.1));
-    const stored = await measurePuts(inbox, mostEvents - warmUpEvents, limits(0.45));
-    const handled = await measureWorker(inbox, warmUp.events + stored.events, limits(0.45), logger);
+    const warmUp = await measurePuts(inbox, warmUpEvents, limits(0.05));
+    await measureWorker(inbox, warmUp.events, limits(0.05), logger);
+    const stored = await measurePuts(inbox, mostEvents, limits(0.45));
+    const handled = await measureWorker(inbox, stored.events, limits(0.45), logger);
     if (signal.aborted) throw programError("interrupted", "Nothing was measured.", "Run it again.");
     const result = { engine, version, where, stored, handled };
     if (flags.json) output.json(result);
