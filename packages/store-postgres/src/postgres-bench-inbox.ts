@@ -19,7 +19,7 @@ export interface PostgresBenchInbox {
 const name = "postgresBenchInbox";
 
 /**
- * Makes an inbox in a new schema, beside the real one, for `esim-webhooks bench`. Call `remove()` in any case. If it rejects, nothing was
+ * Makes an inbox in a new schema, next to the real one, for `esim-webhooks bench`. Call `remove()` in any case. If it rejects, nothing was
  * made. Throws as `migrate()` of `postgresInbox` does.
  */
 export async function postgresBenchInbox({
@@ -36,7 +36,7 @@ export async function postgresBenchInbox({
     tryEvents,
   );
   const remove = async () => {
-    await inbox.close();
+    await Promise.allSettled([inbox.close()]); // the schema is dropped in any case
     const drop = sql`drop schema if exists ${sql.id(schema)} cascade`;
     await guard.runUnchecked(() => drop.execute(db)).finally(close);
   };

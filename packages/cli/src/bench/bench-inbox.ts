@@ -47,7 +47,7 @@ async function inSchema(url: string, logger: Logger): Promise<BenchInbox> {
   return { inbox, engine: "Postgres", version, where: nameOf({ url }), made: `the schema ${schema}`, remove };
 }
 
-/** In the folder itself, or beside the file: on the same disk. */
+/** In the folder itself, or in that of the file: on the same disk. */
 async function inFolder(shown: string, path: string, logger: Logger): Promise<BenchInbox> {
   if (!existsSync(path)) {
     throw programError(

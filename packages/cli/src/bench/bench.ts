@@ -10,7 +10,7 @@ import { type BenchInbox, openBenchInbox } from "./bench-inbox.ts";
 import type { BenchFlags } from "./flags.ts";
 import { type Figures, measurePuts, measureWorker, type StoredFigures } from "./measure.ts";
 
-/** What was measured, and where. */
+/** The figures, and the database that they are of. */
 export interface BenchResult extends Pick<BenchInbox, "engine" | "version" | "where"> {
   readonly stored: StoredFigures;
   readonly handled: Figures;
