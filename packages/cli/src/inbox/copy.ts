@@ -4,7 +4,7 @@ import type { SetUpFlags } from "../flags/flag-kinds.ts";
 import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
 import { invalidUsage, programError } from "../program/program-error.ts";
-import { isPostgresUrl, nameOf } from "../set-up/place.ts";
+import { nameOf, postgresUrlOf, urlInFlag } from "../set-up/place.ts";
 import { count, counted } from "../terminal/quantities.ts";
 import { table } from "../terminal/table.ts";
 import { type Layout, layoutFor } from "../terminal/text.ts";
@@ -163,16 +163,5 @@ export function targetUrl(to: string | undefined, { DATABASE_URL }: NodeJS.Proce
       "Set DATABASE_URL, or add --to postgres://user@host/database.",
     );
   }
-  const { password, searchParams } = URL.parse(url) ?? {};
-  if (to !== undefined && (password || searchParams?.has("password"))) {
-    throw invalidUsage(
-      "--to contains a password, which other processes can read.",
-      "Set DATABASE_URL to this URL, and leave --to out; or remove the password, and set PGPASSWORD.",
-    );
-  }
-  if (isPostgresUrl(url)) return url;
-  throw invalidUsage(
-    `${to === undefined ? "DATABASE_URL" : "--to"} is not a postgres:// URL.`, // which may contain a password
-    "Write postgres://user@host:port/database.",
-  );
+  return to === undefined ? postgresUrlOf({ url }) : urlInFlag("--to", to);
 }

@@ -35,7 +35,7 @@ export function refusalOf(
       return new WebhookError<PostgresErrorCode>(
         "missing_rights",
         `The role may not do what the store does in the schema "${schema}": ${(error as Error).message}.`,
-        "Grant it USAGE on the schema and on its sequence, and SELECT, INSERT, UPDATE and DELETE on its tables.",
+        "Grant it USAGE on the schema and on its sequence, and SELECT, INSERT, UPDATE and DELETE on its tables; to make the schema, CREATE on the database.",
         { cause: error },
       );
     case "53100":
