@@ -91,10 +91,9 @@ const leastFreeBytes = 100 * 1024 * 1024;
 /** Checks the folder of embedded data, or where it will be, as `checkRoom` does. Says when other users can use it. */
 export async function checkDataFolder(folder: Folder, leastFree?: number): Promise<Check> {
   const { dataDir, path } = folder;
-  const room = await checkRoom(path, dataDir, "name another folder with --data-dir", leastFree);
   // not a failure: a volume of a container may have to have such a mode
-  const openMode = room.ok && existsSync(path) ? await openModeOf(folder) : undefined;
-  return openMode === undefined ? room : passed("folder", `${room.message}. ${openMode}`);
+  const openMode = existsSync(path) ? await openModeOf(folder) : undefined;
+  return checkRoom(path, dataDir, "name another folder with --data-dir", leastFree, openMode);
 }
 
 /** Checks the folder of the config's own SQLite file, as `checkRoom` does. */
@@ -103,12 +102,13 @@ export function checkFileFolder(file: string, leastFree?: number): Promise<Check
   return checkRoom(folder, folder, "name a file on another one in the config", leastFree);
 }
 
-/** Checks that files can be made in a folder, and that its disk has room. `otherwise` is how to use another one. */
+/** Checks that files can be made in a folder, and that its disk has room. `otherwise` says how to use another one; `note` is shown if all is well. */
 async function checkRoom(
   path: string,
   shown: string,
   otherwise: string,
   leastFree: number = leastFreeBytes,
+  note?: string,
 ): Promise<Check> {
   const existing = nearestExisting(path);
   const full = (free: number) =>
@@ -125,7 +125,8 @@ async function checkRoom(
   }
   const { bavail, bsize } = await statfs(existing);
   const free = bavail * bsize;
-  return free < leastFree ? full(free) : passed("folder", `${shown}; ${bytes(free)} free`);
+  if (free < leastFree) return full(free);
+  return passed("folder", [`${shown}; ${bytes(free)} free`, note].filter(Boolean).join(". "));
 }
 
 function nearestExisting(path: string): string {
