@@ -61,6 +61,7 @@ export type {
   StateRecord,
 } from "./store/inbox-copy.ts";
 export { subjectOption } from "./store/inbox-options.ts";
+export { storeTimeMs } from "./store/lifecycle.ts";
 export { noteRun } from "./store/note-run.ts";
 export { refuseTypes } from "./store/pause.ts";
 export { durableStores, shortestSafeRetentionMs } from "./store/store-options.ts";

@@ -1,5 +1,12 @@
 import type { GaugeCount, InboxAdmin, InboxGauges, StoredEvent } from "@esim-webhooks/core";
-import { causeOf, eventHeldBack, heldBackOf, maskLane, whyItWaits } from "@esim-webhooks/core/internal";
+import {
+  causeOf,
+  eventHeldBack,
+  heldBackOf,
+  maskLane,
+  storeTimeMs,
+  whyItWaits,
+} from "@esim-webhooks/core/internal";
 import { maskText } from "@esim-webhooks/core/masking";
 import type { Counted, EventName, EventPage, EventView, Filter } from "./contract.ts";
 import { refused } from "./failure.ts";
@@ -16,8 +23,9 @@ export async function list(
   { filter, cursor }: { readonly filter: Filter; readonly cursor?: string },
 ): Promise<EventPage> {
   const [page, pauses] = await Promise.all([selectSome(inbox, filter, pageRows, cursor), inbox.paused()]);
+  const now = await storeTimeMs(inbox, Date.now()); // after the rows: what was due then is due now
   const { rows, nextCursor, searchedTo } = page;
-  const held = await heldBackOf(inbox, rows, { now: Date.now(), pauses });
+  const held = await heldBackOf(inbox, rows, { now, pauses });
   const shown = rows.map((row) => eventRow(row, held.get(row)));
   return { rows: shown, nextCursor, searchedTo: timeOf(searchedTo) };
 }
@@ -81,7 +89,7 @@ export async function event({ inbox }: Settings, name: EventName): Promise<Event
     inbox.workers(),
     neighboursOf(inbox, found),
   ]);
-  const now = Date.now();
+  const now = await storeTimeMs(inbox, Date.now());
   const { key, trace, heldBy, takenAt, erasedAt, history, stack } = found;
   return {
     ...eventRow(found, eventHeldBack(found, { now, pauses })),

@@ -57,6 +57,18 @@ async function codeOfAnswer(answer: Promise<Response>): Promise<[number, string]
   return [response.status, code];
 }
 
+it("says by the inbox's own clock whether an event is due, where that is apart from this machine's", async () => {
+  const clock = { now: () => Date.now() + 10_000 };
+  const inbox = memoryInbox({ lane: () => "one", clock });
+  onTestFinished(() => inbox.close());
+  await inbox.put([newEntry("msg_1", new Date(1)), newEntry("msg_2", new Date(2))]);
+  const viewer = callsOf(inboxDashboard(inbox, { authorize: operator }));
+  const { rows } = await viewer("list", { filter: { state: "ready" } });
+  expect(rows.map(({ heldBack }) => heldBack)).toEqual(["blocked", null]);
+  const { waits } = await viewer("event", { source: "default", id: "msg_2" });
+  expect(waits).toMatch(/^Its lane is held by the event msg_1/);
+});
+
 describe("the paths of the dashboard", () => {
   it("are the page, its files and its calls, at any depth", async () => {
     for (const path of ["/", "/a/", "/a/b/"]) {

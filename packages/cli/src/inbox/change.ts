@@ -1,5 +1,5 @@
 import type { InboxAdmin, InboxFilter, InboxRow, InboxState } from "@esim-webhooks/core";
-import { hasRole, whyItWaits } from "@esim-webhooks/core/internal";
+import { hasRole, storeTimeMs, whyItWaits } from "@esim-webhooks/core/internal";
 import type { CliContext } from "../program/context.ts";
 import { invalidUsage } from "../program/program-error.ts";
 import { flagsOf, shellWord } from "../program/shell.ts";
@@ -100,9 +100,10 @@ async function othersNamed(
   { source, ids }: InboxFilter,
   isMeant: (row: InboxRow) => boolean,
   remedies: Remedies,
-  now: number,
+  machineMs: number,
 ): Promise<readonly OtherNamed[]> {
   if (ids === undefined) return [];
+  const now = await storeTimeMs(inbox, machineMs);
   const [pauses, workers] = await Promise.all([inbox.paused(), inbox.workers()]);
   const others: OtherNamed[] = [];
   for await (const { rows } of listPages(inbox, { ...(source !== undefined && { source }), ids })) {

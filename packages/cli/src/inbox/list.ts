@@ -1,5 +1,5 @@
 import { type InboxPage, type InboxRow, WebhookError } from "@esim-webhooks/core";
-import { ago, type HeldBack, heldBackOf } from "@esim-webhooks/core/internal";
+import { ago, type HeldBack, heldBackOf, storeTimeMs } from "@esim-webhooks/core/internal";
 import { printable } from "@esim-webhooks/core/log-lines";
 import { maskText, shortened } from "@esim-webhooks/core/masking";
 import type { CliContext } from "../program/context.ts";
@@ -25,7 +25,7 @@ export async function list(this: CliContext, flags: ListFlags): Promise<void> {
     let unshown: InboxRow[] = [];
     const withHeading = headedOnce();
     const showTable = async () => {
-      const now = this.now();
+      const now = await storeTimeMs(inbox, this.now());
       const heldBack = await heldBackOf(inbox, unshown, { now, pauses: await inbox.paused() });
       const view = { now, reveal, heldBack, ...layoutFor(process.stdout, process.env) };
       for (const line of withHeading(listView(unshown, view))) output.data(line);

@@ -8,6 +8,7 @@ import {
   type ReadBody,
   readBody,
   span,
+  storeTimeMs,
   whyItWaits,
 } from "@esim-webhooks/core/internal";
 import { printable } from "@esim-webhooks/core/log-lines";
@@ -33,7 +34,7 @@ export async function show(this: CliContext, flags: ShowFlags, id: string): Prom
       process.exitCode = exitCodes.problem;
       return;
     }
-    const now = this.now();
+    const now = await storeTimeMs(access.inbox, this.now());
     const [pauses, workers] = await Promise.all([access.inbox.paused(), access.inbox.workers()]);
     const waits = whyItWaits(row, { now, pauses, workers });
     if (json) return output.json({ ...(reveal ? shownJson(row) : maskedJson(row)), waits });

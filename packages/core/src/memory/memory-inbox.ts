@@ -107,6 +107,7 @@ export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {
       ordered: settings.lane !== undefined,
     },
     ready: () => ask(() => {}),
+    now: () => ask(() => new Date(clock.now())),
     sources: () => ask(() => [...new Set([...table.all()].map(({ source }) => source))]),
     async close() {
       await counter?.close();

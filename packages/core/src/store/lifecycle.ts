@@ -31,3 +31,12 @@ export interface Lifecycle {
   /** Frees what the store opened itself. Safe to call twice. */
   close(): Promise<void>;
 }
+
+/**
+ * The time in ms since the Unix epoch by which the store says what is due: its own, else `machineMs`. The two differ where a server's clock
+ * is apart from this machine's.
+ */
+export async function storeTimeMs(store: object, machineMs: number): Promise<number> {
+  const there = await (store as Partial<Lifecycle>).now?.();
+  return there?.getTime() ?? machineMs;
+}
