@@ -1,4 +1,5 @@
 import { isBuiltin } from "node:module";
+import { setTimeout as wait } from "node:timers/promises";
 import { WebhookError } from "@esim-webhooks/core";
 import { createStoreGuard, safePurge, warnOfSetup } from "@esim-webhooks/core/engine";
 import { type FaultCode, FaultError } from "./database/faults.ts";
@@ -24,6 +25,8 @@ export interface OpenSqlite {
   inReader<Name extends keyof Reads>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
   /** Deletes some events whose retention has expired, and bodies whose own has. Resolves to how many. */
   purge(limit: number): Promise<number>;
+  /** Empties the log, which may hold what was erased. If it cannot now, a later erasure or the last process to close the file does. */
+  truncateLog(): Promise<void>;
   readonly hints: Hints;
   close(): Promise<void>;
 }
@@ -49,6 +52,9 @@ export function openSqlite(
   const inWriter: OpenSqlite["inWriter"] = (name, input) =>
     guard.run(() => threads.inWriter(name, input, timeoutMs).catch(rethrow));
 
+  const inReader: OpenSqlite["inReader"] = (name, input) =>
+    guard.run(() => threads.inReader(name, input, timeoutMs).catch(rethrow));
+
   return {
     migrate: () =>
       guard.runUnchecked(async () => {
@@ -61,11 +67,28 @@ export function openSqlite(
       look: () => inWriter("purgeClock", undefined),
       forget: (limit, next, kept) => inWriter("forget", { limit, next, kept, bodyRetentionMs }),
     }),
-    inReader: (name, input) => guard.run(() => threads.inReader(name, input, timeoutMs).catch(rethrow)),
+    inReader,
+    async truncateLog() {
+      try {
+        for (let left = truncations.most; left > 0; left -= 1) {
+          if (await inReader("truncateLog", undefined)) return;
+          await wait(truncations.pauseMs);
+        }
+      } catch (err) {
+        logger.warn({ err, code: "log_not_truncated" }, notTruncated);
+        return;
+      }
+      logger.warn({ code: "log_not_truncated" }, notTruncated);
+    },
     hints: threads.hints,
     close: () => guard.close(threads.close),
   };
 }
+
+const truncations = { most: 5, pauseMs: 100 };
+
+const notTruncated =
+  "The log of the file may still hold what was erased, since another process is reading it. Erase again, or stop all processes that use the file.";
 
 /** Throws `node_too_old` where Node.js has no SQLite: the thread would only report that a module is missing. */
 function requireSqlite(): void {

@@ -1,4 +1,3 @@
-import { setTimeout as wait } from "node:timers/promises";
 import { crc32 } from "node:zlib";
 import type { Inbox, InboxEntry, InboxLease, InboxOptions, Settlement } from "@esim-webhooks/core";
 import {
@@ -51,7 +50,6 @@ const shape: OptionsShape<SqliteSettings & InboxSettings> = { ...sqliteShape, ..
 const holdEveryMs = 1000;
 const operatorLimit = 1000;
 const pageLimit = 50;
-const truncations = { most: 5, pauseMs: 100 };
 
 /**
  * The inbox in an SQLite file, on the table of `sqliteStore`: an id that was done inline is done here too. `put` resolves
@@ -98,20 +96,6 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
   /** Workers of this process need not wait until the writer notices that the file has changed. */
   function hintIf(isSo: boolean): void {
     if (isSo) hints.give();
-  }
-
-  /** Empties the log, which may hold what was erased. What cannot be done now, a later erasure or the last process to close the file does. */
-  async function truncateLog(): Promise<void> {
-    try {
-      for (let left = truncations.most; left > 0; left -= 1) {
-        if (await inReader("truncateLog", undefined)) return;
-        await wait(truncations.pauseMs);
-      }
-    } catch (err) {
-      logger.warn({ err, code: "log_not_truncated" }, notTruncated);
-      return;
-    }
-    logger.warn({ code: "log_not_truncated" }, notTruncated);
   }
 
   return {
@@ -233,7 +217,7 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
         const keptMs = spreadRetention(retentionMs);
         const erased = await inWriter("erase", { subject, replacement, limit, retentionMs: keptMs });
         hintIf(erased.ready + erased.leased > 0); // their lanes are free
-        await truncateLog();
+        await open.truncateLog();
         return erased;
       },
     }),
@@ -243,9 +227,6 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
     },
   };
 }
-
-const notTruncated =
-  "The log of the file may still hold what was erased, since another process is reading it. Erase again, or stop all processes that use the file.";
 
 /** A lease or a settlement may have more fields, such as its event, which need not cross to the writer. */
 function plainLease({ source, id, token }: InboxLease): InboxLease {
