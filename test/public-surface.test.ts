@@ -313,6 +313,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
     nest: ["EsimWebhooks", "EsimWebhooksModule", "OnEsimEvent", "eventDecorator"],
     storePostgres: [
       "latestOnly",
+      "postgresBenchInbox",
       "postgresCopyTarget",
       "postgresInbox",
       "postgresMigrations",

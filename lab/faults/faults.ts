@@ -231,6 +231,13 @@ export const faults: readonly Fault[] = [
     checks: ["packages/store-postgres/test/pauses.rest.test.ts"],
   },
   {
+    name: "a take does not lock its lanes, and waits for another one (Postgres)",
+    file: "packages/store-postgres/src/schema/take-functions.ts",
+    before: `"pg_try_advisory_xact_lock(hashtextextended('esim_webhooks lane ' || lane, 0))"`,
+    after: '"lane is not null"',
+    checks: ["packages/store-postgres/test/operations.servers.test.ts"],
+  },
+  {
     name: "a state is written over another version (Postgres)",
     file: "packages/store-postgres/src/sql/state.ts",
     before: `where name = \${name} and version = \${version}::bigint\`;`,

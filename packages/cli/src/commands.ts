@@ -90,6 +90,10 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     brief: "Check the set-up",
     load: async () => (await import("./commands/doctor.ts")).doctor,
   },
+  bench: {
+    brief: "Measure your database",
+    load: async () => (await import("./commands/bench.ts")).bench,
+  },
   completion: {
     brief: "Complete commands in the shell",
     usage: "<command>",

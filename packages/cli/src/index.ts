@@ -1,2 +1,2 @@
-export type { Config, ConfigTarget, OwnWorkers } from "./set-up/config.ts";
+export type { Config, ConfigTarget, EmbeddedTarget, OwnWorkers } from "./set-up/config.ts";
 export { defineConfig } from "./set-up/config.ts";

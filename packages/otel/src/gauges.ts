@@ -1,10 +1,10 @@
-import type { InboxAdmin, RunNote, Worker } from "@esim-webhooks/core";
+import type { InboxAdmin, Lifecycle, RunNote, Worker } from "@esim-webhooks/core";
 import { askInTime } from "@esim-webhooks/core/internal";
 import type { BatchObservableCallback, Meter, ObservableCallback } from "@opentelemetry/api";
 import { firstValues, typeLabels } from "./labels.ts";
 
 export interface GaugeSources {
-  inbox?: Pick<InboxAdmin, "gauges" | "paused" | "runs">;
+  inbox?: Pick<InboxAdmin, "gauges" | "paused" | "runs"> & Pick<Lifecycle, "ready">;
   catalog?: { readonly types: readonly string[] };
   worker?: Pick<Worker, "slots" | "sinceLastTakeMs">;
 }
@@ -39,6 +39,10 @@ export function recordGauges(
           inbox.gauges(),
           Promise.resolve(inbox.paused()).catch(() => []), // the age of the oldest due event matters more
           Promise.resolve(inbox.runs()).catch(() => []),
+          Promise.resolve(inbox.ready?.()).then(
+            () => true,
+            () => false,
+          ),
         ]),
       {
         withinMs: gaugesWithinMs,
@@ -75,12 +79,13 @@ export function recordGauges(
       description: "Since when a type is paused, in seconds since 1970; `all` for all types.",
     });
     const up = meter.createObservableGauge("esim_webhooks.inbox.up", {
-      description: "1 if the inbox answers. If 0, its other gauges are not observed.",
+      description:
+        "1 if the inbox can store events, as `readinessHandler` asks it. If it does not answer at all, its other gauges are not observed.",
     });
     const observables = [up, events, oldestDue, lastDelivery, pausedSince];
     const callback: BatchObservableCallback = async (result) => {
       try {
-        const [{ counts, oldestReadyMs, lastReceivedAt }, pauses] = await ask();
+        const [{ counts, oldestReadyMs, lastReceivedAt }, pauses, , isReady] = await ask();
         const lastMs = lastReceivedAt?.getTime();
         const pausedAt = pauses.map(({ type, since }) => ({ type, seconds: since.getTime() / 1000 }));
         for (const [state, count] of Object.entries(counts)) result.observe(events, count, { state });
@@ -88,7 +93,7 @@ export function recordGauges(
         if (lastMs !== undefined) result.observe(lastDelivery, lastMs / 1000);
         for (const { type, seconds } of pausedAt)
           result.observe(pausedSince, seconds, { type: type === null ? "all" : typeOf(type) });
-        result.observe(up, 1);
+        result.observe(up, isReady ? 1 : 0);
       } catch {
         result.observe(up, 0); // an answer that cannot be read is none
       }
@@ -104,7 +109,8 @@ export function recordGauges(
     });
     const abandonedHandlers = meter.createObservableGauge("esim_webhooks.worker.abandoned", {
       unit: "{handler}",
-      description: "Handlers that were abandoned at their time limit and still run. They hold no slot.",
+      description:
+        "Handlers that were abandoned at their time limit and still run. They hold no slot: there are fewer than twice as many as slots.",
     });
     const lastTake = meter.createObservableGauge("esim_webhooks.worker.last_take.time", {
       unit: "s",

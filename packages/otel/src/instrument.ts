@@ -1,4 +1,4 @@
-import { type InboxAdmin, WebhookError, type Worker } from "@esim-webhooks/core";
+import { type InboxAdmin, type Lifecycle, WebhookError, type Worker } from "@esim-webhooks/core";
 import { setTracer, setTraceSource } from "@esim-webhooks/core/observe";
 import {
   isSpanContextValid,
@@ -14,8 +14,8 @@ import { createTracer, tracedStages } from "./stage-spans.ts";
 
 /** Options of `instrument`. */
 export interface InstrumentOptions {
-  /** The inbox whose `gauges()`, `paused()` and `runs()` become metrics. Default: none, so there are no metrics of what waits. */
-  inbox?: Pick<InboxAdmin, "gauges" | "paused" | "runs">;
+  /** The inbox whose `gauges()`, `paused()`, `runs()` and `ready()` become metrics. Default: none, so there are no metrics of what waits. */
+  inbox?: Pick<InboxAdmin, "gauges" | "paused" | "runs"> & Pick<Lifecycle, "ready">;
   /** The worker of this process, for the metrics of its slots. Default: none. */
   worker?: Pick<Worker, "slots" | "sinceLastTakeMs">;
   /** Only its event types are labels; all others are `other`. Default: the eSIM catalog. */

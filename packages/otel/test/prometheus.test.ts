@@ -162,6 +162,16 @@ it.each([
   expect(await (await metrics()).text()).toMatch(/^esim_webhooks_inbox_up(\{.*\})? 0/m);
 });
 
+it("shows an inbox that can be read but stores nothing as down, with its counts", async () => {
+  const inbox = memoryInbox();
+  const full = () => Promise.reject(new Error("no space left"));
+  const metrics = await metricsHandler({ inbox: { ...inbox, ready: full } });
+  onTestFinished(() => metrics.close());
+  const text = await (await metrics()).text();
+  expect(text).toMatch(/^esim_webhooks_inbox_up(\{.*\})? 0/m);
+  expect(text).toMatch(/^esim_webhooks_inbox_events\{state="ready".*\} 0/m);
+});
+
 it("answers 503 if the metrics cannot be read, and does not reject", async () => {
   const metrics = await metricsHandler();
   await metrics.close();

@@ -5,6 +5,8 @@ export type { PostgresOptions } from "./database/postgres-database.ts";
 export type { TransactionOptions } from "./database/transaction-form.ts";
 export type { LatestOnlyOptions } from "./latest-only.ts";
 export { latestOnly } from "./latest-only.ts";
+export type { PostgresBenchInbox } from "./postgres-bench-inbox.ts";
+export { postgresBenchInbox } from "./postgres-bench-inbox.ts";
 export { postgresCopyTarget } from "./postgres-copy-target.ts";
 export type { PostgresInbox, PostgresInboxOptions } from "./postgres-inbox.ts";
 export { postgresInbox } from "./postgres-inbox.ts";

@@ -92,3 +92,18 @@ it("frees the connection of a commit whose answer is lost, also in a pool that c
   await pool.end();
   await proxy.close();
 });
+
+it("says that the disk of the server is full, which no restart mends", async () => {
+  const inbox = postgresInbox({ pool: shop.pool(1), schema: shop.schema });
+  await inbox.migrate();
+  await inbox.ready();
+  await shop.pool(1).query(`
+    create function "${shop.schema}".fill() returns trigger language plpgsql as
+      $$ begin raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$;
+    create trigger fill before insert on "${shop.schema}".event
+      for each row execute function "${shop.schema}".fill()`);
+  await expect(inbox.put([entry("msg_1")])).rejects.toMatchObject({
+    code: "store_full",
+    remedy: expect.stringContaining("Free space"),
+  });
+});

@@ -1,8 +1,9 @@
-import { sql } from "kysely";
+import { type Kysely, sql } from "kysely";
 import { expect, it } from "vitest";
 import { entry, key } from "../../../test/inbox-entry.ts";
 import { expectWarnings } from "../../../test/support/warnings.ts";
 import { tablesIn } from "../src/database/tables.ts";
+import { take as takeEvents } from "../src/sql/take.ts";
 import { report } from "../src/sql/workers.ts";
 import { inboxesOfEachTest } from "./inboxes.ts";
 
@@ -107,6 +108,29 @@ it("says of an event that was behind an erased one that it has been due since th
   expect(await inbox.erase("esim_1")).toMatchObject({ ready: 1 });
   expect((await inbox.gauges()).oldestReadyMs).toBeLessThan(1_800_000);
 });
+
+it.each([
+  ["", false],
+  [" of suspects", true],
+])(
+  "a take%s passes over the lanes that another one has just taken, and does not wait for it",
+  async (_, suspects) => {
+    const { event, shop, open } = given();
+    const inbox = open({ lane: ({ id }) => id.slice(0, 1) });
+    await inbox.put([entry("a1"), entry("a2"), entry("b1"), entry("b2")]);
+    await sql`update ${event} set suspect = ${suspects}`.execute(shop.db);
+    const tables = tablesIn(shop.schema);
+    const takeIn = (tx: Kysely<unknown>) => takeEvents(tx, tables, { ...take, suspects }, false, "");
+    await shop.db.transaction().execute(async (first) => {
+      const { taken } = await takeIn(first);
+      expect(taken.map(({ id }) => id).sort()).toEqual(["a1", "b1"]);
+      await shop.db.transaction().execute(async (second) => {
+        await sql`set local lock_timeout = '2s'`.execute(second);
+        expect((await takeIn(second)).taken).toEqual([]);
+      });
+    });
+  },
+);
 
 it("forgets a worker that has not reported for 30 seconds", async () => {
   const { shop, open } = given();

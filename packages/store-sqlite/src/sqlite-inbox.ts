@@ -43,7 +43,10 @@ export interface SqliteInboxOptions extends SqliteOptions, InboxOptions {}
 
 /** An inbox with all roles, for any number of processes on one machine. */
 export type SqliteInbox = Inbox<SqliteTransaction> &
-  Required<Pick<Inbox<SqliteTransaction>, "transact" | "onHint" | "migrate">>;
+  Required<Pick<Inbox<SqliteTransaction>, "transact" | "onHint" | "migrate">> & {
+    /** The absolute path of its file. */
+    readonly path: string;
+  };
 
 const shape: OptionsShape<SqliteSettings & InboxSettings> = { ...sqliteShape, ...inboxShape };
 
@@ -108,6 +111,7 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
       roles: ["writer", "queue", "admin", "rerun"],
     },
     place: `the file ${settings.path}`,
+    path: settings.path,
     ready: open.ready,
     migrate: open.migrate,
     sources: () => inReader("sources", undefined),

@@ -92,7 +92,7 @@ export function checkKey(keys: readonly string[], { deliveries }: NewestDeliveri
     );
   return failed(
     "key",
-    `The receiver answered 401 ${when(newest)}: it does not have the key that the service signs with (here: ${configured}). Give it the endpoint's signingSecret; if that is lost, esim-webhooks rotate gets a new one.`,
+    `The receiver answered 401 ${when(newest)}: it does not have the key that the service signs with, or that key has ended (here: ${configured}). Give it the endpoint's signingSecret, without a notAfter; if that is lost, esim-webhooks rotate gets a new one.`,
   );
 }
 

@@ -68,17 +68,17 @@ export function checkPauses(pauses: readonly Pause[], now: number): Check {
   );
 }
 
-/** A worker that polls takes more often, also while nothing is due. */
+/** A worker with a free slot polls more often, also while nothing is due. */
 const longestTakeMs = 60_000;
 
-/** Lists the workers. Warns when events have been due for too long because no worker runs, or none takes events. */
+/** Lists the workers. Warns when events have been due for a minute because no worker runs, or none takes events. */
 export function checkWorkers(
   workers: readonly WorkerPresence[],
   { oldestReadyMs }: Pick<InboxGauges, "oldestReadyMs">,
   now: number,
 ): Check {
   const found = workers.length === 0 ? "none has reported in the last 30 s" : workersText(workers);
-  if ((oldestReadyMs ?? 0) <= longestWaitMs) return passed("workers", found);
+  if ((oldestReadyMs ?? 0) <= longestTakeMs) return passed("workers", found);
   if (workers.length === 0)
     return warned(
       "workers",

@@ -1,17 +1,20 @@
 import { existsSync, statSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
+import type { SetUpFlags } from "../flags/flag-kinds.ts";
 import type { CliContext } from "../program/context.ts";
 import { invalidUsage, programError } from "../program/program-error.ts";
 import { fileIn } from "../set-up/default-place.ts";
+import { nameOfOwn } from "../set-up/named-store.ts";
 import { nameOf } from "../set-up/place.ts";
-import { folderOf } from "../set-up/set-up.ts";
+import { folderIn, folderOf, readSetUp } from "../set-up/set-up.ts";
 import { bytes } from "../terminal/quantities.ts";
+import { sentenceStart } from "../terminal/text.ts";
 import type { BackupFlags } from "./flags.ts";
 
 /** Copies the file of an embedded inbox to another file, while others use it. */
-export async function backup(this: CliContext, flags: BackupFlags, file: string): Promise<void> {
-  const { path, where } = embeddedFile(this, flags);
+export async function backup(this: CliContext, flags: SetUpFlags & BackupFlags, file: string): Promise<void> {
+  const { path, where } = await embeddedFile(this, flags);
   const copy = resolve(this.process.cwd(), file);
   const { sqliteBackup } = await import("@esim-webhooks/store-sqlite");
   await sqliteBackup({ path }, copy);
@@ -26,15 +29,16 @@ export interface EmbeddedFile {
   readonly where: string;
 }
 
-/** The file that the flags name, else the default one. Throws when there is none: opening it would create one. */
-export function embeddedFile(context: CliContext, { from, dataDir }: BackupFlags): EmbeddedFile {
-  if (from !== undefined && dataDir !== undefined) {
-    throw invalidUsage("--from and --data-dir both name an inbox.", "Remove one of them.");
-  }
-  const { process } = context;
-  const folder = folderOf(process, dataDir);
-  const path = from === undefined ? fileIn(folder) : resolve(process.cwd(), from);
-  const shown = from ?? join(folder.dataDir, basename(path));
+/**
+ * The file that `--from` names, else that of the config's own `sqliteInbox`, else the one in the data folder. Throws when there is
+ * none: opening it would create one.
+ */
+export async function embeddedFile(
+  context: CliContext,
+  flags: SetUpFlags & BackupFlags,
+): Promise<EmbeddedFile> {
+  const { path, shown, where } =
+    flags.from === undefined ? await ownFile(context, flags) : namedFile(context, flags.from, flags);
   if (!existsSync(path)) {
     throw programError(
       "unreadable_file",
@@ -48,5 +52,32 @@ export function embeddedFile(context: CliContext, { from, dataDir }: BackupFlags
       "Name the SQLite file in it with --from, or the folder of the embedded inbox with --data-dir.",
     );
   }
-  return { path, where: from === undefined ? nameOf(folder) : `the inbox in ${from}` };
+  return { path, where };
+}
+
+/** A file, and its path as messages show it. */
+interface ShownFile extends EmbeddedFile {
+  readonly shown: string;
+}
+
+function namedFile({ process }: CliContext, from: string, { dataDir }: BackupFlags): ShownFile {
+  if (dataDir !== undefined)
+    throw invalidUsage("--from and --data-dir both name an inbox.", "Remove one of them.");
+  return { path: resolve(process.cwd(), from), shown: from, where: `the inbox in ${from}` };
+}
+
+async function ownFile(context: CliContext, flags: SetUpFlags): Promise<ShownFile> {
+  const setUp = await readSetUp(context, flags);
+  const { target } = setUp.config;
+  if (target === undefined) {
+    const folder = folderIn(setUp.environment, folderOf(context.process, flags.dataDir));
+    const path = fileIn(folder);
+    return { path, shown: join(folder.dataDir, basename(path)), where: nameOf(folder) };
+  }
+  const where = nameOfOwn("target", setUp);
+  if (target.path !== undefined) return { path: target.path, shown: target.path, where };
+  throw invalidUsage(
+    `${sentenceStart(where)} is not an SQLite file.`,
+    "Back it up with the tools of its database, such as pg_dump; or name an SQLite file with --from.",
+  );
 }

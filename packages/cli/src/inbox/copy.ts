@@ -1,9 +1,10 @@
 import type { CopySource, CopyTarget, DifferentEvent } from "@esim-webhooks/core/internal";
 import { printable } from "@esim-webhooks/core/log-lines";
+import type { SetUpFlags } from "../flags/flag-kinds.ts";
 import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
 import { invalidUsage, programError } from "../program/program-error.ts";
-import { isPostgresUrl, nameOf } from "../set-up/place.ts";
+import { nameOf, postgresUrlOf, urlInFlag } from "../set-up/place.ts";
 import { count, counted } from "../terminal/quantities.ts";
 import { table } from "../terminal/table.ts";
 import { type Layout, layoutFor } from "../terminal/text.ts";
@@ -13,10 +14,10 @@ import type { CopyFlags } from "./flags.ts";
 const timeoutMs = 30_000; // no sender waits for the answer: a busy server may take longer than for a delivery
 
 /** Copies an embedded inbox into Postgres, and says what to do next. Ends with 3 if something was left different. */
-export async function copy(this: CliContext, flags: CopyFlags): Promise<void> {
+export async function copy(this: CliContext, flags: SetUpFlags & CopyFlags): Promise<void> {
   const { output, process } = this;
   const url = targetUrl(flags.to, process.env);
-  const { path, where } = embeddedFile(this, flags);
+  const { path, where } = await embeddedFile(this, flags);
   const [{ sqliteCopySource }, { postgresCopyTarget }] = await Promise.all([
     import("@esim-webhooks/store-sqlite"),
     import("@esim-webhooks/store-postgres"),
@@ -162,16 +163,5 @@ export function targetUrl(to: string | undefined, { DATABASE_URL }: NodeJS.Proce
       "Set DATABASE_URL, or add --to postgres://user@host/database.",
     );
   }
-  const { password, searchParams } = URL.parse(url) ?? {};
-  if (to !== undefined && (password || searchParams?.has("password"))) {
-    throw invalidUsage(
-      "--to contains a password, which other processes can read.",
-      "Set DATABASE_URL to this URL, and leave --to out; or remove the password, and set PGPASSWORD.",
-    );
-  }
-  if (isPostgresUrl(url)) return url;
-  throw invalidUsage(
-    `${to === undefined ? "DATABASE_URL" : "--to"} is not a postgres:// URL.`, // which may contain a password
-    "Write postgres://user@host:port/database.",
-  );
+  return to === undefined ? postgresUrlOf({ url }) : urlInFlag("--to", to);
 }

@@ -166,8 +166,11 @@ export const giveUpFlags = {
 export type BackupFlags = FlagValues<typeof backupFlags>;
 
 export const backupFlags = {
-  from: textFlag("file", "The SQLite file of the inbox. Default: the one in --data-dir"),
-  dataDir: setUpFlags.dataDir,
+  from: textFlag(
+    "file",
+    "The SQLite file of the inbox. Default: that of the config, else the one in --data-dir",
+  ),
+  ...setUpFlags,
   json: jsonFlag,
 };
 

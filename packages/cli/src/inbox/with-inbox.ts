@@ -30,7 +30,7 @@ export async function withInbox(
   const setUp = await readSetUp(context, flags);
   const isNamed = flags.from !== undefined;
   const { inbox, where, close } = isNamed
-    ? await openFile(embeddedFile(context, flags), logger)
+    ? await openFile(await embeddedFile(context, flags), logger)
     : await openOwn(setUp, logger);
   const { types } = setUp.catalog ?? esimCatalog;
   try {

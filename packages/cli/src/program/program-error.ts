@@ -18,6 +18,7 @@ export type ProgramErrorCode =
   | "secret_not_kept"
   /** The port is taken, or the address is not one of this machine. Choose another with `--port` (0: any), `--host`, or the option that the message names. */
   | "cannot_listen"
+  /** A signal stopped the command before it had finished. Run it again: an import or a reconciliation continues. */
   | "interrupted"
   /** The delivery of `send` got no complete answer in time. Start a receiver at that URL, or name another one; the message says which. */
   | "no_answer"

@@ -82,12 +82,16 @@ async function closeOwn(exported: unknown): Promise<void> {
   await createDeadline(closeMs).before(Promise.allSettled(closed));
 }
 
+const whereOthersGo =
+  "Options of createReceiver go into receiver: { … }, those of createWorker into worker, those of the client into api.";
+
 function parseConfig(file: string, exported: unknown): AnyConfig {
   try {
     return parseOptions(file, shape, exported, "Correct it in that file.") as AnyConfig;
   } catch (error) {
     const { problem, remedy } = error as WebhookError;
-    throw programError("invalid_config", `${file}: ${problem}`, remedy);
+    const inside = remedy.startsWith("There are: ") ? ` ${whereOthersGo}` : "";
+    throw programError("invalid_config", `${file}: ${problem}`, `${remedy}${inside}`);
   }
 }
 

@@ -16,7 +16,14 @@ import type {
 } from "@esim-webhooks/core";
 
 /** An inbox with all roles, with the roles that its capabilities state, or with only `put`. */
-export type ConfigTarget<Tx = unknown> = Pick<InboxWriter, "put"> & Partial<Inbox<Tx>> & Partial<OwnWorkers>;
+export type ConfigTarget<Tx = unknown> = Pick<InboxWriter, "put"> &
+  Partial<Inbox<Tx> & OwnWorkers & EmbeddedTarget>;
+
+/** An inbox in a file, such as `sqliteInbox`. */
+export interface EmbeddedTarget {
+  /** The absolute path of its file. */
+  readonly path: string;
+}
 
 /** An inbox whose engine has workers of its own, such as `bullmqInbox`. */
 export interface OwnWorkers {

@@ -42,6 +42,19 @@ export function postgresUrlOf({ url }: Database): string {
   );
 }
 
+/** The URL of a Postgres in a flag. Throws `invalid_usage` for another URL, and for a password in it, without repeating it. */
+export function urlInFlag(flag: string, url: string): string {
+  const { password, searchParams } = URL.parse(url) ?? {};
+  if (password || searchParams?.has("password")) {
+    throw invalidUsage(
+      `${flag} contains a password, which other processes can read.`,
+      `Set DATABASE_URL to this URL, and leave ${flag} out; or remove the password, and set PGPASSWORD.`,
+    );
+  }
+  if (isPostgresUrl(url)) return url;
+  throw invalidUsage(`${flag} is not a postgres:// URL.`, "Write postgres://user@host:port/database.");
+}
+
 /**
  * The power of other users over a folder, and the remedy. Undefined when they can do nothing, and on Windows.
  * `content`: why that matters.

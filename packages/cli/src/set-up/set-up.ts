@@ -61,9 +61,14 @@ export function secretVariableOf({ environment }: Pick<SetUp, "environment">): s
 
 /** The default place of the environment: the test environment has a folder within, or a schema, of its own. */
 function placeIn(environment: ApiEnvironment, place: Place): Place {
-  if (environment === "production") return place;
-  if ("url" in place) return { ...place, schema: "esim_webhooks_test" };
-  return { ...place, dataDir: join(place.dataDir, "test"), path: join(place.path, "test") };
+  if (!("url" in place)) return folderIn(environment, place);
+  return environment === "production" ? place : { ...place, schema: "esim_webhooks_test" };
+}
+
+/** The folder of the environment's default inbox, in the data folder. */
+export function folderIn(environment: ApiEnvironment, folder: Folder): Folder {
+  if (environment === "production") return folder;
+  return { ...folder, dataDir: join(folder.dataDir, "test"), path: join(folder.path, "test") };
 }
 
 /** The folder of the embedded inbox: --data-dir, else ESIM_WEBHOOKS_DATA_DIR, else .esim-webhooks. Throws `invalid_usage` if it is a file. */

@@ -19,7 +19,7 @@ const writing: Readonly<Record<string, readonly string[]>> = {
 
 /** The others: they call no API, or read there. */
 const others = [
-  "api client, api deliveries, api endpoints list, api event-types, api variants, completion install",
+  "api client, api deliveries, api endpoints list, api event-types, api variants, bench, completion install",
   "completion uninstall, dashboard, doctor, events describe, events drift, events list, import, inbox backup",
   "inbox copy, inbox discard, inbox erase, inbox errors, inbox give-up, inbox list, inbox pause, inbox paused",
   "inbox purge, inbox resume, inbox retry, inbox show, inbox stats, inbox workers, listen, migrate, rehearse",

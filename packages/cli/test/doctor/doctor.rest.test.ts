@@ -12,7 +12,7 @@ import { checkPauses, checkWaiting, checkWorkers } from "../../src/doctor/inbox-
 import { checkNode } from "../../src/doctor/set-up-checks.ts";
 import { checkFile } from "../../src/doctor/store-checks.ts";
 import { cli, folder, jsonLines, secret } from "../cli.ts";
-import { entry, storeAt } from "../operated-inbox.ts";
+import { entry, storeAt } from "../stored.ts";
 
 interface Check {
   readonly name: string;
@@ -442,7 +442,7 @@ describe("doctor", () => {
     };
     const hung = { ...worker, running: 20, lastTakeAt: new Date(now - 300_000) };
     const onBullmq = { ...worker, running: null, lastTakeAt: null };
-    const long = { oldestReadyMs: 3_600_000 };
+    const long = { oldestReadyMs: 61_000 };
     const none = { oldestReadyMs: null };
     expect(checkWorkers([], none, now).message).toBe("none has reported in the last 30 s");
     expect(checkWorkers([worker, hung], none, now)).toEqual({

@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { root } from "../../../../test/run.ts";
 import { postgresUrl } from "../../../../test/servers/shared.ts";
 import { folder } from "../cli.ts";
-import { entry, storeAt } from "../operated-inbox.ts";
+import { entry, storeAt } from "../stored.ts";
 import { startBackend } from "./backend.ts";
 import { openPage } from "./page.ts";
 

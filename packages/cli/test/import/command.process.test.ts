@@ -3,7 +3,8 @@ import { join } from "node:path";
 import type { ImportReport } from "@esim-webhooks/import";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { cliInto, type Ended, start, startInTerminal } from "../cli.ts";
-import { configOf, type OperatedInbox, openOperatedInbox } from "../operated-inbox.ts";
+import { type OperatedInbox, openOperatedInbox } from "../operated-inbox.ts";
+import { configOf } from "../stored.ts";
 import { deliveryRecord, deliveryRecords } from "./dump.ts";
 
 let operated: OperatedInbox;

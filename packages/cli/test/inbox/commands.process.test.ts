@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { cli, type Ended, start, startInTerminal } from "../cli.ts";
-import { configOf, entry, type OperatedInbox, openOperatedInbox } from "../operated-inbox.ts";
+import { type OperatedInbox, openOperatedInbox } from "../operated-inbox.ts";
+import { configOf, entry } from "../stored.ts";
 
 const hourMs = 3_600_000;
 const iccid = "8932042000010012344";

@@ -9,7 +9,7 @@ import pg from "pg";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { postgresUrl } from "../../../../test/servers/shared.ts";
 import { cli, type Ended, start } from "../cli.ts";
-import { entry } from "../operated-inbox.ts";
+import { entry } from "../stored.ts";
 
 let cwd: string;
 /** A database of the test's own. */

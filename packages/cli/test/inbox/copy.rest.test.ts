@@ -14,8 +14,8 @@ import { type SqliteInbox, sqliteInbox, sqliteState, sqliteStore } from "@esim-w
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { postgresUrl } from "../../../../test/servers/shared.ts";
-import { cli, type Ended } from "../cli.ts";
-import { entry } from "../operated-inbox.ts";
+import { cli, type Ended, folder } from "../cli.ts";
+import { entry } from "../stored.ts";
 
 let cwd: string;
 /** A database of the test's own. */
@@ -340,6 +340,33 @@ describe("inbox backup", () => {
     const copied = sqliteInbox({ path: join(cwd, "copy.db") });
     expect((await copied.stats()).states.ready).toBe(1);
     await copied.close();
+  });
+
+  it("copies the file of the config's own inbox, and refuses a target that has none", async () => {
+    await embedded.put([event("msg_1", "E1")]);
+    const path = join(cwd, ".esim-webhooks/events.db");
+    const config = `import { sqliteInbox } from "@esim-webhooks/store-sqlite";
+      export default { target: sqliteInbox({ path: ${JSON.stringify(path)} }) };`;
+    const own = { cwd: folder({ "esim-webhooks.config.ts": config }) };
+    const ran = await cli(["inbox", "backup", "copy.db"], own);
+    expect(ran.stdout).toMatch(/^Backed up the target in \S+ \(the file \S+\) to copy\.db: /);
+    const other = "export default { target: { put: async () => [], place: 'Postgres at localhost' } };";
+    const refused = await cli(["inbox", "backup", "copy.db"], {
+      cwd: folder({ "esim-webhooks.config.ts": other }),
+    });
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toMatch(
+      /: The target in \S+ \(Postgres at localhost\) is not an SQLite file\. Back it up/,
+    );
+  });
+
+  it("takes the inbox of the test environment there", async () => {
+    const { code, stderr } = await cli(["inbox", "backup", "copy.db"], {
+      cwd,
+      env: { ESIM_ENVIRONMENT: "test" },
+    });
+    expect(code).toBe(2);
+    expect(stderr).toContain("There is no file .esim-webhooks/test/events.db.");
   });
 
   it("prints JSON for programs", async () => {

@@ -4,7 +4,7 @@ import type { InboxEntry } from "@esim-webhooks/core";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { cli, type Ended, folder, start, startInTerminal } from "../cli.ts";
-import { entry, storeAt } from "../operated-inbox.ts";
+import { entry, storeAt } from "../stored.ts";
 
 let cwd: string;
 beforeEach(() => {

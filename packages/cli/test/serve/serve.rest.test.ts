@@ -17,7 +17,7 @@ import {
   start,
   startInTerminal,
 } from "../cli.ts";
-import { entry, storeAt } from "../operated-inbox.ts";
+import { entry, storeAt } from "../stored.ts";
 
 async function urlOf(running: Running): Promise<string> {
   const [, url = ""] = await running.written(/Listening at \S*?(http:\S+\/[\w/]+)/);

@@ -37,7 +37,7 @@ export interface InboxGauges {
    *   where more are blocked, the others count as `ready`
    * - `waiting`: due later: a failed attempt, or `retryLater`
    * - `paused`: ready, due or not, but its type is paused
-   * - `leased`: a worker has them, or its lease has just ended
+   * - `leased`: a worker has them, or its lease has just ended. A worker has at most twice as many as slots: those that are being settled count
    * - `unhandled` and `dead`: as the states
    */
   readonly counts: Readonly<Record<GaugeCount, number>>;

@@ -38,7 +38,10 @@ export interface Worker {
    * then, as with `livenessHandler`.
    */
   isHealthy(): boolean;
-  /** How many handlers it can run at the same time, how many of these places are in use, and how many abandoned handlers still run. */
+  /**
+   * How many handlers it can run at the same time, how many of these places are in use, and how many abandoned handlers still run: fewer
+   * than twice `concurrency`, since handlers that ran beside the last one can be abandoned after it.
+   */
   slots(): { readonly concurrency: number; readonly running: number; readonly abandoned: number };
 }
 

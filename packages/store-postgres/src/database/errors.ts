@@ -19,7 +19,10 @@ export type PostgresErrorCode =
   | "missing_rights";
 
 /** The meaning of a refusal of the server, by its SQLSTATE. */
-export function refusalOf(error: unknown, { schema }: Tables): WebhookError<PostgresErrorCode> | undefined {
+export function refusalOf(
+  error: unknown,
+  { schema }: Tables,
+): WebhookError<PostgresErrorCode | "store_full"> | undefined {
   switch ((error as { code?: unknown } | undefined)?.code) {
     case "25006":
       return new WebhookError<PostgresErrorCode>(
@@ -32,7 +35,14 @@ export function refusalOf(error: unknown, { schema }: Tables): WebhookError<Post
       return new WebhookError<PostgresErrorCode>(
         "missing_rights",
         `The role may not do what the store does in the schema "${schema}": ${(error as Error).message}.`,
-        "Grant it USAGE on the schema and on its sequence, and SELECT, INSERT, UPDATE and DELETE on its tables.",
+        "Grant it USAGE on the schema and on its sequence, and SELECT, INSERT, UPDATE and DELETE on its tables; to make the schema, CREATE on the database.",
+        { cause: error },
+      );
+    case "53100":
+      return new WebhookError(
+        "store_full",
+        "The disk of the Postgres server is full, so nothing can be stored.",
+        "Free space on the disk of its data folder or tablespace. Nothing needs a restart.",
         { cause: error },
       );
     default:

@@ -1,40 +1,43 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import type { Inbox } from "@esim-webhooks/core";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { cli, type Ended } from "../cli.ts";
-import { configOf, entry, type OperatedInbox, openOperatedInbox } from "../operated-inbox.ts";
+import { beforeEach, describe, expect, it } from "vitest";
+import { expectWarnings } from "../../../../test/support/warnings.ts";
+import { cli, type Ended, folder } from "../cli.ts";
+import { configOf, entry, operatedInMemory } from "../stored.ts";
+
+expectWarnings("short_retention");
 
 const hourMs = 3_600_000;
 const iccid = "8932042000010012344";
-let operated: OperatedInbox;
+let inMemory: Inbox;
+let at: { readonly cwd: string };
 
 /** Two dead events, one of them a day old; one done and one ready event. */
 beforeEach(async () => {
-  operated = await openOperatedInbox();
-  const { inbox } = operated;
+  at = { cwd: folder() };
+  inMemory = operatedInMemory();
   const now = Date.now();
-  await inbox.put([
+  await inMemory.put([
     entry("evt_old", "esim.faulted", new Date(now - 25 * hourMs)),
     entry("evt_dead", "esim.enabled", new Date(now - hourMs)),
     entry("evt_done", "esim.enabled", new Date(now - hourMs)),
   ]);
-  const taken = await inbox.take({ limit: 10, leaseMs: 60_000 });
-  await inbox.settle(
+  const taken = await inMemory.take({ limit: 10, leaseMs: 60_000 });
+  await inMemory.settle(
     taken.map((lease) =>
       lease.id === "evt_done"
         ? { ...lease, state: "done" as const }
         : { ...lease, state: "dead" as const, error: `Error: no SIM ${iccid}` },
     ),
   );
-  await inbox.put([entry("evt_ready", "esim.lifecycle.suspended", new Date(now))]);
+  await inMemory.put([entry("evt_ready", "esim.lifecycle.suspended", new Date(now))]);
 });
 
-afterEach(() => operated.remove());
-
 const inbox = (...args: string[]): Promise<Ended> =>
-  cli(["inbox", ...args, "--config", configOf("postgres")], operated.at);
+  cli(["inbox", ...args, "--config", configOf("memory")], at);
 const lines = (ran: Ended) => ran.stdout.trimEnd().split("\n");
 const ids = (ran: Ended) =>
   ran.stdout ? lines(ran).map((line) => (JSON.parse(line) as { id: string }).id) : [];
@@ -52,7 +55,7 @@ describe("inbox stats", () => {
   });
 
   it("prints its numbers as JSON, with the pauses", async () => {
-    await operated.inbox.pause({ types: ["esim.faulted"], reason: "CRM is down", by: "ops" });
+    await inMemory.pause({ types: ["esim.faulted"], reason: "CRM is down", by: "ops" });
     const { stdout } = await inbox("stats", "--json");
     expect(JSON.parse(stdout)).toMatchObject({
       counts: { ready: 1, dead: 2 },
@@ -87,7 +90,7 @@ describe("inbox workers", () => {
       concurrency: 20,
       running: 3,
     };
-    await operated.inbox.report?.({ ...worker, startedMsAgo: 60_000, sinceLastTakeMs: 2000 });
+    await inMemory.report?.({ ...worker, startedMsAgo: 60_000, sinceLastTakeMs: 2000 });
     expect(lines(await inbox("workers"))[1]).toMatch(/^web-1:7:9f3c01 +0\.1\.0 +1m ago +3 of 20 +\d+s ago$/);
     expect(JSON.parse((await inbox("workers", "--json")).stdout)).toMatchObject([worker]);
   });
@@ -134,7 +137,7 @@ describe("inbox list", () => {
 
   it("finds stored types outside the catalog by their family, and warns about types that match nothing", async () => {
     const stored = { ...entry("evt_new", "esim.enabled"), type: "roaming.started" };
-    await operated.inbox.put([stored]);
+    await inMemory.put([stored]);
     const found = await inbox("list", "--types", "roaming.*", "--json");
     expect(ids(found)).toEqual(["evt_new"]);
     expect(found.stderr).toBe("");
@@ -171,11 +174,11 @@ describe("inbox list", () => {
 
 describe("inbox errors", () => {
   it("groups dead events by their error, with any ids and numbers in it", async () => {
-    await operated.inbox.put(
+    await inMemory.put(
       ["evt_1", "evt_2", "evt_3"].map((id) => entry(id, "esim.faulted", new Date(Date.now() - hourMs))),
     );
-    const taken = await operated.inbox.take({ limit: 3, leaseMs: 60_000, only: ["esim.faulted"] });
-    await operated.inbox.settle(
+    const taken = await inMemory.take({ limit: 3, leaseMs: 60_000, only: ["esim.faulted"] });
+    await inMemory.settle(
       taken.map((lease, n) => ({ ...lease, state: "dead", error: `Error: order ${n} refused with 409` })),
     );
     const shown = await inbox("errors");
@@ -244,13 +247,13 @@ describe("inbox show", () => {
   });
 
   it("finds an event of another source, and needs --source when there are several", async () => {
-    await operated.inbox.put([{ ...entry("evt_dead", "esim.enabled"), source: "backup" }]);
+    await inMemory.put([{ ...entry("evt_dead", "esim.enabled"), source: "backup" }]);
     expect((await inbox("show", "evt_dead", "--source", "backup", "--json")).stdout).toContain(
       '"source":"backup"',
     );
-    await operated.inbox.put([{ ...entry("evt_far", "esim.enabled"), source: "backup" }]);
+    await inMemory.put([{ ...entry("evt_far", "esim.enabled"), source: "backup" }]);
     expect((await inbox("show", "evt_far")).stdout).toMatch(/^source +backup$/m);
-    await operated.inbox.put([{ ...entry("evt_far", "esim.enabled"), source: "third" }]);
+    await inMemory.put([{ ...entry("evt_far", "esim.enabled"), source: "third" }]);
     const { code, stderr } = await inbox("show", "evt_far");
     expect(code).toBe(2);
     expect(stderr).toContain("from the sources third, backup. Choose one with --source.");
@@ -269,7 +272,7 @@ describe("inbox retry", () => {
     const one = await inbox("retry", "--error", "no SIM", "--types", "esim.enabled", "--yes");
     expect(one).toMatchObject({ code: 0, stdout: "Made ready again: 1 dead event.\n" });
     const [, watch = ""] = /^To see what becomes of them: esim-webhooks inbox (.+)$/m.exec(one.stderr) ?? [];
-    expect(watch).toBe(`list --types esim.enabled --config ${configOf("postgres")}`); // without the error, which a done event has no more
+    expect(watch).toBe(`list --types esim.enabled --config ${configOf("memory")}`); // without the error, which a done event has no more
     const shown = await inbox("list", "--types", "esim.enabled", "--error", "no SIM", "--json");
     expect(ids(shown)).toEqual(["evt_dead"]);
     expect(shown.stdout).toContain('"state":"ready"');
@@ -298,9 +301,9 @@ describe("inbox retry", () => {
   });
 
   it("makes unhandled events ready again with --status unhandled", async () => {
-    await operated.inbox.put([entry("evt_new", "esim.enabled")]);
-    const taken = await operated.inbox.take({ limit: 10, leaseMs: 60_000 });
-    await operated.inbox.settle(taken.map((lease) => ({ ...lease, state: "unhandled" as const })));
+    await inMemory.put([entry("evt_new", "esim.enabled")]);
+    const taken = await inMemory.take({ limit: 10, leaseMs: 60_000 });
+    await inMemory.settle(taken.map((lease) => ({ ...lease, state: "unhandled" as const })));
     const { stdout } = await inbox("retry", "--status", "unhandled", "--id", "evt_new", "--yes");
     expect(stdout).toBe("Made ready again: 1 unhandled event.\n");
     expect(ids(await inbox("list", "--status", "unhandled", "--json"))).toEqual(["evt_ready"]);
@@ -309,7 +312,7 @@ describe("inbox retry", () => {
 
   describe("of events that are due later", () => {
     beforeEach(async () => {
-      const { inbox: store } = operated;
+      const store = inMemory;
       await store.put([entry("evt_late", "esim.enabled")]);
       for (const lease of await store.take({ limit: 10, leaseMs: hourMs }))
         await store.settle([
@@ -344,7 +347,7 @@ describe("inbox retry", () => {
 
   describe("of a named event that is not dead", () => {
     beforeEach(async () => {
-      const { inbox: store } = operated;
+      const store = inMemory;
       await store.put(["evt_late", "evt_new", "evt_busy"].map((id) => entry(id, "esim.enabled")));
       for (const lease of await store.take({ limit: 10, leaseMs: hourMs })) {
         const { id } = lease;
@@ -404,8 +407,8 @@ describe("inbox give-up", () => {
   const giveUp = (...args: string[]) => inbox("give-up", "--reason", "the eSIM is gone", ...args);
 
   it("ends events that wait as dead with a reason, and leaves and counts those that a worker handles", async () => {
-    await operated.inbox.put([entry("evt_new", "esim.enabled")]);
-    const [lease] = await operated.inbox.take({ limit: 1, leaseMs: hourMs });
+    await inMemory.put([entry("evt_new", "esim.enabled")]);
+    const [lease] = await inMemory.take({ limit: 1, leaseMs: hourMs });
     const left = lease?.id === "evt_new" ? "evt_ready" : "evt_new";
     expect((await giveUp("--dry-run")).stdout).toBe("Would give up 1 ready event.\n");
     const { stdout, stderr } = await giveUp("--by", "ada", "--yes");
@@ -439,8 +442,8 @@ describe("inbox discard", () => {
 
 describe("inbox purge", () => {
   it("deletes unhandled events past their retention too", async () => {
-    const taken = await operated.inbox.take({ limit: 10, leaseMs: 60_000 });
-    await operated.inbox.settle(taken.map((lease) => ({ ...lease, state: "unhandled" as const })));
+    const taken = await inMemory.take({ limit: 10, leaseMs: 60_000 });
+    await inMemory.settle(taken.map((lease) => ({ ...lease, state: "unhandled" as const })));
     expect((await inbox("purge", "--yes")).stdout).toBe("Deleted: 2 events past their retention.\n");
     expect(ids(await inbox("list", "--all", "--json"))).toEqual(["evt_dead", "evt_old"]);
   });
@@ -454,7 +457,7 @@ describe("inbox purge", () => {
 
 describe("the inbox commands", () => {
   it("refuse a target that can only store events, and say what to use", async () => {
-    const cwd = operated.at.cwd;
+    const { cwd } = at;
     writeFileSync(join(cwd, "esim-webhooks.config.ts"), "export default { target: { put() {} } };");
     for (const command of [["list"], ["stats"], ["purge", "--yes"], ["retry", "--yes"], ["show", "evt_1"]]) {
       const { code, stdout, stderr } = await cli(["inbox", ...command], { cwd });
@@ -466,7 +469,6 @@ describe("the inbox commands", () => {
   });
 
   it("use the embedded inbox when nothing is configured, but do not create it", async () => {
-    const at = { cwd: operated.at.cwd };
     const missing = await cli(["inbox", "stats"], at);
     expect(missing).toMatchObject({ code: 1, stdout: "" });
     expect(missing.stderr).toContain(
@@ -484,9 +486,9 @@ describe("the inbox commands", () => {
   });
 
   it("say what to name instead of a file that is given as a folder", async () => {
-    writeFileSync(join(operated.at.cwd, "file"), "");
+    writeFileSync(join(at.cwd, "file"), "");
     for (const command of [["serve"], ["inbox", "stats"]]) {
-      const { code, stderr } = await cli([...command, "--data-dir", "file"], { cwd: operated.at.cwd });
+      const { code, stderr } = await cli([...command, "--data-dir", "file"], { cwd: at.cwd });
       expect(code).toBe(2);
       expect(stderr).toContain(
         "--data-dir file is a file, not a folder. The file of your own sqliteInbox is named with --from",
@@ -496,7 +498,7 @@ describe("the inbox commands", () => {
 
   it("end with 1 when the database cannot be reached, and print no password", async () => {
     const env = { DATABASE_URL: "postgres://me:hunter2@127.0.0.1:9/db" };
-    const { code, stdout, stderr } = await cli(["inbox", "stats"], { cwd: operated.at.cwd, env });
+    const { code, stdout, stderr } = await cli(["inbox", "stats"], { cwd: at.cwd, env });
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toContain("Error (store_unavailable)");
     expect(stderr).not.toContain("hunter2");
@@ -505,15 +507,15 @@ describe("the inbox commands", () => {
 
 describe("inbox commands with --from", () => {
   it("use the inbox of one's own program, with any name of the file and any config", async () => {
-    const { cwd } = operated.at;
+    const { cwd } = at;
     const path = join(cwd, "hooks.db");
     const own = sqliteInbox({ path });
     const stored = await own.put([entry("evt_own", "esim.enabled")]);
     await own.close();
     expect(stored).toEqual(["stored"]);
-    const at = { ...operated.at, env: { ...operated.at.env, ESIM_WEBHOOKS_DATA_DIR: "elsewhere" } };
+    const elsewhere = { cwd, env: { ESIM_WEBHOOKS_DATA_DIR: "elsewhere" } };
     const on = (...args: string[]) =>
-      cli(["inbox", ...args, "--from", "hooks.db", "--config", configOf("postgres")], at);
+      cli(["inbox", ...args, "--from", "hooks.db", "--config", configOf("memory")], elsewhere);
     expect(ids(await on("list", "--json"))).toEqual(["evt_own"]);
     expect((await on("show", "evt_own")).stdout).toContain("esim.enabled");
     expect((await on("stats", "--exact")).stdout).toMatch(/esim\.enabled +1 /);
@@ -524,7 +526,7 @@ describe("inbox commands with --from", () => {
   });
 
   it("refuse what is no inbox, and leave it as it is", async () => {
-    const { cwd } = operated.at;
+    const { cwd } = at;
     const other = new DatabaseSync(join(cwd, "other.db"));
     other.exec("create table notes (text)");
     other.close();

@@ -7,7 +7,7 @@ import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { cli, type Ended, folder, jsonLines } from "../cli.ts";
 import { deliveryRecord } from "../import/dump.ts";
-import { entry, storeAt } from "../operated-inbox.ts";
+import { entry, storeAt } from "../stored.ts";
 
 let cwd: string;
 beforeEach(() => {

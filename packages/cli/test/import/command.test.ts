@@ -1,29 +1,34 @@
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
+import type { Inbox } from "@esim-webhooks/core";
 import { signedRequest } from "@esim-webhooks/core/testing";
 import type { ImportReport } from "@esim-webhooks/import";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { expectWarnings } from "../../../../test/support/warnings.ts";
 import { cli, type Ended, secret } from "../cli.ts";
-import { configOf, type OperatedInbox, openOperatedInbox } from "../operated-inbox.ts";
+import { configOf, operatedInMemory } from "../stored.ts";
 import { deliveryRecord, deliveryRecords } from "./dump.ts";
 
-let operated: OperatedInbox;
+expectWarnings("short_retention");
+
+let inbox: Inbox;
 let folder: string;
 let dump: string;
 
-beforeEach(async () => {
-  operated = await openOperatedInbox();
-  folder = operated.at.cwd;
+beforeEach(() => {
+  inbox = operatedInMemory();
+  folder = mkdtempSync(join(tmpdir(), "esim-webhooks-cli-"));
   dump = join(folder, "dump.ndjson");
 });
-afterEach(() => operated.remove());
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const run = (...args: string[]): Promise<Ended> =>
-  cli(["import", ...args, "--config", configOf("postgres")], operated.at);
+  cli(["import", ...args, "--config", configOf("memory")], { cwd: folder });
 const trusted = (...args: string[]): Promise<Ended> => run(dump, "--trust-unsigned", ...args);
 const report = ({ stdout }: Ended) => JSON.parse(stdout) as ImportReport;
-const stored = async () => (await operated.inbox.stats()).states.ready;
+const stored = async () => (await inbox.stats()).states.ready;
 
 describe("import", () => {
   it("stores the events of a dump, and writes only the report, to standard output", async () => {
@@ -169,8 +174,8 @@ describe("import", () => {
 
   it("reads a dump from standard input, and leaves no file behind", async () => {
     const { code, stdout } = await cli(
-      ["import", "-", "--trust-unsigned", "--json", "--config", configOf("postgres")],
-      { ...operated.at, input: gzipSync(deliveryRecords(3)) },
+      ["import", "-", "--trust-unsigned", "--json", "--config", configOf("memory")],
+      { cwd: folder, input: gzipSync(deliveryRecords(3)) },
     );
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({
@@ -211,8 +216,8 @@ describe("import", () => {
       return `${JSON.stringify({ headers, body: Buffer.from(body).toString(), receivedAt: at })}\n`;
     };
     writeFileSync(dump, captured(secret) + captured(`whsec_${Buffer.alloc(32).toString("base64")}`));
-    const env = { ...operated.at.env, ESIM_WEBHOOK_SECRET: secret };
-    const ran = await cli(["import", dump, "--json", "--config", configOf("postgres")], {
+    const env = { ESIM_WEBHOOK_SECRET: secret };
+    const ran = await cli(["import", dump, "--json", "--config", configOf("memory")], {
       cwd: folder,
       env,
     });

@@ -1,0 +1,29 @@
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { EsimEvents, Inbox, InboxEntry } from "@esim-webhooks/core";
+import { memoryInbox, sampleData } from "@esim-webhooks/core/testing";
+import { sqliteInbox } from "@esim-webhooks/store-sqlite";
+
+/** Makes an empty inbox in memory, which the commands of this test have as the target of `memory.config.ts`. */
+export function operatedInMemory(): Inbox {
+  globalThis.operatedInbox = memoryInbox({ retentionMs: 1 }); // the retention of done ids ends at once
+  return globalThis.operatedInbox;
+}
+
+/** Stores events in the default inbox of a folder. */
+export async function storeAt(cwd: string, entries: readonly InboxEntry[]): Promise<void> {
+  const inbox = sqliteInbox({ path: join(cwd, ".esim-webhooks/events.db") });
+  await inbox.put(entries);
+  await inbox.close();
+}
+
+export function configOf(name: "memory" | "postgres" | "slow" | "failing" | "handlers"): string {
+  return fileURLToPath(new URL(`fixtures/${name}.config.ts`, import.meta.url));
+}
+
+/** An entry as a receiver puts it into an inbox. */
+export function entry(id: string, type: keyof EsimEvents, receivedAt: Date = new Date()): InboxEntry {
+  const event = { id, type, timestamp: receivedAt.toISOString(), data: { ...sampleData(type) } };
+  const { id: _, ...envelope } = event;
+  return { source: "default", id, type, event, body: Buffer.from(JSON.stringify(envelope)), receivedAt };
+}
