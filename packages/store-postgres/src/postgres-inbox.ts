@@ -44,7 +44,7 @@ import { purgeSteps } from "./sql/forget.ts";
 import { gauges, noteDelivery } from "./sql/gauges.ts";
 import { list } from "./sql/list.ts";
 import { addMinute, minutes } from "./sql/minutes.ts";
-import { mend, mostLetGo, pause, paused, resume } from "./sql/pauses.ts";
+import { letGoAndHold, mostLetGo, pause, paused, resume } from "./sql/pauses.ts";
 import { put, rerun } from "./sql/put.ts";
 import { type PutRow, putRow, shortened } from "./sql/put-rows.ts";
 import { noteRun, runs } from "./sql/runs.ts";
@@ -169,7 +169,7 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
         if (performance.now() >= reapAt) {
           reapAt = performance.now() + reapEveryMs;
           await reap(connection, tables);
-          if ((await mend(connection, tables)) === mostLetGo) reapAt = 0; // there may be more
+          if ((await letGoAndHold(connection, tables)) === mostLetGo) reapAt = 0; // there may be more
         }
         const after = places.of(options);
         const { taken, visitedTo } = await take(connection, tables, options, laneHeldByDead, after);

@@ -41,7 +41,7 @@ export function createWriteRunner(writer: Writer): (calls: readonly Call[]) => A
     }
   }
 
-  return function together(asked: readonly Call[]): Answer[] {
+  return function runTogether(asked: readonly Call[]): Answer[] {
     const longestMs = Math.max(...asked.map(leftMs));
     if (longestMs <= 0) return asked.map(() => notAsked);
     connection.exec(`pragma busy_timeout = ${busyMsOf(longestMs)}`);
@@ -64,7 +64,7 @@ export function createWriteRunner(writer: Writer): (calls: readonly Call[]) => A
     } catch (thrown) {
       const error = thrown instanceof TransactionEnded ? thrown.cause : thrown;
       if (isOfTheFile(error)) return asked.map(() => ({ fault: faultOf(error, path) }));
-      if (asked.length > 1) return asked.flatMap((call) => together([call]));
+      if (asked.length > 1) return asked.flatMap((call) => runTogether([call]));
       return [asked[0]?.name === "apply" ? { output: refused(error) } : { fault: faultOf(error, path) }];
     }
   };
