@@ -3,7 +3,6 @@ import { clientOptions, clientVariables, hasCredentials } from "../api/client-op
 import type { CliContext, CliProcess, Output } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
 import { onWarning } from "../program/warnings.ts";
-import type { Folder } from "../set-up/place.ts";
 import { readSetUp, type SetUp } from "../set-up/set-up.ts";
 import { type Check, check, failed, passed } from "./check.ts";
 import { checkDrift } from "./drift-checks.ts";
@@ -12,6 +11,7 @@ import {
   checkChange,
   checkConfig,
   checkDataFolder,
+  checkFileFolder,
   checkHandlers,
   checkNode,
   checkReceiverOptions,
@@ -47,7 +47,7 @@ async function checkSetUp(context: CliContext, flags: DoctorFlags): Promise<read
   });
   const { setUp } = read;
   if (setUp === undefined) return [config];
-  const folder = usesFolder(setUp) ? await check("folder", () => checkDataFolder(setUp.place)) : undefined;
+  const folder = await checkFolder(setUp);
   const change = await checkChange(setUp);
   const stores = await checkStores(setUp, folder, flags.silence);
   return [
@@ -82,12 +82,12 @@ async function checkApi(setUp: SetUp, process: CliProcess, flags: DoctorFlags): 
   ];
 }
 
-type WithFolder = SetUp & { readonly place: Folder };
-
-function usesFolder(setUp: SetUp): setUp is WithFolder {
-  const { config, handlers, place } = setUp;
+/** The folder of an SQLite file: that of the config's own inbox, else that of embedded data. */
+async function checkFolder({ config, handlers, place }: SetUp): Promise<Check | undefined> {
+  const file = config.target?.path;
+  if (file !== undefined) return check("folder", () => checkFileFolder(file));
   const isDefault = config.target === undefined && (handlers === undefined || config.store === undefined);
-  return isDefault && "dataDir" in place;
+  return isDefault && "dataDir" in place ? check("folder", () => checkDataFolder(place)) : undefined;
 }
 
 function show(output: Output, check: Check): void {

@@ -92,7 +92,7 @@ export function checkWorkers(
   if (takes) return passed("workers", found);
   return warned(
     "workers",
-    `${found}; no worker has polled the inbox for a minute, and events are due: handlers hang or are too slow. List them: esim-webhooks inbox workers; esim-webhooks inbox list --status leased. Then restart the workers with a time limit (timeoutMs).`,
+    `${found}; no worker has polled the inbox for a minute, and events are due: handlers hang or are too slow. List them: esim-webhooks inbox workers; esim-webhooks inbox list --status leased; if they have timed out, esim-webhooks inbox errors. Then restart the workers, with a time limit (timeoutMs).`,
   );
 }
 

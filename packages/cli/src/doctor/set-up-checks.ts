@@ -88,25 +88,45 @@ export async function checkChange({ secret }: SetUp): Promise<Check | undefined>
 /** With less room than this, a busy inbox may be full within the hour. */
 const leastFreeBytes = 100 * 1024 * 1024;
 
-/**
- * Checks that files can be made in the folder of embedded data, or where it will be, and that its disk has room. Says when other
- * users can use it.
- */
-export async function checkDataFolder(folder: Folder, leastFree: number = leastFreeBytes): Promise<Check> {
+/** Checks the folder of embedded data, or where it will be, as `checkRoom` does. Says when other users can use it. */
+export async function checkDataFolder(folder: Folder, leastFree?: number): Promise<Check> {
   const { dataDir, path } = folder;
+  // not a failure: a volume of a container may have to have such a mode
+  const openMode = existsSync(path) ? await openModeOf(folder) : undefined;
+  return checkRoom(path, dataDir, "name another folder with --data-dir", leastFree, openMode);
+}
+
+/** Checks the folder of the config's own SQLite file, as `checkRoom` does. */
+export function checkFileFolder(file: string, leastFree?: number): Promise<Check> {
+  const folder = dirname(file);
+  return checkRoom(folder, folder, "name a file on another one in the config", leastFree);
+}
+
+/** Checks that files can be made in a folder, and that its disk has room. `otherwise` says how to use another one; `note` is shown if all is well. */
+async function checkRoom(
+  path: string,
+  shown: string,
+  otherwise: string,
+  leastFree: number = leastFreeBytes,
+  note?: string,
+): Promise<Check> {
   const existing = nearestExisting(path);
+  const full = (free: number) =>
+    failed("folder", `The disk of ${shown} has ${bytes(free)} left. Free space on it, or ${otherwise}.`);
   try {
     await rmdir(await mkdtemp(join(existing, ".esim-webhooks-")));
   } catch (error) {
     const { code = "" } = error as NodeJS.ErrnoException;
-    return isFull(code) ? full(dataDir, 0) : unwritable(dataDir, code);
+    if (isFull(code)) return full(0);
+    return failed(
+      "folder",
+      `No file can be made in ${shown} (${code}). Give this user the right to write there, or ${otherwise}.`,
+    );
   }
   const { bavail, bsize } = await statfs(existing);
   const free = bavail * bsize;
-  if (free < leastFree) return full(dataDir, free);
-  // not a failure: a volume of a container may have to have such a mode
-  const openMode = existing === path ? await openModeOf(folder) : undefined;
-  return passed("folder", [`${dataDir}; ${bytes(free)} free`, openMode].filter(Boolean).join(". "));
+  if (free < leastFree) return full(free);
+  return passed("folder", [`${shown}; ${bytes(free)} free`, note].filter(Boolean).join(". "));
 }
 
 function nearestExisting(path: string): string {
@@ -115,18 +135,4 @@ function nearestExisting(path: string): string {
 
 function isFull(code: string): boolean {
   return code === "ENOSPC" || code === "EDQUOT";
-}
-
-function full(folder: string, free: number): Check {
-  return failed(
-    "folder",
-    `The disk of ${folder} has ${bytes(free)} left. Free space on it, or name another folder with --data-dir.`,
-  );
-}
-
-function unwritable(folder: string, code: string): Check {
-  return failed(
-    "folder",
-    `No file can be made in ${folder} (${code}). Give this user the right to write there, or name another folder with --data-dir.`,
-  );
 }

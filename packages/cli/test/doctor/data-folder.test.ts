@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { checkDataFolder } from "../../src/doctor/set-up-checks.ts";
+import { checkDataFolder, checkFileFolder } from "../../src/doctor/set-up-checks.ts";
 
 const root = mkdtempSync(join(tmpdir(), "esim-webhooks-doctor-"));
 afterAll(() => rmSync(root, { recursive: true }));
@@ -24,5 +24,15 @@ describe("the folder of embedded data", () => {
         /^The disk of \S+ has [\d.]+ \w+ left\. Free space on it, or name another folder with --data-dir\.$/,
       ),
     });
+  });
+
+  it("is reported for the file of a config, with what to change there", async () => {
+    const file = join(root, "events.db");
+    expect(await checkFileFolder(file, 0)).toMatchObject({
+      ok: true,
+      message: expect.stringContaining(`${root}; `),
+    });
+    const { message } = await checkFileFolder(file, Number.MAX_SAFE_INTEGER);
+    expect(message).toMatch(/ left\. Free space on it, or name a file on another one in the config\.$/);
   });
 });

@@ -109,6 +109,7 @@ describe("doctor", () => {
     const config = `import { sqliteInbox } from "@esim-webhooks/store-sqlite";
       export default { target: sqliteInbox({ path: import.meta.dirname + "/fast/events.db", durability: "normal" }) };`;
     const fast = await examine({ cwd: folder({ "esim-webhooks.config.ts": config }) });
+    expect(fast.of["folder"]?.message).toMatch(/\/fast; [\d.]+ \w+ free$/);
     expect(fast.of["store"]?.message).toMatch(
       /not durable: .* and reconcile refuses it\. Durable: SQLite with durability "full"/,
     );

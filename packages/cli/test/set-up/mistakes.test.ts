@@ -39,9 +39,9 @@ describe("a mistake in the set-up is told with what the user wrote:", () => {
   });
 
   it("an option that belongs into another part of the config, with the part", async () => {
-    const cwd = folder({ [name]: "export default { maxConcurrent: 5 };" });
+    const cwd = folder({ [name]: "export default { maxBodyBytes: 5 };" });
     const { stderr } = await cli(["serve"], { cwd });
-    expect(stderr).toMatch(/there is no option "maxConcurrent"\. There are: .+ go into receiver: \{ … \}/);
+    expect(stderr).toMatch(/there is no option "maxBodyBytes"\. There are: .+ go into receiver: \{ … \}/);
   });
 
   it("a handler of an unknown type and a misspelt option of the worker, with the file", async () => {
