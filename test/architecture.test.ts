@@ -42,8 +42,8 @@ const mayReadMessages = {
     "packages/store-postgres/src/database/watched-pool.ts",
     "packages/store-sqlite/src/database/faults.ts",
     "packages/store-sqlite/src/sql/handler-statements.ts",
-    "packages/store-sqlite/src/thread/database.ts",
-    "packages/store-sqlite/src/thread/thread.ts",
+    "packages/store-sqlite/src/thread/file-threads.ts",
+    "packages/store-sqlite/src/thread/thread-handle.ts",
   ],
   "an error of another program or of Node.js, which shows its kind by its text alone": [
     "packages/cli/src/send/post.ts",

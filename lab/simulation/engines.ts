@@ -17,7 +17,7 @@ import type { SqliteTransaction } from "@esim-webhooks/store-sqlite";
 import type { Applied, ApplyInput } from "../../packages/store-sqlite/src/sql/handler-statements.ts";
 import type { PutRow } from "../../packages/store-sqlite/src/sql/put.ts";
 import type { ChosenInput } from "../../packages/store-sqlite/src/sql/redrive.ts";
-import type { Answer } from "../../packages/store-sqlite/src/thread/protocol.ts";
+import type { Answer } from "../../packages/store-sqlite/src/thread/messages.ts";
 import { memoryFolder } from "../../test/memory-folder.ts";
 import type { Checks, SettleCommit, TakeCommit } from "./checks.ts";
 import type { Faults } from "./faults.ts";

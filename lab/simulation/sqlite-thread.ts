@@ -4,16 +4,15 @@ import { DatabaseSync } from "node:sqlite";
 import type { Connection } from "../../packages/store-sqlite/src/database/connection.ts";
 import { faultOf } from "../../packages/store-sqlite/src/database/faults.ts";
 import { openReader, openWriter } from "../../packages/store-sqlite/src/database/open.ts";
-import * as reads from "../../packages/store-sqlite/src/sql/reads.ts";
-import { unpackCalls } from "../../packages/store-sqlite/src/thread/packed-rows.ts";
-import type {
-  Answer,
-  Call,
-  Reply,
-  Request,
-  ThreadData,
-} from "../../packages/store-sqlite/src/thread/protocol.ts";
-import { createWriteCalls } from "../../packages/store-sqlite/src/thread/write-calls.ts";
+import {
+  type Answer,
+  type Call,
+  type Reply,
+  type Request,
+  type ThreadData,
+  unpackCalls,
+} from "../../packages/store-sqlite/src/thread/messages.ts";
+import { createReadRunner, createWriteRunner } from "../../packages/store-sqlite/src/thread/run-calls.ts";
 import type { Faults } from "./faults.ts";
 import { processNumberOf } from "./programs.ts";
 import type { Random } from "./random.ts";
@@ -68,12 +67,12 @@ export function installThreads({ time, faults, random, hostOf, onCommitted }: Th
         if (this.#role === "writer") {
           const { journal, files, ...connection } = openWriter(options);
           this.#connection = connection;
-          this.#answer = createWriteCalls({ path, connection, journal, files });
+          this.#answer = createWriteRunner({ path, connection, journal, files });
           this.#reply({ kind: "opened", journal });
         } else {
           const connection = openReader(options);
           this.#connection = connection;
-          this.#answer = (calls) => calls.map((call) => readOne(connection, call, path));
+          this.#answer = createReadRunner(connection, path);
           this.#reply({ kind: "opened", journal: undefined });
         }
       } catch (error) {
@@ -176,16 +175,6 @@ export function installThreads({ time, faults, random, hostOf, onCommitted }: Th
     }
     exec.call(this, sql);
   };
-}
-
-type Read = (connection: Connection, input: unknown) => unknown;
-
-function readOne(connection: Connection, { name, input }: Call, path: string): Answer {
-  try {
-    return { output: (reads as unknown as Record<string, Read>)[name]?.(connection, input) };
-  } catch (error) {
-    return { fault: faultOf(error, path) };
-  }
 }
 
 function textOf(request: Request): string {

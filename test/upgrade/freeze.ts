@@ -64,7 +64,7 @@ export { postgresInbox } from "@esim-webhooks/store-postgres";
 export { sqliteInbox } from "@esim-webhooks/store-sqlite";`,
   );
   await build({
-    entryPoints: [entry, join(sources, "packages/store-sqlite/src/thread/database-thread.ts")],
+    entryPoints: [entry, join(sources, "packages/store-sqlite/src/thread/thread-entry.ts")],
     nodePaths: [join(root, "node_modules")],
     conditions: ["@esim-webhooks/source"],
     external: ["express", "fastify-plugin", "pg"],

@@ -28,9 +28,9 @@ process.once("beforeExit", () => {
 });
 
 process.exitCode = await run(process.argv.slice(2), context);
-await Promise.all([process.stdout, process.stderr].map(written));
+await Promise.all([process.stdout, process.stderr].map(flush));
 process.exit(); // the config may have left something open, which would keep the process alive
 
-function written(stream: NodeJS.WriteStream): Promise<void> {
+function flush(stream: NodeJS.WriteStream): Promise<void> {
   return new Promise((resolve) => void stream.write("", () => resolve()));
 }

@@ -1,4 +1,5 @@
-import type { EventName, PauseView, Session } from "../src/contract.ts";
+import type { Session } from "../src/contract.ts";
+import type { EventName, PauseView } from "../src/views.ts";
 import { ask } from "./ask.tsx";
 import { countText, mostCounted, whenOf } from "./bulk.tsx";
 import { call } from "./call.ts";

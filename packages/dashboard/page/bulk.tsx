@@ -1,4 +1,5 @@
-import type { Counted, EventName, Filter, Now, RetriedEvents, Round, Session } from "../src/contract.ts";
+import type { Counted, Filter, RetriedEvents, Round, Session } from "../src/contract.ts";
+import type { EventName, Now } from "../src/views.ts";
 import { ask, type Said, say, type Working } from "./ask.tsx";
 import { call } from "./call.ts";
 import { Obstacles, obstacles, watch } from "./retried.tsx";

@@ -1,7 +1,8 @@
 import { useSignal } from "@preact/signals";
 import { Component, type ComponentChildren, type ComponentType, render } from "preact";
 import { useEffect } from "preact/hooks";
-import type { Failure, Gauges, Session } from "../src/contract.ts";
+import type { Failure, Session } from "../src/contract.ts";
+import type { Gauges } from "../src/views.ts";
 import { Asked, SaidLast } from "./ask.tsx";
 import { call, failureOf } from "./call.ts";
 import { listenToKeys } from "./keyboard.ts";

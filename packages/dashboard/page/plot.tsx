@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import Plot from "uplot";
-import type { MinuteView } from "../src/contract.ts";
+import type { MinuteView } from "../src/views.ts";
 import { exactTime, number } from "./shown.tsx";
 import { isDark } from "./theme.ts";
 

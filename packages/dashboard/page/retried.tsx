@@ -1,6 +1,7 @@
 import { signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { Failure, Filter, Now, Outcome, Retried } from "../src/contract.ts";
+import type { Failure, Filter, Outcome, Retried } from "../src/contract.ts";
+import type { Now } from "../src/views.ts";
 import { call, failureOf } from "./call.ts";
 import { isLive, useCall } from "./live.ts";
 import { eventsAt } from "./route.ts";

@@ -1,5 +1,6 @@
 import { computed, signal } from "@preact/signals";
-import type { EventName, Filter } from "../src/contract.ts";
+import type { Filter } from "../src/contract.ts";
+import type { EventName } from "../src/views.ts";
 
 const hash = signal(location.hash);
 addEventListener("hashchange", () => {

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import type { EventName, EventRow, Failure, Gauges, Session } from "../src/contract.ts";
+import type { Failure, Session } from "../src/contract.ts";
+import type { EventName, EventRow, Gauges } from "../src/views.ts";
 import { isBackFrom } from "./keyboard.ts";
 import { clock, type Loaded } from "./live.ts";
 import { eventAt, eventsAt } from "./route.ts";

@@ -11,11 +11,9 @@ import type {
   Changed,
   Empty,
   Erased,
-  EventName,
   Filter,
   GaveUp,
   Outcome,
-  Payload,
   Retried,
   RetriedEvents,
   Round,
@@ -25,6 +23,7 @@ import { type FailureCode, refused } from "./failure.ts";
 import { revealedPayload } from "./payload.ts";
 import { nameOf } from "./rows.ts";
 import type { Settings } from "./settings.ts";
+import type { EventName, Payload } from "./views.ts";
 
 export async function reveal(settings: Settings, name: EventName, by: string): Promise<Payload> {
   const event = await storedEvent(settings.inbox, name);

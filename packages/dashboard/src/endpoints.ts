@@ -1,8 +1,8 @@
 import type { InboxAdmin } from "@esim-webhooks/core";
-import type { DeliveryView, EndpointsView, EndpointView, EventName } from "./contract.ts";
 import { refused } from "./failure.ts";
 import { nameOf } from "./rows.ts";
 import type { ClientDelivery, ClientEndpoint, EndpointClient, Settings } from "./settings.ts";
+import type { DeliveryView, EndpointsView, EndpointView, EventName } from "./views.ts";
 
 /** The endpoints of the client, with their last deliveries. Throws `service_unavailable`. */
 export async function endpoints(

@@ -8,13 +8,14 @@ import {
   whyItWaits,
 } from "@esim-webhooks/core/internal";
 import { maskText } from "@esim-webhooks/core/masking";
-import type { Counted, EventName, EventPage, EventView, Filter } from "./contract.ts";
+import type { Counted, Filter } from "./contract.ts";
 import { refused } from "./failure.ts";
 import { inboxFilter } from "./filter.ts";
 import { maskedPayload } from "./payload.ts";
 import { eventRow, isSame, nameOf, timeOf } from "./rows.ts";
 import { selectAll, selectSome } from "./selection.ts";
 import type { Settings } from "./settings.ts";
+import type { EventName, EventPage, EventView } from "./views.ts";
 
 const pageRows = 50;
 

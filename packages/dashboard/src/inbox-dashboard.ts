@@ -6,6 +6,7 @@ import { assetOf, encodingOf } from "./assets.ts";
 import { callOf, isCall } from "./calls.ts";
 import { failureOf, refused } from "./failure.ts";
 import { type Asked, type Mounts, mostBodyBytes, mountsOf } from "./mounts.ts";
+import { json, notFound, page, plain, respond } from "./responses.ts";
 import type { Settings, Visitor } from "./settings.ts";
 
 export type { Visitor };
@@ -71,11 +72,7 @@ const dashboardShape: OptionsShape<DashboardSettings> = {
  * inbox without the role `admin`.
  */
 export function inboxDashboard(inbox: InboxAdmin, options: DashboardOptions): Dashboard {
-  const { authorize, ...rest } = parseOptions<Omit<Settings, "inbox"> & Pick<DashboardOptions, "authorize">>(
-    "inboxDashboard",
-    dashboardShape,
-    options,
-  );
+  const { authorize, ...rest } = parseOptions<DashboardSettings>("inboxDashboard", dashboardShape, options);
   if (typeof inbox !== "object" || inbox === null || !hasRole(inbox, "admin")) {
     throw new WebhookError(
       "invalid_option",
@@ -213,55 +210,4 @@ function jsonOf(text: string): unknown {
   } catch {
     throw refused("invalid_call", "The body of the call is not JSON.", "Reload the page.");
   }
-}
-
-const page = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>Webhook inbox</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="assets/dashboard.css">
-<script type="module" src="assets/dashboard.js"></script>
-</head>
-<body>
-<div id="app"></div>
-<noscript>This page needs JavaScript. Without it: esim-webhooks inbox --help</noscript>
-</body>
-</html>
-`;
-
-const safety = {
-  "content-security-policy":
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
-    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
-  "cache-control": "no-store",
-  "cross-origin-opener-policy": "same-origin",
-  "cross-origin-resource-policy": "same-origin",
-  "referrer-policy": "no-referrer",
-  "x-content-type-options": "nosniff",
-  "x-frame-options": "DENY",
-};
-
-function respond(
-  status: number,
-  type: string,
-  body: string | Uint8Array<ArrayBuffer>,
-  headers: Record<string, string> = {},
-): Response {
-  return new Response(body, { status, headers: { ...safety, "content-type": type, ...headers } });
-}
-
-function plain(status: number, body: string, headers?: Record<string, string>): Response {
-  return respond(status, "text/plain; charset=utf-8", body, headers);
-}
-
-function json(status: number, body: unknown): Response {
-  return respond(status, "application/json", JSON.stringify(body));
-}
-
-function notFound(): Response {
-  return plain(404, "Not Found");
 }

@@ -1,8 +1,8 @@
 import { createKeyring, type InboxAdmin, type InboxRow } from "@esim-webhooks/core";
 import { causeOf, dateTimeMs, groupByError } from "@esim-webhooks/core/internal";
-import type { Cause, Gauges, KeyView, Now, WorkerView } from "./contract.ts";
 import { pauseView, runView, timeOf } from "./rows.ts";
 import type { Settings } from "./settings.ts";
+import type { Cause, Gauges, KeyView, Now, WorkerView } from "./views.ts";
 
 const mostDead = 1000;
 

@@ -1,6 +1,6 @@
 import type { StoredEvent } from "@esim-webhooks/core";
 import { maskEvent, readBody } from "@esim-webhooks/core/internal";
-import type { Payload } from "./contract.ts";
+import type { Payload } from "./views.ts";
 
 /** The body with its personal data masked. */
 export function maskedPayload(event: StoredEvent): Payload {

@@ -1,7 +1,7 @@
 import type { InboxRow, Pause, RunNote } from "@esim-webhooks/core";
 import type { HeldBack } from "@esim-webhooks/core/internal";
 import { maskText } from "@esim-webhooks/core/masking";
-import type { EventName, EventRow, PauseView, RunView } from "./contract.ts";
+import type { EventName, EventRow, PauseView, RunView } from "./views.ts";
 
 export function timeOf(date: Date | null): string | null {
   return date?.toISOString() ?? null;

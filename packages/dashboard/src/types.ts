@@ -1,8 +1,9 @@
 import { driftText, readDrift } from "@esim-webhooks/core/drift";
-import type { Calls, TypeCounts, TypesView } from "./contract.ts";
+import type { Calls } from "./contract.ts";
 import { pauseView, timeOf } from "./rows.ts";
 import { select } from "./selection.ts";
 import type { Settings } from "./settings.ts";
+import type { TypeCounts, TypesView } from "./views.ts";
 
 /** The types that can be paused: those of the catalog, those that are paused, and those whose events differ from the catalog. */
 export async function types({ inbox, ...settings }: Settings): Promise<TypesView> {

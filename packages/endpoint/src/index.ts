@@ -45,10 +45,19 @@ export type {
   ReconcileReport,
   Recovered,
 } from "./reconcile/reconcile-report.ts";
-export type { GivenEvent, ReplayArrivals, ReplayWatch, RequestedPeriod } from "./reconcile/replay-watch.ts";
-export { watchReplay } from "./reconcile/replay-watch.ts";
-export type { ReplayRequest, ReplayRequestOptions, RequestedEvent } from "./reconcile/request-replay.ts";
-export { requestReplay } from "./reconcile/request-replay.ts";
+export type {
+  RequestedEvent,
+  SupportReplayRequest,
+  SupportReplayRequestOptions,
+} from "./reconcile/request-support-replay.ts";
+export { requestSupportReplay } from "./reconcile/request-support-replay.ts";
+export type {
+  GivenEvent,
+  RequestedPeriod,
+  SupportReplayArrivals,
+  SupportReplayWatch,
+} from "./reconcile/support-replay-watch.ts";
+export { watchSupportReplay } from "./reconcile/support-replay-watch.ts";
 export type { PlanOptions, RotationPlan } from "./rotate/plan-rotation.ts";
 export { planRotation } from "./rotate/plan-rotation.ts";
 export type { RotateOptions, RotationPass, RotationReconciled } from "./rotate/rotate-options.ts";

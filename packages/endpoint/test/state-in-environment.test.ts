@@ -12,8 +12,8 @@ import {
   planRotation,
   readWatermark,
   reconcile,
-  requestReplay,
-  watchReplay,
+  requestSupportReplay,
+  watchSupportReplay,
 } from "@esim-webhooks/endpoint";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { knownInbox, memoryState } from "./reconcile/memory-state.ts";
@@ -46,7 +46,7 @@ function endpointIn(environment: ApiEnvironment, state: StateStore) {
     api,
     endpoint,
     pass: () => reconcile(api, endpoint, knownInbox(), { state, clock, since: new Date(startMs) }),
-    request: () => requestReplay(api, endpoint, { state, clock }),
+    request: () => requestSupportReplay(api, endpoint, { state, clock }),
     watermark: () => readWatermark(stateInEnvironment(state, environment), endpoint),
   };
 }
@@ -59,8 +59,8 @@ describe("a state store that both environments share", () => {
     expect(await production.watermark()).toBeUndefined();
     expect(await test.watermark()).toBeDefined();
     await production.request();
-    expect((await test.pass()).replay).toBeNull();
-    expect((await production.pass()).replay?.ids.requested).toBe(1);
+    expect((await test.pass()).supportReplay).toBeNull();
+    expect((await production.pass()).supportReplay?.ids.requested).toBe(1);
     const known = [...names].map((name) => name.replace(/[^-]{32}$|(?<=-).{32}$/, "…")).sort();
     expect(known).toEqual(["reconcile-…", "replay-request-…", "test.reconcile-…"]);
   });
@@ -69,10 +69,10 @@ describe("a state store that both environments share", () => {
     const { state } = shared();
     await endpointIn("test", state).request();
     const inTest = stateInEnvironment(state, "test");
-    expect((await watchReplay(state, "default", clock.now())).arrivals()).toBeNull();
-    expect((await watchReplay(inTest, "default", clock.now())).arrivals()).not.toBeNull();
+    expect((await watchSupportReplay(state, "default", clock.now())).arrivals()).toBeNull();
+    expect((await watchSupportReplay(inTest, "default", clock.now())).arrivals()).not.toBeNull();
     vi.stubEnv("ESIM_ENVIRONMENT", "test");
-    expect((await watchReplay(state, "default", clock.now())).arrivals()).not.toBeNull();
+    expect((await watchSupportReplay(state, "default", clock.now())).arrivals()).not.toBeNull();
   });
 
   it("lets no rotation begin with the watermark of the other environment", async () => {

@@ -9,7 +9,7 @@ import { createAdminRole } from "./admin/admin-role.ts";
 import { mostStacks } from "./admin/history.ts";
 import { type BullmqInboxOptions, defaultEventJobOptions, readInboxOptions } from "./inbox-settings.ts";
 import { addProbe, makeAddsAtomic } from "./redis/atomic-add.ts";
-import { connected, openQueue, placeOf } from "./redis/connection.ts";
+import { openQueue, placeOf, waitUntilConnected } from "./redis/connection.ts";
 import { explained } from "./redis/errors.ts";
 import { createMinutes } from "./redis/minutes.ts";
 import { createNotes } from "./redis/notes.ts";
@@ -79,7 +79,7 @@ export function bullmqInbox(
   const minutes = createMinutes(scripts, keyStart);
 
   async function check(signal: AbortSignal): Promise<void> {
-    await connected(queue, signal);
+    await waitUntilConnected(queue, signal);
     makeAddsAtomic(queue, await client());
     await scripts.define();
     if (waitAof) checkCanWait(await client());

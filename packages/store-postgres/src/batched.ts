@@ -33,10 +33,10 @@ export function batched<Result>(
     (rows) => withoutRepeatedKeys(rows, writeEach),
     batching,
   );
-  return async (rows) => answered(await Promise.all(rows.map(putOne)));
+  return async (rows) => resultsOrThrow(await Promise.all(rows.map(putOne)));
 }
 
-function answered<Result>(results: readonly (Result | WebhookError)[]): readonly Result[] {
+function resultsOrThrow<Result>(results: readonly (Result | WebhookError)[]): readonly Result[] {
   for (const result of results) if (WebhookError.is(result)) throw result;
   return results as readonly Result[];
 }

@@ -1,4 +1,4 @@
-import { type Inbox, type InboxEntry, type InboxOptions, WebhookError } from "@esim-webhooks/core";
+import type { Inbox, InboxEntry, InboxOptions } from "@esim-webhooks/core";
 import {
   checkEntry,
   checkRerun,
@@ -15,16 +15,15 @@ import {
   readGiveUp,
   readPauses,
   type StoreOptions,
-  safeListener,
   safePurge,
   storeShape,
   subjectReader,
   warnOfShortRetention,
 } from "@esim-webhooks/core/engine";
-import { type PostgresPool, sql, type Transaction } from "kysely";
+import { sql, type Transaction } from "kysely";
 import * as z from "zod/mini";
 import { batched } from "./batched.ts";
-import { createHints, listenForHints } from "./database/hints.ts";
+import { createHints, listenable } from "./database/hints.ts";
 import type { Work } from "./database/own-transaction.ts";
 import {
   openPostgres,
@@ -45,7 +44,7 @@ import { purgeSteps } from "./sql/forget.ts";
 import { gauges, noteDelivery } from "./sql/gauges.ts";
 import { list } from "./sql/list.ts";
 import { addMinute, minutes } from "./sql/minutes.ts";
-import { mend, mostLetGo, pause, paused, resume } from "./sql/pauses.ts";
+import { letGoAndHold, mostLetGo, pause, paused, resume } from "./sql/pauses.ts";
 import { put, rerun } from "./sql/put.ts";
 import { type PutRow, putRow, shortened } from "./sql/put-rows.ts";
 import { noteRun, runs } from "./sql/runs.ts";
@@ -102,7 +101,9 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
   const { db, pool, guard, run, tables, isDurable, place, migrate, now, close } = database;
   const { timeoutMs, laneHeldByDead } = settings;
   const form = transactionForm("postgresInbox", options);
-  const notifyPool = settings.notify ? listenable(pool) : undefined;
+  const notify = settings.notify
+    ? { pool: listenable(pool), channel: `esim_webhooks_${shortened(tables.schema)}`, send: notifyOthers }
+    : undefined;
   const laneOf = laneReader(settings, settings.logger);
   const subjectOf = subjectReader(settings, settings.logger);
   const purge = safePurge("postgresInbox", settings.logger, purgeSteps(database, settings.bodyRetentionMs));
@@ -110,8 +111,7 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
   const counter = settings.minuteCounts
     ? createMinuteCounter((counts) => run((connection) => addMinute(connection, tables, counts)))
     : undefined;
-  const hints = createHints();
-  const channel = channelOf(tables.schema);
+  const hints = createHints(notify);
   const unawaited = new Set<Promise<void>>();
   let reapAt = 0;
   const places = createLanePlaces();
@@ -125,10 +125,8 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
     unawaited.add(ended);
   }
 
-  /** Wakes workers in this process and, with notify, in others. */
-  function announce(): void {
-    hints.give();
-    if (notifyPool) inBackground((connection) => sql`select pg_notify(${channel}, '')`.execute(connection));
+  function notifyOthers(channel: string): void {
+    inBackground((connection) => sql`select pg_notify(${channel}, '')`.execute(connection));
   }
 
   /** Checks an entry and makes its row. An invalid entry would otherwise fail its whole batch. */
@@ -137,10 +135,10 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
     return putRow(entry, laneOf(entry), subjectOf(entry));
   }
 
-  const putRows = batched((rows) => put(database, rows, announce));
+  const putRows = batched((rows) => put(database, rows, hints.announce));
   const rerunRows = batched(async (rows) => {
     const results = await run((connection) => rerun(connection, tables, rows));
-    if (results.includes(true)) announce();
+    if (results.includes(true)) hints.announce();
     return results;
   });
 
@@ -156,13 +154,7 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
       retentionMs: settings.retentionMs,
     },
     ready: guard.ready,
-    onHint(listener) {
-      const own = safeListener(listener);
-      const subscriptions = [hints.on(own), notifyPool ? listenForHints(notifyPool, channel, own) : () => {}];
-      return () => {
-        for (const unsubscribe of subscriptions) unsubscribe();
-      };
-    },
+    onHint: hints.on,
     async put(entries) {
       const results = await putRows(entries.map((entry) => rowOf(entry, checkEntry)));
       counter?.put(results);
@@ -177,7 +169,7 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
         if (performance.now() >= reapAt) {
           reapAt = performance.now() + reapEveryMs;
           await reap(connection, tables);
-          if ((await mend(connection, tables)) === mostLetGo) reapAt = 0; // there may be more
+          if ((await letGoAndHold(connection, tables)) === mostLetGo) reapAt = 0; // there may be more
         }
         const after = places.of(options);
         const { taken, visitedTo } = await take(connection, tables, options, laneHeldByDead, after);
@@ -232,12 +224,12 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
       pause: async (options) => pause(database, readPauses(options), settings.logger),
       async resume({ types } = {}) {
         const ended = await resume(database, types, settings.logger);
-        if (ended.length > 0) announce();
+        if (ended.length > 0) hints.announce();
         return ended;
       },
       async erase(subject, limit = operatorLimit) {
         const erased = await erase(database, subject, limit, settings.retentionMs);
-        if (erased.ready + erased.leased > 0) announce(); // their lanes are free
+        if (erased.ready + erased.leased > 0) hints.announce(); // their lanes are free
         return erased;
       },
     }),
@@ -251,28 +243,4 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
       await close();
     },
   };
-}
-
-/** The pool, if a worker can listen on one of its connections. Throws `invalid_option` if not. */
-function listenable(pool: PostgresPool | undefined): PostgresPool {
-  if (pool === undefined) {
-    throw new WebhookError(
-      "invalid_option",
-      "postgresInbox cannot use notify with a kysely instance.",
-      "Pass its pool instead, or remove notify.",
-    );
-  }
-  if ((pool.options as { max?: number } | undefined)?.max === 1) {
-    throw new WebhookError(
-      "invalid_option",
-      "postgresInbox with notify needs more than one connection, since a worker keeps one to listen.",
-      "Set the pool's max to 2 or more, or remove notify.",
-    );
-  }
-  return pool;
-}
-
-/** The channel of NOTIFY, whose name must be short. */
-function channelOf(schema: string): string {
-  return `esim_webhooks_${shortened(schema)}`;
 }

@@ -150,7 +150,7 @@ export function openRedis(
   }
 
   async function send(operation: StoreOperation): Promise<unknown> {
-    return accepted(areTogether ? await sendTogether(operation) : (await runGuarded([operation]))[0]);
+    return throwIfRefused(areTogether ? await sendTogether(operation) : (await runGuarded([operation]))[0]);
   }
 
   async function sendChecked(operation: StoreOperation): Promise<unknown> {
@@ -159,11 +159,11 @@ export function openRedis(
       signal.throwIfAborted(); // its caller no longer waits
       return run([operation], signal);
     });
-    return accepted(answer);
+    return throwIfRefused(answer);
   }
 
   /** The answer, unless it is the error of its key. */
-  function accepted(answer: unknown): unknown {
+  function throwIfRefused(answer: unknown): unknown {
     return answer instanceof Error ? guard.runUnchecked(async () => rethrow(answer)) : answer;
   }
 

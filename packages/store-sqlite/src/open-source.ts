@@ -2,18 +2,16 @@ import { createStoreGuard } from "@esim-webhooks/core/engine";
 import { requireFile } from "./database/location.ts";
 import { rethrow } from "./open-sqlite.ts";
 import type { SqliteFileSettings } from "./sqlite-options.ts";
-import { outputOf } from "./thread/database.ts";
-import { packCalls } from "./thread/packed-rows.ts";
-import { type InputOf, notAsked, type OutputOf, type Reads } from "./thread/protocol.ts";
-import { createKeptThread, requireThread, startThread, type Thread } from "./thread/thread.ts";
+import { type InputOf, notAsked, type OutputOf, outputOf, packCalls, type Reads } from "./thread/messages.ts";
+import { createKeptThread, requireThread, startThread, type ThreadHandle } from "./thread/thread-handle.ts";
 
 /** An existing file that is only read: it is not made, migrated or set up in another way. Everything rejects with a `WebhookError` only. */
 export interface OpenSource {
   /** Rejects with `invalid_option` if the file does not exist, or is no source. */
   ready(): Promise<void>;
-  read<Name extends keyof Reads>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
+  inReader<Name extends keyof Reads>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
   /** For long reads: no timeout, and a thread of its own, so that other reads are answered meanwhile. */
-  readApart<Name extends keyof Reads>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
+  inOwnThread<Name extends keyof Reads>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
   close(): Promise<void>;
 }
 
@@ -29,15 +27,15 @@ export function openSource(
   const check = () => reader.get().then(() => {}, rethrow);
   const guard = createStoreGuard({ name: caller, timeoutMs, logger, backend: "file", check });
 
-  async function start(onEnded: () => void): Promise<Thread> {
+  async function start(onEnded: () => void): Promise<ThreadHandle> {
     await requireFile(settings);
     return startThread({ role, path, durability, busyMs: timeoutMs }, { onChanged() {}, onEnded });
   }
 
   return {
     ready: () => guard.run(async () => {}),
-    read: (name, input) => guard.run(() => ask(reader.get(), name, input).catch(rethrow)),
-    async readApart(name, input) {
+    inReader: (name, input) => guard.run(() => ask(reader.get(), name, input).catch(rethrow)),
+    async inOwnThread(name, input) {
       await guard.ready();
       const thread = start(() => {});
       return guard
@@ -49,7 +47,7 @@ export function openSource(
 }
 
 async function ask<Name extends keyof Reads>(
-  thread: Promise<Thread>,
+  thread: Promise<ThreadHandle>,
   name: Name,
   input: InputOf<Name>,
 ): Promise<OutputOf<Name>> {

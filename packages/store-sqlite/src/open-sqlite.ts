@@ -1,26 +1,32 @@
 import { isBuiltin } from "node:module";
+import { setTimeout as wait } from "node:timers/promises";
 import { WebhookError } from "@esim-webhooks/core";
 import { createStoreGuard, safePurge, warnOfSetup } from "@esim-webhooks/core/engine";
 import { type FaultCode, FaultError } from "./database/faults.ts";
 import type { Journal } from "./database/journal.ts";
 import type { ForgetInput } from "./sql/forget.ts";
 import type { SqliteFileSettings } from "./sqlite-options.ts";
-import type { Hints } from "./thread/database.ts";
-import type { InputOf, OutputOf, Reads, Writes } from "./thread/protocol.ts";
-import { useDatabase } from "./thread/shared-database.ts";
-import { requireThread } from "./thread/thread.ts";
+import { type Hints, useFileThreads } from "./thread/file-threads.ts";
+import type { InputOf, OutputOf, Reads, Writes } from "./thread/messages.ts";
+import { requireThread } from "./thread/thread-handle.ts";
 
-/** The database as a store or an inbox calls it. Everything rejects with a `WebhookError` only, within the timeout. */
+/** The file as a store or an inbox uses it. Everything rejects with a `WebhookError` only, within the timeout. */
 export interface OpenSqlite {
   /** Opens the file, and updates its tables, without a time limit. */
   migrate(): Promise<void>;
   /** Writes something, so that it rejects while nothing can be stored. */
   ready(): Promise<void>;
-  /** Resolves once it is on the disk, as far as the durability says so. */
-  write<Name extends keyof Writes>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
-  read<Name extends keyof Reads>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
+  /**
+   * Calls the function `name` of `sql/writes.ts` in the writer thread, with a transaction and `input`. Resolves once it is on the disk, as
+   * far as the durability says so.
+   */
+  inWriter<Name extends keyof Writes>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
+  /** Calls the function `name` of `sql/reads.ts` in a reader thread, with its connection and `input`. */
+  inReader<Name extends keyof Reads>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
   /** Deletes some events whose retention has expired, and bodies whose own has. Resolves to how many. */
   purge(limit: number): Promise<number>;
+  /** Empties the log, which may hold what was erased. If it cannot now, a later erasure or the last process to close the file does. */
+  truncateLog(): Promise<void>;
   readonly hints: Hints;
   close(): Promise<void>;
 }
@@ -33,36 +39,56 @@ export function openSqlite(
 ): OpenSqlite {
   requireThread(caller);
   const { path, allowNetworkMount, durability, timeoutMs, logger } = settings;
-  const { database, release } = useDatabase(caller, { path, allowNetworkMount, durability, timeoutMs });
+  const threads = useFileThreads(caller, { path, allowNetworkMount, durability, timeoutMs });
   const guard = createStoreGuard({ name: caller, timeoutMs, logger, backend: "file", check: open });
 
   async function open(): Promise<void> {
     requireSqlite();
-    const journal = await database.open().catch(rethrow);
+    const journal = await threads.open().catch(rethrow);
     if (journal.mode === "wal") return;
     warnOfSetup(logger, ...whyWithoutLog(path, journal));
   }
 
-  const write: OpenSqlite["write"] = (name, input) =>
-    guard.run(() => database.write(name, input, timeoutMs).catch(rethrow));
+  const inWriter: OpenSqlite["inWriter"] = (name, input) =>
+    guard.run(() => threads.inWriter(name, input, timeoutMs).catch(rethrow));
+
+  const inReader: OpenSqlite["inReader"] = (name, input) =>
+    guard.run(() => threads.inReader(name, input, timeoutMs).catch(rethrow));
 
   return {
     migrate: () =>
       guard.runUnchecked(async () => {
         requireSqlite();
-        await database.open().catch(rethrow);
+        await threads.open().catch(rethrow);
       }),
-    ready: () => write("probe", undefined), // rejects once it was closed, too
-    write,
+    ready: () => inWriter("probe", undefined), // rejects once it was closed, too
+    inWriter,
     purge: safePurge(caller, logger, {
-      look: () => write("purgeClock", undefined),
-      forget: (limit, next, kept) => write("forget", { limit, next, kept, bodyRetentionMs }),
+      look: () => inWriter("purgeClock", undefined),
+      forget: (limit, next, kept) => inWriter("forget", { limit, next, kept, bodyRetentionMs }),
     }),
-    read: (name, input) => guard.run(() => database.read(name, input, timeoutMs).catch(rethrow)),
-    hints: database.hints,
-    close: () => guard.close(release),
+    inReader,
+    async truncateLog() {
+      try {
+        for (let left = truncations.most; left > 0; left -= 1) {
+          if (await inReader("truncateLog", undefined)) return;
+          await wait(truncations.pauseMs);
+        }
+      } catch (err) {
+        logger.warn({ err, code: "log_not_truncated" }, notTruncated);
+        return;
+      }
+      logger.warn({ code: "log_not_truncated" }, notTruncated);
+    },
+    hints: threads.hints,
+    close: () => guard.close(threads.close),
   };
 }
+
+const truncations = { most: 5, pauseMs: 100 };
+
+const notTruncated =
+  "The log of the file may still hold what was erased, since another process is reading it. Erase again, or stop all processes that use the file.";
 
 /** Throws `node_too_old` where Node.js has no SQLite: the thread would only report that a module is missing. */
 function requireSqlite(): void {

@@ -20,10 +20,10 @@ import { type SqliteFileOptions, sqliteFileShape } from "./sqlite-options.ts";
  */
 export async function sqliteBackup(options: SqliteFileOptions, file: string): Promise<void> {
   const settings = parseOptions("sqliteBackup", sqliteFileShape, options);
-  const { ready, readApart, close } = openSource("sqliteBackup", "backup", settings);
+  const { ready, inOwnThread, close } = openSource("sqliteBackup", "backup", settings);
   try {
     await ready();
-    await writeWhole(file, (partial) => readApart("backup", { file: partial })).catch(rethrow);
+    await writeWhole(file, (partial) => inOwnThread("backup", { file: partial })).catch(rethrow);
   } finally {
     await close();
   }
@@ -38,10 +38,10 @@ export async function sqliteBackup(options: SqliteFileOptions, file: string): Pr
  */
 export async function sqliteCheck(options: SqliteFileOptions): Promise<void> {
   const settings = parseOptions("sqliteCheck", sqliteFileShape, options);
-  const { ready, readApart, close } = openSource("sqliteCheck", "backup", settings);
+  const { ready, inOwnThread, close } = openSource("sqliteCheck", "backup", settings);
   try {
     await ready();
-    const damage = await readApart("quickCheck", undefined);
+    const damage = await inOwnThread("quickCheck", undefined);
     if (damage === undefined) return;
     throw new WebhookError<SqliteErrorCode>(
       "database_corrupt",

@@ -12,16 +12,16 @@ import { type SqliteFileOptions, sqliteFileShape } from "./sqlite-options.ts";
  */
 export function sqliteCopySource(options: SqliteFileOptions): CopySource {
   const settings = parseOptions("sqliteCopySource", sqliteFileShape, options);
-  const { ready, read, readApart, close } = openSource("sqliteCopySource", "source", settings);
+  const { ready, inReader, inOwnThread, close } = openSource("sqliteCopySource", "source", settings);
   return {
     ready,
     async look() {
-      const version = await read("dataVersion", undefined);
-      return { ...(await readApart("copyCounts", undefined)), version };
+      const version = await inReader("dataVersion", undefined);
+      return { ...(await inOwnThread("copyCounts", undefined)), version };
     },
-    paused: async () => (await read("operatorNotes", undefined)).pauses,
+    paused: async () => (await inReader("operatorNotes", undefined)).pauses,
     async notes() {
-      const { runs, minutes, lastReceivedAt } = await read("operatorNotes", undefined);
+      const { runs, minutes, lastReceivedAt } = await inReader("operatorNotes", undefined);
       return {
         ...{ runs: runs.map(decodeRunNote), minutes },
         lastReceivedAt: lastReceivedAt === null ? null : new Date(lastReceivedAt),
@@ -29,10 +29,10 @@ export function sqliteCopySource(options: SqliteFileOptions): CopySource {
     },
     events: () =>
       pages((last) =>
-        read("eventRecords", { columns: copied, after: last && { source: last.source, id: last.id } }),
+        inReader("eventRecords", { columns: copied, after: last && { source: last.source, id: last.id } }),
       ),
-    latest: () => pages((last) => read("latestRecords", { after: last })),
-    states: () => pages((last) => read("stateRecords", { after: last })),
+    latest: () => pages((last) => inReader("latestRecords", { after: last })),
+    states: () => pages((last) => inReader("stateRecords", { after: last })),
     close,
   };
 }

@@ -1,4 +1,3 @@
-import { setTimeout as wait } from "node:timers/promises";
 import { crc32 } from "node:zlib";
 import type { Inbox, InboxEntry, InboxLease, InboxOptions, Settlement } from "@esim-webhooks/core";
 import {
@@ -54,7 +53,6 @@ const shape: OptionsShape<SqliteSettings & InboxSettings> = { ...sqliteShape, ..
 const holdEveryMs = 1000;
 const operatorLimit = 1000;
 const pageLimit = 50;
-const truncations = { most: 5, pauseMs: 100 };
 
 /**
  * The inbox in an SQLite file, on the table of `sqliteStore`: an id that was done inline is done here too. `put` resolves
@@ -68,12 +66,12 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
   const { retentionMs, keepBodies, laneHeldByDead, bodyRetentionMs, durability, logger } = settings;
   warnOfShortRetention("sqliteInbox", settings);
   const open = openSqlite("sqliteInbox", settings, { bodyRetentionMs });
-  const { write, read, hints } = open;
+  const { inWriter, inReader, hints } = open;
   const laneOf = laneReader(settings, logger);
   const subjectOf = subjectReader(settings, logger);
   const deliveryToNote = createDeliveryNotes();
   const counter = settings.minuteCounts
-    ? createMinuteCounter((counts) => write("countMinute", counts))
+    ? createMinuteCounter((counts) => inWriter("countMinute", counts))
     : undefined;
 
   /** For one call: each call spreads its retention separately. */
@@ -103,20 +101,6 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
     if (isSo) hints.give();
   }
 
-  /** Empties the log, which may hold what was erased. What cannot be done now, a later erasure or the last process to close the file does. */
-  async function truncateLog(): Promise<void> {
-    try {
-      for (let left = truncations.most; left > 0; left -= 1) {
-        if (await read("truncateLog", undefined)) return;
-        await wait(truncations.pauseMs);
-      }
-    } catch (err) {
-      logger.warn({ err, code: "log_not_truncated" }, notTruncated);
-      return;
-    }
-    logger.warn({ code: "log_not_truncated" }, notTruncated);
-  }
-
   return {
     capabilities: {
       durable: durability === "full",
@@ -130,12 +114,12 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
     path: settings.path,
     ready: open.ready,
     migrate: open.migrate,
-    sources: () => read("sources", undefined),
+    sources: () => inReader("sources", undefined),
     onHint: hints.on,
     async put(entries) {
       for (const entry of entries) checkEntry(entry);
       const lastDelivery = deliveryToNote(entries)?.getTime();
-      const results = await write("put", {
+      const results = await inWriter("put", {
         ...{ rows: entries.map(putRow), columns: entryColumns },
         ...(lastDelivery !== undefined && { lastDelivery }),
       });
@@ -145,23 +129,23 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
     },
     async rerun(entries) {
       for (const entry of entries) checkRerun(entry);
-      const changed = await write("rerun", { rows: entries.map(putRow), columns: entryColumns });
+      const changed = await inWriter("rerun", { rows: entries.map(putRow), columns: entryColumns });
       hintIf(changed.includes(true));
       return changed;
     },
     async take(options) {
       if (performance.now() >= holdAt) {
         holdAt = performance.now() + holdEveryMs;
-        await write("holdMissed", undefined);
+        await inWriter("holdMissed", undefined);
       }
       const after = places.of(options);
-      const { events, upto } = await write("take", { ...options, laneHeldByDead, after });
+      const { events, upto } = await inWriter("take", { ...options, laneHeldByDead, after });
       places.note(options, upto);
       return events;
     },
-    extend: (leases, leaseMs) => write("renew", { leases: leases.map(plainLease), leaseMs }),
+    extend: (leases, leaseMs) => inWriter("renew", { leases: leases.map(plainLease), leaseMs }),
     async settle(settlements) {
-      const held = await write("settle", { settlements: settlements.map(settlingOf), rules: rules() });
+      const held = await inWriter("settle", { settlements: settlements.map(settlingOf), rules: rules() });
       counter?.settled(settlements, held);
       return held;
     },
@@ -172,16 +156,21 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
       if (transacted === "committed") counter?.settled([settling], [true]);
       return transacted;
     },
-    stats: () => read("stats", { laneHeldByDead }),
-    gauges: async () => gaugesOf(await read("gauges", { laneHeldByDead })),
-    report: (worker) => write("report", worker),
-    workers: () => read("workers", undefined),
-    noteRun: (note) => write("noteRun", { kind: note.kind, note: encodeRunNote(note) }),
-    runs: async () => (await read("runs", undefined)).map(decodeRunNote),
-    minutes: () => read("minutes", undefined),
-    count: (filter = {}, most) => read("count", { filter, most }),
+    stats: () => inReader("stats", { laneHeldByDead }),
+    gauges: async () => gaugesOf(await inReader("gauges", { laneHeldByDead })),
+    report: (worker) => inWriter("report", worker),
+    workers: () => inReader("workers", undefined),
+    noteRun: (note) => inWriter("noteRun", { kind: note.kind, note: encodeRunNote(note) }),
+    runs: async () => (await inReader("runs", undefined)).map(decodeRunNote),
+    minutes: () => inReader("minutes", undefined),
+    count: (filter = {}, most) => inReader("count", { filter, most }),
     async list(filter = {}, { limit = pageLimit, cursor } = {}) {
-      const { rows, next } = await read("list", { columns: listed, filter, limit, after: placeOf(cursor) });
+      const { rows, next } = await inReader("list", {
+        columns: listed,
+        filter,
+        limit,
+        after: placeOf(cursor),
+      });
       return {
         rows: rows.map(inboxRow),
         nextCursor: next === undefined ? null : writeCursor({ ...next, receivedAt: String(next.receivedAt) }),
@@ -189,40 +178,40 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
       };
     },
     async get({ source, id }) {
-      const found = await read("get", { source, id, columns: shown, laneHeldByDead });
+      const found = await inReader("get", { source, id, columns: shown, laneHeldByDead });
       return found && storedEvent(found.row, found.heldBy);
     },
-    paused: () => read("paused", undefined),
+    paused: () => inReader("paused", undefined),
     ...publishChanges({
       async redrive({ state = "dead", ...filter } = {}, limit = operatorLimit, by) {
         const step = encodeStep("retried", by ?? null);
-        const redriven = await write("redrive", { filter: { ...filter, state }, limit, step });
+        const redriven = await inWriter("redrive", { filter: { ...filter, state }, limit, step });
         hintIf(redriven > 0);
         return redriven;
       },
       async giveUp(filter, options, limit = operatorLimit) {
         const given = { filter: { ...filter, state: "ready" as const }, limit, ...readGiveUp(options) };
-        const givenUp = await write("giveUp", given);
+        const givenUp = await inWriter("giveUp", given);
         counter?.gaveUp(givenUp.events);
         hintIf(givenUp.events > 0); // their lanes are free
         return givenUp;
       },
       purge: (limit = operatorLimit) => open.purge(limit),
       purgeDead: (filter, limit = operatorLimit) =>
-        write("purgeDead", { filter: { ...filter, state: "dead" }, limit }),
+        inWriter("purgeDead", { filter: { ...filter, state: "dead" }, limit }),
       async pause(options) {
-        await write("pause", { pauses: readPauses(options) });
+        await inWriter("pause", { pauses: readPauses(options) });
         await holdAndLog(logger, async () => {
           for (let after: HoldPlace | undefined; ; ) {
-            after = await write("hold", { after }); // a call each, so that others write in between
+            after = await inWriter("hold", { after }); // a call each, so that others write in between
             if (after === undefined) return;
           }
         });
       },
       async resume({ types } = {}) {
-        const ended = await write("resume", { types });
+        const ended = await inWriter("resume", { types });
         await holdAndLog(logger, async () => {
-          while ((await write("letGo", undefined)) === mostLetGo);
+          while ((await inWriter("letGo", undefined)) === mostLetGo);
         });
         hintIf(ended.length > 0);
         return ended;
@@ -230,9 +219,9 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
       async erase(subject, limit = operatorLimit) {
         const replacement = erasedSubject(subject);
         const keptMs = spreadRetention(retentionMs);
-        const erased = await write("erase", { subject, replacement, limit, retentionMs: keptMs });
+        const erased = await inWriter("erase", { subject, replacement, limit, retentionMs: keptMs });
         hintIf(erased.ready + erased.leased > 0); // their lanes are free
-        await truncateLog();
+        await open.truncateLog();
         return erased;
       },
     }),
@@ -242,9 +231,6 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
     },
   };
 }
-
-const notTruncated =
-  "The log of the file may still hold what was erased, since another process is reading it. Erase again, or stop all processes that use the file.";
 
 /** A lease or a settlement may have more fields, such as its event, which need not cross to the writer. */
 function plainLease({ source, id, token }: InboxLease): InboxLease {

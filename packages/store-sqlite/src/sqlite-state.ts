@@ -19,12 +19,12 @@ export function sqliteState(options: SqliteFileOptions): StateStore {
     migrate: open.migrate,
     async read(name) {
       checkStateName(name);
-      const row = await open.read("readState", { name });
+      const row = await open.inReader("readState", { name });
       return row && { value: JSON.parse(row.value) as unknown, version: row.version };
     },
     async write(name, value, version) {
       checkStateName(name);
-      return open.write("writeState", { name, value: encodeState(value), version });
+      return open.inWriter("writeState", { name, value: encodeState(value), version });
     },
     close: open.close,
   };

@@ -33,7 +33,7 @@ export function sqliteStore(options: SqliteOptions): SqliteStore {
   const { retentionMs, durability } = settings;
   warnOfShortRetention("sqliteStore", settings);
   const open = openSqlite("sqliteStore", settings);
-  const { write } = open;
+  const { inWriter } = open;
   const purger = createPurger(open.purge);
 
   function markOf(key: EventKey, token: string): CompleteInput {
@@ -55,15 +55,15 @@ export function sqliteStore(options: SqliteOptions): SqliteStore {
     place: `the file ${settings.path}`,
     ready: open.ready,
     migrate: open.migrate,
-    sources: () => open.read("sources", undefined),
-    claim: (key, leaseMs, fingerprint) => write("claim", { key: plain(key), leaseMs, fingerprint }),
-    extend: (key, token, leaseMs) => write("extend", { key: plain(key), token, leaseMs }),
+    sources: () => open.inReader("sources", undefined),
+    claim: (key, leaseMs, fingerprint) => inWriter("claim", { key: plain(key), leaseMs, fingerprint }),
+    extend: (key, token, leaseMs) => inWriter("extend", { key: plain(key), token, leaseMs }),
     async complete(key, token) {
-      const completed = await write("complete", markOf(key, token));
+      const completed = await inWriter("complete", markOf(key, token));
       forgetSome();
       return completed;
     },
-    release: (key, token) => write("release", { key: plain(key), token }),
+    release: (key, token) => inWriter("release", { key: plain(key), token }),
     async transact(key, token, work) {
       const transacted = await transact(open, { by: "store", ...markOf(key, token) }, work);
       if (transacted === "committed") forgetSome();

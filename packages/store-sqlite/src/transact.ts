@@ -36,7 +36,7 @@ export interface SqliteTransaction {
 
 /** Runs `work`, and applies what it wrote together with `mark` if it says so. */
 export async function transact(
-  { write, read }: Pick<OpenSqlite, "write" | "read">,
+  { inWriter, inReader }: Pick<OpenSqlite, "inWriter" | "inReader">,
   mark: Mark,
   work: (tx: SqliteTransaction) => Promise<boolean>,
 ): Promise<Transacted> {
@@ -53,7 +53,7 @@ export async function transact(
     async read<Row>(sql: string, parameters: readonly SqliteValue[] = []) {
       refuseLate(isOver);
       refuseOtherThan(reading, sql, "read()");
-      const answer = await read("read", { sql, parameters: parameters.map(checkedValue) });
+      const answer = await inReader("read", { sql, parameters: parameters.map(checkedValue) });
       if ("rows" in answer) return answer.rows as readonly Row[];
       throw sqliteError(answer);
     },
@@ -63,7 +63,7 @@ export async function transact(
   });
   if (writes.length === 0) return "unused";
   if (!isWanted) return "rolled_back";
-  const applied = await write("apply", { mark, writes });
+  const applied = await inWriter("apply", { mark, writes });
   if (applied.status === "refused") throw sqliteError(applied);
   return applied.status;
 }

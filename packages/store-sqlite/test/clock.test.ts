@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { createClock } from "../src/thread/write-calls.ts";
+import { createClock } from "../src/thread/run-calls.ts";
 
 it("detects that a clock may have been set back: at first, and when it is more than a second behind what it was", () => {
   const clock = createClock();

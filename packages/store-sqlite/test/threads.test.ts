@@ -97,7 +97,7 @@ describe("the thread that writes", () => {
 
 it("runs code of this package alone in the thread, so that it works in a clone where nothing was built", async () => {
   const { metafile } = await build({
-    entryPoints: [fileURLToPath(new URL("../src/thread/database-thread.ts", import.meta.url))],
+    entryPoints: [fileURLToPath(new URL("../src/thread/thread-entry.ts", import.meta.url))],
     bundle: true,
     packages: "external",
     platform: "node",

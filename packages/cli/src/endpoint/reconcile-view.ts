@@ -10,7 +10,7 @@ import {
 } from "@esim-webhooks/endpoint";
 import type { Output } from "../program/context.ts";
 import { type ExitCode, exitCodes } from "../program/exit-code.ts";
-import { arrivalLines } from "../set-up/replay-arrivals.ts";
+import { arrivalLines } from "../set-up/support-replay.ts";
 import { ledgerTable } from "../terminal/ledger-table.ts";
 import { spanOf } from "../terminal/period.ts";
 import { count, counted } from "../terminal/quantities.ts";
@@ -39,7 +39,7 @@ const entries: Readonly<Record<Entry, readonly [name: string, tone: Tone]>> = {
 export function reconcileView(report: ReconcileReport, view: ReconcileView): string[] {
   const { ledger, pages, mark, dryRun } = report;
   const { paint = unpainted, tookMs } = view;
-  const arrived = arrivalLines(report.replay);
+  const arrived = arrivalLines(report.supportReplay);
   if (ledger.listed === 0)
     return ["The service lists no deliveries of this endpoint.", ...findings(report, view), ...arrived];
   const lines = Object.entries(entries).map(([entry, [name, tone]]) => ({
@@ -208,8 +208,9 @@ function refusedIn({ ledger, ids }: Pick<ReconcileReport, "ledger" | "ids">): nu
 /** Prints a line for each pass that found something, and the arrivals of a replay request. Returns a function that stops it. */
 export function printPasses(output: Output, { json = false }: { readonly json?: boolean }): () => void {
   return observeReconciliations((message) => {
-    const { outcome, replay } = message;
-    const arrived = replay !== null && replay.foundIds.length > 0 ? arrivalLines(replay).slice(1) : [];
+    const { outcome, supportReplay } = message;
+    const arrived =
+      supportReplay !== null && supportReplay.foundIds.length > 0 ? arrivalLines(supportReplay).slice(1) : [];
     const hasFound = isWorthALine(message);
     if (outcome === "running" || !(hasFound || arrived.length > 0)) return;
     if (json) return output.json({ time: new Date().toISOString(), ...message });

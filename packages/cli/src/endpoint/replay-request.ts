@@ -1,6 +1,10 @@
 import { instant } from "@esim-webhooks/core/internal";
 import { printable } from "@esim-webhooks/core/log-lines";
-import { type ReplayRequest, type RequestedEvent, requestReplay } from "@esim-webhooks/endpoint";
+import {
+  type RequestedEvent,
+  requestSupportReplay,
+  type SupportReplayRequest,
+} from "@esim-webhooks/endpoint";
 import { withApiToWrite } from "../api/open-client.ts";
 import type { CliContext } from "../program/context.ts";
 import { exitCodes } from "../program/exit-code.ts";
@@ -18,7 +22,7 @@ export async function replayRequest(this: CliContext, flags: ReplayRequestFlags)
     const { state, close } = await openState(setUp);
     try {
       const { source = setUp.source } = flags;
-      const request = await requestReplay(api, reference, { state, source, clock: { now } });
+      const request = await requestSupportReplay(api, reference, { state, source, clock: { now } });
       const { exhausted, acknowledgedAndLost, periods } = request;
       const isEmpty = exhausted.length + acknowledgedAndLost.length + (periods?.length ?? 0) === 0;
       if (!isEmpty) process.exitCode = exitCodes.problem;
@@ -42,7 +46,7 @@ const notLooked =
 const mostShown = 20;
 
 /** The request as a text for people of support. */
-export function requestText(request: ReplayRequest): string[] {
+export function requestText(request: SupportReplayRequest): string[] {
   const { endpoint, requestedAt, exhausted, acknowledgedAndLost, periods, more } = request;
   return [
     `Request for a replay to the webhook endpoint ${printable(endpoint)}, ${instant(new Date(requestedAt))}`,

@@ -11,8 +11,8 @@ import { invalidUsage } from "../program/program-error.ts";
 import { stopSignal } from "../program/stopping.ts";
 import { knownSecrets } from "../set-up/known-secrets.ts";
 import { type ImportTarget, importTarget, openTarget, untouchedTarget } from "../set-up/open-target.ts";
-import { openReplayWatch, type ReplayOfImport } from "../set-up/replay-arrivals.ts";
 import { readSetUp, type SetUp } from "../set-up/set-up.ts";
+import { type ImportWatch, watchImport } from "../set-up/support-replay.ts";
 import { count, counted } from "../terminal/quantities.ts";
 import { layoutFor } from "../terminal/text.ts";
 import { type DumpFile, openDump } from "./dump-file.ts";
@@ -29,7 +29,7 @@ export async function importDump(this: CliContext, flags: ImportFlags, path: str
   const noteOnTerminal = (line: string) => (process.stderr.isTTY ? output.note(line) : undefined);
   noteOnTerminal(`Importing ${dump.name}${flags.dryRun ? ": a dry run, which changes nothing" : ""}`);
   const opened = flags.dryRun ? undefined : await openTarget(setUp);
-  const replay = flags.dryRun ? undefined : await openReplayWatch(setUp, flags.source);
+  const watch = flags.dryRun ? undefined : await watchImport(setUp, flags.source);
   if (opened) noteOnTerminal(`into ${opened.where}`);
   try {
     const startedAt = performance.now();
@@ -39,16 +39,16 @@ export async function importDump(this: CliContext, flags: ImportFlags, path: str
       setUp,
       dump,
       opened ? importTarget(opened) : untouchedTarget(setUp),
-      replay?.settled,
+      watch?.settled,
     );
     printReport(this, report, dump, { json: flags.json, tookMs: performance.now() - startedAt });
-    for (const line of (await replay?.end()) ?? []) output.note(line);
+    for (const line of (await watch?.end()) ?? []) output.note(line);
   } catch (error) {
     if (isUnwritable(error)) throw unwritable(error);
     const isOfCheckpoint = WebhookError.is(error) && error.code === "checkpoint_mismatch";
     throw isOfCheckpoint ? at(dump.checkpointFile, error) : error;
   } finally {
-    await replay?.close();
+    await watch?.close();
     await opened?.close();
   }
 }
@@ -59,7 +59,7 @@ async function run(
   setUp: SetUp,
   { input, totalBytes, written, removeEmptyRejects }: DumpFile,
   { target, options }: ImportTarget,
-  onSettled: ReplayOfImport["settled"] | undefined,
+  onSettled: ImportWatch["settled"] | undefined,
 ): Promise<ImportReport> {
   const { stderr } = process;
   const isTerminal = stderr.isTTY === true;

@@ -19,12 +19,12 @@ export interface ServerAt {
 
 /** Listens. Throws `cannot_listen`. */
 export function openServer(answer: RequestListener, at: ServerAt): Promise<OpenServer> {
-  return opened(createServer(answer), at);
+  return listenOn(createServer(answer), at);
 }
 
 /** The same for a server of `createSideServer`, next to the receiver. */
 export function openSideServer(answer: RequestListener, at: ServerAt): Promise<OpenServer> {
-  return opened(createSideServer().on("request", answer), at);
+  return listenOn(createSideServer().on("request", answer), at);
 }
 
 /** The time that a request to a server next to the receiver may take to arrive, in ms. */
@@ -43,7 +43,7 @@ export function createSideServer(): Server {
   return server;
 }
 
-async function opened(server: Server, { host, port, flags }: ServerAt): Promise<OpenServer> {
+async function listenOn(server: Server, { host, port, flags }: ServerAt): Promise<OpenServer> {
   server.listen(port, host);
   try {
     await once(server, "listening");

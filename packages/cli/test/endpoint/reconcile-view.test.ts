@@ -26,7 +26,7 @@ const report: ReconcileReport = {
   ids: { acknowledgedAndLost: [], failed: [], invalid: [], unstorable: [] },
   lost: null,
   gaps: [],
-  replay: null,
+  supportReplay: null,
   refusedAt: null,
   mark: "2026-11-20T12:00:00.000Z",
 };

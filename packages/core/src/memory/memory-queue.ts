@@ -82,7 +82,7 @@ export function createMemoryQueue(
     return true;
   }
 
-  function settled(row: MemoryRow, ending: StoredEnding, now: number, keptMs: number): MemoryRow {
+  function settledRow(row: MemoryRow, ending: StoredEnding, now: number, keptMs: number): MemoryRow {
     const change = rowChange(ending);
     const { state, error } = change;
     return {
@@ -133,7 +133,7 @@ export function createMemoryQueue(
       const ended: MemoryRow[] = [];
       const were = settlements.map((settlement) =>
         asOwner(settlement, (row) => {
-          const changed = settled(row, settlement, now, keptMs);
+          const changed = settledRow(row, settlement, now, keptMs);
           if (changed.state !== "ready") ended.push(changed);
           return changed;
         }),

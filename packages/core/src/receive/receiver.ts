@@ -75,7 +75,7 @@ export function receiverWith<Data, Tx>(
   const log = createOutcomeLog(logger);
   const idStore = isInbox(target) ? target : store; // remembers which ids were stored or done
   checkReplayWindow(tolerance, idStore);
-  const endpoints = verifier ? endpointOf(verifier) : lookedUp(settings.endpoints as EndpointLookup);
+  const endpoints = verifier ? endpointOf(verifier) : endpointsFrom(settings.endpoints as EndpointLookup);
   const closeController = () => (controller ??= new AbortController());
   let controller: AbortController | undefined; // created late: workerd allows none while a module is loaded
   let inFlight = 0;
@@ -83,7 +83,7 @@ export function receiverWith<Data, Tx>(
   let onIdle = () => {};
   let closed: Promise<void> | undefined;
 
-  function lookedUp(lookUp: EndpointLookup): Endpoints {
+  function endpointsFrom(lookUp: EndpointLookup): Endpoints {
     return createEndpoints(lookUp, { clock, logger, idStore: idStore ?? {}, watch });
   }
 
@@ -112,7 +112,7 @@ export function receiverWith<Data, Tx>(
         return andThen(endpoint.verify(signed, body.bytes, receivedAt.getTime()), (proof) => {
           if ("key" in proof) seen.key = proof.key;
           if (!proof.ok)
-            return refused(body, mayBeEncoded(proof, header) ? unsupportedEncoding(header) : proof);
+            return refuse(body, mayBeEncoded(proof, header) ? unsupportedEncoding(header) : proof);
           const skewed = refuseBySkew(proof.timestamp, receivedAt.getTime(), tolerance);
           // anybody can replay a capture: an old timestamp shows the clocks only if no other delivery had a newer one
           if (
@@ -121,7 +121,7 @@ export function receiverWith<Data, Tx>(
           )
             seen.skewSeconds = proof.timestamp - Math.floor(receivedAt.getTime() / 1000);
           newestSigned = Math.max(newestSigned, proof.timestamp);
-          if (skewed !== undefined) return refused(body, skewed);
+          if (skewed !== undefined) return refuse(body, skewed);
 
           seen.id = proof.id;
           const parsed = parse(proof.id, body.bytes, header);
@@ -156,7 +156,7 @@ export function receiverWith<Data, Tx>(
     if (!(limitMs > 0)) return { code: "deadline_reached" };
     const deadline = createDeadline(limitMs, startedAt);
     inFlight += 1;
-    const running = tryThen(() => run(delivery, seen, deadline), ended, failed);
+    const running = tryThen(() => run(delivery, seen, deadline), endDelivery, endWithError);
     if (!isPromise(running)) return running;
     delivery.waitUntil?.(running);
     return deadline.before(running).then((outcome) => {
@@ -166,14 +166,14 @@ export function receiverWith<Data, Tx>(
     });
   }
 
-  function ended(outcome: Outcome): Outcome {
+  function endDelivery(outcome: Outcome): Outcome {
     inFlight -= 1;
     if (inFlight === 0) onIdle();
     return outcome;
   }
 
-  function failed(error: unknown): Outcome {
-    return ended({ code: "internal_error", error });
+  function endWithError(error: unknown): Outcome {
+    return endDelivery({ code: "internal_error", error });
   }
 
   const outcomeOf = receiveStage.around(
@@ -226,7 +226,7 @@ export function receiverWith<Data, Tx>(
 }
 
 /** The outcome, with the body's memory freed. */
-function refused(body: WholeBody, outcome: Outcome): Outcome {
+function refuse(body: WholeBody, outcome: Outcome): Outcome {
   freeRefused(body);
   return outcome;
 }

@@ -87,7 +87,7 @@ export function createStoreGuard({
     return checked;
   }
 
-  async function guarded<T>(operation: () => Promise<T>): Promise<T> {
+  async function runUnchecked<T>(operation: () => Promise<T>): Promise<T> {
     if (closed !== undefined) {
       throw new WebhookError("store_unavailable", `The ${name} was closed.`, "Close it after its last user.");
     }
@@ -108,7 +108,7 @@ export function createStoreGuard({
 
   async function inTime<T>(operation: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const deadline = createDeadline(timeoutMs);
-    const answer = await deadline.before(guarded(() => operation(deadline.signal)));
+    const answer = await deadline.before(runUnchecked(() => operation(deadline.signal)));
     if (!deadline.signal.aborted) return answer as T; // undefined is an answer, too
     throw new WebhookError(
       "store_unavailable",
@@ -120,7 +120,7 @@ export function createStoreGuard({
   return {
     ready,
     run: (operation) => (isReady ? inTime(operation) : ready().then(() => inTime(operation))),
-    runUnchecked: guarded,
+    runUnchecked,
     close(free) {
       closed ??= Promise.allSettled([checked]).then(free); // frees what a running check still opens
       return closed;

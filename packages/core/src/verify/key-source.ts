@@ -123,7 +123,7 @@ export function createLoadedKeyring(
     return current;
   }
 
-  async function counted(loading: () => Promise<Loading>): Promise<Loading> {
+  async function waitCounted(loading: () => Promise<Loading>): Promise<Loading> {
     if (waiting >= maxWaiting || all.count >= all.most) return "too_many_waiting";
     waiting += 1;
     all.count += 1;
@@ -144,8 +144,8 @@ export function createLoadedKeyring(
     ...keyringOf(() => keys),
     rotatingAt: (atMs) => atMs < rotation.endMs,
     ensureLoaded: async () => (keys.length > 0 || (await current) === "loaded" ? "loaded" : next()),
-    ready: async () => (keys.length > 0 ? "loaded" : counted(() => current)),
-    refresh: () => counted(next),
+    ready: async () => (keys.length > 0 ? "loaded" : waitCounted(() => current)),
+    refresh: () => waitCounted(next),
     refreshIfOld() {
       const ageMs = performance.now() - lastBegunAt;
       if (ageMs <= oldMs) return false;

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import type { DeliveryView, EndpointView } from "../../src/contract.ts";
+import type { DeliveryView, EndpointView } from "../../src/views.ts";
 import { sayFailure } from "../ask.tsx";
 import { call } from "../call.ts";
 import { actions, useCall } from "../live.ts";

@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import type { EventView as Event, EventName, Payload, Session } from "../../src/contract.ts";
+import type { Session } from "../../src/contract.ts";
+import type { EventView as Event, EventName, Payload } from "../../src/views.ts";
 import { askForOne, askToReveal } from "../actions.tsx";
 import { sayFailure } from "../ask.tsx";
 import { askToGiveUp } from "../bulk.tsx";

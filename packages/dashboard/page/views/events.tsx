@@ -1,6 +1,7 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import type { EventPage, EventRow, Filter, Gauges, Session } from "../../src/contract.ts";
+import type { Filter, Session } from "../../src/contract.ts";
+import type { EventPage, EventRow, Gauges } from "../../src/views.ts";
 import { sayFailure } from "../ask.tsx";
 import { askForAll, askToGiveUp, type Target } from "../bulk.tsx";
 import { call } from "../call.ts";

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import type { Gauges, Now, PauseView } from "../../src/contract.ts";
+import type { Gauges, Now, PauseView } from "../../src/views.ts";
 import { askToPause, askToResume } from "../actions.tsx";
 import { sayFailure } from "../ask.tsx";
 import { useCall } from "../live.ts";

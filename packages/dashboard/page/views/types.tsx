@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
-import type { Gauges, PauseView, Session, TypeCounts, TypesView as Types } from "../../src/contract.ts";
+import type { Session } from "../../src/contract.ts";
+import type { Gauges, PauseView, TypeCounts, TypesView as Types } from "../../src/views.ts";
 import { askToPause, askToResume } from "../actions.tsx";
 import { sayFailure } from "../ask.tsx";
 import { call } from "../call.ts";

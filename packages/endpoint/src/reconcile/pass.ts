@@ -15,7 +15,7 @@ import { createPassTally, type SettledDelivery } from "./pass-tally.ts";
 import { createPassNotice } from "./reconcile-notice.ts";
 import type { ReconcileTarget, SetupSettings } from "./reconcile-options.ts";
 import type { ReconcileReport } from "./reconcile-report.ts";
-import { type ReplayWatch, watchReplay } from "./replay-watch.ts";
+import { type SupportReplayWatch, watchSupportReplay } from "./support-replay-watch.ts";
 
 export interface PassRequest extends Pick<PassStart, "firstPassFrom" | "goBackTo"> {
   readonly api: Pick<ApiClient, "webhooks">;
@@ -36,7 +36,7 @@ export async function makePass(request: PassRequest): Promise<ReconcileReport> {
   const { state, source, newSource, leaseMs, logger, clock } = settings;
   const run = randomUUID();
   const nowMs = clock.now();
-  const replay = await watchReplay(state, source, nowMs);
+  const watch = await watchSupportReplay(state, source, nowMs);
   const claim = await (dryRun ? readOnlyClaim : claimPass)({
     state,
     name: stateName(endpoint),
@@ -50,13 +50,13 @@ export async function makePass(request: PassRequest): Promise<ReconcileReport> {
     signal,
     logger,
   });
-  return runPass(request, { run, claim, replay, nowMs });
+  return runPass(request, { run, claim, watch, nowMs });
 }
 
 interface BegunPass {
   readonly run: string;
   readonly claim: PassClaim;
-  readonly replay: ReplayWatch;
+  readonly watch: SupportReplayWatch;
   readonly nowMs: number;
 }
 
@@ -65,7 +65,7 @@ interface BegunPass {
  * runs any more, except for one that ignores its deadline, and the claim is released.
  */
 async function runPass(request: PassRequest, begun: BegunPass): Promise<ReconcileReport> {
-  const { run, claim, replay, nowMs } = begun;
+  const { run, claim, watch, nowMs } = begun;
   const { api, endpoint, target, settings, firstPassFrom, dryRun, acknowledgeGaps } = request;
   const { source, newSource, catalog, store, concurrency, deadlineMs, includeComing } = settings;
   const { overlapMs, logger, clock } = settings;
@@ -89,7 +89,7 @@ async function runPass(request: PassRequest, begun: BegunPass): Promise<Reconcil
     const until = new Date(untilMsOf(depth, initialState, overlapMs));
     for await (const page of readDeliveries(api, endpoint, { until, signal })) {
       const wanted = tally.takePage(page);
-      replay.listed(page.deliveries);
+      watch.listed(page.deliveries);
       notice.running();
       yield wanted;
     }
@@ -110,7 +110,7 @@ async function runPass(request: PassRequest, begun: BegunPass): Promise<Reconcil
   async function settle(settled: readonly SettledDelivery[]): Promise<void> {
     tally.count(settled);
     alarms.note(settled);
-    replay.settled(settled);
+    watch.settled(settled);
     const settledMs = Math.min(settled.at(-1)?.occurredMs ?? Number.NaN, reachedMs());
     if (settledMs > initialState.mark) claim.advance(settledMs);
     notice.running();
@@ -200,11 +200,11 @@ async function runPass(request: PassRequest, begun: BegunPass): Promise<Reconcil
       ids: { ...alarms.ids, failed: tally.failed },
       lost,
       gaps: reportedGaps(seen, initialState.seenAt !== null),
-      replay: replay.arrivals(),
+      supportReplay: watch.arrivals(),
       mark: isoOf(claim.mark),
     };
     alarms.raise(report, depth); // at the latest now: once the state is written, no other pass finds them
-    if (!dryRun) await replay.keep();
+    if (!dryRun) await watch.keep();
     await claim.end({
       ...(isComplete && {
         head: newest([initialState.head, headMs()]),
@@ -215,9 +215,9 @@ async function runPass(request: PassRequest, begun: BegunPass): Promise<Reconcil
       ...sightings,
       reported: alarms.reported(),
     });
-    const { interrupted, mark, replay: replayed } = report;
+    const { interrupted, mark, supportReplay } = report;
     logger.info(
-      { code: "reconciled", ...names, dryRun, interrupted, depth, ...counted(), mark, replay: replayed },
+      { code: "reconciled", ...names, dryRun, interrupted, depth, ...counted(), mark, supportReplay },
       "Reconciled with the deliveries listing.",
     );
     notice.ended(report);

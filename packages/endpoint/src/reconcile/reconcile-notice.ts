@@ -16,7 +16,7 @@ export interface ReconcileMessage
     | "failing"
     | "refusedAt"
     | "lost"
-    | "replay"
+    | "supportReplay"
   > {
   /** `interrupted`: its signal aborted. `failed`: it rejects with `error`. */
   readonly outcome: "running" | "complete" | "interrupted" | "failed";
@@ -46,7 +46,7 @@ export function createPassNotice(
     ...fields,
     ...now(),
     lost: null,
-    replay: null,
+    supportReplay: null,
   }));
 
   return {
@@ -54,8 +54,8 @@ export function createPassNotice(
     running() {
       if (notice.isDue()) notice.publish({ outcome: "running" });
     },
-    ended: ({ interrupted, lost, replay }) =>
-      notice.publish({ outcome: interrupted ? "interrupted" : "complete", lost, replay }),
+    ended: ({ interrupted, lost, supportReplay }) =>
+      notice.publish({ outcome: interrupted ? "interrupted" : "complete", lost, supportReplay }),
     failed: (error) => notice.publish({ outcome: "failed", error }),
   };
 }

@@ -1,5 +1,5 @@
 import type { EndpointGap } from "./endpoint-gaps.ts";
-import type { ReplayArrivals } from "./replay-watch.ts";
+import type { SupportReplayArrivals } from "./support-replay-watch.ts";
 
 /** How many deliveries were listed, by what became of them: `listed` is the sum of all others. */
 export interface ReconcileLedger {
@@ -79,8 +79,8 @@ export interface ReconcileReport {
    * 7 days, unless `acknowledgeGaps` ends that. Empty: passes have seen none. Null: this is the first pass that looked.
    */
   readonly gaps: readonly EndpointGap[] | null;
-  /** The arrivals of the last `requestReplay`. Null: there was none in the last 7 days. */
-  readonly replay: ReplayArrivals | null;
+  /** The arrivals of the last `requestSupportReplay`. Null: there was none in the last 7 days. */
+  readonly supportReplay: SupportReplayArrivals | null;
   /**
    * When the service last sent one of the listed deliveries and got a 401, by its clock: it does not send such a delivery again. Null: no
    * listed delivery was answered 401.

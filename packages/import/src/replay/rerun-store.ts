@@ -41,7 +41,7 @@ export function rerunStore<Tx>(store: DedupeStore<Tx>, { run, onRerun }: RerunOp
   }
 
   /** Marks an id before it runs. Marked later, it would run again if the process were killed right after its first run. */
-  async function markedOrReleased(key: EventKey, claim: Claimed, leaseMs: number): Promise<Claim> {
+  async function markOrRelease(key: EventKey, claim: Claimed, leaseMs: number): Promise<Claim> {
     let obstacle: Claim | undefined;
     try {
       obstacle = await mark(rerunKey(key), leaseMs);
@@ -71,7 +71,7 @@ export function rerunStore<Tx>(store: DedupeStore<Tx>, { run, onRerun }: RerunOp
     ...(store.ready && { ready: store.ready.bind(store) }),
     async claim(key, leaseMs, fingerprint) {
       const claim = await store.claim(key, leaseMs, fingerprint);
-      if (claim.status === "claimed") return markedOrReleased(key, claim, leaseMs);
+      if (claim.status === "claimed") return markOrRelease(key, claim, leaseMs);
       return claim.status === "done" && !claim.conflict ? claimAgain(key, leaseMs) : claim;
     },
     extend: (key, token, leaseMs) => store.extend(...claimOf(key, token), leaseMs),

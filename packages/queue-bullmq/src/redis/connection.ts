@@ -96,7 +96,7 @@ function withKeyPrefix(): WebhookError {
  * Resolves once the queue is connected. Rejects if the server refuses it or nothing listens there, since its client would try
  * again indefinitely, and when the signal aborts.
  */
-export async function connected(queue: BullmqQueue, signal: AbortSignal): Promise<void> {
+export async function waitUntilConnected(queue: BullmqQueue, signal: AbortSignal): Promise<void> {
   const failure = Promise.withResolvers<never>();
   const onError = (error: Error) => {
     if (WebhookError.is(explained(error)) || isUnreachable(error)) failure.reject(error);

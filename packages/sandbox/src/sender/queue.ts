@@ -1,5 +1,6 @@
 import type { Service } from "../base/service.ts";
 import type { Switches } from "../base/switches.ts";
+import { retentionMs } from "../webhook/deliveries.ts";
 import type { Answer, Attempt } from "./attempt.ts";
 
 /** An active endpoint to which something is due. */
@@ -175,4 +176,30 @@ function settlementOf(answer: Answer, attempt: number, switches: Switches): Sett
   return switches.nonRetryable === "exhausted"
     ? { status: "exhausted" }
     : { status: "failed", retryAfterMs: null };
+}
+
+const sliceSize = 200;
+
+/** How many of the newest events, and of the newest deliveries, are kept. Beyond them the 7 days are cut short: memory has an end. */
+const keptRows = 1_000_000;
+
+/** Forgets a few of the events and deliveries that are older than 7 days or beyond the bound. Returns whether there may be more. */
+export function forgetSlice({ db, clock }: Service, kept: number = keptRows): boolean {
+  const forgotten =
+    db.run(
+      `delete from events where sequence in
+         (select sequence from events where createdAt < ? order by createdAt limit ${sliceSize})`,
+      clock.now() - retentionMs,
+    ) +
+    db.run(
+      `delete from events where sequence in (select sequence from events
+         where sequence <= (select max(sequence) from events) - ? order by sequence limit ${sliceSize})`,
+      kept,
+    ) +
+    db.run(
+      `delete from events where sequence in (select eventSequence from deliveries
+         where sequence <= (select max(sequence) from deliveries) - ? order by sequence limit ${sliceSize})`,
+      kept,
+    );
+  return forgotten > 0;
 }

@@ -2,14 +2,16 @@ import type { DeliveryFault } from "../base/fault.ts";
 import type { Faults } from "../base/faults.ts";
 import { sandboxClosed } from "../base/refused.ts";
 import type { Service } from "../base/service.ts";
-import { esimReferenceOf, retentionMs } from "../webhook/deliveries.ts";
+import { esimReferenceOf } from "../webhook/deliveries.ts";
 import type { Answer, Attempt } from "./attempt.ts";
+import { faultedBody } from "./faulted-body.ts";
 import { createHttpClient } from "./http-client.ts";
 import {
   changeBody,
   type DueEndpoint,
   dueAttempts,
   dueEndpoints,
+  forgetSlice,
   hold,
   markSending,
   newestDelivery,
@@ -156,7 +158,7 @@ export function createSender(
         schedule(); // for those behind it
         return [];
       }
-      const body = bodyOf(attempt, fault);
+      const body = faultedBody(attempt.body, fault);
       if (body !== attempt.body) changeBody(service, attempt.sequence, body);
       markSending(service, attempt);
       return [{ attempt: { ...attempt, body }, fault }];
@@ -226,59 +228,4 @@ export function createSender(
       await client.close();
     },
   };
-}
-
-function bodyOf({ body }: Attempt, fault: DeliveryFault | undefined): string {
-  if (fault?.kind === "new_field") return withNewField(body);
-  if (fault?.kind === "other_shape") return withOtherShape(body, fault);
-  return fault?.kind === "new_reason" ? withNewReason(body) : body;
-}
-
-/** The body with fields that are in no schema, in the envelope and in its data. */
-function withNewField(body: string): string {
-  const event = JSON.parse(body) as { data: object };
-  return JSON.stringify({ ...event, data: { ...event.data, newField: { since: "3.9.0" } }, newField: true });
-}
-
-/** The body with an unknown reason, if it has a reason. */
-function withNewReason(body: string): string {
-  const event = JSON.parse(body) as { data: object };
-  if (!("reason" in event.data)) return body;
-  return JSON.stringify({ ...event, data: { ...event.data, reason: "unheard_of" } });
-}
-
-/** The body with some fields of its data set, and some left out. */
-function withOtherShape(
-  body: string,
-  { set, unset }: Extract<DeliveryFault, { readonly kind: "other_shape" }>,
-): string {
-  const event = JSON.parse(body) as { data: object };
-  const data = Object.entries({ ...event.data, ...set }).filter(([field]) => !unset.includes(field));
-  return JSON.stringify({ ...event, data: Object.fromEntries(data) });
-}
-
-const sliceSize = 200;
-
-/** How many of the newest events, and of the newest deliveries, are kept. Beyond them the 7 days are cut short: memory has an end. */
-const keptRows = 1_000_000;
-
-/** Forgets a few of the events and deliveries that are older than 7 days or beyond the bound. Returns whether there may be more. */
-export function forgetSlice({ db, clock }: Service, kept: number = keptRows): boolean {
-  const forgotten =
-    db.run(
-      `delete from events where sequence in
-         (select sequence from events where createdAt < ? order by createdAt limit ${sliceSize})`,
-      clock.now() - retentionMs,
-    ) +
-    db.run(
-      `delete from events where sequence in (select sequence from events
-         where sequence <= (select max(sequence) from events) - ? order by sequence limit ${sliceSize})`,
-      kept,
-    ) +
-    db.run(
-      `delete from events where sequence in (select eventSequence from deliveries
-         where sequence <= (select max(sequence) from deliveries) - ? order by sequence limit ${sliceSize})`,
-      kept,
-    );
-  return forgotten > 0;
 }

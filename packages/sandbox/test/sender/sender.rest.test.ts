@@ -4,7 +4,7 @@ import { Webhook } from "standardwebhooks";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { runningClock } from "../../src/base/clock.ts";
 import { advance } from "../../src/sender/advance.ts";
-import { forgetSlice } from "../../src/sender/sender.ts";
+import { forgetSlice } from "../../src/sender/queue.ts";
 import { deleteEndpoint, rotateSecret, setActive } from "../../src/webhook/endpoints.ts";
 import { call, register } from "../control/call.ts";
 import { dayMs, hourMs, testService } from "../service.ts";

@@ -12,7 +12,7 @@ export interface ConnectionHandle {
    * Runs a commit, which is never cancelled: a server whose commit waits for a synchronous standby would take the request as permission
    * to commit without the standby.
    */
-  committing<T>(commit: () => Promise<T>): Promise<T>;
+  runCommit<T>(commit: () => Promise<T>): Promise<T>;
   /** The pool calls this when it gives out a connection. */
   taken(checkout: Checkout): void;
 }
@@ -37,7 +37,7 @@ export function createHandle(): ConnectionHandle {
       if (isCommitting) checkout?.giveUpCommit();
       else checkout?.giveUp();
     },
-    async committing(commit) {
+    async runCommit(commit) {
       isCommitting = true;
       try {
         return await commit();

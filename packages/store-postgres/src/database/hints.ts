@@ -1,23 +1,48 @@
+import { WebhookError } from "@esim-webhooks/core";
+import { safeListener } from "@esim-webhooks/core/engine";
 import type { PostgresPool } from "kysely";
 import { withoutHandle } from "./connection-handle.ts";
 import { outdatedOf } from "./outdated.ts";
 
 /** Wakes workers when there may be work, so that they need not wait for their next poll. */
 export interface Hints {
+  /** Wakes those of this process. */
   give(): void;
+  /** Wakes those of this process and, with `notify`, of others. */
+  announce(): void;
+  /** Returns a function that unsubscribes. */
   on(listener: () => void): () => void;
 }
 
-/** Hints within this process. */
-export function createHints(): Hints {
+/** How the hints of other processes are sent and received. */
+export interface Notify {
+  /** The pool on whose connections workers listen: see `listenable`. */
+  readonly pool: PostgresPool;
+  readonly channel: string;
+  /** Sends one (NOTIFY), for which no caller waits. */
+  send(channel: string): void;
+}
+
+/** `notify` undefined: hints within this process only. */
+export function createHints(notify: Notify | undefined): Hints {
   const listeners = new Set<() => void>();
+  const give = () => {
+    for (const listener of listeners) listener();
+  };
   return {
-    give() {
-      for (const listener of listeners) listener();
+    give,
+    announce() {
+      give();
+      notify?.send(notify.channel);
     },
     on(listener) {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
+      const own = safeListener(listener);
+      listeners.add(own);
+      const stopListening = notify && listenForHints(notify.pool, notify.channel, own);
+      return () => {
+        listeners.delete(own);
+        stopListening?.();
+      };
     },
   };
 }
@@ -72,4 +97,23 @@ export function listenForHints(pool: PostgresPool, channel: string, onHint: () =
     client?.release(true);
     client = undefined;
   };
+}
+
+/** The pool, if a worker can listen on one of its connections. Throws `invalid_option` if not. */
+export function listenable(pool: PostgresPool | undefined): PostgresPool {
+  if (pool === undefined) {
+    throw new WebhookError(
+      "invalid_option",
+      "postgresInbox cannot use notify with a kysely instance.",
+      "Pass its pool instead, or remove notify.",
+    );
+  }
+  if ((pool.options as { max?: number } | undefined)?.max === 1) {
+    throw new WebhookError(
+      "invalid_option",
+      "postgresInbox with notify needs more than one connection, since a worker keeps one to listen.",
+      "Set the pool's max to 2 or more, or remove notify.",
+    );
+  }
+  return pool;
 }

@@ -41,7 +41,7 @@ export function lazyTransaction<Database>(
   let ended = false;
 
   /** Begins it, unless it has begun. A query that the handler did not await must not run outside of it. */
-  async function begun(): Promise<BegunTransaction<Database>> {
+  async function beginOnce(): Promise<BegunTransaction<Database>> {
     refuseLate();
     transaction ??= guard.run((signal) => begin(db, signal));
     await transaction;
@@ -60,13 +60,13 @@ export function lazyTransaction<Database>(
 
   const provider: ConnectionProvider = {
     provideConnection: async (consumer, options) =>
-      (await begun()).transaction.getExecutor().provideConnection(consumer, options),
+      (await beginOnce()).transaction.getExecutor().provideConnection(consumer, options),
   };
   // queries need only the executor, so the other properties stay empty
   const executor = db.getExecutor().withConnectionProvider(provider);
   const props = { config: {}, driver: {}, dialect: {}, executor };
   return {
-    onConnection: async (query) => query((await begun()).handle.client),
+    onConnection: async (query) => query((await beginOnce()).handle.client),
     tx: new Transaction<Database>(props as unknown as KyselyProps),
     end() {
       ended = true;

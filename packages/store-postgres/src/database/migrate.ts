@@ -63,7 +63,7 @@ async function inTransaction(
 ): Promise<void> {
   const endsAt = performance.now() + patienceMs;
   while (!(await tryOnce(connection, tables, known, applied))) {
-    if (performance.now() >= endsAt) throw await blocked(connection, tables, patienceMs);
+    if (performance.now() >= endsAt) throw await whyBlocked(connection, tables, patienceMs);
     await delay(pauseMs * (0.5 + Math.random()));
   }
 }
@@ -123,7 +123,7 @@ interface Holder {
 }
 
 /** Names the oldest transaction that holds a lock on a table of the schema. */
-async function blocked(
+async function whyBlocked(
   db: Kysely<unknown>,
   tables: Tables,
   patienceMs: number,

@@ -40,7 +40,7 @@ function createOutdated(): Outdated {
 
   const has = (client: object) => (opened.get(client) ?? before) < before;
 
-  function refused(client: object): void {
+  function noteRefusal(client: object): void {
     if (has(client) || performance.now() - before < againMs) return;
     before = performance.now();
     for (const listener of listeners) listener();
@@ -50,7 +50,7 @@ function createOutdated(): Outdated {
     watch(client) {
       opened.set(client, performance.now());
       (client as Client).connection?.on?.("errorMessage", ({ code }) => {
-        if (code === readOnly) refused(client);
+        if (code === readOnly) noteRefusal(client);
       });
     },
     has,

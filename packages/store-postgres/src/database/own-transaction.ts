@@ -45,21 +45,21 @@ export function onConnection<T>(
 const mostTries = 5;
 
 /** Commits `work`. */
-export function committed<T>(own: OwnConnection, work: Work<T>): Promise<T> {
-  return tried(own, () => committedOnce(own, work));
+export function commitWork<T>(own: OwnConnection, work: Work<T>): Promise<T> {
+  return retryOnConflict(own, () => commitOnce(own, work));
 }
 
 /** Commits one statement, in one round trip if the connection is pipelined. */
-export function committedStatement<Row>(
+export function commitStatement<Row>(
   own: OwnConnection,
   statement: RawBuilder<Row>,
 ): Promise<readonly Row[]> {
-  if (own.isPipelined) return tried(own, () => sentWithCommit(own, statement));
-  return committed(own, async (transaction) => (await statement.execute(transaction)).rows);
+  if (own.isPipelined) return retryOnConflict(own, () => sendWithCommit(own, statement));
+  return commitWork(own, async (transaction) => (await statement.execute(transaction)).rows);
 }
 
 /** Tries again when the server ended the transaction so that another could continue (40001, 40P01). */
-async function tried<T>({ signal }: OwnConnection, once: () => Promise<T>): Promise<T> {
+async function retryOnConflict<T>({ signal }: OwnConnection, once: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return await once();
@@ -69,12 +69,12 @@ async function tried<T>({ signal }: OwnConnection, once: () => Promise<T>): Prom
   }
 }
 
-async function committedOnce<T>(own: OwnConnection, work: Work<T>): Promise<T> {
+async function commitOnce<T>(own: OwnConnection, work: Work<T>): Promise<T> {
   const { connection, handle, signal } = own;
   try {
-    const result = await begun(own, work);
+    const result = await beginAndRun(own, work);
     signal.throwIfAborted();
-    const { rows } = await handle.committing(() => sql<object>`commit`.execute(connection));
+    const { rows } = await handle.runCommit(() => sql<object>`commit`.execute(connection));
     refuseRollback(rows[0]);
     return result;
   } catch (error) {
@@ -87,11 +87,11 @@ async function committedOnce<T>(own: OwnConnection, work: Work<T>): Promise<T> {
  * The statement between its BEGIN and its COMMIT, in one write. If it fails, the COMMIT rolls back. The server may be at the COMMIT
  * already, so nothing of it is cancelled: a statement that takes too long is ended by its `statement_timeout`.
  */
-async function sentWithCommit<Row>(own: OwnConnection, statement: RawBuilder<Row>): Promise<readonly Row[]> {
+async function sendWithCommit<Row>(own: OwnConnection, statement: RawBuilder<Row>): Promise<readonly Row[]> {
   const { connection, handle } = own;
   const client = handle.client as PostgresPoolClient; // of a pipelined pool
   const { sql: text, parameters } = statement.compile(connection);
-  return handle.committing(async () => {
+  return handle.runCommit(async () => {
     sendTogether(client);
     const begun = begin(own);
     const answered = client.query<Row>(ownTyped(text), parameters);
@@ -112,9 +112,9 @@ function refuseRollback(answer: object | undefined): void {
 }
 
 /** Runs `work`, and undoes it. */
-export async function rolledBack<T>(own: OwnConnection, work: Work<T>): Promise<T> {
+export async function runAndRollBack<T>(own: OwnConnection, work: Work<T>): Promise<T> {
   try {
-    return await begun(own, work);
+    return await beginAndRun(own, work);
   } finally {
     await rollback(own.connection);
   }
@@ -126,7 +126,7 @@ async function rollback(connection: Kysely<unknown>): Promise<void> {
 }
 
 /** The first query of `work` need not wait: the server refuses it when the transaction could not begin as it should. */
-async function begun<T>(own: OwnConnection, work: Work<T>): Promise<T> {
+async function beginAndRun<T>(own: OwnConnection, work: Work<T>): Promise<T> {
   if (own.isPipelined) sendTogether(own.handle.client);
   const beginning = begin(own);
   if (!own.isPipelined) await beginning;

@@ -22,11 +22,11 @@ import {
   withoutPlugins,
 } from "./open-pool.ts";
 import {
-  committed,
-  committedStatement,
+  commitStatement,
+  commitWork,
   type OwnConnection,
   onConnection,
-  rolledBack,
+  runAndRollBack,
   type Work,
 } from "./own-transaction.ts";
 import { type Tables, tablesIn } from "./tables.ts";
@@ -95,7 +95,7 @@ export function openPostgres<Database>(
   let isWarned = false;
   const check = (signal: AbortSignal) =>
     onOne(signal, async (own) => {
-      const problem = await rolledBack(own, (tx) => checkServer(tx, { tables, tryOut }));
+      const problem = await runAndRollBack(own, (tx) => checkServer(tx, { tables, tryOut }));
       durable = problem === undefined;
       if (problem !== undefined && !isWarned) warnOfSetup(logger, "not_durable", problem);
       isWarned ||= !durable;
@@ -107,9 +107,9 @@ export function openPostgres<Database>(
     ...pool,
     tables,
     guard,
-    run: (operation) => guard.run((signal) => onOne(signal, (own) => committed(own, operation))),
+    run: (operation) => guard.run((signal) => onOne(signal, (own) => commitWork(own, operation))),
     runStatement: (statement) =>
-      guard.run((signal) => onOne(signal, (own) => committedStatement(own, statement))),
+      guard.run((signal) => onOne(signal, (own) => commitStatement(own, statement))),
     isDurable: () => durable,
     place: placeOf(options, schema),
     migrate: () => guard.runUnchecked(() => migrate(ours, tables, logger)),

@@ -32,7 +32,7 @@ export async function transact<Database, Tx>(
     worked = { error };
   }
   const begun = lazy.end();
-  if (begun !== undefined) return ended(transactions, await begun, worked, mark);
+  if (begun !== undefined) return endTransaction(transactions, await begun, worked, mark);
   if ("error" in worked) throw worked.error;
   return "unused";
 }
@@ -40,7 +40,7 @@ export async function transact<Database, Tx>(
 /** The value that `work` has resolved to, or its error. */
 type Worked = { readonly isDone: boolean } | { readonly error: unknown };
 
-async function ended<Database, Tx>(
+async function endTransaction<Database, Tx>(
   { guard, timeoutMs }: Transactions<Database, Tx>,
   { transaction, handle }: BegunTransaction<Database>,
   worked: Worked,
@@ -52,18 +52,18 @@ async function ended<Database, Tx>(
       return operation(signal);
     });
 
-  async function committed(signal: AbortSignal): Promise<boolean> {
+  async function markAndCommit(signal: AbortSignal): Promise<boolean> {
     const ours = withoutPlugins(transaction);
     await runSteps(ours, settings(timeoutMs));
     if (!(await mark(ours))) return false;
     signal.throwIfAborted();
-    await handle.committing(() => transaction.commit().execute());
+    await handle.runCommit(() => transaction.commit().execute());
     return true;
   }
 
   try {
     if ("error" in worked) throw worked.error;
-    if (worked.isDone && (await inTime(committed))) return "committed";
+    if (worked.isDone && (await inTime(markAndCommit))) return "committed";
     return "rolled_back";
   } catch (error) {
     throw isFaultOfWork(error) ? error.cause : error;

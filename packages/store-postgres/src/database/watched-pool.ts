@@ -39,7 +39,7 @@ export function watchedPool(pool: PostgresPool, timeoutMs: number, logger: Logge
   async function connectionOf(signal: AbortSignal): Promise<Checkout> {
     try {
       for (;;) {
-        const client = await connected(pool, signal);
+        const client = await connectWhenUp(pool, signal);
         listen(client);
         refuseNative(client);
         if (!outdated.has(client)) return checkOut(client, timeoutMs, isBusy, outdated.has, slots.free);
@@ -79,7 +79,7 @@ export function watchedPool(pool: PostgresPool, timeoutMs: number, logger: Logge
 }
 
 /** Tries again while the server starts, stops or recovers (57P03). */
-async function connected(pool: PostgresPool, signal: AbortSignal): Promise<PostgresPoolClient> {
+async function connectWhenUp(pool: PostgresPool, signal: AbortSignal): Promise<PostgresPoolClient> {
   for (let pauseMs = 25; ; pauseMs = Math.min(2 * pauseMs, 500)) {
     try {
       return await pool.connect();

@@ -116,7 +116,7 @@ export async function extend(
   token: string,
   leaseMs: number,
 ): Promise<boolean> {
-  return changed(
+  return changesRow(
     db,
     sql`update ${tables.event} set leased_until = ${inMs(leaseMs)} where ${owned(key, token)}`,
   );
@@ -136,7 +136,7 @@ export async function complete(
   retentionMs: number,
 ): Promise<boolean> {
   const mark = sql`update ${tables.event} set ${done(retentionMs)} where ${owned(key, token)}`;
-  if (await changed(db, mark)) return true;
+  if (await changesRow(db, mark)) return true;
   const { rows } = await sql`
     select from ${tables.event}
     where source = ${key.source} and id = ${key.id} and fence::text = ${token} and state = 'done'`.execute(
@@ -156,7 +156,7 @@ export async function completeInTransaction(
   token: string,
   retentionMs: number,
 ): Promise<boolean> {
-  return changed(tx, sql`update ${tables.event} set ${done(retentionMs)} where ${held(key, token)}`);
+  return changesRow(tx, sql`update ${tables.event} set ${done(retentionMs)} where ${held(key, token)}`);
 }
 
 /** Leased → absent. False as for `extend`. */
@@ -166,10 +166,10 @@ export async function release(
   key: EventKey,
   token: string,
 ): Promise<boolean> {
-  return changed(db, sql`delete from ${tables.event} where ${owned(key, token)}`);
+  return changesRow(db, sql`delete from ${tables.event} where ${owned(key, token)}`);
 }
 
-async function changed(db: Kysely<unknown>, statement: RawBuilder<unknown>): Promise<boolean> {
+async function changesRow(db: Kysely<unknown>, statement: RawBuilder<unknown>): Promise<boolean> {
   const { numAffectedRows = 0n } = await statement.execute(db);
   return numAffectedRows > 0n;
 }

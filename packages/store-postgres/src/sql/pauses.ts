@@ -123,7 +123,7 @@ async function letGo(db: Kysely<unknown>, tables: Tables): Promise<number> {
  * As `letGo`. Also holds paused events among the first due ones, which a pause has missed: it was killed, or they were stored while it
  * began. A take leaves them out, but would read past them each time.
  */
-export async function mend(db: Kysely<unknown>, tables: Tables): Promise<number> {
+export async function letGoAndHold(db: Kysely<unknown>, tables: Tables): Promise<number> {
   const { rows } = await sql<{ free: number }>`
     select ${tables.letGo}(${serverTime}, ${mostLetGo}) as free,
       case when exists (select from ${tables.pause} where type <> ${all})

@@ -21,14 +21,14 @@ function addColumns(connection: Connection, table: string, alterations: string):
     const version = Number(pragma(connection, "schema_version"));
     connection.run(
       "update sqlite_schema set sql = ? where type = 'table' and name = ?",
-      ...[altered(schemaOf(connection, table), table, alterations), table],
+      ...[schemaAfter(schemaOf(connection, table), table, alterations), table],
     );
     connection.exec(`pragma schema_version = ${version + 1}`); // other connections read it again
   });
 }
 
 /** The text of a table's schema after its alterations. */
-function altered(schema: string, table: string, alterations: string): string {
+function schemaAfter(schema: string, table: string, alterations: string): string {
   const empty = connect(":memory:", { busyMs: 0 });
   try {
     empty.exec(`${schema}; ${alterations}`);

@@ -27,7 +27,7 @@ export function setUpJournal(
   sqliteVersion: string,
 ): Journal {
   const isAffected = hasWalResetBug(sqliteVersion);
-  const mode = settledMode(connection, isAffected ? "delete" : "wal");
+  const mode = setMode(connection, isAffected ? "delete" : "wal");
   if (isAffected && mode === "wal") throw new FaultError(walInUse(path, sqliteVersion));
   connection.exec(`pragma synchronous = ${synchronous[mode][durability]}`);
   // macOS: fsync alone leaves the data in the drive's cache
@@ -53,9 +53,9 @@ export function refuseWal(connection: Connection, path: string, { sqliteVersion 
 }
 
 /** Asks for a mode until the file has it. Returns the mode that it has in the end: other processes may keep it from changing. */
-function settledMode(connection: Connection, wanted: "wal" | "delete"): "wal" | "delete" {
+function setMode(connection: Connection, wanted: "wal" | "delete"): "wal" | "delete" {
   for (let left = tries; ; left--) {
-    const mode = askedMode(connection, wanted);
+    const mode = askForMode(connection, wanted);
     if (mode === wanted || left === 0) return mode === "wal" ? "wal" : "delete";
     wait(pauseMs);
   }
@@ -66,7 +66,7 @@ export function wait(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
-function askedMode(connection: Connection, wanted: "wal" | "delete"): unknown {
+function askForMode(connection: Connection, wanted: "wal" | "delete"): unknown {
   try {
     return pragma(connection, `journal_mode = ${wanted}`);
   } catch (error) {

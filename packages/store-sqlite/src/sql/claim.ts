@@ -71,10 +71,10 @@ function insert(tx: Transaction, input: ClaimInput): Claim {
     values ($source, $id, 'leased', ${newFence}, $now + $leaseMs, $leaseMs, $fingerprint) returning fence as token`,
     claimParameters(tx, input),
   );
-  return claimed(row);
+  return claimOf(row);
 }
 
-function claimed(row: { readonly token: string } | undefined): Claim {
+function claimOf(row: { readonly token: string } | undefined): Claim {
   if (row === undefined) throw new FaultError(discarded);
   return { status: "claimed", token: row.token };
 }

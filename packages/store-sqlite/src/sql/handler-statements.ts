@@ -35,7 +35,7 @@ export type Applied =
 export function apply(tx: Transaction, { mark, writes }: ApplyInput): Applied {
   try {
     return inSavepoint(tx, () => {
-      if (!marked(tx, mark)) return { status: "rolled_back" };
+      if (!writeMark(tx, mark)) return { status: "rolled_back" };
       for (const [index, write] of writes.entries()) runWrite(tx, write, index);
       return { status: "committed" };
     });
@@ -54,7 +54,7 @@ export function refused(error: unknown): Applied {
   return { status: "refused", message, errcode };
 }
 
-function marked(tx: Transaction, mark: Mark): boolean {
+function writeMark(tx: Transaction, mark: Mark): boolean {
   if (mark.by === "store") return completeByFence(tx, mark);
   const { settling, rules } = mark;
   const [settled = false] = settle(tx, { settlements: [settling], rules });

@@ -4,10 +4,10 @@ import { type Transferable, Worker, type WorkerOptions } from "node:worker_threa
 import { WebhookError } from "@esim-webhooks/core";
 import { type Fault, type FaultCode, FaultError } from "../database/faults.ts";
 import type { Journal } from "../database/journal.ts";
-import type { Answer, PackedCalls, Reply, Request, ThreadData } from "./protocol.ts";
+import type { Answer, PackedCalls, Reply, Request, ThreadData } from "./messages.ts";
 
 /** A thread with a connection to the file, as the main thread sees it. */
-export interface Thread {
+export interface ThreadHandle {
   readonly journal: Journal | undefined;
   /** Answers calls one to one. Rejects with a `FaultError` only when the thread has ended. */
   call(packed: PackedCalls): Promise<readonly Answer[]>;
@@ -36,7 +36,7 @@ const threadOptions: WorkerOptions = "pnp" in process.versions ? {} : { execArgv
 const file = fileNextTo(import.meta.url);
 
 function fileNextTo(url: string | undefined): URL | null {
-  return URL.parse(`./database-thread${extname(url ?? "")}`, url); // esbuild's CommonJS has no import.meta.url
+  return URL.parse(`./thread-entry${extname(url ?? "")}`, url); // esbuild's CommonJS has no import.meta.url
 }
 
 /** Throws `thread_missing` in a bundle that was moved away from the installed package. */
@@ -44,7 +44,7 @@ export function requireThread(caller: string): void {
   if (file !== null && existsSync(file)) return;
   throw new WebhookError<FaultCode>(
     "thread_missing",
-    "a bundler has separated this code from database-thread.js, the code of the thread that has the database.",
+    "a bundler has separated this code from thread-entry.js, the code of the thread that has the database.",
     'Leave the package out of the bundle, and install it where the bundle runs. In next.config: serverExternalPackages: ["@esim-webhooks/store-sqlite"], and with output "standalone": outputFileTracingIncludes: { "/*": ["./node_modules/@esim-webhooks/store-sqlite/dist/**/*"] }. With esbuild: --external:@esim-webhooks/store-sqlite.',
     { where: caller },
   );
@@ -60,7 +60,10 @@ const ended: Fault = {
  * Starts a thread. It keeps the process running only while it has something to answer. Rejects with a `FaultError` when it
  * cannot open the file.
  */
-export function startThread(data: ThreadData, { onChanged, onEnded }: ThreadListeners): Promise<Thread> {
+export function startThread(
+  data: ThreadData,
+  { onChanged, onEnded }: ThreadListeners,
+): Promise<ThreadHandle> {
   const worker = new Worker(file as URL, {
     workerData: data,
     name: `esim-webhooks sqlite ${data.role}`,
@@ -132,18 +135,18 @@ export function startThread(data: ThreadData, { onChanged, onEnded }: ThreadList
 /** A thread that is started when it is first needed, and again after it has ended. */
 export interface KeptThread {
   /** Rejects while it cannot be started; the next call tries again. */
-  get(): Promise<Thread>;
+  get(): Promise<ThreadHandle>;
   /** Calls `use` if it is running. */
-  ifRunning(use: (thread: Thread) => void): void;
+  ifRunning(use: (thread: ThreadHandle) => void): void;
   /** Closes it, if it was ever started. */
   close(): Promise<void>;
 }
 
 /** `start` calls `onEnded` when the thread has ended, which may be after its replacement was started. */
-export function createKeptThread(start: (onEnded: () => void) => Promise<Thread>): KeptThread {
-  let started: Promise<Thread> | undefined;
+export function createKeptThread(start: (onEnded: () => void) => Promise<ThreadHandle>): KeptThread {
+  let started: Promise<ThreadHandle> | undefined;
 
-  function startOne(): Promise<Thread> {
+  function startOne(): Promise<ThreadHandle> {
     const forget = () => {
       if (started === own) started = undefined;
     };

@@ -3,11 +3,12 @@ import { faultOf, isOfTheFile } from "../database/faults.ts";
 import type { HeldFiles } from "../database/held-files.ts";
 import { type Journal, refuseWal } from "../database/journal.ts";
 import { forceSync } from "../database/sync.ts";
-import { inTransaction, type Transaction, TransactionEnded } from "../database/transaction.ts";
+import { inTransaction, TransactionEnded } from "../database/transaction.ts";
 import { refused } from "../sql/handler-statements.ts";
 import { driftMs, shortenWaits } from "../sql/lease.ts";
+import * as reads from "../sql/reads.ts";
 import * as writes from "../sql/writes.ts";
-import { type Answer, busyMsOf, type Call, notAsked, uptimeMs } from "./protocol.ts";
+import { type Answer, busyMsOf, type Call, notAsked, uptimeMs } from "./messages.ts";
 
 /** The connection that writes, as `openWriter` has opened it. */
 export interface Writer {
@@ -21,11 +22,11 @@ export interface Writer {
 const confirming: readonly string[] = ["put", "claim"];
 
 /**
- * Returns a function that does the calls of one message in one transaction. If one of them fails, each runs in a transaction of its own,
+ * Returns a function that runs the calls of one message in one transaction. If one of them fails, each runs in a transaction of its own,
  * so that the others are done. A call whose caller has given up while the file was locked is not started: no process would settle the
  * events that it leases.
  */
-export function createWriteCalls(writer: Writer): (calls: readonly Call[]) => Answer[] {
+export function createWriteRunner(writer: Writer): (calls: readonly Call[]) => Answer[] {
   const { path, connection, journal, files } = writer;
   const clock = createClock();
   const leftMs = ({ untilMs }: Call) => untilMs - uptimeMs();
@@ -40,7 +41,7 @@ export function createWriteCalls(writer: Writer): (calls: readonly Call[]) => An
     }
   }
 
-  return function together(asked: readonly Call[]): Answer[] {
+  return function runTogether(asked: readonly Call[]): Answer[] {
     const longestMs = Math.max(...asked.map(leftMs));
     if (longestMs <= 0) return asked.map(() => notAsked);
     connection.exec(`pragma busy_timeout = ${busyMsOf(longestMs)}`);
@@ -52,7 +53,9 @@ export function createWriteCalls(writer: Writer): (calls: readonly Call[]) => An
         if (journal.mode === "delete" && asked.some(({ name }) => confirming.includes(name))) forceSync(tx);
         return {
           nowMs: tx.nowMs,
-          answers: asked.map((call) => (leftMs(call) <= 0 ? notAsked : { output: done(tx, call) })),
+          answers: asked.map((call) =>
+            leftMs(call) <= 0 ? notAsked : { output: outputIn(writes, tx, call) },
+          ),
         };
       });
       checkFiles();
@@ -61,16 +64,28 @@ export function createWriteCalls(writer: Writer): (calls: readonly Call[]) => An
     } catch (thrown) {
       const error = thrown instanceof TransactionEnded ? thrown.cause : thrown;
       if (isOfTheFile(error)) return asked.map(() => ({ fault: faultOf(error, path) }));
-      if (asked.length > 1) return asked.flatMap((call) => together([call]));
+      if (asked.length > 1) return asked.flatMap((call) => runTogether([call]));
       return [asked[0]?.name === "apply" ? { output: refused(error) } : { fault: faultOf(error, path) }];
     }
   };
 }
 
-type Operation = (tx: Transaction, input: unknown) => unknown;
+/** Returns a function that runs the calls of one message, each by itself. */
+export function createReadRunner(connection: Connection, path: string): (calls: readonly Call[]) => Answer[] {
+  return (calls) =>
+    calls.map((call) => {
+      try {
+        return { output: outputIn(reads, connection, call) };
+      } catch (error) {
+        return { fault: faultOf(error, path) };
+      }
+    });
+}
 
-function done(tx: Transaction, { name, input }: Call): unknown {
-  return (writes as unknown as Record<string, Operation>)[name]?.(tx, input);
+type Operation = (connection: Connection, input: unknown) => unknown;
+
+function outputIn(operations: object, connection: Connection, { name, input }: Call): unknown {
+  return (operations as Readonly<Record<string, Operation>>)[name]?.(connection, input);
 }
 
 /** The machine's clock, as a connection knows it. */

@@ -1,6 +1,11 @@
 import type { WebhookDelivery } from "@esim-webhooks/client";
 import { sampleData } from "@esim-webhooks/core/testing";
-import { type ReplayRequest, reconcile, requestReplay, watchReplay } from "@esim-webhooks/endpoint";
+import {
+  reconcile,
+  requestSupportReplay,
+  type SupportReplayRequest,
+  watchSupportReplay,
+} from "@esim-webhooks/endpoint";
 import { expect, it } from "vitest";
 import { made, servedListing } from "../served-listing.ts";
 import { knownInbox, memoryState } from "./memory-state.ts";
@@ -26,8 +31,8 @@ function endpointOf(listing: WebhookDelivery[]) {
         since: new Date(startMs),
         dryRun,
       }),
-    request: (hours: number): Promise<ReplayRequest> =>
-      requestReplay(served.api, served.endpoint, options(hours)),
+    request: (hours: number): Promise<SupportReplayRequest> =>
+      requestSupportReplay(served.api, served.endpoint, options(hours)),
   };
 }
 
@@ -87,15 +92,15 @@ it("the next passes say which events have arrived: recovered ones, and those tha
   inbox.ids.add("before"); // it had arrived, so it is no replay
   listing.unshift(made({ id: "before", occurredMs: at(3), sentMs: at(7) }));
   const first = await pass(9, true);
-  expect(first.replay).toMatchObject({ ids: { requested: 1, arrived: 1 } });
-  expect((await pass(9)).replay?.ids).toEqual({ requested: 1, arrived: 1 }); // a dry run had not noted it
+  expect(first.supportReplay).toMatchObject({ ids: { requested: 1, arrived: 1 } });
+  expect((await pass(9)).supportReplay?.ids).toEqual({ requested: 1, arrived: 1 }); // a dry run had not noted it
   inbox.ids.add("replayed"); // its receiver got it
   listing.unshift(made({ id: "replayed", occurredMs: at(2), sentMs: at(10) }));
-  const { replay } = await pass(11);
-  expect(replay?.foundIds).toEqual(["replayed"]);
-  expect(replay?.periods.map(({ arrived }) => arrived)).toEqual([2]);
-  expect((await pass(12)).replay).toMatchObject({ periods: [{ arrived: 2 }], foundIds: [] }); // once each
-  expect((await pass(8 + 7 * 24)).replay).toBeNull();
+  const { supportReplay } = await pass(11);
+  expect(supportReplay?.foundIds).toEqual(["replayed"]);
+  expect(supportReplay?.periods.map(({ arrived }) => arrived)).toEqual([2]);
+  expect((await pass(12)).supportReplay).toMatchObject({ periods: [{ arrived: 2 }], foundIds: [] }); // once each
+  expect((await pass(8 + 7 * 24)).supportReplay).toBeNull();
 });
 
 it("an import finds the events of a period by their type and time", async () => {
@@ -103,7 +108,7 @@ it("an import finds the events of a period by their type and time", async () => 
   itself.active = false;
   await pass(1);
   await request(2);
-  const watch = await watchReplay(state, "default", at(3));
+  const watch = await watchSupportReplay(state, "default", at(3));
   const event = { type: "esim.enabled", occurredMs: at(1), fate: "stored" } as const;
   watch.settled([
     { ...event, id: "in" },
@@ -114,6 +119,6 @@ it("an import finds the events of a period by their type and time", async () => 
   ]);
   expect(watch.arrivals()).toMatchObject({ periods: [{ arrived: 1 }], foundIds: ["in"] });
   await watch.keep();
-  expect((await watchReplay(state, "default", at(4))).arrivals()?.periods[0]?.arrived).toBe(1);
-  expect((await watchReplay(state, "another", at(4))).arrivals()).toBeNull();
+  expect((await watchSupportReplay(state, "default", at(4))).arrivals()?.periods[0]?.arrived).toBe(1);
+  expect((await watchSupportReplay(state, "another", at(4))).arrivals()).toBeNull();
 });

@@ -5,8 +5,8 @@ import * as z from "zod/mini";
 import { listedMs, occurredAtMs, sentAtMs, servicePlanOf } from "../base/deliveries.ts";
 import { shortHash } from "./pass-state.ts";
 
-/** The arrivals of the events that `requestReplay` listed, for 7 days after the request. Plain JSON. */
-export interface ReplayArrivals {
+/** The arrivals of the events that `requestSupportReplay` listed, for 7 days after the request. Plain JSON. */
+export interface SupportReplayArrivals {
   /** When the request was made. */
   readonly requestedAt: string;
   /** The events that the request names by their ids. */
@@ -47,13 +47,13 @@ export interface GivenEvent {
 }
 
 /** Looks for the events of a request among those of a pass or an import. */
-export interface ReplayWatch {
+export interface SupportReplayWatch {
   /** Looks at a page of the listing, which shows what a receiver got from the replay. */
   listed(deliveries: readonly WebhookDelivery[]): void;
   /** Looks at events that the target has been given. */
   settled(events: readonly GivenEvent[]): void;
   /** Says what has arrived until now. Null: there is no request. */
-  arrivals(): ReplayArrivals | null;
+  arrivals(): SupportReplayArrivals | null;
   /** Remembers what has arrived. */
   keep(): Promise<void>;
 }
@@ -114,11 +114,11 @@ export async function keepRequest(
  * @param source the source of the request
  * @param nowMs the time, in ms since the Unix epoch
  */
-export async function watchReplay(
+export async function watchSupportReplay(
   stateStore: Pick<StateStore, "read" | "write">,
   source: string,
   nowMs: number = Date.now(),
-): Promise<ReplayWatch> {
+): Promise<SupportReplayWatch> {
   const state = stateInEnvironment(stateStore);
   const stored = await state.read(nameOf(source));
   const { data: request } = schema.safeParse(stored?.value);
@@ -187,7 +187,7 @@ export async function watchReplay(
   };
 }
 
-const nothingRequested: ReplayWatch = {
+const nothingRequested: SupportReplayWatch = {
   listed() {},
   settled() {},
   arrivals: () => null,

@@ -8,7 +8,7 @@ import { environmentOf } from "../base/environment-of.ts";
 import { wasReportedLost } from "./alarms.ts";
 import { type EndpointGap, reportedGaps, withoutExpired } from "./endpoint-gaps.ts";
 import { isoOf, type PassState, readPassState, stateName } from "./pass-state.ts";
-import { keepRequest, mostRequested } from "./replay-watch.ts";
+import { keepRequest, mostRequested } from "./support-replay-watch.ts";
 
 /** An event that the request names. It has no data of the event. Plain JSON. */
 export interface RequestedEvent {
@@ -23,7 +23,7 @@ export interface RequestedEvent {
 }
 
 /** The events of the last 7 days that support is asked to send again, without personal data. Plain JSON. */
-export interface ReplayRequest {
+export interface SupportReplayRequest {
   /** The reference of the endpoint. */
   readonly endpoint: string;
   /** The source of its events. */
@@ -43,8 +43,8 @@ export interface ReplayRequest {
   readonly more: number;
 }
 
-/** Options of `requestReplay`. */
-export interface ReplayRequestOptions {
+/** Options of `requestSupportReplay`. */
+export interface SupportReplayRequestOptions {
   /** The state of `reconcile`, which has the notes of its passes, and remembers the request. */
   readonly state: StateStore;
   /** The name of the endpoint, as for `reconcile`. Default: that of receivers. */
@@ -64,22 +64,22 @@ const shape = {
 
 /**
  * Collects the events of an endpoint that only support can send again: from the listing of the last 7 days, and from the notes of
- * passes. Remembers them, so that the next passes and imports say which of them have arrived (`ReconcileReport.replay`). Run
+ * passes. Remembers them, so that the next passes and imports say which of them have arrived (`ReconcileReport.supportReplay`). Run
  * `reconcile` first: the listing has the events that are not in a period.
  *
  * Rejects with an `ApiError` of the listing, with `invalid_state`, and as the store does.
  */
-export async function requestReplay(
+export async function requestSupportReplay(
   api: Pick<ApiClient, "webhooks">,
   endpointReference: string,
-  options: ReplayRequestOptions,
-): Promise<ReplayRequest> {
+  options: SupportReplayRequestOptions,
+): Promise<SupportReplayRequest> {
   checkArguments(
-    "requestReplay",
+    "requestSupportReplay",
     { client: [api], endpoint: [endpointReference], options: [options] },
-    "Pass a client, the reference of an endpoint, then options: requestReplay(api, reference, { state }).",
+    "Pass a client, the reference of an endpoint, then options: requestSupportReplay(api, reference, { state }).",
   );
-  const { source, signal, clock, ...given } = parseOptions("requestReplay", shape, options);
+  const { source, signal, clock, ...given } = parseOptions("requestSupportReplay", shape, options);
   const state = stateInEnvironment(given.state, environmentOf(api));
   const nowMs = clock.now();
   const name = stateName(endpointReference);
@@ -139,7 +139,7 @@ function shown(id: string, delivery: WebhookDelivery): RequestedEvent {
 }
 
 /** The gaps, as far as the service keeps their events. */
-function periodsOf({ lacking, gaps, seenAt }: PassState, nowMs: number): ReplayRequest["periods"] {
+function periodsOf({ lacking, gaps, seenAt }: PassState, nowMs: number): SupportReplayRequest["periods"] {
   const known = reportedGaps({ lacking, gaps: withoutExpired(gaps, nowMs) }, seenAt !== null);
   return (
     known?.map(({ from, to, eventTypes }) => ({

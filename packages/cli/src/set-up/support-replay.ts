@@ -1,27 +1,27 @@
 import { instant } from "@esim-webhooks/core/internal";
 import { printable } from "@esim-webhooks/core/log-lines";
-import type { ReplayArrivals, ReplayWatch } from "@esim-webhooks/endpoint";
+import type { SupportReplayArrivals, SupportReplayWatch } from "@esim-webhooks/endpoint";
 import { spanOf } from "../terminal/period.ts";
 import { count, counted } from "../terminal/quantities.ts";
 import { existingState } from "./open-target.ts";
 import type { SetUp } from "./set-up.ts";
 
 /** The events of an import that the last replay request named. */
-export interface ReplayOfImport extends Pick<ReplayWatch, "settled"> {
+export interface ImportWatch extends Pick<SupportReplayWatch, "settled"> {
   /** Remembers what has arrived. Resolves to lines that say it; none if no event of the import was requested. */
   end(): Promise<string[]>;
   close(): Promise<void>;
 }
 
 /** Watches an import for the events of the last replay request. Undefined if there is none. */
-export async function openReplayWatch(
+export async function watchImport(
   setUp: SetUp,
   source: string = setUp.source,
-): Promise<ReplayOfImport | undefined> {
+): Promise<ImportWatch | undefined> {
   const open = await existingState(setUp);
   if (open === undefined) return undefined;
-  const { watchReplay } = await import("@esim-webhooks/endpoint");
-  const watch = await watchReplay(open.state, source).catch(() => undefined); // an import does not need it
+  const { watchSupportReplay } = await import("@esim-webhooks/endpoint");
+  const watch = await watchSupportReplay(open.state, source).catch(() => undefined); // an import does not need it
   if (watch === undefined || watch.arrivals() === null) {
     await open.close();
     return undefined;
@@ -38,7 +38,7 @@ export async function openReplayWatch(
 }
 
 /** The arrivals of a replay request, as lines after an empty one; none without a request. */
-export function arrivalLines(replay: ReplayArrivals | null): string[] {
+export function arrivalLines(replay: SupportReplayArrivals | null): string[] {
   if (replay === null) return [];
   const { requestedAt, ids, periods, foundIds } = replay;
   const named = ids.requested > 0 ? [`  ${count(ids.arrived)} of ${counted(ids.requested, "event")}`] : [];

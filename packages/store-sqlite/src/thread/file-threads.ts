@@ -1,43 +1,49 @@
+import { WebhookError } from "@esim-webhooks/core";
 import { coalesce, safeListener } from "@esim-webhooks/core/engine";
-import { FaultError } from "../database/faults.ts";
 import type { Durability, Journal } from "../database/journal.ts";
 import { type Location, prepareLocation } from "../database/location.ts";
-import { packCalls, rowCountOf, sizeOf } from "./packed-rows.ts";
 import {
   type Answer,
+  busyMsOf,
   type Call,
   type InputOf,
   notAsked,
   notCloned,
   type OutputOf,
+  outputOf,
+  packCalls,
   type Reads,
+  rowCountOf,
+  sizeOf,
   uptimeMs,
   type Writes,
-} from "./protocol.ts";
-import { createKeptThread, type KeptThread, startThread, type Thread } from "./thread.ts";
+} from "./messages.ts";
+import { createKeptThread, type KeptThread, startThread, type ThreadHandle } from "./thread-handle.ts";
 
-export interface DatabaseOptions extends Location {
+export interface FileThreadsOptions extends Location {
   readonly durability: Durability;
-  /** How long to wait for another process's lock while the file is opened, in ms; asked each time. */
-  busyMs(): number;
+  /** How long its user waits, in ms. */
+  readonly timeoutMs: number;
 }
 
-/** The file as one process sees it: a thread that writes, one that answers handlers, and one for long reads. */
-export interface Database {
+/** The threads of this process that use a file: one that writes, one that answers handlers, and one for long reads. */
+export interface FileThreads {
   /** Opens the file, if it is not open. */
   open(): Promise<Journal>;
-  /** Is not begun once `timeoutMs` have passed. */
-  write<Name extends keyof Writes>(
+  /** Calls the function `name` of `sql/writes.ts` in the thread that writes. Is not begun once `timeoutMs` have passed. */
+  inWriter<Name extends keyof Writes>(
     name: Name,
     input: InputOf<Name>,
     timeoutMs: number,
   ): Promise<OutputOf<Name>>;
-  read<Name extends keyof Reads>(
+  /** The same for a function of `sql/reads.ts`, in a thread that reads. */
+  inReader<Name extends keyof Reads>(
     name: Name,
     input: InputOf<Name>,
     timeoutMs: number,
   ): Promise<OutputOf<Name>>;
   readonly hints: Hints;
+  /** Ends this use. The last one ends the threads. */
   close(): Promise<void>;
 }
 
@@ -55,7 +61,59 @@ const longReads: readonly (keyof Reads)[] = ["count", "list", "stats", "truncate
 /** This many rows fill a transaction. Calls with fewer wait for each other and share its sync. */
 const manyRows = 1000;
 
-export function createDatabase(options: DatabaseOptions): Database {
+interface Shared {
+  readonly threads: FileThreads;
+  readonly options: FileThreadsOptions;
+  /** How long each of its users waits. */
+  readonly timeouts: number[];
+}
+
+const sharedByPath = new Map<string, Shared>();
+
+/**
+ * The threads of a file: the same ones for all stores and inboxes of this process, so that they share their writer and its syncs. Throws
+ * `invalid_option` if they run with another `durability` or `allowNetworkMount`.
+ */
+export function useFileThreads(caller: string, options: FileThreadsOptions): FileThreads {
+  const { path, durability, allowNetworkMount, timeoutMs } = options;
+  const shared = sharedByPath.get(path) ?? share(options);
+  refuseOther(caller, shared, "durability", durability);
+  refuseOther(caller, shared, "allowNetworkMount", allowNetworkMount);
+  sharedByPath.set(path, shared);
+  shared.timeouts.push(timeoutMs);
+  return {
+    ...shared.threads,
+    async close() {
+      shared.timeouts.splice(shared.timeouts.indexOf(timeoutMs), 1);
+      if (shared.timeouts.length > 0) return;
+      sharedByPath.delete(path);
+      await shared.threads.close();
+    },
+  };
+}
+
+function share(options: FileThreadsOptions): Shared {
+  const timeouts: number[] = [];
+  return { threads: createFileThreads(options, () => busyMsOf(Math.max(...timeouts))), options, timeouts };
+}
+
+function refuseOther(
+  caller: string,
+  { options }: Shared,
+  option: "durability" | "allowNetworkMount",
+  value: string | boolean,
+): void {
+  if (options[option] === value) return;
+  throw new WebhookError(
+    "invalid_option",
+    `${options.path} is open in this process with ${option} ${JSON.stringify(options[option])}, not ${JSON.stringify(value)}.`,
+    "Pass the same value to both: they share one writer.",
+    { where: caller },
+  );
+}
+
+/** `busyMs`: how long to wait for another process's lock while the file is opened, in ms; asked each time. */
+function createFileThreads(options: FileThreadsOptions, busyMs: () => number): FileThreads {
   const writer = createKeptThread((onEnded) => prepareLocation(options).then(() => start("writer", onEnded)));
   const startReader = (onEnded: () => void) => writer.get().then(() => start("reader", onEnded));
   const [reader, longReader] = [createKeptThread(startReader), createKeptThread(startReader)];
@@ -69,15 +127,15 @@ export function createDatabase(options: DatabaseOptions): Database {
   });
   const underWay = new Set<Promise<unknown>>();
 
-  async function start(role: "writer" | "reader", onEnded: () => void): Promise<Thread> {
+  async function start(role: "writer" | "reader", onEnded: () => void): Promise<ThreadHandle> {
     const { path, durability } = options;
-    const data = { role, path, durability, busyMs: options.busyMs() };
+    const data = { role, path, durability, busyMs: busyMs() };
     const thread = await startThread(data, { onChanged: hints.give, onEnded });
     if (role === "writer" && hints.isWatched()) thread.watch();
     return thread;
   }
 
-  async function answered<Output>(answer: Promise<Answer>): Promise<Output> {
+  async function outputFrom<Output>(answer: Promise<Answer>): Promise<Output> {
     underWay.add(answer);
     return outputOf(await answer.finally(() => underWay.delete(answer)));
   }
@@ -88,13 +146,13 @@ export function createDatabase(options: DatabaseOptions): Database {
       const { journal } = await writer.get();
       return journal as Journal;
     },
-    write(name, input, timeoutMs) {
+    inWriter(name, input, timeoutMs) {
       const send = rowCountOf({ input }) < manyRows ? write : writeMany;
-      return answered(send({ name, input, untilMs: uptimeMs() + timeoutMs }));
+      return outputFrom(send({ name, input, untilMs: uptimeMs() + timeoutMs }));
     },
-    read(name, input, timeoutMs) {
+    inReader(name, input, timeoutMs) {
       const send = longReads.includes(name) ? readLong : read;
-      return answered(send({ name, input, untilMs: uptimeMs() + timeoutMs }));
+      return outputFrom(send({ name, input, untilMs: uptimeMs() + timeoutMs }));
     },
     async close() {
       await Promise.allSettled(underWay);
@@ -140,14 +198,8 @@ function gatherCalls(
   }
 }
 
-/** The output of a call. Throws its fault as a `FaultError`. */
-export function outputOf<Output>(answer: Answer): Output {
-  if ("fault" in answer) throw new FaultError(answer.fault);
-  return answer.output as Output;
-}
-
 /** Watches from the first listener that subscribes until the last one has unsubscribed. */
-function createHints({ watch, unwatch }: Pick<Thread, "watch" | "unwatch">): Hints {
+function createHints({ watch, unwatch }: Pick<ThreadHandle, "watch" | "unwatch">): Hints {
   const listeners = new Set<() => void>();
   return {
     give() {

@@ -3,12 +3,15 @@ import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { type Connection, pragma } from "../database/connection.ts";
 import { faultOf } from "../database/faults.ts";
 import { openAsItIs, openReader, openSource, openWriter } from "../database/open.ts";
-import * as reads from "../sql/reads.ts";
-import { unpackCalls } from "./packed-rows.ts";
-import type { Answer, Call, Reply, Request, ThreadData } from "./protocol.ts";
-import { createWriteCalls } from "./write-calls.ts";
-
-type Operation = (connection: Connection, input: unknown) => unknown;
+import {
+  type Answer,
+  type Call,
+  type Reply,
+  type Request,
+  type ThreadData,
+  unpackCalls,
+} from "./messages.ts";
+import { createReadRunner, createWriteRunner } from "./run-calls.ts";
 
 const port = parentPort as MessagePort;
 const { role, ...options } = workerData as ThreadData;
@@ -17,19 +20,6 @@ const watchEveryMs = 50;
 
 function reply(message: Reply): void {
   port.postMessage(message);
-}
-
-/** Runs reads, each by itself. */
-function readCalls(connection: Connection, calls: readonly Call[]): Answer[] {
-  return calls.map(({ name, input }) => {
-    try {
-      return {
-        output: (reads as unknown as Record<string, Operation>)[name]?.(connection, input),
-      };
-    } catch (error) {
-      return { fault: faultOf(error, path) };
-    }
-  });
 }
 
 /** Reports when another connection has committed: the number changes for no commit of this one. */
@@ -48,14 +38,14 @@ function watch(connection: Connection): NodeJS.Timeout {
 
 function serve(
   connection: Connection,
-  answer: (calls: readonly Call[]) => Answer[],
+  run: (calls: readonly Call[]) => Answer[],
   close: () => void = connection.close,
 ): void {
   let watching: NodeJS.Timeout | undefined;
   port.on("message", (request: Request) => {
     switch (request.kind) {
       case "calls":
-        return reply({ kind: "answers", id: request.id, answers: answer(unpackCalls(request.packed)) });
+        return reply({ kind: "answers", id: request.id, answers: run(unpackCalls(request.packed)) });
       case "watch":
         watching ??= watch(connection);
         return;
@@ -75,11 +65,11 @@ try {
   if (role === "writer") {
     const { journal, files, ...connection } = openWriter(options);
     const close = () => files.closeWith(connection.close);
-    serve(connection, createWriteCalls({ path, connection, journal, files }), close);
+    serve(connection, createWriteRunner({ path, connection, journal, files }), close);
     reply({ kind: "opened", journal });
   } else {
     const connection = { reader: openReader, source: openSource, backup: openAsItIs }[role](options);
-    serve(connection, (calls) => readCalls(connection, calls));
+    serve(connection, createReadRunner(connection, path));
     reply({ kind: "opened", journal: undefined });
   }
 } catch (error) {
