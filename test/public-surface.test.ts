@@ -254,6 +254,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "sourceOption",
       "span",
       "stackText",
+      "storeTimeMs",
       "subjectOption",
       "suggest",
       "syncFolder",

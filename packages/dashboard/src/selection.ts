@@ -28,7 +28,7 @@ export async function select(
 
 const longestSearchMs = 200;
 
-/** Pages until one is full, or until a search has taken as long as a person waits for it: `searchedTo` says how far it came. */
+/** A full page, which several pages of the inbox may have filled. A search that takes longer than a person waits ends it early: `searchedTo` says how far it came. */
 export async function selectSome(
   inbox: InboxAdmin,
   filter: Filter,

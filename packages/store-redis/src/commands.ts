@@ -85,7 +85,7 @@ export function gatherOperations<Given extends Operation>(
   return coalesce(run, { maxItems: maxKeys, maxFlushes: Number.POSITIVE_INFINITY });
 }
 
-/** Enough that on two servers they would not all be on the same one. */
+/** So many keys that two servers would not have all of them on one. */
 const probeKeys = 32;
 const probeMs = 10_000;
 

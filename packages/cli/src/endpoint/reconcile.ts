@@ -102,7 +102,7 @@ async function passEvery(
   gone.signal.throwIfAborted();
 }
 
-/** Looks why the listing was not found: a reconciler continues after any failure of a pass. */
+/** The logger, which also calls `look` when the listing was not found: the reconciler itself continues after any failure of a pass. */
 function onNotFound(logger: Logger, look: () => Promise<unknown>): Logger {
   return {
     ...logger,

@@ -142,7 +142,7 @@ function historyLines(
   return [paint("faint", "history"), ...lines, ...(exits ? [paint("faint", advice)] : []), ""];
 }
 
-/** The store of inline handlers keeps ids alone. */
+/** Why an event has no type: the store of inline handlers keeps only ids. */
 function withoutType(receivedAt: Date | null): string {
   return receivedAt === null
     ? "unknown: it was handled inline, and only its id is kept"

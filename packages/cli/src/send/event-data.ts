@@ -73,7 +73,7 @@ function parse(bytes: Buffer): Data {
     const json: unknown = JSON.parse(bytes.toString("utf8"));
     if (isData(json)) return json;
   } catch {
-    // not JSON: the same error, which must not quote the body
+    // not JSON: the error below, since the parser's own quotes the body
   }
   throw invalidUsage("--body is not a JSON object.", "Give the event's data, for example {}.");
 }

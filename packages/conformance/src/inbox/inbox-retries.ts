@@ -18,7 +18,7 @@ async function failedUntilLater(inbox: Inbox, ...leases: readonly TakenEvent[]):
   assert.deepEqual(await inbox.settle(retries), Array(leases.length).fill(true));
 }
 
-/** Scenarios for the operators' verbs of events that wait, and of dead ones. */
+/** Scenarios for what operators do with events that wait and with dead ones: make them due, redrive them, give them up. */
 export const inboxRetries: readonly InboxScenario[] = [
   [
     "makes events that are due later due now, by a filter, with all tries ahead again, and leaves those that are due",

@@ -40,8 +40,8 @@ export interface Stage<Message extends StageMessage, AtEnd extends keyof Message
 
 /**
  * Creates a stage on a tracing channel of `node:diagnostics_channel`. It publishes as `tracePromise` does: `start` and `end`
- * before and after the call, `asyncStart` and `asyncEnd` when its promise settles. A store bound to `start` is current in
- * all the work. Unlike `tracePromise`, it publishes no results, which may contain a payload, and it publishes `error`,
+ * before and after the call, `asyncStart` and `asyncEnd` when its promise settles. An `AsyncLocalStorage` that is bound to `start` has
+ * its value in all the work. Unlike `tracePromise`, it publishes no results, which may contain a payload, and it publishes `error`,
  * before `asyncStart`, also for an outcome that has an error.
  * @param name of the stage; the channels are `tracing:esim-webhooks:<name>:*`
  * @param rejected the outcome of work that rejects

@@ -177,7 +177,7 @@ function decode(body: Uint8Array, encoding?: string): { json: unknown } | { issu
   }
 }
 
-/** How a body that is not UTF-8 is compressed, by its first bytes, which brotli and deflate without a zlib header lack, or by its header. */
+/** How a body that is not UTF-8 is compressed, by its first bytes, else by its `content-encoding`: brotli, and deflate without a zlib header, do not begin in a fixed way. */
 function compressionOf(body: Uint8Array, encoding?: string): string | undefined {
   const [first, second, third, fourth] = body;
   if (first === 0x1f && second === 0x8b) return "gzip";

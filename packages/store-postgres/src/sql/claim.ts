@@ -122,7 +122,7 @@ export async function extend(
   );
 }
 
-/** The columns of an id that was worked inline. */
+/** The assignments, as SQL, that make an id done whose handler has run inline. */
 function done(retentionMs: number): RawBuilder<unknown> {
   return sql`state = 'done', settled_at = ${serverTime}, leased_until = null, kept_until = ${inMs(spreadRetention(retentionMs))}`;
 }

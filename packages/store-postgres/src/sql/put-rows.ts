@@ -39,7 +39,7 @@ const names = entryColumns.map(({ name }) => name);
 /** The names of the columns that an entry has, as SQL. */
 export const entryNames: RawBuilder<unknown> = sql.raw(names.join(", "));
 
-/** Sets those columns, but for the key, to the values of the relation `entry`, as SQL. */
+/** Sets those columns, except the key, to the values of the relation `entry`, as SQL. */
 export const entryAssignments: RawBuilder<unknown> = sql.raw(
   names
     .filter((name) => name !== "source" && name !== "id")

@@ -125,7 +125,10 @@ function suspects(reading: Reading, { parameters, laneHeldByDead }: Search): Due
   );
 }
 
-/** The near rows in lanes that are next in them. SQLite reads the subquery row by row, and no further than to the last one found. */
+/**
+ * The near rows (the first `reach` that are due in lanes) that are each the next one of its lane. SQLite reads the subquery row by row, and
+ * stops at the last one that it needs.
+ */
 function nearInLanes(reading: Reading, { parameters, reach, laneHeldByDead }: Search): Due[] {
   return reading.all<Due>(
     `select rowid, due_at as dueAt from (
