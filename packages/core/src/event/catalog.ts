@@ -3,6 +3,7 @@ import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { isDateTime } from "../base/clock.ts";
 import { WebhookError } from "../base/errors.ts";
 import { suggest } from "../base/options.ts";
+import { compressionOf } from "./compression.ts";
 import { type DataByType, type EventOf, eventOf, type WebhookEvent } from "./event.ts";
 
 /** A mismatch between an event and its schema. Store it, but do not put it into an answer. */
@@ -175,21 +176,6 @@ function decode(body: Uint8Array, encoding?: string): { json: unknown } | { issu
   } catch {
     return { issue: "the body is not JSON" }; // the parser's own message quotes the body
   }
-}
-
-/** How a body that is not UTF-8 is compressed, by its first bytes, else by its `content-encoding`: brotli, and deflate without a zlib header, do not begin in a fixed way. */
-function compressionOf(body: Uint8Array, encoding?: string): string | undefined {
-  const [first, second, third, fourth] = body;
-  if (first === 0x1f && second === 0x8b) return "gzip";
-  if (first === 0x28 && second === 0xb5 && third === 0x2f && fourth === 0xfd) return "zstd";
-  if (first === 0x78 && (second === 0x01 || second === 0x5e || second === 0x9c || second === 0xda))
-    return "deflate";
-  return knownEncoding(encoding);
-}
-
-/** The name of a `content-encoding`. Undefined for several, and for others, which any client can write. */
-export function knownEncoding(encoding?: string): string | undefined {
-  return /^(gzip|br|zstd|deflate)$/i.exec(encoding ?? "")?.[1]?.toLowerCase();
 }
 
 /** An event of which nothing is known, such as one from a queue. */
