@@ -2,6 +2,7 @@ import { crashSuite } from "@esim-webhooks/conformance";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { startRedis, type TestServer } from "../../../test/servers/index.ts";
 import { crashes } from "../../../test/support/crashes.ts";
+import { redisStoreSuite } from "./redis-store-suite.ts";
 
 let server: TestServer;
 beforeAll(async () => {
@@ -20,3 +21,5 @@ crashSuite(
   },
   { describe, it },
 );
+
+redisStoreSuite("processes", async () => server);
