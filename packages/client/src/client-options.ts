@@ -45,7 +45,7 @@ export interface ClientOptions {
 export interface ClientSettings {
   readonly environment: ApiEnvironment;
   readonly baseUrl: string;
-  /** Throws when there are none, which is right while an exchange of one's own does not ask for them. */
+  /** Returns the credentials. Throws when there are none: not a mistake with an `exchange` option that never asks for them. */
   readonly credentials: () => Credentials;
   readonly timeoutMs: number;
   readonly attemptTimeoutMs: number;
@@ -62,7 +62,7 @@ const text = z.optional(z.string().check(z.minLength(1)));
 const aFunction = <T>() =>
   z.optional(z.custom<T>((value) => typeof value === "function", "expected a function"));
 
-/** Options with a value of their own in the environment, or none. */
+/** The options without a default in the shape: their default is in the environment, or is made below. */
 type Given = Pick<
   ClientOptions,
   "environment" | "baseUrl" | "clientId" | "clientSecret" | "limiter" | "exchange" | "fetch"

@@ -15,17 +15,17 @@ export interface Question {
   readonly act: (form: FormData, working: Working) => Promise<Said>;
 }
 
-/** An action at work, of which the dialog shows how far it is. */
+/** A running action, whose progress the dialog shows. */
 export interface Working {
-  /** How far it is. Once it says that, it can be stopped. */
+  /** How far the action is. Once it says so, it can be stopped. */
   readonly progress: Signal<string>;
   readonly isStopped: Signal<boolean>;
 }
 
-/** What an action has done. */
+/** The result of an action. */
 export interface Said {
   readonly text: string;
-  /** Something of it was no longer possible. */
+  /** A part of the action was no longer possible. */
   readonly isPartial?: boolean;
   readonly list?: readonly string[];
   readonly link?: { readonly address: string; readonly text: string };
@@ -131,7 +131,7 @@ function focusAgain(before: Element | null): void {
 
 const shownMs = 6000;
 
-/** What was done last. It goes after some seconds, unless the pointer or the focus is on it, something was not done, or it has a link. */
+/** The result of the last action. It disappears after some seconds, unless the pointer or the focus is on it, a part was not done, or it has a link. */
 export function SaidLast() {
   const last = said.value;
   const isHovered = useSignal(false);

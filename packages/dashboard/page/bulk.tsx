@@ -9,7 +9,7 @@ import { exactTime, number, plural } from "./shown.tsx";
 /** The events that an action is for. */
 export interface Target {
   readonly filter: Filter;
-  /** Only these of them. Empty: all. */
+  /** Only these of the events that match. Empty: all. */
   readonly rows: readonly EventName[];
   readonly session: Session;
 }
@@ -71,7 +71,7 @@ function rounds(filters: readonly Filter[], { count, isMore }: Counted, { contin
   };
 }
 
-/** What became of those that were confirmed. */
+/** Says what became of the events that were confirmed. */
 function saidOf(
   verb: string,
   { done, wasStopped }: { readonly done: number; readonly wasStopped: boolean },
@@ -160,13 +160,13 @@ function confirmText(verb: string, { count, isMore }: Counted, { continues }: Se
   return `${verb} ${isMore && continues ? "all" : number(count)}`;
 }
 
-/** Retries or deletes events, as many as were counted when it was asked, or all. Of ready ones, those that are due later run now. */
+/** Retries or deletes events, as many as were counted when it was asked, or all. With the state `ready`, events that are due later become due now. */
 export async function askForAll(action: "retry" | "discard", target: Target): Promise<void> {
   const { filter, session } = target;
   const isWaiting = filter.state === "ready";
   const filters = filtersOf(target);
   const counted = await countAll(filters, isWaiting ? { dueLater: true } : {});
-  const { state: chosen = "dead", error: _, cause: __, ...others } = filter; // no error: they lose it when they are done
+  const { state: chosen = "dead", error: _, cause: __, ...others } = filter; // without the error, which events lose when they are done
   const state = isWaiting ? "waiting for a later time" : chosen;
   const isRetry = action === "retry";
   const verb = isWaiting ? "Run" : isRetry ? "Retry" : "Delete";

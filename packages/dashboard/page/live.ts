@@ -21,18 +21,18 @@ setInterval(() => {
 }, 1000);
 
 export interface Loaded<Data> {
-  /** The data that was read last: of the key before, until that of a new key arrives. */
+  /** The data that was read last. After the key has changed, it is that of the old key until the new data arrives. */
   readonly data?: Data;
   /** When that was, in ms since the Unix epoch. */
   readonly at?: number;
   readonly failure?: Failure;
   /** The key for which `data` was read. */
   readonly key?: string;
-  /** How many actions of this page it has seen. */
+  /** The value of `actions` when `data` was read. */
   readonly actions?: number;
 }
 
-/** Reads when the key changes, after each action, and every so often while the page is visible and live. */
+/** Reads when the key changes, after each action, and every `everyMs` while the page is visible and live. */
 export function usePolled<Data>(key: string, everyMs: number, read: () => Promise<Data>): Loaded<Data> {
   const loaded = useSignal<Loaded<Data>>({});
   const latest = useRef(read);

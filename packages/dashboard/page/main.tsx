@@ -22,7 +22,7 @@ import { TypesView } from "./views/types.tsx";
 interface Place {
   readonly name: string;
   readonly View: ComponentType<ViewProps>;
-  /** It is in the navigation. */
+  /** Whether the view is in the navigation. */
   readonly isListed: (session: Session) => boolean;
 }
 
@@ -63,7 +63,7 @@ function App() {
   );
 }
 
-/** The gauges are read more often than what costs more. */
+/** The gauges are cheap, so they are read more often than the rest. */
 const gaugesMs = 2000;
 
 function Shell({ session }: { readonly session: Session }) {

@@ -35,7 +35,7 @@ export function filled(minutes: readonly MinuteView[], hours: number, now: numbe
 
 const spans = [1, 6, 24] as const;
 
-/** Of the labels below the plot, in seconds: whole minutes, since a label has no seconds. */
+/** The distances between labels below the plot, in seconds: whole minutes, since a label has no seconds. */
 const steps = [1, 2, 5, 10, 15, 30, 60, 120, 180, 240, 360, 720].map((minutes) => minutes * 60);
 
 export function Minutes({ minutes, now }: { readonly minutes: readonly MinuteView[]; readonly now: number }) {

@@ -18,7 +18,7 @@ interface Watched {
   readonly others: number;
   /** How many have ended, by how they ended. */
   readonly ended: Readonly<Record<Ended, number>>;
-  /** The others. The server keeps nothing of them, so any process can answer. */
+  /** The events that have not ended. The server keeps no note of them, so any process can answer. */
   readonly left: readonly Left[];
 }
 
@@ -54,14 +54,14 @@ function keep(next: readonly Watched[]): void {
 
 const names = ["The last retry", "The second to last retry", "The third to last retry"];
 
-/** Those that stay when one more is watched: the oldest that has ended makes room first, else the oldest. */
+/** The retries that stay when one more is watched: the oldest that has ended makes room first, else the oldest. */
 function withRoom(retries: readonly Watched[]): readonly Watched[] {
   if (retries.length < names.length) return retries;
   const leaving = retries.findLast(({ left }) => left.length === 0) ?? retries.at(-1);
   return retries.filter((retry) => retry !== leaving);
 }
 
-/** Watches events of a retry, next to those of the retries before it. `watchedCount` of those that were `done` are among them. */
+/** Watches `events` of a retry, next to those of the retries before it. `done`: how many were retried; `watchedCount`: how many of these are watched. */
 export function watch({
   done,
   events,
@@ -87,7 +87,7 @@ const mostIds = 500;
 /** A call may have 64 kB. */
 const mostCharacters = 16_000;
 
-/** Asks for some of those that have not ended, those that were asked for longest ago first. */
+/** Asks for some of the events that have not ended: first for those that were asked for longest ago. */
 async function look(at: string): Promise<void> {
   for (let calls = 0; calls < callsOfRound; calls += 1) {
     const before = watched.peek().find((retry) => retry.at === at);
@@ -159,7 +159,7 @@ export function RetriedLast() {
   );
 }
 
-/** Of what still waits. */
+/** Says why retried events still wait. */
 function WhyTheyWait({ types }: { readonly types: readonly string[] | undefined }) {
   const { data } = useCall("now", {}, 10_000);
   return data === undefined ? null : <Obstacles of={obstacles(data, types)} />;

@@ -23,7 +23,7 @@ export function sentence(text: string): string {
   return /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
-/** Of the browser's time zone, to the millisecond. */
+/** A time in the browser's time zone, to the millisecond. */
 export function exactTime(iso: string): string {
   const at = new Date(iso);
   const local = new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString();
@@ -95,7 +95,7 @@ export function gaugeOf({ counts, capped }: Gauges, state: Exclude<State, "done"
 /** A state, or a part of those that are ready. */
 export type Mark = State | "due" | "paused" | "blocked";
 
-/** Each with a form of its own, so that it is known without its colour. */
+/** Each mark has a form of its own, so that it can be recognised without its colour. */
 const shapes: Readonly<Record<Mark, ComponentChildren>> = {
   ready: <circle cx="8" cy="8" r="5.5" fill="none" stroke-width="2" stroke-dasharray="3 2.2" />,
   due: (
@@ -237,7 +237,7 @@ export function asOf(at: number): string {
   return `as of ${exactTime(new Date(at).toISOString()).slice(11, 19)}`;
 }
 
-/** The problem of what could not be read, above what was read before. */
+/** The problem of a failed read, above the data that was read before. */
 export function Stale({ of: { failure, at } }: { readonly of: Loaded<unknown> }) {
   if (failure === undefined) return null;
   return <Problem failure={failure}>{at !== undefined && <p>The figures below are {asOf(at)}.</p>}</Problem>;

@@ -48,7 +48,7 @@ export async function retry(settings: Settings, input: Calls["retry"]["in"], by:
         const { ids } = step;
         const changed = await inbox.redrive({ ...step, state }, ids.length, by);
         const isWhole = changed === ids.length || isWaiting; // a ready one that was left is ready, too
-        // without an answer they are all watched: the count of those that were retried is more important
+        // if this look-up fails, all are watched: the retry has been done, and its count must be shown
         const watched = isWhole ? ids : await without(inbox, step, state).catch(() => ids);
         events.push({ ...step, ids: watched });
         return changed;

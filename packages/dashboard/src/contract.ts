@@ -35,8 +35,8 @@ export interface Calls {
   /** For operators. The payload without masks; it is logged who asked for it. */
   reveal: Call<EventName, Payload>;
   /**
-   * For operators, like all that follow. A round: at most `most` events, at most 10,000. In the state `ready`, those that are due later are due
-   * now.
+   * For operators, like all that follow. Retries a round: at most `most` events, and never more than 10,000. In the state `ready`, events
+   * that are due later become due now.
    */
   retry: Call<RoundOf, Retried>;
   /** Ends ready events as dead. Those that a worker handles are left. */
@@ -122,7 +122,7 @@ export interface Counted {
   readonly searchedTo: string | null;
 }
 
-/** `done` of the number that was confirmed: the rest was changed by another operator, or by a worker. */
+/** `done`: how many of the confirmed events were changed. Another operator or a worker has changed the rest. */
 export interface Changed {
   readonly done: number;
 }

@@ -128,7 +128,10 @@ async function comparedWithInbox(
   };
 }
 
-/** Whether the service will not send a delivery again, as `reconcile` decides it. `delivered` ones only where the inbox still had them. */
+/**
+ * Whether the service will not send a delivery again, as `reconcile` decides it. A `delivered` one only if the inbox keeps done events:
+ * otherwise its absence there shows nothing.
+ */
 function isOver({ status, nextRetryAt }: Omit<ClientDelivery, "eventId">, keepsDone: boolean): boolean {
   if (status === "pending" || status === "sending") return false;
   if (status === "delivered") return keepsDone;

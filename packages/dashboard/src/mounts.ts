@@ -65,7 +65,7 @@ export interface Mounts {
   readonly hono: (context: HonoContext) => Promise<Response>;
 }
 
-/** The body of a call is smaller. */
+/** The body of every call is smaller than this. */
 export const mostBodyBytes = 64_000;
 
 /**
@@ -137,7 +137,7 @@ function encodingsOf({ headers }: IncomingMessage): string | undefined {
   return headers["accept-encoding"]?.toString();
 }
 
-/** A fetch request, with the body that a parser has read, or the first bytes of the body: more than a call may have, if it is larger. */
+/** A fetch request, with the body that a parser has read, or the first bytes of the body. Of a body that is too large, these are more than a call may have. */
 async function requestOf(
   request: IncomingMessage,
   url = request.url ?? "/",

@@ -21,7 +21,7 @@ export async function types({ inbox, ...settings }: Settings): Promise<TypesView
   };
 }
 
-/** Sentences, by type. None while the state store does not answer: the page is about the inbox. */
+/** The findings of drift as sentences, by type. None while the state store does not answer: the page is about the inbox. */
 async function findingsByType({
   drift,
   catalog,

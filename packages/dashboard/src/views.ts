@@ -130,7 +130,7 @@ export interface AttemptView {
   readonly durationMs: number | null;
   readonly error: string | null;
   readonly worker: string | null;
-  /** The operator, of a step that is none of a worker. */
+  /** The operator who made the step. Null: a worker made it. */
   readonly by: string | null;
   /** How many attempts there were before that step. Null: it is an attempt. */
   readonly attempts: number | null;

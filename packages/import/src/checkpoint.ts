@@ -19,7 +19,7 @@ export interface Checkpoint {
   readonly tally: ReplayCounts;
   /** The position of the last settled record. It distinguishes this dump from one that only begins the same. Null before the first. */
   readonly last: Place | null;
-  /** The part of the dump that was read: all that is settled, and more. A dump that was repaired there is another one. */
+  /** The part of the dump that was read: all settled records, and more. If these bytes have changed, it is another dump. */
   readonly read: Prefix;
   /** The length of the rejects file. */
   readonly rejectsBytes: number;
@@ -31,14 +31,14 @@ export interface Checkpoint {
  */
 export interface CheckpointFile {
   /**
-   * The checkpoint of the previous run, if there is one, which is this import's from now on. Rejects with
+   * The checkpoint of the previous run, if there is one. From now on, the file is this import's. Rejects with
    * `checkpoint_mismatch` when it is of another import, and with `foreign_file` when it is not this user's alone.
    */
   load(): Promise<Checkpoint | undefined>;
   save(checkpoint: Checkpoint): Promise<void>;
   /** Rejects when another import has taken over, or the file was removed. */
   check(): Promise<void>;
-  /** Leaves the file of an import that has taken over. */
+  /** Removes the file, unless another import has taken it over. */
   remove(): Promise<void>;
 }
 
@@ -75,7 +75,7 @@ const fileShape = z.strictObject({
 /** A file that each save replaces as a whole, so that it is never half-written. */
 export function checkpointFile(path: string, dump: string, options: string): CheckpointFile {
   const owner: string = randomUUID();
-  let lastOwner: string | undefined; // as this import has left the file
+  let lastOwner: string | undefined; // the owner that the file had when this import last read or wrote it
 
   async function contents(): Promise<string | undefined> {
     try {

@@ -27,7 +27,7 @@ const nothing = { bytes: 0, crc32: 0 };
 const emptyCounts = (): ReplayCounts => createCounter().report();
 
 /**
- * Opens the files of an import when the driver does. It rejects with `checkpoint_mismatch` when the checkpoint is of another import.
+ * Creates a journal, whose `open` opens the files of the import. It rejects with `checkpoint_mismatch` when the checkpoint is of another import.
  * @param target the kind of target: a checkpoint is for one kind only
  * @param isDamaged whether the rest of the dump could not be read
  */
@@ -68,7 +68,10 @@ export function createJournal(
     return saved;
   }
 
-  /** The next run reads the dump from its start. With `force` it keeps its name, so that events which this run has forced do not run again. */
+  /**
+   * The next run reads the dump from its start. With `force`, the next run keeps the name of this one, so that events which this run has
+   * forced do not run again.
+   */
   async function completeDamaged(): Promise<void> {
     await rejects?.cutOff();
     if (started && force)
@@ -122,7 +125,7 @@ export function createJournal(
     },
     ...(rejectsFile !== undefined && {
       reject: async (lines: string) => {
-        await file?.check(); // the other import writes to the same place
+        await file?.check(); // an import that has taken over writes to the same place
         await rejects?.append(lines);
       },
     }),

@@ -21,7 +21,7 @@ export interface WatchedInput {
   fingerprint(): Promise<string>;
   /** The part that was read so far. */
   prefix(): Prefix;
-  /** Once these bytes are read, `bytes` fails with this error if they are others. Call it before reading. */
+  /** Once that many bytes are read, `bytes` fails with this error unless they are the same. Call it before reading. */
   expect(prefix: Prefix, error: Error): void;
   /** Whether the expected bytes were read, or none were expected. */
   isAsExpected(): boolean;
@@ -47,7 +47,7 @@ export function watchInput(input: AsyncIterable<Uint8Array>, signal?: AbortSigna
   let expected: { readonly prefix: Prefix; readonly error: Error } | undefined;
   let failure: { readonly error: unknown } | undefined;
 
-  /** Counts a chunk. Throws when the bytes up to the end of the expected prefix are others. */
+  /** Counts a chunk. Throws at the end of the expected prefix if the bytes up to there are not the expected ones. */
   function count(chunk: Uint8Array): void {
     const left = (expected?.prefix.bytes ?? 0) - bytesRead;
     if (expected !== undefined && left <= chunk.byteLength) {

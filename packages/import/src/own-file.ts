@@ -14,7 +14,7 @@ export function openOwnFile(path: string): Promise<FileHandle> {
 }
 
 /**
- * Opens it to write. Pipes and devices are taken by links too, as `/dev/stdout` and `>(…)` of a shell are: nothing in them is
+ * As `openOwnFile`, to write. Accepts links to pipes and devices, such as `/dev/stdout` and `>(…)` of a shell: nothing in them is
  * overwritten. Waits for the reader of a pipe, if the pipe is this user's. Rejects with `foreign_file`.
  */
 async function openOwnFileToWrite(path: string): Promise<FileHandle> {
@@ -25,10 +25,10 @@ async function openOwnFileToWrite(path: string): Promise<FileHandle> {
   });
   if (checked !== undefined && (await checked.stat()).isFile()) return checked;
   try {
-    // without O_NONBLOCK, where a write into a full pipe would fail
+    // without O_NONBLOCK: with it, a write into a full pipe would fail
     return await openChecked(path, constants.O_WRONLY);
   } finally {
-    await checked?.close(); // only now: its reader would have seen the end
+    await checked?.close(); // only now: otherwise the pipe's reader would have seen the end
   }
 }
 
@@ -87,7 +87,7 @@ function notOurs(path: string, fault: string): WebhookError<ImportErrorCode> {
 const named: Readonly<Record<string, number>> = { "/dev/stdout": 1, "/dev/stderr": 2 };
 
 /**
- * The descriptor of this process that the path names, as `/dev/stdout` and `/dev/fd/3` do. Goes by the name alone: a link from
+ * The descriptor of this process that the path names, as `/dev/stdout` and `/dev/fd/3` do. Looks only at the name: a link from
  * elsewhere may be of another user, and lead to a database that this process has open.
  */
 function descriptorOf(path: string): number | undefined {
@@ -150,7 +150,7 @@ async function redirectedToFile(path: string): Promise<number | undefined> {
   return found?.isFile() ? descriptor : undefined;
 }
 
-/** Continues where the descriptor is: the file has other output too, so nothing is cut off or taken up again. */
+/** Continues where the descriptor is: the file has other output too, so nothing is truncated or resumed. */
 function rejectsInto(descriptor: number): RejectsFile {
   return {
     cutOff: async () => {},

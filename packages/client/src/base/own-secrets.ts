@@ -1,15 +1,15 @@
-/** The secrets of a client, which a text of others may repeat: a problem that quotes what was sent, an error of the transport. */
+/** The secrets of a client, which a text from elsewhere may repeat: a problem that quotes what was sent, an error of the transport. */
 export interface OwnSecrets {
   /** Hides this secret from now on, also as JSON, URLs and forms encode it. */
   add(secret: string): void;
   /** The text with `•••` in place of each secret. */
   hide(text: string): string;
-  /** A copy of JSON in which no text and no name of a field has a secret. What is nested deeper than a problem is, it leaves out. */
+  /** A copy of JSON in which no text and no name of a field has a secret. It lacks anything that is nested deeper than a problem object is. */
   hideIn(json: unknown): unknown;
 }
 
 const hidden = "•••";
-/** The client secret is added at each exchange, just before the token that it gives: it is always among these. */
+/** The client secret is added at each exchange, just before the token that the exchange gives: so it is always among the newest 20. */
 const mostSecrets = 20;
 const mostLevels = 10;
 

@@ -28,8 +28,8 @@ export interface Admission {
 }
 
 /**
- * Waits for a token and a slot. The token comes first, so that no slot waits for an exchange, and is asked for again in the
- * slot, because it may have ended in the queue. Rejects with an `ApiError`, or with the signal's reason.
+ * Waits for a token and a slot. The token comes first, so that no slot waits for an exchange. With the slot, the token is asked for again,
+ * because it may have expired in the queue. Rejects with an `ApiError`, or with the signal's reason.
  */
 export async function admit(
   { clock, limiter, tokens }: Gate,
@@ -49,7 +49,7 @@ export async function admit(
   }
 }
 
-/** Counts the time of the work as the call's wait. */
+/** Adds the duration of the work to the time that the call has waited. */
 export async function waiting<T>(clock: ClientClock, run: Run, work: Promise<T>): Promise<T> {
   const since = clock.now();
   try {

@@ -30,7 +30,7 @@ export interface AttemptParts {
   readonly clock: ClientClock;
   /** The longest time for one attempt, in ms. */
   readonly attemptTimeoutMs: number;
-  /** Hidden in what comes back, save in the answer to a call that succeeded. */
+  /** Hidden in everything that comes back, except in the answer to a call that succeeded. */
   readonly secrets: OwnSecrets;
 }
 

@@ -21,7 +21,8 @@ const longestTitle = 100;
 
 /**
  * The error of an operation that did not succeed. Says what the last answer was, and quotes one line of it at most: the title
- * of its problem, unless the operation is confidential. The origin of the URL is no secret. Variables are those of the environment.
+ * of its problem, unless the operation is confidential. The origin of the URL is no secret. The variables that it names are those of the
+ * API's environment, production or test.
  */
 export function errorOf(
   { environment }: { readonly environment: ApiEnvironment },

@@ -14,9 +14,9 @@ export interface Operation {
   readonly body: string | undefined;
   /** The key of a POST or PATCH: the same at every attempt. */
   readonly idempotencyKey: string | undefined;
-  /** Doing it twice does no more than doing it once, with no key: GET, and the exchange of a token. */
+  /** Whether doing it twice does no more than doing it once, even without a key: GET, and the exchange of a token. */
   readonly isHarmless: boolean;
-  /** The body has credentials: a message quotes nothing of the answer, which may repeat them. */
+  /** Whether the body has credentials: then a message quotes nothing of the answer, which may repeat them. */
   readonly isConfidential: boolean;
   readonly priority: Priority;
 }

@@ -31,7 +31,7 @@ export interface Performed {
 }
 
 const backoff = fullJitter({ baseMs: 500, capMs: 10_000 });
-/** How much longer than the service asks a call waits at most: clients that got the same answer must not come back together. */
+/** The most that a call waits beyond the time that the service asks for, in ms: clients that got the same answer must not come back together. */
 const jitterMs = 500;
 
 /** Performs an operation: send, judge, and again, until it is done or must not be tried again. Rejects with an `ApiError`. */
@@ -94,7 +94,7 @@ async function attemptAll(
 
       const pauseMs =
         verdict.afterMs === undefined ? backoff(run.attempts) : verdict.afterMs + Math.random() * jitterMs;
-      if (clock.now() + pauseMs >= endsAt) throw errorOf(transport, operation, code, run); // it would end before the next attempt
+      if (clock.now() + pauseMs >= endsAt) throw errorOf(transport, operation, code, run); // the call's time would end before the next attempt
       logger.debug(
         { operation: operation.name, attempt: run.attempts, reason: code, pauseMs },
         "A call is tried again.",
@@ -109,7 +109,7 @@ async function attemptAll(
   }
 }
 
-/** Sends in a slot, and returns the slot with what the answer says of the rate limit. */
+/** Sends in a slot, and gives the slot back with what the answer says of the rate limit. */
 async function sendInSlot(slot: Slot, run: Run, send: () => Promise<Attempt>): Promise<Attempt> {
   run.attempts += 1;
   run.last = undefined;

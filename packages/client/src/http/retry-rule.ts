@@ -6,7 +6,7 @@ import type { Operation } from "./operation.ts";
 /** The decision after an attempt. */
 export type Verdict =
   | { readonly next: "done" }
-  /** A DELETE whose answer was lost had done it. */
+  /** A DELETE whose answer was lost had taken effect. */
   | { readonly next: "gone" }
   /** Once more with a fresh token. */
   | { readonly next: "renew" }
@@ -64,7 +64,7 @@ export function judge(operation: Operation, attempt: Attempt, history: History):
   return { next: "fail", code: codes[status] ?? "unexpected_status" };
 }
 
-/** Operations of which a 409 has no other documented meaning, so that a proxy may drop its `Retry-After`. */
+/** Operations for which a 409 always means in flight: no other meaning is documented. Its `Retry-After` may be missing, dropped by a proxy. */
 const onlyInFlight: ReadonlySet<string> = new Set(["numbers.allocate"]);
 
 const codes: Readonly<Record<number, ApiErrorCode>> = {

@@ -4,8 +4,8 @@ import type { Policy } from "./rate.ts";
 /** A place in the limit that a call has taken. */
 export interface Place {
   /**
-   * The call was answered: it counts for one more window from now. Not called for one that was given up or lost, because its
-   * request may arrive later: it counts until two seconds and a window after it was sent. What this throws is logged.
+   * The call was answered: it counts for one more window from now. Not called for a call that was given up or lost: its request may arrive
+   * later, so it counts until two seconds and a window after it was sent. What this throws is logged.
    */
   answered(): Awaitable<void>;
 }
@@ -17,8 +17,8 @@ export interface NoPlace {
 }
 
 /**
- * The places for calls, of everything that counts against one limit. The seam for several processes with one client id: a
- * budget of your own can count in Redis. It must not reject; one that cannot reach its store should count alone.
+ * The places for calls, of everything that counts against one limit. For several processes with one client id, a budget of your own can
+ * count in Redis. It must not reject; while it cannot reach its store, it should count only the calls of its process.
  */
 export interface Budget {
   /** Takes a place if one is free. */

@@ -40,13 +40,13 @@ export interface LimiterParts {
   readonly clock: ClientClock;
   readonly calls: number;
   readonly windowMs: number;
-  /** Instead of a budget of its own. */
+  /** Used in place of a budget of the limiter's own. */
   readonly budget?: Budget | undefined;
   readonly logger: Logger;
 }
 
 /**
- * The longest pause of all calls for the `Retry-After` of one, in ms: it may be meant for that one alone. After it, the
+ * How long the `Retry-After` of one call pauses all calls at most, in ms: it may be meant only for that call. After it, the
  * answer of the next call shows whether to pause again.
  */
 const longestPauseMs = 60_000;
@@ -105,7 +105,7 @@ export function limiterOf({ clock, calls, windowMs, budget, logger }: LimiterPar
     };
   }
 
-  /** A budget that fails must not take an answer from its caller. */
+  /** A budget that fails must not cost the caller its answer. */
   async function free(place: Place): Promise<void> {
     try {
       await place.answered();

@@ -21,9 +21,9 @@ export interface CallOptions {
 /** How a call that changes something is made. */
 export interface ChangeOptions extends CallOptions {
   /**
-   * Marks the operation: the service does it once, every time the call is made with this key and the same body within 48
-   * hours. Not for another operation: the service would answer with the result of the first one. 1 to 255 printable ASCII
-   * characters. Default: a random UUID for each call.
+   * Marks the operation: the service does it only once, even if the call is repeated with this key and the same body within 48 hours. Not
+   * for another operation: the service would answer with the result of the first one. 1 to 255 printable ASCII characters. Default: a
+   * random UUID for each call.
    */
   readonly idempotencyKey?: string | undefined;
 }

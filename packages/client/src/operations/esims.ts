@@ -3,7 +3,7 @@ import { checkRequest } from "../base/check-request.ts";
 import type { Caller, ChangeOptions } from "./caller.ts";
 import { path } from "./path.ts";
 
-/** The fields of an order that are documented. It may need others, which are sent as they are. */
+/** The fields of an order that are documented. An order may need others, which are sent as they are. */
 export interface OrderEsimRequest {
   /** A variant of `catalog.esimVariants`. Default: the client's `defaultEsimVariant`. */
   readonly esimVariant?: string | undefined;

@@ -67,7 +67,7 @@ export function listingOf<Item>(
   }
 
   async function* pages(): AsyncGenerator<Page<Item>> {
-    const used = new Set<string | undefined>(); // a page is at least one call, so it stays small
+    const used = new Set<string | undefined>(); // one cursor for each call, so the set stays small
     for (let cursor = first; ; ) {
       const page = await fetchPage(cursor);
       yield page;

@@ -17,7 +17,7 @@ export interface WebhookEndpoint {
   readonly webhookEndpointReference: string;
   /** Where events are posted to. */
   readonly url: string;
-  /** The event types that it gets. May hold types that the catalog has no more. */
+  /** The event types that it gets. It may include types that the catalog no longer has. */
   readonly eventTypes: readonly string[];
   /** A label, for people. Null: it has none. */
   readonly description: string | null;
@@ -30,8 +30,8 @@ export interface WebhookEndpoint {
 }
 
 /**
- * An endpoint with its signing secret, which the API shows only once. So no other field that is odd may cost the secret: what the answer
- * lacks is null, and `list` shows it.
+ * An endpoint with its signing secret, which the API shows only once. An odd value in another field must not cost the secret: that field is
+ * null, as is one that the answer lacks, and `list` shows it.
  * @experimental
  */
 export interface EndpointWithSecret
@@ -61,7 +61,7 @@ export interface CreateWebhookRequest {
  * @experimental
  */
 export interface WebhookDelivery {
-  /** The webhook-id. Null, like the other fields that may be, if the service sent none, or something else. */
+  /** The webhook-id. Null, like the other fields that can be null, if the service sent none, or a value of another type. */
   readonly eventId: string | null;
   /** The type of the event. */
   readonly eventType: string | null;
@@ -69,7 +69,7 @@ export interface WebhookDelivery {
   readonly payload: Readonly<Record<string, unknown>> | null;
   /** The answer of the endpoint; null when no attempt reached it. */
   readonly responseBody: string | null;
-  /** `failed` comes again at `nextRetryAt`; `exhausted` does not. */
+  /** A `failed` delivery is sent again at `nextRetryAt`, an `exhausted` one is not. */
   readonly status: Open<"pending" | "sending" | "delivered" | "failed" | "exhausted"> | null;
   /** How many attempts were made. */
   readonly attemptNumber: number | null;
@@ -179,7 +179,7 @@ export function webhooks(caller: Caller): Webhooks {
     async rotateSecret(reference, options) {
       const name = "webhooks.rotateSecret";
       const at = path`/management/webhooks/${reference}/rotate-secret`;
-      const shown = shownEndpoint(orElse(text, reference)); // of which endpoint it is, is known
+      const shown = shownEndpoint(orElse(text, reference)); // the reference is known even if the answer lacks it
       return caller.call({ name, method: "POST", path: at }, options, readSecret(name, shown));
     },
     async delete(reference, options) {

@@ -17,7 +17,7 @@ export function EndpointsView() {
     isBusy.value = true;
     await call("endpoints", { refresh: true }).catch(sayFailure);
     isBusy.value = false;
-    actions.value += 1; // what the server has just read is shown
+    actions.value += 1; // shows what the server has just read
   }
   return (
     <>

@@ -203,7 +203,7 @@ const reasons: Readonly<Record<string, string>> = {
   lease_ended: "lost its lease, perhaps since its process ended",
 };
 
-/** What happened to it, oldest first. */
+/** The steps of the event so far, oldest first. */
 function stepsOf(event: Event): Step[] {
   const { history } = event;
   return [

@@ -49,7 +49,7 @@ export function EventsView({ session, query, gauges }: ViewProps) {
   const list = eventsAt(filter, cursor);
   const names = canChange && chosen.value.of === list ? chosen.value.names : new Set<string>();
   const chosenRows = rows?.filter((row) => names.has(nameOf(row)) && !row.hasLeft) ?? [];
-  // only when the filter changes: what is being typed would be lost
+  // rendered only when the filter changes: otherwise what is being typed would be lost
   const filters = useMemo(() => <Filters filter={filter} session={session} />, [eventsAt(filter), session]);
   return (
     <>
@@ -93,7 +93,7 @@ export function EventsView({ session, query, gauges }: ViewProps) {
   );
 }
 
-/** Of a full page. */
+/** How many rows a full page has. */
 const pageRows = 50;
 
 interface Held {
@@ -143,7 +143,7 @@ function updated(rows: readonly HeldRow[], { rows: latest, nextCursor }: EventPa
   });
 }
 
-/** The states with how many there are: of all events from the gauges, except the done ones; of a filter counted. */
+/** The states, each with its number of events: without a filter from the gauges, which lack the done ones; with a filter they are counted. */
 function StateTabs({ filter, counts }: { readonly filter: Filter; readonly counts: Counts | undefined }) {
   const { state: _, ...rest } = filter;
   const tab = (state: State | undefined, name: string) => (
@@ -396,7 +396,7 @@ function Received({ filter, missing, set }: MenuProps & { readonly missing: stri
 
 /** Rows that are chosen for an action. */
 interface Choice {
-  /** The address of their list: another one begins without a choice. */
+  /** The address of the list that has the rows: another list begins without a choice. */
   readonly of: string;
   readonly names: ReadonlySet<string>;
 }
@@ -404,7 +404,7 @@ interface Choice {
 interface RowsProps {
   readonly rows: readonly HeldRow[];
   readonly hasDied: boolean;
-  /** Undefined: none can be. */
+  /** Undefined: no row can be chosen. */
   readonly chosen: ReadonlySet<string> | undefined;
   readonly choose: (names: ReadonlySet<string>) => void;
 }
@@ -504,7 +504,7 @@ function Rows({ rows, hasDied, chosen, choose }: RowsProps) {
 
 const shownEnd = 8;
 
-/** By the end of its reference: the beginnings are alike. */
+/** Shows an eSIM by the end of its reference: the beginnings are alike. */
 function EsimLink({ subject }: { readonly subject: string }) {
   return (
     <a class="code" href={esimAt(subject)} title={subject}>
@@ -513,7 +513,7 @@ function EsimLink({ subject }: { readonly subject: string }) {
   );
 }
 
-/** What a row may have no room for. Its link covers it, so this is the title of the link. */
+/** The texts for which a row may have no room. The link covers the row, so they are the title of the link. */
 function hintOf({ id, receivedAt, error }: HeldRow): string {
   return [id, receivedAt && `received ${exactTime(receivedAt)}`, error].filter(Boolean).join("\n");
 }

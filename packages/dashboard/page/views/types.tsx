@@ -209,7 +209,7 @@ function TypeRow(props: {
 }
 
 interface Counted {
-  /** Of each page. */
+  /** The counts of each page, with the state of its events. */
   readonly found: readonly (readonly [State, TypeCounts["counts"]])[];
   /** States of which only the newest events were counted. */
   readonly more: ReadonlySet<State>;

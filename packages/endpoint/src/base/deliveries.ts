@@ -15,7 +15,7 @@ export interface ReadDeliveriesOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Ten million deliveries, in about three hours at the service's rate limit: a listing that is longer has no end. */
+/** A listing with more pages is taken for endless: these are ten million deliveries, about three hours at the service's rate limit. */
 const mostPages = 100_000;
 
 /** A page of the deliveries listing. */
@@ -29,8 +29,8 @@ export interface DeliveriesPage {
 /**
  * Reads the deliveries of an endpoint from the top, 100 a page, with the low priority of lists. A delivery is as old as the
  * newest time that it shows: when its event occurred, its latest attempt, or its acknowledgement. One that was not attempted
- * yet is never older: the service may have made it now, of an event that occurred long ago. So `until` works whichever of
- * these the service orders by, as long as their differences are small; without it, none is missed.
+ * yet is never older: the service may have made it now, of an event that occurred long ago. So `until` works whichever of these times the
+ * service orders by, as long as their differences are small; without `until`, no delivery is missed.
  *
  * The listing reaches back 7 days, and may show deliveries late, or one on two pages. Rejects with an `ApiError`:
  * `unexpected_answer` when more pages follow after 100,000.
@@ -70,7 +70,7 @@ export function occurredAtMs({ payload }: Pick<WebhookDelivery, "payload">): num
   return dateTimeMs(payload?.["timestamp"]);
 }
 
-/** When the service last sent it or got its acknowledgement, by the service's clock. NaN before its first attempt. */
+/** When the service last sent a delivery or got its acknowledgement, by the service's clock. NaN before its first attempt. */
 export function sentAtMs({ sentAt, deliveredAt }: Pick<WebhookDelivery, "sentAt" | "deliveredAt">): number {
   return newest([dateTimeMs(sentAt), dateTimeMs(deliveredAt)]);
 }

@@ -14,11 +14,11 @@ export type KeysOf = Pick<KeyRecord, "keys" | "rotatingUntil">;
 interface AnyMove<Result> {
   /** The step that is recorded next; undefined: none, the change has ended. */
   readonly nextStep: RecordedStep | undefined;
-  /** The keys that are recorded with it, made of those that the store has by then: another program may have written some. */
+  /** Returns the keys to record with that step. `now` is the record as it is then: another program may have written keys. */
   readonly keys: (now: KeyRecord) => KeysOf;
-  /** The keys have a secret of which there may be no other copy. `isFinishedElsewhere` is that of `SecretWrite`. */
+  /** Present if the keys have a secret of which there may be no other copy. `isFinishedElsewhere` is that of `SecretWrite`. */
   readonly secret?: { readonly isFinishedElsewhere: (now: KeyRecord) => boolean };
-  /** Nothing may have been written since the step was read: what the step has found out may be outdated. */
+  /** Records the move only if the key store was not written since the step was read: otherwise what the step has found out may be outdated. */
   readonly ifUnwritten?: true;
   /** Whether a record at another step shows that another process has made the same move. */
   readonly isMade?: (now: KeyRecord) => boolean;
@@ -59,7 +59,7 @@ export function step<Run, At, Next extends string, Result>(
 
 /** A change of the keys: the table of its steps. */
 export interface KeyChange<Run, At extends RecordedStep, Result> {
-  /** The step that the key store has; undefined: none of this change. Throws if the run cannot continue with what is there. */
+  /** The step of this change that the key store has; undefined: none. Throws if the run cannot continue from what the key store has. */
   find(run: Run, stored: KeyStoreState): At | undefined;
   /** The steps by name, and `none`: what to do when the key store has none of them. */
   readonly steps: {

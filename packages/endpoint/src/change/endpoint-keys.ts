@@ -35,7 +35,7 @@ export function keysOfEndpoint(keys: readonly Key[], { endpoint, ownsUnlabelledK
   });
 }
 
-/** All keys, of which those of the endpoint end at `endMs`, or when they would have ended earlier. */
+/** All keys. Those of the endpoint end at `endMs`, or at their own end if that is earlier. */
 export function endKeys(keys: readonly Key[], owner: KeyOwner, endMs: number): Key[] {
   const own = keysOfEndpoint(keys, owner);
   return keys.flatMap((key) => (own.includes(key) ? ending(key, endMs) : [key]));
@@ -52,7 +52,7 @@ export function hasGotKey(now: KeyRecord, before: KeyRecord, endpoint: string): 
   return own.some((key) => !hasKey(before, fingerprintOf(key)));
 }
 
-/** The keys with another one of the endpoint at the end. */
+/** The keys, with a new key of the endpoint as the last one. */
 export function withKey(keys: readonly Key[], secret: string, endpoint: string): Key[] {
   const newKey = fingerprintOf(secret);
   return [...keys.filter((key) => fingerprintOf(key) !== newKey), { secret, endpoint }];
@@ -88,7 +88,7 @@ function secretText(signingSecret: string, form: SecretForm | undefined): string
   }
 }
 
-/** The key with its end, or none if it would begin after it. */
+/** The key, which ends at `endMs` at the latest. None if it would only begin then. */
 function ending(key: Key, endMs: number): StoredKey[] {
   const stored = typeof key === "string" ? { secret: key } : key;
   if (dateTimeMs(stored.notAfter) <= endMs) return [stored];

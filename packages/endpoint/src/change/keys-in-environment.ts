@@ -4,7 +4,7 @@ import type { EndpointErrorCode } from "../base/errors.ts";
 
 /**
  * The key store for endpoints of the environment that the client calls: `read` rejects with `other_environment` if it has keys of the other
- * one, and what is written names the environment. What changes keys of endpoints does this by itself.
+ * one, and each record that is written names the environment. The functions that change keys of endpoints call this themselves.
  * @param api a client, or its environment
  * @param keyStore the store of the keys
  */

@@ -27,7 +27,7 @@ export function isForgotten({ keyedAt }: IdempotentCall, nowMs: number): boolean
 export const callMs: number = 2 * 60_000;
 /** For how long storing a new secret is tried, in ms. */
 export const storeSecretMs: number = 4 * 60_000;
-/** For how long receivers hold off, from the begin of a step on, in ms. They accept at most 15 minutes. */
+/** For how long receivers hold off, from the beginning of a step on, in ms. They accept at most 15 minutes. */
 const holdOffMs = 10 * 60_000;
 /** How much of the hold-off a step needs, in ms: the secret is stored a minute before the hold-off ends. */
 const neededMs = callMs + storeSecretMs + 60_000;
@@ -69,8 +69,8 @@ export function isRefusal(error: unknown): boolean {
 }
 
 /**
- * Whether the service has failed, and may repeat the failure for the idempotency key for 48 hours: another call needs another one. What failed may
- * have been done.
+ * Whether the service has failed, and may repeat the failure for the idempotency key for 48 hours: the next call needs another key. The
+ * failed call may have taken effect.
  */
 export function isFailure(error: unknown): boolean {
   return error instanceof ApiError && (error.code === "service_failed" || error.code === "unexpected_status");

@@ -28,15 +28,15 @@ export async function readKeys(keyStore: KeyStore): Promise<KeyStoreState> {
   return (await keyStore.read()) ?? emptyStore;
 }
 
-/** The same for a run that is under way: it tries for ten seconds while the store is unavailable. */
+/** As `readKeys`, for a run that is under way: tries for ten seconds while the store is unavailable. */
 export async function readKeysAgain(keyStore: KeyStore, clock: WaitingClock): Promise<KeyStoreState> {
   return untilItWorks(() => readKeys(keyStore), clock, { forMs: stepMs, mayPass: isUnavailable });
 }
 
 /**
  * Writes the next record if the store's `change` is still `at` (undefined: no change is under way). What another program has done to the
- * keys meanwhile stays. If the answer of a write is lost, its `change` shows whether it was done. A write that does not alter the
- * `change` is repeated then. Tries for ten seconds while the store is unavailable.
+ * keys meanwhile stays. If the answer of a write is lost, the `change` of the record shows whether the write took effect. A write that does
+ * not alter the `change` is then repeated. Tries for ten seconds while the store is unavailable.
  *
  * Resolves to the record; to undefined when the change is at another step, since another process has moved it on.
  */
@@ -57,13 +57,13 @@ export async function writeRecord(
 export interface SecretWrite {
   readonly at: object | undefined;
   readonly next: (now: KeyRecord) => KeyRecord;
-  /** Whether a record without a change shows that another process has finished the change: then the secret may be an old one. */
+  /** Whether a record that has no `change` shows that another process has finished the change: then the secret may be an old one. */
   readonly isFinishedElsewhere: (now: KeyRecord) => boolean;
 }
 
 /**
- * Writes a record with a new secret, as `writeRecord` does. If another program has written a record without any change meanwhile, that
- * one gets the secret, too. An empty store, or any error of it, is tried again for four minutes, with warnings.
+ * Writes a record with a new secret, as `writeRecord` does. If another program has meanwhile written a record that has no `change`, that
+ * record gets the secret, too. If the store is empty or fails, tries again for four minutes, with warnings.
  */
 export async function writeSecret(
   keyStore: KeyStore,

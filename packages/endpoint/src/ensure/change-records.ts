@@ -72,7 +72,7 @@ const creationShape: z.ZodMiniType<Creation> = z.union([
   z.strictObject({ ...inPlace, ...withoutSecret }),
 ]);
 
-/** Returns the fields of a creation's first step next to the wish, for a client that has all these endpoints. */
+/** Returns the fields that the first step of a creation has besides the wish. `all`: the endpoints of the client. */
 export function beginning(all: readonly WebhookEndpoint[], nowMs: number): Called & Unregistered {
   const known = all.map(({ webhookEndpointReference }) => webhookEndpointReference);
   return { step: "create", known, hidden: 0, ...freshIdempotencyKey(nowMs) };
@@ -89,7 +89,7 @@ export function registrationIn(record: KeyRecord, url: string): Creation<Alone> 
   return found?.kind === "ensure" ? found : undefined;
 }
 
-/** The endpoint as the service answered, without the secret. What the answer lacks is as it was asked for. */
+/** The endpoint as the service answered, without the secret. A field that the answer lacks is as it was asked for. */
 export function registered(
   made: EndpointWithSecret,
   { url, eventTypes, keyedAt }: Creation,
@@ -107,7 +107,7 @@ export function registered(
 /** The fields of every step of a replacement, once the second endpoint exists. */
 interface SecondIsThere extends InPlace {
   readonly url: string;
-  /** That of the second endpoint. */
+  /** The description of the second endpoint. */
   readonly description?: string | undefined;
   /** The second endpoint. */
   readonly endpoint: string;

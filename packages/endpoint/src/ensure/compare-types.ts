@@ -60,8 +60,8 @@ export interface WantedTypes {
 }
 
 /**
- * Checks handlers as receivers do. Throws `invalid_option` unless there is one of the two, and `unknown_event_type` for a handler
- * that no receiver would take.
+ * Checks handlers as receivers do. Throws `invalid_option` unless exactly one of `handlers` and `eventTypes` is given, and
+ * `unknown_event_type` for a handler that no receiver would take.
  */
 export function wantedTypes(caller: string, { handlers, eventTypes, catalog }: Wanted): WantedTypes {
   const known = catalog.types;
@@ -88,8 +88,8 @@ function takes(name: string, eventType: string): boolean {
 }
 
 /**
- * The event types to subscribe a new endpoint to. Throws `unknown_event_type` if one of a list is not offered, since the endpoint
- * could not be changed later, and if nothing is left.
+ * The event types to subscribe a new endpoint to. Throws `unknown_event_type` if the service does not offer a type of a list, since the
+ * endpoint could not be changed later, or none of those that handlers take.
  */
 export function wishedTypes({ names, areHandlers }: WantedTypes, offered: readonly string[]): string[] {
   const types = offered.filter((type) => isTaken(names, type));

@@ -71,8 +71,8 @@ export interface EnsuredEndpoint {
  * Finds the client's endpoint for a URL, or registers it and stores its secret. Says what is wrong with one that exists, and
  * changes nothing on it: the API cannot change an endpoint.
  *
- * The key store has each step before the call that it is about. After a kill at any moment, calling it again finishes. No
- * second endpoint is registered, not even by several processes that call it concurrently with one key store.
+ * Each step is in the key store before its call to the service is made. After a kill at any moment, run this function again: it finishes.
+ * No second endpoint is registered, not even by several processes that run it concurrently with one key store.
  *
  * Rejects with `invalid_option`, `unknown_event_type` (the service does not have one of `eventTypes`), `endpoint_cap`,
  * `change_under_way` (a rotation or replacement must be finished before an endpoint can be registered), `invalid_secret` (the

@@ -27,8 +27,9 @@ export interface ReplacedEndpoint<Reconciled extends FirstReconciled = Reconcile
  * store before the next, so after a kill at any moment the next call continues. Does nothing if the endpoint is as it is wished.
  *
  * 1. The endpoint is reconciled, which shows that this can be done. 2. A second one is registered, and its key is stored next to the
- * others. 3. The first one is reconciled again, with what is still coming. 4. It is deleted, and its keys get an end. 5. They go, and the
- * second one is reconciled from its registration on, so that later passes need no `since`. Takes `listingLagMs` and `overlapMs`.
+ * others. 3. The first one is reconciled again, with what is still coming. 4. It is deleted, and its keys get an end. 5. Its keys are
+ * removed, and the second one is reconciled from its registration on, so that later passes need no `since`. Takes `listingLagMs` and
+ * `overlapMs`.
  *
  * While there are two endpoints, events come to both, and one event may have two ids: then it is handled twice.
  *

@@ -11,7 +11,7 @@ import { type EndpointWish, type WithoutDefault, wishShape } from "./ensure-endp
 export interface ReplacePass {
   /** The first endpoint, or, when that is gone, the second one. */
   readonly endpoint: string;
-  /** True for the first endpoint: what is still coming goes with it. */
+  /** True for the first endpoint: the service does not send what is still coming once that endpoint is deleted. */
   readonly includeComing: boolean;
   /** For the second endpoint: when it was registered. Where this pass ends, later ones begin. */
   readonly since?: Date;
@@ -19,7 +19,7 @@ export interface ReplacePass {
   readonly signal: AbortSignal;
 }
 
-/** A report of `reconcile`, as far as a replacement has to know it. */
+/** The part of a report of `reconcile` that a replacement reads. */
 export type FirstReconciled = Pick<ReconcileReport, "interrupted" | "dryRun" | "failing" | "lost"> & {
   readonly ledger: Pick<ReconcileReport["ledger"], "rejected" | "invalid" | "conflict" | "unsettled">;
 };
@@ -27,7 +27,7 @@ export type FirstReconciled = Pick<ReconcileReport, "interrupted" | "dryRun" | "
 export interface ReplaceOptions<Data = EsimEvents, Reconciled extends FirstReconciled = ReconcileReport>
   extends EndpointWish<Data> {
   /**
-   * Recovers all that the endpoint has:
+   * Recovers all events of the endpoint that the target lacks:
    * `({ endpoint, ...pass }) => reconcile(api, endpoint, inbox, { state, since, ...pass })`.
    */
   readonly reconcile: (pass: ReplacePass) => Promise<Reconciled>;
@@ -97,7 +97,7 @@ export async function reconcileFirst<Reconciled extends FirstReconciled>(
 
 /** Describes the loss that deleting the endpoint would cause; undefined: none. */
 function lossWith(endpoint: string, { failing, ledger, lost }: FirstReconciled): string | undefined {
-  const unhandled = Math.max(failing, ledger.rejected); // one counts events that this pass has not read, the other events in use
+  const unhandled = Math.max(failing, ledger.rejected); // `failing` includes events that this pass has not read, `rejected` those that another process is handling
   if (unhandled > 0) return `The handlers of ${unhandled} events of the endpoint ${endpoint} failed`;
   const notAccepted = ledger.invalid + ledger.conflict;
   if (notAccepted > 0) {

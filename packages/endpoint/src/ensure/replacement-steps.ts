@@ -114,8 +114,8 @@ async function begin(
 }
 
 /**
- * Reconciles the first endpoint, deletes it and gives its keys an end. The service also sends to the second endpoint what it sends since
- * that one is there, so what the first one gets after this pass is not lost with it. If the second one was deleted, the replacement begins
+ * Reconciles the first endpoint, deletes it and gives its keys an end. Since the second endpoint exists, the service sends it the same
+ * events, so an event that reaches the first one after this pass is not lost with it. If the second one was deleted, the replacement begins
  * again. Throws `not_settled`; nothing is deleted then.
  */
 async function deleteFirst(run: ReplaceRun, at: AtReconcile): Promise<Move<"drop" | "end">> {
@@ -152,7 +152,7 @@ async function deleteFirst(run: ReplaceRun, at: AtReconcile): Promise<Move<"drop
   };
 }
 
-/** Makes the first pass of the second endpoint, and removes the keys of the first one. They have ended: no attempt that is under way carries them. */
+/** Makes the first pass of the second endpoint, and removes the keys of the first one. Those keys have ended: no attempt that is under way is signed with them. */
 async function dropKeys(run: ReplaceRun, at: AtDrop): Promise<Move<"end", ReplacementEnd>> {
   const { api, reconcile, clock, signal, logger } = run;
   const { endpoint } = at;

@@ -28,7 +28,7 @@ const reportAgainAfterMs = { lost: dayMs, gap: dayMs, invalid: 8 * dayMs };
 /** How many events fit into the state. If there are more, those that were lost can be reported again, invalid ones are only counted. */
 const mostReported = 1000;
 
-/** How long it is known that an event was lost, in ms: the listing has forgotten it by then. */
+/** How long the state remembers that an event was lost, in ms: after that, the listing has forgotten the event. */
 const knownLostMs = 7 * dayMs;
 
 const flushEveryMs = 1000;
@@ -46,7 +46,7 @@ export interface AlarmsOptions {
   readonly before: PassState["reported"];
   /** Nothing is known of the target, so no event is called lost. */
   readonly dryRun: boolean;
-  /** By our own clock. */
+  /** The time by our own clock, in ms. */
   readonly nowMs: number;
   readonly logger: Logger;
 }

@@ -40,12 +40,12 @@ export interface ClaimOptions {
 const heartbeatsPerLease = 3;
 
 /**
- * Claims the pass. While a pass is alive, it writes its state several times per lease. If the version stays the same for a whole
- * lease of that pass, by this process's clock, it was killed and its claim has ended. Every write is a compare-and-swap on a version
- * that names this pass, so a pass that was taken for dead changes nothing more.
+ * Claims the pass. While a pass is alive, it writes its state several times per lease. If the version stays the same for a whole lease of
+ * that pass, by this process's clock, that pass was killed and its claim has ended. Every write is a compare-and-swap on a version that
+ * names this pass, so a pass that was taken for dead changes nothing more.
  *
  * Rejects with `reconcile_in_use` when another pass is alive, and with what `plan` throws. If the signal aborts before the claim
- * is free, resolves to one that changes nothing: a pass with an aborted signal stores nothing.
+ * is free, resolves to a claim that changes nothing: a pass with an aborted signal stores nothing.
  */
 export async function claimPass(options: ClaimOptions): Promise<PassClaim> {
   const { state, name, run, leaseMs, signal } = options;

@@ -113,8 +113,8 @@ const staleMs = 5 * 24 * hourMs;
 const longIntervals = 10;
 
 /**
- * Warns, at most once an hour, when nothing was settled for so long that the listing soon forgets events, and once for each pass of
- * another process that takes longer than ten intervals. Call it with the state before each pass.
+ * Returns a function to call with the state before each pass. It warns, at most once an hour, when nothing was settled for so long that the
+ * listing soon forgets events, and once for each pass of another process that takes longer than ten intervals.
  */
 function createWarnings(
   fields: { readonly endpoint: string; readonly source: string },

@@ -11,11 +11,11 @@ export interface Reach {
   readonly mark: number;
   readonly head: number;
   /**
-   * When the last completed pass of each depth began, by our own clock. While a full pass is under way, a time that makes the next full
-   * pass due in an hour (`passesBegun`).
+   * When the last completed pass of each depth began, by our own clock. During a full pass, `full` is backdated so that the next one is due
+   * in an hour (`passesBegun`).
    */
   readonly passes: Readonly<Record<Depth, number>> & {
-    /** Until the service's next attempt, a pass to the watermark would find what holds it back unchanged. */
+    /** When the service next attempts an event that holds the watermark back. Before that, a pass to the watermark would find nothing changed. */
     readonly quietUntil: number;
   };
 }
@@ -43,8 +43,8 @@ const depths: Readonly<
 const fullAgainMs = hourMs;
 
 /**
- * The depth of the next pass: the deepest that is due, at least `minDepth`. A full pass also waits until a pass to the watermark has
- * completed since it was due: it takes long, and this way new events are already stored.
+ * The depth of the next pass: the deepest that is due, at least `minDepth`. A full pass takes long, so it first waits until a pass to the
+ * watermark has completed since the full one was due: new events are then already stored.
  */
 export function nextDepth({ passes }: Reach, minDepth: Depth, nowMs: number): Depth {
   const isDue = (depth: Depth, atMs = nowMs) => Math.abs(atMs - passes[depth]) >= depths[depth].everyMs; // the clock may have been set back
@@ -66,8 +66,8 @@ export function passesBegun({ passes }: Reach, depth: Depth, nowMs: number): Rea
 }
 
 /**
- * `passes` after a pass of this depth has completed. Of the events that it saw and that hold the watermark back, the service attempts
- * the first again at `nextAttemptMs`; Infinity if it saw none.
+ * `passes` after a pass of this depth has completed. `nextAttemptMs`: when the service next attempts one of the events that this pass saw
+ * and that hold the watermark back; Infinity if it saw none.
  */
 export function passesCompleted(
   { passes }: Reach,

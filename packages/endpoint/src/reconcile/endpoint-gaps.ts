@@ -35,22 +35,22 @@ export interface Sightings {
 /** The endpoint as a pass sees it. */
 export interface Look {
   readonly endpoint: Pick<WebhookEndpoint, "active" | "eventTypes" | "createdAt">;
-  /** The event types that it must have. Undefined: not known, so those that it lacked before. */
+  /** The event types that it must have. Undefined: not known, so only those that it lacked before are looked at. */
   readonly eventTypes: readonly string[] | undefined;
   /** The beginning of reconciling. */
   readonly since: number;
-  /** Before and after the call that showed the endpoint. */
+  /** The times before and after the call that showed the endpoint. */
   readonly calledAt: number;
   readonly answeredAt: number;
 }
 
 const everything = "*";
 
-/** These are few, because the value of a state has at most 64 KiB. More gaps become one that includes them. */
+/** A state has few gaps and types, because its value has at most 64 KiB. If there are more gaps, the oldest two become one that includes both. */
 const mostGaps = 5;
 const mostTypes = 20;
 
-/** The sightings after a look: what the endpoint has again has ended a gap. */
+/** The sightings after a look. Anything that the endpoint has again ends a gap. */
 export function afterLook({ seenAt, lacking, gaps }: Sightings, look: Look): Sightings {
   const { endpoint, since, calledAt, answeredAt } = look;
   const before = new Map(Object.entries(lacking));
@@ -81,7 +81,7 @@ export function withoutExpired(gaps: readonly ClosedGap[], nowMs: number): reado
 }
 
 /**
- * The gaps as a report has them. Null: none is known, and none could be.
+ * The gaps as a report has them. Null: none is known, since no earlier pass has looked at the endpoint.
  * @param wasSeen whether an earlier pass has looked at the endpoint
  */
 export function reportedGaps(

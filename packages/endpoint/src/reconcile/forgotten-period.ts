@@ -6,8 +6,8 @@ import type { Period } from "./reconcile-report.ts";
 const mostAheadMs = 30 * 24 * 60 * 60_000;
 
 /**
- * A first pass with a `since` of 7 days ago lost nothing if the gap is shorter than this, in ms: the command took some time to start and
- * waited for the rate limit, and two clocks differ.
+ * A first pass with a `since` of 7 days ago lost nothing if the listing begins less than this after `since`, in ms: the command took some
+ * time to start and waited for the rate limit, and two clocks differ.
  */
 const slackMs = 10 * 60_000;
 
@@ -17,11 +17,11 @@ export interface WholeListing {
   readonly nowMs: number;
   /** The newest attempt that is listed; NaN if none is. */
   readonly newestMs: number;
-  /** The newest time of the oldest delivery; Infinity if none shows a time. */
+  /** The newest time that the oldest delivery shows; Infinity if no delivery shows a time. */
   readonly oldestMs: number;
-  /** Until when the events were settled before the pass. */
+  /** The time up to which events were settled before the pass. */
   readonly fromMs: number;
-  /** When the endpoint was created. NaN if it is not available: an alarm for too long a time is better than none. */
+  /** When the endpoint was created. NaN if it is not available: then the reported period may be too long, which is better than no alarm. */
   readonly createdMs: number;
 }
 

@@ -7,12 +7,12 @@ import type { Reach } from "./depth.ts";
 import { type EndpointGap, reportedGaps, type Sightings, withoutExpired } from "./endpoint-gaps.ts";
 
 /**
- * The memory of reconciling an endpoint, in a `StateStore`. Times are in ms here, and date-times in the store; except for those of
- * `passes`, `reported` and the sightings of the endpoint, they are the service's.
+ * The memory of reconciling an endpoint, in a `StateStore`. Times are in ms here, and date-times in the store. They are by the service's
+ * clock, except for those of `passes`, `reported` and the sightings of the endpoint.
  */
 export interface PassState extends Reach, Sightings {
   readonly source: string;
-  /** Deliveries that show no time since then are never recovered. */
+  /** Deliveries whose times are all older than this are never recovered. */
   readonly since: number;
   /**
    * The watermark. Everything that showed a time before the mark is settled, except events older than 24 hours whose handlers fail. A younger
@@ -21,11 +21,11 @@ export interface PassState extends Reach, Sightings {
   readonly mark: number;
   /** The newest attempt that was listed. Later than the mark if something holds the mark back. */
   readonly head: number;
-  /** Until when the events of a type were ignored, because no handler takes it. By the short hashes of the types. */
+  /** The time up to which the events of a type were ignored, because no handler takes the type. The keys are short hashes of types. */
   readonly ignored: Readonly<Record<string, number>>;
   /** The short hashes of events whose handlers failed: recent passes leave them out. */
   readonly failing: readonly string[];
-  /** Until when an event is not reported again. By the keys of alarms. */
+  /** The time up to which an event is not reported again. The keys are those of alarms. */
   readonly reported: Readonly<Record<string, number>>;
   /** The name of the last pass that completed; null before the first one. */
   readonly lastRun: string | null;
@@ -147,7 +147,7 @@ function setBack(state: PassState, toMs: number): PassState {
   };
 }
 
-/** About until when the events of the endpoint are settled. Unlike the mark, it moves on when no events arrive. */
+/** The approximate time up to which the events of the endpoint are settled. Unlike the mark, it moves on when no events arrive. */
 export function settledToMs({ mark, head, passes }: PassState): number {
   return mark < head ? mark : Math.max(mark, passes.recent);
 }
@@ -156,7 +156,7 @@ export function settledToMs({ mark, head, passes }: PassState): number {
 export interface Watermark {
   /** The watermark, as docs/reconcile.md defines it. */
   readonly mark: Date;
-  /** About until when the events are settled. It moves on when no events arrive. */
+  /** The approximate time up to which the events are settled. It moves on when no events arrive. */
   readonly settledTo: Date;
   /** The gaps, as in `ReconcileReport`. Null: no pass has looked at the endpoint yet. */
   readonly gaps: readonly EndpointGap[] | null;

@@ -21,7 +21,7 @@ export interface SettledDelivery {
 }
 
 export interface TallyOptions extends Omit<SelectionOptions, "stillFailing"> {
-  /** Nothing is known of the target: what was delivered may be there. */
+  /** Whether nothing is known of the target, which may have the events that were delivered. */
   readonly dryRun: boolean;
 }
 
@@ -46,7 +46,7 @@ export interface PassTally {
   readonly newestMs: number;
   /** When the service last sent a delivery that was answered 401; NaN if it lists none. */
   readonly refusedMs: number;
-  /** The newest time of the delivery that is the oldest by it; Infinity if none shows a time. */
+  /** The newest time that the oldest delivery shows; Infinity if no delivery shows a time. */
   readonly oldestMs: number;
   /** Whether the listing was read to its end. */
   readonly isWhole: boolean;
@@ -57,7 +57,7 @@ export interface PassTally {
 /** How many ids a report has of each kind. */
 export const mostIds = 20;
 
-/** How many fit into the state, whose value has at most 64 KiB. The latest ones are kept. */
+/** How many types and failed events fit into the state, whose value has at most 64 KiB. The latest ones are kept. */
 const mostTypes = 50;
 const mostFailing = 1000; // passes try the others more often than they have to
 

@@ -95,10 +95,10 @@ async function runPass(request: PassRequest, begun: BegunPass): Promise<Reconcil
     }
   }
 
-  /** The newest attempt that was listed; NaN if none was. An impossible one in the future would hide later events. */
+  /** The time of the newest attempt that was listed, at most now; NaN if none was. An impossible time in the future would hide later events. */
   const headMs = () => Math.min(tally.newestMs, nowMs);
 
-  /** A recent pass has not seen what holds the mark back, and cannot move it on. */
+  /** Whether the pass may move the mark on. A recent pass may not, unless nothing holds the mark back: it has not seen what does. */
   const seesMark = depth !== "recent" || initialState.mark >= initialState.head;
 
   /** The mark that a complete pass leaves behind. */
@@ -155,7 +155,7 @@ async function runPass(request: PassRequest, begun: BegunPass): Promise<Reconcil
     return afterLook(before, { endpoint: found, eventTypes, since, calledAt, answeredAt: clock.now() });
   }
 
-  /** Returns the period that left the listing unsettled. */
+  /** Returns the period whose events left the listing before they were settled. */
   function forgottenPeriod(): ReconcileReport["lost"] {
     if (!seesMark || !tally.isWhole) return null;
     const { newestMs, oldestMs } = tally;
@@ -231,7 +231,7 @@ async function runPass(request: PassRequest, begun: BegunPass): Promise<Reconcil
   }
 }
 
-/** The names of a map of handlers, which their receivers have too. Undefined for an inbox or a processor, whose handlers are not known. */
+/** The event types that a map of handlers names: receivers have the same handlers. Undefined for an inbox or a processor, whose handlers are not known. */
 function handledTypes(target: PassRequest["target"]): readonly string[] | undefined {
   return isInbox(target) || "process" in target ? undefined : Object.keys(target);
 }

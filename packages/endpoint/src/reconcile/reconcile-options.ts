@@ -31,7 +31,7 @@ export interface ReconcileSetup<Data = EsimEvents, Tx = unknown>
    * holds only events of other sources, or the endpoint was reconciled with another one. Default: that of receivers.
    */
   readonly source?: string | undefined;
-  /** Accepts a `source` of which the target has no events yet. If the endpoint had another one, it starts again, with `since`. Default false. */
+  /** Accepts a `source` of which the target has no events yet. If the endpoint was reconciled with another one, it starts again, at `since`. Default false. */
   readonly newSource?: boolean | undefined;
   /**
    * The event types that the endpoint must be subscribed to: the report has the periods in which it was not. Families and `*` are left
@@ -48,9 +48,9 @@ export interface ReconcileSetup<Data = EsimEvents, Tx = unknown>
   /** Also recovers what the service will send again: after an outage, without waiting for the next attempt. Default false. */
   readonly includeComing?: boolean | undefined;
   /**
-   * How far beyond the watermark the passes to it read, in ms: longer than a delivery may stay hidden from the listing, and than its
-   * order may be off. The passes between them use 10 minutes of it at most; the daily full pass finds what is further off. Default
-   * 3,600,000 (an hour).
+   * How far beyond the watermark a pass to the watermark reads, in ms: longer than a delivery may stay hidden from the listing, and than
+   * the order of the listing may be off. The recent passes in between use 10 minutes of it at most; the daily full pass finds what is further
+   * off. Default 3,600,000 (an hour).
    */
   readonly overlapMs?: number | undefined;
   /** How long a killed process prevents others from reconciling the endpoint, in ms. Default 30,000. */
@@ -136,7 +136,7 @@ export function parseReconcilerOptions(api: object, options: unknown): Reconcile
 /** How far our own clock may be behind that of the service, in ms. */
 const mostBehindMs = 24 * 60 * 60_000;
 
-/** Throws `invalid_option` for a `since` that no event will reach for a day: all of them would be left out. */
+/** Throws `invalid_option` for a `since` more than a day ahead: all events would be left out. */
 function refuseFuture(caller: string, { since, clock }: Pick<ReconcileSettings, "since" | "clock">): void {
   if (since === undefined || since.getTime() <= clock.now() + mostBehindMs) return;
   throw new WebhookError(

@@ -7,7 +7,7 @@ export interface ReconcileLedger {
   readonly listed: number;
   /** The service will send them, so they are left alone. */
   readonly coming: number;
-  /** All that they show is older than `since`. */
+  /** All times that they show are older than `since`. */
   readonly outOfRange: number;
   /** The target did not have them: they are stored or handled now. */
   readonly stored: number;
@@ -27,9 +27,9 @@ export interface ReconcileLedger {
 
 /** The stored events, by what the service says of them. In a dry run, only those that it reports as missed. */
 export interface Recovered {
-  /** It could not deliver them, or would have tried again. */
+  /** How many events the service could not deliver, or would have tried again. */
   readonly missed: number;
-  /** It reports that they had arrived: they were acknowledged, and lost. */
+  /** How many events the service reports as arrived: they were acknowledged, and lost. */
   readonly acknowledgedAndLost: number;
 }
 
@@ -37,7 +37,7 @@ export interface Recovered {
 export interface Period {
   /** Its beginning. */
   readonly from: string;
-  /** Its end, which belongs to it. */
+  /** Its end, inclusive. */
   readonly to: string;
 }
 
@@ -49,9 +49,9 @@ export interface ReconcileReport {
   readonly endpoint: string;
   /** The source of its events. */
   readonly source: string;
-  /** Nothing was changed: `stored` counts what would be stored or handled, and no duplicates are known. */
+  /** Whether nothing was changed: then `stored` counts what would be stored or handled, and duplicates are not known. */
   readonly dryRun: boolean;
-  /** The signal aborted: the next pass continues. */
+  /** Whether the signal aborted: then the next pass continues. */
   readonly interrupted: boolean;
   /** How many pages of the listing were read. */
   readonly pages: number;
@@ -79,7 +79,7 @@ export interface ReconcileReport {
    * 7 days, unless `acknowledgeGaps` ends that. Empty: passes have seen none. Null: this is the first pass that looked.
    */
   readonly gaps: readonly EndpointGap[] | null;
-  /** The arrivals of the last `requestSupportReplay`. Null: there was none in the last 7 days. */
+  /** The events of the last `requestSupportReplay` that have arrived. Null: there was none in the last 7 days. */
   readonly supportReplay: SupportReplayArrivals | null;
   /**
    * When the service last sent one of the listed deliveries and got a 401, by its clock: it does not send such a delivery again. Null: no

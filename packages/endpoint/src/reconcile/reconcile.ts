@@ -8,7 +8,7 @@ import { refuseForgetful } from "./refuse-forgetful.ts";
 
 /**
  * Recovers every event that the deliveries listing of an endpoint shows and the target does not have: those that the service
- * could not deliver, and those that were acknowledged and lost. It leaves alone what is still coming. It reads the listing
+ * could not deliver, and those that were acknowledged and lost. It skips events that are still coming. It reads the listing
  * from the top, at least down to the watermark, and stores or handles the events oldest first; what the target has is a
  * duplicate, so a pass that is repeated, or was killed, does nothing twice. See docs/reconcile.md.
  *

@@ -65,7 +65,7 @@ const shape = {
 /**
  * Collects the events of an endpoint that only support can send again: from the listing of the last 7 days, and from the notes of
  * passes. Remembers them, so that the next passes and imports say which of them have arrived (`ReconcileReport.supportReplay`). Run
- * `reconcile` first: the listing has the events that are not in a period.
+ * `reconcile` first: it recovers from the listing what needs no support.
  *
  * Rejects with an `ApiError` of the listing, with `invalid_state`, and as the store does.
  */

@@ -6,7 +6,7 @@ import { shortHash } from "./pass-state.ts";
 export interface SelectionOptions extends PassPlan {
   /** Whether to recover what is still coming, too. */
   readonly includeComing: boolean;
-  /** About the time of the service. */
+  /** The time of the service, approximately, in ms. */
   readonly nowMs: number;
   /** The short hashes of events whose handlers failed in earlier passes, without those that have succeeded since. */
   readonly stillFailing: ReadonlySet<string>;
@@ -15,7 +15,7 @@ export interface SelectionOptions extends PassPlan {
 /**
  * Why a pass leaves a delivery out, as the ledger counts it:
  *
- * - `outOfRange`: all that it shows is older than `since`
+ * - `outOfRange`: all times that it shows are older than `since`
  * - `coming`: the service will send it
  * - `filtered`: it was acknowledged when its type had no handler
  * - `rejected`: its handler failed before, and this pass does not try it
@@ -55,7 +55,7 @@ export function createSelection({
     return untilMs !== undefined && occurredAtMs(delivery) <= untilMs;
   }
 
-  /** Failed handlers run again in passes to the watermark while the event holds it, and in full passes. */
+  /** Whether this pass does not run a failed handler again: full passes do, and passes to the watermark while the event holds the watermark. */
   function isNotTriedNow(delivery: WebhookDelivery): boolean {
     if (stillFailing.size === 0 || depth === "full" || delivery.eventId === null) return false;
     const isTried = depth === "watermark" && mayHold(occurredAtMs(delivery), nowMs);

@@ -18,9 +18,9 @@ const mostSkewMs = 30_000;
 
 interface Answer {
   readonly status: number;
-  /** Whether it is a receiver's, and says that it holds off unknown signatures. */
+  /** Whether a receiver has answered, and holds off unknown signatures. */
   readonly holdsOff: boolean;
-  /** How far its clock is ahead of ours, in ms; NaN without a `Date` header. */
+  /** How far the receiver's clock is ahead of ours, in ms; NaN without a `Date` header. */
   readonly aheadMs: number;
 }
 
@@ -39,7 +39,7 @@ export async function holdOffAndCheck(
   let replaced: { readonly rotatingUntil?: string } = {};
   const hold = (now: KeyRecord): KeyRecord => {
     const { rotatingUntil } = now;
-    // ours is there already when the answer of a write was lost
+    // the record already has our hold-off if the answer of a write was lost
     if (rotatingUntil !== own.rotatingUntil) replaced = rotatingUntil === undefined ? {} : { rotatingUntil };
     return { ...now, ...own };
   };
@@ -53,7 +53,7 @@ export async function holdOffAndCheck(
   try {
     await checkReceivers(url, settings);
   } catch (error) {
-    await writeRecord(keyStore, undefined, release, clock).catch(() => {}); // it ends by itself
+    await writeRecord(keyStore, undefined, release, clock).catch(() => {}); // the hold-off ends by itself
     throw error;
   }
 }
@@ -110,7 +110,7 @@ export async function checkReceivers(url: string, { clock, signal, logger }: Che
   );
 }
 
-/** Undefined if nothing answers. */
+/** Resolves to undefined if nothing answers. */
 async function answerOf(url: string, now: () => number, signal: AbortSignal): Promise<Answer | undefined> {
   try {
     const { address, authorization } = requestOf(url);

@@ -8,7 +8,7 @@ import { type ChangeOptions, changeShape, checkClient } from "../base/options.ts
 import { readWatermark } from "../reconcile/pass-state.ts";
 import type { ReconcileReport } from "../reconcile/reconcile-report.ts";
 
-/** A report of `reconcile`, as far as a rotation has to know it. */
+/** The part of a report of `reconcile` that a rotation reads. */
 export type RotationReconciled = Pick<ReconcileReport, "interrupted" | "dryRun">;
 
 /** Options of `rotateSecret`. */
@@ -24,7 +24,7 @@ export interface RotateOptions<Reconciled extends RotationReconciled = Reconcile
   readonly state?: Pick<StateStore, "read"> | undefined;
   /**
    * Checks first that the receivers read the key store and that their clocks are right: deliveries with an unknown signature are posted to the
-   * endpoint's URL, and must be answered 503. False: where something else answers 401 there. Default true.
+   * endpoint's URL, and must be answered 503. Pass false if something other than a receiver answers 401 there. Default true.
    */
   readonly checkReceivers?: boolean | undefined;
   /** How long the old keys stay valid after the new one is stored, in ms: for attempts that were under way. At least a minute. Default 2 minutes. */

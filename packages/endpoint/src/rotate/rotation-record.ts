@@ -41,7 +41,7 @@ export interface AtStored extends Answered {
   readonly oldKeysEndAt: string;
 }
 
-/** How far a rotation is. In the key store, so that the next process can continue it: another version may read the names of the steps. */
+/** How far a rotation is. It is in the key store, so that the next process can continue, perhaps with another version: the names of the steps stay. */
 export type RotationRecord = AtCall | AtForm | AtStored;
 
 const text = z.string();

@@ -29,7 +29,7 @@ export interface RotationRun extends RotateSettings, CallingRun, ListedEndpoint 
   answersWithoutSecret: number;
 }
 
-/** Looks an endpoint up. A rotation of it that has begun is ended if the client no longer has it. */
+/** Looks up an endpoint that the client may no longer have: a rotation that has begun then ends. */
 export async function lookUp(
   api: Pick<ApiClient, "webhooks">,
   endpoint: string,

@@ -153,7 +153,10 @@ async function readKeptSecret(
   return callWithFreshIdempotencyKey(run, at);
 }
 
-/** The old keys end at the end of the overlap. Until then the listing shows how receivers answer to the new key. Then the cost is reconciled. */
+/**
+ * The old keys end at the end of the overlap. Until then the listing shows how receivers answer to the new key. Then a pass recovers the
+ * events that were missed.
+ */
 async function finish(run: RotationRun, at: AtStored): Promise<Move<"end", RotationEnd>> {
   const { api, clock, logger, endpoint } = run;
   const { newKey } = at;
@@ -172,7 +175,7 @@ async function finish(run: RotationRun, at: AtStored): Promise<Move<"end", Rotat
   };
 }
 
-/** The old keys have ended by now, so the listing has had time to show what they cost. */
+/** The old keys have ended by now, so the listing has had time to show the events that were missed. */
 async function reconcileCost(run: RotationRun): Promise<RotationReconciled | null> {
   const { reconcile, signal } = run;
   if (reconcile === undefined) return null;
@@ -198,7 +201,7 @@ function callWithFreshIdempotencyKey(
   return { nextStep, keys: holdingOff(nowMs), ...(whenWritten && { whenWritten }) };
 }
 
-/** Whether another program may have replaced the secret since `rotatedAt`: the endpoint was listed with a later `updatedAt`, or no time shows it. */
+/** Whether another program may have replaced the secret since `rotatedAt`: the endpoint was listed with a later `updatedAt`, or one of the two times is missing. */
 function mayBeReplaced(rotatedAt: string | null, listed: WebhookEndpoint | undefined): boolean {
   return listed !== undefined && !(dateTimeMs(rotatedAt) >= dateTimeMs(listed.updatedAt));
 }
@@ -209,7 +212,7 @@ function mayBeReplaced(rotatedAt: string | null, listed: WebhookEndpoint | undef
  */
 function unfinished(cause: ApiError, next: string): Error {
   const { code, where, problem, remedy, retryable } = cause;
-  const advice = retryable ? "" : ` ${remedy}`; // else it says how to repeat the call, which the next run does
+  const advice = retryable ? "" : ` ${remedy}`; // the remedy of a retryable error says how to repeat the call, which the next run does
   return new WebhookError<ApiError["code"]>(
     code,
     `The rotation is not finished. ${where === undefined ? "" : `${where}: `}${problem}${advice}`,

@@ -17,7 +17,7 @@ export interface CsvRows {
   write(bytes: Buffer): CsvRow[];
   /** The last row, if no line end follows it; "open" if it ends inside quotes. */
   end(): CsvRow | "open" | undefined;
-  /** The row that is held, if there is one: what follows is another row. */
+  /** Returns the row that is held, if there is one. The bytes after it begin another row. */
   cut(): CsvRow | undefined;
 }
 

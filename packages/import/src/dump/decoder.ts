@@ -47,8 +47,8 @@ export function createDecoder(stream: Transform & { readonly bytesWritten: numbe
 const pieceBytes = 16 * 1024;
 
 /**
- * Unpacks one deflate stream (RFC 1951) and takes no bytes after it. Throws `damaged_dump`; `what` names the file. Before that, it
- * puts the last 16 KiB back or more: a cut is noticed only in the bytes after it, where the next part may already have begun.
+ * Unpacks one deflate stream (RFC 1951) and takes no bytes after it. Throws `damaged_dump`; `what` names the file. Before it throws, it
+ * puts at least the last 16 KiB back: a cut is noticed only in the bytes after it, where the next part may already have begun.
  */
 export async function* inflate(
   packed: Pick<ByteSource, "next" | "unread">,

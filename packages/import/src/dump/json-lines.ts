@@ -43,7 +43,7 @@ export function createJsonLines(
     }
   }
 
-  /** Does the same for a line that is too long to keep. */
+  /** As `scanLine`, for a line that is too long to keep. */
   function scanOn(step: (scanner: Splitter) => void): void {
     try {
       if (long) step(long);

@@ -26,7 +26,7 @@ const tokenEnds: ReadonlySet<number> = new Set(Buffer.from(' \n\r\t,"[]{}'));
  * in memory, or a page of that size, never the whole dump.
  * @param start the offset of the first byte
  * @param line the line number, if all the JSON is on one line
- * @param list the key of the list in a page; after `entries` of a HAR file, the file itself ends too
+ * @param list the key of the list in a page. With `entries`, of a HAR file, a closing bracket of the file itself may follow
  */
 export function createJsonScanner(
   records: Recorder,

@@ -89,7 +89,7 @@ async function* closing(source: ByteSource, batches: Batches): Batches {
   }
 }
 
-/** After an error in the text of a damaged file, unpacks the rest of the file: its own error comes first, and counts what was unpacked. */
+/** After an error in the text of a damaged file, unpacks the rest of the file: the file's own error takes precedence, and counts what was unpacked. */
 async function* readOn(source: ByteSource, parts: Parts, batches: Batches): Batches {
   try {
     yield* batches;

@@ -29,7 +29,7 @@ export type TextForm = { readonly start: number; readonly newline: number } & (
   | { readonly form: "csv"; readonly header: CsvHeader }
 );
 
-/** The likely form of the bytes instead, and the advice. */
+/** Bytes of no known format: the likely form of them, and the advice. */
 export interface Unknown {
   readonly form: "unknown";
   readonly seems: string;

@@ -10,7 +10,7 @@ export interface Bounds {
   unpacked(depth: number): Unpacking;
 }
 
-/** Its counters throw `dump_too_large`. */
+/** The counters for one depth. They throw `dump_too_large`. */
 export interface Unpacking {
   bytes(count: number): void;
   /** Counts a part that takes time even if nothing is in it: a member, a frame, a block, an entry. */

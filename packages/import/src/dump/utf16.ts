@@ -3,7 +3,7 @@ import { damagedDump } from "./errors.ts";
 
 /**
  * Converts text in UTF-16 to UTF-8, without its byte order mark. Throws `damaged_dump` at the first chunk that is not UTF-16.
- * @param gaps the offsets at which bytes are missing: half a character may be
+ * @param gaps the offsets at which bytes are missing: half a character may be missing there
  */
 export async function* utf8Of(
   source: ByteSource,

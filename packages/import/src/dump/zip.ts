@@ -187,7 +187,7 @@ async function readDirectory(packed: ByteSource, first: number): Promise<number>
       return head.readUInt16LE(6);
     } else {
       const at = packed.taken() - 4;
-      packed.unread(asSignature(signature)); // the next entry may begin within
+      packed.unread(asSignature(signature)); // the next entry may begin within these bytes
       throw damagedDump(`The ${what} contains data at byte ${at} that is not part of a ZIP archive.`);
     }
   }

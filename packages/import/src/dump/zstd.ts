@@ -87,7 +87,7 @@ async function* unpackFrame(
     try {
       yield* unpack(Buffer.concat([before, head, body]), decoder);
     } catch (error) {
-      packed.unread(Buffer.concat([head, body])); // or within
+      packed.unread(Buffer.concat([head, body])); // the next frame may begin here, or within the block
       throw error;
     }
     last = (word & 1) === 1;

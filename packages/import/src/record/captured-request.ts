@@ -89,7 +89,7 @@ function epochMs(value: unknown): number | undefined {
   return undefined;
 }
 
-/** The first bytes that are a JSON object, else the first bytes: the catalog decides what an authentic body is. */
+/** The first of these bodies that is a JSON object, else the first one: the catalog decides what an authentic body is. */
 function likeliest(
   bodies: readonly [Uint8Array, ...Uint8Array[]],
   maxDepth: number,

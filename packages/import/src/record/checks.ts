@@ -88,7 +88,7 @@ export interface TrustSettings {
   readonly secret?: Secrets | undefined;
   readonly toleranceSeconds: ToleranceSeconds;
   readonly trustUnsigned: boolean;
-  /** False: an unsigned record whose id a spreadsheet may have rounded is refused. Only files have passed through one. */
+  /** False: an unsigned record whose id a spreadsheet may have rounded is refused. Only a record of a file can have passed through a spreadsheet. */
   readonly acceptRoundedIds?: boolean;
 }
 

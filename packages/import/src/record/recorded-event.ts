@@ -65,7 +65,7 @@ export function recordedEvent(
   };
 }
 
-/** The fault of a record that is not one. */
+/** The fault of a value that is not a record. */
 export function notARecord(reason: string): RecordFault {
   return { fault: "not_a_record", reason };
 }

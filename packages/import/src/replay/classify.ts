@@ -4,7 +4,7 @@ import type { RecordedEvent, RecordFault } from "../record/recorded-event.ts";
 import type { rejectLine } from "./journal.ts";
 import type { AcceptedEvent, Sink, Verdict } from "./sink.ts";
 
-/** A record whose fate is known, or with the item for the sink, whose verdict is still to come. */
+/** A record whose fate is known, or one whose verdict is still to come, with its item for the sink. */
 export type Classified<Item> = Judged | Undecided<Item>;
 
 interface Facts {

@@ -23,7 +23,7 @@ export interface Ledger {
 export interface Period {
   /** Its beginning. */
   readonly from: string;
-  /** Its end, which belongs to it. */
+  /** Its end, inclusive. */
   readonly to: string;
 }
 

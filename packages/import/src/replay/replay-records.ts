@@ -37,8 +37,8 @@ const shape = {
  * Each record is recognised, filtered, verified, passed to the target in order, and counted in a ledger that balances. Ids that are
  * stored or done are duplicates and do not run; a bad record does not stop the replay.
  *
- * Records do not wait for a batch to fill while the next ones are 20 ms late. Resolves to a report, also when the signal
- * interrupted it, which does not wait for `records`. Rejects as `importDeliveries` does, and with the error of `records`, once
+ * If the next records are not there within 20 ms, those before them do not wait for their batch to be full. Resolves to a report, also when
+ * the signal interrupted it: it then does not wait for `records`. Rejects as `importDeliveries` does, and with the error of `records`, once
  * what was read before is settled and no handler runs any more, except one that ignores its deadline.
  * @param records batches of records, in the order in which the target gets them: each is an object as the deliveries listing has it,
  * or a captured request
@@ -56,7 +56,7 @@ export async function replayRecords<Data = EsimEvents, Tx = unknown>(
   return replay({ records: numbered, journal }, target as ReplayTarget<unknown, never>, settings);
 }
 
-/** The same batches, with the number of each record after the first ones. A record that is nested too deeply is a fault. */
+/** The same batches, each record with its number, which begins after `first`. A record that is nested too deeply is a fault. */
 async function* numberedFrom(
   first: number,
   batches: AsyncIterable<readonly unknown[]>,

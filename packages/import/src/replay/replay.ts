@@ -15,9 +15,9 @@ import { openSinkOf, type ReplayTarget } from "./target.ts";
 export interface ReplayReport extends ReplayCounts {
   /** The name of this run. A run that continues an interrupted one keeps its name. */
   readonly run: string;
-  /** Nothing was changed: `stored` counts the events that would be stored or handled, and no duplicates are known. */
+  /** Whether nothing was changed: then `stored` counts the events that would be stored or handled, and duplicates are not known. */
   readonly dryRun: boolean;
-  /** The signal aborted: run it again to continue. Everything counted is settled. */
+  /** Whether the signal aborted: run it again to continue. Everything counted is settled. */
   readonly interrupted: boolean;
 }
 
