@@ -4,7 +4,7 @@ import { capture } from "./capture.ts";
 
 const app = fastify();
 await app.register(async (scope) => {
-  scope.addHook("onRequest", (request, reply) => capture(request.raw, reply.raw)); // in a scope: for these deliveries alone
+  scope.addHook("onRequest", (request, reply) => capture(request.raw, reply.raw)); // in a scope: only for these deliveries
   await scope.register(webhookPlugin, {
     handlers: { "esim.faulted": ({ data }) => console.log(`faulted: ${data.reason}`) },
   });

@@ -51,7 +51,7 @@ export function createDemoReceiver() {
     runs,
     /** The ids under which the handler had its effect. */
     effects,
-    /** The ids under which the handler ran for an event that had had its effect under another one. */
+    /** The ids under which the handler ran for an event that had already taken effect under another id. */
     repeats,
     /** From now on, its handler works, fails, or waits until another delivery was answered. */
     behave(next: typeof mood) {

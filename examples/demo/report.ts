@@ -23,7 +23,7 @@ export interface Counts {
   readonly runs: readonly string[];
   /** The ids for which the handler had its effect. */
   readonly effects: readonly string[];
-  /** The ids for which it had none, because the event had had it under another one. */
+  /** The ids for which the handler had no effect, because the event had taken effect under another id. */
   readonly repeats: readonly string[];
 }
 

@@ -13,7 +13,7 @@ import express from "express";
 
 const logger = consoleLogger();
 
-// one SQLite file: an event answered with 202 is on the disk, and other processes on this machine may work it too
+// one SQLite file: an event answered with 202 is on the disk, and other processes on this machine may handle it, too
 const inbox = sqliteInbox({ path: `${process.env["DATA_DIR"] ?? "data"}/events.db`, logger });
 await inbox.ready(); // throws if the file cannot be used
 

@@ -1,4 +1,4 @@
-// The same backend on esim-webhooks: the same path, the same secret, and no event twice that the old route has stored.
+// The same backend on esim-webhooks, with the same path and the same secret. An event that the old route has stored does not run twice.
 import type { AddressInfo } from "node:net";
 import { consoleLogger, type EsimEvents, type Handlers } from "@esim-webhooks/core";
 import { webhookRouter } from "@esim-webhooks/express";

@@ -43,7 +43,7 @@ async function work(job: Job<EncodedEntry>, token?: string): Promise<string> {
     case "retry_later":
       await job.moveToDelayed(Date.now() + outcome.retryAfterMs, token);
       throw new DelayedError();
-    case "busy": // another worker is handling it, until then at the latest: nothing has failed
+    case "busy": // another worker is handling it, for that long at most: nothing has failed
       await job.moveToDelayed(Date.now() + Math.min(outcome.retryAfterMs, 5000), token);
       throw new DelayedError();
     case "invalid": // remains a failed job, which can be retried after an upgrade

@@ -9,8 +9,8 @@ interface Endpoint {
 }
 
 /**
- * The secret of this URL at the sandbox, whenever it is another one: when the sandbox comes, and when a new one takes its place.
- * First of all undefined, if no sandbox runs. Looks once a second, and never ends.
+ * Yields the secret of this URL at the sandbox whenever it changes: when the sandbox starts, and when a new one replaces it. Begins with
+ * undefined if no sandbox runs. Looks once a second, and never ends.
  */
 export async function* registeredSecrets(url: string): AsyncGenerator<string | undefined, never> {
   let last: string | undefined;
@@ -22,7 +22,7 @@ export async function* registeredSecrets(url: string): AsyncGenerator<string | u
   }
 }
 
-/** The secret of this URL, which is registered for every event if it is not yet. Undefined: no sandbox runs. */
+/** Resolves to the secret of this URL. Registers the URL for every event if it is not registered yet. Undefined: no sandbox runs. */
 async function registeredSecret(url: string): Promise<string | undefined> {
   const endpoints = await call<Endpoint[]>("/endpoints?limit=100");
   if (endpoints === undefined) return undefined;

@@ -8,12 +8,12 @@ import { sharedSecret } from "./shared-secret.ts";
 
 const ownSecret = process.env["ESIM_WEBHOOK_SECRET"] || undefined;
 let registered: string | undefined;
-/** Asked again at a signature that fits no key: the sandbox may have come since. */
+/** The receiver asks again when a signature fits no key: the sandbox may have started since. */
 const keys = {
   load: async () => (registered === undefined ? [sharedSecret()] : [registered, sharedSecret()]),
 };
 
-/** A line for each delivery without one of its handler: `duplicate  esim.faulted  msg_1`. */
+/** Logs a line for each delivery whose handler logs none: `duplicate  esim.faulted  msg_1`. */
 const log: Logger["info"] = ({ outcome, type, id, reason, issues, err }, message) => {
   if (outcome === "processed") return;
   const texts = [outcome ?? message, type, id, reason ?? issues ?? err].filter((text) => text !== undefined);
@@ -33,7 +33,7 @@ function router(): ReturnType<typeof webhookRouter> {
   }
 }
 
-/** Registers at the sandbox, now and whenever one comes. */
+/** Registers at the sandbox, now and whenever one starts. */
 async function register(url: string): Promise<void> {
   for await (registered of registeredSecrets(url)) {
     if (registered === undefined) {

@@ -4,7 +4,7 @@ import { newSecret } from "@esim-webhooks/core/testing";
 const folder = new URL("../../node_modules/.cache/esim-webhooks/", import.meta.url);
 const file = new URL("receiver-secret", folder);
 
-/** The secret by which `npm run send` signs for `npm start`. The first one to need it writes it to a file that only its owner can read. */
+/** The secret by which `npm run send` signs for `npm start`. The first process that needs it writes it to a file that only its owner can read. */
 export function sharedSecret(): string {
   mkdirSync(folder, { recursive: true });
   try {

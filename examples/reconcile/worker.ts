@@ -1,4 +1,4 @@
-// Works the events of an inbox, and recovers those that the receiver has missed. Any number of processes may run it.
+// Handles the events of an inbox, and recovers those that the receiver has missed. Any number of processes may run it.
 import { createClient } from "@esim-webhooks/client";
 import { consoleLogger, createWorker, type EsimEvents, type Handlers } from "@esim-webhooks/core";
 import { createRunner } from "@esim-webhooks/core/run";
@@ -21,7 +21,7 @@ const endpointReference = process.env["ESIM_ENDPOINT"] ?? "";
 const worker = createWorker(inbox, handlers, { logger });
 const reconciler = createReconciler(api, endpointReference, inbox, {
   state,
-  eventTypes: Object.keys(handlers), // the endpoint must be subscribed to those that are named exactly
+  eventTypes: Object.keys(handlers), // the endpoint must be subscribed to each type that has its own handler
   since: new Date(process.env["STORING_SINCE"] ?? "2026-11-20T00:00:00Z"), // for the first pass: when the receiver began
   logger,
 });

@@ -1,4 +1,4 @@
-// Orders a replacement for a dead download order: once for each event, under every id that it has, whenever this process ends.
+// Orders a replacement for a dead download order: once for each event, under whichever ids it arrives, even if this process ends in the middle.
 // Needs ESIM_WEBHOOK_SECRET, ESIM_API_URL, ESIM_CLIENT_ID and ESIM_CLIENT_SECRET.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

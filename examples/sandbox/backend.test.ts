@@ -60,7 +60,7 @@ for (const idPer of ["delivery", "event"] as const) {
 
 test("nothing is lost while the endpoint does not answer for hours", async (context) => {
   const { sandbox, backend } = await start(context);
-  sandbox.faults.add({ kind: "cut", times: 8 }); // eight attempts of the next event arrive in pieces
+  sandbox.faults.add({ kind: "cut", times: 8 }); // the first eight attempts of the next event are cut in the middle of the body
   const esimReference = await backend.order("ada");
   await sandbox.advance("3h");
   assert.equal(backend.orders.get(esimReference)?.state, "ordered");

@@ -13,7 +13,7 @@ redis.call('PEXPIRE', KEYS[1], 3000)
 return 0`;
 const answered = `${now} return redis.call('ZADD', KEYS[1], 'XX', 'LT', now + 1000, ARGV[1])`;
 
-// without Redis, this process counts alone: one call in 200 ms, because the others do the same
+// without Redis, this process counts only its own calls: one in 200 ms, because the others do the same
 let nextAt = 0;
 function takeAlone(): Place | NoPlace {
   const waitMs = nextAt - Date.now();
@@ -27,7 +27,7 @@ export const budget: Budget = {
     const place = randomUUID();
     try {
       const waitMs = Number(await redis.eval(take, 1, "partner-calls", place));
-      // an answer may free the place earlier than it says
+      // an answer may free a place earlier
       if (waitMs > 0) return { waitMs: Math.min(waitMs, 200) };
       return { answered: async () => void (await redis.eval(answered, 1, "partner-calls", place)) };
     } catch {

@@ -1,6 +1,6 @@
 import { Redis } from "ioredis";
 
-// while Redis is down, a command fails immediately: in the queue of the connection, the calls would wait with it
+// while Redis is down, a command fails immediately: if it waited in the queue of the connection, the calls would wait, too
 export const redis = new Redis(process.env["REDIS_URL"] ?? "redis://127.0.0.1:6379", {
   enableOfflineQueue: false,
   lazyConnect: true,

@@ -10,7 +10,7 @@ export interface Question {
   readonly title: string;
   readonly body: ComponentChildren;
   readonly confirm: string;
-  /** It deletes something. */
+  /** Present if the action deletes something. */
   readonly deletes?: true;
   readonly act: (form: FormData, working: Working) => Promise<Said>;
 }

@@ -16,7 +16,7 @@ export interface Target {
 
 /** How far the server counts, and how many retried events are watched. */
 export const mostCounted = 10_000;
-/** After each round, an action says how far it is, and can be stopped. */
+/** The events of a round. After each round, an action says how far it is, and can be stopped. */
 const roundEvents = 2000;
 
 export function countText({ count, isMore }: Pick<Counted, "count" | "isMore">): string {
@@ -130,7 +130,7 @@ function FilterShown({ filter }: { readonly filter: Filter }) {
   );
 }
 
-/** Which events a question is about. */
+/** Shows which events a question is about. */
 function Chosen({ target, counted }: { readonly target: Target; readonly counted: Counted }) {
   const { filter, rows, session } = target;
   return (

@@ -3,7 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { CallName, Calls, Failure } from "../src/contract.ts";
 import { call, failureOf } from "./call.ts";
 
-/** Live updates are off, by the reader's choice: the page stays as it is. */
+/** Whether the reader has switched live updates off: then the page stays as it is. */
 export const isFrozen = signal(false);
 const isVisible = signal(!document.hidden);
 document.addEventListener("visibilitychange", () => {
@@ -11,7 +11,7 @@ document.addEventListener("visibilitychange", () => {
 });
 export const isLive = computed(() => !isFrozen.value && isVisible.value);
 
-/** Goes up with each action of this page, so that what is shown is read again. */
+/** The number of actions of this page: when it goes up, the shown data is read again. */
 export const actions = signal(0);
 
 /** The time, for relative times. Stands still while the page is hidden. */

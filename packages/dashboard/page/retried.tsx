@@ -123,7 +123,7 @@ function batchOf(left: readonly Left[]): readonly Left[] {
   return end === -1 ? left : left.slice(0, end);
 }
 
-/** What keeps events of these types, or of all types, from being handled, a sentence each. */
+/** The obstacles that keep events of these types, or of all types, from being handled, a sentence each. */
 export function obstacles({ pauses, workers }: Now, types: readonly string[] | undefined): string[] {
   return [
     ...pauses

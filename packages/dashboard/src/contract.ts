@@ -113,7 +113,7 @@ export interface Filter {
 /** Exact up to 10,000. */
 export interface Counted {
   readonly count: number;
-  /** There are more, or may be: see `searchedTo`. */
+  /** Whether there are more, or may be: see `searchedTo`. */
   readonly isMore: boolean;
   /**
    * No index finds what the filter says, so only events received at this time or later were counted. Null: all were. What can be retried or

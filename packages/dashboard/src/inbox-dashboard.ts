@@ -15,7 +15,7 @@ export type { Visitor };
 export interface DashboardOptions {
   /**
    * Says who looks at the dashboard, for each request. Null is answered 404, and an error 500. `native` is the request of the framework,
-   * such as Express's, whose middleware may know the user; undefined where the dashboard is called with a fetch `Request` alone.
+   * such as Express's, whose middleware may know the user; undefined where the dashboard is called with only a fetch `Request`.
    */
   authorize(request: Request, native?: unknown): Awaitable<Visitor | null>;
   /** The name of the environment, such as `"production"`, shown on every view. Default: none. */

@@ -30,7 +30,7 @@ export interface Now {
 }
 
 export interface Cause {
-  /** With `#` in place of ids and numbers. */
+  /** The error, with `#` in place of ids and numbers. */
   readonly error: string;
   readonly count: number;
   readonly types: readonly (string | null)[];
@@ -180,7 +180,7 @@ export interface EndpointsView {
 
 export interface EndpointView {
   readonly reference: string;
-  /** Without a query. */
+  /** The URL without its query. */
   readonly url: string;
   readonly isActive: boolean;
   readonly subscribed: readonly string[];

@@ -32,7 +32,7 @@ export interface Checkpoint {
 export interface CheckpointFile {
   /**
    * The checkpoint of the previous run, if there is one. From now on, the file is this import's. Rejects with
-   * `checkpoint_mismatch` when it is of another import, and with `foreign_file` when it is not this user's alone.
+   * `checkpoint_mismatch` when it is of another import, and with `foreign_file` when another user can change it.
    */
   load(): Promise<Checkpoint | undefined>;
   save(checkpoint: Checkpoint): Promise<void>;

@@ -27,7 +27,7 @@ const nothing = { bytes: 0, crc32: 0 };
 const emptyCounts = (): ReplayCounts => createCounter().report();
 
 /**
- * Creates a journal, whose `open` opens the files of the import. It rejects with `checkpoint_mismatch` when the checkpoint is of another import.
+ * Creates a journal. Its `open` opens the files of the import, and rejects with `checkpoint_mismatch` when the checkpoint is of another import.
  * @param target the kind of target: a checkpoint is for one kind only
  * @param isDamaged whether the rest of the dump could not be read
  */

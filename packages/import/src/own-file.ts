@@ -6,8 +6,8 @@ import { WebhookError } from "@esim-webhooks/core";
 import type { ImportErrorCode } from "./dump/errors.ts";
 
 /**
- * Opens a file that is there, if it is this user's alone, to read it. In a folder where others can write, they may have put a
- * link there, or a file or a pipe of theirs. Never waits for the other end of a pipe. Rejects with `foreign_file`.
+ * Opens an existing file to read it, if only this user can change it. In a folder where others can write, they may have put a link there,
+ * or a file or a pipe of theirs. Never waits for the other end of a pipe. Rejects with `foreign_file`.
  */
 export function openOwnFile(path: string): Promise<FileHandle> {
   return openChecked(path, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -109,7 +109,7 @@ export interface RejectsFile {
 /**
  * Opens the file, readable by its owner only. Bytes after `keptBytes` stay until something is written there: an import that
  * fails early does not delete the rejects of the previous one. Resolves to undefined when the file is shorter than that.
- * Rejects with `foreign_file` when it is not this user's alone. A file that a shell has redirected a descriptor to, as with
+ * Rejects with `foreign_file` when another user can change it. A file that a shell has redirected a descriptor to, as with
  * `/dev/stdout`, is written through this descriptor.
  */
 export async function openRejectsFile(path: string, keptBytes: number): Promise<RejectsFile | undefined> {

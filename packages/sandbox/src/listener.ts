@@ -27,7 +27,7 @@ export interface Listener {
 const arrivalMs = 10_000;
 
 /**
- * Listens on 127.0.0.1 alone, and answers 408 to a request that has not arrived whole after `requestTimeout` ms. Throws
+ * Listens only on 127.0.0.1, and answers 408 to a request that has not arrived whole after `requestTimeout` ms. Throws
  * `cannot_listen`.
  */
 export async function listen(

@@ -18,7 +18,7 @@ export interface SandboxOptions {
   readonly clock?: "manual";
   /** The folder that keeps the state; it survives restarts. Default: the state is kept in memory. */
   readonly data?: string;
-  /** Makes what is random happen again in the same way. Default: another one each time. */
+  /** The seed of everything random: the same seed gives the same random choices again. Default: another seed each time. */
   readonly seed?: number;
   /** How the service answers where its specification says two things, or nothing. With a manual clock, `rateLimit` is `off` by default. */
   readonly switches?: SwitchSettings;

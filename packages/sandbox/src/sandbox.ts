@@ -27,7 +27,7 @@ export interface Sandbox extends Handle, AsyncDisposable {
   readonly controlUrl: string;
   /** The credentials of the client that every sandbox has, as a partner gets them from support. */
   readonly credentials: Credentials;
-  /** Stops it, and cuts what is open: what waits, such as `advance`, rejects with `closed`. The state in a folder is kept. */
+  /** Stops the sandbox, and cuts open connections. Calls that wait, such as `advance`, reject with `closed`. The state in a folder is kept. */
   close(): Promise<void>;
 }
 

@@ -20,8 +20,8 @@ export async function openFolder(folder: string): Promise<Database> {
 }
 
 /**
- * Secrets are in the file: it is for its owner alone. SQLite gives its own files the same mode. A symbolic link is refused: the mode of
- * a file elsewhere is not ours to change.
+ * Makes the file readable only by its owner, since it holds secrets. SQLite gives its own files the same mode. A symbolic link is refused:
+ * the mode of a file elsewhere is not ours to change.
  */
 async function makePrivate(path: string): Promise<void> {
   const { O_RDWR, O_CREAT, O_NOFOLLOW = 0 } = constants; // Windows has no O_NOFOLLOW
@@ -66,7 +66,7 @@ export function timekeepingDatabase(db: Database, clock: ServiceClock): Database
   };
 }
 
-/** Saves the service's time once a second, and when the function that it returns is called, which ends it. */
+/** Saves the service's time once a second. Returns a function that saves it a last time, and stops this. */
 export function keepTime(db: Database, clock: ServiceClock): () => void {
   const timer = setInterval(() => saveTime(db, clock), everyMs).unref();
   return () => {

@@ -19,7 +19,7 @@ import type { CreateFlags } from "./flags.ts";
 import { withApiToWrite } from "./open-client.ts";
 import { maskedRecord } from "./shown-record.ts";
 
-/** Registers an endpoint. Its secret has a place before: the service shows it once. */
+/** Registers an endpoint, once there is a place for its secret: the service shows the secret only once. */
 export async function createEndpoint(this: CliContext, flags: CreateFlags, url: string): Promise<void> {
   endpointUrl(url);
   await withApiToWrite(this, flags, async (api, setUp) => {
@@ -109,7 +109,7 @@ function print(
 
 /**
  * The event types to register, with families replaced by their types: the API has no wildcard. Without any, all types. Throws
- * `invalid_usage` for a family that matches none; another unknown type is for the service to refuse.
+ * `invalid_usage` for a family that matches none; any other unknown type is left to the service to refuse.
  */
 export async function subscribedTypes(
   api: ApiClient,
@@ -150,7 +150,7 @@ export interface SecretPlace {
   abandon(): Promise<void>;
 }
 
-/** Creates a key file, for this user alone. Throws `invalid_usage` if it is there, or cannot be written. */
+/** Creates a key file that only this user can read. Throws `invalid_usage` if it exists already, or cannot be written. */
 export async function newKeyFile(
   path: string,
   file: string = path,

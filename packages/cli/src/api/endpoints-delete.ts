@@ -24,7 +24,7 @@ export async function deleteEndpoint(this: CliContext, flags: DeleteFlags, refer
   });
 }
 
-/** Says what became of its keys. The endpoint is deleted, so no error is one of the command. */
+/** Gives its keys an end, and says so. The endpoint is already deleted, so an error here does not fail the command. */
 async function endKeys({ output, now }: CliContext, setUp: SetUp, reference: string): Promise<void> {
   try {
     const { keys, where } = await endKeysOf(setUp, reference, now());

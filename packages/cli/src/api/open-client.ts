@@ -9,7 +9,7 @@ import { readSetUp, type SetUp } from "../set-up/set-up.ts";
 import { clientOptions, clientVariables } from "./client-options.ts";
 import { maskedText } from "./shown-record.ts";
 
-/** The same for a command that writes, or recovers events: it names the environment first. */
+/** As `withApi`, for a command that writes, or recovers events: names the environment first. */
 export async function withApiToWrite(
   context: CliContext,
   flags: SetUpFlags,

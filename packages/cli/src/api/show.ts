@@ -161,7 +161,7 @@ interface ListView<Item> {
   json(item: Item, shown: Shown): unknown;
 }
 
-/** A table of more rows begins again, with its titles. */
+/** After this many rows, a new table begins, with its titles. */
 const tableRows = 1000;
 
 /** Prints the items that `matches` picks, at most `--limit`. Asks for no page that it does not need. */

@@ -35,7 +35,7 @@ export function shownBy({ reveal }: { readonly reveal?: boolean }): Shown {
     : { record: maskedRecord, delivery: maskedDelivery, text: maskedText };
 }
 
-/** A field that the API has since is masked. */
+/** A field that the API has added since is masked. */
 export function maskedRecord(record: object): unknown {
   return maskJson(record, (value, field) => {
     if (!harmless.has(field)) return masked;
@@ -43,7 +43,7 @@ export function maskedRecord(record: object): unknown {
   });
 }
 
-/** Its event and what the endpoint answered contain personal data. */
+/** A delivery without personal data, which its event and the endpoint's answer contain. */
 function maskedDelivery(delivery: { readonly eventId: string | null }): unknown {
   const { eventId } = delivery;
   return { ...(maskEvent(delivery) as object), eventId: eventId === null ? null : shortened(eventId) };

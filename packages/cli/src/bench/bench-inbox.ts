@@ -47,7 +47,7 @@ async function inSchema(url: string, logger: Logger): Promise<BenchInbox> {
   return { inbox, engine: "Postgres", version, where: nameOf({ url }), made: `the schema ${schema}`, remove };
 }
 
-/** In the folder itself, or in that of the file: on the same disk. */
+/** Makes the inbox in the named folder, or in the folder of the named file: on the same disk. */
 async function inFolder(shown: string, path: string, logger: Logger): Promise<BenchInbox> {
   if (!existsSync(path)) {
     throw programError(

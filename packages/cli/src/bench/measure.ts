@@ -18,7 +18,7 @@ export interface Figures {
   readonly concurrency: number;
 }
 
-/** The same for the step that stores, with the times of one `put`. */
+/** The figures of the step that stores, with the times of one `put`. */
 export interface StoredFigures extends Figures {
   readonly p50Ms: number;
   readonly p99Ms: number;
@@ -61,7 +61,7 @@ export async function measurePuts(
   };
 }
 
-/** Has a worker handle what waits, with a handler that does nothing. Ends once that was `waiting` events, or at the limits. */
+/** Has a worker handle what waits, with a handler that does nothing. Ends after `waiting` events, or at the limits. */
 export async function measureWorker(
   inbox: Inbox,
   waiting: number,

@@ -26,7 +26,7 @@ export async function dashboard(this: CliContext, flags: DashboardFlags): Promis
     this,
     flags,
     async (access) => {
-      // other users of this machine can reach the port, and other sites its name
+      // other users of this machine can reach the port, and another site can have a name that leads to it
       const path = `/${randomBytes(16).toString("base64url")}/`;
       const server = createSideServer();
       const address = await listening(server.listen(port, host), flags);

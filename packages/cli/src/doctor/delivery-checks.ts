@@ -138,7 +138,7 @@ export interface NewestDeliveries {
   readonly isAll: boolean;
 }
 
-/** As many calls fit into 2 s of the rate limit. A busy endpoint has more deliveries in 7 days than anybody would wait for. */
+/** The rate limit allows this many calls in 2 s. A busy endpoint has more deliveries in 7 days than anybody would wait for. */
 const mostPages = 20;
 
 export async function newestDeliveries(api: ApiClient, reference: string): Promise<NewestDeliveries> {

@@ -76,7 +76,7 @@ export async function ensure(this: CliContext, flags: EnsureFlags, url: string):
   });
 }
 
-/** The times in which the service may have sent the first endpoint nothing: with it goes what reconcile has noted of them. */
+/** The times in which the service may have sent the first endpoint nothing. The notes of `reconcile` about them end with that endpoint. */
 function gapFindings(result: EnsuredEndpoint | ReplacedEndpoint): readonly EndpointFinding[] {
   if (!("replaced" in result) || result.replaced === null) return [];
   const about = [result.replaced];
@@ -190,7 +190,7 @@ export async function refuseOtherSlash(api: ApiClient, url: string): Promise<voi
   );
 }
 
-/** Whether two URLs are the same but for a slash at the end of their paths: to a service they are two, to most receivers one. */
+/** Whether two URLs are the same except for a slash at the end of their paths: to a service they are two, to most receivers one. */
 export function differsInSlash(one: string, other: string): boolean {
   return !isSameUrl(one, other) && withoutSlash(one) === withoutSlash(other);
 }

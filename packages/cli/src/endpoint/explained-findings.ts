@@ -15,8 +15,8 @@ export interface FindingContext {
 }
 
 /**
- * The findings as the command line says them: each remedy with a whole command. While the endpoint is being replaced that is the
- * only finding: the others are about to be over, and who followed them would disturb it.
+ * The findings as the command line says them: each remedy with a whole command. While the endpoint is being replaced, that is the only
+ * finding: the others are about to be resolved, and their remedies would disturb the replacement.
  */
 export function explainedFindings(
   findings: readonly EndpointFinding[],

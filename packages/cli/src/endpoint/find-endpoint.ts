@@ -92,7 +92,7 @@ export interface TryAgainOptions {
   readonly next: string;
 }
 
-/** Does this every `everyMs` until everything that it needs is reachable. Rejects with any other error. */
+/** Repeats the work every `everyMs` until everything that it needs is reachable. Rejects with any other error. */
 export async function tryAgain<Result>(
   work: () => Promise<Result>,
   { everyMs, output, asUnreachable, next }: TryAgainOptions,

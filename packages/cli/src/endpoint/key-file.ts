@@ -46,7 +46,10 @@ export async function refuseNoFile({ file, where }: NamedFile): Promise<void> {
     );
 }
 
-/** A new file is written next to it, and renamed over it: with its owner, else receivers could not read it any more. */
+/**
+ * Refuses a key file that this user cannot replace. A rotation writes a new file next to it, with the same owner (else receivers could not
+ * read it), and renames it.
+ */
 async function refuseReadOnly(named: NamedFile, { getuid }: Pick<CliProcess, "getuid">): Promise<void> {
   const { where } = named;
   const file = await realpath(named.file);

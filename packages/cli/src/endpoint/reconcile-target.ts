@@ -42,7 +42,7 @@ export async function openReconcileTarget(setUp: SetUp, patience?: Patience): Pr
   };
 }
 
-/** The same for a dry run, which reads the state and touches nothing else. */
+/** As `openReconcileTarget`, for a dry run, which reads the state and touches nothing else. */
 export async function untouchedReconcileTarget(setUp: SetUp): Promise<OpenReconcileTarget> {
   const { config, place } = setUp;
   const isMade = config.target !== undefined || config.store !== undefined || isThere(place);
@@ -66,11 +66,11 @@ function optionsOf(
     state,
     source,
     ...(catalog && { catalog }),
-    ...(handlers && { eventTypes: Object.keys(handlers) }), // workers have them, if not the target
+    ...(handlers && { eventTypes: Object.keys(handlers) }), // if the target has no handlers, workers have them
   };
 }
 
-/** In place of an embedded state that is not there: opening it would create it. */
+/** Takes the place of an embedded state that does not exist: opening that would create it. */
 const emptyState: StateStore = {
   capabilities: { durable: true, multiProcess: true },
   ready: async () => {},

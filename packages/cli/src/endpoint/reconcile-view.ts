@@ -58,7 +58,7 @@ export function reconcileView(report: ReconcileReport, view: ReconcileView): str
   ];
 }
 
-/** The events that the pass recovered, by the service's word on them: `3 not delivered, 1 acknowledged and lost`. */
+/** The events that the pass recovered, by what the service says of them: `3 not delivered, 1 acknowledged and lost`. */
 function recoveredAs({ missed, acknowledgedAndLost }: ReconcileReport["recovered"]): string {
   return [
     ...(missed > 0 ? [`${count(missed)} not delivered`] : []),
@@ -179,7 +179,7 @@ export function gapText({ from, to, eventTypes }: EndpointGap): string {
   return `at most ${spanOf({ from, to })}, ${why}`;
 }
 
-/** At most as many ids as the report has, and how many more there are. */
+/** The ids that the report has, and how many more there are. */
 function listOf(ids: readonly string[], total: number): string[] {
   const more = total - ids.length;
   return [...ids.map((id) => `  ${printable(id)}`), ...(more > 0 ? [`  and ${count(more)} more`] : [])];
@@ -195,7 +195,7 @@ export function exitCodeOf(report: ReconcileReport): ExitCode {
   return missing + refused + unsent > 0 || lost !== null ? exitCodes.problem : exitCodes.ok;
 }
 
-/** Whether the operator has to look into the pass of a rotation. What the rotation itself cost, and was recovered, does not count. */
+/** Whether the operator has to look into the pass of a rotation. Events that were missed because of the rotation itself, and recovered, are no reason. */
 export function needsLook({ ledger, recovered, ids, lost, gaps }: ReconcileReport): boolean {
   const unsent = gaps?.length ?? 0;
   return refusedIn({ ledger, ids }) + recovered.acknowledgedAndLost + unsent > 0 || lost !== null;

@@ -37,7 +37,7 @@ const zodOf: Readonly<Record<Field["types"][number], string>> = {
   object: "z.looseObject({})",
 };
 
-/** Fields that are data have no name here. */
+/** The fields that have a name, those that are always there first. A field whose name is data has the name `*` here. */
 function namedFields({ fields }: SeenType): readonly Field[] {
   return fields.filter(({ name }) => name !== "*").toSorted((a, b) => Number(b.always) - Number(a.always));
 }

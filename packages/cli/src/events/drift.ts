@@ -10,7 +10,7 @@ import { counted } from "../terminal/quantities.ts";
 import { table } from "../terminal/table.ts";
 import type { DriftFlags } from "./flags.ts";
 
-/** Lists how events differ from the catalog, and ends what was found with `--acknowledge`. Ends with 3 while there is a finding. */
+/** Lists how events differ from the catalog; `--acknowledge` ends these findings. Ends with 3 while there is a finding. */
 export async function drift(this: CliContext, flags: DriftFlags): Promise<void> {
   const { output, process } = this;
   const { types, acknowledge = false } = flags;

@@ -75,7 +75,7 @@ export function timeFlag(brief: string, placeholder = "when"): Flag<Date | undef
   return parsedFlag(timeNow(parseTime), placeholder, brief);
 }
 
-/** The time from which on events are wanted. */
+/** The time from which events are wanted. */
 export function sinceFlag(brief: string): Flag<Date | undefined> {
   return parsedFlag(timeNow(parsePastTime), "when", brief);
 }

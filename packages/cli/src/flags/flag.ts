@@ -8,12 +8,12 @@ export interface Flag<Value, Option extends string = never> {
   /** The name of its value, for help. */
   readonly placeholder?: string;
   readonly optional?: true | undefined;
-  /** As text. */
+  /** The default, as text. */
   readonly default?: string;
   readonly parse?: (this: CliContext, text: string) => unknown;
   /** The values of an enum. */
   readonly values?: readonly string[];
-  /** Whether it takes several values, and what separates them; true: each has a flag of its own. */
+  /** Whether it takes several values, and what separates them; true: the flag is repeated for each. */
   readonly variadic?: true | ",";
   /** A boolean has no `--no-…`. */
   readonly withNegated?: false;
@@ -21,7 +21,7 @@ export interface Flag<Value, Option extends string = never> {
   readonly option?: Option;
   /** The value of that option. Default: that of the flag. */
   readonly optionValue?: (value: never) => unknown;
-  /** For the compiler alone. With `undefined` if the flag can be left out. */
+  /** Only for the compiler. Its type includes `undefined` if the flag can be left out. */
   readonly value?: Value;
 }
 

@@ -59,7 +59,7 @@ export function parseTime(text: string, now: number): Date {
   throw mistake(`"${text}" is not a point in time.`);
 }
 
-/** The same for a time from which on events are wanted: one more than a day ahead of our clock is refused, too. */
+/** As `parseTime`, for the time from which events are wanted: also refuses a time more than a day ahead of our clock. */
 export function parsePastTime(text: string, now: number): Date {
   const time = parseTime(text, now);
   if (time.getTime() <= now + unitMs.d) return time; // the service's clock may be ahead of ours

@@ -123,7 +123,7 @@ export interface Pace {
   /** Undefined when unknown, as for a pipe. */
   readonly totalBytes: number | undefined;
   readonly records: number;
-  /** Without the records of an earlier run. */
+  /** The rate of this run: records of an earlier run are not included. */
   readonly recordsPerSecond: number;
   readonly bytesPerSecond: number;
 }

@@ -35,7 +35,7 @@ export async function retry(this: CliContext, flags: RetryFlags): Promise<void> 
   });
 }
 
-/** Counts the events that are due later. BullMQ has no index of when they are due: of named ones, it counts those that are ready. */
+/** Counts the events that are due later. BullMQ has no index of when events are due: of events that are named, all that are ready are counted. */
 async function countWaiting(
   inbox: InboxAdmin,
   filter: InboxFilter,
@@ -79,7 +79,7 @@ export async function giveUp(this: CliContext, flags: GiveUpFlags): Promise<void
   });
 }
 
-/** The advice for a named event in this state, if `retry` does not change that. Others wait: `whyItWaits` has the words. */
+/** The advice for a named event in this state, if `retry` does not change that. In the other states the event waits, which `whyItWaits` explains. */
 const retryRemedies: Remedies = {
   ready: "To run it now, add --status waiting.",
   done: "To run it again, import a dump that has it with esim-webhooks import --force.",
@@ -87,7 +87,7 @@ const retryRemedies: Remedies = {
   dead: "To retry it, leave out --status unhandled.",
 };
 
-/** The same of `discard`. */
+/** The same advice for `discard`. */
 const discardRemedies: Remedies = {
   done: "Only dead events are discarded; esim-webhooks inbox purge deletes it after its retention.",
   unhandled: "Only dead events are discarded; esim-webhooks inbox purge deletes it after its retention.",

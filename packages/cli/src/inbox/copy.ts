@@ -60,7 +60,7 @@ function differenceIn({ different, differentStates }: CopyLedger): string | unde
   ].join(" ");
 }
 
-/** Throws `inbox_in_use`: before anything is copied where events are leased, and afterwards where another process wrote meanwhile. */
+/** Runs the copy. Throws `inbox_in_use` before it if events are leased, and after it if another process has written meanwhile. */
 async function whileUnused(
   source: CopySource,
   where: string,

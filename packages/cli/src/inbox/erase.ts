@@ -23,7 +23,7 @@ export async function erase(this: CliContext, flags: EraseFlags): Promise<void> 
     if (dryRun) return output.data(`Would ${plan}.${remark}`);
     const needsAnswer = !yes && (found === null || totalOf(found) > 0);
     if (needsAnswer && !(await isConfirmed(this, plan, remark))) return output.note("Nothing was changed.");
-    // with no event, too: how far `latestOnly` has come may still have the reference
+    // even without an event: the notes of `latestOnly` may still have the reference
     const erased = await eraseSubject(inbox, esim);
     if (json) return output.json({ action: "erase", dryRun, ...erased });
     for (const line of eraseView(erased)) output.data(line);

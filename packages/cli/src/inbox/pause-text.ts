@@ -21,7 +21,7 @@ export function resumedText({ type, since, by, reason }: Pause): string {
   return `${pausedTypes(type)} (paused since ${instant(since)}${operator}: ${printable(reason)})`;
 }
 
-/** The time that is left, without the second that has just begun: `2h 00m` */
+/** The time that is left, rounded up to a whole second: `2h 00m` */
 export function timeTo(until: Date, now: number): string {
   return span(until.getTime() - now + 999);
 }

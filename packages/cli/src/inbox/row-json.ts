@@ -12,7 +12,7 @@ export function listedJson(row: InboxRow): Record<string, unknown> {
   };
 }
 
-/** The same without personal data. Masks every lane: without the body, nothing shows whether it is personal data. */
+/** As `listedJson`, without personal data. Masks every lane: without the body, nothing shows whether it is personal data. */
 export function maskedListedJson(row: InboxRow): Record<string, unknown> {
   return {
     ...listedJson(row),
@@ -35,7 +35,7 @@ export function maskedJson(row: StoredEvent): Record<string, unknown> {
   };
 }
 
-/** The same as it is, and with its body as the text that was signed. */
+/** An event as `show --json --reveal` prints it: not masked, and with its body as the text that was signed. */
 export function shownJson(row: StoredEvent): Record<string, unknown> {
   const body = row.body && readBody(row.body);
   return {

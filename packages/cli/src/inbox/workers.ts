@@ -18,7 +18,7 @@ export async function workers(this: CliContext, flags: InboxFlags): Promise<void
   });
 }
 
-/** A row per worker. A dash is what its engine does not know. */
+/** A row per worker. A dash: the engine does not know this. */
 export function workersView(
   workers: readonly WorkerPresence[],
   now: number,

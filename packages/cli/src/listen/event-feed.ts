@@ -17,9 +17,9 @@ export interface EventFeedOptions {
   readonly now?: () => number;
 }
 
-/** The listing may show a delivery late, and below others: so far below the newest one, it is read again. */
+/** How far below its newest delivery the listing is read again, in ms: it may show a delivery late, and below others. */
 const overlapMs = 2 * 60_000;
-/** Most reads end at the first page that is known: usually one call. One in this time reads the whole overlap. */
+/** How often a read goes through the whole overlap, in ms. The others end at the first page that is known: usually one call. */
 const fullEveryMs = 30_000;
 
 export function createEventFeed(
@@ -43,7 +43,7 @@ export function createEventFeed(
       const readAt = now();
       const isFull = readAt - fullAt >= fullEveryMs;
       const found = new Map<string | null, WebhookDelivery>();
-      // of attempts alone: a device may report a time in the future
+      // only the times of attempts: an event has the time of a device, which may be in the future
       let newestSent = Number.NEGATIVE_INFINITY;
       for await (const { deliveries } of readDeliveries(api, reference, { signal })) {
         for (const delivery of deliveries) {

@@ -6,7 +6,7 @@ import { maskText } from "@esim-webhooks/core/masking";
 /** An error of a call to the API, without the names of the client's functions and with what the service says. Any other error as it is. */
 export function explainedCall(error: unknown): unknown {
   if (!isOfCall(error)) return error;
-  const innermost = isOfCall(error.cause) ? error.cause : error; // of the token that the call needed
+  const innermost = isOfCall(error.cause) ? error.cause : error; // the error of getting the token that the call needed
   const { cause } = innermost;
   return new WebhookError<ApiErrorCode>(error.code, whatHappened(innermost), remedyOf(innermost), { cause });
 }

@@ -12,13 +12,13 @@ import type { ProgramErrorCode } from "./program-error.ts";
 /** The program's exit codes. They are public: scripts rely on them. */
 export const exitCodes = {
   ok: 0,
-  /** Something it needs is unavailable or broken, or the program has a bug. */
+  /** Something that the command needs is unavailable or broken, or the program has a bug. */
   unexpected: 1,
   /** The command line, the environment or the config file has a mistake. */
   usage: 2,
   /** The command ran, and found a problem in what it checked. */
   problem: 3,
-  /** It was stopped before it had finished. */
+  /** The command was stopped before it had finished. */
   interrupted: 130,
 } as const;
 
@@ -121,7 +121,7 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   interrupted: exitCodes.interrupted,
 };
 
-/** The code of an error of this project, from any copy of its packages; of a full disk, too. Loads none of them. */
+/** The code of an error of this project, from any copy of its packages; of a full disk, too. Loads none of the packages. */
 export function errorCodeOf(error: unknown): keyof typeof byErrorCode | undefined {
   if (isFullDisk(error)) return "store_full";
   return WebhookError.is(error) && isErrorCode(error.code) ? error.code : undefined;

@@ -63,7 +63,7 @@ function helpOf(
   ].join("\n");
 }
 
-/** The text with its lines filled, but for the examples: a longer one is continued as in a shell. */
+/** The text with its lines filled, except for the examples: a longer example is continued as in a shell. */
 function paragraphs(text: string, width: number): readonly string[] {
   return text.split("\n\n").flatMap((paragraph, index) => {
     const lines = paragraph.split("\n");

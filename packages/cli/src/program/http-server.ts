@@ -31,7 +31,7 @@ export function openSideServer(answer: RequestListener, at: ServerAt): Promise<O
 const arrivalMs = 5000;
 
 /**
- * Makes a server next to the receiver, of which one client can hold little: each connection has one request, which must arrive
+ * Makes a server next to the receiver, which a single client cannot keep busy: each connection has one request, which must arrive
  * within 5 s or is answered 408, and its answer closes it.
  */
 export function createSideServer(): Server {
@@ -39,7 +39,7 @@ export function createSideServer(): Server {
   const server = createServer(bounds, (_, response) => {
     response.shouldKeepAlive = false;
   });
-  server.maxRequestsPerSocket = 1; // others that were read with the first one
+  server.maxRequestsPerSocket = 1; // drops other requests that were read with the first one
   return server;
 }
 

@@ -10,7 +10,7 @@ const ownVariables = [
 /** A shorter value may be a word of a message. */
 const shortestOwn = 8;
 
-/** Masks the secrets in our variables, as text and within JSON. Core's masking knows those of the process alone. */
+/** Masks the secrets in our variables, as text and within JSON. Core's masking only knows the variables of the process. */
 export function maskOwnSecrets(text: string, env: NodeJS.ProcessEnv): string {
   return ownVariables
     .flatMap((name) => env[name]?.trim().split(/\s+/) ?? [])

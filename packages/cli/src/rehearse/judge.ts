@@ -51,7 +51,7 @@ export function createJudge({ file, handlers, ...setUp }: WorkingSetUp): Judge {
   }
 }
 
-/** The message of another schema may have values of the event in it. */
+/** Only messages of fixed text are shown: the message of a partner's own schema may quote values of the event. */
 function whyOf(issues: readonly Issue[]): string {
   return issues
     .map(({ path, message, isFixedText }) => {

@@ -72,7 +72,7 @@ export function welcome(
 /** The file of docs/start.md, from which its config loads the variables of the API. */
 const variablesFile = "sandbox.env";
 
-/** The commands of docs/start.md for a folder with a config. Without one, the flags say what it would, and the variable has the secret. */
+/** The commands of docs/start.md for a folder with a config. Without a config, flags take its place, and a variable has the secret. */
 function firstCommands(controlUrl: string, process: CliProcess): readonly string[] {
   const { env: environment } = process;
   const ensure = `  ${typedCommand("endpoint ensure", environment)} http://127.0.0.1:3000/webhooks`;

@@ -18,7 +18,7 @@ export type Receiving =
   | { readonly inbox: Pick<InboxWriter, "put"> }
   | { readonly handlers: Handlers<unknown>; readonly store?: DedupeStore };
 
-/** The receiver of a set-up. Its errors name the config file, and its log where its options are in it. */
+/** The receiver of a set-up. Its errors name the config file, and its log lines name options as they are in that file. */
 export function receiverOf(
   target: Receiving,
   { config, ...setUp }: SetUp,
@@ -60,8 +60,8 @@ function namingOptions(logger: Logger): Logger {
 }
 
 /**
- * Throws what is wrong with the options of the receiver, but for what depends on the store, which is not open yet. The receiver
- * itself logs what it warns of.
+ * Throws if options of the receiver are wrong, except for those that depend on the store, which is not open yet. The receiver itself logs
+ * its warnings.
  */
 export function checkReceiver(setUp: SetUp): void {
   const { handlers } = setUp;

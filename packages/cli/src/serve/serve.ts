@@ -55,7 +55,7 @@ export async function serve(this: CliContext, flags: ServeFlags): Promise<void> 
     // an inbox next to the store of inline handlers gets no deliveries
     const troubled = "inbox" in target ? watched : { ...watched, inbox: undefined };
     defer(logTroubles(troubled, logger, toleranceSeconds));
-    defer(await serveMetrics(flags, watched, runner, this.output)); // if its port is taken, no delivery was accepted
+    defer(await serveMetrics(flags, watched, runner, this.output)); // before the receiver listens: if this port is taken, no delivery was accepted
     const isPrefix = config.endpoints !== undefined;
     const { url, server } = await listen(receiver, {
       ...{ host, port, path, isPrefix, logger },
@@ -76,7 +76,7 @@ export async function serve(this: CliContext, flags: ServeFlags): Promise<void> 
       prependListener: server.prependListener.bind(server),
     };
     await runner.run({ signal: stop.signal, server: closable });
-    await receiver.close(); // a handler that is late: a second signal ends the process without it
+    await receiver.close(); // waits for handlers that are late: a second signal ends the process without them
     stop.release();
   });
 }
@@ -105,7 +105,7 @@ export interface ListenerOptions {
   readonly logger: Logger;
 }
 
-/** Listens, and passes requests for `path` to the receiver, with what is below it as their URL. Throws `cannot_listen`. */
+/** Listens, and passes requests for `path` to the receiver, with the rest of the path as their URL. Throws `cannot_listen`. */
 export async function listen(
   receive: NodeHandler,
   { host, port, path, isPrefix, keepAliveMs, logger }: ListenerOptions,

@@ -60,7 +60,7 @@ async function ownFile(folder: Folder): Promise<string> {
 
 const ignoreAll = "*\n";
 
-/** Whether a database was created in the folder, which may be gone now: its `.gitignore` is the one that is written first. */
+/** Whether a database was created in the folder, even if it is gone now: the `.gitignore` that comes with it is still there. */
 export function wasUsed(folder: Folder): boolean {
   const path = join(folder.path, ".gitignore");
   return existsSync(path) && readFileSync(path, "utf8") === ignoreAll;

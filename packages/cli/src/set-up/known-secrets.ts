@@ -4,10 +4,10 @@ import { createDeadline } from "@esim-webhooks/core/engine";
 import { naming } from "../program/naming.ts";
 import { type SetUp, secretVariableOf } from "./set-up.ts";
 
-/** As receivers wait for a key source. */
+/** How long to wait for a key source, in ms: as long as receivers do. */
 const loadTimeoutMs = 5000;
 
-/** The secret as it was given, right or not. `which` says what it is to be. Throws `missing_secret`. */
+/** The secret as it was given, right or not. `which` names the wanted secret in the error. Throws `missing_secret`. */
 export function givenSecret(
   { secret, file, environment }: SetUp,
   which = "the endpoint's signingSecret",
@@ -67,7 +67,7 @@ export function signingSecret(secrets: Secrets | undefined, now: number = Date.n
 
 /**
  * Returns a function that reads the secret to sign with. It reads a key source again at each call, since a rotation replaces the key and the old
- * one ends; what the source said last counts while it cannot be read. Rejects as `knownSecrets` and `signingSecret` do.
+ * one ends; while the source cannot be read, its last answer is used. Rejects as `knownSecrets` and `signingSecret` do.
  */
 export async function currentSigningSecret(secret: Secret): Promise<() => Promise<string | Uint8Array>> {
   let known = await knownSecrets(secret);

@@ -189,5 +189,5 @@ export function untouchedTarget({ config, handlers }: SetUp): ImportTarget {
 
 const refuse = () => Promise.reject(new Error("A dry run called its target."));
 
-/** In place of the default inbox, which has every role. */
+/** Takes the place of the default inbox, which has every role. */
 const untouchedInbox = { put: refuse, rerun: refuse, capabilities: { roles: ["writer", "rerun"] } };

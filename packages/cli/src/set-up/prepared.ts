@@ -2,7 +2,7 @@ import type { Lifecycle } from "@esim-webhooks/core";
 import { namingStore, type OwnStore } from "./named-store.ts";
 import type { SetUp } from "./set-up.ts";
 
-/** Does what may fail because a database is unreachable: once, or repeatedly. */
+/** Runs work that fails while a database is unreachable: once, or until it succeeds. */
 export type Patience = (work: () => Promise<void>) => Promise<void>;
 
 const once: Patience = (work) => work();

@@ -26,7 +26,7 @@ export async function waitingNote(inbox: object, where: string): Promise<string 
 
 /**
  * Opens the default inbox that a config leaves behind: its handlers run inline, and remember ids in a store of its own.
- * Undefined when there is none. Nothing processes it but `work`. A Postgres may not have the tables of an inbox.
+ * Undefined when there is none. Only `work` processes it. A Postgres may not have the tables of an inbox.
  */
 export async function openLeftBehind(setUp: SetUp): Promise<OpenInbox<InboxAdmin> | undefined> {
   const { config, handlers, place } = setUp;

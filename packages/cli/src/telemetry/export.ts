@@ -30,7 +30,7 @@ function askedBy(env: NodeJS.ProcessEnv): string | undefined {
 
 /**
  * Exports spans and metrics with OpenTelemetry's SDK, if the environment asks for it and the SDK is installed. An SDK that
- * `node --import` has started is used as it is. Without the SDK, there is a warning: deliveries are more important. Returns a function that
+ * `node --import` has started is used as it is. Without the SDK, it only warns: deliveries are more important. Returns a function that
  * exports what is left, and stops it.
  */
 export async function exportTelemetry(

@@ -41,7 +41,7 @@ export function bytes(value: number): string {
   return `${unit === "bytes" || size >= 100 ? Math.round(size) : size.toFixed(1)} ${unit}`;
 }
 
-/** A part of a whole: `57%`. Only all of it is `100%`, and only none of it is `0%`. */
+/** A part of a whole: `57%`. Only the whole is `100%`, and only nothing is `0%`. */
 export function percent(part: number, whole: number): string {
   if (whole <= 0) return "100%";
   const exact = (part * 100) / whole;

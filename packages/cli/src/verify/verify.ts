@@ -129,7 +129,7 @@ async function firstTwo(bytes: Buffer): Promise<readonly (CapturedRequest | Reco
   }
 }
 
-/** Reads header lines, with or without a request line before them, an empty line, and the body; undefined if it has none. */
+/** Reads header lines, with or without a request line before them, an empty line, and the body; undefined if the header lines or the empty line are missing. */
 function readHttp(bytes: Buffer): Captured | undefined {
   const text = bytes.toString("latin1"); // one character per byte: positions in text and bytes are the same
   const end = /\r?\n\r?\n/.exec(text);

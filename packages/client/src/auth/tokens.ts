@@ -10,7 +10,7 @@ import type { Tokens } from "../http/admission.ts";
 export interface Token {
   /** Sent as `Authorization: Bearer`. Never logged. */
   readonly accessToken: string;
-  /** From now, in seconds. */
+  /** How long it is valid from now on, in seconds. */
   readonly expiresInSeconds: number;
 }
 

@@ -103,7 +103,7 @@ interface Held {
 }
 
 interface HeldRow extends EventRow {
-  /** It no longer matches the filter. */
+  /** Present if the row no longer matches the filter. */
   readonly hasLeft?: boolean;
 }
 

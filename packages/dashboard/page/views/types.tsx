@@ -245,7 +245,7 @@ interface Row {
   readonly drift: readonly string[];
 }
 
-/** What needs attention comes first: the most dead, then the most unhandled, then those that wait. */
+/** Types that need attention come first: those with the most dead events, then the most unhandled ones, then the most that wait. */
 const byAttention = ["dead", "unhandled", "ready", "leased", "done"] as const;
 
 function rowsOf({ types }: Types, { found }: Counted): readonly Row[] {

@@ -34,7 +34,7 @@ const neededMs = callMs + storeSecretMs + 60_000;
 /** How long an attempt of the service to deliver may be under way, in ms. */
 const arrivalMs = 60_000;
 
-/** Until when receivers answer 503 to unknown signatures, for a step that begins now: its secret is not stored yet. */
+/** The time up to which receivers answer 503 to unknown signatures, for a step that begins now: its secret is not stored yet. */
 export function holdOffUntil(nowMs: number): string {
   return new Date(nowMs + holdOffMs).toISOString();
 }
@@ -49,7 +49,7 @@ export function isHeldOff({ rotatingUntil }: KeyRecord, nowMs: number): boolean 
   return dateTimeMs(rotatingUntil) > nowMs + neededMs;
 }
 
-/** Until when receivers hold off unknown signatures once the new secret is stored: some receivers read it late. */
+/** The time up to which receivers hold off unknown signatures once the new secret is stored: some receivers read the secret late. */
 export function arrivalUntil(nowMs: number): string {
   return new Date(nowMs + arrivalMs).toISOString();
 }

@@ -75,7 +75,7 @@ export function afterLook({ seenAt, lacking, gaps }: Sightings, look: Look): Sig
   };
 }
 
-/** Without the gaps whose events support can no longer replay. */
+/** The gaps, without those whose events support can no longer replay. */
 export function withoutExpired(gaps: readonly ClosedGap[], nowMs: number): readonly ClosedGap[] {
   return gaps.filter(({ to }) => to > nowMs - listedMs);
 }

@@ -5,7 +5,7 @@ import type { SupportReplayArrivals } from "./support-replay-watch.ts";
 export interface ReconcileLedger {
   /** How many deliveries the listing had. */
   readonly listed: number;
-  /** The service will send them, so they are left alone. */
+  /** The service will send them, so the pass skips them. */
   readonly coming: number;
   /** All times that they show are older than `since`. */
   readonly outOfRange: number;

@@ -55,7 +55,7 @@ export function createSelection({
     return untilMs !== undefined && occurredAtMs(delivery) <= untilMs;
   }
 
-  /** Whether this pass does not run a failed handler again: full passes do, and passes to the watermark while the event holds the watermark. */
+  /** Whether the event's handler has failed, and this pass does not run it again. Full passes do, and passes to the watermark while the event holds it back. */
   function isNotTriedNow(delivery: WebhookDelivery): boolean {
     if (stillFailing.size === 0 || depth === "full" || delivery.eventId === null) return false;
     const isTried = depth === "watermark" && mayHold(occurredAtMs(delivery), nowMs);

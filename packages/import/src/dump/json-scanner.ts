@@ -300,7 +300,7 @@ export function createJsonScanner(
 
 const spaces: ReadonlySet<number> = new Set(Buffer.from(" \n\r\t\0\x1e\ufeff"));
 
-/** Also NUL and RS, which separate records in some files, and the byte order mark of a joined file. */
+/** Whether the byte is white space, or is skipped like it: NUL and RS, which separate records in some files, and the byte order mark of a joined file. */
 function isSpace(byte: number): boolean {
   return spaces.has(byte);
 }

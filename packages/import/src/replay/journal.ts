@@ -13,7 +13,7 @@ export interface RecordVerdict {
   readonly occurredMs: number;
   /** The `status` field of a delivery record, unchanged. */
   readonly status: string | null;
-  /** In which column of the ledger it is. */
+  /** The column of the ledger in which it is counted. */
   readonly fate: Fate;
   /** Why it was refused, as in the rejects file: `failed`, `busy`, for instance. Absent if it was not. */
   readonly code?: string;

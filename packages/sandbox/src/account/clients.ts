@@ -27,7 +27,7 @@ export interface Credentials {
 
 /** A client to add. */
 export interface NewClient {
-  /** Made up by default, as is the secret. */
+  /** Default: one that is made up, as is the secret. */
   readonly clientReference?: string;
   /** The secret with which it authenticates. */
   readonly clientSecret?: string;
@@ -53,7 +53,7 @@ const usualVariants: readonly NewVariant[] = [
   { esimVariant: "premium", name: "Premium", description: "Data and a phone number.", available: 100 },
 ];
 
-/** Throws `invalid` for a variant that is there twice, and for a default variant that the client does not have. */
+/** Adds a client. Throws `invalid` for a variant that occurs twice, and for a default variant that the client does not have. */
 export function addClient(service: Service, client: NewClient = {}): Credentials {
   const clientReference = client.clientReference ?? newClientReference();
   const clientSecret = client.clientSecret ?? newClientSecret();
@@ -78,7 +78,7 @@ export function addClient(service: Service, client: NewClient = {}): Credentials
   return { clientId: clientReference, clientSecret };
 }
 
-/** Its underscore is in no base64, so it is not mistaken for a signing secret. */
+/** Returns a new secret. Its underscore is no base64 character, so it is not mistaken for a signing secret. */
 const newClientSecret = (): string => `sandbox_${randomBytes(24).toString("base64url")}`;
 
 function checkVariants(names: readonly string[], defaultName: string | null): void {

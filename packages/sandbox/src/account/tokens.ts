@@ -36,7 +36,7 @@ export function issueToken(service: Service, clientId: string, clientSecret: str
   return { accessToken, expiresInSeconds: tokenLifetimeSeconds };
 }
 
-/** The reference of the client that the token belongs to; undefined if no token is like this, or it has expired. */
+/** The reference of the client that the token belongs to; undefined if there is no such token, or it has expired. */
 export function clientOfToken(service: Service, accessToken: string): string | undefined {
   return service.db.get<{ clientReference: string }>(
     "select clientReference from tokens where hash = ? and expiresAt > ?",

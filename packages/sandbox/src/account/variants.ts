@@ -57,7 +57,7 @@ export function listVariants(service: Service, clientReference: string): Variant
     .map(variantRecord);
 }
 
-/** How many eSIMs of the variant can still be ordered; null: any number. Throws `invalid` for a variant that the client has not. */
+/** How many eSIMs of the variant can still be ordered; null: any number. Throws `invalid` for a variant that the client does not have. */
 export function stockOf(service: Service, clientReference: string, esimVariant: string): number | null {
   const row = service.db.get<{ available: number | null }>(
     "select available from variants where clientReference = ? and esimVariant = ?",

@@ -105,7 +105,7 @@ function invalid(error: z.ZodError): Refused {
   return new Refused("invalid", `${problemsOf(error)}. Correct it.`);
 }
 
-/** Every operation of the API but the token endpoint, which is not like the others. */
+/** Adds every operation of the API except the token endpoint, which is not like the others. */
 function addOperations(add: AddOperation, switches: Switches): void {
   addAccountOperations(add);
   addWebhookOperations(add);
@@ -121,7 +121,7 @@ export function callNames(switches: Switches): string[] {
   return names;
 }
 
-/** Lets calls pass that have a token which is valid now, and says whose it is. */
+/** Lets calls with a valid token pass, and notes whose token it is. */
 function authenticated(service: Service): Middleware {
   return async (context, next) => {
     const token = /^Bearer +([\w.~+/-]+=*)$/i.exec(context.req.header("authorization") ?? "")?.[1];

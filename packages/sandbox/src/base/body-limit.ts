@@ -15,8 +15,8 @@ export interface BodyRefusals {
 }
 
 /**
- * Limits one body, and all bodies together: a silent sender keeps what it has sent until its time is up. Not Hono's own: that makes a `Request` of one that is not Node's,
- * which throws for every body without a length.
+ * Limits one body, and all bodies together: a sender that falls silent holds memory until its time is up. Not Hono's own: that makes a
+ * `Request` of one that is not Node's, which throws for every body without a length.
  */
 export function bodyLimit({ tooLarge, tooMany }: BodyRefusals): MiddlewareHandler {
   let heldBytes = 0;

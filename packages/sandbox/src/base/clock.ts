@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** The service's clock. Everything that the service does by time goes by it; what a receiver checks goes by the real one. */
+/** The service's clock. The service uses it for everything that has a time; a receiver compares with the real time. */
 export interface ServiceClock {
   /** Milliseconds since the Unix epoch. */
   now(): number;
@@ -14,7 +14,7 @@ export interface ManualClock extends ServiceClock {
   moveTo(time: number): void;
 }
 
-/** Goes `speed` times as fast as the real time, and starts at it or, if that is later, at `startAt`. */
+/** Runs `speed` times as fast as real time. Starts at the real time or, if that is later, at `startAt`. */
 export function runningClock(speed: number, startAt = 0): ServiceClock {
   const realStart = performance.now();
   const start = Math.max(Date.now(), startAt);
@@ -40,7 +40,7 @@ export type Time = string | number;
 const endOfYear9999 = Date.UTC(10_000, 0) - 1;
 const expected = 'expected a time such as "2026-12-31T12:00:00Z", or ms since the Unix epoch';
 
-/** Lets pass what RFC 3339 can say. */
+/** Accepts every time that RFC 3339 can express. */
 export const timeSchema: z.ZodType<Time> = z.union(
   [
     z.iso.datetime({ offset: true, error: expected }),

@@ -14,11 +14,11 @@ export interface Database {
 }
 
 /**
- * Opens the file, for this process alone, and makes its tables if it is new. Without a path everything is kept in memory.
+ * Opens the file, which no other process can then open, and makes its tables if it is new. Without a path everything is kept in memory.
  * Throws the error of SQLite, or one that says what is wrong with the file.
  */
 export function openDatabase(path = ":memory:"): Database {
-  // not imported: where there is none, `startSandbox` says so
+  // not imported: where the module is missing, `startSandbox` says so
   const database = new (process.getBuiltinModule("node:sqlite").DatabaseSync)(path);
   try {
     prepare(database, path);
@@ -40,7 +40,7 @@ export function openDatabase(path = ":memory:"): Database {
     all: <Row>(sql: string, ...values: SQLInputValue[]) => prepared(sql).all(...values) as Row[],
     run: (sql, ...values) => Number(prepared(sql).run(...values).changes),
     transaction(work) {
-      const begin = prepared("begin immediate"); // first, since only an open database can be asked what follows
+      const begin = prepared("begin immediate"); // first: it throws if the database is closed; the next line needs an open one
       if (database.isTransaction) return work();
       begin.run();
       try {

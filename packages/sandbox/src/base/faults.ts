@@ -12,7 +12,7 @@ import { type Random, seededRandom } from "./random.ts";
 export interface FaultyAttempt {
   /** The type of the event that is sent. */
   readonly eventType: string;
-  /** The delivery's number: with the attempt it stands for the attempt, so that a seed strikes the same ones again. */
+  /** The delivery's number. With `attempt` it identifies the attempt, so that a seed strikes the same attempts again. */
   readonly sequence: number;
   /** 1 at the first one. */
   readonly attempt: number;
@@ -51,7 +51,7 @@ export function createFaults(random: Random): Faults {
     pending.push({ fault, left, seed: random.below(2 ** 32), calls: 0 });
   }
 
-  /** Whether it strikes the `number`-th of all that it could. */
+  /** Whether the fault strikes the `number`-th call or attempt that it could strike. */
   function strikes(one: Pending, number: number): boolean {
     const { probability = 1 } = one.fault;
     return seededRandom(one.seed + number).fraction() < probability;

@@ -7,13 +7,13 @@ export type RefusalCode =
   | "not_found"
   | "not_yours" // belongs to another client
   | "endpoint_cap"
-  | "url_taken" // on the control side alone
+  | "url_taken" // only on the control side
   | "external_profile_taken"
   | "max_profiles"
   | "no_stock"
   | "port_in_not_possible"
   | "illegal_transition"
-  | "closed"; // the sandbox was
+  | "closed"; // the sandbox was closed
 
 /** An operation that the service refuses; nothing was changed. `message` says what is wrong, and how to fix it. */
 export class Refused extends Error {

@@ -9,6 +9,6 @@ export interface Service {
   readonly clock: ServiceClock;
   readonly switches: Switches;
   readonly random: Random;
-  /** Calls back when a delivery may be due earlier than before. Set by the sender. */
+  /** Called when a delivery may be due earlier than before. Set by the sender. */
   onDue: () => void;
 }

@@ -5,7 +5,7 @@ import { Refused } from "../base/refused.ts";
 import { checkEventType } from "../webhook/event-types.ts";
 import type { Parts } from "./parts.ts";
 
-/** Adds a fault. Throws `Refused("invalid")`, also for a call or an event type that there is not: it could never strike. */
+/** Adds a fault. Throws `Refused("invalid")`, also for a call or an event type that does not exist: the fault could never strike. */
 export function addFault({ service, faults, changes }: Parts, settings: FaultSettings): void {
   const fault = readFault(settings);
   if ("call" in fault && fault.call !== undefined) checkCall(fault.call, callNames(service.switches));

@@ -33,7 +33,7 @@ function clientOf({ db }: Service, webhookEndpointReference: string): string {
   );
 }
 
-/** Emits an event that nothing has caused. Throws `Refused`: `invalid` for an event type that there is not, `not_found` for such a client. */
+/** Emits an event that nothing has caused. Throws `Refused`: `invalid` for an event type that does not exist, `not_found` for a client that does not. */
 export function emitAny(
   parts: Parts,
   { clientReference, ...event }: NewEvent & { readonly clientReference?: string | undefined },

@@ -59,7 +59,7 @@ export function createControl(parts: Parts, advance: Advance, environment: Envir
 const ownNames: readonly string[] = ["127.0.0.1", "localhost", "[::1]"];
 
 /**
- * Lets in what this machine asks for under a loopback name. A web page on the internet can make a browser send requests
+ * Accepts only requests of this machine under a loopback name. A web page on the internet can make a browser send requests
  * here, also under a name of its own that leads to 127.0.0.1 (DNS rebinding): its Host or its Origin gives it away. A delivery is refused, too: its endpoint has the wrong URL.
  */
 const guard: MiddlewareHandler = async (c, next) => {

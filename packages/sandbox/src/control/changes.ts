@@ -70,8 +70,8 @@ export function reportingDatabase(db: Database, changes: Changes): Database {
 const pauseMs = 100; // a flood of deliveries becomes ten messages a second
 
 /**
- * Server-Sent Events that say which views have changed: `event: changed`, `data: {"views":["deliveries"]}`. The first one, at
- * once, names all.
+ * Server-Sent Events that say which views have changed: `event: changed`, `data: {"views":["deliveries"]}`. The first event is sent
+ * immediately and names all views.
  */
 export function liveFeed(changes: Changes): Response {
   let end = () => {};

@@ -59,19 +59,19 @@ export interface Handle {
 
   /** The deliberate faults. docs/sandbox.md lists the kinds. */
   readonly faults: Pick<Faults, "clear" | "list"> & {
-    /** Throws `Refused("invalid")`, also for a call or an event type that there is not. */
+    /** Throws `Refused("invalid")`, also for a call or an event type that does not exist. */
     add(fault: FaultSettings): void;
     /** The next call of this name is done, and its answer dropped: `"POST /esims"`. Throws `Refused("invalid")`. */
     dropNextAnswer(call: string): void;
   };
 
-  /** The API shows whether an endpoint is active, and cannot change it. */
+  /** Sets an endpoint active or inactive: the API only shows this. */
   setEndpointActive(webhookEndpointReference: string, active: boolean): Promise<void>;
   /** Adds an event type to the catalog, or brings back a retired one. */
   addEventType(eventType: string): Promise<void>;
   /** Takes an event type out of the catalog. Endpoints that have subscribed to it keep it. */
   retireEventType(eventType: string): Promise<void>;
-  /** Another client, with credentials of its own. */
+  /** Adds another client, with credentials of its own. */
   addClient(client?: NewClient): Promise<Credentials>;
   /** Sets how many eSIMs of a variant can be ordered; null: any number. */
   setStock(esimVariant: string, available: number | null, client?: ForClient): Promise<void>;

@@ -36,7 +36,7 @@ function parsed(text: string): unknown {
   throw new Refused("invalid", `The body is nested deeper than ${maxDepth} levels. Send a flatter one.`);
 }
 
-const maxDepth = 100; // what is nested too deeply to be written as JSON again can be read
+const maxDepth = 100; // deeper JSON could be read, but not written again
 
 function isDeeper(value: unknown, levels: number): boolean {
   if (typeof value !== "object" || value === null) return false;

@@ -12,10 +12,10 @@ export interface Parts {
   readonly sender: Sender;
   readonly limits: RateLimits;
   readonly changes: Changes;
-  /** The service's clock, if it stands still by itself. */
+  /** The service's clock, if it is a manual one. */
   readonly manualClock: ManualClock | undefined;
   /** How many times as fast as real time the clock goes; null when it stands still. */
   readonly speed: number | null;
-  /** The client that every sandbox has, and that operations are for which name none. */
+  /** The client that every sandbox has: operations that name no client are for it. */
   readonly clientReference: string;
 }

@@ -38,7 +38,7 @@ export interface ShownEsim {
   readonly currency: string;
   /** Oldest first. */
   readonly packages: readonly ShownPackage[];
-  /** The newest request, which alone can be live. */
+  /** The newest request: no other one can be under way. */
   readonly portIn: ReturnType<typeof portInRecord> | null;
   /** Oldest first. */
   readonly numbers: readonly ReturnType<typeof numberRecord>[];

@@ -57,7 +57,7 @@ for (const row of table.split(",")) {
   for (const network of networks) countryOfMcc.set(network.slice(0, 3), countryCode);
 }
 
-/** By its two letters (ISO 3166-1). */
+/** Finds a country by its two letters (ISO 3166-1). */
 export function findCountry(countryCode: string): Country | undefined {
   return countries.get(countryCode);
 }

@@ -18,7 +18,7 @@ export type ProfileOperation =
   | "fault"
   | "download_order_expired";
 
-/** The steps of a device, in order. Asked for a later step, it does the missing ones first. */
+/** The steps of a device, in order. A device that is asked for a later step does the missing ones first. */
 export const wayOntoDevice = ["released", "downloaded", "installed", "enabled"] as const;
 
 /** A fault changes nothing: the device may try again. After `download_order_expired` it may not. */

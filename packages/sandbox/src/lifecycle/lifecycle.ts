@@ -12,7 +12,7 @@ const eventTypes: Readonly<Record<LifecycleStatus, string>> = {
   terminated: "esim.lifecycle.terminated",
 };
 
-/** Before an eSIM is suspended or terminated its active packages are ended, each with an event. */
+/** Suspends, reactivates or terminates an eSIM. Before it is suspended or terminated, its active packages are ended, each with an event. */
 export function changeLifecycle(
   service: Service,
   esimReference: string,

@@ -54,7 +54,7 @@ const premiumDetails = donorDetailsSchema
     error: "expected either donorIccid or donorAccountNumber",
   });
 
-/** The rules for donor details depend on the variant of the eSIM. Variants that are not here have those of the fields alone. */
+/** The rules for donor details depend on the variant of the eSIM. Variants that are not listed here have only the rules of the fields. */
 const schemas: Readonly<Record<string, z.ZodType<NewPortIn>>> = {
   premium: newPortInSchema.extend({ details: premiumDetails }),
 };

@@ -91,7 +91,7 @@ export interface NumberFields {
   readonly customerInfo?: CustomerInfo;
 }
 
-/** Gives the eSIM a number. A primary one takes that place from the profile's others. */
+/** Gives the eSIM a number. A primary number replaces the profile's earlier primary one. */
 export function assignNumber(service: Service, esim: Esim, number: NumberFields): AssignedNumber {
   return service.db.transaction(() => {
     const now = service.clock.now();
@@ -132,7 +132,7 @@ export function releaseNumber(service: Service, msisdn: string): void {
   for (const number of inUse) setStatus(service, number, "release");
 }
 
-/** Does to the eSIM's numbers what was done to the eSIM. */
+/** Suspends, reactivates or releases the eSIM's numbers, as was done to the eSIM. */
 export function changeNumbersOf(service: Service, esimReference: string, operation: NumberOperation): void {
   for (const number of numbersOf(service, esimReference)) {
     if (number.status !== "released") setStatus(service, number, operation);

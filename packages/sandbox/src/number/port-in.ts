@@ -55,7 +55,7 @@ export const portInMoves: StateMachine<PortInStatus, PortInOperation> = {
   afterwards: { rejected: again, failed: again, cancelled: again },
 };
 
-/** After these a corrected request may follow. */
+/** The outcomes after which a corrected request may follow. */
 export const endedOutcomes: readonly PortInStatus[] = ["rejected", "failed", "cancelled"];
 
 /** A port-in request, as the database has it. */
@@ -88,7 +88,7 @@ export function findPortIn(service: Service, portInRequestReference: string): Po
   );
 }
 
-/** The requests of the eSIM, the newest first: only that one can be live. */
+/** The requests of the eSIM, the newest first: only the newest can be under way. */
 export function portInsOf(service: Service, esimReference: string): PortIn[] {
   return service.db.all<PortIn>(`${select} where esimReference = ? order by sequence desc`, esimReference);
 }

@@ -1,6 +1,6 @@
 /** An attempt to send a delivery to its endpoint, as the tables had it when it began. */
 export interface Attempt {
-  /** The delivery's. */
+  /** The number of the delivery. */
   readonly sequence: number;
   readonly endpointSequence: number;
   /** 1 for the first one. */

@@ -12,7 +12,7 @@ export interface DeliveryRequest {
   readonly body: Buffer;
   /** `cut`, `half_open` and `slow` are faults of the body. */
   readonly fault: DeliveryFault | undefined;
-  /** Until when an answer counts: ms of `performance.now()`. */
+  /** The time after which an answer is too late: ms of `performance.now()`. */
   readonly deadline: number;
 }
 
@@ -28,7 +28,7 @@ const readBytes = 64 * 1024;
 
 export function createHttpClient(): HttpClient {
   const agent = new Agent({
-    // the deadline is one timer of ours for all of it
+    // the deadline is a single timer of ours for the whole request
     connect: { timeout: 0 },
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -113,13 +113,13 @@ function faulted(body: Buffer, fault: DeliveryFault | undefined): Buffer | Reada
 
 const half = (body: Buffer): Buffer => body.subarray(0, body.byteLength >> 1);
 
-/** The error closes the connection. */
+/** The first half of the body, then an error, which closes the connection. */
 async function* firstHalf(body: Buffer): AsyncGenerator<Buffer> {
   yield half(body);
   throw new Error("The connection is cut by a fault.");
 }
 
-/** Its first half, and no end. Without any of it, the headers would not be sent either. */
+/** The first half of the body, and no end. Without a part of the body, the headers would not be sent either. */
 function unfinished(body: Buffer): Readable {
   const stream = new Readable({ read() {} });
   stream.push(half(body));

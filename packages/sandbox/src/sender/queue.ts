@@ -56,8 +56,8 @@ export function markSending({ db, clock }: Service, { sequence, number }: Attemp
 }
 
 /**
- * Writes what an attempt's answer makes of its delivery, and returns it. Changes nothing if that, or its endpoint, has been deleted
- * meanwhile.
+ * Writes the delivery's new status after an attempt's answer, and returns it. Changes nothing if the delivery, or its endpoint, has been
+ * deleted meanwhile.
  */
 export function settleAttempt(
   { db, clock, switches }: Service,
@@ -163,7 +163,7 @@ export type Settlement =
   | { readonly status: "exhausted" };
 
 /**
- * 5xx, 408 and no answer are tried again, up to ten attempts. Any other answer but a 2xx ends the delivery.
+ * 5xx, 408 and no answer are tried again, up to ten attempts. Any other answer ends the delivery: a 2xx as delivered.
  * @param attempt 1 for the first one
  */
 function settlementOf(answer: Answer, attempt: number, switches: Switches): Settlement {
@@ -180,7 +180,7 @@ function settlementOf(answer: Answer, attempt: number, switches: Switches): Sett
 
 const sliceSize = 200;
 
-/** How many of the newest events, and of the newest deliveries, are kept. Beyond them the 7 days are cut short: memory has an end. */
+/** How many of the newest events, and of the newest deliveries, are kept. If there are more, the oldest go before their 7 days have passed: memory is limited. */
 const keptRows = 1_000_000;
 
 /** Forgets a few of the events and deliveries that are older than 7 days or beyond the bound. Returns whether there may be more. */

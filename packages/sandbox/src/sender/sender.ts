@@ -30,8 +30,9 @@ export interface Sender {
   /** Resolves when everything that is due now was answered, or has hung. What comes later is not waited for. Rejects with `closed`. */
   settle(): Promise<void>;
   /**
-   * For events that come before the answer of the call that caused them. Call it before the operation, and what it returns
-   * after: that resolves when the first attempts of all deliveries made in between were answered, or have failed. Rejects with `closed`.
+   * For events that come before the answer of the call that caused them. Call it before the operation, and the function that it returns
+   * after the operation: that one resolves when the first attempts of all deliveries made in between were answered, or have failed. Rejects
+   * with `closed`.
    */
   watchNewDeliveries(): () => Promise<void>;
   /** Returns the latest request of a delivery; undefined when there was none, or too long ago. */
@@ -47,7 +48,7 @@ interface Begun {
   readonly fault: DeliveryFault | undefined;
 }
 
-/** An attempt of a delivery, and what it makes of that. */
+/** An attempt of a delivery, and the status that it gives the delivery. */
 export interface DeliveryAttempt extends EndedAttempt {
   /** The type of the event. */
   readonly eventType: string;
@@ -55,13 +56,13 @@ export interface DeliveryAttempt extends EndedAttempt {
   readonly eventId: string;
   /** The eSIM that the event is about. Null: it has none. */
   readonly esimReference: string | null;
-  /** The endpoint's. */
+  /** The URL of the endpoint. */
   readonly url: string;
   /** The first 4 KiB of the answer's body. */
   readonly responseBody: string | null;
   /** The status in the listing. `failed`: it is tried again if `retryInMs` is not null. `exhausted`: it is not. */
   readonly status: "delivered" | "failed" | "exhausted";
-  /** When the service tries again, in ms of its clock; null when it does not. */
+  /** How long until the service tries again, in ms of its clock; null when it does not. */
   readonly retryInMs: number | null;
 }
 
@@ -96,7 +97,7 @@ export function createSender(
   const sent = createSentRequests();
   const send = attemptSender(service, client, sent);
   const ended: Ended[] = [];
-  /** By endpoint. */
+  /** The attempts under way, by the number of their endpoint. */
   const inFlight = new Map<number, Set<Attempt>>();
   let waiters: Waiter[] = [];
   let timer: NodeJS.Timeout | undefined;
@@ -155,7 +156,7 @@ export function createSender(
       const fault = attempt.held ? undefined : faultOf(attempt);
       if (fault?.kind === "reorder") {
         hold(service, attempt, fault.waitMs);
-        schedule(); // for those behind it
+        schedule(); // for the deliveries behind it
         return [];
       }
       const body = faultedBody(attempt.body, fault);

@@ -1,6 +1,6 @@
 import type { Attempt } from "./attempt.ts";
 
-/** The request of an attempt, apart from its body. */
+/** The request of an attempt, without its body. */
 export interface SentRequest {
   readonly headers: Readonly<Record<string, string>>;
   /** The real time, in ms since the Unix epoch. */

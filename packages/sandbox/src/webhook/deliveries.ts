@@ -96,7 +96,7 @@ export function listDeliveries(
 }
 
 /**
- * The index alone picks the entries, and only those of the page are read: a page at the end of a million costs as much as the
+ * The entries are picked in the index, and only those of the page are read: a page at the end of a million costs as much as the
  * first. The bound on `createdAt` is what the index seeks; the pair after it orders entries of the same millisecond.
  */
 export const listingSql = `

@@ -5,9 +5,9 @@ import { endpointSequence } from "./endpoints.ts";
 
 /** The deliveries that support dumps. Without a choice: all of the last 7 days. */
 export interface Dump {
-  /** From when on they were created. Default: 7 days ago. */
+  /** Only deliveries that were created at this time or later. Default: 7 days ago. */
   readonly since?: Time | undefined;
-  /** Until when, itself included. Default: now. */
+  /** Only deliveries that were created at this time or earlier. Default: now. */
   readonly until?: Time | undefined;
   /** Only the deliveries to this endpoint. Default: to every endpoint of the client. */
   readonly webhookEndpointReference?: string | undefined;

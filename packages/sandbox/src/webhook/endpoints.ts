@@ -20,7 +20,7 @@ export const endpointSchema = z
   })
   .meta({ id: "WebhookEndpoint" });
 
-/** An endpoint as the two operations show it that make a secret. */
+/** An endpoint as the two operations that make a secret show it. */
 export const endpointWithSecretSchema = endpointSchema
   .extend({ signingSecret: z.string() })
   .meta({ id: "WebhookEndpointWithSecret" });
@@ -108,7 +108,7 @@ export function listEndpoints(
   );
 }
 
-/** The next attempt of every delivery is signed with the new secret. Throws `not_found`. */
+/** Replaces the secret: the next attempt of every delivery is signed with the new one. Throws `not_found`. */
 export function rotateSecret(
   service: Service,
   clientReference: string,
@@ -126,7 +126,7 @@ export function rotateSecret(
   });
 }
 
-/** Removes the endpoint and its deliveries: no attempt is made any more. Returns what it was. Throws `not_found`. */
+/** Removes the endpoint and its deliveries: no attempt is made any more. Returns the endpoint as it was. Throws `not_found`. */
 export function deleteEndpoint(
   service: Service,
   clientReference: string,
@@ -139,7 +139,7 @@ export function deleteEndpoint(
   });
 }
 
-/** Whether events are delivered to the endpoint. Throws `not_found`. */
+/** Sets whether events are delivered to the endpoint. Throws `not_found`. */
 export function setActive(
   service: Service,
   clientReference: string,

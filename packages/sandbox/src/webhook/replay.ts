@@ -9,11 +9,11 @@ import { endpointSequence } from "./endpoints.ts";
 export interface Replay {
   /** Ids of deliveries or of events. */
   readonly ids?: readonly string[] | undefined;
-  /** From when on the events occurred. Default: 7 days ago. */
+  /** Only events that occurred at this time or later. Default: 7 days ago. */
   readonly since?: Time | undefined;
-  /** Until when, itself included. Default: now. */
+  /** Only events that occurred at this time or earlier. Default: now. */
   readonly until?: Time | undefined;
-  /** To this endpoint alone. Default: to every endpoint of the client. */
+  /** Only to this endpoint. Default: to every endpoint of the client. */
   readonly webhookEndpointReference?: string | undefined;
   /** Whether they are sent under the ids that they had, or under new ones. Default "same". */
   readonly under?: "same" | "new" | undefined;
@@ -23,16 +23,16 @@ interface Again {
   readonly event: number;
   readonly endpoint: number;
   readonly eventId: string;
-  /** The id that the endpoint knows it by; null if it never was to get it, such as while it was inactive. */
+  /** The id under which the endpoint knows the event; null if it was never to get the event, such as while the endpoint was inactive. */
   readonly deliveredAs: string | null;
   /** The body for the endpoint as a fault changed it; null: unchanged. */
   readonly faultedBody: string | null;
 }
 
 /**
- * Sends events of the last 7 days again, to the endpoints that are active and subscribed now: each is a new delivery, due at
- * once, with the body that the endpoint knows. Returns their ids. Throws `not_found` for an endpoint that
- * the client does not have, and for an id that no kept event or delivery has.
+ * Sends events of the last 7 days again, to the endpoints that are active and subscribed now: each is a new delivery, due immediately, with
+ * the body that the endpoint knows. Returns their ids. Throws `not_found` for an endpoint that the client does not have, and for an id that
+ * no kept event or delivery has.
  */
 export function replay(service: Service, clientReference: string, choice: Replay = {}): string[] {
   const replayed = service.db.transaction(() => {

@@ -6,7 +6,7 @@ import type { Sender } from "../../sender/sender.ts";
 import type { CallContext, Middleware } from "./environment.ts";
 import { errorAnswer, HttpRefusal } from "./error-answer.ts";
 
-/** Decides what strikes the call, and does it to the answer. `refused` is a call above the rate limit. */
+/** Chooses the fault that strikes the call, and applies it to the answer. `refused` is a call above the rate limit. */
 export function answerStruck(
   service: Service,
   faults: Faults,
@@ -30,7 +30,7 @@ export function answerStruck(
   };
 }
 
-/** Does what strikes the call to its effect. Inside of the idempotency key: a call that hangs keeps it in flight. */
+/** Applies the call's fault to its effect. Runs while the idempotency key is in use: a call that hangs keeps the key in flight. */
 export function effectStruck(sender: Pick<Sender, "watchNewDeliveries">): Middleware {
   return async (context, next) => {
     const fault = context.get("fault");
@@ -46,7 +46,7 @@ export function effectStruck(sender: Pick<Sender, "watchNewDeliveries">): Middle
   };
 }
 
-/** A response of one's own: the middlewares before this one may set headers. */
+/** A new response for each call: the middlewares before this one may set headers on it. */
 function alreadySent(): Response {
   return new Response(null, RESPONSE_ALREADY_SENT);
 }
@@ -63,7 +63,7 @@ async function connectionClosed({ env }: CallContext): Promise<void> {
   await new Promise((resolve) => env.outgoing.once("close", resolve));
 }
 
-/** In real time, a byte at a time or as many as are due every 10 ms. */
+/** Sends the answer slowly, in real time: a piece every 10 ms, or byte by byte where a byte takes longer. */
 function slowly(answer: Response, bytesPerSecond: number): Response {
   const pieceSize = Math.max(1, Math.floor(bytesPerSecond / 100));
   async function* pieces() {

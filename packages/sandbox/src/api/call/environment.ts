@@ -7,7 +7,7 @@ import type { KeyInUse } from "./idempotency-keys.ts";
 export interface Environment {
   readonly Bindings: HttpBindings;
   readonly Variables: {
-    /** The statuses of the call whose body is specified: a problem. */
+    /** The error statuses of the call for which a body is specified: a problem object. */
     statedProblems: readonly number[];
     /** The client whose token the call has. */
     clientReference: string;

@@ -1,7 +1,7 @@
 import type { Service } from "../../base/service.ts";
 import { HttpRefusal } from "./error-answer.ts";
 
-/** A key, as the call has it that is under way. Its client and the key are unique; the URL is not part of it. */
+/** The key of a call that is under way. It is unique for its client; the URL plays no part. */
 export interface KeyInUse {
   readonly clientReference: string;
   readonly key: string;
@@ -22,7 +22,7 @@ export interface IdempotencyKeys {
    * Throws a refusal if it is in flight already, or was used with another body.
    */
   begin(use: KeyInUse): KeptAnswer | undefined;
-  /** Keeps the answer for 48 hours: part of the transaction that is open. One that is kept already stays. */
+  /** Keeps the answer for 48 hours, as a part of the open transaction. An answer that is kept already stays. */
   keep(use: KeyInUse, answer: KeptAnswer): void;
   end(use: KeyInUse): void;
 }
@@ -30,7 +30,7 @@ export interface IdempotencyKeys {
 const lifetimeMs = 48 * 60 * 60 * 1000;
 
 /**
- * The keys in flight are known to this process only, and end with it. Answers are in the database, so that a key holds over a
+ * The keys in flight are known to this process only, and end with it. Answers are in the database, so that a key is still known after a
  * restart.
  */
 export function createIdempotencyKeys({ db, clock, switches }: Service): IdempotencyKeys {

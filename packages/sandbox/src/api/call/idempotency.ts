@@ -6,7 +6,7 @@ import type { IdempotencyKeys } from "./idempotency-keys.ts";
 
 export const idempotencyHeader = "X-Idempotency-Key";
 const maxKeyLength = 255;
-/** They say nothing of the operation: only a fault answers so in its place. */
+/** These statuses say nothing of the operation: only a fault in its place answers with them. */
 const neverKept: readonly number[] = [401, 423, 429];
 
 /**
@@ -50,14 +50,14 @@ export function idempotent(service: Service, keys: IdempotencyKeys): Middleware 
 }
 
 /**
- * The same for bodies that differ only in whitespace and the order of keys: SHA-256 of its canonical JSON, hexadecimal. Numbers beyond
- * 2^53 are compared as they are written, since `JSON.parse` rounds them.
+ * A fingerprint, which is the same for bodies that differ only in whitespace and the order of keys: SHA-256 of the canonical JSON,
+ * hexadecimal. Numbers beyond 2^53 are compared as they are written, since `JSON.parse` rounds them.
  */
 export function fingerprintOf(body: string): string {
   return createHash("sha256").update(canonical(body)).digest("hex");
 }
 
-/** A body that is no JSON, or empty, stands for itself. */
+/** The canonical JSON of a body. A body that is no JSON, or empty, stays as it is. */
 function canonical(body: string): string {
   try {
     return JSON.stringify(JSON.parse(body, canonicalValue));

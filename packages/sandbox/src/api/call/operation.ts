@@ -21,7 +21,7 @@ export interface Operation<
   /** Below `/api/v3`, with parameters in braces: `/management/webhooks/{webhookEndpointReference}`. */
   readonly path: string;
   readonly summary: string;
-  /** It can change without notice, says the specification. */
+  /** The specification says that it can change without notice. */
   readonly experimental?: true;
   readonly params?: Params;
   readonly query?: Query;
@@ -45,7 +45,7 @@ export interface Call<Params extends z.ZodType, Query extends z.ZodType, Body ex
   readonly body: z.output<Body>;
 }
 
-/** Registers an operation. A route file is a function of it. */
+/** Registers an operation. Each route file is a function that gets it. */
 export type AddOperation = <
   Params extends z.ZodType = typeof nothing,
   Query extends z.ZodType = typeof nothing,

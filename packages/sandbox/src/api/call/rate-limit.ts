@@ -10,7 +10,7 @@ export interface RateLimit {
   take(key: string): boolean;
   /** Returns an answer's headers about the limit. */
   headers(key: string): Headers;
-  /** A call above the limit; also for the fault that answers as if it were. */
+  /** The refusal of a call above the limit; also for the fault that answers as if the call were above it. */
   refusal(key: string): HttpRefusal;
   /** Forgets all calls. */
   clear(): void;
@@ -33,7 +33,7 @@ const windowMs = 1000;
 
 /**
  * At most `most` calls in any second of the service's clock, for each key: it keeps the times of the calls in the last second.
- * `X-RateLimit-Reset` and `Retry-After` are in real time, in which callers live; on a manual clock, as if it went like the real one.
+ * `X-RateLimit-Reset` and `Retry-After` are in real time, in which callers live; on a manual clock, as if that clock ran like the real one.
  */
 export function createRateLimit(service: Service, most: number): RateLimit {
   const { clock, switches } = service;
