@@ -1,4 +1,4 @@
-// The metrics and probes of a process, on a port of its own: deliveries come from outside, these requests do not. And its spans.
+// The metrics and probes of a process, on a port of their own, since only deliveries come from outside; and the spans of the process.
 import { createServer } from "node:http";
 import type { Receiver, Worker } from "@esim-webhooks/core";
 import { livenessHandler, readinessHandler } from "@esim-webhooks/core/health";

@@ -44,8 +44,8 @@ export interface Calls {
   /** Deletes dead events. */
   discard: Call<RoundOf, Round>;
   /**
-   * `forMs`: how long; without it until it is resumed. `type` null: all. `replaces` is `since` of the pause that the operator has seen and
-   * wants to replace. Any other pause of the type is kept: `already_paused`.
+   * `forMs`: how long; without it, until an operator resumes the type. `type` null: all. `replaces` is `since` of the pause that the
+   * operator has seen and wants to replace. Any other pause of the type is kept: `already_paused`.
    */
   pause: Call<{ type: string | null; reason: string; forMs?: number; replaces?: string }, Empty>;
   resume: Call<{ type: string | null }, Changed>;

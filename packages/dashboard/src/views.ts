@@ -136,7 +136,10 @@ export interface AttemptView {
   readonly attempts: number | null;
 }
 
-/** A body. `json`: its text, to be parsed with the source text of numbers. `text`: not JSON. `none`: there is none, and why; or it cannot be shown masked. */
+/**
+ * A body. `json`: its text, to be parsed with the source text of numbers. `text`: not JSON. `none`: there is no body, or it cannot be
+ * shown masked; `why` is the reason.
+ */
 export type Payload =
   | { readonly kind: "json" | "text"; readonly text: string; readonly isMasked: boolean }
   | { readonly kind: "none"; readonly why: string; readonly isMasked?: true };

@@ -135,7 +135,7 @@ export async function openRejectsFile(path: string, keptBytes: number): Promise<
         const place = isFile ? length + written : null; // a pipe has no positions
         written += (await handle.write(bytes, written, left, place)).bytesWritten;
       }
-      length += bytes.byteLength; // lines that a full disk has cut do not count
+      length += bytes.byteLength; // not for lines of which a full disk took only a part
     },
     bytes: () => length,
     flush: () => promisify(fdatasync)(handle.fd).catch(() => {}), // a pipe cannot be flushed

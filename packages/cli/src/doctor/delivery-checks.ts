@@ -96,7 +96,7 @@ export function checkKey(keys: readonly string[], { deliveries }: NewestDeliveri
   );
 }
 
-/** Whether it is given up, and `reconcile` has seen that. The watermark is the newest attempt that it saw, which may be this one. */
+/** Whether the service has given the delivery up, and `reconcile` has seen that. The watermark is the newest attempt that `reconcile` saw, perhaps this one. */
 function isSettled(delivery: WebhookDelivery, watermark: Watermark | undefined): boolean {
   const markMs = watermark?.mark.getTime() ?? Number.NEGATIVE_INFINITY;
   return servicePlanOf(delivery) === "missed" && newestMs(delivery) <= markMs;

@@ -109,7 +109,7 @@ function isReadFrom({ cwd }: CliProcess, { secret }: SetUp, file: string | undef
   return configured !== undefined && resolve(cwd(), configured) === file;
 }
 
-/** The commands that fix what is wrong with the endpoint, with the flags that this one was given. */
+/** The commands that fix what is wrong with the endpoint, with the flags that this command was given. */
 function commandsOf(
   { types, description, keyFile, secretForm, config, dataDir }: EnsureFlags,
   url: string,
@@ -151,7 +151,7 @@ export function printFindings(output: Output, findings: readonly EndpointFinding
   }
 }
 
-/** Replaces the endpoint of a URL; what the first one has goes to the target of the set-up. */
+/** Replaces the endpoint of a URL; the events of the first one are recovered into the target of the set-up. */
 export async function replace(
   api: ApiClient,
   setUp: SetUp,

@@ -56,7 +56,7 @@ export function urlInFlag(flag: string, url: string): string {
 }
 
 /**
- * The power of other users over a folder, and the remedy. Undefined when they can do nothing, and on Windows.
+ * The rights that other users have in a folder, and the remedy. Undefined when they have none, and on Windows.
  * `content`: why that matters.
  */
 export async function openModeOf(

@@ -12,7 +12,7 @@ import type { Problem } from "./problem.ts";
  * - `unauthorized` (401): the service refused a fresh token, too. Check that client id, secret and base URL belong together
  * - `forbidden` (403): the client has no access to this. Check the references, and which client the credentials belong to
  * - `not_found` (404): the service does not have this. Check the references, and that the base URL ends in /api/v3
- * - `conflict` (409 without `Retry-After`, but of `numbers.allocate`): a rule of the service forbids it. Do what `problemDetails` says
+ * - `conflict` (409 without `Retry-After`, except of `numbers.allocate`): a rule of the service forbids it. Do what `problemDetails` says
  * - `key_reused` (422): the idempotency key was used with another body before. Use a key of its own for each operation
  * - `in_flight` (423, 409 with `Retry-After`, or any 409 of `numbers.allocate`): the first request with the same idempotency key was still under way at the last attempt
  * - `rate_limited` (429): the service refused the last attempt, too, or asked for a pause that is longer than the call's time. Call again after

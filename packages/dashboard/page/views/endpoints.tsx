@@ -5,7 +5,7 @@ import { call } from "../call.ts";
 import { actions, useCall } from "../live.ts";
 import { Code, Empty, EventLink, Heading, number, Panel, plural, Stale, Time } from "../shown.tsx";
 
-/** The partner API has a limit of calls: it is read rarely. */
+/** The partner API limits calls, so it is read rarely. */
 const everyMs = 60_000;
 
 export function EndpointsView() {

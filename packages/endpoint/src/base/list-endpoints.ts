@@ -31,7 +31,7 @@ export async function endpointsOfUrl(
   const all = await listEndpoints(api, signal);
   const ofUrl = all
     .filter((endpoint) => isSameUrl(endpoint.url, url))
-    .reverse() // for those of the same time: the service probably lists the newest first
+    .reverse() // for endpoints of the same time: the service probably lists the newest first
     .sort((a, b) => Number(b.active) - Number(a.active) || Date.parse(a.createdAt) - Date.parse(b.createdAt));
   return { all, ofUrl };
 }

@@ -85,7 +85,7 @@ export function isWithoutSecret(error: unknown): boolean {
 const inFlightMs = storeSecretMs;
 const inFlightPauseMs = 5000;
 
-/** A run that makes calls, and how patient it still is with one that is in flight. */
+/** A run that makes calls, and how long it still waits for a call that is in flight. */
 export interface CallingRun {
   readonly clock: WaitingClock;
   readonly signal: AbortSignal;

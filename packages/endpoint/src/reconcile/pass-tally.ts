@@ -64,7 +64,7 @@ const mostFailing = 1000; // passes try the others more often than they have to
 /** The codes of failed handlers. The others say nothing about the event: another process is handling it, for instance. */
 const failureCodes: ReadonlySet<string | undefined> = new Set(["failed", "deadline_reached"]);
 
-/** Whether the service got an acknowledgement of the event, though it was not stored. */
+/** Whether the service got an acknowledgement of the event, though the target did not have the event before this pass. */
 export function isAcknowledgedAndLost({ fate, status }: SettledDelivery): boolean {
   return fate === "stored" && status === "delivered";
 }

@@ -44,7 +44,7 @@ export interface RotationReport<Reconciled extends RotationReconciled = Reconcil
  *
  * 1. Receivers answer 503 to unknown signatures, which is checked (`checkReceivers`). 2. The service replaces the secret. 3. The new key is stored, and the old ones get
  * an end. 4. The listing shows what became of deliveries with the new key, until that end. 5. What was missed is reconciled. 6. The old
- * keys go. In the key store, 1 and 2 are the step `call`, 3 writes `stored`, and 4 to 6 happen in `stored`.
+ * keys are removed. In the key store, 1 and 2 are the step `call`, 3 writes `stored`, and 4 to 6 happen in `stored`.
  *
  * The receivers have to read `keyStore`. Keys of other endpoints stay (`StoredKey.endpoint`); the only key without
  * an endpoint is replaced if the client has no other one. Rejects with an `ApiError` or its code when the service cannot be asked, and with `change_under_way`,

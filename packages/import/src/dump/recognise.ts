@@ -66,7 +66,7 @@ export function packingOf(head: Buffer): Packing["form"] | undefined {
   if (head[0] === 0x1f && head[1] === 0x8b) return "gzip";
   if (head.byteLength < 4) return undefined;
   const magic = head.readUInt32LE(0);
-  if (magic === 0xfd2fb528 || magic >>> 4 === 0x184d2a5) return "zstd"; // a frame, or one that is skipped
+  if (magic === 0xfd2fb528 || magic >>> 4 === 0x184d2a5) return "zstd"; // a frame, or a skippable one
   return magic === 0x04034b50 || magic === 0x06054b50 ? "zip" : undefined; // an entry, or the end of an empty archive
 }
 

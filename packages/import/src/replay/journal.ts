@@ -15,7 +15,7 @@ export interface RecordVerdict {
   readonly status: string | null;
   /** The column of the ledger in which it is counted. */
   readonly fate: Fate;
-  /** Why it was refused, as in the rejects file: `failed`, `busy`, for instance. Absent if it was not. */
+  /** Why it was refused, as in the rejects file: `failed` or `busy`, for instance. Absent if it was not refused. */
   readonly code?: string;
 }
 

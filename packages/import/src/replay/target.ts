@@ -70,7 +70,7 @@ function dryRunSink(prepare: Prepare): Sink<null> {
 
 const accepted = { item: null, bytes: 0 };
 
-/** An inbox stores every event. Its schema is asked all the same: it may be a mistake in the set-up. */
+/** An inbox stores every event. Its schema is tried all the same: the schema may be a mistake in the set-up. */
 function preparedForInbox(readEvent: ReadEventOf): Prepare {
   return (event) => {
     readEvent(event);

@@ -81,7 +81,7 @@ export interface Handle {
   /** Asks support for a dump of deliveries: NDJSON, as `importDeliveries` reads it. */
   dump(choice?: Dump & ForClient): AsyncIterable<Uint8Array>;
 
-  /** Makes the state that of a new sandbox. Credentials and tokens stay valid, and the clock is not set back. */
+  /** Resets the state to that of a new sandbox. Credentials and tokens stay valid, and the clock is not set back. */
   reset(): Promise<void>;
 }
 

@@ -30,7 +30,7 @@ export function stateOf({ service, faults, sender, speed }: Parts): State {
 }
 
 /**
- * Makes the state that of a new sandbox: no eSIMs, endpoints, events, faults or other clients, and no
+ * Resets the state to that of a new sandbox: no eSIMs, endpoints, events, faults or other clients, and no
  * calls that count for a rate limit. The credentials stay, tokens of
  * the client stay valid, and the clock is not set back.
  */

@@ -3,7 +3,7 @@ import type { Service } from "../base/service.ts";
 import { type DeliveryRow, deliveryRecord, retentionMs } from "./deliveries.ts";
 import { endpointSequence } from "./endpoints.ts";
 
-/** The deliveries that support dumps. Without a choice: all of the last 7 days. */
+/** Selects the deliveries for a dump by support. Without a choice: all of the last 7 days. */
 export interface Dump {
   /** Only deliveries that were created at this time or later. Default: 7 days ago. */
   readonly since?: Time | undefined;

@@ -5,7 +5,7 @@ import type { Service } from "../base/service.ts";
 import { addDelivery, retentionMs } from "./deliveries.ts";
 import { endpointSequence } from "./endpoints.ts";
 
-/** The events that support sends again. Without a choice: all that are kept. */
+/** Selects the events that support is to send again. Without a choice: all that are kept. */
 export interface Replay {
   /** Ids of deliveries or of events. */
   readonly ids?: readonly string[] | undefined;
