@@ -18,7 +18,7 @@ export type Answer = (asked: Asked) => Promise<Response>;
 /** The fields that Express adds to a request: the path before the mount, and perhaps a parsed body. */
 export type NodeRequest = IncomingMessage & { readonly originalUrl?: string; readonly body?: unknown };
 
-/** `authorize` gets the same request as its second argument. It never rejects. */
+/** `authorize` gets the same request as its second argument. The promise never rejects. */
 export type NodeMount = (request: NodeRequest, response: ServerResponse) => Promise<void>;
 
 /** The part of a Fastify instance that the plugin calls. */

@@ -32,7 +32,7 @@ async function openOwnFileToWrite(path: string): Promise<FileHandle> {
   }
 }
 
-/** Makes a file that only this user can read. Opens it as `openOwnFileToWrite` does where it exists. */
+/** Makes a file that only this user can read. If it exists, opens it as `openOwnFileToWrite` does. */
 async function makeOwnFile(path: string): Promise<FileHandle> {
   return open(path, "wx", 0o600).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "EEXIST") throw error;

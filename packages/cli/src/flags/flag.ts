@@ -36,7 +36,7 @@ export type FlagValues<F> = {
   readonly [Name in Optional<F>]?: Exclude<ValueOf<F[Name]>, undefined>;
 } & { readonly [Name in Exclude<keyof F, Optional<F>>]: ValueOf<F[Name]> };
 
-/** Declares the option that a flag sets, and its value if that is another one. */
+/** Declares the option that a flag sets, and the option's value if it is not that of the flag. */
 export function sets<Value, const Option extends string, As = Exclude<Value, undefined>>(
   option: Option,
   flag: Flag<Value>,

@@ -46,8 +46,8 @@ export interface LimiterParts {
 }
 
 /**
- * How long the `Retry-After` of one call pauses all calls at most, in ms: it may be meant only for that call. After it, the
- * answer of the next call shows whether to pause again.
+ * How long the `Retry-After` of one call pauses all calls at most, in ms: it may be meant only for that call. After the pause, the answer
+ * of the next call shows whether to pause again.
  */
 const longestPauseMs = 60_000;
 

@@ -15,7 +15,7 @@ export interface WaitingLine<Slot> {
   join(priority: Priority, signal: AbortSignal, endsAt: number, onLeave: () => void): Promise<Slot>;
   /** Lets the next caller go. False when no caller waits any more. */
   serve(slot: Slot): boolean;
-  /** Rejects all callers whose time ends until then. */
+  /** Rejects all callers whose time ends at `until` or earlier. */
   dismiss(until: number, error: () => unknown): void;
 }
 

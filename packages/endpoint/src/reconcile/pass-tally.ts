@@ -59,7 +59,7 @@ export const mostIds = 20;
 
 /** How many types and failed events fit into the state, whose value has at most 64 KiB. The latest ones are kept. */
 const mostTypes = 50;
-const mostFailing = 1000; // passes try the others more often than they have to
+const mostFailing = 1000; // if more events fail, passes try the others more often than necessary
 
 /** The codes of failed handlers. The others say nothing about the event: another process is handling it, for instance. */
 const failureCodes: ReadonlySet<string | undefined> = new Set(["failed", "deadline_reached"]);

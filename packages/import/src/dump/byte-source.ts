@@ -150,7 +150,7 @@ export async function exactly(source: ByteSource, size: number, what: string): P
   throw truncated(what);
 }
 
-/** Whether bytes have no control characters but white space. */
+/** Whether bytes have no control characters except white space. */
 export function isText(bytes: Buffer): boolean {
   return bytes.every((byte) => byte >= 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d);
 }

@@ -52,7 +52,7 @@ export function createJsonScanner(
   let escaped = false;
   // the closing bracket of each depth, as deep as a record may be
   const closing = new Uint8Array(maxDepth + 2);
-  // the last string directly in an object that may be a page; a length of -1: it is another string
+  // the last string directly in an object that may be a page; a length of -1: the last string was not such a one
   const key = Buffer.alloc(longestKey);
   let keyLength = -1;
   // what the keys of that object were so far

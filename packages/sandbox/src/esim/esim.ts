@@ -90,7 +90,7 @@ export function esimRecord(esim: Esim): EsimRecord {
   };
 }
 
-/** Emits an event of the eSIM to its client: `data` follows the references. */
+/** Emits an event of the eSIM to its client. The fields of `data` come after the references. */
 export function emitOf(service: Service, esim: Esim, type: string, data: object = {}): void {
   const { profileReference, esimReference, iccid } = esim;
   emitEvent(service, esim.clientReference, {
