@@ -43,7 +43,7 @@ export function redisStore(redis: RedisClient | string, options: RedisStoreOptio
   warnOfShortRetention("redisStore", settings);
 
   function keyOf({ source, id }: EventKey): string {
-    return `${keyPrefix}${source.length}:${source}:${id}`; // the length keeps "a:b" + "c" from "a" + "b:c"
+    return `${keyPrefix}${source.length}:${source}:${id}`; // the length distinguishes "a:b" + "c" from "a" + "b:c"
   }
 
   function operation(letter: string, key: EventKey, token: string, ms: number): Operation {
