@@ -11,7 +11,7 @@ export interface ServerClock {
 /**
  * Creates a clock of a server. A response with the date T was made between its request and its arrival, and not later than a second after T:
  * each response narrows the bounds. This machine's own date is not read, so it may be wrong. If a response is not within the bounds, because
- * the monotonic clock stood still while Lambda had frozen the process, the bounds are set anew from that response.
+ * the monotonic clock stood still while Lambda had frozen the process, the bounds begin again with that response.
  */
 export function createServerClock(): ServerClock {
   let low = Number.NaN; // bounds of the server's time minus `performance.now()`
