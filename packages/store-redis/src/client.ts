@@ -30,7 +30,7 @@ export interface RedisClient {
 export interface RedisPipeline {
   /** Adds a script. */
   eval(script: string, numberOfKeys: number, ...keysAndArguments: (string | number)[]): RedisPipeline;
-  /** Adds WAIT: the replicas must have the writes that were added earlier. */
+  /** Adds WAIT: this many replicas must have the writes that were added before it. */
   wait(replicas: number, timeoutMs: number): RedisPipeline;
   /** Sends the commands. Resolves to their results, in order. */
   exec(): Promise<[error: Error | null, result: unknown][] | null>;
