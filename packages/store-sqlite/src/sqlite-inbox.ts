@@ -96,7 +96,7 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
     };
   }
 
-  /** Wakes the workers of this process, if `isSo`: they would else wait until the writer notices that the file has changed. */
+  /** Wakes the workers of this process, if `isSo`: they would otherwise wait until the writer notices that the file has changed. */
   function hintIf(isSo: boolean): void {
     if (isSo) hints.give();
   }

@@ -29,7 +29,7 @@ export function watchedPool(pool: PostgresPool, timeoutMs: number, logger: Logge
     if (listenedTo.has(emitter)) return;
     listenedTo.add(emitter);
     if (emitter !== pool) outdated.watch(emitter);
-    // logs not the error itself: pg attaches its whole client to it
+    // does not log the error itself: pg attaches its whole client to it
     (emitter as Emitter).on?.("error", (error) =>
       logger.debug({ code: error?.code, reason: error?.message }, "postgres connection"),
     );

@@ -73,11 +73,11 @@ const inLane = "ctid as place, source, id, lane, type, occurred_at, due_at, susp
  *
  * It reads the first thousand or more of the due rows in lanes. Usually there are no others, or enough of these are next in their lanes.
  * Otherwise it visits the first events of a bounded number of lanes, by name, after the lane `after`. One more row, without a source, then
- * names the lane at which the visit has ended, empty at the end of the lanes. In that case, events of different lanes are in no order.
+ * names the lane at which the visit has ended, empty at the end of the lanes. In that case, the order between lanes is not that of their due times.
  *
  * Rows are named by their places in the table, which saves a search of the primary key for each. A place stays valid until the last
  * statement: what the calling statement could see is not overwritten before that statement ends. Rows without a lane are locked by then;
- * from rows in lanes, the lock on their lane keeps other takes away. Each step reads only as much of the previous one as it needs.
+ * the lock on a lane keeps other takes away from its rows. Each step reads only as much of the previous one as it needs.
  */
 const leaseDue = plpgsql(
   `lease_due(most integer, lease interval, ${filters}, after text) returns ${leases}`,

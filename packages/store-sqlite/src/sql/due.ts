@@ -163,7 +163,7 @@ interface Head extends Due {
   readonly isNext: 0 | 1 | null;
 }
 
-/** Visits the lanes whose names follow `after`, for the first event of each, if it can be taken. After the last lane, the next visit begins again. */
+/** Visits the lanes whose names follow `after`, for the first event of each, if it can be taken. After the last lane, the next visit begins with the first. */
 function visitLanes(reading: Reading, { parameters, laneHeldByDead }: Search, after: string): DueEvents {
   const { limit, ...others } = parameters;
   const following = (lane: string) => `(

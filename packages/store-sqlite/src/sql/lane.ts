@@ -21,7 +21,7 @@ export function isNextInLane(row: string, laneHeldByDead: boolean): string {
     }`;
 }
 
-/** How long, in ms, an event may be due behind others of its lane and keep its due time. After that, it gets a new one when they have ended. */
+/** An event that was due for longer than this behind others of its lane, in ms, gets a new due time once they have ended. */
 const longWaitMs = 60_000;
 
 /**
