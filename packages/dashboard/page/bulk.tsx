@@ -155,7 +155,7 @@ function sayNothingLeft(state: string, what: string): void {
   say({ text: `No event that matches is ${state} any more: there is nothing to ${what}.`, isPartial: true });
 }
 
-/** As in `Retry 3`, and `Retry all` where more were not counted. */
+/** The text of a button: `Retry 3`, or `Retry all` if there are more events than were counted. */
 function confirmText(verb: string, { count, isMore }: Counted, { continues }: Session): string {
   return `${verb} ${isMore && continues ? "all" : number(count)}`;
 }

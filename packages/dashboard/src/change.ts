@@ -23,8 +23,8 @@ export interface Change<State extends InboxState> {
 
 /**
  * Changes at most `most` events, step by step. They are chosen before the first step, and each is changed once: one that dies again meanwhile is not
- * chosen again, not even by the round after this one, which begins at the cursor. What was changed before a step failed is logged, and
- * the failure says it.
+ * chosen again, not even by the round after this one, which begins at the cursor. What was changed before a step failed is logged, and said
+ * in the failure.
  */
 export async function change<State extends InboxState>(
   { inbox }: Settings,

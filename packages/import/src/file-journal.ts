@@ -83,7 +83,7 @@ export function createJournal(
   function skipIfSettled({ record, offset }: Position): boolean {
     if (toSkip === 0) return false;
     toSkip -= 1;
-    // a sorted dump may have a record more; an unsorted one may have a whole record in place of a damaged one
+    // it is another dump: if sorted, it may have one record more; if not, a whole record in place of a damaged one
     if (toSkip === 0 && (record !== last?.record || offset !== last.offset)) throw mismatch(otherDump);
     return true;
   }

@@ -88,7 +88,7 @@ async function openDefaultInbox(setUp: SetUp): Promise<OpenInbox | undefined> {
   return undefined;
 }
 
-/** Whether it is reachable, migrated and configured correctly: a Redis that may evict keys fails. */
+/** Checks whether the store is reachable, migrated and configured correctly: a Redis that may evict keys fails. */
 async function checkReady(
   opened: Opened,
   where: string,

@@ -59,8 +59,8 @@ export interface Config<Data = EsimEvents, Tx = unknown> {
   /** The name of this endpoint. Default `"default"`, or `"test"` in the test environment. */
   source?: string;
   /**
-   * For several endpoints, in place of `secret` and `source`: `serve` finds the endpoint of a request by its path below `path`, or
-   * answers 404 if it returns null. As for receivers. `ESIM_WEBHOOK_SECRET` is then only for the other commands.
+   * For several endpoints, in place of `secret` and `source`: `serve` finds the endpoint of a request by its path below `path`, or answers
+   * 404 if this function returns null. It is the option of receivers. `ESIM_WEBHOOK_SECRET` is then only for the other commands.
    */
   endpoints?: EndpointLookup;
   /** The path at which `serve` accepts deliveries; with `endpoints`, all paths below it. Default `"/webhooks"`. */

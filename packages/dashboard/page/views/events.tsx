@@ -539,7 +539,7 @@ function NoRows({ filter, cursor }: { readonly filter: Filter; readonly cursor: 
   );
 }
 
-/** The ways to other pages of a list, and how far it has searched where that is not to the end. */
+/** The links to other pages of a list, and how far the search has come if not to the end. */
 export function Paging(props: {
   readonly page: EventPage;
   /** The address of a page. */

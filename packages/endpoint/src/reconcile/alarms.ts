@@ -12,7 +12,7 @@ export interface Alarms {
    * may be killed before the report, and then at most once a second.
    */
   note(settled: readonly SettledDelivery[]): void;
-  /** Raises that alarm for the rest of them. Call it when no more are settled. */
+  /** Raises that alarm for the events that it has not reported yet. Call it when no more are settled. */
   flush(): void;
   /** Raises the other alarms. Call it before the state is written: the next pass does not find these events again. */
   raise(report: Pick<ReconcileReport, "ledger" | "ids" | "lost" | "gaps">, depth: Depth): void;

@@ -166,7 +166,7 @@ export async function skipZeros(source: ByteSource): Promise<void> {
 /**
  * Skips to the next part of a damaged archive. Resolves to false when no other part begins in the rest of the input; then the rest is skipped.
  * @param magic the first bytes of a part
- * @param isStart whether these 16 bytes, or fewer at the end of the input, begin a part; chance makes a magic of 3 bytes too often
+ * @param isStart whether these 16 bytes, or fewer at the end of the input, begin a part; a magic of 3 bytes occurs too often by chance
  */
 export async function skipTo(
   source: ByteSource,

@@ -4,7 +4,7 @@ import * as z from "zod";
 export interface ServiceClock {
   /** Milliseconds since the Unix epoch. */
   now(): number;
-  /** How many real milliseconds go by until then, at least 0; undefined on a manual clock, which moves only when it is moved. */
+  /** How many real milliseconds pass until `time`, at least 0; undefined on a manual clock, which moves only when it is moved. */
   realMsUntil(time: number): number | undefined;
 }
 

@@ -81,7 +81,7 @@ function findPackage(service: Service, packageReference: string): Package {
   );
 }
 
-/** Emits an event of the package as it is now, and returns that. */
+/** Emits an event of the package as it is now, and returns the package. */
 function emitOfPackage(service: Service, packageReference: string, type: string, data: object = {}): Package {
   const found = findPackage(service, packageReference);
   const { planReference, status } = found;

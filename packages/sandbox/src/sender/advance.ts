@@ -3,7 +3,7 @@ import type { Sender } from "./sender.ts";
 
 /**
  * Moves the clock by `ms`: from one due time to the next, and at each waits until everything due was answered, or has hung.
- * So what is due at a time sees what came before it. Rejects with `closed`.
+ * So an attempt sees the effects of everything that was due before it. Rejects with `closed`.
  */
 export async function advance(clock: ManualClock, sender: Sender, ms: number): Promise<void> {
   const end = clock.now() + ms;

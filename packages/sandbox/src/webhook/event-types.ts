@@ -62,7 +62,10 @@ export function checkEventType(service: Service, eventType: string): void {
   );
 }
 
-/** Takes the type out of the catalog. Endpoints that have subscribed to it keep the subscription, and get no more events of it. Throws `not_found` if the catalog has it not. */
+/**
+ * Takes the type out of the catalog. Endpoints that have subscribed to it keep the subscription, and get no more events of it. Throws
+ * `not_found` if the catalog does not have it.
+ */
 export function retireEventType(service: Service, eventType: string): void {
   service.db.transaction(() => {
     if (!eventTypes(service).includes(eventType)) {
