@@ -35,7 +35,7 @@ const item = `esim-webhooks-dashboard-retried ${location.pathname}`;
 /** The newest first. */
 const watched = signal<readonly Watched[]>(kept());
 
-/** Kept with the tab, since a new log-in may need the page to be loaded again. Storage may be blocked. */
+/** The retries that the tab has stored, since a new log-in may load the page again. Storage may be blocked. */
 function kept(): readonly Watched[] {
   try {
     const read: unknown = JSON.parse(sessionStorage.getItem(item) ?? "[]");

@@ -27,7 +27,7 @@ export function checkConfig({ file }: SetUp): Check {
   return passed("config", file ?? "none: using the environment and defaults");
 }
 
-/** Shows keys by their fingerprints. Warns where they hide those of the config. */
+/** Shows keys by their fingerprints. Warns if those of the variable hide those of the config. */
 export async function checkSecret(setUp: SetUp): Promise<Check> {
   if (setUp.config.endpoints !== undefined)
     return passed("secret", "each endpoint has its own, which endpoints() finds");

@@ -179,7 +179,7 @@ export async function replace(
   }
 }
 
-/** A slash too many would register a second endpoint for a receiver that has one. Throws `invalid_usage`. */
+/** Refuses a URL with a slash too many, which would register a second endpoint for a receiver that has one. Throws `invalid_usage`. */
 export async function refuseOtherSlash(api: ApiClient, url: string): Promise<void> {
   const all = await listEndpoints(api);
   const other = all.find((endpoint) => differsInSlash(endpoint.url, url));

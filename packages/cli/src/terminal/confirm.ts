@@ -1,6 +1,6 @@
 import { createInterface } from "node:readline";
 
-/** Asks a question on a terminal. Any answer but y or yes, and the end of input, is "no"; Ctrl-C is "interrupted". */
+/** Asks a question on a terminal. Any answer except y or yes, and the end of input, is "no"; Ctrl-C is "interrupted". */
 export function confirm(
   question: string,
   { input, output }: { input: NodeJS.ReadableStream; output: NodeJS.WritableStream },

@@ -139,7 +139,7 @@ async function runPass(request: PassRequest, begun: BegunPass): Promise<Reconcil
 
   let createdMs = Number.NaN;
 
-  /** Adds this pass's look at the endpoint to those of earlier passes. The next one looks again if the service does not show it. */
+  /** Adds this pass's look at the endpoint to those of earlier passes. If the service does not show the endpoint, the next pass looks again. */
   async function lookAtEndpoint(): Promise<Sightings> {
     const { seenAt, lacking, since } = initialState;
     const gaps = acknowledgeGaps && !dryRun ? [] : withoutExpired(initialState.gaps, nowMs);
