@@ -45,14 +45,14 @@ export interface SettleMessage extends EventKey {
 
 export const settleNotice: Channel<unknown, SettleMessage> = createNotice("settle");
 
-/** Whether a settlement is seen: those who report it make no message otherwise. */
+/** Whether a settlement is seen: otherwise no message is made. */
 export function isSettlementSeen(logger: Logger): boolean {
   return logger !== silentLogger || settleNotice.hasSubscribers;
 }
 
 const levels: Readonly<Record<Ending["state"], "info" | "warn" | "error">> = {
   done: "info",
-  unhandled: "info", // its type is warned of once
+  unhandled: "info", // a warning about its type is logged once
   retry: "warn",
   waiting: "info",
   given_back: "info",

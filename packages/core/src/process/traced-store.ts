@@ -26,7 +26,7 @@ export type ClaimStore = Pick<DedupeStore, "claim" | "extend" | "complete" | "re
 
 const keyOf = ({ source, id }: EventKey) => ({ source, id });
 
-/** The same store, whose calls `observe` shows. */
+/** Wraps a store so that `observe` shows its calls. */
 export function tracedStore(store: ClaimStore): ClaimStore {
   return {
     claim: claimStage.around(
