@@ -51,7 +51,7 @@ export interface InboxOptions {
 /** `InboxOptions` after parsing. */
 export type InboxSettings = SettingsOf<InboxOptions, "lane" | "subject">;
 
-/** For authors of inboxes. */
+/** For authors of inboxes: the schema of the option `subject`. */
 export const subjectOption: z.ZodMiniType<SubjectOf | undefined> = z.optional(
   z.custom<SubjectOf>((value) => typeof value === "function", "expected a function"),
 );
@@ -112,7 +112,7 @@ export function subjectReader(
   };
 }
 
-/** Whether an index can hold it. */
+/** Whether an index can hold the subject. */
 function isStorableSubject(subject: unknown): subject is string {
   return (
     typeof subject === "string" &&

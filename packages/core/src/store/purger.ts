@@ -52,8 +52,8 @@ const longestHoldMs = 86_400_000;
  * this process has not looked before. A clock that is more than an hour ahead of that, and of the last purge of any process, holds
  * purging for as long as it is ahead, 24 hours at most. A clock that is set back keeps what is left of a hold: it may still be ahead.
  *
- * To a process that has not looked before, a pause in which nothing ran looks like a jump. So it begins a hold, but does not
- * prolong one: else a store whose processes are all short would never be purged.
+ * To a process that has not looked before, a pause in which nothing ran looks like a jump. Such a process can begin a hold but not extend one;
+ * otherwise a store used only by short processes would never be purged.
  */
 function nextPurgeClock(
   nowMs: number,
@@ -75,8 +75,8 @@ export interface PurgeSteps {
   /** The time by the clock that ends retentions, and what is kept of it. */
   look(): Promise<{ readonly nowMs: number; readonly kept: PurgeClock | undefined }>;
   /**
-   * Keeps `next` in place of `kept`, then deletes at most `limit` rows whose retention was over at `next.seenMs`. Resolves to how
-   * many, or to undefined if another process has replaced `kept` since the look.
+   * Keeps `next` in place of `kept`, then deletes at most `limit` rows whose retention had ended at `next.seenMs`. Resolves to how many, or to
+   * undefined if another process has replaced `kept` since the look.
    */
   forget(limit: number, next: PurgeClock, kept: PurgeClock | undefined): Promise<number | undefined>;
 }

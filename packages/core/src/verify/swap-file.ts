@@ -103,7 +103,7 @@ export async function replaceFile(file: string, version: string, text: string): 
   return true;
 }
 
-/** The last step of a claim, by the process that does it first. */
+/** Does the last step of a claim, unless another process has done it. */
 async function finish(file: string, claim: string, id: string): Promise<void> {
   await rename(join(claim, id), file).catch(unlessMissing);
   await syncFolder(dirname(file));
@@ -123,7 +123,7 @@ export async function readVersion(file: string): Promise<FileVersion | undefined
     refuseUnfit(file, found);
     const { mode, uid, gid, ino, birthtimeNs, mtimeNs } = found;
     const text = await handle.readFile("utf8");
-    // not ctime: chmod, and a link that goes, would change the version under a claim
+    // not ctime: chmod, and the removal of a link, would change the version during a claim
     const version = hash("sha256", [ino, birthtimeNs, mtimeNs, text].join(" ")).slice(0, 32);
     return { text, version, mode: Number(mode) & 0o777, uid: Number(uid), gid: Number(gid) };
   } finally {
@@ -169,7 +169,7 @@ async function makeDraft(file: string, text: string, current?: FileVersion): Pro
   }
 }
 
-/** A file of another owner could not be read by its readers any more, so this fails unless the owner can be kept. */
+/** Gives a draft the owner and the mode of the file. Fails if it cannot: with another owner, the file's readers could not read it. */
 async function takeOver(draft: string, { mode, uid, gid }: FileVersion): Promise<void> {
   const own = await stat(draft);
   if (own.uid !== uid || own.gid !== gid) await chown(draft, uid, gid);
