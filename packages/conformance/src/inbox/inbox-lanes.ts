@@ -208,7 +208,7 @@ export const inboxLanes: readonly InboxScenario[] = [
               working.add(name);
               await new Promise((resolve) => setImmediate(resolve));
               working.delete(name);
-              worked.push(taken.id); // first: the next of its lane may be worked before this settlement is answered
+              worked.push(taken.id); // first: the next of its lane may be handled before this settlement is answered
               await settle(inbox, taken, "done");
             }
           }

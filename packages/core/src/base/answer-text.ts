@@ -7,7 +7,7 @@ export async function answerText({ body }: Response): Promise<string> {
   for await (const chunk of body ?? []) {
     chunks.push(chunk);
     size += chunk.byteLength;
-    if (size >= mostBytes) break; // to leave the loop cancels the body
+    if (size >= mostBytes) break; // leaving the loop cancels the body
   }
   return new TextDecoder().decode(Buffer.concat(chunks).subarray(0, mostBytes));
 }

@@ -20,7 +20,7 @@ const dateTime =
 export function isDateTime(text: string): boolean {
   const [, year, month, day] = dateTime.exec(text) ?? [];
   if (day === undefined) return false;
-  return day <= "28" || Number(day) <= daysIn(Number(year), Number(month)); // to compute the days of a month is the slow part
+  return day <= "28" || Number(day) <= daysIn(Number(year), Number(month)); // computing the days of a month is the slow part
 }
 
 function daysIn(year: number, month: number): number {

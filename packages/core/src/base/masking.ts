@@ -45,7 +45,7 @@ export function maskSecrets(text: string): string {
     .replace(word, maskUrls);
 }
 
-/** The same for a field of an object, whose name may say that its value is a secret. */
+/** Masks the secrets in a field of an object, or its whole value if its name says that it is a secret. */
 export function maskField(name: string, value: string): string {
   return secretName.test(name) ? masked : maskSecrets(value);
 }

@@ -24,7 +24,7 @@ export function shownError(error: unknown): ShownError {
   return shown(error, mostCauses, isOurs(error) ? noCalls : callsOf);
 }
 
-/** The same with the stack of any error. */
+/** As `shownError`, with the stack also for errors of this project. */
 export function tracedError(error: unknown): ShownError {
   return shown(error, mostCauses, callsOf);
 }

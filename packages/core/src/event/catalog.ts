@@ -49,7 +49,7 @@ export interface Catalog<Data = DataByType> {
    * delivery, which the reason names if the bytes are still encoded.
    */
   parse(id: string, body: Uint8Array, encoding?: string): Parsed<Data>;
-  /** The same for an event that was parsed before, such as one that crossed a queue. */
+  /** As `parse`, for an event that was parsed before, such as one that crossed a queue. */
   check(event: WebhookEvent): Parsed<Data>;
 }
 

@@ -7,7 +7,7 @@ import type { Ending } from "../store/ending.ts";
 import { readErrorText } from "../store/error-text.ts";
 import type { FailureReason } from "../store/history.ts";
 
-/** The end of a lease or a claim on an event. On `esim-webhooks:settle`, once the store has answered or was given up. */
+/** The end of a lease or a claim on an event. Published on `esim-webhooks:settle`, once the store has answered or was given up. */
 export interface SettleMessage extends EventKey {
   /** Absent when the body is not an envelope. */
   readonly type?: string;

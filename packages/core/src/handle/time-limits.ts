@@ -43,7 +43,8 @@ export interface TimeLimits {
 /**
  * The events whose handler was abandoned in this process, by any of its workers, and still runs. An event is listed twice if it was taken again
  * after its lease was lost. The list does not say in which inbox an event is: two inbox objects may open the same store. So in a process that
- * works two stores, an abandoned handler also puts off an event of the other store that has the same source and id, until it ends.
+ * handles the events of two stores, an abandoned handler also puts off an event of the other store that has the same source and id, until it
+ * ends.
  */
 const abandonedHere = new Set<EventKey>();
 

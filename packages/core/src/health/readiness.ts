@@ -29,7 +29,7 @@ export interface ReadinessOptions {
   inbox?: Pick<Lifecycle, "ready"> | undefined;
   /** The dedupe store of the handlers. It is checked as the inbox is. */
   store?: Pick<Lifecycle, "ready"> | undefined;
-  /** Aborts when the process begins to stop, such as the signal of `worker.run`. The process is not ready from then on. */
+  /** The signal that stops the process, such as the one of `worker.run`. The process is not ready once it has aborted. */
   signal?: AbortSignal | undefined;
   /** How long a check may take, in ms; then it has failed. Default 2,000. */
   timeoutMs?: number;

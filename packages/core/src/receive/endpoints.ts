@@ -48,8 +48,8 @@ const longestPath = 1024;
 const mostEndpoints = 10_000;
 const mostLookups = 100;
 /**
- * The deliveries of all endpoints that may wait for new keys. A single endpoint may have 100, so floods of forged deliveries at two leave room
- * for the others.
+ * How many deliveries may wait for new keys, over all endpoints. One endpoint may have 100 of them, so floods of forged deliveries at two
+ * endpoints leave room for the others.
  */
 const mostWaiters = 300;
 
@@ -60,7 +60,7 @@ interface KnownEndpoint extends Endpoint {
 
 /**
  * The endpoints that `lookUp` finds. Any client can ask for any path, so the paths, what is remembered of them, and the lookups under way are
- * all bounded. The lookup is also the key source of each endpoint that it has found: a later answer is read as a change of the keys is.
+ * all bounded. The lookup is also the key source of each endpoint that it has found: a later answer is treated like a change of keys.
  *
  * A delivery is answered 404, which is final, only if a lookup that began after it arrived has found none for its path.
  */

@@ -19,8 +19,8 @@ const shortBytes = 32 * 1024; // hashed in 20 to 40 µs a key, no more than the 
 const tickBytes = 256 * 1024; // a quarter of the longest body that is accepted by default
 
 /**
- * Cloudflare Workers drop the `setImmediate` of a request that has ended: a tick that is later than this may never come. Longer than any normal
- * block of the event loop; otherwise a late tick would run twice.
+ * Cloudflare Workers drop the `setImmediate` of a request that has ended: a tick that is later than this may never come. It is longer than any
+ * normal block of the event loop; otherwise a late tick would run twice.
  */
 const lostMs = 1_000;
 

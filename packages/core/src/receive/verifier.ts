@@ -35,7 +35,7 @@ export interface Verifier {
 }
 
 /**
- * A comparison of a signature with the keys, including the wait for a key source. On `tracing:esim-webhooks:verify:*`.
+ * A comparison of a signature with the keys, including the wait for a key source. Published on `tracing:esim-webhooks:verify:*`.
  * A delivery that is refused for its headers or size is not compared; it is seen in `receive`.
  */
 export interface VerifyMessage extends StageMessage {

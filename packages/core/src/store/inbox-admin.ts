@@ -33,7 +33,7 @@ export interface InboxFilter {
   readonly subject?: string;
 }
 
-/** Selects events to work again. `state` defaults to `"dead"`. */
+/** Selects events to handle again. `state` defaults to `"dead"`. */
 export interface RedriveFilter extends Omit<InboxFilter, "state" | "expiredBy" | "dueAfter"> {
   /** Dead events, those that had no handler, or ready ones that are due later. */
   readonly state?: "dead" | "unhandled" | "ready";

@@ -32,7 +32,7 @@ export interface EventRecord extends EventKey {
   readonly tries: number;
   /** Whether its last lease ended without a settlement. */
   readonly suspect: boolean;
-  /** Since when its handler has put it off by `retryLater`. Null: it has not. */
+  /** When its handler first put it off by `retryLater`. Null: it has not. */
   readonly waitingSinceMs: number | null;
   /** How many deliveries of the same id had another body. */
   readonly conflicts: number;
@@ -58,7 +58,7 @@ export interface EventRecord extends EventKey {
   readonly history: string | null;
 }
 
-/** The newest event that `latestOnly` has worked for a subject. */
+/** The newest event that `latestOnly` has handled for a subject. */
 export interface LatestRecord {
   /** The option `state` of `latestOnly`. */
   readonly family: string;

@@ -14,7 +14,7 @@ export interface InboxStats {
   readonly oldestReadyMs: number | null;
   /** How many deliveries had the id of a stored event but another body. */
   readonly conflicts: number;
-  /** When the newest delivery was received, of the events that the inbox still has; imports do not count. Null: it has none. */
+  /** When the newest event that the inbox still has was received as a delivery; imports do not count. Null: it has none. */
   readonly lastReceivedAt: Date | null;
 }
 

@@ -23,8 +23,8 @@ export type SubjectOf = (
 /** The options of every inbox. */
 export interface InboxOptions {
   /**
-   * The lane of an event, such as `(event) => event.data.esimReference`. Events of the same lane are worked one at a time,
-   * ordered by when they occurred. It is called when an event is stored. Default: no lanes.
+   * The lane of an event, such as `(event) => event.data.esimReference`. Events of the same lane are handled one at a time, ordered by when they
+   * occurred. It is called when an event is stored. Default: no lanes.
    */
   lane?: LaneOf;
   /**

@@ -5,7 +5,7 @@ import { warnOfSetup } from "../base/safe-logger.ts";
 export interface Purger {
   /** Deletes a slice, unless it is too early or another slice is being deleted. Rejects as `purge` does. */
   purgeIfDue(): Promise<void>;
-  /** For how many ms it is too early. */
+  /** The time until the next slice is due, in ms. */
   waitMs(): number;
 }
 

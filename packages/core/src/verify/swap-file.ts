@@ -31,7 +31,7 @@ export interface FileVersion {
 // writer's rename finds no such folder, or an empty one: it has claimed the version. Then <id> is renamed over the file. Any process
 // that finds a claim can do that last step, so a killed writer blocks none. A step back cannot happen: a claim is seen, then the
 // file still has that version, then <id> is renamed. Meanwhile no other process can claim the version, since <id> is in the folder,
-// and <id> is renamed only once. A version is of one file on the disk, not of its text alone: a backup that is put back is another
+// and <id> is renamed only once. A version is of one file on the disk, not only of its text: a backup that is put back is another
 // version, and what was claimed before stays undone.
 
 /** How old a draft or a claim is when its writer must have been killed. */
