@@ -182,7 +182,7 @@ export interface EsimEvents {
   /**
    * **Experimental.** A profile could not be downloaded or installed. In most cases the download stays possible.
    *
-   * **Next:** usually `esim.installed`, because the device may try again: it overrides the fault. Nothing, if `reason` is
+   * **Next:** usually `esim.installed`, which overrides the fault, because the device may try again. Nothing, if `reason` is
    * `download_order_expired`.
    *
    * **Do:** order a replacement **only if `reason` is `download_order_expired`**. After any other fault, a replacement would be a second eSIM

@@ -87,7 +87,7 @@ export interface TroubleLimits {
 
 /** How long something may last before it is a trouble, in ms. */
 export const troubleLimits: {
-  /** Without a delivery, a pass of reconcile that completed, or the end of a pause. */
+  /** The longest time without a delivery, without a completed pass of reconcile, or until the end of a pause. */
   readonly dayMs: number;
   /** How long the oldest due event may wait. */
   readonly waitMs: number;

@@ -27,12 +27,12 @@ export interface FileVersion {
   readonly gid: number;
 }
 
-// A writer puts the new text into a folder of its own, <file>.draft-<id>/<id>, and renames that to <file>.next-<version>. Only one
-// writer's rename finds no such folder, or an empty one: it has claimed the version. Then <id> is renamed over the file. Any process
-// that finds a claim can do that last step, so a killed writer blocks none. A step back cannot happen: a claim is seen, then the
-// file still has that version, then <id> is renamed. Meanwhile no other process can claim the version, since <id> is in the folder,
-// and <id> is renamed only once. A version is of one file on the disk, not only of its text: a backup that is put back is another
-// version, and what was claimed before stays undone.
+// A writer puts the new text into a folder of its own, <file>.draft-<id>/<id>, and renames that to <file>.next-<version>. Only one writer's
+// rename finds no such folder, or an empty one: it has claimed the version. Then <id> is renamed over the file. Any process that finds a claim
+// can do that last step, so a killed writer blocks no other. The file cannot get an older text again: a process sees a claim, then that the file
+// still has its version, then renames <id>. Meanwhile no other process can claim the version, since <id> is in the folder, and <id> is renamed
+// only once. A version is of one file on the disk, not only of its text: a backup that is put back is another version, and the claims of the
+// version before it are not carried out.
 
 /** How old a draft or a claim is when its writer must have been killed. */
 const abandonedMs = 60 * 60_000;
