@@ -13,7 +13,7 @@ const signingSecret = /whsec_[A-Za-z0-9+/=_-]{8,}/g;
 const word = /\S+/g;
 const user = /[^:/?#[]*:/y;
 
-/** The variables of ours whose value is a secret of any form. */
+/** Our own variables, whose value is a secret of any form. */
 const ownVariables = [
   "ESIM_CLIENT_SECRET",
   "ESIM_WEBHOOK_SECRET",

@@ -19,10 +19,9 @@ export interface HandlerContext<Tx = unknown> {
   /** Adds the event's id, type and source to every line. */
   readonly logger: Logger;
   /**
-   * A transaction of the store's database, if the store is transactional. Its writes commit together with the mark that
-   * the event is done, or not at all. It begins with its first query and ends when the handler returns. Its type comes from the
-   * store, where handlers and store are in one call. Otherwise it is the second type parameter:
-   * `Handlers<EsimEvents, SqliteTransaction>`. Without that it is `unknown`.
+   * A transaction of the store's database, if the store is transactional. Its writes commit together with the mark that the event is done, or
+   * not at all. It begins with its first query and ends when the handler returns. If one call gets both the handlers and the store, its type
+   * comes from the store. Otherwise it is the second type parameter: `Handlers<EsimEvents, SqliteTransaction>`. Without that it is `unknown`.
    */
   readonly tx: Tx;
   /**

@@ -72,7 +72,7 @@ function nextPurgeClock(
 
 /** How a store purges by a clock that may jump. */
 export interface PurgeSteps {
-  /** The time by the clock that ends retentions, and what is kept of it. */
+  /** The time by the clock that decides about retentions, and the memory that is kept of that clock. */
   look(): Promise<{ readonly nowMs: number; readonly kept: PurgeClock | undefined }>;
   /**
    * Keeps `next` in place of `kept`, then deletes at most `limit` rows whose retention had ended at `next.seenMs`. Resolves to how many, or to

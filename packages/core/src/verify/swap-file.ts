@@ -131,7 +131,7 @@ export async function readVersion(file: string): Promise<FileVersion | undefined
   }
 }
 
-/** A folder is refused by the system itself, when it is read. */
+/** Refuses a pipe, a device, or a file that is too long. The system itself refuses a folder, when it is read. */
 function refuseUnfit(file: string, found: BigIntStats): void {
   if (!found.isFile() && !found.isDirectory()) {
     throw new WebhookError(
