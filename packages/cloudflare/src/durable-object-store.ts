@@ -43,7 +43,7 @@ const shape: OptionsShape<Required<DurableObjectStoreOptions>> = {
 
 const namespaceMethods = withMethods<DurableObjectNamespace>("getByName");
 
-/** By how many objects the ids are shared. It can never change: an id would be looked for in another object than the one that has it. */
+/** How many objects share the ids. It can never change: an id would be looked for in another object than the one that has it. */
 const objects = 16;
 
 /**
@@ -64,7 +64,7 @@ export function durableObjectStore(
     name: "durableObjectStore",
     timeoutMs,
     logger,
-    check: async () => {}, // a check that asks an object would belong to the request that began it, and end with that
+    check: async () => {}, // a check that asks an object would belong to the request that began it, and end with that request
     explain: unavailable,
   });
 

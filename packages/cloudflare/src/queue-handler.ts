@@ -21,7 +21,7 @@ export interface QueueMessage {
   readonly id: string;
   /** The message that `queueInbox` sent. */
   readonly body: unknown;
-  /** Counts from 1. */
+  /** The number of this attempt, from 1. */
   readonly attempts: number;
   /** The event has been handled: the message is deleted. */
   ack(): void;
@@ -31,7 +31,7 @@ export interface QueueMessage {
 
 /** The part of a batch that `queueHandler` uses. */
 export interface MessageBatch {
-  /** In no order: a Queue keeps none. */
+  /** The messages, in no order: a Queue keeps none. */
   readonly messages: readonly QueueMessage[];
 }
 
@@ -40,7 +40,8 @@ export interface MessageBatch {
  * a batch concurrently, and acknowledges or retries each by itself. A handler that throws is retried with full jitter, up to 1 s after the
  * first failure, doubling up to 15 minutes; `retryLater(ms)` is retried after that time, at most 12 hours. Every retry counts towards the
  * consumer's `max_retries`. An event that is invalid is retried without a pause until the Queue makes it a dead letter, or deletes it
- * if there is no `dead_letter_queue`. One without a handler is acknowledged, and its type is warned of. Throws `unknown_event_type` and `invalid_option`. The function that it returns never rejects.
+ * if there is no `dead_letter_queue`. An event without a handler is acknowledged, with a warning about its type. Throws
+ * `unknown_event_type` and `invalid_option`. The function that it returns never rejects.
  */
 export function queueHandler<Data = EsimEvents, Tx = unknown>(
   handlers: NoInfer<Handlers<Data, Tx>>,

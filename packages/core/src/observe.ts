@@ -67,13 +67,13 @@ export interface Observer {
   claim?(message: ClaimMessage): void;
   /** A processor renewed a claim. */
   extend?(message: ExtendMessage): void;
-  /** A processor marked an id as done. In a transactional store whose handler has used `context.tx`, the commit does. */
+  /** A processor marked an id as done. Not called if the commit of the handler's `context.tx` has marked it. */
   complete?(message: CompleteMessage): void;
   /** A handler ran. */
   handle?(message: HandleMessage): void;
   /** A lease or a claim on an event ended. */
   settle?(message: SettleMessage): void;
-  /** An operator has changed an inbox, or a purge. */
+  /** An operator or a purge has changed an inbox. */
   change?(message: ChangeMessage): void;
   /** Events have begun to differ from the catalog, or from earlier events: a `watchDrift` has found it. */
   drift?(message: DriftMessage): void;
@@ -127,7 +127,7 @@ export function observe(observer: Observer): () => void {
   };
 }
 
-/** An observer without the fields that can be no misspelt step, such as the counters of a class. */
+/** An observer without the fields that cannot be a misspelt step, such as the counters of a class. */
 function withoutState(observer: unknown): unknown {
   if (typeof observer !== "object" || observer === null) return observer;
   return Object.fromEntries(

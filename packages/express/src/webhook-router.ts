@@ -33,8 +33,7 @@ export interface WebhookRouter {
 /**
  * Mounts a receiver: `app.use(webhookRouter({ "esim.faulted": fn }))`, before any body parser. `path` is relative to
  * the mount path; `app.use("/webhooks", webhookRouter(handlers))` is the same endpoint. With `endpoints`, a request to
- * `/webhooks/acme` is looked up as `/acme`. A signed delivery that it passes on and
- * that is answered 404 is a warning, once.
+ * `/webhooks/acme` is looked up as `/acme`. Logs a warning, once, if a signed delivery that it passes on is answered 404.
  * Throws `missing_secret`, `invalid_secret`, `unknown_event_type` or `invalid_option` when the set-up is wrong.
  */
 export function webhookRouter<Data = EsimEvents, Tx = unknown>(

@@ -25,7 +25,7 @@ export interface WebhookPluginOptions<Data = EsimEvents, Tx = unknown> extends R
   inbox?: Pick<InboxWriter, "put">;
   /** Gets the log lines, which have the shape of pino's. Default: `app.log`. */
   logger?: Logger;
-  /** The endpoint's path below the plugin's prefix. With `endpoints`, all below it is the plugin's. Default `"/webhooks"`. */
+  /** The endpoint's path below the plugin's prefix. With `endpoints`, the plugin answers all requests below it. Default `"/webhooks"`. */
   path?: string;
 }
 
@@ -34,7 +34,7 @@ const where = "webhookPlugin";
 /** Options that are not the receiver's: of the plugin, and Fastify's own. */
 const ownOptions = ["path", "prefix", "logLevel", "logSerializers"];
 
-/** The receiver that the options have, or one that is made of the others. Throws like `createReceiver`. */
+/** Returns the receiver in the options, or makes one from the other options. Throws like `createReceiver`. */
 export function receiverOf(options: WebhookPluginOptions): Receiver {
   const { receiver } = options;
   if (receiver === undefined)

@@ -23,7 +23,7 @@ interface RegisterOptions {
 export type WebhookPlugin = (app: FastifyInstance, options: WebhookPluginOptions) => Promise<void>;
 
 declare module "fastify" {
-  // Fastify infers options from the plugin alone, so it needs an overload to infer the handlers from the catalog next to them
+  // Fastify infers the options only from the plugin: this overload infers the handlers from the catalog next to them
   interface FastifyRegister<
     T = void,
     RawServer extends RawServerBase = RawServerDefault,
@@ -69,15 +69,15 @@ async function plugin(app: FastifyInstance, options: WebhookPluginOptions): Prom
   app.server.on("request", (request, response) => {
     if (!ownUrls.has(request.url ?? "")) watchMiss(request, response, mount);
   });
-  // the sender has its answer by then, also from a handler that never ends
+  // by then, the sender has its answer, even if a handler never ends
   app.addHook("preClose", async () => void (await createDeadline(deadlineMs).before(receiver.close())));
 }
 
 /**
  * Mounts a receiver: `await app.register(webhookPlugin, { handlers })`. The app's hooks run before it: a hook that
  * answers 401 loses events, so keep your own authentication away from it. Logs to `logger`, default `app.log`.
- * Other methods than POST are answered 405, unless the app had a route for them before. A signed delivery to another path
- * that is answered 404 is a warning, once.
+ * Other methods than POST are answered 405, unless the app had a route for them before. Logs a warning, once, if a signed delivery
+ * to another path is answered 404.
  * With `endpoints`, a request to `/webhooks/acme` is looked up as `/acme`.
  * On `app.close()`, deliveries in flight finish and later ones get 503.
  * Registering rejects with the errors of `createReceiver` when the set-up is wrong.
@@ -88,7 +88,7 @@ export const webhookPlugin: WebhookPlugin = fastifyPlugin(plugin as never, {
   encapsulate: true,
 });
 
-/** The app's log. Undefined for that of an app without a logger, whose functions all do nothing. */
+/** The app's log. Undefined for an app without a logger: all functions of its log do nothing. */
 function logOf({ log }: FastifyInstance): FastifyBaseLogger | undefined {
   return log.error === log.trace ? undefined : log;
 }
@@ -99,7 +99,7 @@ interface RouterConfig {
   readonly routerOptions?: { readonly ignoreTrailingSlash?: boolean };
 }
 
-/** The path with and without a slash at its end, unless the app takes both for one already. */
+/** The path with and without a slash at its end, unless the app treats both as one already. */
 function spellingsOf(path: string, { initialConfig }: FastifyInstance): readonly string[] {
   const { ignoreTrailingSlash, routerOptions } = initialConfig as RouterConfig;
   if (path === "/" || ignoreTrailingSlash || routerOptions?.ignoreTrailingSlash) return [path];
@@ -107,7 +107,7 @@ function spellingsOf(path: string, { initialConfig }: FastifyInstance): readonly
   return [bare, `${bare}/`];
 }
 
-/** Returns the path of a URL below a mount, whose segments may be parameters: as it was sent, since those of Fastify are decoded. */
+/** Returns the path of a URL below a mount, whose segments may be parameters. The path is as it was sent: Fastify's parameters are decoded. */
 function pathBelow(mount: string, url = ""): string {
   const segments = mount.split("/").filter((segment) => segment !== "").length;
   const [path = ""] = targetPath(url).split("?", 1);

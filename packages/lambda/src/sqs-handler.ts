@@ -15,8 +15,8 @@ export type SqsHandler = (event: SqsEvent, context?: LambdaContext) => Promise<S
  * Handles the messages of `sqsInbox`: `export const handler = sqsHandler(handlers, { store })`. The event source mapping needs
  * `ReportBatchItemFailures`: without it, SQS deletes the messages that failed as well.
  *
- * Messages of a batch are handled concurrently; of a FIFO queue, those of a group one after the other, and after one that failed the rest of
- * its group stays in the queue. Half a second before the function's timeout, handlers are aborted, and what is not done stays in the queue. A
+ * Messages of a batch are handled concurrently. In a FIFO queue, those of a group are handled one after the other, and if one fails, the rest
+ * of its group stays in the queue. Half a second before the function's timeout, handlers are aborted, and what is not done stays in the queue. A
  * message that fails is delivered again after the visibility timeout, also when its handler called `retryLater`, and goes to the
  * dead-letter queue after `maxReceiveCount` attempts. An event without a handler is done, as in a receiver with handlers.
  *
@@ -66,7 +66,7 @@ export function sqsHandler<Data = EsimEvents, Tx = unknown>(
     };
     if (limitMs > 0) await deadline.before(Promise.all(groupsOf(event.Records).map(work)));
     const failed = event.Records.filter(({ messageId }) => !done.has(messageId));
-    // would be deleted where the mapping does not have ReportBatchItemFailures
+    // SQS would delete these messages if the mapping does not have ReportBatchItemFailures
     if (failed.length === event.Records.length) throw allFailed(failed.length);
     return { batchItemFailures: failed.map(({ messageId }) => ({ itemIdentifier: messageId })) };
   };

@@ -151,12 +151,12 @@ function fifoOf({ source, id, body }: InboxEntry, lane: string | null): Outgoing
   const key = digest(String(source.length), source, id);
   return {
     MessageGroupId: lane === null ? key : digest("lane", lane),
-    // with its body, so that the same id with another one reaches the store that reports the conflict
+    // the body is in the digest, so that the same id with another body reaches the store, which reports the conflict
     MessageDeduplicationId: digest(key, body),
   };
 }
 
-/** SQS takes 128 characters, not all of them, and logs them. */
+/** SQS accepts up to 128 characters of a limited set, and logs them. */
 function digest(...parts: readonly (string | Uint8Array)[]): string {
   const hash = createHash("sha256");
   for (const part of parts) hash.update(part).update("\n");

@@ -9,7 +9,7 @@ import type { EsimWebhooksOptions } from "./esim-webhooks-options.ts";
 export interface EsimWebhooksAsyncOptions<Data = EsimEvents, Tx = unknown> {
   /** The modules whose providers are injected. */
   imports?: DynamicModule["imports"];
-  /** The tokens of what `useFactory` gets. */
+  /** The tokens of the providers that `useFactory` gets. */
   inject?: FactoryProvider["inject"];
   /** Returns the options. The inbox and the store that it returns are closed with the application. */
   useFactory: (...injected: never[]) => Awaitable<EsimWebhooksOptions<Data, Tx>>;
@@ -54,7 +54,8 @@ function moduleWith(
       discovery: DiscoveryService,
       modules: ModulesContainer,
     ) {
-      // Nest starts modules by distance and stops them in reverse order: this one last and first, so that handlers have what they use
+      // Nest starts modules by distance, and stops them in reverse order: this one must start last and stop first, while all that handlers
+      // use is running
       for (const module of modules.values()) if (module.metatype === EsimWebhooksModule) module.distance = -1;
       return create(settings, host, discovery);
     },

@@ -47,7 +47,7 @@ export function createEsimWebhooks<Data, Tx>(
     if (route !== undefined) return route(request, response, next);
     return isSigned(request) ? answerStarting(response) : next();
   };
-  // as soon as there is an adapter, so that nothing is mounted before it: @nestjs/testing has one after its providers
+  // mounts this as soon as there is an adapter, before anything else: @nestjs/testing makes the adapter after the providers
   if (path !== false) host.init$.subscribe(() => void host.httpAdapter?.use(serve));
 
   const hooks = {
@@ -93,7 +93,7 @@ function isSigned({ method, headers }: IncomingMessage): boolean {
   return method === "POST" && headers["webhook-signature"] !== undefined;
 }
 
-/** Nest would answer 404 before the application is initialized, which the sender does not retry. */
+/** Answers 503 until the application is initialized: Nest would answer 404, after which the sender does not retry. */
 function answerStarting(response: ServerResponse): void {
   const headers = { "content-type": "application/problem+json", "retry-after": "5" };
   const problem = { type: "urn:esim-webhooks:starting", title: "Starting", status: 503, code: "starting" };

@@ -30,7 +30,7 @@ export function findHandlers(discovery: DiscoveryService): FoundHandlers {
         if (isScoped(wrapper)) throw scoped(place, name);
         if (places[name] !== undefined) throw duplicate(places[name], place, name);
         places[name] = place;
-        handlers[name] = (event, context) => instance[method]?.(event, context); // at each event: a test may replace it
+        handlers[name] = (event, context) => instance[method]?.(event, context); // looked up at each event, since a test may replace the method
       }
     }
   }

@@ -1,7 +1,7 @@
 import type { Logger } from "@esim-webhooks/core";
 import { Logger as NestLogger } from "@nestjs/common";
 
-/** The application's own logger, as core's. Fields are JSON after the message, since loggers of Nest have only texts in common. */
+/** The application's own logger, as a logger of core. Fields are JSON after the message, since loggers of Nest have only texts in common. */
 export function nestLogger(bindings: Readonly<Record<string, unknown>> = {}): Logger {
   const nest = new NestLogger("EsimWebhooks");
   const write = (level: "debug" | "log" | "warn") => (fields: object, message: string) =>

@@ -37,7 +37,7 @@ const key = Symbol.for("esim-webhooks.nest.names");
  */
 export const OnEsimEvent: EsimEventDecorator = eventDecorator();
 
-/** Makes a decorator like `OnEsimEvent` for a catalog of your own, whose types it takes: `const OnEvent = eventDecorator(catalog)`. */
+/** Makes a decorator like `OnEsimEvent` for a catalog of your own, whose types it accepts: `const OnEvent = eventDecorator(catalog)`. */
 export function eventDecorator<Data = EsimEvents>(_catalog?: Catalog<Data>): EsimEventDecorator<Data> {
   return (name) => (target, method) => {
     if (typeof target === "function") {

@@ -17,13 +17,13 @@ export interface Counters {
 interface Branch {
   readonly branches: Map<unknown, Branch>;
   attributes: Attributes;
-  /** Undefined if labels are missing until here. */
+  /** Undefined if no call of `add` ends at this branch. */
   sum: number | undefined;
 }
 
 const newBranch = (): Branch => ({ branches: new Map(), attributes: {}, sum: undefined });
 
-/** A counter of the SDK sorts the labels and makes JSON of them at each call, which costs many times as much. */
+/** Makes counters that are cheap: those of the SDK sort the labels and make JSON of them at each call, which costs many times as much. */
 export function createCounters(meter: Meter): Counters {
   const stops: (() => void)[] = [];
   return {

@@ -11,17 +11,17 @@ export interface GaugeSources {
 
 /** The times that this process has seen, in ms since the Unix epoch. */
 export interface OwnTimes {
-  /** When it has last completed a pass of reconcile, by source. */
+  /** When this process last completed a pass of reconcile, by source. */
   readonly passes: Map<string, number>;
-  /** When the service last got a 401, by its listing, by source. */
+  /** When the service last got a 401, as its listing shows it, by source. */
   readonly refusals: Map<string, number>;
-  /** When it last received a delivery. */
+  /** When this process last received a delivery. */
   lastDelivery?: number;
 }
 
 const mostSources = 20;
 
-/** A scrape has 10 s by default, and one that fails shows nothing of the other metrics either. */
+/** How long the inbox may take. A scrape may take 10 s by default, and if it fails, the other metrics are missing too. */
 const gaugesWithinMs = 2000;
 
 /** Gauges of the inbox, the worker and reconcile, asked for when metrics are collected. */
@@ -126,7 +126,7 @@ export function recordGauges(
       result.observe(slots, free, { state: "free" });
       result.observe(abandonedHandlers, abandoned);
       const sinceMs = worker.sinceLastTakeMs();
-      // a worker whose first take never ends has one too, so that it can be old
+      // a worker whose first take never ends has a time too, so that an alert sees how old it is
       result.observe(lastTake, (sinceMs === null ? measuredSince : Date.now() - sinceMs) / 1000);
     };
     const observables = [slots, abandonedHandlers, lastTake];

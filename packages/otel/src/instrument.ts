@@ -42,7 +42,8 @@ let isInstrumented = false;
  * metrics hold no payload, header or error message; ids are on spans only. Names and attributes follow the messaging conventions of
  * OpenTelemetry, version 1.45 (Development).
  *
- * Returns a function that stops it: call it after your SDK has shut down, since it ends the collection of counters. Throws `invalid_option` until an earlier call was stopped: everything would be counted twice.
+ * Returns a function that stops it: call that after your SDK has shut down, since it ends the collection of counters. Throws
+ * `invalid_option` until an earlier call was stopped: everything would be counted twice.
  */
 export function instrument(options: InstrumentOptions = {}): () => void {
   if (isInstrumented)

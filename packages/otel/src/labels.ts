@@ -3,10 +3,10 @@ import { esimCatalog, WebhookError } from "@esim-webhooks/core";
 /** Returns the label of an event type. */
 export type TypeLabel = (type: string | null | undefined) => string;
 
-/** Each one has up to 72 series. */
+/** How many types are labels: each has up to 72 series. */
 export const mostTypes = 17;
 
-/** Labels of event types: the first 17 of the catalog. A delivery that is not authentic, or has none, is `other`. */
+/** Labels of event types: the first 17 of the catalog. A delivery that is not authentic, or has no type, is `other`. */
 export function typeLabels({ types }: { readonly types: readonly string[] } = esimCatalog): TypeLabel {
   const known = new Set<unknown>(types.slice(0, mostTypes));
   return (type) => (known.has(type) ? (type as string) : "other");

@@ -12,10 +12,10 @@ export interface MetricOptions {
   readonly catalog?: { readonly types: readonly string[] };
 }
 
-/** Each one is a histogram of its own. */
+/** How many error types are labels: each is a histogram of its own. */
 const mostErrorTypes = 10;
-const mostOperationErrorTypes = 3; // for each of three operations; a store that does not answer has one
-/** Old keys are among them: a process may live through many rotations. */
+const mostOperationErrorTypes = 3; // for each of three operations; a store that does not answer causes only one
+/** How many keys are labels, old ones included: a process may live through many rotations. */
 const mostKeys = 20;
 
 const ofClaim = { operation: "claim" };
@@ -50,7 +50,7 @@ export function recordMetrics(
   const receive = messaging("receive");
   const process = messaging("process");
 
-  /** The duration of a call of an inbox: also as the conventions name it. */
+  /** Records the duration of a call of an inbox, under our name and under that of the conventions. */
   function recordOperation(
     operation: string,
     conventional: string,
@@ -73,7 +73,7 @@ export function recordMetrics(
       if (outcome === "conflict" || conflict) instruments.conflicts.add(1, { type: label });
       if (lagMs !== undefined) instruments.lag.record(Math.max(0, lagMs) / 1000);
       if (skewSeconds !== undefined) instruments.skew.record(skewSeconds);
-      if (key !== undefined && outcome !== "timestamp_out_of_tolerance") own.lastDelivery = Date.now(); // that may be a replay
+      if (key !== undefined && outcome !== "timestamp_out_of_tolerance") own.lastDelivery = Date.now(); // such a delivery may be a replay
     },
     verify({ outcome, key, endedKey }) {
       const known = key ?? endedKey;
@@ -134,7 +134,7 @@ export function recordMetrics(
   };
 }
 
-/** Calls `make` once for each key: the attributes of a delivery are made before it comes. */
+/** Returns a function that calls `make` only once for each key, so that few deliveries make attributes. */
 function onceEach(make: (key: string) => Attributes): (key: string) => Attributes {
   const made = new Map<string, Attributes>();
   return (key) => {

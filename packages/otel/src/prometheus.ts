@@ -10,7 +10,7 @@ export interface MetricsHandler extends TextHandler {
   close(): Promise<void>;
 }
 
-/** Deliveries wait while the metrics are read and written down. */
+/** How long scrapes share an answer, since deliveries wait while the metrics are read and written down. */
 const keptMs = 1000;
 const contentType = "text/plain; version=0.0.4; charset=utf-8";
 

@@ -19,14 +19,14 @@ export function onRuns(name: Kind, listener: (message: RunMessage) => void): () 
 }
 
 const everyMs = 1000; // an import reports ten times a second, and may run for hours
-/** The end of a run may never be published: that of one whose checkpoint file cannot be closed, for example. */
+/** How many spans may be open: the end of a run may never be published, for example if its checkpoint file cannot be closed. */
 const mostOpen = 100;
 
 type Kind = "import" | "reconcile";
 
 /**
  * Makes a span of each import and each pass of reconcile, with its progress as events, at most one a second. A pass imports what it has
- * found, under the name of its run: that is not another span.
+ * found, under the name of its own run: that import gets no span.
  */
 export function traceRuns(tracer: Tracer): () => void {
   const errorType = errorTypes(50);

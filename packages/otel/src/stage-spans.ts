@@ -91,7 +91,7 @@ export function createTracer(tracer: OtelTracer, destination: string): Tracer {
   const settlements: SpanOf<SettlementsMessage> = {
     ...messaging("settle"),
     kind: SpanKind.CLIENT,
-    links: () => [], // the results of many events, so it belongs to no one's trace
+    links: () => [], // one call settles events of many traces, so it is a root
     describe: ({ settlements: count }) => ({ "messaging.batch.message_count": count }),
   };
 

@@ -66,7 +66,7 @@ type Bounded = Readonly<
   Record<"deliveries" | "duplicates" | "conflicts" | "settled" | "recovered" | "drift", Counter>
 >;
 
-/** Starts the counters at 0, since a rate does not see the first event of a series that appears with it. */
+/** Starts the counters at 0: if a series appeared only with its first event, a rate would miss that event. */
 export function startAtZero(
   counters: Bounded,
   typeOf: TypeLabel,

@@ -39,8 +39,8 @@ export interface BullmqInbox extends InboxWriter, InboxAdmin {
  * its first delivery. BullMQ's `Worker` handles the events, with `bullmqProcessor`.
  *
  * Throws `invalid_option`. Operations reject with `store_unavailable`, `store_full`, `wrong_credentials`, `missing_rights`,
- * `missing_replicas`, `unsaved_store` or `read_only_store`; while the server may evict keys, with `evicting_store`; and those for operators with `invalid_input` for
- * filters that BullMQ cannot answer.
+ * `missing_replicas`, `unsaved_store` or `read_only_store`; while the server may evict keys, with `evicting_store`. Operations for
+ * operators also reject with `invalid_input`, for filters that BullMQ cannot answer.
  */
 export function bullmqInbox(
   options: BullmqInboxOptions & { queue: BullmqQueue },
@@ -71,7 +71,7 @@ export function bullmqInbox(
     ...defaultEventJobOptions,
     ...queue.defaultJobOptions,
     ...settings.jobOptions,
-    removeOnFail: false, // a dead event is for an operator to see
+    removeOnFail: false, // an operator has to see each dead event
     stackTraceLimit: mostStacks,
   };
   const notes = createNotes(queue);
@@ -86,7 +86,7 @@ export function bullmqInbox(
     await server.check();
   }
 
-  /** Adds a job as `put` does: shows whether the server accepts all that a put writes. */
+  /** Adds a job as `put` does, to find out whether the server accepts all that a put writes. */
   async function tryOut(): Promise<void> {
     await server.recheck();
     await notes.tryOut();

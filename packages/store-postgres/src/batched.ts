@@ -41,7 +41,7 @@ function resultsOrThrow<Result>(results: readonly (Result | WebhookError)[]): re
   return results as readonly Result[];
 }
 
-/** Splits a batch with several rows of one key into batches without, worked one after the other: the second row is compared with the first. */
+/** Splits a batch so that no key repeats in a part, and writes the parts one after the other: the second row of a key is compared with the first. */
 async function withoutRepeatedKeys<Result>(
   rows: readonly PutRow[],
   work: (batch: readonly PutRow[]) => Promise<readonly Result[]>,

@@ -12,9 +12,9 @@ export interface LatestOnlyOptions<Event> extends LatestOnlySettings<Event> {
 
 /**
  * For a handler that only stores the current state of each eSIM, never for one with an effect. The sender guarantees no order, so
- * this skips an event that is older than the newest one handled for the same state and eSIM. It records that time through
- * `context.tx`, in the transaction of the handler's writes, and two events of one eSIM wait for each other. Takes `context.tx` in
- * every form that the `tx` option can give it. Throws `invalid_option`. A receiver or worker refuses it for `esim.faulted`
+ * this skips an event that is older than the newest one handled for the same state and eSIM. It records the time of the newest one
+ * through `context.tx`, in the transaction of the handler's writes, and two events of one eSIM wait for each other. Takes `context.tx` in
+ * every form that the `tx` option can give it. Throws `invalid_option`. A receiver or worker refuses `latestOnly` for `esim.faulted`
  * (`invalid_option`).
  */
 export function latestOnly<Event extends WebhookEvent<string, unknown>, Tx extends object>(

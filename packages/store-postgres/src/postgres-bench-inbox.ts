@@ -19,8 +19,8 @@ export interface PostgresBenchInbox {
 const name = "postgresBenchInbox";
 
 /**
- * Makes an inbox in a new schema, next to the real one, for `esim-webhooks bench`. Call `remove()` in any case. If it rejects, nothing was
- * made. Throws as `migrate()` of `postgresInbox` does.
+ * Makes an inbox in a new schema, next to the real one, for `esim-webhooks bench`. Always call `remove()` in the end. Rejects as `migrate()`
+ * of `postgresInbox` does; then nothing was made.
  */
 export async function postgresBenchInbox({
   url,

@@ -88,7 +88,7 @@ const shape: OptionsShape<
 
 /**
  * The inbox on Postgres 12 or newer, for any number of processes. It shares a table with `postgresStore`, so an id that was
- * done inline is done here too. `put` resolves after the commit; concurrent calls share one.
+ * done inline is done here too. `put` resolves after the commit; concurrent calls share one commit.
  *
  * Throws `invalid_option`. Operations reject with `store_unavailable`, or with `migration_missing` until `migrate()` was run.
  */
@@ -160,7 +160,7 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
       counter?.put(results);
       const receivedAt = deliveryToNote(entries);
       if (receivedAt !== undefined)
-        inBackground((connection) => noteDelivery(connection, tables, receivedAt)); // a later one is noted
+        inBackground((connection) => noteDelivery(connection, tables, receivedAt)); // if this fails, a later delivery is noted
       return results;
     },
     rerun: async (entries) => rerunRows(entries.map((entry) => rowOf(entry, checkRerun))),

@@ -68,7 +68,7 @@ export function postgresStore<Database = unknown, Tx = Transaction<Database>>(
 
   let forgetting: Promise<void> = Promise.resolve();
 
-  /** Deletes some ids whose retention has expired. No caller waits for it but `close`: postgres.js does not end while it is under way. */
+  /** Deletes some ids whose retention has expired. Only `close` waits for it: postgres.js does not end while it is under way. */
   function forgetSome(): void {
     const earlier = forgetting;
     forgetting = purger

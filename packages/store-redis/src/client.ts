@@ -20,7 +20,7 @@ export interface RedisClient {
   pipeline(): RedisPipeline;
   /** The servers of a cluster. Only `Cluster` has it. */
   nodes?(role: "master"): RedisClient[];
-  /** Where it connects to. */
+  /** The client's options, which say where it connects to. */
   readonly options?: object;
   /** The socket. Another one after a reconnect. */
   readonly stream?: unknown;
@@ -30,7 +30,7 @@ export interface RedisClient {
 export interface RedisPipeline {
   /** Adds a script. */
   eval(script: string, numberOfKeys: number, ...keysAndArguments: (string | number)[]): RedisPipeline;
-  /** Adds WAIT: how many replicas must have the writes before it. */
+  /** Adds WAIT: this many replicas must have the writes that were added before it. */
   wait(replicas: number, timeoutMs: number): RedisPipeline;
   /** Sends the commands. Resolves to their results, in order. */
   exec(): Promise<[error: Error | null, result: unknown][] | null>;

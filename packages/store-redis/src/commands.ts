@@ -5,10 +5,10 @@ import { dedupe, isOne, type Operation, runTogether, type Script } from "./scrip
 
 /** How many keys a command has at most, so that it occupies the server for only a moment. */
 const maxKeys = 200;
-/** Enough that the server has the next command while this process works. More would all reach a server that has stalled. */
+/** So many commands that the server has the next one while this process works. A server that has stalled gets no more than these. */
 const maxUnanswered = 8;
 
-/** Operations with one time limit, which wait. */
+/** Operations that wait to be sent, and share one time limit. */
 interface Group {
   readonly operations: readonly Operation[];
   readonly signal: AbortSignal;
@@ -90,8 +90,8 @@ const probeKeys = 32;
 const probeMs = 10_000;
 
 /**
- * Whether keys can go together: whether keys that one command writes are found one by one. A proxy in front of several servers may refuse
- * such a command, or send it to the server of its first key: an id could then be claimed on two servers.
+ * Whether a command may have several keys: writes keys with one command, and checks that commands with one key each find them. A proxy in
+ * front of several servers may refuse the first command, or send it to the server of its first key: an id could be claimed on two servers.
  */
 export async function areOnOneServer(client: RedisClient, keyPrefix: string): Promise<boolean> {
   if (client.nodes !== undefined) return false;

@@ -5,7 +5,7 @@ export type RedisErrorCode =
   /** The Redis server may evict events and ids when its memory is short. Set maxmemory-policy to noeviction, use a separate server, or accept the risk with `allowEviction`. */
   "evicting_store" | "missing_replicas" | "missing_rights" | "read_only_store" | "unsaved_store";
 
-/** A server that answers, but refuses what the store needs. Redis 6 has the error of a command inside that of its script. */
+/** The errors of a server that refuses what the store needs. In Redis 6, the error of a command is inside that of its script. */
 const refusals: readonly {
   readonly answer: RegExp;
   readonly code: RedisErrorCode | "store_full";

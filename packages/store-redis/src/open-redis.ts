@@ -26,8 +26,8 @@ export interface RedisOptions {
    */
   allowEviction?: boolean;
   /**
-   * How many replicas must have a write before it counts (`WAIT`). Default 0. Waiting blocks the connection, so give the
-   * store its own. Not for a `Cluster`.
+   * How many replicas must have a write before its operation succeeds (`WAIT`). Default 0. Waiting blocks the connection, so give
+   * the store its own. Not for a `Cluster`.
    */
   waitReplicas?: number;
   /** Gets the log lines: `consoleLogger()`, pino, or anything of their shape. Default: silent. */
@@ -49,7 +49,7 @@ const clientShape = z.union([
 
 /** An operation of a store. */
 export interface StoreOperation extends Operation {
-  /** Sent when the operation fails, and when it succeeds after its time limit, since its caller no longer waits. */
+  /** What to send when the operation fails, or succeeds after its time limit, when its caller no longer waits. */
   readonly undo?: Operation;
 }
 
@@ -57,13 +57,13 @@ export interface StoreOperation extends Operation {
 export interface OpenRedis {
   /** The server and the keys, for people. Undefined if the client does not reveal it. */
   readonly place: string | undefined;
-  /** Runs every command once, each time, and looks at the eviction policy. Throws what is wrong. */
+  /** Each call runs every command once, and checks the eviction policy if that is due. Throws what is wrong. */
   ready(): Promise<void>;
   /** Runs one operation within the time limit. */
   send(operation: StoreOperation): Promise<unknown>;
   /**
-   * The same for an operation that begins something: looks at the eviction policy first, within the same time limit, unless the last
-   * look was less than ten seconds ago.
+   * The same for an operation that begins something: checks the eviction policy first, within the same time limit, unless the last check
+   * was less than ten seconds ago.
    */
   begin(operation: StoreOperation): Promise<unknown>;
   close(): Promise<void>;
@@ -99,7 +99,7 @@ export function openRedis(
   const runGroup = createCommands(client, script);
   const sendTogether = gatherOperations(runGuarded);
   const undoTogether = gatherOperations((undos: readonly Operation[]) => runTogether(client, script, undos));
-  let areTogether = false; // until it is known, each operation is a command of its own
+  let areTogether = false; // whether several operations may be one command; false until it is known
   const guard = createStoreGuard({
     name,
     timeoutMs,
@@ -111,7 +111,7 @@ export function openRedis(
     },
   });
 
-  /** Runs every command once: shows whether the server accepts them all. */
+  /** Runs every command once, to find out whether the server accepts them all. */
   async function tryOut(signal: AbortSignal): Promise<void> {
     const letter = probe.letters.probe;
     const probing: Operation = { letter, key: `${keyPrefix}probe`, args: [] };
@@ -162,7 +162,7 @@ export function openRedis(
     return throwIfRefused(answer);
   }
 
-  /** The answer, unless it is the error of its key. */
+  /** Returns the answer, or throws it if it is an error. */
   function throwIfRefused(answer: unknown): unknown {
     return answer instanceof Error ? guard.runUnchecked(async () => rethrow(answer)) : answer;
   }

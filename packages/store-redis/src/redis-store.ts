@@ -30,9 +30,10 @@ const shape: OptionsShape<Required<RedisStoreOptions>> = { ...storeShape, ...red
  * A restart loses what was not yet on disk (`appendonly yes`, `appendfsync`).
  *
  * Throws `invalid_option`. Operations reject with `store_unavailable`; with `read_only_store` on a replica, `missing_rights`
- * while the user may not run a command, `store_full` while the server is out of memory, `missing_replicas` while it has fewer than
- * it asks for, and `unsaved_store` while it cannot save its data; and with `invalid_option` while it refuses the database in the URL. While the server may evict keys, `claim` rejects with `evicting_store`: the policy is
- * read before the first operation, again every ten seconds, and before every claim until it could be read and is accepted.
+ * while the user may not run a command, `store_full` while the server is out of memory, `missing_replicas` while it has fewer replicas
+ * than it needs, and `unsaved_store` while it cannot save its data; and with `invalid_option` while it refuses the database in the URL.
+ * While the server may evict keys, `claim` rejects with `evicting_store`: the policy is read before the first operation, again every ten
+ * seconds, and before every claim until it could be read and is accepted.
  */
 export function redisStore(redis: RedisClient | string, options: RedisStoreOptions = {}): RedisStore {
   const settings = parseOptions("redisStore", shape, options);
@@ -42,7 +43,7 @@ export function redisStore(redis: RedisClient | string, options: RedisStoreOptio
   warnOfShortRetention("redisStore", settings);
 
   function keyOf({ source, id }: EventKey): string {
-    return `${keyPrefix}${source.length}:${source}:${id}`; // the length keeps "a:b" + "c" from "a" + "b:c"
+    return `${keyPrefix}${source.length}:${source}:${id}`; // the length distinguishes "a:b" + "c" from "a" + "b:c"
   }
 
   function operation(letter: string, key: EventKey, token: string, ms: number): Operation {
@@ -59,7 +60,7 @@ export function redisStore(redis: RedisClient | string, options: RedisStoreOptio
     ready,
     async claim(key, leaseMs, fingerprint) {
       const token = `${randomUUID()}:${fingerprint?.toString(16) ?? ""}`;
-      const undo = operation(letters.release, key, token, 0); // otherwise the id would be busy for a lease without an owner
+      const undo = operation(letters.release, key, token, 0); // otherwise the id would be busy until the lease ends, without an owner
       const answer = await begin({ ...operation(letters.claim, key, token, leaseMs), undo });
       if (isOne(answer)) return { status: "claimed", token };
       const status = statusIn(answer);

@@ -3,7 +3,7 @@ import { coalesce } from "@esim-webhooks/core/engine";
 import type { RedisClient } from "./client.ts";
 import { answersIn, type Operation, type Script } from "./scripts.ts";
 
-/** Runs one operation. Null: not sent, because `signal` had aborted. An `Error` is of its key. */
+/** Runs one operation, and resolves to its answer: an `Error` if its key has failed, null if it was not sent because `signal` had aborted. */
 export type RunOnReplicas = (script: Script, operation: Operation, signal: AbortSignal) => Promise<unknown>;
 
 /**

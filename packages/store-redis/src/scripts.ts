@@ -3,8 +3,9 @@ import type { RedisClient } from "./client.ts";
 
 /**
  * A Lua script, which the server runs atomically for any number of keys. It has functions, each with a letter. A command's first argument
- * is the letters of its keys. Each key also has arguments of its own, and an answer of its own. An error, as for a key of another program,
- * is the answer of that key alone, except READONLY: it is the answer of the command, so that ioredis's `reconnectOnError` sees it.
+ * has a letter for each key: the function to run on it. Each key also has arguments of its own, and an answer of its own. An error, as for
+ * a key of another program, is only that key's answer, except READONLY: it is the answer of the whole command, so that ioredis's
+ * `reconnectOnError` sees it.
  */
 export interface Script<Name extends string = string> {
   readonly source: string;
@@ -45,8 +46,8 @@ return answers`;
  * are the key's time to live, by the server's clock.
  *
  * - `claim` → 1 when claimed, `[done, conflict]`, `[busy, conflict, remaining ms of the lease]`, or 0 for a value that another
- *   program wrote. `conflict` is 1 or 0. Repeating a claim with the same token is the same claim. A first delivery takes a single
- *   command inside. Without memory it is an error, and an id that is known is still answered.
+ *   program wrote. `conflict` is 1 or 0. Repeating a claim with the same token is the same claim. For a first delivery, it runs a single
+ *   command inside. If the server is out of memory, it fails for a new id only.
  * - `extend` → 1, or 0 when the claim is not this token's.
  * - `complete` → 1, also for the token that completed it before, or 0.
  * - `release` → 1, or 0 when the claim is not this token's.
@@ -114,7 +115,7 @@ function(key, version, newVersion, text)
 end`,
 });
 
-/** Runs every command that the other scripts run, and leaves nothing: shows that the server takes them from this user. */
+/** Runs every command that the other scripts run, to find out whether the server accepts them from this user. Leaves nothing. */
 export const probe: Script<"probe"> = script(0, {
   probe: `
 function(key)
@@ -137,7 +138,8 @@ export interface Operation {
 
 /**
  * Runs operations of a script in one round trip, or two if the server does not know the script yet, as after a restart.
- * Answers one to one: an `Error` is of that key alone, null of a key that was not sent because it was no longer wanted.
+ * Resolves to an answer for each, in their order: an `Error` if this key alone has failed, null if it was not sent because it was no longer
+ * wanted.
  */
 export async function runTogether(
   client: RedisClient,

@@ -12,10 +12,10 @@ export type LatestOnlyOptions<Event> = LatestOnlySettings<Event>;
 
 /**
  * For a handler that only stores the current state of each eSIM, never for one with an effect: skips an event that is older than
- * the newest one handled for the same state and eSIM, since the sender gives no order. How far it has come commits together with what
- * the handler writes by `context.tx`. Of two events of one eSIM that are worked at the same time, the older one that comes too late
- * fails, is tried again, and is skipped then. Throws `invalid_option`. A receiver or worker refuses it for `esim.faulted`
- * (`invalid_option`).
+ * the newest one handled for the same state and eSIM, since the sender gives no order. The time of the newest one commits together with
+ * what the handler writes by `context.tx`. If two events of one eSIM are handled at the same time and the newer one commits first, the
+ * older one fails, is tried again, and is then skipped. Throws `invalid_option`. A receiver or worker refuses `latestOnly` for
+ * `esim.faulted` (`invalid_option`).
  */
 export function latestOnly<Event extends WebhookEvent<string, unknown>>(
   options: LatestOnlyOptions<Event>,

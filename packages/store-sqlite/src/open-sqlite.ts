@@ -17,13 +17,13 @@ export interface OpenSqlite {
   /** Writes something, so that it rejects while nothing can be stored. */
   ready(): Promise<void>;
   /**
-   * Calls the function `name` of `sql/writes.ts` in the writer thread, with a transaction and `input`. Resolves once it is on the disk, as
-   * far as the durability says so.
+   * Calls the function `name` of `sql/writes.ts` in the writer thread, with a transaction and `input`. Resolves once the transaction is
+   * committed; with the durability `full`, it is on the disk then.
    */
   inWriter<Name extends keyof Writes>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
   /** Calls the function `name` of `sql/reads.ts` in a reader thread, with its connection and `input`. */
   inReader<Name extends keyof Reads>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
-  /** Deletes some events whose retention has expired, and bodies whose own has. Resolves to how many. */
+  /** Deletes some events whose retention has expired, and some bodies whose body retention has. Resolves to how many. */
   purge(limit: number): Promise<number>;
   /** Empties the log, which may hold what was erased. If it cannot now, a later erasure or the last process to close the file does. */
   truncateLog(): Promise<void>;
@@ -115,7 +115,7 @@ export function whyWithoutLog(path: string, { hasWalResetBug, sqliteVersion }: J
       ];
 }
 
-/** A fault as the error that users see; everything else as it is. */
+/** Throws a fault as the error that users see, and every other error as it is. */
 export function rethrow(error: unknown): never {
   if (!(error instanceof FaultError)) throw error;
   const { code, problem, remedy, cause } = error.fault;

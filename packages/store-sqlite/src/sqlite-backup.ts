@@ -13,7 +13,7 @@ import { type SqliteFileOptions, sqliteFileShape } from "./sqlite-options.ts";
 
 /**
  * Copies the whole database, your own tables included, to a new file, while others read and write it. Resolves once the copy
- * is on the disk, readable by its user alone: it holds every write that was acknowledged before the call.
+ * is on the disk, readable only by its user. It has every write that was acknowledged before the call.
  *
  * Rejects with `invalid_option` if the database does not exist, if `file` exists or its folder does not; with `store_unavailable`, `store_full`, or a
  * code of `SqliteErrorCode`.
@@ -54,8 +54,8 @@ export async function sqliteCheck(options: SqliteFileOptions): Promise<void> {
 }
 
 /**
- * Makes a new file that is whole and on the disk, or does not exist: `write` fills an empty one next to it, which is then renamed. For the
- * present user alone. Throws a `FaultError` if the file exists or cannot be made.
+ * Makes a new file that is whole and on the disk, or does not exist: `write` fills an empty one next to it, which is then renamed. Only the
+ * present user can read it. Throws a `FaultError` if the file exists or cannot be made.
  */
 async function writeWhole(file: string, write: (partial: string) => Promise<void>): Promise<void> {
   const path = resolve(file);

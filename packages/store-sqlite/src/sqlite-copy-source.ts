@@ -37,7 +37,7 @@ export function sqliteCopySource(options: SqliteFileOptions): CopySource {
   };
 }
 
-/** Pages until one is empty, each after the last row of the page before. */
+/** Reads pages until one is empty; each begins after the last row of the previous page. */
 async function* pages<Row>(
   readAfter: (last: Row | undefined) => Promise<readonly Row[]>,
 ): AsyncGenerator<readonly Row[]> {

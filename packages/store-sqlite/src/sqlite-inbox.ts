@@ -56,7 +56,7 @@ const pageLimit = 50;
 
 /**
  * The inbox in an SQLite file, on the table of `sqliteStore`: an id that was done inline is done here too. `put` resolves
- * once the entries are on the disk; calls of the same time share one sync. Workers of other processes on the same machine
+ * once the entries are on the disk; concurrent calls share one sync. Workers of other processes on the same machine
  * learn of new events within 100 ms.
  *
  * Throws `invalid_option` or `thread_missing`; operations reject with `store_unavailable`, `store_full`, or a code of `SqliteErrorCode`.
@@ -74,7 +74,7 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
     ? createMinuteCounter((counts) => inWriter("countMinute", counts))
     : undefined;
 
-  /** For one call: each call spreads its retention separately. */
+  /** The rules of one call: each call spreads its retention separately. */
   function rules(): SettleRules {
     return { retentionMs: spreadRetention(retentionMs), keepBodies };
   }
@@ -96,7 +96,7 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
     };
   }
 
-  /** Workers of this process need not wait until the writer notices that the file has changed. */
+  /** Wakes the workers of this process, if `isSo`: they would otherwise wait until the writer notices that the file has changed. */
   function hintIf(isSo: boolean): void {
     if (isSo) hints.give();
   }
@@ -203,7 +203,7 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
         await inWriter("pause", { pauses: readPauses(options) });
         await holdAndLog(logger, async () => {
           for (let after: HoldPlace | undefined; ; ) {
-            after = await inWriter("hold", { after }); // a call each, so that others write in between
+            after = await inWriter("hold", { after }); // several calls, so that others can write in between
             if (after === undefined) return;
           }
         });

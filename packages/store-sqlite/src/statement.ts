@@ -5,9 +5,9 @@ const blankOrComment = /^(?:\s|--|\/\*)/;
 
 /** The facts that the text of a statement shows. */
 export interface StatementText {
-  /** Its verb in lower case, such as `insert`; behind a WITH, that of the statement which the WITH is for. */
+  /** Its verb in lower case, such as `insert`; after a WITH clause, the verb that follows the clause. */
   readonly verb: string;
-  /** The table that it writes to, as it is named; undefined where it is no write. */
+  /** The table that it writes to, as the text names it; undefined if it writes to none. */
   readonly table: string | undefined;
   /** Whether there is more than one statement in the text. */
   readonly hasMore: boolean;
@@ -28,7 +28,7 @@ export function readStatement(sql: string): StatementText {
 
 const verbs: readonly string[] = ["select", "values", "insert", "update", "delete", "replace"];
 
-/** Behind the parentheses of a WITH, in which the other verbs are; the name of a table there is followed by AS or a list. */
+/** The index of the verb. After WITH, it is the first verb that follows a `)` outside of all parentheses: the name of a table never does. */
 function verbAt(tokens: readonly string[]): number {
   if (lower(tokens[0]) !== "with") return 0;
   let depth = 0;

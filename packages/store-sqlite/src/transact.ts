@@ -34,7 +34,7 @@ export interface SqliteTransaction {
   ): Promise<readonly Row[]>;
 }
 
-/** Runs `work`, and applies what it wrote together with `mark` if it says so. */
+/** Runs `work`, and if it resolves to true, applies what it wrote together with `mark`. */
 export async function transact(
   { inWriter, inReader }: Pick<OpenSqlite, "inWriter" | "inReader">,
   mark: Mark,
@@ -88,7 +88,7 @@ function refuseOtherThan(allowed: readonly string[], sql: string, where: string)
       "write() takes INSERT, UPDATE, DELETE and REPLACE, read() takes SELECT; make tables before you start.",
     );
   }
-  if (!hasMore) return; // SQLite would run the first one, and leave the others out without a word
+  if (!hasMore) return; // SQLite would run the first one, and silently ignore the others
   throw new WebhookError(
     "invalid_input",
     `context.tx.${where} was given more than one statement in one text: ${headOf(sql)}`,
@@ -96,7 +96,7 @@ function refuseOtherThan(allowed: readonly string[], sql: string, where: string)
   );
 }
 
-/** They belong to this package, except the one of `latestOnly`, which handlers write. */
+/** Refuses writes to the tables of this package, except that of `latestOnly`, which handlers write. */
 function refuseOurTables(sql: string): void {
   const table = readStatement(sql).table?.toLowerCase();
   if (!table?.startsWith("esim_webhooks_") || table === "esim_webhooks_latest") return;
@@ -127,7 +127,7 @@ function refuseLate(isOver: boolean): void {
 
 const plainTypes: readonly string[] = ["number", "bigint", "string"];
 
-/** As it can cross to the other thread. Bytes may be a slice of a larger buffer, all of which would go with them. */
+/** Returns a value that can cross to the other thread. Bytes are copied: they may be a slice of a larger buffer, all of which would be sent. */
 function checkedValue(value: SqliteValue): SqliteValue {
   if (value instanceof Uint8Array) return Uint8Array.from(value);
   if (value === null || plainTypes.includes(typeof value)) return value;
@@ -138,7 +138,7 @@ function checkedValue(value: SqliteValue): SqliteValue {
   );
 }
 
-/** As `node:sqlite` would throw it in the handler: it is the handler's failure, and not the store's. */
+/** The error as `node:sqlite` would throw it in the handler, since the failure is the handler's, and not the store's. */
 function sqliteError({ message, errcode }: { message: string; errcode: number | undefined }): Error {
   return Object.assign(new Error(message), errcode !== undefined && { code: "ERR_SQLITE_ERROR", errcode });
 }

@@ -1,6 +1,6 @@
 /**
- * The history of the processes of a crash test, each line written before the next step of its process. `at` and `since` are ms of the machine's
- * monotonic clock: when a line was written, and when the call that it answers was made.
+ * The history of the processes of a crash test, each line written before the next step of its process. Times are in ms of the machine's
+ * monotonic clock. `at`: when the line was written. `since`: when the call was made whose answer the line records.
  */
 export type Line =
   /** Ids that are stored, or were before. */

@@ -1,5 +1,5 @@
-// The child process of `crashSuite`: `crash-process <module> <inbox|store> <run> <name> <work|drain>`. It writes a line before its next
-// step, so that what it knew when it was killed is known.
+// The child process of `crashSuite`: `crash-process <module> <inbox|store> <run> <name> <work|drain>`. It writes each line before its next step,
+// so that the lines show what it knew when it was killed.
 import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
 import type { DedupeStore, InboxQueue, InboxWriter, TakenEvent } from "@esim-webhooks/core";
@@ -12,7 +12,7 @@ const type = `crash.${run}`;
 
 type Unwritten<Of = Line> = Of extends Line ? Omit<Of, "at"> : never;
 
-/** A write to a pipe is synchronous, but on Windows. */
+/** A write to a pipe is synchronous, except on Windows. */
 function write(line: Unwritten): void {
   process.stdout.write(`${JSON.stringify({ ...line, at: now() })}\n`);
 }

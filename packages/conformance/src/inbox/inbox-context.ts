@@ -40,7 +40,10 @@ export interface OpenInboxOptions {
 /** Opens the inbox under test, on the same data each time, with the roles of its capabilities. The suite closes it. */
 export type OpenInbox<Roles = InboxRole> = (options: OpenInboxOptions) => Roles | Promise<Roles>;
 
-/** A need of a test: a role, or an admin role that takes every filter and counts conflicts, pauses single types, or removes bodies before their events. */
+/**
+ * A need of a test: a role, or an ability that some admin roles lack: `filters` (every filter, and counts of conflicts), `pauses` (of single
+ * types), `bodyRetention` (removes bodies before their events).
+ */
 export type InboxNeed = InboxRoleName | "filters" | "pauses" | "bodyRetention";
 
 /** A sentence about an inbox, which names the test; what the test needs; and the test itself. */

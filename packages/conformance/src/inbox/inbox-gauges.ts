@@ -11,7 +11,7 @@ import {
   withInbox,
 } from "./inbox-context.ts";
 
-/** Events in each state, with or without lanes: engines count the two by different indexes. */
+/** Checks the counts of events by state, with or without lanes: engines use different indexes for the two. */
 async function countsByState(open: OpenInbox<Inbox>, options: OpenInboxOptions): Promise<void> {
   await withInbox(open, options, async (inbox) => {
     const events = newEvents();

@@ -240,7 +240,7 @@ export const inboxInline: readonly InlineScenario[] = [
     ["writer"],
     withBoth(async ({ inbox, store, events, entry }) => {
       await stored(inbox, ...Array.from({ length: 1200 }, (_, n) => events.entry(`msg_${n}`)));
-      const other = { ...entry, id: "z", source: `z other ${events.source}` }; // behind the rest, by each part of its key
+      const other = { ...entry, id: "z", source: `z other ${events.source}` }; // sorts after the rest, by each part of its key
       const claimedSource = `z claimed ${events.source}`;
       await stored(inbox, other);
       await store.claim({ source: claimedSource, id: "z" }, longLeaseMs);

@@ -6,7 +6,7 @@ import { type InboxScenario, idsOf, newEvents, stored, type TestEvents, withInbo
 
 const lane = ({ data }: { data: unknown }) => (data as { lane: string }).lane;
 
-/** An entry of a lane that occurred `second` seconds after the first. */
+/** An entry of the lane `name`, whose event occurred in this second of the first minute of 2026. */
 function at(events: TestEvents, name: string, second: number) {
   const timestamp = new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
   return events.entry(`${name}_${second}`, { timestamp, data: { lane: `${events.source} ${name}` } });
@@ -201,14 +201,14 @@ export const inboxLanes: readonly InboxScenario[] = [
         const worked: string[] = [];
         const worker = async () => {
           while (worked.length < entries.length) {
-            await new Promise((resolve) => setImmediate(resolve)); // lets others run while the database is in this process
+            await new Promise((resolve) => setImmediate(resolve)); // lets the other workers run if the database is in this process
             for (const taken of await events.take(inbox, 3)) {
               const name = taken.id.split("_")[0] ?? "";
               assert.ok(!working.has(name), `two events of ${name} at the same time`);
               working.add(name);
               await new Promise((resolve) => setImmediate(resolve));
               working.delete(name);
-              worked.push(taken.id); // first: the next of its lane may be worked before this settlement is answered
+              worked.push(taken.id); // first: the next of its lane may be handled before this settlement is answered
               await settle(inbox, taken, "done");
             }
           }

@@ -140,7 +140,7 @@ export const pausesInLanes: readonly InboxScenario[] = [
         assert.equal(await inbox.purgeDead({ types: [heads.type] }), 1);
         assert.deepEqual(await settledNext(others, inbox), [`${prefix}3-2`]);
         await heads.resumeAll();
-        assert.deepEqual(idsOf(await heads.take(inbox, 1, 30)), [`${prefix}2-1`]); // and abandons it
+        assert.deepEqual(idsOf(await heads.take(inbox, 1, 30)), [`${prefix}2-1`]); // not settled: its lease ends
         await heads.pauseAll();
         while ((await inbox.get(at(heads, 2, 1)))?.state === "leased") {
           assert.deepEqual([...(await others.take(inbox)), ...(await heads.takeSuspect(inbox))], []);

@@ -95,7 +95,7 @@ export const inboxSuspects: readonly InboxScenario[] = [
         let deaths = 0;
         const count = (state: "ready" | "leased" | "done" | "dead") => inbox.count({ source, state });
 
-        /** A worker that settles nothing more, and so says nothing more, once it has run the deadly event. */
+        /** Runs a worker that loses its inbox once it has run the deadly event, as if its process had died then. */
         async function untilDeath(): Promise<void> {
           const died = new AbortController();
           const alive = <Answer>(ask: () => Promise<Answer>) =>
@@ -118,7 +118,7 @@ export const inboxSuspects: readonly InboxScenario[] = [
             if (id === "deadly") {
               deaths += 1;
               died.abort();
-            } else if (died.signal.aborted || deaths === 0) await new Promise(() => {}); // ended with the process
+            } else if (died.signal.aborted || deaths === 0) await new Promise(() => {}); // never returns, as if its process had died
           };
           const options = { catalog, maxAttempts, leaseMs: longLeaseMs, pollMs: 10, shutdownMs: 0 };
           const running = createWorker(mortal, { [type]: handler }, options).run({ signal: died.signal });

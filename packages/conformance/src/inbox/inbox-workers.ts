@@ -107,7 +107,7 @@ export const inboxWorkers: readonly InboxScenario[] = [
             attempt: id === "attempts" ? 2 : 1,
             outcome: "dead",
             reason: id,
-            cause: id === "invalid" ? "invalid: data.step: does not fit the schema" : cause, // a schema of the user's
+            cause: id === "invalid" ? "invalid: data.step: does not fit the schema" : cause, // a user's schema: its message may quote the value
             remedy: "Fix the cause, then redrive it: esim-webhooks inbox retry.",
             err: id === "failed" ? "out of stock" : undefined,
           })),
@@ -284,7 +284,7 @@ export const inboxWorkers: readonly InboxScenario[] = [
   ],
 ];
 
-/** Without those that say what happens when all is well. */
+/** Leaves out the lines of the level `info`, which report normal operation. */
 function alarming(lines: readonly Record<string, unknown>[]): Record<string, unknown>[] {
   return lines.filter(({ level }) => level !== "info");
 }

@@ -59,7 +59,7 @@ export const leavingClients: readonly Scenario[] = [
         };
         await withServer(handlers, { secret, logger }, use, before);
         const outcomes = lines.filter(({ id }) => id === headers["webhook-id"]).map(({ outcome }) => outcome);
-        // a body that came as a whole may still be there, and is authentic
+        // a body that had arrived whole may still be readable, and is authentic
         if (isWhole) assert.match(String(outcomes), /^(body_incomplete|processed)$/);
         else assert.deepEqual(outcomes, ["body_incomplete"]);
       }

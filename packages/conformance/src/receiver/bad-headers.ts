@@ -23,7 +23,7 @@ const good = faulted({ at: now });
 const goodSignature = good.headers["webhook-signature"] as string;
 const wrongSignature = `v1,${Buffer.alloc(32, 7).toString("base64")}`;
 
-/** The bytes of a text in UTF-8, a character for each. */
+/** The UTF-8 bytes of a text, as a string with one character for each byte. */
 const inUtf8 = (text: string) => Buffer.from(text).toString("latin1");
 
 /** Timestamps that are not in Unix seconds, as digits. */

@@ -29,7 +29,7 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
-/** A host's own middleware: it takes its time, and leaves the request alone. */
+/** A host's own middleware, which may take long and does not read the request. */
 export type Middleware = () => Promise<void>;
 
 /**
@@ -138,8 +138,8 @@ export function authentic(body: string | Uint8Array, id = "msg_bytes", timestamp
 }
 
 /**
- * An authentic request with any id and timestamp in its headers, which have a character for each byte.
- * @param signed the bytes of the id that the sender has signed, if they are other ones than it has sent
+ * An authentic request with any id and timestamp. Its headers have one character for each byte.
+ * @param signed the bytes of the id that the sender has signed, if they differ from those in the header
  */
 export function signedWith(
   id: string,

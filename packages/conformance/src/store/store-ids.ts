@@ -77,7 +77,7 @@ async function claimedWith(store: DedupeStore, key: EventKey, fingerprint?: numb
   return claim.token;
 }
 
-/** Checks that the store reports a conflict for every fingerprint other than `own`, which holds the id. */
+/** Checks that the store reports a conflict only for fingerprints that differ from `own`, under which the id is stored. */
 async function assertConflicts(
   store: DedupeStore,
   key: EventKey,

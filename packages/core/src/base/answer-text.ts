@@ -1,13 +1,13 @@
 const mostBytes = 64 * 1024;
 
-/** The body of an answer as text. Of one that is longer than 64 KiB, or endless, only the beginning is read. */
+/** The body of an answer as text. Reads at most its first 64 KiB, since a body may be endless. */
 export async function answerText({ body }: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of body ?? []) {
     chunks.push(chunk);
     size += chunk.byteLength;
-    if (size >= mostBytes) break; // which cancels the body
+    if (size >= mostBytes) break; // leaving the loop cancels the body
   }
   return new TextDecoder().decode(Buffer.concat(chunks).subarray(0, mostBytes));
 }

@@ -11,12 +11,12 @@ export interface AskOptions {
   late(): Error;
 }
 
-/** A call that has not ended by then is not waited for any more: its connection may be gone without a trace. */
+/** The time after which a call is given up: its connection may be gone without a trace. */
 const hungMs = 60_000;
 
 /**
- * Returns a function that calls `ask` and settles as it does, within a time limit. While a call is pending, all callers wait for that
- * one, for a minute: what hangs is asked once a minute.
+ * Returns a function that calls `ask` and settles as it does, within a time limit. Callers share the pending call. A call that hangs is given up
+ * after a minute, and the next caller asks again.
  */
 export function askInTime<Answer>(
   ask: () => Awaitable<Answer>,

@@ -17,8 +17,8 @@ export type Backoff = (attempt: number) => number;
 const longestPauseMs = 86_400_000;
 
 /**
- * Makes the function that checks the pauses that `source` gives, in ms. It limits them to a day: an event that is due years from now
- * appears in no health check. For what is no number of ms, `otherwise` decides. Logs the first mistake.
+ * Makes the function that checks the pauses that `source` gives, in ms. It limits them to a day: an event that is due years from now appears in
+ * no health check. If a value is not a number of ms, `otherwise` returns the pause. Logs the first mistake.
  */
 export function limitPauses(
   source: string,
@@ -49,7 +49,7 @@ export function safeBackoff(backoff: Backoff, otherwise: Backoff, logger: Logger
     try {
       pauseMs = backoff(attempt);
     } catch {
-      // no number
+      // undefined is not a number of ms either
     }
     return limited(pauseMs, attempt);
   };

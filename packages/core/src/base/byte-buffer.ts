@@ -1,16 +1,16 @@
 /** Gathers chunks up to a limit. Its memory grows with their bytes, not with their number. */
 export interface ByteBuffer {
-  /** Takes a chunk, and may keep it. False once there are more than `limitBytes`. */
+  /** Adds a chunk, which may be kept and not copied. Returns false, and does not add it, if there would be more than `limitBytes`. */
   add(chunk: Uint8Array): boolean;
   /** Joins the chunks. A single chunk is returned as it is, not copied. */
   bytes(): Uint8Array;
   /** How many bytes there are. */
   size(): number;
-  /** How much memory they take, in bytes: less than twice as much. */
+  /** How much memory the chunks take, in bytes: less than twice `size()`. */
   allocated(): number;
 }
 
-/** Chunks of this length are kept as they are, until all are copied together once. Shorter ones are copied immediately. */
+/** Chunks of at least this length are kept as they are until `bytes()` joins all. Shorter ones are copied immediately. */
 const longBytes = 4 * 1024;
 
 /** Creates an empty buffer. */

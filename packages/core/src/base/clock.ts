@@ -16,11 +16,11 @@ export const monotonicClock: Clock = { now: () => timeOrigin + performance.now()
 const dateTime =
   /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[Tt ](?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
-/** Whether a text is a date-time with its offset (RFC 3339), on a day that the calendar has. Leap seconds are taken. */
+/** Whether a text is a date-time with its offset (RFC 3339), on a day that the calendar has. Leap seconds are accepted. */
 export function isDateTime(text: string): boolean {
   const [, year, month, day] = dateTime.exec(text) ?? [];
   if (day === undefined) return false;
-  return day <= "28" || Number(day) <= daysIn(Number(year), Number(month)); // the calendar takes most of the time
+  return day <= "28" || Number(day) <= daysIn(Number(year), Number(month)); // computing the days of a month is the slow part
 }
 
 function daysIn(year: number, month: number): number {

@@ -6,7 +6,7 @@ export interface CoalesceOptions<Item> {
   readonly maxItems: number;
   /** How many flushes may be under way at the same time. */
   readonly maxFlushes: number;
-  /** How large the items of one flush may be together, measured by `sizeOf`. A larger item goes alone. Default: no limit. */
+  /** How large the items of one flush may be together, measured by `sizeOf`. A larger item has a flush of its own. Default: no limit. */
   readonly maxSize?: number;
   /** The size of an item, in the unit of `maxSize`. Default: 0. */
   readonly sizeOf?: (item: Item) => number;
@@ -18,14 +18,14 @@ interface Waiting<Item, Result> {
   reject(error: unknown): void;
 }
 
-/** A flush belongs to many deliveries: in the async context of the first one, it would be part of its trace. */
+/** Runs work outside of any delivery: a flush serves many of them, and would otherwise be part of the trace of the first one. */
 const outsideOfItems: <Result>(work: () => Result) => Result =
   AsyncLocalStorage.snapshot?.() ?? ((work) => work());
 
 /**
- * Combines many concurrent calls into few flushes. Items gather while `maxFlushes` flushes are under way, and go together in
- * the next one. When no flush is under way, items go immediately, together with those of the same event-loop tick.
- * `flush` answers one to one, in order. When it rejects, every item in it rejects. It runs in none of the async contexts of its items.
+ * Combines many concurrent calls into few flushes. Items gather while `maxFlushes` flushes are under way, and go together in the next one. When
+ * no flush is under way, items go immediately, together with those of the same event-loop tick. `flush` resolves to one result for each item, in
+ * the same order. When it rejects, every item in it rejects. It runs in none of the async contexts of its items.
  */
 export function coalesce<Item, Result>(
   flush: (items: readonly Item[]) => Promise<readonly Result[]>,

@@ -5,7 +5,7 @@ const forced = ["", "1", "true", "2", "3"];
 export interface ColourStream {
   /** Whether it is a terminal. */
   readonly isTTY?: boolean;
-  /** Returns the bits of a colour that the terminal shows. */
+  /** Returns how many bits the terminal has for a colour. */
   getColorDepth?(env?: object): number;
 }
 

@@ -4,8 +4,9 @@ import type { Logger } from "./logger.ts";
 
 /**
  * Makes a logger for people: one line on the console for each event, as `esim-webhooks serve` prints in a terminal:
- * `12:00:01  ✔ processed  esim.faulted  msg_1  key:1a2b3c4d  12 ms`. Errors follow with their stack and causes. Secrets and what looks
- * like personal data are masked in them. Drops debug lines. Colours as FORCE_COLOR and NO_COLOR say, else in a terminal that has them.
+ * `12:00:01  ✔ processed  esim.faulted  msg_1  key:1a2b3c4d  12 ms`. Errors follow with their stack and causes. Secrets are masked in every
+ * line, and what looks like personal data in errors and reasons. Drops debug lines. Colours as FORCE_COLOR and NO_COLOR say, else in a
+ * terminal that has them.
  */
 export function consoleLogger(): Logger {
   const onOutput = prettyLine(colouredFor("stdout"));

@@ -7,7 +7,7 @@ export function writeDurably(path: string, text: string): Promise<void> {
   return writeFile(path, text, { flag: "wx", mode: 0o600, flush: true });
 }
 
-/** A created or renamed file is on the disk only once its folder is: a power cut would lose its name. */
+/** Writes a folder to the disk. Until then, a power cut loses the name of a file that was created or renamed in it. */
 export async function syncFolder(folder: string): Promise<void> {
   if (process.platform === "win32") return; // a folder cannot be opened there
   const handle = await open(folder, "r");
@@ -18,7 +18,7 @@ export async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** For `catch`: undefined for a file that is not there. */
+/** For `catch`: returns undefined if the error says that a file is missing, and throws any other error again. */
 export function unlessMissing(error: unknown): undefined {
   if (errnoOf(error) !== "ENOENT") throw error;
 }

@@ -17,7 +17,7 @@ export function variableIn(environment: ApiEnvironment | undefined, name: string
   return environment === "test" ? name.replace("ESIM_", "ESIM_TEST_") : name;
 }
 
-/** The name of an endpoint in an environment, if it has none of its own: a database that both share keeps their events apart. */
+/** The default source of an environment. It differs, so that both environments can share a database. */
 export function sourceIn(environment: ApiEnvironment | undefined = namedEnvironment()): string {
   return environment === "test" ? "test" : "default";
 }

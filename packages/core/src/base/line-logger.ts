@@ -45,7 +45,7 @@ function lineOrMessage(lineOf: LineOf, ...[level, fields, message]: Parameters<L
   }
 }
 
-/** The texts that a handler's error or its discard may have put there. */
+/** Masks the texts that come from a handler: the `cause` of its failure, and the `reason` of its discard. */
 function withMaskedTexts(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const texts = ["cause", "reason"].filter((name) => typeof fields[name] === "string");
   return { ...fields, ...Object.fromEntries(texts.map((name) => [name, maskText(String(fields[name]))])) };

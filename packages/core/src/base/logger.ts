@@ -16,8 +16,11 @@ export interface Logger {
   error: Log;
   /** A logger that adds `bindings` to every line. Without it, lines carry fewer fields. */
   child?(bindings: Record<string, unknown>): Logger;
-  /** A list in winston's loggers alone, which so do not compile here: they take the text first. Pass `winstonLogger(logger)`. Never called. */
-  readonly transports?: Log; // not never: pino() makes its type of the names of this one, and gives each a function
+  /**
+   * Never called. Only winston's loggers have `transports`, a list: so they do not compile here, since they take the text first. Pass
+   * `winstonLogger(logger)`.
+   */
+  readonly transports?: Log; // not `never`: where a Logger is expected, the type of pino() has a function under each name of Logger
 }
 
 const nothing: Log = () => {};
@@ -25,7 +28,7 @@ const nothing: Log = () => {};
 /** The default logger, which drops all lines. */
 export const silentLogger: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
-/** The child of a logger, made for its first line: most handlers log nothing. */
+/** The child of a logger, which is made only when it logs its first line: most handlers log nothing. */
 export function childOf(logger: Logger, bindings: Record<string, unknown>): Logger {
   let made: Logger | undefined;
   const child = () => {
@@ -42,8 +45,8 @@ export function childOf(logger: Logger, bindings: Record<string, unknown>): Logg
 }
 
 /**
- * Logs at most one line a second. `alike` counts the lines left out in the second after the last one, which was `sinceMs` ago:
- * after a flood, that may be days.
+ * Logs at most one line a second. `alike` counts the lines that were left out since the last one, which was `sinceMs` ago: that may be days
+ * after a flood.
  */
 export function throttledLog(log: Log, clock: Clock): Log {
   let loggedAt = Number.NEGATIVE_INFINITY;

@@ -3,7 +3,7 @@ export const masked = "•••";
 
 const secretNames = "passw(?:or)?d|passphrase|pwd|secret|token|api[_-]?key";
 const secretName = new RegExp(`(?:${secretNames})$`, "i");
-// of libpq, of a URL's query or a form, of JSON, and of an object that Node.js prints
+// in a connection string of libpq, a URL's query, a form, JSON, or an object that Node.js prints
 const namedSecret = new RegExp(
   `(\\b\\w*(?:${secretNames})["']?(?:\\s*=\\s*|:\\s*(?=["'])))("(?:[^"\\\\]|\\\\.)*"|'(?:[^'\\\\]|\\\\.)*'|[^\\s&]+)`,
   "gi",
@@ -13,7 +13,7 @@ const signingSecret = /whsec_[A-Za-z0-9+/=_-]{8,}/g;
 const word = /\S+/g;
 const user = /[^:/?#[]*:/y;
 
-/** The variables of ours whose value is a secret of any form. */
+/** Our own variables, whose value is a secret of any form. */
 const ownVariables = [
   "ESIM_CLIENT_SECRET",
   "ESIM_WEBHOOK_SECRET",
@@ -24,7 +24,7 @@ const ownVariables = [
 const shortestOwn = 8;
 let known: readonly string[] | undefined;
 
-/** Read once: at the first call, since not every runtime has variables while a module is loaded. */
+/** Reads our variables once, at the first call: not every runtime has variables while a module is loaded. */
 function ownSecrets(): readonly string[] {
   known ??= ownVariables
     .flatMap((name) => process.env[name]?.trim().split(/\s+/) ?? [])
@@ -45,13 +45,13 @@ export function maskSecrets(text: string): string {
     .replace(word, maskUrls);
 }
 
-/** The same for a field of an object, whose name may say that its value is a secret. */
+/** Masks the secrets in a field of an object, or its whole value if its name says that it is a secret. */
 export function maskField(name: string, value: string): string {
   return secretName.test(name) ? masked : maskSecrets(value);
 }
 
 /**
- * Masks what follows `://user:` up to the last `@`, since a password may contain one, and quotes. Without an `@`, only a number can be a
+ * Masks what follows `://user:` up to the last `@`, since a password may contain `@` and quotes. Without an `@`, leaves a number, which is a
  * port.
  */
 function maskUrls(text: string): string {
@@ -83,7 +83,7 @@ export function maskPersonalData(text: string): string {
 const beforeAt = /[\w.+-]/;
 const afterAt = /(?:[\w-]+\.)+[a-z]{2,}/iy;
 
-/** Masks e-mail addresses. From each `@`, it looks at each character before it once. */
+/** Masks e-mail addresses. Looks at each character before an `@` only once. */
 function maskAddresses(text: string): string {
   let shown = "";
   let end = 0;
@@ -127,7 +127,7 @@ const fewestDigits = 10;
 const date = /(?:19|20)\d\d-\d\d-\d\d(?:[ ]\d\d(?!\d))?\D*/y;
 const ipAddress = /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}$/;
 
-/** Leaves short numbers and IP addresses, and dates; a number may follow them. */
+/** Masks a number, except a short one, an IP address, and the dates that it begins with. */
 function maskNumber(number: string): string {
   let rest = 0;
   let digits = digitsIn(number);
@@ -145,7 +145,7 @@ function digitsIn(text: string): number {
   return text.replace(/\D/g, "").length;
 }
 
-/** As many as a store keeps of an error. */
+/** The number of characters that a store keeps of an error. */
 const mostCharacters = 4000;
 
 /** A text that fits on a screen: its beginning, and how much is left out. */

@@ -60,7 +60,7 @@ export function parseOptions<Settings>(
   });
 }
 
-/** The first names; only `url` or `path` when nothing was passed but, perhaps, the value of it. */
+/** The first names, as an example. Only `url` or `path` if the caller passed nothing, or a text, which is probably its value. */
 function examplesOf(names: readonly string[], passed: unknown): string {
   const place = names.find((name) => name === "url" || name === "path");
   if (place !== undefined && (passed === undefined || typeof passed === "string")) return `{ ${place} }`;
@@ -98,7 +98,7 @@ export type Kind = "an inbox" | "a map of handlers" | "a dedupe store" | "a prom
 export type Places = Readonly<Record<string, readonly [passed: unknown, ...right: Kind[]]>>;
 
 /**
- * Throws `invalid_option` if an argument plainly belongs elsewhere, or was not awaited. Says nothing of other values.
+ * Throws `invalid_option` if an argument plainly belongs elsewhere, or was not awaited. Lets all other values pass.
  * @param caller the function that was called, for the message
  * @param places its arguments
  * @param usage a sentence that says what to pass
@@ -116,7 +116,7 @@ export function checkArguments(caller: string, places: Places, usage: string): v
   }
 }
 
-/** Whether the right place of the kind has something else in it. */
+/** Whether an argument that should be of this kind is another value, so that the two were probably swapped. */
 function isSwapped(kind: Kind, places: Places): boolean {
   return Object.values(places).some(
     ([passed, ...right]) =>

@@ -5,11 +5,11 @@ const mostInFlight = 32;
 
 /** Places for answers that are being made or written. */
 export interface AnswerPlaces {
-  /** Whether there was a place. Free it with `leave`. */
+  /** Takes a place, if one is free, and returns whether there was one. Free it with `leave`. */
   enter(): boolean;
   /** Frees a place. */
   leave(): void;
-  /** The same for an answer of Node.js, whose place is free once it is written, or its connection has closed. */
+  /** As `enter`, for a response of Node.js: frees the place once the response is written or its connection has closed. */
   hold(request: IncomingMessage, response: ServerResponse): boolean;
 }
 

@@ -2,7 +2,7 @@ import { WebhookError } from "./errors.ts";
 import { type ReplaceableClient, replaceWhenRefused } from "./replace-when-refused.ts";
 import { addressText, isServerUrl } from "./server-url.ts";
 
-/** Makes a client of ioredis, which is passed, since core imports no client. It reconnects after a failover. Throws `invalid_option`. */
+/** Makes a client with the passed class of ioredis, since core imports no client. It reconnects after a failover. Throws `invalid_option`. */
 export function redisAt<Client extends ReplaceableClient>(
   name: string,
   url: string,
@@ -55,7 +55,7 @@ export function redisText({ host, port, path, db, sentinels, name }: RedisAddres
 
 interface RedisError {
   readonly command?: { args?: unknown };
-  /** The last error of a node, of a Cluster. */
+  /** The last error of a node, if the client is a Cluster. */
   readonly lastNodeError?: RedisError;
 }
 

@@ -17,20 +17,20 @@ export interface ReplaceableClient {
   };
 }
 
-/** How a Redis server answers that is not the primary (any more), or is not ready. UNBLOCKED ends a blocking read when it is demoted. */
+/** The errors of a Redis server that is not the primary (any more), or not ready. UNBLOCKED ends a blocking read when the server is demoted. */
 const refusal =
-  /^(?:CLUSTERDOWN|LOADING|MASTERDOWN|READONLY|UNBLOCKED)\b|-READONLY |^ERR WAIT cannot be used with replica/; // Redis 6 quotes the error in that of the script
+  /^(?:CLUSTERDOWN|LOADING|MASTERDOWN|READONLY|UNBLOCKED)\b|-READONLY |^ERR WAIT cannot be used with replica/; // Redis 6 quotes the error inside the error of the script
 
 const againWithinMs = 1000;
-/** Our `reconnectOnError` of clients, and the `retryStrategy` that each client had. A `duplicate` has copies of both options. */
+/** Each `reconnectOnError` that we have set, and the `retryStrategy` that its client had. A `duplicate` of a client has copies of both options. */
 const strategies = new WeakMap<object, ReplaceableClient["options"]["retryStrategy"]>();
 
 /**
- * Makes a client reconnect when its server refuses a command because it is not the primary: after a failover, the address may lead to
- * another server, which a connection that stays open never reaches. The command is sent again on the new connection, since a refused one
- * had no effect; WAIT is not. A server that refuses it there as well, within a second, is what the address leads to: then the error is reported, or a
- * client that waits for Redis indefinitely (`maxRetriesPerRequest: null`) reconnects once a second. Does nothing if the client has a
- * `reconnectOnError` of its own.
+ * Makes a client reconnect when its server refuses a command because it is not the primary: after a failover, the address may lead to another
+ * server, which a connection that stays open never reaches. The command is sent again on the new connection, since a refused command had no
+ * effect, but not WAIT. If it is refused there as well within a second, the address leads to no primary: the error is reported, or a client that
+ * waits for Redis indefinitely (`maxRetriesPerRequest: null`) reconnects once a second. Does nothing if the client has a `reconnectOnError` of
+ * its own.
  */
 export function replaceWhenRefused(client: ReplaceableClient): void {
   const { options } = client;

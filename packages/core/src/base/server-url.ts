@@ -15,11 +15,11 @@ export interface ServerAddress {
   readonly host?: string | undefined;
   /** A TCP port. */
   readonly port?: number | undefined;
-  /** Its name, or its number on Redis. */
+  /** The name of the database, or its number on Redis. */
   readonly database?: string | number | undefined;
 }
 
-/** `host:port/database`, for messages. What was given a URL in place of a host is not repeated: the URL may contain a password. */
+/** `host:port/database`, for messages. A URL that was given in place of a host is not repeated: it may contain a password. */
 export function addressText({ host, port, database }: ServerAddress): string {
   const server = [host, port].filter(Boolean).join(":");
   const text = database ? `${server}/${database}` : server;

@@ -24,17 +24,17 @@ export function shownError(error: unknown): ShownError {
   return shown(error, mostCauses, isOurs(error) ? noCalls : callsOf);
 }
 
-/** The same with the stack of any error. */
+/** As `shownError`, with the stack also for errors of this project. */
 export function tracedError(error: unknown): ShownError {
   return shown(error, mostCauses, callsOf);
 }
 
-/** Its code and its message. */
+/** The error's code and message. */
 export function headOf({ code, message }: ShownError): string {
   return code === undefined ? message : `${code}: ${message}`;
 }
 
-/** Its stack, then each cause with its own: one line for each call. */
+/** The error's stack, then each cause with its stack: one line for each call. */
 export function detailsOf({ stack, cause }: ShownError): readonly string[] {
   const calls = stack === undefined ? [] : stack.split("\n").map((call) => `      ${call}`);
   return cause === undefined ? calls : [...calls, `    cause: ${headOf(cause)}`, ...detailsOf(cause)];
@@ -48,7 +48,7 @@ export function messageOf(error: unknown): string {
 function shown(error: unknown, causesLeft: number, callsIn: typeof callsOf): ShownError {
   const { isError, name, message, stack, cause } = describeThrown(error);
   if (!isError) return { message: maskText(message) };
-  if (name === "AggregateError" && message === "") return shown(cause, causesLeft, callsIn); // one for each address of a host that does not answer
+  if (name === "AggregateError" && message === "") return shown(cause, causesLeft, callsIn); // a host did not answer at any of its addresses
   const code = readThrown(error, "code");
   const calls = callsIn(stack);
   return {

@@ -23,8 +23,8 @@ const busy: TextAnswer = { status: 503, text: "Too many requests are in progress
 const busyHeaders = { "content-type": "text/plain", "cache-control": "no-store", "retry-after": "1" };
 
 /**
- * Makes a handler of what `answer` resolves to, which must not reject. No cache keeps its answers. While 32 answers are being made or
- * written, others are answered 503.
+ * Makes a handler that answers with what `answer` resolves to; `answer` must not reject. No cache keeps its answers. While 32 answers are being
+ * made or written, others are answered 503.
  */
 export function textHandler(contentType: string, answer: () => Promise<TextAnswer>): TextHandler {
   const headers = { "content-type": contentType, "cache-control": "no-store" };
@@ -42,7 +42,7 @@ export function textHandler(contentType: string, answer: () => Promise<TextAnswe
     async node(request: IncomingMessage, response: ServerResponse) {
       const isHeld = places.hold(request, response);
       const { status, text } = isHeld ? await answer() : busy;
-      if (!isHeld) response.shouldKeepAlive = false; // what else waits on this connection is not read
+      if (!isHeld) response.shouldKeepAlive = false; // further requests on this connection are not read
       try {
         response.writeHead(status, isHeld ? headers : busyHeaders).end(text);
       } catch {

@@ -74,7 +74,7 @@ function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null;
 }
 
-/** As text that every database can store. */
+/** The value as text that every database can store. */
 function textOf(value: unknown): string | undefined {
   try {
     const text = typeof value === "function" ? `function ${value.name}` : String(value);

@@ -17,7 +17,7 @@ export interface StageMessage {
 
 /** A step on the way of a delivery or an event, with a start, an end, and work in between. */
 export interface Stage<Message extends StageMessage, AtEnd extends keyof Message = never> {
-  /** The channel of messages about stages that begin. A store that is bound to it is current in all that the stage does. */
+  /** The channel of messages about stages that begin. An `AsyncLocalStorage` that is bound to it has its value in all that the stage does. */
   readonly started: Channel<unknown, Message>;
   /** The channel of messages about ended stages. */
   readonly ended: Channel<unknown, Message>;
@@ -96,12 +96,12 @@ export function createStage<Message extends StageMessage, AtEnd extends keyof Me
         try {
           fields = fieldsOf(value);
         } catch (error) {
-          fields = { outcome: rejected, error }; // a store that returns what it must not; its caller finds out
+          fields = { outcome: rejected, error }; // the work returned an impossible value, as a faulty store may; its caller finds out
         }
         finish(fields);
         return value;
       };
-      // work that is done already makes no promise, like work that is not watched
+      // synchronous work makes no promise, as if it were not watched
       return isPromise(result)
         ? (Promise.resolve(result).then(done as never, fail) as Promise<Awaited<Work>>)
         : done(result as Awaited<Work>);

@@ -40,8 +40,8 @@ export interface Deadline {
 }
 
 /**
- * Creates a deadline of `ms` after `startedAt`, a time of `performance.now()`. It is armed by `before`, so work that is done
- * synchronously needs no timer, and it makes its controller when that is first read.
+ * Creates a deadline of `ms` after `startedAt`, a time of `performance.now()`. `before` starts its timer, so synchronous work needs none, and
+ * the controller is made when it is first read.
  */
 export function createDeadline(ms: number, startedAt: number = performance.now()): Deadline {
   return new LazyDeadline(ms, startedAt);
@@ -109,7 +109,7 @@ export async function within(ms: number, work: Promise<unknown>, signal?: AbortS
 /** Lets a loop sleep until there is something to do. Waking it twice before it sleeps counts once. */
 export interface Wakeup {
   wake(): void;
-  /** Resolves when it was woken since the last time, after `ms`, or when the signal aborts. */
+  /** Resolves when `wake` is called, or was called since the last wait; else after `ms`, or when the signal aborts. */
   wait(ms?: number): Promise<void>;
 }
 

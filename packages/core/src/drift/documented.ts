@@ -81,7 +81,7 @@ function readSchema(type: string): DocumentedType | undefined {
   const typesOf = (schema: (typeof shape)[string]) =>
     probes
       .filter((probe) => safeParse(schema, probe).success)
-      .reduce<JsonTypes>((types, probe) => types | jsonTypeOf(probe), 0) || jsonTypeOf(""); // a literal takes no probe
+      .reduce<JsonTypes>((types, probe) => types | jsonTypeOf(probe), 0) || jsonTypeOf(""); // a literal accepts none of the probes: it is a string
   return {
     fields: new Map(declared.map(([field, schema]) => [field, typesOf(schema)])),
     required: declared.filter(([, schema]) => !safeParse(schema, undefined).success).map(([field]) => field),

@@ -11,7 +11,7 @@ export interface DriftFinding {
   readonly kind: "new_type" | "new_field" | "missing_field" | "other_json_type" | "new_value";
   /** The field of `data`; absent for a new type. `*`: a field whose name may be personal data, and is not kept. */
   readonly field?: string;
-  /** The JSON type of a new field, or the other one of a field. */
+  /** The JSON type of a new field, or the other type that a known field has. */
   readonly jsonType?: JsonType;
   /** The value that is not documented. `*`: one that does not look like a word of an enumeration, and is not kept. */
   readonly value?: string;
@@ -19,7 +19,7 @@ export interface DriftFinding {
   readonly since: string;
 }
 
-/** A new finding. On `esim-webhooks:drift`, once for all processes that share the state store. */
+/** A new finding. Published on `esim-webhooks:drift`, once for all processes that share the state store. */
 export interface DriftMessage extends DriftFinding {
   /** The event type. `*`: a type whose name is not kept. */
   readonly type: string;

@@ -1,4 +1,4 @@
-/** In place of a name or a value that may be personal data. */
+/** The replacement of a name or a value that may be personal data. */
 export const folded = "*";
 
 /** How many field names a type has at most. Further ones are folded. */

@@ -11,7 +11,7 @@ export function rowName(type: string): string {
   return `drift.${type}`;
 }
 
-/** The types that have a state, but for those that the eSIM catalog has. */
+/** Reads the list of types that have a state, except those of the eSIM catalog. */
 async function readList(state: Pick<StateStore, "read">): Promise<{ types: string[]; version?: string }> {
   const stored = await state.read(listName);
   if (stored === undefined) return { types: [] };

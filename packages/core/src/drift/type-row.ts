@@ -15,7 +15,7 @@ export interface TypeRow {
   readonly findings: (DriftFinding & { acknowledged?: true })[];
 }
 
-/** From this many events on, what all of them had in common is taken to be always so. */
+/** From this many events on, what all of them had in common is expected of every event. */
 const eventsToLearn = 100;
 
 const mostFindings = 64;
@@ -38,7 +38,7 @@ const storedRow = z.object({
   ),
 });
 
-/** The row of a stored value. An empty one for none, and for the value of another program. */
+/** Reads a row. Without a value, or with the value of another program, the row is empty. */
 export function readRow(value: unknown): TypeRow {
   const read = storedRow.safeParse(value);
   if (!read.success) return { seen: 0, since: null, until: null, fields: new Map(), findings: [] };

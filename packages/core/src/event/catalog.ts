@@ -21,7 +21,7 @@ export function issueText({ path, message }: Issue): string {
   return path ? `${path}: ${message}` : message;
 }
 
-/** An issue for a log: the message of another schema may have values of the event in it. */
+/** An issue for a log, without the message of a user's schema, which may quote values of the event. */
 export function withoutValues({ path, message, isFixedText }: Issue): Issue {
   return { path, message: isFixedText ? message : "does not fit the schema" };
 }
@@ -49,7 +49,7 @@ export interface Catalog<Data = DataByType> {
    * delivery, which the reason names if the bytes are still encoded.
    */
   parse(id: string, body: Uint8Array, encoding?: string): Parsed<Data>;
-  /** The same for an event that was parsed before, such as one that crossed a queue. */
+  /** As `parse`, for an event that was parsed before, such as one that crossed a queue. */
   check(event: WebhookEvent): Parsed<Data>;
 }
 
@@ -129,7 +129,7 @@ export function catalogOf<Data>(schemas: SchemasOf<Data>, fixed: ReadonlySet<unk
   };
 }
 
-/** Keeps the data as it was sent, where neither JSON nor a comparison shows it: an invalid event must show none of its values. */
+/** Keeps the data as it was sent, in a private field that neither JSON nor a comparison shows: an invalid event must show none of its values. */
 class Sent {
   readonly #data: unknown;
 
@@ -154,7 +154,7 @@ class Known<Data> extends Sent {
   }
 }
 
-/** The data of an event as it was sent, before its schema. Undefined if it is not an envelope. */
+/** The data of an event as it was sent, before its schema changed it. Undefined if it is not an envelope. */
 export function sentData(parsed: { readonly event: { readonly data: unknown } | null }): unknown {
   return Sent.dataOf(parsed) ?? parsed.event?.data;
 }
@@ -205,7 +205,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** How valibot, arktype and zod add to a message what they found. */
+/** The part of a message in which valibot, arktype and zod quote the value that they found. */
 const found = /[:,]?( but)? received (".*"|\S+)$| \(was .*\)$/is;
 
 /** The path and the rule of a schema's issue. The value, which the messages of some libraries quote, is left out. */

@@ -8,7 +8,7 @@ export function compressionOf(body: Uint8Array, encoding?: string): string | und
   return knownEncoding(encoding);
 }
 
-/** The name of a `content-encoding`. Undefined for several, and for others, which any client can write. */
+/** The `content-encoding`, if it is one of the four known names. Undefined for a list or any other text, which any client can write. */
 export function knownEncoding(encoding?: string): string | undefined {
   return /^(gzip|br|zstd|deflate)$/i.exec(encoding ?? "")?.[1]?.toLowerCase();
 }

@@ -120,7 +120,10 @@ export interface EsimBalanceUpdatedData extends EsimData {
 
 /** The data of `package.ended`. Only `reason` is documented by the API; other fields are kept as sent. */
 export interface PackageEndedData {
-  /** Why the package ended: each event has it. `removed`: its eSIM is about to be suspended or terminated. Its type is not documented, and an event without it is read, too. */
+  /**
+   * Why the package ended: each event has it. `removed`: its eSIM is about to be suspended or terminated. The API does not document its type,
+   * and an event without a `reason` is accepted, too.
+   */
   readonly reason?: Untyped<"removed">;
   readonly [field: string]: unknown;
 }
@@ -179,20 +182,20 @@ export interface EsimEvents {
   /**
    * **Experimental.** A profile could not be downloaded or installed. In most cases the download stays possible.
    *
-   * **Next:** usually `esim.installed`, because the device may try again: it overrides the fault. Nothing, if `reason` is
+   * **Next:** usually `esim.installed`, which overrides the fault, because the device may try again. Nothing, if `reason` is
    * `download_order_expired`.
    *
-   * **Do:** order a replacement **only if `reason` is `download_order_expired`**. After any other fault, a replacement would
-   * be a second eSIM for a user whose first one may still work. Say to the user what to do, and return.
+   * **Do:** order a replacement **only if `reason` is `download_order_expired`**. After any other fault, a replacement would be a second eSIM
+   * for a user whose first one may still work. Show the user what to do, and return.
    */
   readonly "esim.faulted": EsimFaultedData;
   /**
-   * The eSIM has moved to a network of another operator or country, or has registered for the first time. The same network
-   * again sends no event.
+   * The eSIM has moved to a network of another operator or country, or has registered for the first time. Registering again on the same network
+   * sends no event.
    *
    * **Next:** another `esim.mccswitch`, at the next move.
    *
-   * **Do:** notify the user what applies in `newCountry`. Have an answer for an event without one.
+   * **Do:** show the user what applies in `newCountry`, which can be absent.
    */
   readonly "esim.mccswitch": EsimMccSwitchData;
   /**

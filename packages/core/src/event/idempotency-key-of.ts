@@ -6,10 +6,9 @@ import type { WebhookEvent } from "./event.ts";
  * The idempotency key of what a handler does about an event: the same for all its deliveries, at every endpoint and under every
  * id, and for every run. So the effect happens once, if the other side, or a unique column of your own table, remembers the key.
  *
- * It is a hash of the purpose and of the event's type, timestamp and data: if `data` has changed, the key is another one. Two
- * events with the same type, timestamp and data have the same key: what both ask for is done once. Do not use it to deduplicate
- * deliveries. The partner API remembers keys for 48 hours, and refuses another body under one with 422 (`key_reused`): the body
- * must depend on the event alone.
+ * It is a hash of the purpose and of the event's type, timestamp and data: if `data` has changed, the key is another one. Two events with the
+ * same type, timestamp and data have the same key: what both ask for is done once. Do not use it to deduplicate deliveries. The partner API
+ * remembers keys for 48 hours, and refuses another body under one with 422 (`key_reused`): the body must depend only on the event.
  *
  * Throws `invalid_input` for what is not an event, or an empty purpose.
  * @param event what the handler got
@@ -24,9 +23,9 @@ export function idempotencyKeyOf(
 }
 
 /**
- * The idempotency key of what a handler does about a delivery: the same for all its attempts and every run. The same event has
- * another one at another endpoint, or after a replay under a new id. For events that may be different although their type,
- * timestamp and data are equal; otherwise, use `idempotencyKeyOf`.
+ * The idempotency key of what a handler does about a delivery: the same for all its attempts and every run. The same event has another key at
+ * another endpoint, or after a replay under a new id. For events that may be different although their type, timestamp and data are equal;
+ * otherwise, use `idempotencyKeyOf`.
  *
  * Throws `invalid_input` for an event without an id, or an empty purpose.
  * @param event what the handler got

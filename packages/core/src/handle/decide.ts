@@ -5,17 +5,17 @@ import { errorText } from "../store/error-text.ts";
 import type { EventOutcome, UndoneOutcome } from "./event-outcome.ts";
 import { HandlerTimeout } from "./handler.ts";
 
-/** The limits of an event: they decide with its outcome how it ends. */
+/** The limits of an event, which decide, together with its outcome, how it ends. */
 export interface Limits {
-  /** How long its handlers may put it off, for the error of one that is dead by it. */
+  /** How long its handlers may put it off, in ms: the error of an event that is dead for this reason names it. */
   readonly maxWaitMs?: number;
-  /** Whether it is not tried again. */
+  /** Whether the event is not tried again after this outcome. */
   isLast(outcome: UndoneOutcome): boolean;
-  /** When it is due again, in ms. */
+  /** The time until the event is due again, in ms. */
   afterMs(outcome: UndoneOutcome): number;
 }
 
-/** Decides how an event ends. Pure: the limits say the rest. */
+/** Decides how an event ends. Pure: all that depends on the attempt or the time is in the limits. */
 export function decide(outcome: EventOutcome, limits: Limits): Ending {
   switch (outcome.code) {
     case "processed":

@@ -17,8 +17,8 @@ export interface Dispatcher {
   /** Whether a handler takes this event type, which may be one that the catalog does not have. */
   handles(type: string): boolean;
   /**
-   * Runs the handler of the event's type. Never throws or rejects: that becomes the outcome `failed`. `taken` is for `observe`. Default:
-   * a processor has the event.
+   * Runs the handler of the event's type. Never throws or rejects: an error of the handler becomes the outcome `failed`. `taken` is for
+   * `observe`; without it, a processor has the event.
    */
   dispatch(event: WebhookEvent, call: HandlerCall, taken?: TakenFacts): Awaitable<DispatchOutcome>;
 }
@@ -32,11 +32,11 @@ export interface HandlerCall {
 
 /** The facts that `observe` shows about an event's way to its handler. */
 export interface TakenFacts {
-  /** Who had it. Default: a processor. */
+  /** Who has the event. Default: a processor. */
   readonly by?: HandleMessage["by"];
-  /** For how long it was due before, in ms. Absent for an event that a processor handles as it arrives. */
+  /** For how long the event was due before it was taken, in ms. Absent for an event that a processor handles as it arrives. */
   readonly waitMs?: number | undefined;
-  /** The trace that it was stored with. */
+  /** The trace that the event was stored with. */
   readonly trace?: string | null | undefined;
   /** Called inside the handler's span, before the handler. */
   readonly onStart?: () => void;

@@ -18,8 +18,8 @@ export type EventOutcome =
   /** It is authentic, but does not fit its schema or the envelope. */
   | { readonly code: "invalid"; readonly issues: readonly Issue[] }
   /**
-   * The same id is being handled right now, or is in an inbox on the same tables (`inInbox`), where a worker handles it unless
-   * it is dead or unhandled. `conflict`: it has another body there.
+   * The same id is being handled right now, or is in an inbox on the same tables (`inInbox`), where a worker handles it unless it is dead or
+   * unhandled. `conflict`: the id is known with another body.
    */
   | {
       readonly code: "busy";
@@ -29,7 +29,7 @@ export type EventOutcome =
     }
   /** Its handler asked for another try, in `retryAfterMs`. */
   | { readonly code: "retry_later"; readonly retryAfterMs: number }
-  /** Its handler threw. Of `process`, also: its schema threw. */
+  /** Its handler threw. From `process`, also: its schema threw. */
   | { readonly code: "failed"; readonly error: unknown }
   /** There was no result in time. The handler may still finish, and then completes its claim. */
   | { readonly code: "deadline_reached" }

@@ -19,17 +19,16 @@ export interface HandlerContext<Tx = unknown> {
   /** Adds the event's id, type and source to every line. */
   readonly logger: Logger;
   /**
-   * A transaction of the store's database, if the store is transactional. Its writes commit together with the mark that
-   * the event is done, or not at all. It begins with its first query and ends when the handler returns. Its type comes from the
-   * store, where handlers and store are in one call. Otherwise it is the second type parameter:
-   * `Handlers<EsimEvents, SqliteTransaction>`. Without that it is `unknown`.
+   * A transaction of the store's database, if the store is transactional. Its writes commit together with the mark that the event is done, or
+   * not at all. It begins with its first query and ends when the handler returns. If one call gets both the handlers and the store, its type
+   * comes from the store. Otherwise it is the second type parameter: `Handlers<EsimEvents, SqliteTransaction>`. Without that it is `unknown`.
    */
   readonly tx: Tx;
   /**
-   * Ends a handler that is not ready for the event, for example because the event came before the API call that caused it has
-   * answered. The event is tried again, and what was written by `tx` is rolled back. It does not count towards `maxAttempts`: the
-   * event can wait for the worker's `maxWaitMs`. Notes the outcome, then throws `HandlerEnded`, so nothing after the call runs. Write
-   * `return context.retryLater()`, so that TypeScript knows it too. Fails the event for a negative pause, with `invalid_input`.
+   * Ends a handler that is not ready for the event, for example because the event arrived before the answer to the API call that caused it. The
+   * event is tried again, and what was written by `tx` is rolled back. This try does not count towards `maxAttempts`: the event can wait for the
+   * worker's `maxWaitMs`. Notes the outcome, then throws `HandlerEnded`, so nothing after the call runs. Write `return context.retryLater()`, so
+   * that TypeScript knows it too. Fails the event for a negative pause, with `invalid_input`.
    * @param afterMs the pause, in ms. A worker waits for a day at most; a sender has its own schedule. Default 60,000
    */
   readonly retryLater: (afterMs?: number) => never;
@@ -56,7 +55,7 @@ export type FamilyMember<Types, Family> = Family extends `${infer Prefix}.*`
  * key runs. Families and `"*"` also take event types that the catalog does not have, as an `UnknownEvent`.
  */
 export type Handlers<Data, Tx = unknown> = {
-  // over keyof Data alone, which keeps its doc comments: an editor shows when the event is sent
+  // mapped over keyof Data only, which keeps its doc comments: an editor shows when the event is sent
   readonly [Type in keyof Data]?: Handler<EventOf<Pick<Data, Type>>, Tx>;
 } & {
   readonly [Family in FamilyOf<keyof Data & string>]?: Handler<
@@ -65,7 +64,7 @@ export type Handlers<Data, Tx = unknown> = {
   >;
 } & { readonly "*"?: Handler<EventOf<Data> | UnknownEvent, Tx> };
 
-/** Why an attempt failed whose handler ran too long. Its cause is what the handler threw, if it ended. */
+/** The error of an attempt whose handler ran too long. Its `cause` is what the handler threw, if it still ended. */
 export class HandlerTimeout extends Error {
   /** The name that `AbortSignal.timeout` gives its error, too. */
   override readonly name = "TimeoutError";

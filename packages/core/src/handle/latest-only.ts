@@ -8,15 +8,15 @@ import type { Handler, HandlerContext } from "./handler.ts";
 /** The options that every store's `latestOnly` has. */
 export interface LatestOnlySettings<Event> {
   /**
-   * The name of the state that the handler stores, such as `"profile"`. All events handled under one name are compared with each
-   * other, so give it only to types of which the newest one says it all.
+   * The name of the state that the handler stores, such as `"profile"`. All events handled under one name are compared with each other, so use
+   * it only for types whose newest event has the whole state.
    */
   state: string;
   /** The subject whose state the handler stores. An event without one is never skipped. Default: the event's `esimReference`. */
   subject?: (event: Event) => string | undefined;
 }
 
-/** The newest event of a state that was handled for a subject. */
+/** The key under which a store remembers the time of the newest handled event: a state, and its subject. */
 export interface LatestKey {
   /** The option `state`. */
   readonly state: string;
@@ -29,7 +29,7 @@ export interface LatestKey {
  * state and subject. Throws `invalid_option`.
  * @param settings the options that every store's `latestOnly` has
  * @param handler the handler that stores the state
- * @param advance stores the event's time as the newest one, in the transaction of the handler's writes. Returns false if a later one is there
+ * @param advance stores the event's time as the newest one, in the transaction of the handler's writes. Returns false if a later time is stored
  */
 export function latestOnlyHandler<Event extends WebhookEvent<string, unknown>, Tx>(
   settings: LatestOnlySettings<Event>,

@@ -19,7 +19,10 @@ export interface ContextFacts extends TakenFacts {
   readonly replayed: boolean;
 }
 
-/** Runs the handler of an event under its lease: `lease_lost` if that has ended at `now`, by `performance.now()`. Never throws or rejects. */
+/**
+ * Runs the handler of an event under its lease. The outcome is `lease_lost` if the lease has ended at `now`, a time of `performance.now()`.
+ * Never throws or rejects.
+ */
 export type RunHandler = (
   event: WebhookEvent,
   facts: ContextFacts,
@@ -61,7 +64,7 @@ export function createRunHandler(dispatcher: Dispatcher, watch: LoopWatch, logge
   };
 }
 
-/** With a note on the lease of the span that its handler runs in. */
+/** Adds `onStart`, which notes the ids of the handler's span on the lease. */
 function noting(lease: Lease, facts: ContextFacts): ContextFacts {
   return {
     ...facts,
@@ -106,8 +109,8 @@ export function isDone({ code }: EventOutcome): boolean {
 /** Warns of handlers that block the event loop: no lease is renewed meanwhile. */
 export interface LoopWatch {
   /**
-   * Warns if it is called long after it was due: when a handler has returned, or when a timer fires, which is late if a handler
-   * blocks after an `await`. Names the types that ran.
+   * Warns if `dueAt` is long past. Called when a handler has returned, and when a timer fires, which is late if a handler blocks after an
+   * `await`. Names the types that ran.
    */
   expectedAt(dueAt: number, types: () => readonly (string | null)[]): void;
 }

@@ -7,7 +7,7 @@ import type { Ending } from "../store/ending.ts";
 import { readErrorText } from "../store/error-text.ts";
 import type { FailureReason } from "../store/history.ts";
 
-/** The end of a lease or a claim on an event. On `esim-webhooks:settle`, once the store has answered or was given up. */
+/** The end of a lease or a claim on an event. Published on `esim-webhooks:settle`, once the store has answered or was given up. */
 export interface SettleMessage extends EventKey {
   /** Absent when the body is not an envelope. */
   readonly type?: string;
@@ -45,14 +45,14 @@ export interface SettleMessage extends EventKey {
 
 export const settleNotice: Channel<unknown, SettleMessage> = createNotice("settle");
 
-/** Whether a settlement is seen: those who report it make no message otherwise. */
+/** Whether a settlement is seen: otherwise no message is made. */
 export function isSettlementSeen(logger: Logger): boolean {
   return logger !== silentLogger || settleNotice.hasSubscribers;
 }
 
 const levels: Readonly<Record<Ending["state"], "info" | "warn" | "error">> = {
   done: "info",
-  unhandled: "info", // its type is warned of once
+  unhandled: "info", // a warning about its type is logged once
   retry: "warn",
   waiting: "info",
   given_back: "info",

@@ -2,7 +2,7 @@ import { createStage, type Stage, type StageMessage } from "../base/trace.ts";
 import type { EventKey } from "../event/event.ts";
 import type { DispatchOutcome, EventOutcome } from "./event-outcome.ts";
 
-/** A worker's call of the inbox's `take`. On `tracing:esim-webhooks:take:*`. */
+/** A worker's call of the inbox's `take`. Published on `tracing:esim-webhooks:take:*`. */
 export interface TakeMessage extends StageMessage {
   /** The most events that the worker could start. */
   readonly limit: number;
@@ -18,7 +18,7 @@ export interface TakeMessage extends StageMessage {
 
 export const takeStage: Stage<TakeMessage, "taken" | "events"> = createStage("take", "store_unavailable");
 
-/** A worker's call of the inbox's `settle`, for all results that came at the same time. On `tracing:esim-webhooks:settlements:*`. */
+/** A worker's call of the inbox's `settle`, for all results that came at the same time. Published on `tracing:esim-webhooks:settlements:*`. */
 export interface SettlementsMessage extends StageMessage {
   /** How many leases it ends. */
   readonly settlements: number;
@@ -29,7 +29,7 @@ export interface SettlementsMessage extends StageMessage {
 export const settlementsStage: Stage<SettlementsMessage> = createStage("settlements", "store_unavailable");
 
 /**
- * An event that a processor accepted: from a receiver, an import, or your own queue. On `tracing:esim-webhooks:process:*`.
+ * An event that a processor accepted: from a receiver, an import, or your own queue. Published on `tracing:esim-webhooks:process:*`.
  * After a receiver's deadline it ends later than `receive`, with the outcome of the late handler.
  */
 export interface ProcessMessage extends StageMessage {
@@ -45,13 +45,13 @@ export interface ProcessMessage extends StageMessage {
   readonly replayed: boolean;
   /** The event's outcome. `internal_error`: the processor rejected. */
   readonly outcome: EventOutcome["code"] | "internal_error";
-  /** The id is being worked with another body. */
+  /** The id is being handled with another body. */
   readonly conflict?: true;
 }
 
 export const processStage: Stage<ProcessMessage, "conflict"> = createStage("process", "internal_error");
 
-/** A run of a handler, for a delivery or by a worker. On `tracing:esim-webhooks:handle:*`. */
+/** A run of a handler, for a delivery or by a worker. Published on `tracing:esim-webhooks:handle:*`. */
 export interface HandleMessage extends EventKey, StageMessage {
   /** The event type. */
   readonly type: string;

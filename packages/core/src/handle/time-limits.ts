@@ -8,8 +8,8 @@ import { type Handler, HandlerTimeout } from "./handler.ts";
 /** How long the handlers of a worker may run. */
 export interface TimeLimitOptions<Data> {
   /**
-   * How long a handler may run, in ms. Then `context.signal` aborts with a `TimeoutError`. A handler that has not ended `graceMs`
-   * later is abandoned: its attempt has failed, and what it still does with `context.tx` has no effect. Default: as long as it likes.
+   * How long a handler may run, in ms. Then `context.signal` aborts with a `TimeoutError`. A handler that has not ended `graceMs` later is
+   * abandoned: its attempt has failed, and what it still does with `context.tx` has no effect. Default: no limit.
    */
   timeoutMs?: number;
   /** The same for single types, in ms: `{ "esim.faulted": 60_000 }`. They replace `timeoutMs`. */
@@ -41,9 +41,10 @@ export interface TimeLimits {
 }
 
 /**
- * The events whose handler was abandoned in this process, by any of its workers, and still runs. One may be in it twice: its lease was lost.
- * It does not say in which inbox: two inbox objects may open the same store. So in a process that works two stores, an abandoned
- * handler also puts off an event of the other store that has the same source and id, until it ends.
+ * The events whose handler was abandoned in this process, by any of its workers, and still runs. An event is listed twice if it was taken again
+ * after its lease was lost. The list does not say in which inbox an event is: two inbox objects may open the same store. So in a process that
+ * handles the events of two stores, an abandoned handler also puts off an event of the other store that has the same source and id, until it
+ * ends.
  */
 const abandonedHere = new Set<EventKey>();
 

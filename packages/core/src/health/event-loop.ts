@@ -8,8 +8,8 @@ export interface StallWatch {
 }
 
 /**
- * Notices when the event loop runs nothing for `stallMs`, by a timer that is late. While it stalls, nothing can be answered: what can be
- * seen is that it has stalled.
+ * Notices when the event loop runs nothing for `stallMs`, by a timer that is late. While the loop stalls, no probe is answered: a probe can only
+ * see that it has stalled.
  * @param now the time in ms, for tests
  */
 export function watchStalls(stallMs: number, now: () => number = () => performance.now()): StallWatch {

@@ -42,7 +42,7 @@ export interface HealthHandler extends TextHandler {
 /** Returns the fault that it has found, or throws it as a `WebhookError`. */
 export type Check = () => Awaitable<HealthFault | undefined>;
 
-/** Makes the handler of a probe. It logs when a check begins to fail, for another reason too, and when it passes again. */
+/** Makes the handler of a probe. It logs when a check begins to fail, when it fails with another code, and when it passes again. */
 export function healthHandler(
   probe: "liveness" | "readiness",
   checks: readonly (readonly [name: string, check: Check])[],

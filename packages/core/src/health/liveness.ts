@@ -15,9 +15,9 @@ import type { Worker } from "../work/worker.ts";
 import { watchStalls } from "./event-loop.ts";
 import { type Check, type HealthHandler, healthHandler } from "./health.ts";
 
-/** As much of a worker as the probe needs. */
+/** The part of a worker that the probe uses. */
 export type WatchedWorker = Pick<Worker, "sinceLastTakeMs" | "isHealthy">;
-/** As much of an inbox as the probe needs. */
+/** The part of an inbox that the probe uses. */
 export type WatchedInbox = Pick<InboxAdmin, "gauges">;
 
 /** Options of `livenessHandler`. */
@@ -27,8 +27,8 @@ export interface LivenessOptions {
   /** The inbox of the worker. With it, a worker that takes nothing although an event is due is not live. */
   inbox?: WatchedInbox | undefined;
   /**
-   * For how long a worker may take nothing while an event is due, in ms. Longer than all of its slots can be busy with handlers that have
-   * not hung. Default 300,000.
+   * For how long a worker may take nothing while an event is due, in ms. Set it longer than healthy handlers can keep all of its slots busy.
+   * Default 300,000.
    */
   takeWithinMs?: number;
   /**
@@ -93,7 +93,7 @@ function workerCheck(worker: WatchedWorker, { inbox, takeWithinMs, timeoutMs }: 
     });
   let countedFrom = performance.now();
 
-  /** For how long it has taken nothing, in ms. The time in which the inbox did not answer does not count. */
+  /** For how long the worker has taken nothing, in ms, without the time in which the inbox did not answer. */
   const idleMs = () =>
     Math.min(worker.sinceLastTakeMs() ?? Number.POSITIVE_INFINITY, performance.now() - countedFrom);
 

@@ -27,9 +27,9 @@ export interface ReadinessOptions {
   receiver?: Pick<Receiver, "ready"> | readonly Pick<Receiver, "ready">[] | undefined;
   /** The inbox. It is not ready while it stores nothing, or its tables are of another version. */
   inbox?: Pick<Lifecycle, "ready"> | undefined;
-  /** The dedupe store of the handlers; the same is asked of it. */
+  /** The dedupe store of the handlers. It is checked as the inbox is. */
   store?: Pick<Lifecycle, "ready"> | undefined;
-  /** Aborts when the process begins to stop, as that of `worker.run`. The process is not ready from then on. */
+  /** The signal that stops the process, such as the one of `worker.run`. The process is not ready once it has aborted. */
   signal?: AbortSignal | undefined;
   /** How long a check may take, in ms; then it has failed. Default 2,000. */
   timeoutMs?: number;
@@ -58,9 +58,9 @@ const shape: OptionsShape<SettingsOf<ReadinessOptions, "receiver" | "inbox" | "s
 };
 
 /**
- * Answers whether this process can do its work now, for a readiness probe: nothing is sent to it while it is not ready. A store that hangs
- * is asked once for any number of probes, and an answer is kept for a second. It is asked to write a few bytes, so a disk that has room
- * for these and for no delivery is not noticed.
+ * Answers whether this process can do its work now, for a readiness probe: nothing is sent to it while it is not ready. A store that hangs is
+ * asked once for any number of probes, and an answer is kept for a second. The check writes a few bytes, so it does not notice a disk that has
+ * room for these and for no delivery.
  *
  * Throws `invalid_option`, also if there is nothing to check.
  */

@@ -76,7 +76,7 @@ export interface Trouble extends HealthFault {
   readonly subject?: string;
 }
 
-/** As much of an inbox as is looked at. */
+/** The part of an inbox that `findTroubles` reads. */
 export type TroubleInbox = Pick<InboxAdmin, "gauges" | "paused" | "runs" | "list" | "get">;
 
 /** The limits of `findTroubles` that depend on your traffic. */
@@ -87,14 +87,14 @@ export interface TroubleLimits {
 
 /** How long something may last before it is a trouble, in ms. */
 export const troubleLimits: {
-  /** Without a delivery, a pass of reconcile that completed, or the end of a pause. */
+  /** The longest time without a delivery, without a completed pass of reconcile, or until the end of a pause. */
   readonly dayMs: number;
   /** How long the oldest due event may wait. */
   readonly waitMs: number;
 } = { dayMs: 86_400_000, waitMs: 15 * 60_000 };
 
 const { dayMs, waitMs } = troubleLimits;
-/** An operator deletes or redrives dead events in bulk: the newest ones show the causes. */
+/** How many dead events are read. Operators delete or redrive them in bulk, so the newest ones show the causes. */
 const mostDeadRead = 50;
 
 export function troubleOf(code: TroubleCode, problem: string, subject?: string): Trouble {
@@ -145,7 +145,7 @@ export function createInboxLook(
   };
 }
 
-/** `lastAt` is null before the first delivery: a new endpoint may wait for it. */
+/** Finds a silence that is too long. `lastAt` is null before the first delivery, for which a new endpoint may still wait. */
 export function silence(lastAt: Date | null, silenceMs: number, atMs: number): readonly Trouble[] {
   if (lastAt === null || atMs - lastAt.getTime() <= silenceMs) return [];
   return [troubleOf("no_delivery", `The last delivery was received at ${lastAt.toISOString()}.`)];
@@ -178,7 +178,7 @@ async function readReasons(inbox: Pick<InboxAdmin, "list" | "get">): Promise<rea
   return [...reasons].sort();
 }
 
-/** By source. A source without any pass is not reconciled here, or not yet. */
+/** Finds the sources without a completed pass for a day. A source without any pass is not reconciled here, or not yet. */
 function unreconciled(runs: readonly RunNote[], atMs: number): readonly Trouble[] {
   const passes = Map.groupBy(
     runs.filter(({ kind }) => kind === "reconcile"),

@@ -14,10 +14,10 @@ const mostShare = 0.05;
 /** The least number of wrong requests: a single one in a quiet hour is no trouble. */
 const fewest = 3;
 const isTrouble = (some: number, all: number) => some >= fewest && some > all * mostShare;
-/** The time without such a delivery after which the trouble ends. */
+/** The time without a delivery of an ended key after which the trouble ends. */
 const endedKeyMs = 3_600_000;
 
-/** Deliveries by verdict, those of `refused` that no key matched, and the outcomes of those that failed. */
+/** Begins the counts of a minute: the deliveries by verdict, the refused ones that no key matched, and the outcomes of the failed ones. */
 function beginMinute(atMs: number) {
   const failures = new Set<OutcomeCode>();
   return { atMs, accepted: 0, refused: 0, deferred: 0, failed: 0, unmatched: 0, failures };
@@ -37,7 +37,7 @@ export function watchReceiving(clock: Clock, tolerance: Tolerance): ReceivingWat
   const minutes: ReturnType<typeof beginMinute>[] = [];
   const endedKeys = new Map<string, number>();
   let lastMs: number | null = null;
-  /** The least since the last look: a delayed delivery looks older than the clocks differ. */
+  /** The least skew since the last look: a delayed delivery shows more skew than the clocks have. */
   let leastSkew: number | undefined;
   let skew: Trouble | undefined;
 
@@ -63,7 +63,7 @@ export function watchReceiving(clock: Clock, tolerance: Tolerance): ReceivingWat
     const sum = (name: "accepted" | "refused" | "deferred" | "failed" | "unmatched") =>
       recent.reduce((total, minute) => total + minute[name], 0);
     const [failed, unmatched] = [sum("failed"), sum("unmatched")];
-    const admitted = sum("accepted") + sum("deferred") + failed; // forged ones hide no failure
+    const admitted = sum("accepted") + sum("deferred") + failed; // without refused ones: forged deliveries hide no failure
     const deliveries = admitted + sum("refused");
     const troubles: Trouble[] = [];
     if (isTrouble(unmatched, deliveries)) {

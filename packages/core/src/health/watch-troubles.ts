@@ -32,7 +32,7 @@ export interface WatchTroublesOptions {
 }
 
 const everyMs = 60_000;
-/** An inbox that hangs hides nothing of what this process receives. */
+/** How long the inbox may take to answer: one that hangs must not hide what this process receives. */
 const answerMs = 10_000;
 
 const shape: OptionsShape<SettingsOf<WatchTroublesOptions, "inbox">> = {
@@ -53,8 +53,8 @@ export interface TroubleWatch {
 
 /**
  * Watches for silence and trouble: what needs an operator although every process runs. It looks once a minute, counts what the receivers of this
- * process answer, and reads the rest from the inbox; docs/observing.md lists the conditions. While the inbox does not answer, what it
- * has shown last stays. Throws `invalid_option`.
+ * process answer, and reads the rest from the inbox; docs/observing.md lists the conditions. While the inbox does not answer, the troubles that
+ * it showed last stay. Throws `invalid_option`.
  */
 export function watchTroubles(options: WatchTroublesOptions = {}): TroubleWatch {
   const {
@@ -128,12 +128,12 @@ const lateLook = () =>
     "Check that its server is up and not overloaded.",
   );
 
-/** By how much the oldest due event is older than ten minutes ago. Workers that keep up vary by less. */
+/** The least growth in ten minutes that is a trouble, of the age of the oldest due event. It varies by less while workers keep up. */
 const leastGrowthMs = 60_000;
 
 /**
- * The backlog grows while workers are slower than deliveries: then the age of the oldest due event grows, too. Unlike the number of due
- * events, it has no limit.
+ * The backlog grows while workers are slower than deliveries: then the age of the oldest due event grows, too. Unlike the number of due events,
+ * that age is not counted up to a limit.
  */
 function watchBacklog() {
   const looks: { readonly atMs: number; readonly oldestMs: number }[] = [];

@@ -7,7 +7,7 @@ import type { TraceIds } from "../base/tracer.ts";
 export interface Lease {
   /** `lost`: another process may have the event. */
   state: "held" | "lost";
-  /** Until when no other process can have the event while it is held, by `performance.now()`. */
+  /** The time, by `performance.now()`, until which no other process can have the event if the lease is held. */
   heldUntil: number;
   readonly leaseMs: number;
   /** Aborts when the lease is lost, or when the handler must stop. */
@@ -20,7 +20,7 @@ export interface Lease {
 export type LeaseStep =
   /** Time has passed. Without a renewal that the store has confirmed, it ends. */
   | { readonly kind: "time"; readonly now: number }
-  /** The store has renewed it, as it was asked at `askedAt`. */
+  /** The store has confirmed the renewal that was requested at `askedAt`. */
   | { readonly kind: "renewed"; readonly askedAt: number }
   /** The store says that it has ended. */
   | { readonly kind: "refused" }

@@ -58,7 +58,7 @@ export function createMemoryAdmin(
     return dueAt <= now ? "ready" : "waiting";
   }
 
-  /** Why no worker may take an event ahead of a due one; undefined if nothing but work is ahead. */
+  /** The reason why a due row cannot move up in its lane; undefined if the events before it only wait for a worker. */
   function blockerOf(row: MemoryRow, lanes: MemoryLanes, now: number): keyof BlockedBy | undefined {
     if (row.lane === null || pauses.has(null)) return undefined;
     const first = lanes.first(row.lane);
@@ -185,7 +185,7 @@ export function createMemoryAdmin(
         table.write({
           ...row,
           state: "done",
-          token: "", // no lease has it
+          token: "", // no lease has this token
           keptUntil: isDone ? row.keptUntil : now + retentionMs,
           settledAt: isDone ? row.settledAt : new Date(now),
           erasedAt: new Date(now),

@@ -7,7 +7,7 @@ export interface MemoryLanes {
   hasTurn(row: MemoryRow): boolean;
   /** The first ready row of a lane, whether or not one of the lane is leased. */
   first(lane: string): MemoryRow | undefined;
-  /** The first dead row of a lane, where the dead hold theirs. */
+  /** The first dead row of a lane, if dead rows hold their lanes. */
   firstDead(lane: string): MemoryRow | undefined;
 }
 
@@ -35,10 +35,13 @@ export function lanesOf(table: Pick<MemoryTable, "all" | "pending">, laneHeldByD
   };
 }
 
-/** For authors of inboxes: for how long, in ms, an event may be due behind others of its lane. One that waits for longer counts as due from when they have ended. */
+/**
+ * For authors of inboxes: for how long, in ms, an event may be due behind others of its lane. An event that waits longer counts as due only from
+ * the end of those before it.
+ */
 export const longWaitMs = 60_000;
 
-/** Makes the next row of each of their lanes due now, if it was due for long behind others. */
+/** For each lane of the ended rows: makes its next row due now, if that was due for long behind others. */
 export function freeLanes(table: MemoryTable, ended: readonly MemoryRow[], now: number): void {
   if (ended.every(({ lane }) => lane === null)) return;
   const { first } = lanesOf(table, false);
@@ -48,7 +51,7 @@ export function freeLanes(table: MemoryTable, ended: readonly MemoryRow[], now: 
   }
 }
 
-/** The leased event of its lane, else the first one that is ready, else a dead one if it is before this one. */
+/** The event that blocks this one: the leased event of its lane, else the first ready one, else an earlier dead one. */
 export function holderOf(table: MemoryTable, row: MemoryRow, laneHeldByDead: boolean): LaneHolder | null {
   if (row.lane === null || row.state !== "ready") return null;
   const lane = [...table.all()]

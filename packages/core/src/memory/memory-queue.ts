@@ -29,7 +29,7 @@ export function createMemoryQueue(
   const { clock, retentionMs, keepBodies, bodyRetentionMs, laneHeldByDead } = settings;
   let lastToken = 0;
 
-  /** Leased, but the lease has ended → ready, so that all waiting rows have one state. */
+  /** Makes rows ready whose lease has ended, so that all waiting rows have one state. */
   function reap(now: number): void {
     for (const row of [...table.pending()]) {
       if (row.state !== "leased" || row.leasedUntil > now) continue;

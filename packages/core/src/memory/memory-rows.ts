@@ -1,7 +1,6 @@
 /**
- * The rows of `memoryStore`: claims and done marks, in a linked list of numbers, of 41 bytes each. As objects they would take
- * twice the memory, and time at every garbage collection. A `Map` alone keeps an order too, but finding its first entry takes
- * longer the more entries were deleted.
+ * The rows of `memoryStore`: claims and done marks, in a linked list of numbers, of 41 bytes each. As objects they would take twice the memory,
+ * and time at every garbage collection. A `Map` keeps an order too, but finding its first entry takes longer the more entries were deleted.
  */
 export interface MemoryRows {
   /** Adds a claim at the end. Returns the number of its row. */

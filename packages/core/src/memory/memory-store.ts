@@ -67,7 +67,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
     );
   }
 
-  /** The row of an id that this token holds or has done; undefined once its end has passed. */
+  /** The row of an id that this token holds or has done; undefined once the lease or the retention has ended. */
   function ownRow(name: string, token: string, now: number): number | undefined {
     const row = rowOf.get(name);
     const isOwn = row !== undefined && rows.token(row) === Number(token) && rows.endsAt(row) > now;
@@ -135,7 +135,7 @@ interface Names {
   sourceOf(name: string): string;
 }
 
-/** Most stores have ids of one source. Those are their own names: to join two texts takes longer than the rest of a claim. */
+/** Most stores have ids of one source. An id of the first source is its own name: to join two texts takes longer than the rest of a claim. */
 function createNames(): Names {
   let first: string | undefined;
   return {
@@ -147,5 +147,5 @@ function createNames(): Names {
   };
 }
 
-/** Begins a name that was joined. */
+/** The first character of a name that joins a source and an id. */
 const joined = "\0";

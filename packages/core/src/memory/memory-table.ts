@@ -26,7 +26,7 @@ export interface MemoryRow extends EventKey {
   readonly lane: string | null;
   readonly attempts: number;
   readonly tries: number;
-  /** Since when its handlers have put it off; null if they have not. */
+  /** When its handlers first put it off; null if they have not. */
   readonly waitingSince: number | null;
   /** Whether its last lease ended without a settlement. */
   readonly isSuspect: boolean;

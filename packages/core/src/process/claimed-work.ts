@@ -126,7 +126,7 @@ export function createClaimedWork(
     return transaction === "rolled_back" ? reportLost(held) : complete(held, outcome);
   }
 
-  /** Marks a done event. While the store fails, waits until the lease would end; later the mark stays pending. */
+  /** Marks a done event. If the store fails, waits for the mark until the lease would end; after that, the mark stays pending. */
   function complete(held: HeldClaim, outcome: EventOutcome): Awaitable<EventOutcome> {
     const { state, heldUntil } = held; // a renewal that is still under way can change them
     const called = callStore(() => traced.complete(held.key, held.token));

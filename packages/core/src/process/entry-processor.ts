@@ -18,7 +18,7 @@ export interface EntryAttempt {
   readonly attempt: number;
   /** Aborts when the platform ends the work. `context.signal` of the handler aborts with it. */
   readonly signal?: AbortSignal;
-  /** When an attempt that failed is made again, in ms. Default: the platform decides. */
+  /** The time until an attempt that failed is repeated, in ms. Default: the platform decides. */
   readonly backoffMs?: number;
 }
 
@@ -29,8 +29,8 @@ export interface ProcessedEntry {
   /** How its message ends: deleted if it is `done` or `unhandled`. */
   readonly ending: Ending;
   /**
-   * Logs an outcome of which an operator must know and the processor has logged nothing, since no handler has run. The line has also these
-   * fields; not the values of issues, which are the event's own.
+   * Logs an outcome that an operator must know and that the processor has not logged, since no handler has run. The line has these fields, too.
+   * It does not have the values of issues, which come from the event.
    */
   report(fields?: Readonly<Record<string, unknown>>): void;
 }

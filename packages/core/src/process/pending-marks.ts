@@ -12,7 +12,7 @@ import type { ClaimStore } from "./traced-store.ts";
  * this process lives.
  */
 export interface PendingMarks {
-  /** The outcome of another delivery of the event; undefined if the event may be claimed. Once 10,000 marks are pending, no event may. */
+  /** The outcome of another delivery of the event; undefined if the event may be claimed. Once 10,000 marks are pending, no event may be claimed. */
   find(key: EventKey, fingerprint: number | undefined): EventOutcome | undefined;
   /**
    * Keeps the claim, and retries the mark. Resolves to true once the store has it; to false after a day, which is longer than
@@ -73,7 +73,7 @@ export function createPendingMarks(store: ClaimStore, logger: Logger, leaseMs: n
     return slice;
   }
 
-  /** An event that is still not marked goes to the end. Never rejects. */
+  /** Tries one entry. If its event is still not marked, the entry goes to the end. Never rejects. */
   async function askOne(entry: Entry): Promise<boolean> {
     const isMarked = (await createDeadline(roundMs).before(entry.tryMark())) ?? false; // a call that hangs holds up no other event
     const name = keyText(entry.held.key);
@@ -121,7 +121,7 @@ function tooMany(): WebhookError {
   );
 }
 
-/** Tries once to mark the event, with a new claim if the old one is lost. Resolves to whether the event is marked. */
+/** Makes the function that tries once to mark the event, with a new claim if the old one is lost. It resolves to whether the event is marked. */
 function marker(store: ClaimStore, { key, leaseMs, fingerprint, token }: HeldClaim): () => Promise<boolean> {
   let held: string | undefined = token;
   return async () => {

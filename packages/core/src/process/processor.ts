@@ -112,7 +112,7 @@ export function checkAtStart(store: Pick<DedupeStore, "ready"> | undefined): voi
   store?.ready?.().catch(() => {});
 }
 
-/** The processor of a receiver: its store is opened at the first event. `eventLog` gets a line for each settlement; by default, that is the logger. */
+/** The processor of a receiver: its store is opened at the first event. `eventLog` gets a line for each settlement. Default: the option `logger`. */
 export function createReceiverProcessor<Data, Tx>(
   handlers: NoInfer<Handlers<Data, Tx>>,
   options: ProcessorOptions<Data, Tx>,

@@ -10,7 +10,7 @@ export interface Provenance {
   attempt?: number;
   /** Whether the event comes from a dump: `context.replayed`. Default false. */
   replayed?: boolean;
-  /** For how long your queue could have handed it out before it did, in ms. Reported by `observe`. Default: not known. */
+  /** For how long the event was due in your queue before you got it, in ms. Reported by `observe`. Default: not known. */
   waitMs?: number;
   /** The `traceparent` that the event was stored with, so that the span of its handler links to it. Default: none. */
   trace?: string;

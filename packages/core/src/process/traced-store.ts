@@ -2,7 +2,7 @@ import { createStage, type Stage, type StageMessage } from "../base/trace.ts";
 import type { EventKey } from "../event/event.ts";
 import type { Claim, DedupeStore } from "../store/dedupe-store.ts";
 
-/** A call of a dedupe store by a processor. On `tracing:esim-webhooks:claim:*`, `extend` and `complete`. */
+/** A call of a dedupe store by a processor. Published on `tracing:esim-webhooks:claim:*`, `extend` and `complete`. */
 export interface StoreCallMessage<Outcome extends string = string> extends EventKey, StageMessage {
   /** The store's answer. `store_unavailable`: it threw or rejected. */
   readonly outcome: Outcome | "store_unavailable";
@@ -26,7 +26,7 @@ export type ClaimStore = Pick<DedupeStore, "claim" | "extend" | "complete" | "re
 
 const keyOf = ({ source, id }: EventKey) => ({ source, id });
 
-/** The same store, whose calls `observe` shows. */
+/** Wraps a store so that `observe` shows its calls. */
 export function tracedStore(store: ClaimStore): ClaimStore {
   return {
     claim: claimStage.around(

@@ -43,8 +43,8 @@ interface PendingBody {
 const leastBytes = 4 * 1024;
 
 /**
- * Creates the intake of a receiver. It favours small bodies, as most authentic ones are, over large ones: when all bodies
- * together exceed their budget, the largest is given up, and the oldest of several.
+ * Creates the intake of a receiver. It favours small bodies, as most authentic ones are, over large ones: when all bodies together exceed their
+ * budget, the largest is given up; of several equally large ones, the oldest.
  */
 export function createBodyIntake({
   maxBodyBytes,
@@ -175,7 +175,7 @@ function incomplete(reason: string): BodyFault {
   return { code: "body_incomplete", reason };
 }
 
-/** Calls `onSlow` with the reason once `timeoutMs` has passed, or a quarter of it that brought too few bytes. */
+/** Calls `onSlow` with the reason once `timeoutMs` has passed, or once a quarter of it has brought too few bytes. */
 function watchPace(
   timeoutMs: number,
   received: () => number,

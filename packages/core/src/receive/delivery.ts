@@ -14,7 +14,7 @@ export interface Delivery {
    */
   readonly path?: string | undefined;
   /**
-   * How long its platform still waits for the answer, in ms: `deadlineMs` is then at most that. With zero or less, nothing runs and the
+   * How long its platform still waits for the answer, in ms: a longer `deadlineMs` is shortened to this. With zero or less, nothing runs and the
    * answer is 503. Default: as long as `deadlineMs`.
    */
   readonly remainingMs?: number | undefined;

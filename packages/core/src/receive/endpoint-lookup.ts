@@ -54,7 +54,7 @@ export function failureLog(logger: Logger): (err: unknown) => void {
   return (err) => log({ err, code }, text);
 }
 
-/** A bounded number of slots. Who waits for one gets the next that is free, before any `tryTake`. */
+/** A bounded number of slots. A call that waits for a slot gets the next free one, before any `tryTake`. */
 export function createSlots(most: number) {
   let free = most;
   const waiting: (() => void)[] = [];

@@ -24,7 +24,7 @@ type NoEndpoint = Extract<
   { code: "unknown_endpoint" | "endpoint_unconfirmed" | "keys_unavailable" }
 >;
 
-/** Why an endpoint that was known is none any more. The sender tries again. */
+/** Why a known endpoint has ended. The sender tries again. */
 type Ended = Exclude<NoEndpoint, { code: "unknown_endpoint" }>;
 
 /** The endpoints of a receiver. */
@@ -47,7 +47,10 @@ interface Settings {
 const longestPath = 1024;
 const mostEndpoints = 10_000;
 const mostLookups = 100;
-/** Two endpoints under a flood of forged deliveries do not keep the others from their new keys. */
+/**
+ * How many deliveries may wait for new keys, over all endpoints. One endpoint may have 100 of them, so floods of forged deliveries at two
+ * endpoints leave room for the others.
+ */
 const mostWaiters = 300;
 
 /** An endpoint that is cached, or was. */
@@ -56,9 +59,8 @@ interface KnownEndpoint extends Endpoint {
 }
 
 /**
- * The endpoints that `lookUp` finds. Any client can ask for any path, so the paths, what is remembered of them, and the lookups
- * under way are all bounded. The lookup is also the key source of each endpoint that it has found: what it answers later is seen as the
- * change of a key is.
+ * The endpoints that `lookUp` finds. Any client can ask for any path, so the paths, what is remembered of them, and the lookups under way are
+ * all bounded. The lookup is also the key source of each endpoint that it has found: a later answer is treated like a change of keys.
  *
  * A delivery is answered 404, which is final, only if a lookup that began after it arrived has found none for its path.
  */
@@ -94,7 +96,7 @@ export function createEndpoints(lookUp: EndpointLookup, settings: Settings): End
     let ended: Ended | undefined;
     let queued: Promise<Found | null> | undefined;
 
-    /** Asks again, in a slot. Calls that wait for one share it. */
+    /** Asks again, in a slot. Calls that wait for a slot share one answer. */
     function askAgain(): Promise<Found | null> {
       queued ??= slots.take().then(async () => {
         queued = undefined;

@@ -19,8 +19,8 @@ const shortBytes = 32 * 1024; // hashed in 20 to 40 µs a key, no more than the 
 const tickBytes = 256 * 1024; // a quarter of the longest body that is accepted by default
 
 /**
- * Cloudflare Workers drop the `setImmediate` of a request that has ended: a tick that is later than this may never come. Longer than an
- * event loop that runs is blocked, so that it never has two ticks for one.
+ * Cloudflare Workers drop the `setImmediate` of a request that has ended: a tick that is later than this may never come. It is longer than any
+ * normal block of the event loop; otherwise a late tick would run twice.
  */
 const lostMs = 1_000;
 
@@ -61,7 +61,7 @@ export function createHashSchedule(): HashSchedule {
       return true;
     },
     wait(bytes, start) {
-      const rescue = setInterval(() => isLost() && beginTick(), lostMs); // of this request, which has not ended
+      const rescue = setInterval(() => isLost() && beginTick(), lostMs); // a timer of this request fires, since the request has not ended
       const stop = () => clearInterval(rescue);
       const body: WaitingBody = {
         bytes,

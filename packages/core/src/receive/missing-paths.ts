@@ -2,15 +2,15 @@ import { type Clock, monotonicClock } from "../base/clock.ts";
 
 /** The paths for which a lookup has found no endpoint. */
 export interface MissingPaths {
-  /** Whether a lookup found none a moment ago, so that none begins now: any client can ask for any path. */
+  /** Whether a lookup found no endpoint a moment ago, so that no other lookup begins now: any client can ask for any path. */
   isResting(path: string): boolean;
   /** Notes that a lookup has found the path's endpoint. */
   found(path: string): void;
   /** Notes that the path's endpoint, which was known until now, is no longer cached. */
   left(path: string): void;
   /**
-   * Notes that a lookup has found none. Returns whether that is believed: immediately of a path that was not known within the last
-   * hour, else if another lookup found none 5 s ago or earlier. One empty answer may be that of a replica that lags.
+   * Notes that a lookup has found no endpoint. Returns whether that is believed: immediately for a path that had none in the last hour,
+   * otherwise only if another lookup found none at least 5 s ago. A single empty answer may come from a replica that lags.
    */
   missed(path: string): boolean;
 }

@@ -81,7 +81,7 @@ export function nodeDelivery(
   };
 }
 
-/** Answers a request, unless it was answered already, and ends what follows as `discardRest` does. */
+/** Answers a request, unless it was answered already, and then ends it as `discardRest` does. */
 export function writeReply(
   response: ServerResponse,
   { status, headers, body }: Reply,
@@ -121,10 +121,10 @@ const discardedBytes = 16 * 1024 * 1024;
 const discardingMs = 5_000;
 
 /**
- * Ends a request whose answer does not wait for the rest of its body. On HTTP/1, reads the rest, so that the sender gets to read
- * the answer, and cuts the connection after 16 MiB, after 5 s, and when the receiver closes; once the answer is written if it
- * has closed already. On HTTP/2, closes the stream once the answer is written, or after 5 s; others of its session continue.
- * @param request the request that was answered, or is next
+ * Ends a request whose answer does not wait for the rest of its body. On HTTP/1, reads the rest, so that the sender gets to read the answer, and
+ * cuts the connection after 16 MiB, after 5 s, or when the receiver closes; if the receiver has closed already, once the answer is written. On
+ * HTTP/2, closes the stream once the answer is written, or after 5 s; other streams of the session continue.
+ * @param request the request that was answered, or is about to be
  * @param closing of the receiver
  */
 export function discardRest(request: IncomingMessage, closing: AbortSignal): void {
@@ -151,7 +151,7 @@ function readRest(request: IncomingMessage, closing: AbortSignal): void {
   request.resume();
 }
 
-/** The stream of a request on HTTP/2, which is the unit that ends there: its connection has others. */
+/** The stream of a request on HTTP/2. It ends in place of the connection, which other streams use. */
 function http2StreamOf(request: IncomingMessage): ServerHttp2Stream | undefined {
   return request.httpVersionMajor === 2
     ? (request as { readonly stream?: ServerHttp2Stream }).stream
@@ -171,7 +171,7 @@ function keptBody({ rawBody, body }: NodeRequest): Uint8Array | undefined {
   return isUint8Array(body) ? body : undefined;
 }
 
-/** On a request whose body was read before Node.js has seen its end. */
+/** Marks a request whose body was read before Node.js has seen its end. */
 const wholeBodyRead = Symbol("esim-webhooks.wholeBodyRead");
 
 /** The whole body, if Node.js has it already and no other code has begun to read it. */
@@ -200,7 +200,7 @@ function streamOf(request: NodeRequest): BodyStream {
   };
 }
 
-/** Whether the client left before the whole body was read: a host's own middleware may have taken its time. */
+/** Whether the client left before the whole body was read: a host's own middleware may have taken long. */
 function isAbandoned(request: NodeRequest): boolean {
   const { destroyed, errored, readableEnded, readableDidRead } = request;
   if (http2StreamOf(request)?.aborted) return true; // Node.js ends and reads such a request itself

@@ -44,9 +44,9 @@ const warned: ReadonlySet<OutcomeCode> = new Set<OutcomeCode>([
 ]);
 
 /**
- * Makes the log of a receiver: one line for each authentic delivery. Of all others, and of stale ones, which anybody can send
- * who has captured one, and of those that meet an unreachable store, at most one line a second for each outcome. `alike`
- * counts the rest. Without a logger, the first delivery that a mistake of the developer costs is a process warning.
+ * Makes the log of a receiver: one line for each authentic delivery. Limits three kinds to one line a second for each outcome, and counts the
+ * rest as `alike`: deliveries that are not authentic, stale ones, which anybody can send who has captured a delivery, and those that meet an
+ * unreachable store. Without a logger, the first delivery that a mistake of the developer costs is a process warning.
  */
 export function createOutcomeLog(logger: Logger): OutcomeLog {
   const throttled = new Map<OutcomeCode, Logger["error"]>();

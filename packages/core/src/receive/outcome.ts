@@ -15,9 +15,9 @@ export type Outcome =
   | Refusal
   /** Not `POST`. */
   | { readonly code: "method_not_allowed" }
-  /** The option `endpoints` knows none for the path, asked after the delivery arrived. */
+  /** The option `endpoints`, asked after the delivery arrived, knows no endpoint for its path. */
   | { readonly code: "unknown_endpoint"; readonly reason: string }
-  /** The option `endpoints` may know none for the path: an earlier lookup found none, or one lookup where it had found one. */
+  /** It is not certain that `endpoints` knows no endpoint for the path: only an earlier lookup found none, or only one since it last found one. */
   | { readonly code: "endpoint_unconfirmed"; readonly reason: string }
   /** No key matches the bytes as they came, and they have a content-encoding: nothing unauthenticated is inflated. */
   | { readonly code: "unsupported_encoding"; readonly reason: string }

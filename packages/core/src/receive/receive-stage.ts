@@ -2,7 +2,7 @@ import { createStage, type Stage, type StageMessage } from "../base/trace.ts";
 import type { OutcomeCode } from "./outcome.ts";
 
 /**
- * A delivery, from its arrival to its answer. On `tracing:esim-webhooks:receive:*`. At the deadline it ends with
+ * A delivery, from its arrival to its answer. Published on `tracing:esim-webhooks:receive:*`. At the deadline it ends with
  * `deadline_reached`; the end of a late handler is seen in `handle` and `settle`.
  */
 export interface ReceiveMessage extends StageMessage {
@@ -14,7 +14,10 @@ export interface ReceiveMessage extends StageMessage {
   readonly key?: string;
   /** The event type. Absent until the body is parsed, and if it is not an envelope. */
   readonly type?: string;
-  /** From when the event occurred, by its own timestamp, to its answer, in ms by the clock of this machine. Absent unless it is authentic and an envelope. */
+  /**
+   * The time from the event, by its own timestamp, to the answer, in ms by the clock of this machine. Absent unless it is authentic and an
+   * envelope.
+   */
   readonly lagMs?: number;
   /**
    * How far the delivery's timestamp is ahead of this machine's clock, in seconds; below 0, it is behind. Absent unless it is authentic
@@ -23,7 +26,7 @@ export interface ReceiveMessage extends StageMessage {
   readonly skewSeconds?: number;
   /** The delivery's outcome: it decides the status of the answer. */
   readonly outcome: OutcomeCode;
-  /** The id is being worked with another body. */
+  /** The id is being handled with another body. */
   readonly conflict?: true;
 }
 

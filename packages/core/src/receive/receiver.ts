@@ -44,7 +44,7 @@ export function createReceiver<Data = EsimEvents, Tx = unknown>(
   return receiver;
 }
 
-/** A receiver that `createVerifier` or `createVerifierOnDemand` gives its verifier. */
+/** Makes a receiver whose verifier is made by `makeVerifier`: `createVerifier` or `createVerifierOnDemand`. */
 export function receiverWith<Data, Tx>(
   makeVerifier: typeof createVerifier,
   target: Target<Data, Tx>,
@@ -115,7 +115,7 @@ export function receiverWith<Data, Tx>(
           if (!proof.ok)
             return refuse(body, mayBeEncoded(proof, header) ? unsupportedEncoding(header) : proof);
           const skewed = refuseBySkew(proof.timestamp, receivedAt.getTime(), tolerance);
-          // anybody can replay a capture: an old timestamp shows the clocks only if no other delivery had a newer one
+          // anybody can replay a capture: an old timestamp shows the skew of the clocks only if no other delivery had a newer one
           if (
             finerUnit(proof.timestamp) === undefined &&
             (skewed === undefined || proof.timestamp > newestSigned)
@@ -232,7 +232,7 @@ function refuse(body: WholeBody, outcome: Outcome): Outcome {
   return outcome;
 }
 
-/** Whether no key may match only because the body has a content-encoding: the signature may cover the decoded bytes. */
+/** Whether the content-encoding of the body may be the reason why no key matches: the signature may cover the decoded bytes. */
 function mayBeEncoded({ code }: { readonly code: OutcomeCode }, header: HeaderReader): boolean {
   const encoding = header("content-encoding");
   return code === "no_matching_key" && encoding !== undefined && !/^(identity)?$/i.test(encoding);

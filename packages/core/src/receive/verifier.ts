@@ -35,7 +35,7 @@ export interface Verifier {
 }
 
 /**
- * A comparison of a signature with the keys, including the wait for a key source. On `tracing:esim-webhooks:verify:*`.
+ * A comparison of a signature with the keys, including the wait for a key source. Published on `tracing:esim-webhooks:verify:*`.
  * A delivery that is refused for its headers or size is not compared; it is seen in `receive`.
  */
 export interface VerifyMessage extends StageMessage {
@@ -58,7 +58,7 @@ export const verifyStage: Stage<VerifyMessage, "key" | "endedKey"> = createStage
 
 /**
  * Throws `missing_secret` or `invalid_secret` when the secret is not a source and cannot be right.
- * @param waiters for key sources that share a bound
+ * @param waiters the deliveries that wait, for key sources that share a bound of them
  */
 export function createVerifier(
   options: SecretOption,
@@ -147,7 +147,7 @@ function keysOf(options: SecretOption): KeySource | Keyring {
   );
 }
 
-/** The fingerprints of the keys that are known at start-up: none of a key source, and none without a secret. */
+/** The fingerprints of the keys that are known at start-up: none if the secret is a key source, and none without a secret. */
 export function knownKeys(options: SecretOption, atMs: number): readonly string[] {
   try {
     const keys = keysOf(options);
@@ -166,7 +166,7 @@ function keysUnavailable(loading: Exclude<Loading, "loaded">): Undecided {
   return { ok: false, code: "keys_unavailable", reason };
 }
 
-/** Whether keys are loaded from it. */
+/** Whether the secret is a key source, from which keys are loaded. */
 export function isKeySource(secret: Secret | Keyring | undefined): secret is KeySource {
   return (
     typeof secret === "object" && secret !== null && "load" in secret && typeof secret.load === "function"

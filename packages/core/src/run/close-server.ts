@@ -97,8 +97,8 @@ function sendGoaway(session: ServerHttp2Session): void {
 const readingMs = 1000;
 
 /**
- * Accepts no more connections, and waits for `answered`. A second later it closes the connections without a request, and after `restMs` in
- * all, or that second, the others.
+ * Accepts no more connections, and waits for `answered`. One second later it closes the connections without a request. It closes the others
+ * `restMs` after the call, and not before that second has passed.
  */
 export async function closeServer(
   server: ClosableServer,

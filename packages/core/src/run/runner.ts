@@ -37,15 +37,15 @@ export interface RunnerOptions {
   /** The dedupe store of the handlers, for the readiness probe. */
   store?: Pick<Lifecycle, "ready"> | undefined;
   /**
-   * How long the receiver still accepts deliveries after the signal to stop, in ms, while the process is not ready any more: as long as a
-   * load balancer takes to see that. Each answer asks its client for another connection meanwhile. `shutdownMs` begins after it. There is
-   * none of it when a part of the process fails. Default 0.
+   * How long the receiver still accepts deliveries after the signal to stop, in ms, while the process is not ready any more: as long as a load
+   * balancer takes to see that. Meanwhile, each answer asks its client for another connection. `shutdownMs` begins after this time. If a part of
+   * the process fails, this time is skipped. Default 0.
    */
   drainMs?: number | undefined;
   /**
    * How long accepted deliveries may take to end after the signal to stop, in ms. After the receiver's `deadlineMs`, every sender has its
-   * answer. What has not ended then is left running: `run` resolves, and what is in `close` is closed once it has ended. A worker has a
-   * `shutdownMs` of its own. Default 25,000.
+   * answer. Deliveries that have not ended by then are left running: `run` resolves, and the resources in `close` are closed once those have
+   * ended. A worker has a `shutdownMs` of its own. Default 25,000.
    */
   shutdownMs?: number | undefined;
   /**
@@ -57,11 +57,11 @@ export interface RunnerOptions {
 
 /** When a process stops, and what is closed then. */
 export interface RunOptions {
-  /** Aborts when the process should stop, as that of `worker.run`. */
+  /** Aborts when the process should stop, like the signal of `worker.run`. */
   signal: AbortSignal;
   /**
-   * The server of the receiver: of `node:http`, `node:https` or `node:http2`, or `app.server` of Fastify, to pass before its first
-   * connection. It accepts no more connections then, and other requests of it may last until `shutdownMs`.
+   * The server of the receiver: of `node:http`, `node:https` or `node:http2`, or `app.server` of Fastify, to pass before its first connection.
+   * When the process stops, it accepts no more connections, and its other requests may last until `shutdownMs`.
    */
   server?: ClosableServer | ClosableHttp2Server;
   /**
@@ -79,9 +79,10 @@ export interface Runner {
   readonly liveness: LivenessHandler;
   /**
    * Runs the worker and the reconciler until `signal` aborts. Then the process is not ready, and the worker takes no more events. After
-   * `drainMs`, the server accepts no more connections, and the receiver answers 503. It waits until all that was accepted has ended, closes what is in `close`,
-   * and resolves. Call it once. When the worker or the reconciler fails, it stops in the same way, without `drainMs`. Each error is logged when it happens, and
-   * it rejects with the first one: `close_timed_out` for what was given up. Rejects with `invalid_option` without a signal.
+   * `drainMs`, the server accepts no more connections, and the receiver answers 503. `run` waits until all that was accepted has ended, closes
+   * what is in `close`, and resolves. Call it once. When the worker or the reconciler fails, the process stops in the same way, without
+   * `drainMs`. Each error is logged when it happens, and `run` rejects with the first one: `close_timed_out` for what was given up. Rejects with
+   * `invalid_option` without a signal.
    */
   run(options: RunOptions): Promise<void>;
 }

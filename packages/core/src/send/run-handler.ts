@@ -36,7 +36,7 @@ export async function runHandler<Data = EsimEvents, Tx = unknown>(
   return processor.process({ id, type, timestamp, data }, { attempt });
 }
 
-/** A store for one event, whose transactions are all the same. */
+/** A store for one event, which gives `tx` as every transaction. */
 function storeWith<Tx>(tx: Tx): DedupeStore<Tx> {
   const store = memoryStore();
   return {

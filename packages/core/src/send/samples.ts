@@ -2,7 +2,7 @@ import { WebhookError } from "../base/errors.ts";
 import { suggest } from "../base/options.ts";
 import type { EsimEvents } from "../event/esim-events.ts";
 
-/** With every field that the catalog knows, so that a test which removes one starts from all. */
+/** Samples have every field that the catalog knows, so that a test can remove any of them. */
 type Samples = { readonly [Type in keyof EsimEvents]: Required<EsimEvents[Type]> };
 
 const esim = {

@@ -8,7 +8,7 @@ import type { Pause, PauseOptions } from "./pause.ts";
 import type { InboxState } from "./stored-event.ts";
 
 /**
- * A change that an operator has made to an inbox, or a purge. On `esim-webhooks:change`. The `subject` and the `error` of a filter are
+ * A change that an operator has made to an inbox, or a purge. Published on `esim-webhooks:change`. The `subject` and the `error` of a filter are
  * masked, since they are personal data or may quote it.
  */
 export type ChangeMessage =

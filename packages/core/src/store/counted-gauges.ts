@@ -11,7 +11,7 @@ export interface CountedGauges extends Pick<InboxGauges, "oldestReadyMs" | "last
   readonly blocked: {
     /** How many, by what blocks them. */
     readonly by: BlockedBy;
-    /** Whether not all were looked for. */
+    /** Whether there may be more, which were not looked for. */
     readonly isMore: boolean;
   };
   /** Whether all types are paused: then no event is due, and none is blocked. */

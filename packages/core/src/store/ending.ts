@@ -37,7 +37,7 @@ export interface Failure {
   readonly reason: FailureReason;
   /** The thrown value, if the handler or a schema threw. */
   readonly thrown?: unknown;
-  /** Why, for the log, if `error` has values of the event. */
+  /** The text for the log, if `error` has values of the event. */
   readonly cause?: string;
 }
 
@@ -45,7 +45,7 @@ export interface Failure {
 export type Ending =
   | Exclude<StoredEnding, { state: "retry" | "dead" }>
   | (Extract<StoredEnding, { state: "retry" | "dead" }> & Failure)
-  /** It had ended before, and the result is discarded. `thrown`: by the handler. */
+  /** The lease had ended before, and the result is discarded. `thrown`: by the handler. */
   | { readonly state: "lost"; readonly thrown?: unknown }
   /** The store could not store the result, and the lease ends by itself. `thrown`: by the handler. */
   | { readonly state: "store_unavailable"; readonly error: unknown; readonly thrown?: unknown };
@@ -58,13 +58,13 @@ export interface RowChange {
   readonly attempts: 0 | -1;
   /** Added to its tries: −1 if this one does not count towards `maxAttempts`. */
   readonly tries: 0 | -1;
-  /** Whether a suspect stays one. Any other row is none. */
+  /** Whether a suspect stays a suspect. No other row becomes one. */
   readonly staysSuspect: boolean;
   /** The time since when its handlers have put it off. */
   readonly waiting: "begins" | "stays" | "ends";
   /** When it is due again if it is `ready`: at most 100 years, since no engine can keep any time. */
   readonly afterMs: number;
-  /** Why it is not done. Null: none. */
+  /** Why the event is not done. Null: no error. */
   readonly error: string | null;
   /** The attempt that its history gets, as JSON. */
   readonly attempt: string | null;

@@ -59,7 +59,10 @@ export async function eraseSubject(
   );
 }
 
-/** How many events `eraseSubject` would erase in each state; `most` means at least `most`. Null: the inbox finds them only while it erases them. */
+/**
+ * How many events `eraseSubject` would erase in each state; a count of `most` means `most` or more. Null: the inbox finds them only while it
+ * erases them.
+ */
 export async function countSubject(
   inbox: Pick<InboxAdmin, "capabilities" | "count">,
   subject: string,

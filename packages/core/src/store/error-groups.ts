@@ -11,7 +11,10 @@ export interface ErrorGroup {
   readonly count: number;
   /** When the first of them was received. Null: unknown. */
   readonly oldest: Date | null;
-  /** When the last of them failed: a dead one when it died, a ready one, of which lists do not say it, when it was received. Null: unknown. */
+  /**
+   * When the last of them failed. For a dead event, when it died; for a ready one, when it was received, since lists do not show when it failed.
+   * Null: unknown.
+   */
   readonly newest: Date | null;
   /** The most frequent first. Null: the body is not an envelope. */
   readonly types: readonly (string | null)[];

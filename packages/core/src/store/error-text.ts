@@ -38,7 +38,7 @@ export function fittedError(text: string, most: number): string {
   return message.slice(0, most - rest.length) + rest;
 }
 
-/** The frames alone: the text before them repeats the message. */
+/** Only the frames: the text before them repeats the message. */
 export function framesOf({ message, stack }: Pick<Thrown, "message" | "stack">): readonly string[] {
   const [, ...frames] = stack.slice(stack.indexOf(message) + message.length).split(frameStart);
   return frames.slice(0, mostFrames);

@@ -17,7 +17,7 @@ export interface EventColumn {
   readonly kind: "text" | "integer" | "time" | "json" | "bytes";
   /** An `entry` has it, and `put` and `rerun` write it; or the `inbox` writes it later. */
   readonly by: "entry" | "inbox";
-  /** In lists and by `get`; by `get` alone; or by a copy into another inbox alone. A copy reads all of them. */
+  /** `list`: in lists and by `get`. `get`: only by `get`. `copy`: only by a copy into another inbox, which reads all columns. */
   readonly read: "list" | "get" | "copy";
 }
 

@@ -38,7 +38,7 @@ export async function heldBackOf(
   return held;
 }
 
-/** The same of one event that has been read. */
+/** Returns why one event, which has been read, is held back; null if it is not. */
 export function eventHeldBack(
   event: StoredEvent,
   { now, pauses }: { readonly now: number; readonly pauses: readonly Pause[] },

@@ -44,7 +44,7 @@ export interface HistoryStep {
   /** From the take to the end of the attempt, in ms. Null for `lease_ended` and an operator's step, and where `endedAt` is null. */
   readonly durationMs: number | null;
   /**
-   * The name and message of what was thrown, and of its causes, with secrets and personal data masked, 500 characters at most. Of `given_up`:
+   * The name and message of what was thrown, and of its causes, with secrets and personal data masked, 500 characters at most. For `given_up`:
    * the operator's reason.
    */
   readonly error: string | null;

@@ -33,7 +33,7 @@ export interface InboxFilter {
   readonly subject?: string;
 }
 
-/** Selects events to work again. `state` defaults to `"dead"`. */
+/** Selects events to handle again. `state` defaults to `"dead"`. */
 export interface RedriveFilter extends Omit<InboxFilter, "state" | "expiredBy" | "dueAfter"> {
   /** Dead events, those that had no handler, or ready ones that are due later. */
   readonly state?: "dead" | "unhandled" | "ready";
@@ -97,8 +97,8 @@ export interface InboxNotes {
 /** Runs, ends, deletes and erases events. */
 export interface InboxRepairs {
   /**
-   * Dead, unhandled, or ready and due later → ready and due now, with all of `maxAttempts` ahead again. A paused event stays paused, and one
-   * in a lane waits for those before it. Changes at most `limit` events (default 1,000), oldest received first, but none whose body was
+   * Dead, unhandled, or ready and due later → ready and due now, with the count towards `maxAttempts` at 0 again. A paused event stays paused,
+   * and one in a lane waits for those before it. Changes at most `limit` events (default 1,000), oldest received first, but none whose body was
    * removed. `by` is who does it, for the history. Resolves to how many.
    */
   redrive(filter?: RedriveFilter, limit?: number, by?: string): Promise<number>;
@@ -129,9 +129,9 @@ export interface InboxRepairs {
 /** Stops workers from taking events of some types, or of all. */
 export interface InboxPauses {
   /**
-   * Stops workers from taking these types (default: all). It applies from their next poll, and ends at `until` or with `resume`. Receivers
-   * continue storing events, no attempt is counted, and a paused event holds its lane. Pausing a type again replaces its pause. Rejects with
-   * `unknown_event_type` for a type that the catalog does not have, and with `invalid_option` for an `until` in the past, an empty
+   * Stops workers from taking these types (default: all). The pause applies from the workers' next poll, and ends at `until` or with `resume`.
+   * Receivers continue storing events, no attempt is counted, and a paused event holds its lane. Pausing a type again replaces its pause.
+   * Rejects with `unknown_event_type` for a type that the catalog does not have, and with `invalid_option` for an `until` in the past, an empty
    * reason, or types on an inbox that pauses only as a whole.
    */
   pause(options: PauseOptions): Promise<void>;

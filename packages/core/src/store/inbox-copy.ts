@@ -32,7 +32,7 @@ export interface EventRecord extends EventKey {
   readonly tries: number;
   /** Whether its last lease ended without a settlement. */
   readonly suspect: boolean;
-  /** Since when its handler has put it off by `retryLater`. Null: it has not. */
+  /** When its handler first put it off by `retryLater`. Null: it has not. */
   readonly waitingSinceMs: number | null;
   /** How many deliveries of the same id had another body. */
   readonly conflicts: number;
@@ -58,7 +58,7 @@ export interface EventRecord extends EventKey {
   readonly history: string | null;
 }
 
-/** The newest event that `latestOnly` has worked for a subject. */
+/** The newest event that `latestOnly` has handled for a subject. */
 export interface LatestRecord {
   /** The option `state` of `latestOnly`. */
   readonly family: string;
@@ -76,7 +76,7 @@ export interface StateRecord {
   readonly value: string;
 }
 
-/** The notes of an inbox for its operators, but for its workers: those of the target are others. */
+/** The notes of an inbox for its operators, except those of its workers: the target has other workers. */
 export interface CopiedNotes {
   /** The imports and passes of reconcile, the last one first. */
   readonly runs: readonly RunNote[];
@@ -136,8 +136,8 @@ export interface CopyTarget extends Lifecycle {
   ready(): Promise<void>;
   migrate(): Promise<void>;
   /**
-   * Writes the pauses, and holds the events of their types that are there. Of two pauses of a type, the later one stays. Call it before
-   * `copyEvents`, so that no worker of the target takes a paused event in between.
+   * Writes the pauses, and holds the target's events of their types. If a type has two pauses, the later one stays. Call it before `copyEvents`,
+   * so that no worker of the target takes a paused event in between.
    */
   copyPauses(pauses: readonly Pause[]): Promise<void>;
   /**
@@ -152,6 +152,6 @@ export interface CopyTarget extends Lifecycle {
    * differ.
    */
   copyStates(records: readonly StateRecord[]): Promise<readonly string[]>;
-  /** Adds the notes to those of the target, each once. Of a minute that both have, the larger counts stay. */
+  /** Adds the notes to those of the target, each once. If both have a minute, the larger counts stay. */
   copyNotes(notes: CopiedNotes): Promise<void>;
 }

@@ -14,7 +14,7 @@ export interface InboxStats {
   readonly oldestReadyMs: number | null;
   /** How many deliveries had the id of a stored event but another body. */
   readonly conflicts: number;
-  /** When the newest delivery was received, of the events that the inbox still has; imports do not count. Null: it has none. */
+  /** When the newest event that the inbox still has was received as a delivery; imports do not count. Null: it has none. */
   readonly lastReceivedAt: Date | null;
 }
 
@@ -22,14 +22,14 @@ export interface InboxStats {
 export type GaugeCount = "ready" | "waiting" | "blocked" | "paused" | "leased" | "unhandled" | "dead";
 
 /**
- * How many due events wait behind another one of their lane, by why that one does not move:
+ * How many due events wait behind another one of their lane, by the reason why that one does not move:
  * - `failing`: it waits for its next attempt, or was put off with `retryLater`
  * - `paused`: its type is paused
  * - `dead`: it is dead, and the inbox has `laneHeldByDead`
  */
 export type BlockedBy = Readonly<Record<"failing" | "paused" | "dead", number>>;
 
-/** The figures to alert on, read from indexes alone: it costs the same with ten events and with a million. */
+/** The figures to alert on, read only from indexes: they cost the same with ten events and with a million. */
 export interface InboxGauges {
   /**
    * - `ready`: due, and not blocked: a worker can take it now, or once the work ahead of it in its lane is done
@@ -37,7 +37,8 @@ export interface InboxGauges {
    *   where more are blocked, the others count as `ready`
    * - `waiting`: due later: a failed attempt, or `retryLater`
    * - `paused`: ready, due or not, but its type is paused
-   * - `leased`: a worker has them, or its lease has just ended. A worker has at most twice as many as slots: those that are being settled count
+   * - `leased`: a worker has them, or its lease has just ended. A worker has at most twice as many as slots, since events that are being settled
+   *   count, too
    * - `unhandled` and `dead`: as the states
    */
   readonly counts: Readonly<Record<GaugeCount, number>>;

@@ -23,8 +23,8 @@ export type SubjectOf = (
 /** The options of every inbox. */
 export interface InboxOptions {
   /**
-   * The lane of an event, such as `(event) => event.data.esimReference`. Events of the same lane are worked one at a time,
-   * ordered by when they occurred. It is called when an event is stored. Default: no lanes.
+   * The lane of an event, such as `(event) => event.data.esimReference`. Events of the same lane are handled one at a time, ordered by when they
+   * occurred. It is called when an event is stored. Default: no lanes.
    */
   lane?: LaneOf;
   /**
@@ -51,7 +51,7 @@ export interface InboxOptions {
 /** `InboxOptions` after parsing. */
 export type InboxSettings = SettingsOf<InboxOptions, "lane" | "subject">;
 
-/** For authors of inboxes. */
+/** For authors of inboxes: the schema of the option `subject`. */
 export const subjectOption: z.ZodMiniType<SubjectOf | undefined> = z.optional(
   z.custom<SubjectOf>((value) => typeof value === "function", "expected a function"),
 );
@@ -112,7 +112,7 @@ export function subjectReader(
   };
 }
 
-/** Whether an index can hold it. */
+/** Whether an index can hold the subject. */
 function isStorableSubject(subject: unknown): subject is string {
   return (
     typeof subject === "string" &&

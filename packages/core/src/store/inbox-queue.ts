@@ -22,7 +22,7 @@ export interface TakeOptions {
 
 /** A lease on an event; `token` is its fence. */
 export interface InboxLease extends EventKey {
-  /** The fence: a lease that has ended and was given again has another. */
+  /** The fence: each lease of the same event has another one. */
   readonly token: string;
 }
 
@@ -86,8 +86,8 @@ export interface InboxQueue<Tx = unknown> extends InboxRole {
   extend(leases: readonly InboxLease[], leaseMs: number): Promise<readonly boolean[]>;
 
   /**
-   * Leased → the state of each settlement. Answers one to one; false: that lease was lost, and nothing changed. What two calls
-   * settle is not over at the same time (`spreadRetention` of `@esim-webhooks/core/engine`).
+   * Leased → the state of each settlement. Answers one to one; false: that lease was lost, and nothing changed. The retentions of events that
+   * two calls settle do not end at the same time (`spreadRetention` of `@esim-webhooks/core/engine`).
    */
   settle(settlements: readonly Settlement[]): Promise<readonly boolean[]>;
 
@@ -95,7 +95,7 @@ export interface InboxQueue<Tx = unknown> extends InboxRole {
   transact?(lease: InboxLease, work: (tx: Tx) => Promise<boolean>): Promise<Transacted>;
 
   /**
-   * Notes that the worker is alive, for `workers()`, and forgets those that have not reported for 30 s. Absent if the engine sees its
+   * Notes that the worker is alive, for `workers()`, and forgets the workers that have not reported for 30 s. Absent if the engine sees its
    * workers by itself.
    */
   report?(worker: WorkerReport): Promise<void>;

@@ -8,9 +8,9 @@ export type InboxRoleName = "writer" | "queue" | "admin" | "rerun";
 export interface InboxCapabilities extends StoreCapabilities {
   /** The roles that it implements. */
   readonly roles: readonly InboxRoleName[];
-  /** It has lanes: events of a lane are worked one at a time, in order. */
+  /** It has lanes: events of a lane are handled one at a time, in order. */
   readonly ordered: boolean;
-  /** The only filters that its admin role takes, if its engine has no index for the others, and no count of conflicts. Absent: all. */
+  /** The only filters that its admin role takes, if its engine has no index for the others. It then counts no conflicts either. Absent: all. */
   readonly filters?: readonly ("state" | "ids")[];
   /** It pauses all types or none, since its engine can stop only a whole queue. Absent: it also pauses single types. */
   readonly pauses?: "all";

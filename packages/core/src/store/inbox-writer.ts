@@ -14,9 +14,9 @@ export type PutResult = "stored" | "already_stored" | "conflict" | "busy";
  */
 export interface InboxWriter extends InboxRole {
   /**
-   * Stores entries and answers one to one, in order. Bodies are compared only if both are as signed, or both `rebuilt`;
-   * otherwise the entry is a duplicate. An engine that does not know answers `stored`. Resolves once the entries are durable.
-   * Rejects if it cannot store them, with `invalid_input` for an entry that no store could keep.
+   * Stores entries and answers one to one, in order. Bodies are compared only if both are as signed, or both `rebuilt`; otherwise the entry is a
+   * duplicate. An engine that does not know whether it had an entry answers `stored`. Resolves once the entries are durable. Rejects if it
+   * cannot store them, with `invalid_input` for an entry that no store could keep.
    */
   put(entries: readonly InboxEntry[]): Promise<readonly PutResult[]>;
 }

@@ -1,6 +1,6 @@
 import type { TakeOptions } from "./inbox-queue.ts";
 
-/** The lanes at which visits have ended: one for each choice of types, so that takes of other types do not skip lanes of these. */
+/** The lanes at which visits have ended: one for each choice of types, so that a take of some types does not make a take of others skip lanes. */
 export interface LanePlaces {
   /** The lane after which the next visit begins; empty for the first one. */
   of(options: TakeOptions): string;

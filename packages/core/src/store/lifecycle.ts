@@ -1,4 +1,4 @@
-/** The common part of stores and inboxes: how they are set up and closed, and whose ids they hold. */
+/** The common part of stores and inboxes: how they are set up and closed, and the sources whose ids they hold. */
 export interface Lifecycle {
   /**
    * Asks the store each time. Resolves if it is reachable and its set-up is right, its tables included. Rejects with
@@ -33,8 +33,8 @@ export interface Lifecycle {
 }
 
 /**
- * The time in ms since the Unix epoch by which the store says what is due: its own, else `machineMs`. The two differ where a server's clock
- * is apart from this machine's.
+ * The time in ms since the Unix epoch by which the store says what is due: its own, else `machineMs`. The two differ if a server's clock differs
+ * from this machine's.
  */
 export async function storeTimeMs(store: object, machineMs: number): Promise<number> {
   const there = await (store as Partial<Lifecycle>).now?.();

@@ -3,7 +3,7 @@ import { hasRole } from "./inbox.ts";
 import type { RunNote } from "./run-note.ts";
 
 /**
- * Notes a run that has ended in the inbox that it has filled, if its target is one with a role for operators. What the inbox does not
+ * Notes a run that has ended in the inbox that it has filled, if its target is one with a role for operators. A note that the inbox does not
  * keep is logged: the run has ended either way.
  */
 export async function noteRun(

@@ -5,7 +5,7 @@ import { warnOfSetup } from "../base/safe-logger.ts";
 export interface Purger {
   /** Deletes a slice, unless it is too early or another slice is being deleted. Rejects as `purge` does. */
   purgeIfDue(): Promise<void>;
-  /** For how many ms it is too early. */
+  /** The time until the next slice is due, in ms. */
   waitMs(): number;
 }
 
@@ -52,8 +52,8 @@ const longestHoldMs = 86_400_000;
  * this process has not looked before. A clock that is more than an hour ahead of that, and of the last purge of any process, holds
  * purging for as long as it is ahead, 24 hours at most. A clock that is set back keeps what is left of a hold: it may still be ahead.
  *
- * To a process that has not looked before, a pause in which nothing ran looks like a jump. So it begins a hold, but does not
- * prolong one: else a store whose processes are all short would never be purged.
+ * To a process that has not looked before, a pause in which nothing ran looks like a jump. Such a process can begin a hold but not extend one;
+ * otherwise a store used only by short processes would never be purged.
  */
 function nextPurgeClock(
   nowMs: number,
@@ -72,11 +72,11 @@ function nextPurgeClock(
 
 /** How a store purges by a clock that may jump. */
 export interface PurgeSteps {
-  /** The time by the clock that ends retentions, and what is kept of it. */
+  /** The time by the clock that decides about retentions, and the memory that is kept of that clock. */
   look(): Promise<{ readonly nowMs: number; readonly kept: PurgeClock | undefined }>;
   /**
-   * Keeps `next` in place of `kept`, then deletes at most `limit` rows whose retention was over at `next.seenMs`. Resolves to how
-   * many, or to undefined if another process has replaced `kept` since the look.
+   * Keeps `next` in place of `kept`, then deletes at most `limit` rows whose retention had ended at `next.seenMs`. Resolves to how many, or to
+   * undefined if another process has replaced `kept` since the look.
    */
   forget(limit: number, next: PurgeClock, kept: PurgeClock | undefined): Promise<number | undefined>;
 }

@@ -14,7 +14,7 @@ export interface RunNote {
   readonly outcome: string;
   /** How many records it has read, and what became of them. */
   readonly ledger: Readonly<Record<string, number>>;
-  /** When the service last got a 401, of the deliveries that a pass has read. Absent if it got none, and of an import. */
+  /** When the service last got a 401 for a delivery, as far as the pass has read. Absent if it got none, and for an import. */
   readonly refusedAt?: Date;
 }
 

@@ -49,14 +49,14 @@ const certificateRemedy =
 /** The codes by which Node.js and OpenSSL refuse the certificate of a server. */
 const certificateCode = /CERT|^CRL_|_SIGNATURE$|^INVALID_CA$|^HOSTNAME_MISMATCH$/;
 
-/** Whether a connection, or one that it was made for, has failed for the server's certificate. */
+/** Whether an error, or one of its causes, is about the server's certificate. */
 function isOfCertificate(error: unknown): boolean {
   for (let each = error, depth = 0; each instanceof Error && depth < 5; each = each.cause, depth++)
     if (certificateCode.test(String((each as { code?: unknown }).code))) return true;
   return false;
 }
 
-/** For authors of stores. */
+/** For authors of stores: creates the guard of a store. */
 export function createStoreGuard({
   name,
   timeoutMs,

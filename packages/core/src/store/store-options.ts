@@ -5,7 +5,7 @@ import { warnOfSetup } from "../base/safe-logger.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 
-/** Replays reach back 7 days, retries 15 h 51 min 30 s more, and both take time: below 8 days, duplicates run. */
+/** Replays reach back 7 days, retries 15 h 51 min 30 s more, and both take time: with less than 8 days, duplicates can run. */
 export const shortestSafeRetentionMs: number = 8 * dayMs;
 
 /** The stores, inboxes and states that are durable, for remedies. */

@@ -7,11 +7,11 @@ export type InboxState = "ready" | "leased" | "done" | "unhandled" | "dead";
 
 /** An event in a list, without its body. */
 export interface InboxRow extends EventKey {
-  /** Where the event is. */
+  /** The state that the event is in. */
   readonly state: InboxState;
   /** Null: the body is not an envelope, or, from `get`, the id was handled inline. */
   readonly type: string | null;
-  /** The events of one lane are worked one at a time, in order. Null: it has none. */
+  /** The events of one lane are handled one at a time, in order. Null: it has none. */
   readonly lane: string | null;
   /** The `esimReference` of the event. Null: it has none, or its body is not an envelope. */
   readonly subject: string | null;

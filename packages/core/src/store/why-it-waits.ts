@@ -13,7 +13,7 @@ export interface Circumstances {
   readonly workers: readonly WorkerPresence[];
 }
 
-/** As much of an event as `whyItWaits` needs. */
+/** The part of an event that `whyItWaits` reads. */
 export type WaitingEvent = Pick<
   StoredEvent,
   "state" | "type" | "attempts" | "dueAt" | "leasedUntil" | "error" | "history" | "heldBy"
@@ -93,7 +93,7 @@ function at(ms: number, now: number): string {
   return `${instant(new Date(ms))}, in ${span(ms - now + 999)}`;
 }
 
-/** Null if one of them is not known. */
+/** The sum. Null if one of the numbers is not known. */
 function sum(numbers: readonly (number | null)[]): number | null {
   return numbers.reduce<number | null>(
     (total, each) => (total === null || each === null ? null : total + each),

@@ -128,7 +128,7 @@ function oddHeaders({ id, timestamp }: SignedHeaders): Finding[] {
 const vendorHeader =
   /^(?:x[-_])?(?:http[-_])?(?:webhook|svix|standard)s?[-_](?:webhook[-_])?(?:id|timestamp|signature)$/;
 
-/** A SHA-256 in hex, alone or after the version or a name such as `sha256=`. */
+/** A SHA-256 in hex, bare, or after the version or a name such as `sha256=`. */
 const hexSignature = /^(?:v1,|\w+=)?[0-9a-f]{64}$/i;
 
 const hexFinding: Finding = {
@@ -180,7 +180,7 @@ function timeFinding(
   };
 }
 
-/** How to write a misread secret is the whole answer. Otherwise, a secret that cannot be right comes first. */
+/** If the secret was misread, the only finding says how to write it. Otherwise, secrets that cannot be right come first. */
 function keyOrBodyFindings(badSecrets: readonly Finding[], cause: Finding): readonly Finding[] {
   return cause.code === "secret_misread" ? [cause] : [...badSecrets, cause];
 }

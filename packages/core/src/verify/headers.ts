@@ -100,7 +100,7 @@ function otherSignature(list: string): string {
   return `a v1 signature of ${length} characters, and base64 of an HMAC-SHA256 has 44`;
 }
 
-/** The headers with an id and a timestamp that were sent twice, and joined, as sent once. Undefined if neither was. */
+/** The headers as if an id or a timestamp that was sent twice, and joined, had been sent once. Undefined if neither was sent twice. */
 export function sentOnce(signed: SignedHeaders): SignedHeaders | undefined {
   const [id, timestamp] = [halfOf(signed.id), halfOf(signed.timestamp)];
   if (id === undefined && timestamp === undefined) return undefined;

@@ -26,7 +26,7 @@ export interface KeyRecords {
   of(json: unknown): KeyRecord;
   /**
    * Reads the text of a key store: the JSON of a record, or secrets separated by spaces. `own` is a field that the store adds to the JSON, and
-   * that is not of the record.
+   * that does not belong to the record.
    */
   read(text: string, own?: string): { readonly record: KeyRecord; readonly own?: unknown };
   /** Returns the keys that a receiver loads. Throws if the record has none. */

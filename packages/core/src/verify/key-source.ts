@@ -28,11 +28,11 @@ export interface KeySource {
 
 /** A keyring whose keys come from a key source. */
 export interface LoadedKeyring extends Keyring {
-  /** Waits for the first load, among the deliveries that wait. */
+  /** Waits for the first load. Counts among the deliveries that wait, of which there is a limit. */
   ready(): Promise<Loading>;
   /**
-   * Waits for the first load, and loads again if that failed, as no delivery may arrive that would. Not among the deliveries that wait:
-   * it holds no body, and forged ones cannot keep it out.
+   * Waits for the first load, and loads again if it failed, since perhaps no delivery arrives that would cause it. Does not count among the
+   * deliveries that wait: it holds no body, and forged deliveries cannot keep it out.
    */
   ensureLoaded(): Promise<Loading>;
   /**
@@ -40,8 +40,9 @@ export interface LoadedKeyring extends Keyring {
    */
   refresh(): Promise<Loading>;
   /**
-   * Keys may have been withdrawn. When the last load began more than a minute ago, begins one in the background. When it began more than two
-   * minutes ago, since no delivery came, resolves once it has ended: to true, as what has matched must be verified again.
+   * Loads again if the last load began more than a minute ago, since keys may have been withdrawn. Usually in the background, and returns false.
+   * If that load began more than two minutes ago, since no delivery came, resolves to true once the new one has ended: a signature that has
+   * matched must then be verified again.
    */
   refreshIfOld(): boolean | Promise<boolean>;
   /** Whether the source says that a rotation is under way. */
@@ -66,7 +67,7 @@ const longestRotationMs = 15 * 60_000;
 
 /**
  * Loads the keys immediately, and again for `refresh`, at most once a second.
- * @param all those that wait for this source and others; at most 100 of them for this one
+ * @param all the deliveries that wait for this source and others; at most 100 of them for this one
  */
 export function createLoadedKeyring(
   source: KeySource,

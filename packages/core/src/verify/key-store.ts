@@ -47,8 +47,8 @@ export interface KeyStore extends KeySource {
    * False: another process wrote first, and nothing changed. Resolves to true once the record is durable. After a `write` that
    * rejected, read again: it may have taken effect.
    *
-   * `rotateSecret`, `ensureEndpoint` and `replaceEndpoint` write again each second after a rejection: for four minutes after any error
-   * while the record has a secret that was just received, else for ten seconds after `store_unavailable` alone.
+   * `rotateSecret`, `ensureEndpoint` and `replaceEndpoint` write again each second after a rejection: for four minutes after any error while the
+   * record has a secret that was just received, else for ten seconds, and only after `store_unavailable`.
    */
   write(record: KeyRecord, version: string | undefined): Promise<boolean>;
 }

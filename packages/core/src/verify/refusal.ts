@@ -34,9 +34,9 @@ export interface UnusableRefusal extends Refused<"unusable_header"> {
   readonly key: string;
 }
 
-/** Authentic, but the timestamp is further from the time than `toleranceSeconds` allows. */
+/** Authentic, but the timestamp is further from the time of receipt than `toleranceSeconds` allows. */
 export interface SkewRefusal extends Refused<"timestamp_out_of_tolerance"> {
-  /** How far the timestamp is from the time. */
+  /** How far the timestamp is from the time of receipt. */
   readonly skew: Skew;
 }
 
@@ -46,7 +46,7 @@ export interface EarlyKeyRefusal extends Refused<"key_not_yet_valid"> {
   readonly key: string;
 }
 
-/** Forged; or the secret is another, or a key whose window has ended. */
+/** Forged; or signed with another secret, or with a key whose window has ended. */
 export interface NoMatchingKey extends Refused<"no_matching_key"> {
   /** The fingerprint of the key that made the signature, if its window has ended. */
   readonly endedKey?: string;

@@ -8,10 +8,9 @@ const copyAgain = "Copy the signingSecret again as the partner API returned it: 
 const notTheClients = "The client_secret is no signing secret: each webhook endpoint has one of its own.";
 
 /**
- * The key bytes of a signing secret. Text is base64 of 24 to 64 bytes, after `whsec_` or bare (Standard Webhooks), or has
- * its form before it and any length: `hex:…`, `base64:…` (either alphabet), `utf8:…` (the text itself is the key). Bytes
- * are the key.
- * Throws `invalid_secret`, naming the mistake and never the secret.
+ * The key bytes of a signing secret. Text is base64 of 24 to 64 bytes, after `whsec_` or bare (Standard Webhooks), or has any length after the
+ * name of its form: `hex:…`, `base64:…` (either alphabet), `utf8:…` (the text itself is the key). Bytes are the key. Throws `invalid_secret`,
+ * naming the mistake and never the secret.
  */
 export function decodeSecret(secret: string | Uint8Array): Uint8Array {
   const decoded = isUint8Array(secret) ? secret : decodeText(secret);

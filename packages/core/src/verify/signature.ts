@@ -172,7 +172,10 @@ interface Signer {
   readonly prefix: string;
 }
 
-/** The id is that of the signed bytes: with other headers for the same bytes, a captured delivery would have another id. */
+/**
+ * Takes the id from the signed bytes, not from the header: otherwise a captured delivery could be sent with other headers for the same bytes,
+ * under another id.
+ */
 function proofOf({ key: { fingerprint }, prefix }: Signer, signed: SignedHeaders): Proof | UnusableRefusal {
   const { timestamp } = signed;
   if (!timestampPattern.test(timestamp)) {

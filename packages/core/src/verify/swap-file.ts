@@ -27,12 +27,12 @@ export interface FileVersion {
   readonly gid: number;
 }
 
-// A writer puts the new text into a folder of its own, <file>.draft-<id>/<id>, and renames that to <file>.next-<version>. Only one
-// writer's rename finds no such folder, or an empty one: it has claimed the version. Then <id> is renamed over the file. Any process
-// that finds a claim can do that last step, so a killed writer blocks none. A step back cannot happen: a claim is seen, then the
-// file still has that version, then <id> is renamed. Meanwhile no other process can claim the version, since <id> is in the folder,
-// and <id> is renamed only once. A version is of one file on the disk, not of its text alone: a backup that is put back is another
-// version, and what was claimed before stays undone.
+// A writer puts the new text into a folder of its own, <file>.draft-<id>/<id>, and renames that to <file>.next-<version>. Only one writer's
+// rename finds no such folder, or an empty one: it has claimed the version. Then <id> is renamed over the file. Any process that finds a claim
+// can do that last step, so a killed writer blocks no other. The file cannot get an older text again: a process sees a claim, then that the file
+// still has its version, then renames <id>. Meanwhile no other process can claim the version, since <id> is in the folder, and <id> is renamed
+// only once. A version is of one file on the disk, not only of its text: a backup that is put back is another version, and the claims of the
+// version before it are not carried out.
 
 /** How old a draft or a claim is when its writer must have been killed. */
 const abandonedMs = 60 * 60_000;
@@ -103,7 +103,7 @@ export async function replaceFile(file: string, version: string, text: string): 
   return true;
 }
 
-/** The last step of a claim, by the process that does it first. */
+/** Does the last step of a claim, unless another process has done it. */
 async function finish(file: string, claim: string, id: string): Promise<void> {
   await rename(join(claim, id), file).catch(unlessMissing);
   await syncFolder(dirname(file));
@@ -123,7 +123,7 @@ export async function readVersion(file: string): Promise<FileVersion | undefined
     refuseUnfit(file, found);
     const { mode, uid, gid, ino, birthtimeNs, mtimeNs } = found;
     const text = await handle.readFile("utf8");
-    // not ctime: chmod, and a link that goes, would change the version under a claim
+    // not ctime: chmod, and the removal of a link, would change the version during a claim
     const version = hash("sha256", [ino, birthtimeNs, mtimeNs, text].join(" ")).slice(0, 32);
     return { text, version, mode: Number(mode) & 0o777, uid: Number(uid), gid: Number(gid) };
   } finally {
@@ -131,7 +131,7 @@ export async function readVersion(file: string): Promise<FileVersion | undefined
   }
 }
 
-/** A folder is refused by the system itself, when it is read. */
+/** Refuses a pipe, a device, or a file that is too long. The system itself refuses a folder, when it is read. */
 function refuseUnfit(file: string, found: BigIntStats): void {
   if (!found.isFile() && !found.isDirectory()) {
     throw new WebhookError(
@@ -169,7 +169,7 @@ async function makeDraft(file: string, text: string, current?: FileVersion): Pro
   }
 }
 
-/** A file of another owner could not be read by its readers any more, so this fails unless the owner can be kept. */
+/** Gives a draft the owner and the mode of the file. Fails if it cannot: with another owner, the file's readers could not read it. */
 async function takeOver(draft: string, { mode, uid, gid }: FileVersion): Promise<void> {
   const own = await stat(draft);
   if (own.uid !== uid || own.gid !== gid) await chown(draft, uid, gid);

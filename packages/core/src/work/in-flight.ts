@@ -162,7 +162,10 @@ function isStorable(ending: Ending): ending is Storable {
   return ending.state !== "lost" && ending.state !== "store_unavailable";
 }
 
-/** The settlement, with a report of the attempt if it has failed. An event whose attempts are used up had none. */
+/**
+ * The settlement, with a report of the attempt if it has failed. An event that is dead because its attempts were used up has no attempt to
+ * report.
+ */
 function settlementOf({ taken, takenAt }: WorkerLease, ending: Storable, worker: string): Settlement {
   const { source, id, token } = taken;
   if (ending.state !== "retry" && ending.state !== "dead") return { source, id, token, ...ending };

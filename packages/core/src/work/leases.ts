@@ -9,7 +9,7 @@ export interface WorkerLease extends Lease {
   readonly takenAt: number;
   /** The event type whose limit it counts towards, if its type has one. */
   readonly group: string | null;
-  /** How far the handler is: a suspect waits until it is alone. After `running` it may have had an effect. */
+  /** How far the handler is: a suspect waits until it is alone. From `running` on, it may have had an effect. */
   handler: "waiting" | "running" | "ended";
   /** Set by a worker that stops. Resolves to whether the end of the lease was published. */
   givenBack?: Promise<boolean>;

@@ -57,7 +57,7 @@ function createPauseLog(inbox: Pick<InboxAdmin, "paused">, logger: Logger): () =
   };
 }
 
-/** The same for the same pause; another one if a type is paused again. */
+/** A text that identifies a pause. If a type is paused again, it is another text. */
 function nameOf({ type, since, until, reason, by }: Pause): string {
   return JSON.stringify([type, since, until, reason, by]);
 }

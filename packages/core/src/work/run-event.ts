@@ -148,7 +148,7 @@ export function reportEnd(logger: Logger, lease: WorkerLease, ending: Ending): v
   reportEnding(logger, ending, { ...facts, waitMs }, spanIds);
 }
 
-/** Without a logger, the first failure and the first dead event are warned of. */
+/** Warns of the first failure and the first dead event, for a worker without a logger. */
 function warnOfFailure(ending: Ending): void {
   if (ending.state === "dead")
     warnOnce(

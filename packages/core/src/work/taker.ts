@@ -14,8 +14,8 @@ export interface TakerOptions {
 /** Takes events, and starts their handlers. */
 export interface Taker {
   /**
-   * Takes one suspect and handles it alone, so that it ends no other handler if it ends the process. Resolves to how long, in
-   * ms, the other events have before the next one: as long as this one took, or undefined if there was none.
+   * Takes one suspect and handles it alone: if it crashes the process, no other handler dies with it. Resolves to how long, in ms, the other
+   * events have before the next suspect: as long as this one took, or undefined if there was none.
    */
   takeSuspect(inFlight: InFlightEvents): Promise<number | undefined>;
   /** Fills the free places with events; types with a limit are taken separately. Resolves to whether more may be due. */

@@ -39,8 +39,8 @@ export interface Worker {
    */
   isHealthy(): boolean;
   /**
-   * How many handlers it can run at the same time, how many of these places are in use, and how many abandoned handlers still run: fewer
-   * than twice `concurrency`, since handlers that ran beside the last one can be abandoned after it.
+   * How many handlers it can run at the same time, how many of these places are in use, and how many abandoned handlers still run: fewer than
+   * twice `concurrency`. It takes nothing once `concurrency` of them run, but handlers that run at that time can be abandoned, too.
    */
   slots(): { readonly concurrency: number; readonly running: number; readonly abandoned: number };
 }

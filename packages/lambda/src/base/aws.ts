@@ -60,7 +60,7 @@ export function checkName(name: unknown, where: string, what: string, remedy: st
   );
 }
 
-/** The error to reject with where AWS refuses the caller; undefined for any other. */
+/** The error to reject with if AWS refuses the caller; undefined for any other error. */
 export function refusedBy(
   error: unknown,
   what: string,

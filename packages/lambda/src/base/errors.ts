@@ -11,7 +11,7 @@ export type LambdaErrorCode =
   | "unknown_table"
   | "wrong_table";
 
-/** A handler was called with an event of another kind. */
+/** The error of a handler that was called with an event of another source. */
 export function unknownEventSource(
   where: string,
   problem: string,

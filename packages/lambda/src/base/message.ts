@@ -1,10 +1,10 @@
 import type { InboxEntry } from "@esim-webhooks/core";
 import { decodeEntry, encodeEntry } from "@esim-webhooks/core/engine";
 
-/** An entry as the text of a message. Its event is not in it: what works the message parses the body, with its own catalog. */
+/** An entry as the text of a message, without the parsed event: the handler of the message parses the body, with its own catalog. */
 export function encodeMessage(entry: InboxEntry): string {
   const { event: _parsedLater, ...message } = encodeEntry(entry);
-  // of the characters that JSON has as they are, SQS refuses these two
+  // SQS refuses these two characters, which JSON does not escape
   return JSON.stringify(message).replaceAll("\ufffe", "\\ufffe").replaceAll("\uffff", "\\uffff");
 }
 

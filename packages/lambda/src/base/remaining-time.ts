@@ -4,10 +4,10 @@ export interface LambdaContext {
   getRemainingTimeInMillis(): number;
 }
 
-/** For the answer to leave the function, and for a handler that was aborted to clean up. */
+/** The time that the answer needs to leave the function, and an aborted handler to clean up. */
 const marginMs = 500;
 
-/** How long an invocation may still work, in ms. Zero or less: there is no time left. Undefined outside Lambda, where nothing says. */
+/** How long an invocation may still work, in ms. Zero or less: there is no time left. Undefined outside Lambda, where it is unknown. */
 export function remainingMs(context: LambdaContext | undefined): number | undefined {
   const leftMs = context?.getRemainingTimeInMillis?.();
   return leftMs === undefined ? undefined : leftMs - marginMs;

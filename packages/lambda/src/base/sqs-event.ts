@@ -8,7 +8,7 @@ export interface SqsRecord {
   readonly attributes: {
     /** How many times the message was delivered, from 1: the attempt. */
     readonly ApproximateReceiveCount: string;
-    /** Messages of the same group are in order: a group is a lane, or a single event without one. Absent unless the queue is FIFO. */
+    /** Messages of the same group are in order: a group is a lane, or a single event without a lane. Absent unless the queue is FIFO. */
     readonly MessageGroupId?: string | undefined;
   };
   /** Names the queue that it comes from. */

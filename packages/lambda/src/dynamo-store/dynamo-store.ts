@@ -53,8 +53,8 @@ const rememberedMs = 3_600_000;
  * each operation is a conditional write, and a claim of an id that is busy or done also a consistent read.
  *
  * It guarantees what storeSuite tests: one of any number of concurrent claims wins, and a late owner changes nothing. Time is that of DynamoDB, by the
- * `Date` of its responses, so clocks of functions may be wrong; as that has whole seconds, a lease that its owner has not ended can last up to two
- * seconds longer than `leaseMs`, and never shorter. Of a global table, only one region may be used: two regions grant the same claim.
+ * `Date` of its responses, so clocks of functions may be wrong. Since that header has whole seconds, a lease that its owner has not ended can
+ * last up to two seconds longer than `leaseMs`, and never shorter. Use only one region of a global table: two regions grant the same claim.
  *
  * Throws `invalid_option`. Operations reject with `store_unavailable`; with `unknown_table`, `wrong_table` and `missing_rights` for a mistake
  * in the set-up. The role needs `GetItem`, `PutItem`, `UpdateItem` and `DeleteItem` on the table.
@@ -108,7 +108,7 @@ export function dynamoStore(table: string, options: DynamoStoreOptions = {}): Dy
     return (await send<GetItemCommandOutput>(command, signal)).Item;
   }
 
-  /** The values of `isHeld`. A lease of this process has ended when its own clock says so; of others, only the item shows it. */
+  /** The values of `isHeld`. A lease of this process has ended when the process's clock says so; any other lease, when the item does. */
   function held(token: string): Item {
     const hasEnded = performance.now() >= (ends.get(token) ?? Number.POSITIVE_INFINITY);
     return {
@@ -118,7 +118,7 @@ export function dynamoStore(table: string, options: DynamoStoreOptions = {}): Dy
     };
   }
 
-  /** Writes a lease with `attempt`. False if its condition is not met, or the lease may end too early: the bounds were behind the server's time. */
+  /** Writes a lease with `attempt`. False if its condition is not met, or if the lease may end too early, since `clock` was behind the server. */
   async function lease(
     token: string,
     leaseMs: number,

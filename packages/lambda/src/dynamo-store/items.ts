@@ -29,7 +29,7 @@ export function expression(
 
 const longestKeyBytes = 2048;
 
-/** The length keeps "a:b" + "c" from "a" + "b:c". A key that is too long for DynamoDB is a digest, which begins with no number. */
+/** The length distinguishes "a:b" + "c" from "a" + "b:c". A key that is too long for DynamoDB becomes a digest, which begins with no number. */
 export function itemKey({ source, id }: EventKey): { id: AttributeValue.SMember } {
   const text = `${source.length}:${source}:${id}`;
   const isShort = Buffer.byteLength(text) <= longestKeyBytes;

@@ -10,11 +10,11 @@ export interface ServerClock {
 
 /**
  * Creates a clock of a server. A response with the date T was made between its request and its arrival, and not later than a second after T:
- * each response narrows the bounds. This machine's own date is not read, so it may be wrong. Where a response is not within the bounds,
- * because the monotonic clock stood still while Lambda had frozen the process, they begin with that response.
+ * each response narrows the bounds. This machine's own date is not read, so it may be wrong. If a response is not within the bounds, because
+ * the monotonic clock stood still while Lambda had frozen the process, the bounds begin again with that response.
  */
 export function createServerClock(): ServerClock {
-  let low = Number.NaN; // of the server's time less `performance.now()`
+  let low = Number.NaN; // bounds of the server's time minus `performance.now()`
   let high = Number.NaN;
   return {
     read(date, sentAt, receivedAt) {

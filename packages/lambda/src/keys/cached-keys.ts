@@ -48,13 +48,13 @@ export function keysGuard(
 /** The calls of a key store to AWS. */
 interface Access {
   read(): Promise<StoredKeys | undefined>;
-  /** The record is one that receivers can read. */
+  /** `record` was checked: receivers can read it. */
   write(record: KeyRecord, version: string | undefined): Promise<boolean>;
 }
 
 /**
- * Makes a key store, whose `load` is cached. It says that a rotation is under way until the cache ends: so a receiver refuses no signature by
- * what may be outdated, and the next load after that shows the keys of a rotation.
+ * Makes a key store, whose `load` is cached. Cached keys say that a rotation is under way until they expire: a receiver then refuses no
+ * signature because of keys that may be outdated, and its next load shows the keys of a rotation.
  * @param place for messages
  */
 export function cachedKeys(place: string, cacheMs: number, { read, write }: Access): KeyStore {

@@ -18,7 +18,7 @@ import { type AwsKeysOptions, awsKeysShape, cachedKeys, keysGuard } from "./cach
 export type { AwsClient } from "../base/aws.ts";
 export type { AwsKeysOptions } from "./cached-keys.ts";
 
-/** The label of a version that is written and not current yet: of all of them only the newest has it, so no label is left over. */
+/** The label of a version that is written and not current yet. Only one version of a secret can have it, so no label is left over. */
 const pendingLabel = "esim-webhooks-pending";
 const current = "AWSCURRENT";
 
@@ -56,7 +56,7 @@ export function secretsManagerKeys(secretId: string, options: AwsKeysOptions = {
 
   async function write(text: string, version: string | undefined, signal: AbortSignal): Promise<boolean> {
     if ((await get(signal))?.VersionId !== version) return false;
-    const id = randomUUID(); // of the new version; an attempt that is repeated makes no other
+    const id = randomUUID(); // of the new version: a repeated attempt makes no second one
     const put = await call<PutSecretValueCommandOutput>(
       new PutSecretValueCommand({
         SecretId: secretId,
@@ -80,7 +80,7 @@ export function secretsManagerKeys(secretId: string, options: AwsKeysOptions = {
       ...(version !== undefined && { RemoveFromVersionId: version }),
     });
     if (await call(move, signal, "InvalidParameterException", "InvalidRequestException")) return true;
-    // the first of two attempts may have moved it, and its answer was lost
+    // a first attempt, whose answer was lost, may have moved the label
     const { VersionStages = [] } = (await get(signal, { VersionId: id })) ?? {};
     return VersionStages.includes(current) || VersionStages.includes("AWSPREVIOUS");
   }

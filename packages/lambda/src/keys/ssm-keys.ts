@@ -46,8 +46,8 @@ interface Written {
  * Keeps signing keys in a SecureString parameter of AWS Systems Manager, as JSON in the form of a key file; a plain `whsec_…` is read, too:
  * `lambdaHandler(handlers, { secret: ssmKeys("/esim/webhook-secret") })`. `rotateSecret` and `ensureEndpoint` can change it.
  *
- * Parameter Store has no conditional write, but gives each write the next version. So each record says which version it replaces, and one
- * whose version was replaced already is ignored: read the parameter with this store only. Receivers need `ssm:GetParameter`
+ * Parameter Store has no conditional write, but gives each write the next version. So each record names the version that it replaces, and
+ * is ignored if that version was replaced before: read the parameter with this store only. Receivers need `ssm:GetParameter`
  * and `ssm:GetParameterHistory`; what writes needs also `ssm:PutParameter`. The limit is that of a parameter: 4 KB, some 20 keys.
  *
  * Throws `invalid_option`. Rejects with `missing_rights`, `store_unavailable`, `invalid_secret` and, for `load`, `missing_secret`.
@@ -84,7 +84,7 @@ export function ssmKeys(name: string, options: SsmKeysOptions = {}): KeyStore {
     };
   }
 
-  /** The valid version, and the number of the last one. Almost always they are the same, and it says so itself. */
+  /** The valid version, and the number of the last one. Almost always the last version is valid, and shows it itself. */
   async function read(signal: AbortSignal): Promise<(Written & { readonly last: number }) | undefined> {
     const command = new GetParameterCommand({ Name: name, WithDecryption: true });
     const found = await call<GetParameterCommandOutput>(command, signal, "ParameterNotFound");
@@ -147,7 +147,7 @@ export function ssmKeys(name: string, options: SsmKeysOptions = {}): KeyStore {
   });
 }
 
-/** Whether no other write came between: the writer has seen all versions before it, and which of them was valid. */
+/** Whether no other write came between the writer's read and this version: the writer then knew which earlier version was valid. */
 function followsLast({ version, write }: Written): boolean {
   return write === undefined || write.last === version - 1;
 }

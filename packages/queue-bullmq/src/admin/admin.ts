@@ -100,7 +100,7 @@ export function createAdmin({
     return (await findByIds(filter)).flatMap(({ job }) => job ?? []).slice(0, limit);
   }
 
-  /** False if it is no longer in this state: another operator was faster. Or if its id has been forgotten and stored again since. */
+  /** Makes a job ready. False: another operator was faster, and it is in another state, or its id was forgotten and stored again since. */
   async function retry(job: BullmqJob, state: "failed" | "delayed", step: string): Promise<boolean> {
     const deduplicationId = job.opts.deduplication?.id;
     const latest = deduplicationId && (await queue.getDeduplicationJobId(deduplicationId));

@@ -1,7 +1,7 @@
 import type { BullmqJob } from "../redis/queue.ts";
 import type { Scripts } from "../redis/script.ts";
 
-/** In one script, so that a job which is redriven meanwhile stays: BullMQ removes a job in any state. */
+/** Deletes a job in one script, so that a job which is redriven meanwhile stays: BullMQ itself would remove a job in any state. */
 const lua = `
 local failed, events, meta, deduplication = unpack(KEYS, 1, 4)
 local id = ARGV[1]

@@ -8,8 +8,8 @@ import { entryIn, type SubjectReader } from "./rows.ts";
 const erasedResult = '{"outcome":"discarded","reason":"erased"}';
 
 /**
- * In one script, so that it happens before or after what a worker does with the job. The worker of an active job loses the lock: BullMQ then
- * accepts no result from it. The deduplication key stays.
+ * Erases a job in one script, so that no worker changes the job in between. The worker of an active job loses the lock: BullMQ then accepts
+ * no result from it. The deduplication key stays.
  */
 const lua = `
 local completed, failed, delayed, prioritized, parents, active, wait, paused, stalled, events, meta, job = unpack(KEYS, 1, 12)
@@ -55,8 +55,8 @@ return state`;
 
 /**
  * Redis marks a deleted entry of a stream as such, and keeps its bytes, also in its files, until all entries next to it are deleted. So the
- * stream of events is written again, with the same ids: who reads it misses none. What jobs failed with or returned that no longer exist is
- * left out: an operator has deleted them, or BullMQ, and it cannot be known what they were about.
+ * stream of events is written again, with the same ids: its readers miss none. The errors and results of jobs that no longer exist are left
+ * out: an operator or BullMQ has deleted these jobs, so it is unknown which subjects they were about.
  */
 const rewriteLua = `
 local start = string.sub(KEYS[1], 1, -string.len("events") - 1)
@@ -89,7 +89,7 @@ const sets = [
 ];
 const otherKeys = [":logs", ":dependencies", ":processed", ":failed", ":unsuccessful"];
 
-/** In the order in which a job goes through them, so that one which moves on is found in the next. */
+/** The states, in the order in which a job goes through them, so that a job which moves on is found in the next one. */
 const states: readonly JobType[] = [
   "delayed",
   "waiting-children",
@@ -100,7 +100,7 @@ const states: readonly JobType[] = [
   "completed",
 ];
 
-/** A job can also go back, by a retry or a redrive, to a state that was already searched. */
+/** How often all states are searched: by a retry or a redrive, a job can also go back to a state that was already searched. */
 const mostSearches = 5;
 const sliceLength = 100;
 
@@ -158,7 +158,7 @@ export function createErase(
       const states = await run(() => Promise.all(found.map(erase)));
       for (const id of unread) read.add(id);
       erased.push(...states.filter((state) => state !== undefined));
-      start += ids.length - found.length; // those have left the list, and others took their places
+      start += ids.length - found.length; // the erased jobs have left the list, and others have taken their places
     }
     return erased;
   }
@@ -176,7 +176,7 @@ export function createErase(
       }
       if (read.size === before) break;
     }
-    await run(() => rewrite([`${keyStart}:events`], [])); // also if none is left: an earlier erasure may have been interrupted
+    await run(() => rewrite([`${keyStart}:events`], [])); // even if no job was found: an earlier erasure may have been interrupted
     return erased;
   };
 }

@@ -18,7 +18,7 @@ const leaseEnded: HistoryStep = {
   attempts: null,
 };
 
-/** BullMQ may keep a stack of an earlier attempt: a job that stalled has no stack of its own. */
+/** The stack of a job's error. Null if BullMQ has only that of an earlier attempt: a stall has no stack. */
 export function stackOf({ failedReason, stacktrace }: BullmqJob): string | null {
   const attempts = (stacktrace ?? []).map(readStack).filter(({ note }) => note?.attempts === undefined);
   const { stack = "" } = attempts.at(-1) ?? {};
@@ -30,7 +30,7 @@ export function stackOf({ failedReason, stacktrace }: BullmqJob): string | null 
 export function historyOf({ stacktrace, stalledCounter }: BullmqJob): readonly HistoryStep[] {
   const stacks = (stacktrace ?? []).slice(-mostStacks);
   const attempts: HistoryStep[] = [];
-  let stalled = stacks.length < mostStacks ? 0 : undefined; // of those before, nothing is known
+  let stalled = stacks.length < mostStacks ? 0 : undefined; // undefined: earlier steps were dropped, so their number of stalls is unknown
   const addStalls = (until: number) => {
     for (let count = stalled ?? until; count < until; count += 1) attempts.push(leaseEnded);
     stalled = until;

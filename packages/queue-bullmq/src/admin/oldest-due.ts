@@ -11,8 +11,9 @@ redis.call("HSET", KEYS[2], "data", ARGV[2], "stacktrace", stacks, "atm", 0, "at
 redis.call("HDEL", KEYS[2], "progress")`;
 
 /**
- * Returns a function that notes the time of a redrive in the data of a failed or delayed job, since BullMQ does not keep it, the step of an
- * operator among its stacks, that its event can wait again, and that its attempts count from 0. In a script, so that the body of an event that was erased meanwhile does not come back.
+ * Returns a function that notes a redrive in a failed or delayed job: its time, which BullMQ does not keep, in the job's data, and the
+ * operator's step among the stacks. The event can be put off again, and its attempts count from 0. This is a script, so that the body of an
+ * event that was erased meanwhile does not come back.
  */
 export function createNoteRedrive(
   scripts: Scripts,

@@ -6,7 +6,7 @@ import type { BullmqQueue, QueueClient } from "./queue.ts";
 /** BullMQ's scripts that add a job which has no children. */
 const addNames = ["addStandardJob", "addDelayedJob", "addPrioritizedJob"];
 
-/** The lines that `atomic` relies on in them. */
+/** The lines of these scripts on which `atomic` relies. */
 const argumentsOf = ["jobIdKey = args[1] .. jobId", "jobId = args[2]", "local deduplicationKey = args[9]"];
 
 /** The data of a job that is removed by the script that adds it. */
@@ -14,7 +14,7 @@ const probeData = { esimWebhooks: "probe" };
 
 /**
  * BullMQ's `add` writes the deduplication key first. If the server then refuses a command, Redis keeps what was written, and the key names a
- * job that does not exist. In this script around it, an add that fails leaves nothing, so the key proves that its job was stored.
+ * job that does not exist. Inside the script below, an add that fails leaves nothing, so the key proves that its job was stored.
  */
 function atomic(lua: string): string {
   return `
@@ -52,7 +52,7 @@ if added then return answer end
 return type(answer) == "table" and answer or { err = answer } -- Redis 6 has a text`;
 }
 
-/** Defines the scripts by which a queue adds jobs once more on its client. Throws `invalid_option` for a BullMQ that has others. */
+/** Replaces the scripts by which a queue adds jobs, on its client. Throws `invalid_option` for a BullMQ that has other scripts. */
 export function makeAddsAtomic(queue: BullmqQueue, client: QueueClient): void {
   const scripts = bullmqScripts(queue);
   for (const name of addNames) {
@@ -62,8 +62,8 @@ export function makeAddsAtomic(queue: BullmqQueue, client: QueueClient): void {
 }
 
 /**
- * Adds a job as an event's is added, and removes it in the same script: no worker sees it. Twice, since ioredis sends EVAL the first time on a
- * connection, and then EVALSHA.
+ * Adds a job as for an event, and removes it in the same script: no worker sees it. Does so twice, since ioredis sends EVAL the first time on
+ * a connection, and then EVALSHA.
  */
 export async function addProbe(
   queue: BullmqQueue,
@@ -74,5 +74,5 @@ export async function addProbe(
     const id = `probe-${randomUUID()}`;
     await queue.add("probe", probeData, { ...jobOptions, jobId: id, deduplication: { id, ttl: 1000 } });
   }
-  await client.call?.("EVAL", "return 1", 0); // needed again on the next connection
+  await client.call?.("EVAL", "return 1", 0); // EVAL is needed again on the next connection
 }

@@ -47,10 +47,10 @@ export function storableError(thrown: unknown, note: AttemptNote): Error {
   return error;
 }
 
-/** The errors after which BullMQ leaves a job as it is, since a processor has moved it. A handler cannot: its job would stay active. */
+/** The errors after which BullMQ leaves a job as it is, since a processor has moved it. A handler cannot move it, so its job would stay active. */
 const putOffs = [DelayedError, WaitingError, WaitingChildrenError];
 
-/** An error of the class of another one, with its own fields, and with those that its class has getters for: these may need the original. */
+/** A new error of the same class, with the same fields. The getters of the class become fields too, since they may need the original. */
 function ofSameClass(thrown: unknown): Error {
   const error = new Error();
   try {

@@ -47,7 +47,7 @@ export function openQueue(options: OpenQueueOptions): OpenQueue {
   // a queue whose own first `connect` is rejected would reject for good
   if (client.status === "wait") client.connect().catch(() => {});
   const queue = new Queue(name, { connection: client, prefix, skipVersionCheck: true });
-  // BullMQ would ask for the version once, and reject for good if the connection ended meanwhile. Since 6.0.6, it uses LPOS
+  // BullMQ would ask for the version once, and reject for good if the connection ended meanwhile. From Redis 6.0.6 on, it uses LPOS
   Object.defineProperty(queue.getBackend().connection, "redisVersion", { value: oldestRedis });
   const log = throttledLog((fields, message) => logger.debug(fields, message), monotonicClock);
   queue.on("error", (err) => log({ err: withoutArguments(err) }, "redis connection"));
@@ -68,19 +68,19 @@ export function openQueue(options: OpenQueueOptions): OpenQueue {
 }
 
 /**
- * Closes a client for good, even if its server does not answer: BullMQ connects again what it has interrupted, also after the close, and a
- * server that does not answer would keep that connection, and so the process.
+ * Closes a client for good. BullMQ reconnects a client that it has interrupted, even after the close: a server that does not answer would
+ * keep this connection open, and so keep the process running.
  */
 export function cut(client: Redis | Cluster): void {
   client.connect = async () => {};
   client.disconnect(); // ioredis destroys the socket 2 s later, if the server leaves it open
 }
 
-/** A write of its own for each command is a large part of what `queue.add` costs. */
+/** Sends the commands of this tick in one write: with a write for each, the writes are a large part of the cost of `queue.add`. */
 function gatherWrites(stream: Redis["stream"]): void {
   if (stream.writableCorked > 0) return;
   stream.cork();
-  process.nextTick(() => stream.uncork()); // it comes after the microtasks, in which BullMQ makes its commands
+  process.nextTick(() => stream.uncork()); // this runs after the microtasks, in which BullMQ makes its commands
 }
 
 function withKeyPrefix(): WebhookError {
@@ -111,7 +111,7 @@ export async function waitUntilConnected(queue: BullmqQueue, signal: AbortSignal
 }
 
 function isUnreachable({ code }: NodeJS.ErrnoException): boolean {
-  return code === "ECONNREFUSED" || code === "ENOTFOUND" || /CERT|SIGNATURE/.test(code ?? ""); // not accepted
+  return code === "ECONNREFUSED" || code === "ENOTFOUND" || /CERT|SIGNATURE/.test(code ?? ""); // a certificate that is not accepted
 }
 
 /** The queue and its server, for people, without user and password. */
@@ -122,7 +122,7 @@ export function placeOf({ name, opts: { prefix = "bull", connection = {} } }: Bu
 
 /** The host, the port and the database in a URL. */
 function hostIn(text: string): string {
-  if (!isServerUrl(text, "redis:", "rediss:")) return "its URL"; // its password may have no clear end
+  if (!isServerUrl(text, "redis:", "rediss:")) return "its URL"; // in another text, it may be unclear where the password ends
   const { host, pathname } = URL.parse(text) ?? { host: "", pathname: "" };
   return host + pathname;
 }

@@ -10,7 +10,7 @@ export type BullmqErrorCode =
   | "unsaved_store"
   | "wrong_credentials";
 
-/** A server that answers, but refuses what the queue needs. */
+/** The errors of a server that refuses what the queue needs. */
 const refusals: readonly {
   readonly answer: RegExp;
   readonly code: BullmqErrorCode | "store_full" | "store_unavailable";

@@ -3,7 +3,7 @@ import type { EventKey, InboxEntry, PutResult } from "@esim-webhooks/core";
 
 /**
  * The deduplication id of an event. BullMQ takes any text for it, so event ids with colons, of digits only, or of 2,000 bytes
- * need no mapping. The length keeps "a:b" + "c" apart from "a" + "b:c".
+ * need no mapping. The length distinguishes "a:b" + "c" from "a" + "b:c".
  */
 export function deduplicationIdOf({ source, id }: EventKey): string {
   return `${source.length}:${source}:${id}`;
@@ -33,7 +33,7 @@ function kindOf({ replay }: Pick<InboxEntry, "replay">): "s" | "r" {
   return replay?.rebuilt ? "r" : "s";
 }
 
-/** 96 bits. */
+/** A hash of 96 bits. */
 function hashOf(body: Uint8Array): string {
   return hash("sha256", body, "base64url").slice(0, 16);
 }

@@ -1,7 +1,7 @@
 import { monotonicClock } from "@esim-webhooks/core/internal";
 import type { BullmqQueue } from "./queue.ts";
 
-/** A server that has lost its data gets them again. */
+/** How soon a note is written again, since the server may have lost its data. */
 const againAfterMs = 10_000;
 
 /** The notes that the inbox keeps next to its jobs, which leave the queue: fields of the queue's `meta` hash, which BullMQ leaves alone. */
@@ -10,7 +10,7 @@ export interface Notes {
   noteSource(source: string): Promise<void>;
   /** Notes when a delivery was received, in ms since the Unix epoch, if this process has noted none in the last ten seconds. */
   noteDelivery(receivedAtMs: number): Promise<void>;
-  /** Shows whether notes can be written. */
+  /** Rejects if notes cannot be written. */
   tryOut(): Promise<void>;
   /** The sources whose events the queue has had. An event's id is unique within its source only. */
   sources(): Promise<readonly string[]>;

@@ -20,7 +20,7 @@ const field = "esim-webhooks.pause";
 const againAfterMs = 10_000;
 const foreign = { reason: "Paused by another program, such as a dashboard of BullMQ.", by: null };
 
-/** BullMQ's script that pauses and resumes, in which nothing else may happen between its step and that of the note. */
+/** A script around BullMQ's own that pauses and resumes, so that the pause and the note of it change together. */
 function lua(pauseOrResume: string): string {
   return `
 local function apply()

@@ -66,9 +66,9 @@ export interface BullmqJob {
   readonly stacktrace: readonly string[] | null;
   /** Where the job is. `unknown`: it was removed. */
   getState(): Promise<JobState | "unknown">;
-  /** Makes a delayed job wait. */
+  /** Makes a delayed job due. */
   promote(): Promise<unknown>;
-  /** Makes a failed job wait again. */
+  /** Puts a failed job into the queue again. */
   retry(
     state: "failed",
     options: { readonly resetAttemptsMade: boolean; readonly resetAttemptsStarted: boolean },
@@ -91,7 +91,7 @@ export interface QueueClient {
   nodes?(role: "master"): QueueClient[];
 }
 
-/** The Redis client of a queue. Throws `invalid_option` for a queue on another backend, such as Postgres. */
+/** Returns a function that resolves to the Redis client of a queue. Throws `invalid_option` for another backend, such as Postgres. */
 export function clientReader(queue: BullmqQueue): () => Promise<QueueClient> {
   const backend = queue.getBackend();
   if ("client" in backend) return () => backend.client as Promise<QueueClient>;

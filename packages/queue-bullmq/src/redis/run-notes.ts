@@ -31,7 +31,7 @@ export function createRunNotes(scripts: Scripts, keyStart: string): RunNotes {
         const end = text.indexOf(" ");
         return { at: Number(text.slice(0, end)), run: decodeRunNote(text.slice(end + 1)) };
       });
-      // two notes of the same millisecond have no order but that of their ends
+      // two notes of the same millisecond are ordered by when their runs ended
       noted.sort((a, b) => b.at - a.at || b.run.endedAt.getTime() - a.run.endedAt.getTime());
       return noted.map(({ run }) => run);
     },

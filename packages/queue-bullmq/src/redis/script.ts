@@ -7,8 +7,8 @@ export type Script = (keys: readonly string[], args: readonly string[]) => Promi
 export interface Scripts {
   create(name: string, numberOfKeys: number, lua: string | (() => string)): Script;
   /**
-   * Defines all of them on the client. Not each at its first call: a pipeline that ioredis has begun by then, with `enableAutoPipelining`,
-   * does not have it.
+   * Defines all of them on the client. If each was defined at its first call, a pipeline that ioredis has begun before, with
+   * `enableAutoPipelining`, would not know it.
    */
   define(): Promise<void>;
 }
@@ -28,7 +28,7 @@ export function createScripts(client: () => Promise<QueueClient>): Scripts {
   };
 }
 
-/** For scripts: sets `now` to the server's time, in ms since the Unix epoch. A user may not have the right to TIME: `fallback` then. */
+/** Lua that sets `now` to the server's time, in ms since the Unix epoch, or to `fallback` if the user has no right to TIME. */
 export function luaNow(fallback: string): string {
   return `
 local time = redis.pcall("TIME")

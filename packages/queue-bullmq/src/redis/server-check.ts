@@ -18,9 +18,9 @@ export interface ServerCheckOptions {
 
 /** Checks the settings of the Redis server that can lose events. */
 export interface ServerCheck {
-  /** Throws `evicting_store`, and `invalid_option` for a setting that this server cannot keep. Logs what it can lose. */
+  /** Throws `evicting_store`, and `invalid_option` for an option that needs another server. Logs what this server can lose. */
   check(): Promise<void>;
-  /** Looks at the eviction policy again, ten seconds after the last look: it can change while the server runs. */
+  /** Checks the eviction policy again if the last check was ten seconds ago: the policy can change while the server runs. */
   recheck(): Promise<void>;
   /** False once a server has said that it writes no append-only file. */
   isPersistent(): boolean;
@@ -146,7 +146,7 @@ function withoutHashTag(keyStart: string): WebhookError {
   );
 }
 
-/** The report of a Redis server on itself. Undefined: it does not reveal it, as some managed servers and proxies. */
+/** The facts that a Redis server reports. Undefined: it does not reveal this one, like some managed servers and proxies. */
 interface ServerFacts {
   readonly version: string | undefined;
   /** Its `maxmemory-policy`. */

@@ -123,7 +123,7 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
     }
   }
 
-  /** Handles the event of a job, and reports an ending of which core's processor does not know: it reports those of handlers. */
+  /** Handles the event of a job, and reports its ending, unless core's processor has: that one reports the endings of handlers. */
   async function run(job: EventJob, entry: InboxEntry, signal: AbortSignal | undefined) {
     const startedAt = monotonicClock.now();
     const waitMs = waitMsOf(job);
@@ -219,7 +219,7 @@ function factsOf(
   return { source, id, ...(type && { type }), by: "processor", attempt, durationMs, receivedAt };
 }
 
-/** Logs how an event ended of which a settlement says only that it is done. */
+/** Logs a conflict, or an event that its handler discarded: the ending of both says only that they are done. */
 function logDone(logger: Logger, outcome: EventOutcome, entry: InboxEntry, attempt: number): void {
   const fields = fieldsOf(entry, attempt);
   if (outcome.code === "conflict")

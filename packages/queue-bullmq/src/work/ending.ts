@@ -30,5 +30,5 @@ export function delayOf(ending: Exclude<Ending, { state: "done" | "unhandled" | 
 export function errorOf(ending: Extract<Ending, { state: "retry" | "dead" }>): unknown {
   if ("thrown" in ending) return ending.thrown;
   const message = ending.cause ?? `${ending.reason}: ${ending.error}`;
-  return Object.assign(new UnrecoverableError(message), { stack: "" }); // frames of this package would lead nowhere
+  return Object.assign(new UnrecoverableError(message), { stack: "" }); // frames of this package would help no reader
 }

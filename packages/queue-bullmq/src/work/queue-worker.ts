@@ -59,7 +59,7 @@ export interface QueuePlace {
   readonly prefix: string;
   /** The timeout of an operation, in ms. */
   readonly timeoutMs: number;
-  /** Counts what becomes of jobs, if the inbox is asked to. */
+  /** Counts what becomes of jobs. Undefined without the option `minuteCounts`. */
   readonly counter: MinuteCounter | undefined;
   /** The pause of the queue. Ends it if its `until` has passed. */
   currentPause(): Promise<Pause | null>;
@@ -124,7 +124,7 @@ export function createQueueWorker<Data>(
         await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
       stopPolling();
       stuck.stop();
-      if (worker.isPaused()) void worker.resume(); // stuck: only a worker that is not paused waits for its handlers in pause()
+      if (worker.isPaused()) void worker.resume(); // it was paused as stuck: pause() waits for the handlers only of a worker that is not paused yet
       const stopReason = new DOMException("The worker is stopping.", "AbortError");
       const paused = Promise.all([worker.pause().catch((error) => worker.emit("error", error)), ended]);
       const lost = lostIdle([connection, ...duplicates], unstored);
@@ -163,8 +163,8 @@ function countUnstored(worker: QueueWorker): () => number {
 const lookMs = 50;
 
 /**
- * Resolves to true once a connection is lost and no job waits for one: BullMQ would wait until Redis is back, and ioredis emits no `end`
- * for a connection that it closes between two attempts.
+ * Resolves to true once a connection is lost and no job needs it to store its result: BullMQ would wait until Redis is back, and ioredis
+ * emits no `end` for a connection that it closes between two attempts.
  */
 function lostIdle(
   clients: readonly Redis[],

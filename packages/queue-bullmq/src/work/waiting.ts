@@ -12,8 +12,8 @@ interface WaitingJob {
 }
 
 /**
- * The wait is the progress of the job, since BullMQ has no other place for it. Not in its data: BullMQ updates that even after another program
- * has changed it, and so could bring back the body of an event that was erased.
+ * The wait is the progress of the job, since BullMQ has no other place for it. It cannot be in the job's data: BullMQ would write the data
+ * even after another program has changed it, and so could bring back the body of an event that was erased.
  */
 interface Wait {
   /** When its handler first called `retryLater`, in ms since the Unix epoch. */
@@ -35,7 +35,7 @@ export async function noteWait(job: WaitingJob): Promise<void> {
   if (waitOf(job).waitingSince === undefined) await job.updateProgress({ waitingSince: Date.now() });
 }
 
-/** For a job that is dead, so that it can wait again when it is redriven, also by a dashboard. */
+/** Forgets the wait of a dead job, so that its event can be put off again after a redrive, also one by a dashboard. */
 export async function forgetWait(job: WaitingJob): Promise<void> {
   if (waitOf(job).waitingSince !== undefined) await job.updateProgress(0);
 }

@@ -7,15 +7,15 @@ import { withoutTimeouts } from "./without-timeouts.ts";
 
 const pauseMs = 200;
 const mostTries = 10;
-/** From the claim until the server shows that the index is being built. */
+/** How long a claim is valid: longer than it takes until the server shows that the index is being built. */
 const claimSeconds = 5;
 
 /** The errors that a second process which builds meanwhile may cause: a deadlock, a lock that was not available, an index that exists. */
 const collisions: ReadonlySet<unknown> = new Set(["40P01", "55P03", "42P07", "23505"]);
 
 /**
- * Builds an index while its table is in use. Waits for another process that builds it, also for the server, which continues after
- * the death of that process. Rebuilds an index that was left invalid. `definition` is its name and what follows in `create index`.
+ * Builds an index while its table is in use. Waits while another process builds it, even if that process has died: the server continues
+ * the building. Rebuilds an index that was left invalid. `definition` is what follows `create index`: the name of the index first.
  *
  * The building waits for all transactions that can see an older state. A second process that waited for its lock would be one of
  * them, which is a deadlock. So a process first claims the building, in a statement of its own: a lock of the session would not work

@@ -30,7 +30,7 @@ export function busyBackends(pool: PostgresPool): IsBusy {
 
   return async (client) => {
     const { processID } = client as { processID?: number | null };
-    if (typeof processID !== "number" || pool.Client === undefined) return false; // of another driver
+    if (typeof processID !== "number" || pool.Client === undefined) return false; // a client of another driver
     answer ??= ask(pool.Client);
     return (await answer)?.has(processID) ?? true;
   };

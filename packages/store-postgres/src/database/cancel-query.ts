@@ -9,16 +9,16 @@ interface Connected {
   readonly secretKey?: number | null;
 }
 
-const cancelRequest = 80877102; // the protocol's number for it
+const cancelRequest = 80877102; // the protocol's code of this request
 const connectMs = 10_000;
 
 /**
  * Asks the server to cancel the query that the client waits for, on a connection of its own, as the protocol requires. Resolves
- * to whether the server took the request, or the query has ended; it may still be that it cannot cancel the query.
+ * to whether the server has accepted the request, or the query has ended. A server that accepts it may still be unable to cancel the query.
  */
 export function cancelQuery(client: PostgresPoolClient, ended: Promise<unknown>): Promise<boolean> {
   const { host = "localhost", port = 5432, processID, secretKey } = client as Connected;
-  if (typeof processID !== "number" || typeof secretKey !== "number") return Promise.resolve(true); // of another driver
+  if (typeof processID !== "number" || typeof secretKey !== "number") return Promise.resolve(true); // a client of another driver
   const request = Buffer.alloc(16);
   for (const [at, number] of [request.length, cancelRequest, processID, secretKey].entries()) {
     request.writeInt32BE(number, at * 4);
@@ -31,7 +31,7 @@ export function cancelQuery(client: PostgresPoolClient, ended: Promise<unknown>)
     let isSent = false;
     void ended.then(() => {
       resolve(true);
-      // PgBouncer 1.18 ends itself when a request that it is passing on is closed
+      // PgBouncer 1.18 exits if the connection is closed while it passes the request on
       if (isSent) socket.setTimeout(connectMs, () => socket.destroy()).unref();
       else socket.destroy();
     });
@@ -46,6 +46,6 @@ export function cancelQuery(client: PostgresPoolClient, ended: Promise<unknown>)
       failed = true;
     });
     socket.on("close", () => resolve(!failed));
-    socket.resume(); // the server says nothing, and closes
+    socket.resume(); // the server sends nothing, and closes the connection
   });
 }

@@ -3,7 +3,7 @@ import { refusalOf } from "./errors.ts";
 import { checkMigrations } from "./migrations.ts";
 import type { Tables } from "./tables.ts";
 
-/** The facts that the check of a server looks at. */
+/** The subject of the check of a server. */
 export interface Checked {
   readonly tables: Tables;
   /** Writes what the store will write. It is rolled back. */
@@ -11,8 +11,8 @@ export interface Checked {
 }
 
 /**
- * Resolves to why a crash of the server's machine could lose what it has acknowledged; undefined if it loses nothing. Rejects for a schema of another version, and for a
- * server or a role that does not write.
+ * Resolves to why a crash of the server's machine could lose what it has acknowledged; undefined if it loses nothing. Rejects for a schema
+ * of another version, and for a server or a role that cannot write.
  */
 export async function checkServer(
   transaction: Kysely<unknown>,

@@ -7,7 +7,7 @@ interface Emitter {
   once?(event: "end", listener: () => void): unknown;
 }
 
-/** Resolves to whether the client's backend is at work, or to true if that is unknown. A backend that waits for its client is not. */
+/** Resolves to whether the client's backend is at work, or to true if that is unknown. A backend that waits for its client is not at work. */
 export type IsBusy = (client: PostgresPoolClient) => Promise<boolean>;
 
 /** A connection, from when the pool gives it out until it is released. */
@@ -18,16 +18,16 @@ export interface Checkout {
    * backend lives that long: with a new connection in its place, a locked table would use up all connections of the server.
    */
   giveUp(): void;
-  /** Cancels nothing. Cuts the connection once its backend is not at work any more, and the answer must be lost. */
+  /** The same for a commit: cancels nothing, but cuts the connection once its backend is no longer at work, since the answer is lost then. */
   giveUpCommit(): void;
 }
 
 const retryMs = 1000;
 
 /**
- * Calls `onReleased` once the pool has the connection back. `patienceMs`: how long a server that takes our requests to
- * cancel may leave a query without an answer. Then the connection itself must be dead, and is cut. The pool closes a connection that is
- * outdated once it is released.
+ * Calls `onReleased` once the pool has the connection back. `patienceMs`: how long a query may have no answer although the server has
+ * accepted our request to cancel it. After that, the connection itself must be dead, and is cut. The pool closes an outdated connection
+ * once it is released.
  */
 export function checkOut(
   client: PostgresPoolClient,
@@ -70,8 +70,8 @@ export function checkOut(
     ended.resolve(true);
     release.call(client, destroy || isGivenUp || isOutdated(client));
     if (!isGivenUp) return onReleased();
-    // a request that the server accepts late would cancel the next one's query, and a new connection would be one too many until
-    // the server has closed this one
+    // the server may accept our request to cancel late, and would then cancel the next caller's query; and until the server has closed
+    // this connection, a new one would be one too many
     void Promise.race([closed.promise, delay(patienceMs, undefined, { ref: false })]).then(onReleased);
   };
   return {

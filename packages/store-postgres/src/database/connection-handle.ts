@@ -4,13 +4,13 @@ import type { Checkout } from "./checkout.ts";
 
 /** The connection of one operation, from when the pool gives it out. */
 export interface ConnectionHandle {
-  /** Undefined until then, and always if it belongs to the pool of a kysely instance that was passed. */
+  /** Undefined before that, and always if the connection belongs to the pool of a kysely instance that was passed. */
   readonly client: PostgresPoolClient | undefined;
   /** Ends the query, whose caller no longer waits. Does nothing without a connection. */
   giveUp(): void;
   /**
-   * Runs a commit, which is never cancelled: a server whose commit waits for a synchronous standby would take the request as permission
-   * to commit without the standby.
+   * Runs a commit, which is never cancelled: a server whose commit waits for a synchronous standby would take the request to cancel as
+   * permission to commit without the standby.
    */
   runCommit<T>(commit: () => Promise<T>): Promise<T>;
   /** The pool calls this when it gives out a connection. */
@@ -56,7 +56,7 @@ export function withHandle<T>(taking: Taking, work: () => Promise<T>): Promise<T
   return current.run(taking, work);
 }
 
-/** Runs work that belongs to no operation, also if one has caused it: else its connection would be the operation's, and end with that. */
+/** Runs work that belongs to no operation, even if one has caused it: its connection must not belong to that operation, and end with it. */
 export function withoutHandle<T>(work: () => T): T {
   return current.run(undefined, work);
 }

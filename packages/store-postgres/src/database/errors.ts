@@ -50,7 +50,7 @@ export function refusalOf(
   }
 }
 
-/** SQLSTATEs by which our own statements find other tables than theirs: a missing or a second one, a missing column or function, a constraint. */
+/** SQLSTATEs of our own statements that mean other tables than ours: a missing or a second table, a missing column or function, a constraint. */
 const misfits: ReadonlySet<unknown> = new Set(["42P01", "42P07", "42703", "42883", "23502", "23514"]);
 
 /** The `schema_mismatch` that an error of the server means; undefined for any other error. */

@@ -19,7 +19,7 @@ export interface Notify {
   /** The pool on whose connections workers listen: see `listenable`. */
   readonly pool: PostgresPool;
   readonly channel: string;
-  /** Sends one (NOTIFY), for which no caller waits. */
+  /** Sends a hint (NOTIFY). No caller waits for it. */
   send(channel: string): void;
 }
 
@@ -87,7 +87,7 @@ export function listenForHints(pool: PostgresPool, channel: string, onHint: () =
   }
 
   const unsubscribe = outdatedOf(pool).onMore(() => {
-    if (client !== undefined) lost(); // it never writes, so its server never refuses it
+    if (client !== undefined) lost(); // this connection never writes, so its server never refuses anything
   });
   void listen();
   return () => {

@@ -14,7 +14,7 @@ import { type ConnectionHandle, createHandle, withHandle } from "./connection-ha
 /** A transaction that its first query begins, so that a handler without queries holds no connection. */
 export interface LazyTransaction<Database> {
   readonly tx: Transaction<Database>;
-  /** Runs a query on its connection, in place of `tx`. Undefined is passed if a kysely instance has the connection. */
+  /** Runs a query directly on the transaction's connection, not by `tx`. `client` is undefined if a kysely instance has the connection. */
   onConnection<T>(query: (client: PostgresPoolClient | undefined) => Promise<T>): Promise<T>;
   /** Rejects all further queries. Returns the transaction, which rejects if it could not begin, or undefined if none began. */
   end(): Promise<BegunTransaction<Database>> | undefined;
@@ -32,7 +32,7 @@ export interface BegunTransaction<Database> {
  */
 const idleLimit = "set local idle_in_transaction_session_timeout = '300s'";
 
-/** Most events never use theirs, so it makes only what `tx` needs. */
+/** Makes only what `tx` needs, since most events never use their transaction. */
 export function lazyTransaction<Database>(
   db: Kysely<Database>,
   guard: StoreGuard,

@@ -14,9 +14,9 @@ import {
 import { runSteps } from "./statements.ts";
 import { qualified, type Tables } from "./tables.ts";
 
-/** How long a migration waits for a lock on a table in use. Meanwhile all who need the table wait, too. */
+/** How long a migration waits for a lock on a table in use. Meanwhile all others that need the table wait, too. */
 const lockMs = 300;
-/** How long it waits for what blocks only other migrations, autovacuum and the building of indexes. The server stops an autovacuum after a second. */
+/** How long it waits for a lock that blocks only other migrations, autovacuum and index builds. The server stops an autovacuum after a second. */
 const quietLockMs = 10_000;
 const pauseMs = 500;
 
@@ -53,7 +53,7 @@ export async function migrate(
   });
 }
 
-/** Runs the next migration, or all of them where there is none. Tries until it gets its locks. */
+/** Runs the next migration, or all of them if none was run yet. Tries until it gets its locks. */
 async function inTransaction(
   connection: Kysely<unknown>,
   tables: Tables,
@@ -69,9 +69,9 @@ async function inTransaction(
 }
 
 /**
- * False: another process migrates, or a table is in use. Its lock as a migrator belongs to the transaction, so it works behind a
- * transaction pooler. With `pg`, the tables are locked within one message that ends with the commit, so a process that freezes holds
- * none of them. With another driver, the server ends its transaction.
+ * False: another process migrates, or a table is in use. The advisory lock of the migrating process belongs to the transaction, so it
+ * works behind a transaction pooler. With `pg`, the tables are locked within one message that ends with the commit, so a process that
+ * freezes locks no table. With another driver, the server ends the transaction of a frozen process.
  */
 async function tryOnce(
   connection: Kysely<unknown>,

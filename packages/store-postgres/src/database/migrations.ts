@@ -16,7 +16,7 @@ import { qualified, type Tables } from "./tables.ts";
  * its name.
  */
 export type Migration = {
-  /** A version may work with the schema once this was run, if it knows at least that many migrations. */
+  /** How many migrations a version must know to work with the schema once this one was run. */
   readonly oldest: number;
 } & (
   | {
@@ -71,7 +71,7 @@ function textOf(statements: readonly string[]): string {
   return statements.map((statement) => `${statement};\n`).join("\n");
 }
 
-/** The same with the statement that records it as the one at that place. */
+/** All statements of a migration, then the one that records it under the number of its place. */
 export function statementsToRun(migration: Migration, index: number): readonly string[] {
   return [...statementsOf(migration), recording(migration, index)];
 }
@@ -81,7 +81,7 @@ export function inSchema(schema: string, text: string): string {
   return text.replaceAll("esim_webhooks", `"${schema}"`);
 }
 
-/** The SHA-256 of its text, cut to 16 digits: the schema records it, and is refused by a version that has another text. */
+/** The SHA-256 of a migration's text, cut to 16 digits. The schema records it; a version whose migration has another text refuses the schema. */
 export function idOf(migration: Migration): string {
   return createHash("sha256")
     .update(textOf(statementsOf(migration)))
@@ -89,7 +89,7 @@ export function idOf(migration: Migration): string {
     .slice(0, 16);
 }
 
-/** The statement that records a migration. Of several processes that have run it, one does. */
+/** The statement that records a migration. If several processes have run the migration, one of them records it. */
 export function recording(migration: Migration, index: number): string {
   const values = `${index + 1}, '${idOf(migration)}', ${migration.oldest}, '${packageVersion}'`;
   return `insert into esim_webhooks.migration (number, id, oldest, version) values (${values}) on conflict do nothing`;
@@ -107,8 +107,8 @@ export async function checkMigrations(db: Kysely<unknown>, tables: Tables): Prom
 }
 
 /**
- * How many of these migrations were run. Rejects unless they are the first ones, by their ids: a number may be another
- * version's. Rejects if a later one does not allow this version.
+ * How many of these migrations were run. Rejects if a migration of the schema has another id than ours of the same number, or if a later
+ * one does not allow this version.
  */
 export async function appliedMigrations(
   db: Kysely<unknown>,

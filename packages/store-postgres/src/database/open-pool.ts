@@ -79,7 +79,7 @@ export function openPool<Database>(
       pipeline: true,
       stream,
     });
-  // a build has no DATABASE_URL: the first connection is refused, not the store
+  // during a build, DATABASE_URL may be unset: the store can be made, but its first connection is refused
   const noPool = { options: {}, connect: () => Promise.reject(undefinedOption()), end: async () => {} };
   const watched = watchedPool(unset === undefined ? (pool ?? ownPool()) : noPool, timeoutMs, logger);
   const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool: watched }) });
@@ -119,7 +119,7 @@ export function placeOf<Database>({ url, pool, kysely }: DatabaseOptions<Databas
 
 /** The host, the port and the database in a URL. */
 function hostIn(text: string): string {
-  if (!isServerUrl(text, "postgres:", "postgresql:")) return ""; // its password may have no clear end
+  if (!isServerUrl(text, "postgres:", "postgresql:")) return ""; // in another text, it may be unclear where the password ends
   const { host, pathname } = URL.parse(text) ?? { host: "", pathname: "" };
   return host + pathname;
 }

@@ -12,9 +12,9 @@ interface Client {
  * connection that stays open never reaches it.
  */
 export interface Outdated {
-  /** Begins to read what the server of a new connection refuses. */
+  /** Begins to watch a new connection for refusals of its server. */
   watch(client: object): void;
-  /** Whether the connection was opened before a server said that it only reads. It is to be closed. */
+  /** Whether the connection was opened before a server said that it only reads. Such a connection is to be closed. */
   has(client: object): boolean;
   /** Calls `listener` when connections have become outdated. Returns a function that unsubscribes. */
   onMore(listener: () => void): () => void;
@@ -30,7 +30,7 @@ export function outdatedOf(pool: PostgresPool): Outdated {
   return outdated;
 }
 
-/** A role or a server may only read at all times: then a pool opens its connections again once a second. */
+/** How often, at most, a pool opens all its connections again: a role or a server may be read-only at all times. */
 const againMs = 1000;
 
 function createOutdated(): Outdated {

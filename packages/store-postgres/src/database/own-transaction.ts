@@ -13,15 +13,15 @@ export interface OwnConnection {
   readonly handle: ConnectionHandle;
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
-  /** Whether it sends a query before the one before is answered. */
+  /** Whether it sends a query before the previous one is answered. */
   readonly isPipelined: boolean;
   /** The part of `timeoutMs` that is left. */
   leftMs(): number;
 }
 
 /**
- * Runs `work` with one connection. Does not begin when the signal has aborted; when it aborts meanwhile, ends the query that
- * is running, unless that is the commit.
+ * Runs `work` with one connection. Does not start if the signal has aborted; if it aborts later, ends the query that is running, unless
+ * that is the commit.
  */
 export function onConnection<T>(
   db: Kysely<unknown>,
@@ -44,7 +44,7 @@ export function onConnection<T>(
 
 const mostTries = 5;
 
-/** Commits `work`. */
+/** Runs `work` in a transaction, and commits it. */
 export function commitWork<T>(own: OwnConnection, work: Work<T>): Promise<T> {
   return retryOnConflict(own, () => commitOnce(own, work));
 }
@@ -84,12 +84,12 @@ async function commitOnce<T>(own: OwnConnection, work: Work<T>): Promise<T> {
 }
 
 /**
- * The statement between its BEGIN and its COMMIT, in one write. If it fails, the COMMIT rolls back. The server may be at the COMMIT
- * already, so nothing of it is cancelled: a statement that takes too long is ended by its `statement_timeout`.
+ * Sends BEGIN, the statement and COMMIT in one write. If the statement fails, the COMMIT rolls back. Nothing is cancelled, since the server
+ * may have reached the COMMIT already: a statement that takes too long is ended by its `statement_timeout`.
  */
 async function sendWithCommit<Row>(own: OwnConnection, statement: RawBuilder<Row>): Promise<readonly Row[]> {
   const { connection, handle } = own;
-  const client = handle.client as PostgresPoolClient; // of a pipelined pool
+  const client = handle.client as PostgresPoolClient; // a pipelined connection has one
   const { sql: text, parameters } = statement.compile(connection);
   return handle.runCommit(async () => {
     sendTogether(client);
@@ -97,8 +97,8 @@ async function sendWithCommit<Row>(own: OwnConnection, statement: RawBuilder<Row
     const answered = client.query<Row>(ownTyped(text), parameters);
     const ended = client.query("commit", []);
     const [, , { status }] = await Promise.allSettled([begun, answered, ended]); // the connection is in use until then
-    if (status === "rejected") await rollback(connection); // it was refused before it ran, and the transaction is still open
-    await begun; // it is why the rest failed
+    if (status === "rejected") await rollback(connection); // the COMMIT was refused before it ran, so the transaction is still open
+    await begun; // if it failed, the rest failed because of it
     const { rows } = await answered;
     refuseRollback(await ended);
     return rows;
@@ -125,7 +125,7 @@ async function rollback(connection: Kysely<unknown>): Promise<void> {
   await sql`rollback`.execute(connection).catch(() => {});
 }
 
-/** The first query of `work` need not wait: the server refuses it when the transaction could not begin as it should. */
+/** Begins, and runs `work`. The first query of `work` need not wait: the server refuses it if the transaction could not begin. */
 async function beginAndRun<T>(own: OwnConnection, work: Work<T>): Promise<T> {
   if (own.isPipelined) sendTogether(own.handle.client);
   const beginning = begin(own);

@@ -33,8 +33,8 @@ function timestamp(text: string): Date {
 }
 
 /**
- * A text whose answer `pg` reads by our own parsers: an application may have changed those of the process (`pg.types.setTypeParser`)
- * or of its pool. `pg` takes the text from the property, and anything else, such as kysely's `log`, sees a string.
+ * The text of a query whose values `pg` reads with our own parsers: an application may have changed the parsers of the process
+ * (`pg.types.setTypeParser`) or of its pool. `pg` reads the property `text`; all other code, such as kysely's `log`, sees a string.
  */
 export function ownTyped(text: string): string {
   return Object.assign(new String(text), { text, types }) as unknown as string;

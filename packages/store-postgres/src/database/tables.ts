@@ -48,7 +48,7 @@ export function retentionTime({ purgeClock }: Tables): RawBuilder<Date> {
   ))`;
 }
 
-/** Whether a type is paused by name, as SQL: an event of it that becomes ready is held. The list is read once in a statement. */
+/** Whether there is a pause of this one type, as SQL: an event of the type that becomes ready is held. A statement reads the pauses once. */
 export function isPausedType({ pausedTypes }: Tables, type: RawBuilder<unknown>): RawBuilder<boolean> {
   return sql<boolean>`coalesce(${type} = any ((select ${pausedTypes}(${serverTime}))::text[]), false)`;
 }

@@ -1,10 +1,10 @@
 const lineComment = /--[^\n]*/su;
-const comment = /\/\*(?:(?!\/\*|\*\/).|\/\*.*?\*\/)*\*\//su; // may have others in it
+const comment = /\/\*(?:(?!\/\*|\*\/).|\/\*.*?\*\/)*\*\//su; // may contain other comments
 const dollarQuoted = /\$(?<tag>(?:[\p{L}_][\p{L}\p{N}_]*)?)\$.*?\$\k<tag>\$/su;
 const quoted = /[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"/su;
 const word = /(?<word>[\p{L}_][\p{L}\p{N}_$]*)/su;
 
-/** The tokens that matter for where a statement begins, split as Postgres' own scanner does. */
+/** The tokens that show where a statement begins, split as Postgres' own scanner does. */
 const token = new RegExp(
   [lineComment, comment, dollarQuoted, quoted, word, /;/].map(({ source }) => source).join("|"),
   "gsu",

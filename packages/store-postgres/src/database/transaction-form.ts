@@ -15,8 +15,8 @@ export interface TransactionOptions<Tx> {
    * for each event, so keep it cheap. Default: a kysely transaction. Needs `url` or `pool`.
    *
    * The first query begins the transaction, so a handler without queries holds no connection. The client rejects BEGIN, COMMIT,
-   * ROLLBACK and the like, an ORM's own `.transaction()` included: it commits with the done mark of the event. Savepoints are
-   * allowed, query objects such as cursors are not.
+   * ROLLBACK and the like, an ORM's own `.transaction()` included: the store commits, together with the done mark of the event.
+   * Savepoints are allowed, query objects such as cursors are not.
    */
   tx?: ((client: PoolClient) => Tx) | undefined;
 }
@@ -32,7 +32,7 @@ export const transactionShape: OptionsShape<TransactionSettings> = {
   ),
 };
 
-/** The kysely transactions of those that were given another form. */
+/** The kysely transaction of each `context.tx` that the `tx` option has made. */
 const formed = new WeakMap<object, Kysely<unknown>>();
 
 /** How a transaction looks to a handler. */
@@ -60,7 +60,7 @@ export function transactionForm<Database, Tx>(
 
 /** The kysely transaction of any form of `context.tx`, for our own queries. Throws `invalid_input` when it is no transaction of Postgres. */
 export function kyselyOf(tx: object): Kysely<unknown> {
-  const kysely = (formed.get(tx) ?? tx) as Kysely<unknown> | undefined; // without a store there is none
+  const kysely = (formed.get(tx) ?? tx) as Kysely<unknown> | undefined; // undefined without a store
   if (kysely?.getExecutor !== undefined) return withoutPlugins(kysely);
   throw new WebhookError(
     "invalid_input",
@@ -75,7 +75,7 @@ type Callback = (error: unknown, result?: unknown) => void;
 
 /**
  * A client of `pg`, as ORMs expect one, whose queries run on the connection of a transaction. It refuses what would begin or end a
- * transaction: that would commit a handler's writes before its event is done. Its connection is not its own to end.
+ * transaction: that would commit a handler's writes before its event is done. `release` and `end` do nothing: the connection is the store's.
  */
 function lazyClient({ onConnection }: Pick<LazyTransaction<never>, "onConnection">): PoolClient {
   const run = async (query: Query, values: unknown) => {

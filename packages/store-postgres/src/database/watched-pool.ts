@@ -17,8 +17,9 @@ const listenedTo = new WeakSet<object>();
 
 /**
  * Wraps a pool. Listens to the errors of its connections, idle or in use: without a listener, a connection that the server
- * drops ends the process. Replaces connections to a server that has become a standby. Gives each connection to the handle of the operation that takes it. Keeps those who wait in a
- * queue of its own, which they leave at their timeout, so that the pool is asked for no more connections than it may open.
+ * drops ends the process. Replaces connections to a server that has become a standby. Gives each connection to the handle of the operation
+ * that takes it. Keeps operations that wait in a queue of its own, which they leave at their timeout, so that the pool is asked for no more
+ * connections than it may open.
  */
 export function watchedPool(pool: PostgresPool, timeoutMs: number, logger: Logger): PostgresPool {
   const slots = createSlots((pool.options as { max?: number } | undefined)?.max ?? Number.POSITIVE_INFINITY);
@@ -28,7 +29,7 @@ export function watchedPool(pool: PostgresPool, timeoutMs: number, logger: Logge
     if (listenedTo.has(emitter)) return;
     listenedTo.add(emitter);
     if (emitter !== pool) outdated.watch(emitter);
-    // not the error itself: pg hangs its whole client on it
+    // does not log the error itself: pg attaches its whole client to it
     (emitter as Emitter).on?.("error", (error) =>
       logger.debug({ code: error?.code, reason: error?.message }, "postgres connection"),
     );

@@ -1,7 +1,7 @@
 import { inOrder, plpgsql } from "./sql-function.ts";
 import { isFirst } from "./take-functions.ts";
 
-/** Rows of an index, in its order: its condition is repeated, and its columns. So no other index is read. */
+/** Rows of one index, in its order. The SQL repeats the condition and the columns of the index, so that no other index is read. */
 interface Indexed {
   readonly where: string;
   readonly order: string;
@@ -23,7 +23,7 @@ const ended = (state: string): Indexed => ({ where: `state = '${state}'`, order:
 
 const sum = (parts: readonly Indexed[]): string => parts.map(counted).join("\n    + ");
 
-/** The types of which events are held, by the index of those. */
+/** The types of which events are held, read from the index of held events. */
 const heldTypes = `with recursive known as (
     (select type from esim_webhooks.event where held order by type limit 1)
     union all
@@ -41,7 +41,7 @@ const heldOf = (condition: string): string => `coalesce((
 
 const isPaused = "type = any (coalesce(esim_webhooks.paused_types(moment), '{}'))";
 
-/** Counts from indexes alone, each up to a limit. By the statistics of yesterday nearly all rows may be of one state. */
+/** Counts that read only indexes, each up to a limit. The planner needs help: in its old statistics, nearly all rows may have one state. */
 const gauges = plpgsql(
   `gauges(moment timestamptz, most integer) returns table (
   ready bigint, waiting bigint, paused bigint, leased bigint, unhandled bigint, dead bigint
@@ -62,8 +62,8 @@ end`,
 const isWanted = "(type is null or type <> all (paused))";
 
 /**
- * Since when a take could have given the longest due event. In lanes, it looks at the thousand longest due events; if all of these
- * wait for others, at the first events of 2,000 lanes. It looks at rows in their order. Also of events that are held still, although their pause has ended. Null: there is none.
+ * Since when a take could have returned the oldest due event; null if there is none. In lanes, it looks at the first thousand due events;
+ * if all of these wait for others, at the first events of 2,000 lanes. Events that are still held after their pause has ended are included.
  */
 const oldestDue = plpgsql(
   "oldest_due(moment timestamptz, held_by_dead boolean) returns timestamptz",
@@ -120,7 +120,7 @@ begin
 end`,
 );
 
-/** Visits the lanes that an index has behind its first columns, up to a limit. */
+/** Finds each lane once, up to a limit, by stepping through an index that has the lane after the columns of `condition`. */
 const lanesWith = (condition: string): string => `(
         with recursive visited as (
           (select lane, 1 as number from esim_webhooks.event where ${condition} and lane > '' order by lane limit 1)
@@ -198,5 +198,5 @@ begin
 end`,
 );
 
-/** The functions that say how an inbox is. */
+/** The functions that read the gauges of an inbox. */
 export const gaugeFunctions: readonly string[] = [gauges, oldestDue, blocked];

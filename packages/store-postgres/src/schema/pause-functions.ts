@@ -27,8 +27,8 @@ begin
 end`,
   ),
 
-  // Holds the ready events of paused types, due or not, among the next ones that are due after a time: about that many out of lanes, and as
-  // many in lanes. Returns where to continue, or null at the end. It skips those that are locked: takes do not take them either.
+  // Holds the events of paused types among the next ready ones, due or not, whose due time is after `since`: about `most` without a lane, and
+  // as many in lanes. Returns where to continue, or null at the end. It skips locked events: takes do not take those either.
   plpgsql(
     "hold(since timestamptz, moment timestamptz, most integer) returns timestamptz",
     inOrder,
@@ -54,9 +54,9 @@ begin
 end`,
   ),
 
-  // Lets go at most that many held events that no pause holds any longer: it has ended, or was resumed, also by a process that died meanwhile,
-  // or while they were stored. They are due from now on, about in the order in which they were. Returns how many. Forgets the pauses of types that have
-  // ended.
+  // Lets go at most `most` held events whose type is no longer paused: the pause has ended, or was resumed, also by a process that then died,
+  // or while the events were stored. Those that were due become due now, about in the order in which they were due. Returns how many it has
+  // let go. Deletes the ended pauses of types.
   plpgsql(
     "let_go(moment timestamptz, most integer) returns integer",
     inOrder,

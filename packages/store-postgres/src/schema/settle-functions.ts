@@ -1,12 +1,12 @@
 import { longWaitMs } from "@esim-webhooks/core/engine";
 import { inOrder, plpgsql } from "./sql-function.ts";
 
-/** By the statistics almost no row is leased, and the planner would scan all leased rows. */
+/** The settings to switch off for a search by key: in the statistics almost no row is leased, so the planner would scan all leased rows. */
 const byKey = ["enable_bitmapscan", "enable_seqscan", "enable_hashjoin", "enable_mergejoin"];
 
 /**
- * Makes the next events of these lanes due now, where they were due for long behind others: how long an event is due says how long
- * workers have left it, not for how long another one was ahead. Skips those that are locked: two calls could wait for each other.
+ * Sets the due time of the next events of these lanes to now if they were due for long behind others: the age of a due event is to show
+ * how long workers have left it, not how long another event was ahead of it. Skips locked events: two calls could wait for each other.
  */
 const freeLanes = plpgsql(
   "free_lanes(lanes text[], moment timestamptz) returns void",
@@ -45,9 +45,9 @@ $body$`,
 
   freeLanes,
 
-  // Leased → what each settlement changes, for the leases that are still held. With its body, a done event loses what is of no use then:
-  // its trace and its key, which would be a quarter of what is kept of it, and when it occurred, which orders lanes.
-  // When all are done, which is usual, the arrays from states on are null, and a statement without them takes less.
+  // Leased → what each settlement changes, for the leases that are still held. A done event that loses its body also loses what has no use
+  // any more: its trace and its key, a quarter of the data that would be kept, and the time when it occurred, which orders lanes.
+  // If all events are done, as usual, the arrays from `states` on are null, and a faster statement is run.
   // It locks rows in the order of the settlements, so that two calls with the same rows cannot deadlock.
   plpgsql(
     `settle(

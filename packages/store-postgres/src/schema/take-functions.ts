@@ -5,7 +5,7 @@ const wanted = `(only_types is null or type = any (only_types))
 
 /**
  * Whether no event of the lane of `row` is leased, and none before it waits or, with `held_by_dead`, has died. An event that waits for
- * its next attempt counts as well. Each condition repeats that of an index word for word.
+ * its next attempt blocks those behind it, too. Each condition repeats that of an index word for word.
  */
 export const isFirst = (row: string): string => `not exists (
         select from esim_webhooks.event as ahead
@@ -37,8 +37,8 @@ const leases = `table (
 )`;
 
 /**
- * Adds what is paused to the types that are not taken: an event that was stored while its pause began may not be held. Returns nothing while all
- * types are paused.
+ * Adds the paused types to those that are not taken: an event that was stored while its pause began may not be held. Returns no event while
+ * all types are paused.
  */
 const leaveOutPaused = `paused := esim_webhooks.paused_types(moment);
   if '*' = any (paused) then
@@ -48,8 +48,8 @@ const leaveOutPaused = `paused := esim_webhooks.paused_types(moment);
 
 /**
  * Leases the rows at `places`: notes when each is first taken, and returns since when it was due. A row in a lane is not locked, and is
- * checked again: another worker may have worked it and freed its lane since it was selected, or it was erased and has lost its lane.
- * The check is a case: by the bare condition, the planner may read all of event_ready instead of the places.
+ * checked again: another worker may have handled it and freed its lane since it was selected, or it was erased and has lost its lane.
+ * The check is a CASE: for the bare condition, the planner may read all of event_ready instead of the rows at the places.
  */
 const lease = (isSuspect: string): string => `return query
     update esim_webhooks.event as taken
@@ -71,13 +71,13 @@ const inLane = "ctid as place, source, id, lane, type, occurred_at, due_at, susp
  * statements: the first may see a lane as free that was taken meanwhile. The lanes are locked between them, so the last one sees
  * every lease on them. Waiting at the unique index instead, while holding rows of other lanes, would cause deadlocks.
  *
- * It reads the first thousand or more of the due rows in lanes. Usually these are all, or contain enough events whose turn it is.
- * Otherwise it visits the first events of a bounded number of lanes, by name, after the lane `after`: one more row, without a source, says
- * up to which lane, empty for the end of them. So the order between lanes is not that of their events then.
+ * It reads the first thousand or more of the due rows in lanes. Usually there are no others, or enough of these are next in their lanes.
+ * Otherwise it visits the first events of a bounded number of lanes, by name, after the lane `after`. One more row, without a source, then
+ * names the lane at which the visit has ended, empty at the end of the lanes. In that case, the order between lanes is not that of their due times.
  *
  * Rows are named by their places in the table, which saves a search of the primary key for each. A place stays valid until the last
- * statement: what the calling statement could see is not overwritten before that ends. Rows without a lane are locked by then; the lock
- * on a lane keeps other takes away from the others. Each step reads only as much of the one before as it needs.
+ * statement: what the calling statement could see is not overwritten before that statement ends. Rows without a lane are locked by then;
+ * the lock on a lane keeps other takes away from its rows. Each step reads only as much of the previous one as it needs.
  */
 const leaseDue = plpgsql(
   `lease_due(most integer, lease interval, ${filters}, after text) returns ${leases}`,

@@ -100,8 +100,8 @@ export async function get(
 }
 
 /**
- * The leased event of the lane of a ready one, else the first one that is ready, else a dead one, if it is before this one. Each condition
- * repeats that of an index.
+ * The event that a ready one waits for: the leased one of its lane, else the first ready one before it, else a dead one before it. Each
+ * condition repeats that of an index.
  */
 async function holderOf(
   db: Kysely<unknown>,

@@ -14,7 +14,7 @@ interface Held {
   readonly isEnded: boolean;
   /** For how long its lease lasts, or until it is due, in ms; 0 if unknown. */
   readonly leftMs: number;
-  /** The fingerprint of its body is known, and another one. */
+  /** The fingerprint of its body is known, and differs from that of the claim. */
   readonly isConflict: boolean;
 }
 
@@ -26,8 +26,8 @@ interface Claimed extends EventKey {
 /**
  * Absent → leased. Inserts first, since most ids are new. ON CONFLICT DO NOTHING does not lock an existing row; DO UPDATE
  * would, and would wait for a concurrent settle of the same id. One statement that inserts or else selects is not enough: it
- * sees the table as it was before, and returns no row for a concurrent duplicate. An inline claim whose lease has ended, or a retention
- * that has expired, is as good as absent. Answers busy, without waiting, for such a row that another transaction has locked.
+ * sees the table as it was before, and returns no row for a concurrent duplicate. An inline claim whose lease has ended, or a row whose
+ * retention has expired, is treated as absent. If another transaction has locked such a row, the result is busy: nothing waits for the lock.
  */
 export async function claim(
   db: Kysely<unknown>,

@@ -34,15 +34,15 @@ export async function copyEvents(
   };
 }
 
-/** As a copy wrote it, and the source has changed since. */
+/** The row is as a copy wrote it, and the event has changed in the source since. */
 const isOutdated = sql`event.fence < 0
   and (event.state, event.due_at, event.kept_until, event.attempts, event.tries, event.conflicts, event.replay, event.suspect, event.waiting_since)
     is distinct from (excluded.state, excluded.due_at, excluded.kept_until, excluded.attempts, excluded.tries, greatest(event.conflicts, excluded.conflicts), excluded.replay, excluded.suspect, excluded.waiting_since)`;
 
-/** A claim that has ended and has no body is as good as absent. */
+/** The row is an inline claim whose lease has ended: it is treated as absent. */
 const isAbandoned = sql`event.state = 'leased' and event.body is null and event.leased_until <= ${serverTime}`;
 
-/** Worked by the source, and still to be worked here, unless another run was requested here. */
+/** The event is done in the source, and would be handled again here. False if another run was requested here. */
 const wouldRunTwice = sql`excluded.state = 'done' and event.state <> 'done'
   and (event.state <> 'leased' or event.leased_until <= ${serverTime})
   and (event.runs is null or event.runs = excluded.runs)`;
@@ -60,7 +60,7 @@ const updateIfAllowed = sql`do update
     leased_until = null, conflicts = greatest(event.conflicts, excluded.conflicts)
   where (${isOutdated}) or (${isAbandoned}) or (${wouldRunTwice})`;
 
-/** The type in which a record has a column of each kind. Of a body, it has the place and the length. */
+/** The SQL type of a column of each kind in a record. In place of a body, a record has the place of the body and its length. */
 const recordTypes: Readonly<Record<EventColumn["kind"], string>> = {
   text: "text",
   integer: "bigint",
@@ -126,7 +126,7 @@ function recordValue({ field, kind }: EventColumn, record: EventRecord, place: n
   return field === "history" && record.history !== null ? JSON.parse(record.history) : value;
 }
 
-/** An event that is done here is not among them: it was worked, and is not worked again. */
+/** The events that have another state here, except those that are done here: they were handled, and are not handled again. */
 async function inAnotherState(
   db: Kysely<unknown>,
   tables: Tables,

@@ -8,8 +8,8 @@ import { isAbout, statesOfSubjects } from "./filter.ts";
 import { planByIndexes } from "./steady-plan.ts";
 
 /**
- * Erases the personal data of at most `limit` events of a subject, and of what `latestOnly` keeps of it. In two transactions: a handler that
- * has changed a row of `latest` in its own may wait for its event, so one that has locked both would deadlock with it.
+ * Erases the personal data of at most `limit` events of a subject, then what `latestOnly` keeps of it, in a second transaction. A handler
+ * whose transaction has changed a row of `latest` may wait for its event: a transaction that locks both would deadlock with it.
  */
 export async function erase(
   { run, tables }: Pick<OpenPostgres<never>, "run" | "tables">,
@@ -24,7 +24,7 @@ export async function erase(
   return erased;
 }
 
-/** Resolves to the states in which the events were. None: there is no event left. */
+/** Resolves to the states in which the events were; empty if no event is left. */
 async function eraseSome(
   db: Kysely<unknown>,
   tables: Tables,

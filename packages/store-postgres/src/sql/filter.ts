@@ -2,7 +2,7 @@ import type { InboxFilter } from "@esim-webhooks/core";
 import { frameStart } from "@esim-webhooks/core/internal";
 import { type RawBuilder, sql } from "kysely";
 
-/** The events that a filter means. Ids that were handled inline are none: they have no time. */
+/** The events that a filter means. Ids that were handled inline are no events: they have no time. */
 export function matching(filter: InboxFilter): RawBuilder<boolean> {
   const { state, types, source, ids, idPrefix, since, until, error, expiredBy, dueAfter, subject } = filter;
   return allOf(
@@ -21,14 +21,14 @@ export function matching(filter: InboxFilter): RawBuilder<boolean> {
   );
 }
 
-/** The index of done events has the hash of each subject. */
+/** Whether an event is about a subject, as SQL. The index of done events has the hash of each subject. */
 export function isAbout(subject: string): RawBuilder<boolean> {
   return sql`hashtext(subject) = hashtext(${subject}) and subject = ${subject}`;
 }
 
 /**
- * All rows with a subject: of those that are done, the index has a hash of it, and the others are read one by one. Each condition repeats
- * that of an index.
+ * The conditions that together find all rows with a subject. The index of done rows has the subject's hash; the rows of the other states are
+ * read one by one. Each condition repeats that of an index.
  */
 export const statesOfSubjects: readonly RawBuilder<boolean>[] = [
   sql`state = 'done'`,

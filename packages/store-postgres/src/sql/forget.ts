@@ -4,7 +4,7 @@ import type { OpenPostgres } from "../database/postgres-database.ts";
 import type { Tables } from "../database/tables.ts";
 
 /**
- * Each step is a transaction of its own: the clock is one row, which no process may keep locked while it deletes others. Bodies of dead and
+ * Each step is a transaction of its own: the clock is one row, which no process may keep locked while it deletes events. Bodies of dead and
  * unhandled events are removed after `bodyRetentionMs`.
  */
 export function purgeSteps(
@@ -46,7 +46,7 @@ export async function keepClock(
   return numAffectedRows > 0n;
 }
 
-/** Deletes at most `limit` rows whose retention was over at `untilMs`, but none that another process has locked. Resolves to how many. */
+/** Deletes at most `limit` rows whose retention had expired at `untilMs`, but none that another process has locked. Resolves to how many. */
 async function forget(db: Kysely<unknown>, tables: Tables, limit: number, untilMs: number): Promise<number> {
   const { numAffectedRows = 0n } = await sql`
     delete from ${tables.event} as old

@@ -3,7 +3,7 @@ import { gaugesOf, mostCounted } from "@esim-webhooks/core/engine";
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { serverTime, type Tables } from "../database/tables.ts";
 
-/** The lanes in which blocked events are counted. */
+/** In how many lanes blocked events are counted. */
 const mostLanes = 1000;
 
 interface Row extends Record<Exclude<GaugeCount, "blocked">, number> {
@@ -14,8 +14,8 @@ interface Row extends Record<Exclude<GaugeCount, "blocked">, number> {
 }
 
 /**
- * The migration says why it is a function in the database. Whether an index entry is of a visible row, Postgres looks up in the table, unless it
- * was vacuumed since. A pause of all types holds no events.
+ * The counts are functions in the database: `schema/gauge-functions.ts` says why. Where the table has changed since the last vacuum, Postgres
+ * also reads the row of each index entry, to see whether it is visible. A pause of all types holds no events.
  */
 export async function gauges(
   db: Kysely<unknown>,
@@ -40,7 +40,7 @@ export async function gauges(
   });
 }
 
-/** For how long a worker could have taken the longest due event, in ms, as SQL. Null: there is none. */
+/** For how long a worker could have taken the oldest due event, in ms, as SQL. Null: no event is due. */
 export function oldestReadyMs({ oldestDue }: Tables, laneHeldByDead: boolean): RawBuilder<number | null> {
   return sql<
     number | null

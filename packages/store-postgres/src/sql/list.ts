@@ -72,7 +72,7 @@ const micros = sql`(extract(epoch from received_at) * 1000000)::bigint::text`;
 const newestFirst = sql`order by received_at desc, id desc, source desc`;
 const columns = sql.raw(listedColumns.map(({ name }) => name).join());
 
-/** Where the leased events are: no index has those of all lanes and of none. */
+/** The conditions that together find the leased events: no index has both those in lanes and those without a lane. */
 const leased = [
   sql<boolean>`state = 'leased' and body is not null and lane is null`,
   sql<boolean>`lane is not null and state = 'leased'`,
@@ -89,7 +89,7 @@ function received(
   const range = allOf(
     inTime(filter),
     after && isBehind(after),
-    floor && sql`received_at >= ${timeOf(floor.micros)}`, // a scan ends by the first column of an index alone
+    floor && sql`received_at >= ${timeOf(floor.micros)}`, // a scan ends only by a condition on the first column of an index
   );
   const from =
     ids === undefined
@@ -115,7 +115,8 @@ function isBehind({ receivedAt, id, source }: ListCursor): RawBuilder<boolean> {
 }
 
 /**
- * A search for the done events of an eSIM skips the entries of all others. This is how far it may, by the index alone. Undefined: to the end.
+ * A search for the done events of an eSIM skips the index entries of all others. Resolves to the last place that it may reach; undefined: the
+ * end. Reads only the index.
  */
 async function floorOf(
   db: Kysely<unknown>,
@@ -150,8 +151,8 @@ function conditions(
 }
 
 /**
- * The done events of an eSIM between two places, of which the search reads no other row. The first and the last time have parts of their own:
- * within a time, a scan ends by a condition on the id, but not by one on the pair.
+ * The conditions that find the done events of an eSIM between two places, without reading another row. The first and the last time have
+ * conditions of their own: within a time, a condition on the id ends a scan, but one on the pair of time and id does not.
  */
 function doneParts(
   subject: string,

@@ -3,7 +3,7 @@ import { minutesKeptMs } from "@esim-webhooks/core/engine";
 import { type Kysely, sql } from "kysely";
 import { inMs, serverTime, type Tables } from "../database/tables.ts";
 
-/** Adds to the present minute, and forgets those of the day before. */
+/** Adds to the present minute, and forgets those of more than a day ago. */
 export async function addMinute(db: Kysely<unknown>, tables: Tables, counts: MinuteCounts): Promise<void> {
   const { stored, done, retried, dead } = counts;
   await sql`
@@ -21,7 +21,7 @@ export async function addMinute(db: Kysely<unknown>, tables: Tables, counts: Min
         retried = minute.retried + excluded.retried, dead = minute.dead + excluded.dead`.execute(db);
 }
 
-/** Oldest first. */
+/** The minutes of the last day in which something happened, oldest first. */
 export async function minutes(db: Kysely<unknown>, tables: Tables): Promise<readonly Minute[]> {
   const { rows } = await sql<Minute>`
     select at, stored::float8 as stored, done::float8 as done, retried::float8 as retried, dead::float8 as dead
@@ -29,7 +29,7 @@ export async function minutes(db: Kysely<unknown>, tables: Tables): Promise<read
   return rows;
 }
 
-/** Adds the minutes of another inbox. Of a minute that both have, the larger counts stay, so that a second copy adds nothing. */
+/** Adds the minutes of another inbox. If both have a minute, its larger counts stay, so that a second copy adds nothing. */
 export async function copyMinutes(
   db: Kysely<unknown>,
   tables: Tables,

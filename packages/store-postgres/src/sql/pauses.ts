@@ -8,21 +8,21 @@ import { storable } from "./put-rows.ts";
 
 type Database = Pick<OpenPostgres<never>, "run" | "tables">;
 
-/** About how many due events, out of lanes and as many in lanes, a transaction looks at to hold those of paused types. */
+/** About how many ready events without a lane, and as many in lanes, a transaction reads to hold those of paused types. */
 const lookedAt = 1000;
 
 /** How many events a transaction lets go at most. */
 export const mostLetGo = 1000;
 
-/** Before all events are due. */
+/** A time before that of all due events. */
 const beginning = "-infinity";
 
 /** The name of a pause of all types in the table. */
 const all = "*";
 
 /**
- * Pauses, and then holds the ready events of these types, so that takes need not read past them. The last step reads past what is left of
- * them in the indexes of due events, which the server then marks: otherwise the next take would, 0.2 ms for each thousand.
+ * Pauses, and then holds the ready events of these types, so that takes need not read past them. The last step reads the old entries of these
+ * events in the indexes of due events, which the server then marks as dead. Otherwise the next take would, in 0.2 ms for each thousand.
  */
 export async function pause(
   { run, tables }: Database,
@@ -30,7 +30,7 @@ export async function pause(
   logger: Logger,
 ): Promise<void> {
   await run((db) => write(db, tables, pauses));
-  if (pauses.every(({ type }) => type === null)) return; // takes look at nothing then
+  if (pauses.every(({ type }) => type === null)) return; // while all types are paused, takes read no events
   await holdAndLog(logger, () => holdAll({ run, tables }));
 }
 
@@ -42,7 +42,7 @@ async function holdAll({ run, tables }: Database): Promise<void> {
   await run((db) => hold(db, tables, beginning));
 }
 
-/** Writes the pauses of another inbox as it has them, and holds their events. Of two pauses of a type, the later one stays. */
+/** Writes the pauses of another inbox as it has them, and holds their events. If both have a pause of a type, the later one stays. */
 export async function copyPauses({ run, tables }: Database, pauses: readonly Pause[]): Promise<void> {
   if (pauses.length === 0) return;
   const rows = pauses.map(
@@ -112,7 +112,7 @@ async function end(
   return rows.map(pauseOf);
 }
 
-/** Lets go some of the events that no pause holds any longer, and forgets the pauses that have ended. Resolves to how many. */
+/** Lets go some of the events whose type is no longer paused, and deletes ended pauses of types. Resolves to how many events it has let go. */
 async function letGo(db: Kysely<unknown>, tables: Tables): Promise<number> {
   const { rows } = await sql<{ free: number }>`
     select ${tables.letGo}(${serverTime}, ${mostLetGo}) as free`.execute(db);
@@ -120,8 +120,8 @@ async function letGo(db: Kysely<unknown>, tables: Tables): Promise<number> {
 }
 
 /**
- * As `letGo`. Also holds paused events among the first due ones, which a pause has missed: it was killed, or they were stored while it
- * began. A take leaves them out, but would read past them each time.
+ * As `letGo`. Also holds events of paused types among the first due ones: the process that paused them was killed, or they were stored while
+ * the pause began. A take leaves them out, but would have to read past them each time.
  */
 export async function letGoAndHold(db: Kysely<unknown>, tables: Tables): Promise<number> {
   const { rows } = await sql<{ free: number }>`

@@ -10,7 +10,7 @@ export interface PutRow {
   readonly entry: InboxEntry;
   /** The text of its key. */
   readonly key: string;
-  /** A value for each column that an entry has, by its field, but for the body. JSON is text that `jsonb` accepts, and a time is in ms. */
+  /** A value for each column that an entry has, by its field, except the body. JSON is text that `jsonb` accepts, and a time is in ms. */
   readonly values: Readonly<Record<string, string | number | null>>;
 }
 
@@ -47,7 +47,7 @@ export const entryAssignments: RawBuilder<unknown> = sql.raw(
     .join(", "),
 );
 
-/** How a column of each kind is read from the arrays. The bodies are one text of bytes, and the arrays have the place and the length of each. */
+/** How a column of each kind is read from the arrays. All bodies are one `bytea`; two arrays have the place and the length of each. */
 const reading: Readonly<Record<EventColumn["kind"], (name: string) => string>> = {
   text: (name) => name,
   integer: (name) => name,
@@ -72,7 +72,7 @@ export function putRows(rows: readonly PutRow[]): RawBuilder<unknown> {
         with ordinality as entry (${arrayNames}, place)`;
 }
 
-/** The array of the values of a column, or the two of the bodies. */
+/** The array of the values of a column, or the two arrays for the bodies. */
 function arrayOf({ field, kind }: EventColumn, rows: readonly PutRow[]): RawBuilder<unknown> {
   if (kind === "bytes") {
     let next = 1;

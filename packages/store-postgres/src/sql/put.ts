@@ -10,8 +10,8 @@ import { entryAssignments, entryNames, type PutRow, putRows } from "./put-rows.t
 
 /**
  * Stores rows of different keys. First inserts with ON CONFLICT DO NOTHING, then selects the keys that were not inserted. One
- * statement for both would see the table as it was before, and miss a concurrent duplicate. The inserted rows are committed by then:
- * most puts end here. Calls `onStored` as soon as an event is ready, since the second step may fail.
+ * statement for both would see the table as it was before, and miss a concurrent duplicate. The inserted rows are committed before the
+ * select, and most puts need no select. Calls `onStored` as soon as an event is ready, since the second step may fail.
  */
 export async function put(
   { run, runStatement, tables }: Pick<OpenPostgres<never>, "run" | "runStatement" | "tables">,
@@ -36,7 +36,7 @@ export async function put(
   return rows.map(({ key }) => results.get(key) ?? "stored");
 }
 
-/** Its rows are the keys that were inserted. */
+/** The statement that inserts rows with new keys. It returns these keys. */
 export function insert(tables: Tables, rows: readonly PutRow[]): RawBuilder<EventKey> {
   return sql<EventKey>`
     insert into ${tables.event}
@@ -85,7 +85,7 @@ async function look(
   return new Map(present.map((row) => [keyText(row), row]));
 }
 
-/** Compares an entry with the row of its id. An inline claim whose lease has ended is as good as absent. */
+/** Compares an entry with the row of its id. An inline claim whose lease has ended is treated as absent. */
 async function compareOne(
   db: Kysely<unknown>,
   tables: Tables,
@@ -101,7 +101,7 @@ async function compareOne(
     // released or purged since the insert
     if ((await insert(tables, [row]).execute(db)).rows.length > 0) return "stored";
     if (tries === 0) throw discardsRows(tables);
-    const changed = (await look(db, tables, [row])).get(row.key); // meanwhile
+    const changed = (await look(db, tables, [row])).get(row.key); // inserted by another process meanwhile
     return compareOne(db, tables, row, changed, tries - 1);
   }
   if (!isConflict(row.entry, present)) return "already_stored";
@@ -113,8 +113,8 @@ async function compareOne(
 export const endedClaim: RawBuilder<boolean> = sql<boolean>`${isInline} and leased_until <= ${serverTime}`;
 
 /**
- * Deletes a row that is as good as absent, with all that it kept, so that another can be inserted. False: it is no longer so, or
- * another transaction has locked it, which is not waited for.
+ * Deletes a row that is treated as absent, with all that it kept, so that another can be inserted. False: `isAbsent` is no longer true, or
+ * another transaction has locked the row; this does not wait for the lock.
  */
 export async function remove(
   db: Kysely<unknown>,
@@ -129,10 +129,10 @@ export async function remove(
   return numAffectedRows > 0n;
 }
 
-/** How often a row may be absent that was not inserted because it was there. */
+/** How often an insert may fail because of a row that a select then does not find. */
 export const mostTries = 3;
 
-/** A trigger of the user's own does this. */
+/** The error for a table whose new rows disappear, which only a trigger of the user can cause. */
 export function discardsRows(tables: Tables): WebhookError<PostgresErrorCode> {
   return schemaMismatch(tables, "the table of events discards rows that are inserted");
 }
@@ -155,8 +155,8 @@ export async function countConflict(
 
 /**
  * Done → ready with a new body, for rows of different keys. Resolves to a boolean for each entry, in the same order: whether its row was done,
- * and its run had not made it ready before. Locks rows in the order of their keys. A statement that waited for a lock checks the row again, so of
- * many with the same run, one changes it. Keeps the earlier runs in `runs`.
+ * and its run had not made it ready before. Locks rows in the order of their keys. A statement that waited for a lock checks the row again, so
+ * only one of many statements with the same run changes it. Keeps the earlier runs in `runs`.
  */
 export async function rerun(
   db: Kysely<unknown>,

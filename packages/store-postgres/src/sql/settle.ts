@@ -13,8 +13,8 @@ export interface SettleRules {
 const longestError = 4000;
 
 /**
- * Leased → done, unhandled, ready or dead, for each lease that is still held. Answers one to one whether it was held: a second settlement of
- * the same lease is lost.
+ * Leased → done, unhandled, ready or dead, for each lease that is still held. Resolves to a boolean for each, in the same order: whether it
+ * was held. A second settlement of the same lease is lost.
  */
 export async function settle(
   db: Kysely<unknown>,
@@ -50,7 +50,7 @@ export async function settle(
   return wereHeld(settlements, rows).map((held, index) => held && isFirst[index] === true);
 }
 
-/** Leased → leased for longer. Answers one to one whether the lease was still held. */
+/** Leased → leased for longer. Resolves to a boolean for each lease, in the same order: whether it was still held. */
 export async function renew(
   db: Kysely<unknown>,
   tables: Tables,

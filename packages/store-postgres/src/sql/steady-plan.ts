@@ -9,7 +9,7 @@ export async function planByIndexes(db: Kysely<unknown>): Promise<void> {
   const off = ["enable_seqscan", "enable_bitmapscan", "enable_sort", "enable_incremental_sort", "jit"];
   const settings = {
     ...Object.fromEntries(off.map((name) => [name, "off"])),
-    max_parallel_workers_per_gather: 0, // to start a worker takes longer than what it reads
+    max_parallel_workers_per_gather: 0, // starting a worker takes longer than the reads that it saves
   };
   await runSteps(db, [settings]);
 }

@@ -26,7 +26,7 @@ export interface Taken {
   readonly visitedTo: string;
 }
 
-/** Ready and due → leased. The functions in the database are in the room `schema`. `after`: the lane up to which the last visit has come. */
+/** Ready and due → leased, by a function of `schema/take-functions.ts`. `after`: the lane at which the last visit of lanes has ended. */
 export async function take(
   db: Kysely<unknown>,
   tables: Tables,

@@ -12,14 +12,14 @@ import { renew, settle } from "./settle.ts";
 import { writeState } from "./state.ts";
 import { take } from "./take.ts";
 
-/** Performs on events of its own what stores, inboxes and workers do. For a transaction that is rolled back. */
+/** Does with events of its own what stores, inboxes and workers do. Only for a transaction that is rolled back. */
 export async function tryEvents(db: Kysely<unknown>, tables: Tables): Promise<void> {
   const key = { source: "", id: randomUUID() };
   const claimed = await claim(db, tables, key, 1000, undefined);
   const token = claimed.status === "claimed" ? claimed.token : "";
   await completeInTransaction(db, tables, key, token, 1000);
   await release(db, tables, key, token);
-  await sql`delete from ${tables.pause}`.execute(db); // of all types would leave it nothing to take
+  await sql`delete from ${tables.pause}`.execute(db); // a pause of all types would leave nothing to take
   await tryWork(db, tables);
   await tryNotes(db, tables);
   await keepClock(db, tables, { seenMs: 0, heldUntilMs: 0 }, undefined); // last, since purges of others wait for it
@@ -60,7 +60,7 @@ async function tryNotes(db: Kysely<unknown>, tables: Tables): Promise<void> {
   await addMinute(db, tables, { stored: 0, done: 0, retried: 0, dead: 0 });
 }
 
-/** Writes a state of its own. For a transaction that is rolled back. */
+/** Writes a state of its own. Only for a transaction that is rolled back. */
 export async function tryState(db: Kysely<unknown>, tables: Tables): Promise<void> {
   await writeState(db, tables, { name: randomUUID(), value: "null", version: undefined });
 }

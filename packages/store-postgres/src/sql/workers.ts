@@ -4,8 +4,8 @@ import { type Kysely, sql } from "kysely";
 import { inMs, serverTime, type Tables } from "../database/tables.ts";
 
 /**
- * Notes that a worker is alive, and forgets those that are gone. After a pause of all workers each forgets the others: it waits for its own
- * row first, and for no other one, so none wait for each other.
+ * Notes that a worker is alive, and forgets those that are gone. After a pause of all workers, each one forgets the others: it locks its own
+ * row first and skips locked rows, so there is no deadlock.
  */
 export async function report(db: Kysely<unknown>, tables: Tables, worker: WorkerReport): Promise<void> {
   const { id, host, pid, version, concurrency, running, startedMsAgo, sinceLastTakeMs } = worker;

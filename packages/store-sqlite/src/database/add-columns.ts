@@ -3,9 +3,9 @@ import { type Connection, connect, pragma } from "./connection.ts";
 const statement = /^alter table (\w+) add column \w+ (?:text|integer|real|blob);$/gm;
 
 /**
- * Runs SQL of which each line that only adds a column is done in the schema alone. On a strict table, SQLite checks all rows for each new
- * column, and a file of a million events would be locked for most of a second a column. No row needs to be checked or changed: the
- * columns have neither a default nor a constraint. SQLite itself makes the new text of the schema, from an empty table.
+ * Runs SQL. A line that only adds a column is not executed: only the text of the schema is changed. On a strict table, SQLite would check
+ * all rows for each new column, and lock a file of a million events for most of a second a column. No row needs to be checked or changed:
+ * the columns have neither a default nor a constraint. SQLite itself makes the new text of the schema, from an empty table.
  */
 export function execAddingColumns(connection: Connection, sql: string): void {
   const added = Array.from(sql.matchAll(statement), ([line, table = ""]) => ({ line, table }));

@@ -1,6 +1,6 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 
-/** By name, for `$name` in the SQL, or one by one, for each `?`: a numbered `?1` is not bound by Node.js 22. */
+/** Values by name, for each `$name` in the SQL, or in order, for each `?`. Node.js 22 does not bind a numbered `?1`. */
 export type Parameters = readonly [Readonly<Record<string, SQLInputValue>>] | readonly SQLInputValue[];
 
 /** A connection to the file: what operations call. Each method runs one statement, prepared once and kept. */
@@ -12,7 +12,7 @@ export interface Connection {
   prepared(sql: string): StatementSync;
   /** Runs any number of statements without parameters, once. */
   exec(sql: string): void;
-  /** Runs `work` with the right to write the schema itself; passes whether it has that right. */
+  /** Runs `work` while the schema itself may be written. `isAllowed` is false where this Node.js does not permit that. */
   writingSchema(work: (isAllowed: boolean) => void): void;
   close(): void;
 }
@@ -22,7 +22,7 @@ interface Defensive {
   enableDefensive?(isOn: boolean): void;
 }
 
-const mostStatements = 200; // those of handlers may have values written into them, and be new each time
+const mostStatements = 200; // the SQL of a handler may contain values, and so differ each time
 
 /** Throws what `node:sqlite` throws. */
 export function connect(path: string, { busyMs }: { readonly busyMs: number }): Connection {
@@ -39,7 +39,7 @@ export function connect(path: string, { busyMs }: { readonly busyMs: number }): 
     return made;
   }
 
-  /** Whether the pragma has an effect: not in the defensive mode. */
+  /** Lets the schema be written. Returns whether that had an effect: in the defensive mode it has none. */
   function allowSchema(): boolean {
     database.exec("pragma writable_schema = on");
     return Object.values(database.prepare("pragma writable_schema").get() ?? {})[0] === 1;
@@ -52,7 +52,7 @@ export function connect(path: string, { busyMs }: { readonly busyMs: number }): 
     try {
       work(!isDefensive || allowSchema());
     } finally {
-      database.exec("pragma writable_schema = reset"); // and reads the schema again
+      database.exec("pragma writable_schema = reset"); // `reset` also reads the schema again
       if (isDefensive) enableDefensive?.call(database, true);
     }
   }
@@ -70,7 +70,7 @@ export function connect(path: string, { busyMs }: { readonly busyMs: number }): 
   };
 }
 
-/** The database file as SQLite calls it. It names its own files after that. */
+/** The path of the database file as SQLite spells it: SQLite names `-wal` and `-shm` after this path. */
 export function fileOf(connection: Connection): string {
   return connection.get<{ file: string }>("pragma database_list")?.file ?? "";
 }

@@ -30,7 +30,7 @@ export interface Fault {
   readonly cause?: string;
 }
 
-/** A fault as it is thrown on either side. */
+/** A fault as it is thrown, in the database's thread or in the main thread. */
 export class FaultError extends Error {
   override readonly name = "FaultError";
   readonly fault: Fault;
@@ -55,7 +55,7 @@ const resultCodes = {
 } as const;
 
 const extendedCodes = {
-  /** Without a log, SQLite itself looks whether its file is still at its path. */
+  /** The database file is no longer at its path. SQLite itself checks that only where it writes no log. */
   moved: resultCodes.readOnly | (4 << 8),
   /** The index of the log cannot grow: the disk is full. */
   indexSize: resultCodes.ioError | (19 << 8),

@@ -9,9 +9,9 @@ export interface HeldFiles {
   /** Adds the log and its index, which the connection has just opened. */
   holdLog(): void;
   /**
-   * Throws a `FaultError` unless every file is still at its path. Before a transaction, since another process may use the files that
-   * are there now: without a common index of the log, the two overwrite each other's events. After its commit, so that nothing is
-   * acknowledged that is lost.
+   * Throws a `FaultError` unless every file is still at its path. Called before a transaction, since another process may use the files
+   * that are at the paths now: without a common index of the log, the two processes overwrite each other's events. Called again after
+   * the commit, so that no lost event is acknowledged.
    */
   check(): void;
   /** Whether nothing is at the log's path while the database is in place: then a checkpoint saves what only the removed log has. */
@@ -55,7 +55,7 @@ export function holdFiles(database: string): HeldFiles {
       throw new FaultError(isNextToOldLog() ? replaced(database) : moved(missing.file));
   }
 
-  /** Whether another database would be opened with the log of this one. SQLite deletes the log of an empty one. */
+  /** Whether another database is at the path and would be opened with this one's log. If it is empty, SQLite deletes the log instead. */
   function isNextToOldLog(): boolean {
     const [own, log] = held;
     const size = statOf(database)?.size ?? 0n;

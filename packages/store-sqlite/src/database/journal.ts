@@ -15,7 +15,7 @@ export interface Journal {
 /** How often, and with which pause, to wait for another process where the busy timeout has no effect. */
 export const tries = 100;
 export const pauseMs = 20;
-const longestIdleLog = 64 * 1024 * 1024; // bytes that a log keeps on the disk once it was longer
+const longestIdleLog = 64 * 1024 * 1024; // bytes to which SQLite cuts a longer log file once it begins the log again
 
 /**
  * Sets up how the file is written: with a write-ahead log where that is safe with this version of SQLite. Two processes of

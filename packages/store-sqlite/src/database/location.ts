@@ -59,7 +59,7 @@ async function refuseFolder(path: string): Promise<void> {
 
 /** Refuses a log without its database. SQLite removes the log of a file that is new or empty, though a process may still store events in it. */
 async function refuseLoneLog(path: string): Promise<void> {
-  if (!(await exists(`${path}-wal`))) return; // asked first, since it is made after the file has its first page
+  if (!(await exists(`${path}-wal`))) return; // checked before the size: the log is made after the file has its first page
   const size = (await statOf(path))?.size ?? 0;
   if (size === 0) throw new FaultError(loneLog(path));
 }

@@ -8,7 +8,7 @@ import { packageVersion } from "./version.ts";
 
 /** One step of the tables: statements, or indexes. Once released, it never changes. */
 export type Migration = {
-  /** A version may work with the file once this was run, if it knows at least that many migrations. */
+  /** How many migrations a version must know to work with the file once this one was run. */
   readonly oldest: number;
 } & (
   | {
@@ -41,15 +41,15 @@ function textOf(migration: Migration): string {
   return all.map((statement) => `${statement};\n`).join("\n");
 }
 
-/** The SHA-256 of its text, cut to 16 digits: the file records it, and is refused by a version that has another text. */
+/** The SHA-256 of a migration's text, cut to 16 digits. The file records it; a version whose migration has another text refuses the file. */
 export function idOf(migration: Migration): string {
   return createHash("sha256").update(textOf(migration)).digest("hex").slice(0, 16);
 }
 
 /**
- * Brings our tables up to date, step by step, so that other processes write between the steps: of many processes that start
- * concurrently, one runs each. Which migrations were applied is in a table of ours, since `user_version` belongs to the user's own
- * tables.
+ * Brings our tables up to date, step by step, so that other processes can write between the steps. If many processes start
+ * concurrently, each step is run by one of them. A table of ours records the applied migrations, since `user_version` belongs to the
+ * user's own tables.
  */
 export function migrate(
   connection: Connection,
@@ -80,8 +80,8 @@ function run(tx: Transaction, migration: Migration, number: number): void {
 }
 
 /**
- * How many of these migrations were run; 0 when there are no tables. Throws a `FaultError` unless they are the first ones, by
- * their ids: a number may be another version's. Throws one if a later migration does not allow this version.
+ * How many of these migrations were run; 0 when there are no tables. Throws a `FaultError` if a migration of the file has another id
+ * than ours of the same number, or if a later migration does not allow this version.
  */
 export function appliedMigrations(
   connection: Connection,

@@ -33,7 +33,7 @@ export function openWriter(
     const journal = setUpJournal(connection, { path, durability }, sqliteVersionOf(connection));
     connection.exec("pragma secure_delete = on"); // what is freed is overwritten, so that erasing leaves nothing of it
     connection.exec("pragma cache_size = -32768"); // KiB
-    // pages, 48 MiB: each checkpoint syncs the file itself, and writes a page that changed often but once
+    // pages, 48 MiB: checkpoints are rare, since each one syncs the file itself; a page that has changed often is written only once
     connection.exec("pragma wal_autocheckpoint = 12288");
     migrate(connection, path); // the first read opens the log
     if (journal.mode === "wal") files.holdLog();
@@ -97,7 +97,7 @@ function openConnection({ path, busyMs }: OpenOptions): Connection {
 
 /**
  * Refuses a file that another process has open and whose log was removed. SQLite would begin a second log, and one of the two would
- * be lost. A process that opens the file makes its log a moment after it has locked the file, so this waits for it.
+ * be lost. A process that opens the file makes the log a moment after it has locked the file, so this function waits for the log.
  */
 function refuseLostLog(database: string): void {
   const hasLog = () => existsSync(`${database}-wal`) && existsSync(`${database}-shm`);

@@ -64,7 +64,7 @@ create table esim_webhooks_migration (
   primary key (id, source)
 ) strict`,
 
-  // A partial index is used only where the query says its condition word for word.
+  // SQLite uses a partial index only for a query that repeats the condition of the index word for word.
   "create index esim_webhooks_event_due on esim_webhooks_event (due_at, term_ms) where state = 'ready' and held = 0 and lane is null",
   `create index esim_webhooks_event_due_in_lane on esim_webhooks_event (due_at, term_ms)
   where state = 'ready' and held = 0 and lane is not null`,
@@ -73,7 +73,7 @@ create table esim_webhooks_migration (
   "create index esim_webhooks_event_leased on esim_webhooks_event (leased_until, term_ms) where state = 'leased' and body is not null",
   "create index esim_webhooks_event_forgettable on esim_webhooks_event (kept_until) where state in ('done', 'unhandled')",
   "create index esim_webhooks_event_conflicts on esim_webhooks_event (conflicts) where conflicts > 0",
-  // who is ahead in a lane, who is worked in it, and who died in it
+  // the events of a lane that wait, those that are leased, and those that are dead
   `create index esim_webhooks_event_lane on esim_webhooks_event (lane, occurred_at, source, id)
   where lane is not null and state in ('ready', 'leased')`,
   "create index esim_webhooks_event_lane_leased on esim_webhooks_event (lane) where lane is not null and state = 'leased'",

@@ -6,7 +6,7 @@ export interface Transaction extends Connection {
   readonly nowMs: number;
 }
 
-/** Runs `work` in a transaction that is committed, and so on the disk, when it returns. Throws what `work` throws, all undone. */
+/** Runs `work` in a transaction, and returns once it is committed, and so on the disk. If `work` throws, all is undone, and its error thrown. */
 export function inTransaction<Result>(connection: Connection, work: (tx: Transaction) => Result): Result {
   connection.run("begin immediate"); // takes the lock now: a read that became a write could not wait for it
   try {
@@ -25,8 +25,8 @@ export class TransactionEnded extends Error {
 }
 
 /**
- * Runs `work` within a transaction so that it can fail by itself: then it alone is undone, and its error thrown. Throws
- * `TransactionEnded` where that cannot be, since SQLite has rolled everything back: `insert or rollback` asks for it.
+ * Runs `work` as a part of a transaction. If `work` throws, only this part is undone, and its error is thrown. Throws
+ * `TransactionEnded` if SQLite has rolled back the whole transaction, as it does for `insert or rollback`.
  */
 export function inSavepoint<Result>(connection: Connection, work: () => Result): Result {
   connection.run("savepoint esim_webhooks");

@@ -51,7 +51,7 @@ function lanesToLookAt(reading: Reading, laneHeldByDead: boolean, most: number):
   return [...new Set([...failing, ...paused, ...dead].map(({ lane }) => lane))].slice(0, most);
 }
 
-/** Visits an index whose next column is the lane. */
+/** Returns each lane once, by stepping through an index that has the lane after the columns of `condition`. */
 function distinctLanes(
   reading: Reading,
   condition: string,
@@ -70,7 +70,7 @@ function distinctLanes(
   );
 }
 
-/** The first event of a lane that holds those behind it, and why; null by: a worker can take it. A leased one is passed over: it will end. */
+/** The first event of a lane that blocks the others, and why. `by` is null if a worker can take it. Leased events are left out: they will end. */
 function headOf(reading: Reading, lane: string, laneHeldByDead: boolean): Head | undefined {
   const place = "occurred_at as occurredAt, source, id";
   const first = reading.get<Head>(

@@ -23,8 +23,8 @@ interface Present {
 const retryQueuedMs = 1000;
 
 /**
- * Absent → leased; otherwise answers what holds the id. An inline claim whose lease has ended, or a retention that has expired, is as
- * good as absent.
+ * Absent → leased; otherwise returns what holds the id. An inline claim whose lease has ended, or a row whose retention has expired, is
+ * treated as absent.
  */
 export function claim(tx: Transaction, input: ClaimInput): Claim {
   const present = look(tx, input.key);
@@ -60,7 +60,7 @@ function look(tx: Transaction, { id, source }: EventKey): Present | undefined {
   );
 }
 
-/** Only where both know the bytes that were signed. */
+/** Whether the row has another body. False where the bytes that were signed are not known for both. */
 function isConflict(present: Present, { fingerprint }: ClaimInput): boolean {
   return fingerprint !== undefined && present.fingerprint !== null && present.fingerprint !== fingerprint;
 }
@@ -115,14 +115,14 @@ export interface CompleteInput extends ClaimedInput {
   readonly retentionMs: number;
 }
 
-/** Leased → done. True for the token that did it before as well. */
+/** Leased → done. Also true if this token has done it before. */
 export function complete(tx: Transaction, input: CompleteInput): boolean {
   return markDone(tx, input, isOwned) || isDone(tx, input);
 }
 
 /**
- * Leased → done together with what the handler wrote, by the fence alone: a lease that has ended, and that no other process has
- * taken, is still this one.
+ * Leased → done together with what the handler wrote. Compares only the fence: a lease that has ended is still valid if no other process
+ * has taken the id.
  */
 export function completeByFence(tx: Transaction, input: CompleteInput): boolean {
   return markDone(tx, input, isHeld);

@@ -1,4 +1,4 @@
-// The reads of a copy into another inbox, in pages: each after the last row of the page before, by the primary key.
+// The reads of a copy into another inbox, in pages. A page begins after the last row of the previous page, by the primary key.
 import type { SQLInputValue } from "node:sqlite";
 import type { EventKey, Minute, Pause, Replay } from "@esim-webhooks/core";
 import type { EventColumn } from "@esim-webhooks/core/engine";
@@ -12,7 +12,7 @@ import { paused } from "./pause.ts";
 const pageRows = 500;
 const pageBytes = 8 * 1024 * 1024; // of bodies; the last row may exceed it
 
-/** Whether a row is copied: SQL. A claim that has ended and has no body is as good as absent. */
+/** Whether a row is copied: SQL. A live lease is not; an inline claim, which has no body, is treated as absent once its lease has ended. */
 const isCopied = `(state <> 'leased' or body is not null and ${hasEnded})`;
 
 /** How many rows a copy reads, and how many are leased. Reads the whole table. */
@@ -45,7 +45,7 @@ const overdue: Readonly<Record<string, string>> = {
   history: withAttempt(leaseEndedAttempt, "min(leased_until, $now)"),
 };
 
-/** A page of events. A time gets the unit of its field, `Ms`. */
+/** A page of events. The name of a time ends in `Ms`, its unit. */
 export function eventRecords(
   connection: Connection,
   { columns, after }: { readonly columns: readonly EventColumn[]; readonly after: EventKey | undefined },
@@ -106,7 +106,7 @@ export function stateRecords(
   );
 }
 
-/** The parts that a copy reads apart from rows in pages. The notes of runs are JSON. */
+/** The parts that a copy does not read in pages. The notes of runs are JSON. */
 export interface OperatorNotes {
   readonly pauses: readonly Pause[];
   readonly runs: readonly string[];

@@ -16,9 +16,9 @@ export interface Due {
 }
 
 export interface DueEvents {
-  /** The longest due first. */
+  /** Ordered by when they became due. */
   readonly due: readonly Due[];
-  /** The lane at which this take's visit of lanes has ended, or that of the last one. */
+  /** The lane at which this take's visit of lanes has ended; `after` if it made none. */
   readonly upto: string;
 }
 
@@ -26,9 +26,9 @@ export interface DueEvents {
 export type Reading = Pick<Transaction, "all" | "get" | "nowMs">;
 
 /**
- * The events that a take may lease, none of them of a paused type. In lanes, the first thousand due rows or more are usually all, or enough
- * of them are next in their lanes. If not, most wait behind others, and the take also visits some lanes, after the one at which the last visit
- * ended.
+ * The events that a take may lease, none of them of a paused type. Of those in lanes, the take reads the first thousand due rows, or some
+ * more: usually there are no others, or enough of these are next in their lanes. If not, most of them wait behind others, and the take
+ * also visits some lanes, after the one at which the last visit ended.
  */
 export function dueEvents(reading: Reading, input: TakeInput, paused: readonly string[]): DueEvents {
   const { limit, after } = input;
@@ -47,7 +47,7 @@ function firstDue(due: readonly Due[], limit: number): Due[] {
   return due.toSorted((a, b) => a.dueAt - b.dueAt).slice(0, limit);
 }
 
-/** For how long a take could have given the longest due event, in ms. Null: there is none. */
+/** For how long a take could have returned the oldest due event, in ms. Null: no event is due. */
 export function oldestReadyMs(
   reading: Reading,
   laneHeldByDead: boolean,
@@ -63,7 +63,10 @@ export function oldestReadyMs(
   return reading.nowMs - Math.max(allPausedUntil(reading), Math.min(...due.map(({ dueAt }) => dueAt)));
 }
 
-/** The longest due of a thousand events of each type whose pause has ended, and that no worker has let go yet. */
+/**
+ * For each type whose pause has ended, but whose events no worker has released yet: since when the oldest due event could run. Reads a
+ * thousand events of the type.
+ */
 function stillHeld(reading: Reading): Pick<Due, "dueAt">[] {
   const ended = heldTypes(reading).filter(({ isPaused }) => !isPaused);
   return ended.flatMap(({ type }) =>
@@ -77,7 +80,7 @@ function stillHeld(reading: Reading): Pick<Due, "dueAt">[] {
 }
 
 interface Search {
-  /** How many due rows in lanes are near. */
+  /** How many due rows in lanes a take reads before it visits lanes: the near rows. */
   readonly reach: number;
   readonly laneHeldByDead: boolean;
   readonly parameters: {
@@ -160,7 +163,7 @@ interface Head extends Due {
   readonly isNext: 0 | 1 | null;
 }
 
-/** The first events of the lanes that follow one, by name, where they can be taken. After the last lane, the next visit begins with the first. */
+/** Visits the lanes whose names follow `after`, for the first event of each, if it can be taken. After the last lane, the next visit begins with the first. */
 function visitLanes(reading: Reading, { parameters, laneHeldByDead }: Search, after: string): DueEvents {
   const { limit, ...others } = parameters;
   const following = (lane: string) => `(

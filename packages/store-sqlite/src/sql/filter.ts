@@ -13,11 +13,11 @@ export type Filter = { readonly [Name in keyof InboxFilter]?: InboxFilter[Name] 
 /** The condition of the index of all events. */
 export const isEvent: Condition = { sql: "received_at is not null", parameters: [] };
 
-/** The events that a filter means. Ids that were handled inline are none: they have no time. */
+/** The events that a filter means. Ids that were handled inline are no events: they have no time. */
 export function matching(filter: Filter): Condition {
   const { state, types, source, since, until, error, expiredBy, dueAfter, subject } = filter;
   return all([
-    { sql: "+received_at is not null", parameters: [] }, // not so that SQLite reads the index of all events
+    { sql: "+received_at is not null", parameters: [] }, // the + keeps SQLite from choosing the index of all events
     ...(state === undefined ? [] : [{ sql: `state = '${state}'`, parameters: [] }]), // written out, for the partial indexes
     ...anyOf("type", types),
     ...where("source =", source),

@@ -16,13 +16,13 @@ export interface ForgetInput {
   readonly limit: number;
   readonly next: PurgeClock;
   readonly kept: PurgeClock | undefined;
-  /** How long the bodies of dead and unhandled events are kept; undefined for as long as the events. */
+  /** How long the bodies of dead and unhandled events are kept; undefined: as long as the events. */
   readonly bodyRetentionMs: number | undefined;
 }
 
 /**
- * Keeps `next` in place of `kept`, then deletes some done and unhandled events whose retention had expired at that time, and removes some bodies of
- * dead and unhandled ones, both together at most `limit`. Returns how many; undefined where another process has replaced `kept`.
+ * Replaces `kept` by `next`, then deletes some done and unhandled events whose retention had expired at the time of `next`, and removes
+ * some bodies of dead and unhandled ones, both together at most `limit`. Returns how many; undefined if another process has replaced `kept`.
  */
 export function forget(tx: Transaction, input: ForgetInput): number | undefined {
   const { limit, next, kept, bodyRetentionMs } = input;
@@ -60,7 +60,7 @@ function removeBodies(tx: Transaction, input: { readonly untilMs: number; readon
 
 const mostPages = 256;
 
-/** Gives some of the free pages back to the disk if this package has created the file; otherwise there are none to give. */
+/** Gives some of the free pages back to the disk. Has no effect unless this package has created the file (`auto_vacuum`). */
 export function shrink(tx: Transaction): void {
   tx.exec(`pragma incremental_vacuum(${mostPages})`);
 }

@@ -9,7 +9,7 @@ import type { LaneRule } from "./stats.ts";
 
 const cap = 10_001; // `mostCounted` of core, which this thread does not load
 
-/** The parts of each count: SQL, each with the condition of an index, word for word. */
+/** The parts that add up to each count: SQL. Each repeats the condition of an index, word for word. */
 const parts: Readonly<Record<Exclude<GaugeCount, "paused" | "blocked">, readonly string[]>> = {
   ready: [
     "state = 'ready' and held = 0 and lane is null and due_at <= $now",
@@ -35,7 +35,7 @@ export function gauges(connection: Connection, { laneHeldByDead }: LaneRule): Co
     held[isPaused ? "paused" : "ready"] += countUpTo(connection, "held = 1 and type = $type", { type });
   const last = connection.get<{ received_at: number }>("select received_at from esim_webhooks_last_delivery");
   return {
-    // of held.ready, a pause has ended, and no worker has let its events go yet
+    // held.ready: events whose pause has ended, but that no worker has released yet
     counts: { ...found, ready: found.ready + held.ready, paused: held.paused },
     blocked: paused.isAll
       ? { by: { failing: 0, paused: 0, dead: 0 }, isMore: false }

@@ -24,8 +24,8 @@ export function get(
 }
 
 /**
- * The leased event of the lane of a ready one, else the first one that is ready, else a dead one, if it is before this one. Each condition
- * is that of an index, word for word.
+ * The event that a ready one waits for: the leased one of its lane, else the first ready one before it, else a dead one before it. Each
+ * condition repeats that of an index, word for word.
  */
 function holderOf(
   connection: Connection,

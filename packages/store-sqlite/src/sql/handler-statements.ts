@@ -45,8 +45,8 @@ export function apply(tx: Transaction, { mark, writes }: ApplyInput): Applied {
 }
 
 /**
- * Why a statement failed, or a constraint that is checked at the commit. Throws errors of the file itself, or of the whole
- * transaction.
+ * Returns why a statement, or a constraint that is checked at the commit, has failed. Throws an error of the file itself, or of the whole
+ * transaction, again.
  */
 export function refused(error: unknown): Applied {
   if (isOfTheFile(error) || error instanceof TransactionEnded) throw error;
@@ -82,7 +82,7 @@ export type ReadRows =
 /** Runs a handler's SELECT: its rows, or why SQLite refused it. */
 export function read(connection: Connection, { sql, parameters }: ReadInput): ReadRows {
   try {
-    connection.prepared(sql).setReadBigInts(true); // as a number, one above 2^53 is an error
+    connection.prepared(sql).setReadBigInts(true); // without this, an integer above 2^53 is an error
     return { rows: connection.all<Record<string, unknown>>(sql, ...parameters).map(withNumbers) };
   } catch (error) {
     if (isOfTheFile(error)) throw error;

@@ -21,12 +21,12 @@ export function isNextInLane(row: string, laneHeldByDead: boolean): string {
     }`;
 }
 
-/** For how long, in ms, an event may be due behind others of its lane. One that waits for longer counts as due from when they have ended. */
+/** An event that was due for longer than this behind others of its lane, in ms, gets a new due time once they have ended. */
 const longWaitMs = 60_000;
 
 /**
- * Makes the next events of these lanes due now, where they were due for long behind others: how long an event is due says how long workers
- * have left it, not for how long another one was ahead.
+ * Sets the due time of the next events of these lanes to now if they were due for long behind others: the age of a due event is to show
+ * how long workers have left it, not how long another event was ahead of it.
  */
 export function freeLanes(tx: Transaction, lanes: readonly string[]): void {
   if (lanes.length === 0) return;

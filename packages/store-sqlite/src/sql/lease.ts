@@ -4,8 +4,8 @@ import type { Transaction } from "../database/transaction.ts";
 export const driftMs = 1000;
 
 /**
- * Whether the lease in a row has ended at the time `$now`: SQL. One that ends further ahead than it was long has ended too:
- * the machine's clock was set back, and its owner is long gone.
+ * Whether the lease in a row has ended at the time `$now`: SQL. A lease whose end is further ahead than its length has ended too:
+ * the machine's clock was set back, and the lease's owner is long gone.
  */
 export const hasEnded: string = `(leased_until <= $now or leased_until > $now + term_ms + ${driftMs})`;
 
@@ -21,7 +21,7 @@ export const hasExpired: string = `kept_until <= min($now, coalesce(
 export const newFence = "lower(hex(randomblob(12)))";
 
 /**
- * The history of a row with one more attempt, of which it keeps the last ten: SQL. `attempt` is SQL of the attempt as JSON, and `at` of
+ * The history of a row with one more attempt, cut to the last ten attempts: SQL. `attempt` is SQL of the attempt as JSON, `at` is SQL of
  * its end, in ms since the Unix epoch.
  */
 export function withAttempt(attempt: string, at: string): string {
@@ -37,8 +37,8 @@ export const leaseEndedAttempt = `'{"reason":"lease_ended"}'`;
 export const leaseEnded = "The lease ended before its worker settled it.";
 
 /**
- * Shortens the wait of events that are due further ahead than they were to wait, since the machine's clock was set back: they wait that
- * long from now. One statement for each of the indexes of due events. `letGo` does it for those that are held.
+ * If the machine's clock was set back, events are due further ahead than they were to wait: makes them wait only that long, from now on.
+ * Runs one statement for each index of due events. `letGo` does the same for held events.
  */
 export function shortenWaits(tx: Transaction): void {
   for (const where of ["lane is null", "lane is not null"]) {

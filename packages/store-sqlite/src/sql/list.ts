@@ -34,7 +34,7 @@ interface Searched {
   readonly bounds: readonly Bound[];
 }
 
-/** A page ends after that many entries of the index that meet a condition, which the index alone decides. */
+/** A page ends after `most` entries of the index that meet `of`, a condition that needs nothing but the index. */
 interface Bound {
   readonly of: Condition;
   readonly most: number;
@@ -67,7 +67,8 @@ function search(
     parameters: [receivedAt, id],
   });
   const { since, until, ...others } = filter;
-  // Either end of the range is one condition, as SQLite searches by one. The row itself is in it: others of its id may follow, of other sources.
+  // One condition for each end of the range: SQLite searches an index by no more. The range includes the row of `after` itself, since rows
+  // with its id, but another source, may follow.
   const ahead = all([
     rows,
     after === undefined ? matching({ until }) : compared(after.source === "" ? "<" : "<=", after),
@@ -104,7 +105,7 @@ const mostSearched = 5000; // rows
 const mostErrorsSearched = 2500; // where texts are searched
 const mostEntriesSearched = 20_000; // of the index, for the events of an eSIM
 
-/** The rows of the index that has the fewest which the filter can mean. */
+/** The rows to search: those of the smallest index that has every row which the filter can mean. */
 function searched({ state, since: _since, until: _until, ...rest }: InboxFilter): Searched {
   const isEnded = state === "dead" || state === "unhandled";
   const { subject, ...others }: Filter = isEnded ? rest : { ...rest, state };
@@ -121,7 +122,7 @@ function searched({ state, since: _since, until: _until, ...rest }: InboxFilter)
   };
 }
 
-/** `other`: what the filter says in addition to what an index finds. Nothing: all rows are what the filter means, and need no bound. */
+/** `other`: the conditions of the filter that the index does not answer. If there are none, every row is a result, and no bound is needed. */
 function boundsOf(other: Filter): readonly Bound[] {
   if (Object.values(other).every((value) => value === undefined)) return [];
   return [{ of: all([]), most: other.error === undefined ? mostSearched : mostErrorsSearched }];

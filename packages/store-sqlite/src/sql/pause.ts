@@ -9,12 +9,12 @@ const allTypes = "*";
 /** Whether a pause has not ended at the time `$now`: SQL. */
 const isActive = "(until is null or until > $now)";
 
-/** Whether a type is paused by its name, as SQL: a row of it that becomes ready is held. `type` and `now` are SQL. */
+/** Whether there is a pause of this one type, as SQL: a row of the type that becomes ready is held. `type` and `now` are SQL. */
 export function isPausedType(type: string, now = "$now"): string {
   return `exists (select 1 from esim_webhooks_pause as pause where pause.type = ${type} and (until is null or until > ${now}))`;
 }
 
-/** Adds pauses, in place of those of the same types. Their events are still to be held. */
+/** Adds pauses, which replace those of the same types. Does not hold their events: `hold` does. */
 export function pause(tx: Transaction, { pauses }: { readonly pauses: readonly NewPause[] }): void {
   for (const { type, reason, until, by } of pauses) {
     tx.run(
@@ -24,7 +24,7 @@ export function pause(tx: Transaction, { pauses }: { readonly pauses: readonly N
   }
 }
 
-/** Ends the pauses of these types, or all. Returns them. Their events are still to be let go. */
+/** Ends the pauses of these types, or all, and returns them. Does not let their events go: `letGo` does. */
 export function resume(
   tx: Transaction,
   { types }: { readonly types: readonly string[] | undefined },
@@ -82,7 +82,7 @@ export function pausedTypes(tx: Pick<Transaction, "all" | "nowMs">): PausedTypes
   return { isAll: active.includes(allTypes), types: active.filter((type) => type !== allTypes) };
 }
 
-/** How far holding has come: in each of the indexes of due events, the last row that it has looked at. */
+/** How far holding has come: the last row that it has looked at, and in which of the two indexes of due events. */
 export interface HoldPlace {
   readonly inLanes: boolean;
   readonly dueAt: number;
@@ -120,8 +120,8 @@ export function hold(
 }
 
 /**
- * Holds paused events among the first due ones. A pause has missed them if it was killed before it had held all. A take leaves them out,
- * but would read past them each time.
+ * Holds the events of paused types among the first due ones: a process that was killed while it paused a type has not held all. A take
+ * leaves such events out, but would have to read past them each time.
  */
 export function holdMissed(tx: Transaction, _: undefined): void {
   if (pausedTypes(tx).types.length === 0) return;
@@ -151,7 +151,10 @@ export function heldTypes(reading: Pick<Transaction, "all" | "nowMs">): readonly
 /** How many events `letGo` lets go at most. */
 export const mostLetGo = 1000;
 
-/** Lets go some of the events that no pause holds any longer: they are due from now on, about in the order in which they were. Forgets the pauses of types that have ended. Returns how many. */
+/**
+ * Lets go some of the events whose pause has ended, and returns how many. Those that were due become due now, about in the order in which
+ * they were due. Deletes the ended pauses of types.
+ */
 export function letGo(tx: Transaction, _?: undefined): number {
   const mayHold = tx.get(
     `select 1 from esim_webhooks_pause where type <> '${allTypes}' union all select 1 from esim_webhooks_event where held = 1 limit 1`,

@@ -27,7 +27,7 @@ export interface PutInput {
   readonly lastDelivery?: number;
 }
 
-/** Stores rows, one to one; a later one of the same key is compared with what the earlier one left. */
+/** Stores rows, and returns a result for each. A second row of the same key is compared with the one that is stored by then. */
 export function put(tx: Transaction, { rows, columns, lastDelivery }: PutInput): PutResult[] {
   if (lastDelivery !== undefined) noteDelivery(tx, lastDelivery);
   const insertion: Insertion = { columns, paused: new Set(pausedTypes(tx).types) };
@@ -59,8 +59,8 @@ function noteDelivery(tx: Transaction, receivedAt: number): void {
 const mostInserted = 16;
 
 /**
- * Inserts the rows whose keys are new. Call what it returns once for each row, in order: of new rows with the same key, only the first was
- * inserted. `or fail`: the statement need not be undone by itself, since the whole transaction is if it fails.
+ * Inserts the rows whose keys are new. Returns a function for "was this row inserted?". Call it once for each row, in order: of new rows with
+ * the same key, only the first was inserted. `or fail`: a failure undoes the whole transaction, so SQLite need not undo the statement itself.
  */
 function insert(
   tx: Transaction,
@@ -99,7 +99,7 @@ interface Present {
   readonly rebuilt: 0 | 1;
 }
 
-/** Compares an entry with the row of its id. An inline claim whose lease has ended is as good as absent. */
+/** Compares an entry with the row of its id. An inline claim whose lease has ended is treated as absent. */
 function compare(tx: Transaction, row: PutRow, insertion: Insertion): PutResult {
   const present = tx.get<Present>(
     `select state = 'leased' and body is null as inline, ${hasEnded} as ended, fingerprint,
@@ -119,12 +119,12 @@ function compare(tx: Transaction, row: PutRow, insertion: Insertion): PutResult 
   return "conflict";
 }
 
-/** Deletes a row that is as good as absent, with all that it kept, so that another can be inserted. */
+/** Deletes a row that is treated as absent, with all that it kept, so that another can be inserted. */
 export function remove(tx: Transaction, { source, id }: EventKey): void {
   tx.run("delete from esim_webhooks_event where id = ? and source = ?", id, source);
 }
 
-/** Other bytes are another body only where both were made the same way: a dump has its own way to write JSON. */
+/** Whether the bodies differ. Bytes are compared only if both were made the same way: a dump has its own way to write JSON. */
 function differs(row: PutRow, { fingerprint, rebuilt }: Present): boolean {
   if (fingerprint === null || row.rebuilt !== (rebuilt === 1)) return false;
   return fingerprint !== row["fingerprint"];
@@ -136,8 +136,8 @@ export function countConflict(tx: Transaction, { source, id }: EventKey): void {
 }
 
 /**
- * Done → ready with the body that is put. One to one: whether it was done, and its run had not made it ready before. The
- * imports that made it ready before are kept in `runs`.
+ * Done → ready with the new body. Returns for each row whether the event was done, and the row's run had not made it ready before. `runs`
+ * keeps the earlier imports that made it ready.
  */
 export function rerun(tx: Transaction, { rows, columns }: PutInput): boolean[] {
   const written = columns.filter(({ name }) => name !== "id" && name !== "source");

@@ -20,7 +20,7 @@ export interface Settling extends InboxLease {
   readonly change: RowChange;
 }
 
-/** Leased → what each settlement says, for leases whose fence still is the row's. One to one: whether it was. */
+/** Leased → the state that each settlement names, if its fence is still that of the row. Returns for each whether it was. */
 export function settle(
   tx: Transaction,
   { settlements, rules }: { readonly settlements: readonly Settling[]; readonly rules: SettleRules },
@@ -67,7 +67,7 @@ export function settle(
   return were;
 }
 
-/** Leased → leased for longer. One to one: whether the lease was still held. */
+/** Leased → leased for longer. Returns for each lease whether its worker still had it. */
 export function renew(
   tx: Transaction,
   { leases, leaseMs }: { readonly leases: readonly InboxLease[]; readonly leaseMs: number },

@@ -43,7 +43,7 @@ export function stats(connection: Connection, { laneHeldByDead }: LaneRule): Inb
 
 export interface CountInput {
   readonly filter: InboxFilter;
-  /** Where counting stops; undefined for nowhere. */
+  /** The number at which counting stops; undefined to count all. */
   readonly most: number | undefined;
 }
 

@@ -1,4 +1,4 @@
-// The writes of the writer's thread. Each takes a transaction, which others may share, and its input.
+// The writes of the writer's thread. Each takes a transaction, which it may share with other writes, and its input.
 export { forceSync as probe } from "../database/sync.ts";
 export { claim, complete, extend, release } from "./claim.ts";
 export { erase } from "./erase.ts";

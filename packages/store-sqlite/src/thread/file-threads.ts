@@ -30,7 +30,7 @@ export interface FileThreadsOptions extends Location {
 export interface FileThreads {
   /** Opens the file, if it is not open. */
   open(): Promise<Journal>;
-  /** Calls the function `name` of `sql/writes.ts` in the thread that writes. Is not begun once `timeoutMs` have passed. */
+  /** Calls the function `name` of `sql/writes.ts` in the thread that writes. The call is not started once `timeoutMs` have passed. */
   inWriter<Name extends keyof Writes>(
     name: Name,
     input: InputOf<Name>,
@@ -43,7 +43,7 @@ export interface FileThreads {
     timeoutMs: number,
   ): Promise<OutputOf<Name>>;
   readonly hints: Hints;
-  /** Ends this use. The last one ends the threads. */
+  /** Ends this use of the threads. They end with the last use. */
   close(): Promise<void>;
 }
 
@@ -55,10 +55,10 @@ export interface Hints {
   isWatched(): boolean;
 }
 
-/** The reads that may take long: they would keep a handler waiting. */
+/** The reads that may take long. They have a thread of their own, so that no handler waits for them. */
 const longReads: readonly (keyof Reads)[] = ["count", "list", "stats", "truncateLog"];
 
-/** This many rows fill a transaction. Calls with fewer wait for each other and share its sync. */
+/** This many rows fill a transaction. Calls with fewer rows gather in one transaction, and share its sync. */
 const manyRows = 1000;
 
 interface Shared {
@@ -118,9 +118,9 @@ function createFileThreads(options: FileThreadsOptions, busyMs: () => number): F
   const startReader = (onEnded: () => void) => writer.get().then(() => start("reader", onEnded));
   const [reader, longReader] = [createKeptThread(startReader), createKeptThread(startReader)];
   const write = gatherCalls(writer, { maxItems: 500, maxMessages: 1 });
-  const writeMany = gatherCalls(writer, { maxItems: 500, maxMessages: 2 }); // the thread finds the next one when it is done
+  const writeMany = gatherCalls(writer, { maxItems: 500, maxMessages: 2 }); // the second one is there when the thread has answered the first
   const read = gatherCalls(reader, { maxItems: 500, maxMessages: 1 });
-  const readLong = gatherCalls(longReader, { maxItems: 1, maxMessages: 1 }); // callers of the next ones may give up meanwhile
+  const readLong = gatherCalls(longReader, { maxItems: 1, maxMessages: 1 }); // one by one: callers of later reads may give up meanwhile
   const hints = createHints({
     watch: () => writer.ifRunning((thread) => thread.watch()),
     unwatch: () => writer.ifRunning((thread) => thread.unwatch()),
@@ -185,7 +185,7 @@ function gatherCalls(
     return waiting.map((each) => answerOf.get(each) ?? notAsked);
   }
 
-  /** A call that cannot cross to the thread fails by itself: the others of its message are sent again without it. */
+  /** If a call cannot cross to the thread, only this call fails: each call of its message is sent again in a message of its own. */
   async function answersOf(waiting: readonly Call[]): Promise<readonly Answer[]> {
     const thread = await kept.get();
     try {
@@ -206,7 +206,7 @@ function createHints({ watch, unwatch }: Pick<ThreadHandle, "watch" | "unwatch">
       for (const listener of listeners) listener();
     },
     on(listener) {
-      const own = safeListener(listener); // one that subscribes twice is two
+      const own = safeListener(listener); // a function that subscribes twice is two listeners
       listeners.add(own);
       if (listeners.size === 1) watch();
       return () => {

@@ -62,7 +62,7 @@ export type Request =
   | { readonly kind: "unwatch" }
   | { readonly kind: "close" };
 
-/** From the thread. `opened` is the first message, or `fault`, after which it ends. */
+/** From the thread. The first message is `opened`, or it is `fault` and the thread ends. */
 export type Reply =
   | { readonly kind: "opened"; readonly journal: Journal | undefined }
   | { readonly kind: "fault"; readonly fault: Fault }
@@ -89,7 +89,7 @@ export function sizeOf(call: Pick<Call, "input">): number {
   return rowsOf<PutRow>(call).reduce((size, { body }) => size + body.byteLength, 0);
 }
 
-/** The buffer is transferred, not copied. A body may be a slice of a larger buffer, all of which would be transferred with it. */
+/** Puts the bodies into one buffer, to be transferred: a body itself may be a slice of a larger buffer, all of which would be transferred. */
 export function packCalls(calls: readonly Call[]): PackedCalls {
   const bodies = new Uint8Array(calls.reduce((sum, call) => sum + sizeOf(call), 0));
   let begin = 0;

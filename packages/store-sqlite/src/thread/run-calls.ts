@@ -23,8 +23,8 @@ const confirming: readonly string[] = ["put", "claim"];
 
 /**
  * Returns a function that runs the calls of one message in one transaction. If one of them fails, each runs in a transaction of its own,
- * so that the others are done. A call whose caller has given up while the file was locked is not started: no process would settle the
- * events that it leases.
+ * so that the others succeed. A call whose caller has given up while the file was locked is not started: if it leased events, no process
+ * would settle them.
  */
 export function createWriteRunner(writer: Writer): (calls: readonly Call[]) => Answer[] {
   const { path, connection, journal, files } = writer;
@@ -35,7 +35,7 @@ export function createWriteRunner(writer: Writer): (calls: readonly Call[]) => A
     try {
       files.check();
     } catch (error) {
-      // what was acknowledged must outlive a kill, too
+      // saves the acknowledged events that only the removed log has: a kill of this process would lose them
       if (files.isLogGone()) connection.exec("pragma wal_checkpoint(passive)");
       throw error;
     }

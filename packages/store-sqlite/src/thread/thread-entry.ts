@@ -22,7 +22,7 @@ function reply(message: Reply): void {
   port.postMessage(message);
 }
 
-/** Reports when another connection has committed: the number changes for no commit of this one. */
+/** Reports when another connection has committed: commits of this connection do not change `data_version`. */
 function watch(connection: Connection): NodeJS.Timeout {
   let version: unknown;
   return setInterval(() => {
@@ -56,7 +56,7 @@ function serve(
       case "close":
         clearInterval(watching);
         close();
-        process.exit(); // of this thread alone
+        process.exit(); // ends only this thread
     }
   });
 }

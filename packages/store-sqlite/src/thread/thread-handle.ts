@@ -9,7 +9,7 @@ import type { Answer, PackedCalls, Reply, Request, ThreadData } from "./messages
 /** A thread with a connection to the file, as the main thread sees it. */
 export interface ThreadHandle {
   readonly journal: Journal | undefined;
-  /** Answers calls one to one. Rejects with a `FaultError` only when the thread has ended. */
+  /** Resolves to an answer for each call, in their order. Rejects with a `FaultError` only when the thread has ended. */
   call(packed: PackedCalls): Promise<readonly Answer[]>;
   /** Makes it report when another process has written. */
   watch(): void;
@@ -26,8 +26,8 @@ export interface ThreadListeners {
 }
 
 /**
- * Node.js 22 warns of node:sqlite. Deno does not, and refuses the flag. The thread is without the flags of the process, which are meant for
- * its own code, except under Yarn's Plug'n'Play, whose loader may be one of them.
+ * Node.js 22 warns of node:sqlite. Deno does not, and refuses the flag. The thread gets none of the flags of the process, which are meant
+ * for the program's own code, except under Yarn's Plug'n'Play, whose loader may be one of these flags.
  */
 const flags = "deno" in process.versions ? [] : ["--disable-warning=ExperimentalWarning"];
 const threadOptions: WorkerOptions = "pnp" in process.versions ? {} : { execArgv: flags };
