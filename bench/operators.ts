@@ -170,7 +170,10 @@ async function measureTakes(what: string, inbox: Inbox): Promise<number> {
 }
 
 /** Eight takers work what is put meanwhile. Resolves to the p99 of a put, in ms, and the events that they take a second. */
-async function measureTakers(what: string, inbox: Inbox): Promise<{ readonly p99: number; readonly rate: number }> {
+async function measureTakers(
+  what: string,
+  inbox: Inbox,
+): Promise<{ readonly p99: number; readonly rate: number }> {
   const start = performance.now();
   let left = beside;
   const takers = Array.from({ length: 8 }, async () => {
@@ -190,7 +193,10 @@ async function measureTakers(what: string, inbox: Inbox): Promise<{ readonly p99
   await Promise.all(takers);
   const rate = (beside / (performance.now() - start)) * 1000;
   const p99 = times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.99)] ?? Number.NaN;
-  line(`put of 20 beside eight takers, ${what}`, `p99 ${ms(p99)}, ${Math.round(rate).toLocaleString("en")} taken a second`);
+  line(
+    `put of 20 beside eight takers, ${what}`,
+    `p99 ${ms(p99)}, ${Math.round(rate).toLocaleString("en")} taken a second`,
+  );
   return { p99, rate };
 }
 

@@ -117,7 +117,7 @@ export function failoverSuite(name: string, { start, open, openWaiting }: Failov
       const results = await Promise.allSettled(split.map(writer.write));
       const acknowledged = split.filter((_, n) => results[n]?.status === "fulfilled");
       await pair.lead();
-      await expect.poll(() => writer.write("first").catch(String), { timeout: 10_000 }).toBeUndefined();
+      await expect.poll(() => writer.write("first").catch(String), { timeout: 30_000 }).toBeUndefined();
       const found = await Promise.all([...before, ...acknowledged].map(writer.has));
       return { acknowledged, lost: [...before, ...acknowledged].filter((_, n) => !found[n]) };
     }

@@ -17,7 +17,7 @@ async function migrated<Store extends { migrate(): Promise<void> }>(store: Store
   return store;
 }
 
-const timeoutMs = 1000; // of a commit that waits for the standby in vain
+const timeoutMs = 3000; // of a commit that waits for the standby in vain
 
 failoverSuite("postgresStore", {
   start: postgresPair,

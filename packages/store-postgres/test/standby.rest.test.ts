@@ -53,7 +53,7 @@ async function commitWaits(): Promise<boolean> {
 
 it("reports no event as stored before the synchronous standby has it, even if the event is delivered again", async () => {
   const event = entry("msg_1");
-  const inbox = postgresInbox({ url: server.url, timeoutMs: 1000 });
+  const inbox = postgresInbox({ url: server.url, timeoutMs: 3000 });
   await inbox.migrate();
   await inbox.ready();
 
@@ -67,7 +67,7 @@ it("reports no event as stored before the synchronous standby has it, even if th
 });
 
 it("acknowledges no event whose handler's transaction the synchronous standby does not have, and runs it once in the end", async () => {
-  const store = postgresStore<Shop>({ url: server.url, timeoutMs: 1000 });
+  const store = postgresStore<Shop>({ url: server.url, timeoutMs: 3000 });
   await store.migrate();
   await store.ready();
   await admin.query('create table "order" (event text, esim text)');

@@ -11,13 +11,13 @@ expectWarnings("read_only_store");
 failoverSuite("redisStore", {
   start: redisPair,
   open: async (url) => storeWriter(redisStore(url)),
-  openWaiting: async (url) => storeWriter(redisStore(url, { waitReplicas: 1, timeoutMs: 1000 })),
+  openWaiting: async (url) => storeWriter(redisStore(url, { waitReplicas: 1, timeoutMs: 3000 })),
 });
 
 failoverSuite("redisState", {
   start: redisPair,
   open: async (url) => stateWriter(redisState(url)),
-  openWaiting: async (url) => stateWriter(redisState(url, { waitReplicas: 1, timeoutMs: 1000 })),
+  openWaiting: async (url) => stateWriter(redisState(url, { waitReplicas: 1, timeoutMs: 3000 })),
 });
 
 const opened = closedAfterEach();
