@@ -7,6 +7,7 @@ import { tryEvents } from "./sql/try-out.ts";
 
 /** An empty inbox in a schema of its own, to measure a database with. */
 export interface PostgresBenchInbox {
+  /** The inbox in that schema, migrated and empty. */
   readonly inbox: PostgresInbox;
   /** The new schema: `esim_webhooks_bench_` and twelve random characters. */
   readonly schema: string;

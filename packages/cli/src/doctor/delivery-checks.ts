@@ -4,14 +4,15 @@ import { newestMs, readDeliveries, sentAtMs, servicePlanOf, type Watermark } fro
 import { maskedText } from "../api/shown-record.ts";
 import { gapText } from "../endpoint/reconcile-view.ts";
 import { count, counted } from "../terminal/quantities.ts";
-import { type Check, failed, passed } from "./check.ts";
+import { type Check, failed, passed, warned } from "./check.ts";
 
 const recently = 100;
+const mostFailing = 3;
 const mostSkewMs = 60_000;
 
 /**
- * Looks at the newest deliveries. Fails when most of those that were sent did not get through. An outage that has ended,
- * and whose events `reconcile` has settled, does not count any more.
+ * Looks at the newest deliveries. Fails when most of those that were sent did not get through, and warns when the newest three did not.
+ * An outage that has ended, and whose events `reconcile` has settled, does not count any more.
  */
 export function checkHealth(
   { deliveries }: NewestDeliveries,
@@ -31,8 +32,12 @@ export function checkHealth(
   const isUp = isSuccess(bySentAt(recent)[0]?.httpStatus ?? null);
   const sent = recent.filter((delivery) => wasSent(delivery) && !(isUp && isSettled(delivery, watermark)));
   const unaccepted = sent.filter((delivery) => servicePlanOf(delivery) !== "delivered").length;
-  if (unaccepted * 2 <= sent.length) return passed("delivery", parts);
-  return failed("delivery", `${parts}. See what the receiver at ${maskedText(url)} logs.`);
+  const remedy = `See what the receiver at ${maskedText(url)} logs.`;
+  if (unaccepted * 2 > sent.length) return failed("delivery", `${parts}. ${remedy}`);
+  const newest = bySentAt(recent).slice(0, mostFailing);
+  if (newest.length < mostFailing || newest.some(({ httpStatus }) => isSuccess(httpStatus)))
+    return passed("delivery", parts);
+  return warned("delivery", `${parts}; the newest ${mostFailing} deliveries failed. ${remedy}`);
 }
 
 /** Deliveries that the service has given up: they are not sent again. Fails when `reconcile` has not recovered one. */

@@ -88,7 +88,9 @@ describe("dashboard", () => {
     const { iccid } = await sandbox.orderEsim();
     await sandbox.settled();
     const { url } = await opened([], env);
-    const answer: unknown = await (await call(url, "endpoints")).json();
+    const read = async (): Promise<unknown> => (await call(url, "endpoints")).json();
+    await expect.poll(read).toHaveProperty("endpoints"); // a call of a busy machine may be late
+    const answer = await read();
     // the receiver has acknowledged the event, but it is not that of the inbox
     const delivery = { type: "esim.assigned", attempt: 1, httpStatus: 200, status: "delivered", event: null };
     expect(answer).toMatchObject({
