@@ -269,6 +269,30 @@ describe("doctor with the partner API", () => {
     expect(checkHealth(down, endpoint, { mark, settledTo: mark, gaps: [] }).ok).toBe(false);
   });
 
+  it("warns when the newest three deliveries failed, although most of the newest hundred got through", () => {
+    const at = (minute: number, httpStatus: number | null) =>
+      ({
+        eventId: `msg_${minute}`,
+        status: httpStatus === 200 ? "delivered" : "pending",
+        httpStatus,
+        sentAt: new Date(Date.UTC(2026, 10, 20, 10, minute)).toISOString(),
+        nextRetryAt: "2026-11-20T12:00:00Z",
+        payload: {},
+      }) as WebhookDelivery;
+    const check = (...statuses: (number | null)[]) =>
+      checkHealth(
+        { deliveries: statuses.map((status, index) => at(statuses.length - index, status)), isAll: true },
+        { url: "https://shop.example/webhooks" } as WebhookEndpoint,
+        undefined,
+      );
+    expect(check(null, null, 503, 200, 200, 200, 200)).toMatchObject({
+      ok: true,
+      warning: true,
+      message: expect.stringContaining("the newest 3 deliveries failed. See what the receiver at"),
+    });
+    expect(check(null, null, 200, 200, 200, 200, 200)).not.toHaveProperty("warning");
+  });
+
   it("reports that nobody has reconciled lately", () => {
     const settledTo = new Date(Date.now() - 3 * 24 * 60 * 60_000);
     expect(checkReconciled({ mark: settledTo, settledTo, gaps: [] })).toMatchObject({
