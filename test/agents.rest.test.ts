@@ -17,7 +17,7 @@ describe("llms.txt", () => {
   });
 
   it("has every page for users once, and says what it is about", () => {
-    const pages = globSync("{README.md,docs/*.md,packages/*/README.md,packages/*/skills/*/SKILL.md}", {
+    const pages = globSync("{README.md,docs/*.md,packages/*/skills/*/SKILL.md}", {
       cwd: root,
       exclude: ["docs/claims.md"], // for maintainers
     });

@@ -20,13 +20,15 @@ const first: readonly Page[] = [
 /** Pages that answer no question of a user. */
 const omitted: ReadonlySet<string> = new Set(["bench/README.md", "docs/claims.md"]);
 
-/** The sections of the site, without the figures and the tests of claims. */
+/** The sections of the site, without the figures, the tests of claims, and the packages' own pages, which repeat the others. */
 const parts: readonly Section[] = [
   { title: "First", pages: first },
-  ...sections.map(({ title, pages }) => ({
-    title,
-    pages: pages.filter(({ file }) => !omitted.has(file)),
-  })),
+  ...sections
+    .filter(({ title }) => title !== "Reference: packages")
+    .map(({ title, pages }) => ({
+      title,
+      pages: pages.filter(({ file }) => !omitted.has(file)),
+    })),
 ];
 
 /** llms.txt: every page by task, with what it is for. `urlOf` says where a file of the repository is. */

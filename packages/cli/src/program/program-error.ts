@@ -16,7 +16,7 @@ export type ProgramErrorCode =
   /** A credential of the API is not set. Set `ESIM_API_URL`, `ESIM_CLIENT_ID` and `ESIM_CLIENT_SECRET`, or `api` of the config file. */
   | "missing_credentials"
   | "secret_not_kept"
-  /** The port is taken, or the address is not one of this machine. Choose another with `--port` (0: any), `--host`, or the option that the message names. */
+  /** The port is taken or not permitted, or the address is not one of this machine. Choose another with `--port` (0: any), `--host`, or the option that the message names. */
   | "cannot_listen"
   /** A signal stopped the command before it had finished. Run it again: an import or a reconciliation continues. */
   | "interrupted"

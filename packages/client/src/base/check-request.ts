@@ -12,8 +12,8 @@ export function requestSchema<Request>(fields: Fields<Request>): z.ZodMiniType<R
 }
 
 /**
- * Checks what is about to be sent. Throws `invalid_request`, which names every wrong field and no value of it.
- * @param name of the operation
+ * Checks a request before it is sent. Throws `invalid_request`, which names the wrong fields, but not their values.
+ * @param name the name of the operation
  */
 export function checkRequest<Request>(
   name: string,

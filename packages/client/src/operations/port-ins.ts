@@ -78,8 +78,8 @@ export interface PortIn {
 /** Ports numbers into eSIMs. */
 export interface PortIns {
   /**
-   * Asks for a number to be ported into an eSIM: after an earlier request has ended without success, or on an eSIM that is not
-   * active yet. Rejects with `conflict` if the eSIM is active, a request is under way or porting was abandoned.
+   * Asks for a number to be ported into an eSIM that was never activated. It can follow an earlier request that ended without
+   * success. Rejects with `conflict` if the eSIM was activated, if a request is under way, or if porting was abandoned.
    * @experimental
    */
   create(

@@ -11,7 +11,7 @@ import {
 } from "./scenario.ts";
 import { send } from "./wire.ts";
 
-/** Events that the sender need not send again: 2xx. */
+/** Scenarios whose answer is 2xx, so that the sender does not send the event again. */
 export const acceptedEvents: Pick<
   ScenarioByOutcome,
   | "processed"

@@ -28,7 +28,7 @@ const unreachable: DedupeStore = {
   close: async () => {},
 };
 
-/** Events that the sender is to send again: 5xx. */
+/** Scenarios whose answer is 5xx, so that the sender sends the event again. */
 export const retriedEvents: Pick<
   ScenarioByOutcome,
   | "busy"

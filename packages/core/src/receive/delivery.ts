@@ -60,7 +60,7 @@ export interface Received extends Reply {
   readonly outcome: Outcome;
 }
 
-/** Verifies, parses and accepts the deliveries of one route. Every adapter has one. */
+/** Verifies, parses and accepts the deliveries of one route and, with `endpoints`, of the paths below it. Every adapter passes its deliveries to a receiver. */
 export interface Receiver {
   /** Whether it has `endpoints`: its adapter then passes it all requests below the route, each with its path. */
   readonly hasEndpoints: boolean;

@@ -15,7 +15,7 @@ export interface MissingPaths {
   missed(path: string): boolean;
 }
 
-/** A path that had an endpoint. Times of the monotonic clock, in ms. */
+/** A path whose endpoint is no longer cached, and may still exist. Times of the monotonic clock, in ms. */
 interface FormerPath {
   readonly knownAt: number;
   readonly missed?: { readonly firstAt: number; readonly lastAt: number };

@@ -54,7 +54,7 @@ export type Ending =
 export interface RowChange {
   /** Its new state. */
   readonly state: "done" | "unhandled" | "ready" | "dead";
-  /** Added to its attempts: −1 if its handler was not started. */
+  /** Added to the number of its attempts. −1 takes back the attempt that `take` counted: for an event without a handler, or one given back before its handler was started. */
   readonly attempts: 0 | -1;
   /** Added to its tries: −1 if this one does not count towards `maxAttempts`. */
   readonly tries: 0 | -1;

@@ -34,7 +34,7 @@ export interface TakenEvent extends InboxLease {
   readonly body: Uint8Array;
   /** When it was received first. */
   readonly receivedAt: Date;
-  /** The attempt, from 1: how often its handler was started, never reset. Counted at take, so an attempt that kills its worker counts too. */
+  /** The attempt, from 1: how often it was taken to be handled, never reset. Counted at take, so an attempt that kills its worker counts too. */
   readonly attempt: number;
   /** How many of its attempts count towards `maxAttempts`: those since it was stored, redriven or run again that were not put off. */
   readonly tries: number;

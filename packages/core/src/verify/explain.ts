@@ -185,7 +185,7 @@ function keyOrBodyFindings(badSecrets: readonly Finding[], cause: Finding): read
   return cause.code === "secret_misread" ? [cause] : [...badSecrets, cause];
 }
 
-/** Finds out why no key made the signature over these bytes, by trying the usual mistakes. */
+/** Tries the usual causes of a signature that does not verify: a key outside its window, a misread secret, a rewritten body. */
 function keyOrBodyFinding(
   signed: SignedHeaders,
   body: Uint8Array,

@@ -44,7 +44,7 @@ export interface AlarmsOptions {
   /** The fields of each line. */
   readonly fields: { readonly endpoint: string; readonly source: string; readonly run: string };
   readonly before: PassState["reported"];
-  /** Whether nothing is known of the target: then no event is called lost. */
+  /** Whether the pass only reads. The target is then not asked, so no event is called lost. */
   readonly dryRun: boolean;
   /** The time by our own clock, in ms. */
   readonly nowMs: number;

@@ -21,7 +21,7 @@ export interface SettledDelivery {
 }
 
 export interface TallyOptions extends Omit<SelectionOptions, "stillFailing"> {
-  /** Whether nothing is known of the target, which may have the events that were delivered. */
+  /** Whether the pass only reads. The target is then not asked, so no delivered event counts as lost. */
   readonly dryRun: boolean;
 }
 

@@ -6,7 +6,7 @@ type Batches = AsyncGenerator<readonly RawRecord[]>;
 const batchLength = 256 * 1024;
 
 /**
- * Sorts records by the time of their events; records of the same time keep their order. More records than fit in 32 MiB are
+ * Yields the records by the time of their events; records of the same time keep their order. What does not fit in 32 MiB of memory is
  * in a temporary file that only this user can read.
  * @param occurredMs when the record's event occurred; -Infinity for records without a time, which come first
  */

@@ -58,7 +58,7 @@ export function transactionForm<Database, Tx>(
   };
 }
 
-/** The kysely transaction of any form of `context.tx`, for our own queries. Throws `invalid_input` when it is no transaction of Postgres. */
+/** Returns the kysely transaction behind any form of `context.tx`, for our own queries. Throws `invalid_input` if there is none. */
 export function kyselyOf(tx: object): Kysely<unknown> {
   const kysely = (formed.get(tx) ?? tx) as Kysely<unknown> | undefined; // undefined without a store
   if (kysely?.getExecutor !== undefined) return withoutPlugins(kysely);

@@ -30,7 +30,7 @@ export function withAttempt(attempt: string, at: string): string {
   return `json_insert(${earlier}, '$[#]', json_set(${attempt}, '$.at', ${at}))`;
 }
 
-/** The attempt, for the history, of a lease that ended without a settlement: SQL. */
+/** SQL of the attempt that the history gets when a lease has ended without a settlement. */
 export const leaseEndedAttempt = `'{"reason":"lease_ended"}'`;
 
 /** Why an event whose lease has ended is ready again, where no attempt before gave a reason. */

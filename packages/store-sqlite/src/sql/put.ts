@@ -6,7 +6,7 @@ import type { Transaction } from "../database/transaction.ts";
 import { hasEnded } from "./lease.ts";
 import { isPausedType, pausedTypes } from "./pause.ts";
 
-/** An entry as it crosses to the database's thread, with a value for each of the columns, by their fields. */
+/** An entry on its way to the database's thread. It has one property for each column, named by the column's `field`. */
 export interface PutRow extends EventKey {
   readonly type: string | null;
   readonly body: Uint8Array;
@@ -124,7 +124,10 @@ export function remove(tx: Transaction, { source, id }: EventKey): void {
   tx.run("delete from esim_webhooks_event where id = ? and source = ?", id, source);
 }
 
-/** Whether the bodies differ. Bytes are compared only if both were made the same way: a dump has its own way to write JSON. */
+/**
+ * Whether the fingerprints show that the bodies differ. A rebuilt body is compared only with another rebuilt one, since a dump has its own way
+ * to write JSON. An unknown fingerprint shows nothing.
+ */
 function differs(row: PutRow, { fingerprint, rebuilt }: Present): boolean {
   if (fingerprint === null || row.rebuilt !== (rebuilt === 1)) return false;
   return fingerprint !== row["fingerprint"];

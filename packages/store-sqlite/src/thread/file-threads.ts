@@ -22,7 +22,7 @@ import { createKeptThread, type KeptThread, startThread, type ThreadHandle } fro
 
 export interface FileThreadsOptions extends Location {
   readonly durability: Durability;
-  /** How long its user waits, in ms. */
+  /** How long a call of this store or inbox waits, in ms. */
   readonly timeoutMs: number;
 }
 
@@ -163,8 +163,8 @@ function createFileThreads(options: FileThreadsOptions, busyMs: () => number): F
 }
 
 /**
- * Sends calls to a thread. While it works, the next calls gather, and are then done together as one message. A call whose caller has
- * given up is not sent. `maxItems`: how many calls a message has at most. `maxMessages`: how many messages are unanswered at most.
+ * Returns a function that sends calls to a thread. Calls wait while `maxMessages` messages are unanswered; the next message then takes
+ * at most `maxItems` of them. A call whose caller has given up is not sent.
  */
 function gatherCalls(
   kept: KeptThread,
