@@ -39,16 +39,15 @@ export function recordGauges(
           inbox.gauges(),
           Promise.resolve(inbox.paused()).catch(() => []), // the age of the oldest due event matters more
           Promise.resolve(inbox.runs()).catch(() => []),
-          Promise.resolve(inbox.ready?.()).then(
-            () => true,
-            () => false,
-          ),
         ]),
       {
         withinMs: gaugesWithinMs,
         late: () => new Error("late"),
       },
     );
+
+  const askReady =
+    inbox && askInTime(() => inbox.ready?.(), { withinMs: gaugesWithinMs, late: () => new Error("late") });
 
   stops.push(recordPasses(meter, own, async () => (await ask?.().catch(() => undefined))?.[2] ?? []));
 
@@ -80,12 +79,16 @@ export function recordGauges(
     });
     const up = meter.createObservableGauge("esim_webhooks.inbox.up", {
       description:
-        "1 if the inbox can store events, as `readinessHandler` asks it. If it does not answer at all, its other gauges are not observed.",
+        "1 if the inbox accepts a small write, as `readinessHandler` asks it. If it does not answer at all, its other gauges are not observed.",
     });
     const observables = [up, events, oldestDue, lastDelivery, pausedSince];
     const callback: BatchObservableCallback = async (result) => {
       try {
-        const [{ counts, oldestReadyMs, lastReceivedAt }, pauses, , isReady] = await ask();
+        const isReady = askReady?.().then(
+          () => true,
+          () => false,
+        );
+        const [{ counts, oldestReadyMs, lastReceivedAt }, pauses] = await ask();
         const lastMs = lastReceivedAt?.getTime();
         const pausedAt = pauses.map(({ type, since }) => ({ type, seconds: since.getTime() / 1000 }));
         for (const [state, count] of Object.entries(counts)) result.observe(events, count, { state });
@@ -93,7 +96,7 @@ export function recordGauges(
         if (lastMs !== undefined) result.observe(lastDelivery, lastMs / 1000);
         for (const { type, seconds } of pausedAt)
           result.observe(pausedSince, seconds, { type: type === null ? "all" : typeOf(type) });
-        result.observe(up, isReady ? 1 : 0);
+        result.observe(up, (await isReady) ? 1 : 0);
       } catch {
         result.observe(up, 0); // an answer that cannot be read is none
       }
@@ -110,7 +113,7 @@ export function recordGauges(
     const abandonedHandlers = meter.createObservableGauge("esim_webhooks.worker.abandoned", {
       unit: "{handler}",
       description:
-        "Handlers that were abandoned at their time limit and still run. They hold no slot: there are fewer than twice as many as slots.",
+        "Handlers that were abandoned at their time limit and still run. They hold no slot. A worker takes nothing while there are as many as slots, so there are fewer than twice as many.",
     });
     const lastTake = meter.createObservableGauge("esim_webhooks.worker.last_take.time", {
       unit: "s",

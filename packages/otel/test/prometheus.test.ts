@@ -165,11 +165,14 @@ it.each([
 it("shows an inbox that can be read but stores nothing as down, with its counts", async () => {
   const inbox = memoryInbox();
   const full = () => Promise.reject(new Error("no space left"));
-  const metrics = await metricsHandler({ inbox: { ...inbox, ready: full } });
-  onTestFinished(() => metrics.close());
-  const text = await (await metrics()).text();
-  expect(text).toMatch(/^esim_webhooks_inbox_up(\{.*\})? 0/m);
-  expect(text).toMatch(/^esim_webhooks_inbox_events\{state="ready".*\} 0/m);
+  const hanging = () => new Promise<void>(() => {});
+  for (const ready of [full, hanging]) {
+    const metrics = await metricsHandler({ inbox: { ...inbox, ready } });
+    const text = await (await metrics()).text();
+    await metrics.close();
+    expect(text).toMatch(/^esim_webhooks_inbox_up(\{.*\})? 0/m);
+    expect(text).toMatch(/^esim_webhooks_inbox_events\{state="ready".*\} 0/m);
+  }
 });
 
 it("answers 503 if the metrics cannot be read, and does not reject", async () => {

@@ -21,7 +21,7 @@ const name = "postgresBenchInbox";
 
 /**
  * Makes an inbox in a new schema, next to the real one, for `esim-webhooks bench`. Always call `remove()` in the end. Rejects as `migrate()`
- * of `postgresInbox` does; then nothing was made.
+ * of `postgresInbox` does; then the schema is dropped, if the server still answers.
  */
 export async function postgresBenchInbox({
   url,

@@ -90,7 +90,7 @@ const shape: OptionsShape<
  * The inbox on Postgres 12 or newer, for any number of processes. It shares a table with `postgresStore`, so an id that was
  * done inline is done here too. `put` resolves after the commit; concurrent calls share one commit.
  *
- * Throws `invalid_option`. Operations reject with `store_unavailable`, or with `migration_missing` until `migrate()` was run.
+ * Throws `invalid_option`. Operations reject with `store_unavailable`, with `store_full`, or with `migration_missing` until `migrate()` was run.
  */
 export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
   options: PostgresInboxOptions<Database, Tx>,

@@ -53,7 +53,7 @@ const shape: OptionsShape<PostgresSettings & Required<StoreOptions> & Transactio
  * session state, so it works with a pool of one and behind a transaction pooler. It uses the server's time.
  * The writes of a handler through `context.tx` commit together with the done mark, so they take effect exactly once for a delivery.
  *
- * Throws `invalid_option`. Operations reject with `store_unavailable`, or with `migration_missing` until `migrate()` was run.
+ * Throws `invalid_option`. Operations reject with `store_unavailable`, with `store_full`, or with `migration_missing` until `migrate()` was run.
  */
 export function postgresStore<Database = unknown, Tx = Transaction<Database>>(
   options: PostgresStoreOptions<Database, Tx>,

@@ -93,7 +93,7 @@ it("frees the connection of a commit whose answer is lost, also in a pool that c
   await proxy.close();
 });
 
-it("says that the disk of the server is full, which no restart mends", async () => {
+it("reports a full disk of the server as store_full", async () => {
   const inbox = postgresInbox({ pool: shop.pool(1), schema: shop.schema });
   await inbox.migrate();
   await inbox.ready();

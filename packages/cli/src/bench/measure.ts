@@ -35,7 +35,7 @@ export async function measurePuts(
 ): Promise<StoredFigures> {
   const times: number[] = [];
   const errors: unknown[] = [];
-  const end = AbortSignal.any([signal, AbortSignal.timeout(seconds * 1000)]);
+  const end = AbortSignal.any([signal, AbortSignal.timeout(Math.round(seconds * 1000))]);
   let left = most;
   const putNext = async () => {
     while (left-- > 0 && !end.aborted && errors.length === 0) {
@@ -70,7 +70,7 @@ export async function measureWorker(
 ): Promise<Figures> {
   const doneBefore = await inbox.count({ state: "done" });
   const handled = new AbortController();
-  const end = AbortSignal.any([signal, handled.signal, AbortSignal.timeout(seconds * 1000)]);
+  const end = AbortSignal.any([signal, handled.signal, AbortSignal.timeout(Math.round(seconds * 1000))]);
   let left = waiting;
   const handler = () => {
     left -= 1;

@@ -37,7 +37,7 @@ export function checkHealth(
   const newest = bySentAt(recent).slice(0, mostFailing);
   if (newest.length < mostFailing || newest.some(({ httpStatus }) => isSuccess(httpStatus)))
     return passed("delivery", parts);
-  return warned("delivery", `${parts}; the newest ${mostFailing} deliveries failed. ${remedy}`);
+  return warned("delivery", `${parts}; the last ${mostFailing} attempts failed. ${remedy}`);
 }
 
 /** Deliveries that the service has given up: they are not sent again. Fails when `reconcile` has not recovered one. */

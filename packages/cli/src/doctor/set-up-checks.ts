@@ -99,7 +99,7 @@ export async function checkDataFolder(folder: Folder, leastFree?: number): Promi
 /** Checks the folder of the config's own SQLite file, as `checkRoom` does. */
 export function checkFileFolder(file: string, leastFree?: number): Promise<Check> {
   const folder = dirname(file);
-  return checkRoom(folder, folder, "name a file on another one in the config", leastFree);
+  return checkRoom(folder, folder, "name a file elsewhere in the config", leastFree);
 }
 
 /** Checks that files can be made in a folder, and that its disk has room. `otherwise` says how to use another one; `note` is shown if all is well. */

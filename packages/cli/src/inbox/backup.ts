@@ -14,7 +14,9 @@ import type { BackupFlags } from "./flags.ts";
 
 /** Copies the file of an embedded inbox to another file, while others use it. */
 export async function backup(this: CliContext, flags: SetUpFlags & BackupFlags, file: string): Promise<void> {
-  const { path, where } = await embeddedFile(this, flags);
+  const remedy =
+    "Back it up with the tools of its database, such as pg_dump; or name an SQLite file with --from.";
+  const { path, where } = await embeddedFile(this, flags, remedy);
   const copy = resolve(this.process.cwd(), file);
   const { sqliteBackup } = await import("@esim-webhooks/store-sqlite");
   await sqliteBackup({ path }, copy);
@@ -31,53 +33,40 @@ export interface EmbeddedFile {
 
 /**
  * The file that `--from` names, else that of the config's own `sqliteInbox`, else the one in the data folder. Throws when there is
- * none: opening it would create one.
+ * none: opening it would create one. `otherRemedy`: what to do if the config has another target.
  */
 export async function embeddedFile(
   context: CliContext,
   flags: SetUpFlags & BackupFlags,
+  otherRemedy: string,
 ): Promise<EmbeddedFile> {
-  const { path, shown, where } =
-    flags.from === undefined ? await ownFile(context, flags) : namedFile(context, flags.from, flags);
-  if (!existsSync(path)) {
-    throw programError(
-      "unreadable_file",
-      `There is no file ${shown}.`,
-      "Name the folder of the embedded inbox with --data-dir, or its SQLite file with --from.",
-    );
-  }
-  if (statSync(path).isDirectory()) {
-    throw invalidUsage(
-      `${shown} is a folder.`,
-      "Name the SQLite file in it with --from, or the folder of the embedded inbox with --data-dir.",
-    );
-  }
-  return { path, where };
-}
-
-/** A file, and its path as messages show it. */
-interface ShownFile extends EmbeddedFile {
-  readonly shown: string;
-}
-
-function namedFile({ process }: CliContext, from: string, { dataDir }: BackupFlags): ShownFile {
-  if (dataDir !== undefined)
-    throw invalidUsage("--from and --data-dir both name an inbox.", "Remove one of them.");
-  return { path: resolve(process.cwd(), from), shown: from, where: `the inbox in ${from}` };
-}
-
-async function ownFile(context: CliContext, flags: SetUpFlags): Promise<ShownFile> {
+  if (flags.from !== undefined) return namedFile(context, flags.from, flags);
   const setUp = await readSetUp(context, flags);
-  const { target } = setUp.config;
-  if (target === undefined) {
+  const { file, config } = setUp;
+  if (config.target === undefined) {
     const folder = folderIn(setUp.environment, folderOf(context.process, flags.dataDir));
     const path = fileIn(folder);
-    return { path, shown: join(folder.dataDir, basename(path)), where: nameOf(folder) };
+    return present({ path, where: nameOf(folder) }, join(folder.dataDir, basename(path)), nameIt);
   }
   const where = nameOfOwn("target", setUp);
-  if (target.path !== undefined) return { path: target.path, shown: target.path, where };
-  throw invalidUsage(
-    `${sentenceStart(where)} is not an SQLite file.`,
-    "Back it up with the tools of its database, such as pg_dump; or name an SQLite file with --from.",
-  );
+  const { path } = config.target;
+  if (path !== undefined)
+    return present({ path, where }, path, `Correct the path in ${file}, or name an SQLite file with --from.`);
+  throw invalidUsage(`${sentenceStart(where)} is not an SQLite file.`, otherRemedy);
+}
+
+/** The file that `--from` names. Throws when there is none. */
+export function namedFile({ process }: CliContext, from: string, { dataDir }: BackupFlags): EmbeddedFile {
+  if (dataDir !== undefined)
+    throw invalidUsage("--from and --data-dir both name an inbox.", "Remove one of them.");
+  return present({ path: resolve(process.cwd(), from), where: `the inbox in ${from}` }, from, nameIt);
+}
+
+const nameIt = "Name the folder of the embedded inbox with --data-dir, or its SQLite file with --from.";
+
+/** The file, if it is there. `shown`: its path in messages. */
+function present(file: EmbeddedFile, shown: string, remedy: string): EmbeddedFile {
+  if (!existsSync(file.path)) throw programError("unreadable_file", `There is no file ${shown}.`, remedy);
+  if (statSync(file.path).isDirectory()) throw invalidUsage(`${shown} is a folder.`, remedy);
+  return file;
 }

@@ -17,7 +17,7 @@ const timeoutMs = 30_000; // no sender waits for the answer: a busy server may t
 export async function copy(this: CliContext, flags: SetUpFlags & CopyFlags): Promise<void> {
   const { output, process } = this;
   const url = targetUrl(flags.to, process.env);
-  const { path, where } = await embeddedFile(this, flags);
+  const { path, where } = await embeddedFile(this, flags, "Name the SQLite file to copy with --from.");
   const [{ sqliteCopySource }, { postgresCopyTarget }] = await Promise.all([
     import("@esim-webhooks/store-sqlite"),
     import("@esim-webhooks/store-postgres"),

@@ -5,7 +5,7 @@ import type { CliContext } from "../program/context.ts";
 import { namingStore } from "../set-up/named-store.ts";
 import { findInbox, hasInbox, type OpenInbox } from "../set-up/open-target.ts";
 import { readSetUp, type SetUp } from "../set-up/set-up.ts";
-import { type EmbeddedFile, embeddedFile } from "./backup.ts";
+import { type EmbeddedFile, namedFile } from "./backup.ts";
 import type { BackupFlags } from "./flags.ts";
 
 /** An open inbox, and what a command needs to know about it. */
@@ -28,9 +28,10 @@ export async function withInbox(
   logger?: Logger,
 ): Promise<void> {
   const setUp = await readSetUp(context, flags);
-  const isNamed = flags.from !== undefined;
+  const { from } = flags;
+  const isNamed = from !== undefined;
   const { inbox, where, close } = isNamed
-    ? await openFile(await embeddedFile(context, flags), logger)
+    ? await openFile(namedFile(context, from, flags), logger)
     : await openOwn(setUp, logger);
   const { types } = setUp.catalog ?? esimCatalog;
   try {

@@ -288,7 +288,7 @@ describe("doctor with the partner API", () => {
     expect(check(null, null, 503, 200, 200, 200, 200)).toMatchObject({
       ok: true,
       warning: true,
-      message: expect.stringContaining("the newest 3 deliveries failed. See what the receiver at"),
+      message: expect.stringContaining("the last 3 attempts failed. See what the receiver at"),
     });
     expect(check(null, null, 200, 200, 200, 200, 200)).not.toHaveProperty("warning");
   });

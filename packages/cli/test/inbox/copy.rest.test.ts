@@ -355,6 +355,11 @@ describe("inbox backup", () => {
       cwd: folder({ "esim-webhooks.config.ts": other }),
     });
     expect(refused.code).toBe(2);
+    const copied = await cli(["inbox", "copy"], {
+      cwd: folder({ "esim-webhooks.config.ts": other }),
+      env: { DATABASE_URL: database.url },
+    });
+    expect(copied.stderr).toContain("is not an SQLite file. Name the SQLite file to copy with --from.");
     expect(refused.stderr).toMatch(
       /: The target in \S+ \(Postgres at localhost\) is not an SQLite file\. Back it up/,
     );

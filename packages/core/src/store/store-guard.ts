@@ -25,6 +25,8 @@ export interface StoreGuard {
   ready(): Promise<void>;
   /** Runs one operation with the timeout, once a check has passed. `signal` aborts when the timeout has passed. */
   run<T>(operation: (signal: AbortSignal) => Promise<T>): Promise<T>;
+  /** Runs one operation with the timeout, without the check: it may be asked of a store that is not set up yet. */
+  runUnready<T>(operation: (signal: AbortSignal) => Promise<T>): Promise<T>;
   /** Runs an operation without check and timeout, such as migrations. */
   runUnchecked<T>(operation: () => Promise<T>): Promise<T>;
   /** Rejects all further operations, and runs `free` once. */
@@ -120,6 +122,7 @@ export function createStoreGuard({
   return {
     ready,
     run: (operation) => (isReady ? inTime(operation) : ready().then(() => inTime(operation))),
+    runUnready: inTime,
     runUnchecked,
     close(free) {
       closed ??= Promise.allSettled([checked]).then(free); // frees what a running check still opens

@@ -113,7 +113,7 @@ export function openPostgres<Database>(
     isDurable: () => durable,
     place: placeOf(options, schema),
     migrate: () => guard.runUnchecked(() => migrate(ours, tables, logger)),
-    now: () => guard.runUnchecked(() => timeOf(ours)),
+    now: () => guard.runUnready((signal) => onOne(signal, ({ connection }) => timeOf(connection))),
     close: () => guard.close(close),
   };
 }
