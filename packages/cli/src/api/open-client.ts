@@ -68,6 +68,6 @@ function refuseMissing(options: ClientOptions, variables: ReturnType<typeof clie
   throw programError(
     "missing_credentials",
     `${names.join(", ").replace(/, (\w+)$/, " and $1")} ${isOne ? "is" : "are"} not set.`,
-    `Set ${isOne ? "it" : "them"}, or give a config file the same as api: { ${missing.join(", ")} }. To try it out, esim-webhooks sandbox prints all three.`,
+    `Set ${isOne ? "it" : "them"}, or give a config file the same as api: { ${missing.join(", ")} }. To try it out, start esim-webhooks sandbox: it prints the command that writes all three into a file.`,
   );
 }

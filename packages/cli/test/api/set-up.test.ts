@@ -9,7 +9,7 @@ describe("the set-up of api", () => {
     const { code, stdout, stderr } = await cli(call);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toBe(
-      "Error (missing_credentials): ESIM_API_URL, ESIM_CLIENT_ID and ESIM_CLIENT_SECRET are not set. Set them, or give a config file the same as api: { baseUrl, clientId, clientSecret }. To try it out, esim-webhooks sandbox prints all three.\n",
+      "Error (missing_credentials): ESIM_API_URL, ESIM_CLIENT_ID and ESIM_CLIENT_SECRET are not set. Set them, or give a config file the same as api: { baseUrl, clientId, clientSecret }. To try it out, start esim-webhooks sandbox: it prints the command that writes all three into a file.\n",
     );
   });
 
