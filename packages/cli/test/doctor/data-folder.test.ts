@@ -33,6 +33,6 @@ describe("the folder of embedded data", () => {
       message: expect.stringContaining(`${root}; `),
     });
     const { message } = await checkFileFolder(file, Number.MAX_SAFE_INTEGER);
-    expect(message).toMatch(/ left\. Free space on it, or name a file on another one in the config\.$/);
+    expect(message).toMatch(/ left\. Free space on it, or name a file elsewhere in the config\.$/);
   });
 });
