@@ -36,7 +36,7 @@ const limits: Readonly<Record<string, number>> = {
   client: 100,
   cloudflare: 20,
   conformance: 205,
-  core: 530,
+  core: 550,
   dashboard: 127,
   endpoint: 170,
   express: 6,
