@@ -33,7 +33,7 @@ export default defineConfig({
       "**/node_modules/**",
       "**/*.{servers,process,lab}.test.ts",
       "packages/store-sqlite/test/*.suite.test.ts", // its threads take seconds to start under faketime
-      "packages/endpoint/test/reconcile/failover.rest.test.ts", // starts servers
+      "packages/endpoint/test/reconcile/{failover,stores}.rest.test.ts", // start servers
       ...otherRest,
     ],
     typecheck: { enabled: false },
