@@ -29,10 +29,13 @@ export default defineConfig({
   test: {
     ...settings,
     ...(unit.test as typeof settings),
+    env: { ...unit.test.env, PRINT_WARNINGS: "1" }, // as for the tests of `rest` in their own tier
     exclude: [
       "**/node_modules/**",
       "**/*.{servers,process,lab}.test.ts",
-      "packages/store-sqlite/test/*.suite.test.ts", // its threads take seconds to start under faketime
+      // the threads of SQLite take seconds to start under faketime
+      "packages/store-sqlite/test/*.suite.test.ts",
+      "packages/cli/test/inbox/operations.test.ts",
       "packages/endpoint/test/reconcile/{failover,stores}.rest.test.ts", // start servers
       ...otherRest,
     ],
