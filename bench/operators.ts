@@ -20,7 +20,7 @@ const rounds = 15;
 const taken = 20;
 const batchSize = 1000;
 const mostTakes = 1000;
-const beside = 10_000;
+const concurrentEvents = 10_000;
 const pausedType = "esim.balance.updated";
 
 /** An inbox, and how events are put into its table past it. */
@@ -117,15 +117,15 @@ async function benchPause(
   const filled = await open();
   const { inbox } = filled;
   const before = await measureTakes("take of 20 others, before", inbox);
-  const besideBefore = await measureTakers("before", inbox);
+  const takersBefore = await measureTakers("before", inbox);
   await fill(filled);
   await measure("gauges, all due", () => inbox.gauges());
   await lasts("pause", () => inbox.pause({ types: [pausedType], reason: "bench" }));
   await measure("gauges, all paused", () => inbox.gauges());
   const after = await measureTakes("take of 20 others, after", inbox);
   line("after / before", `${(after / before).toFixed(2)} x, of the medians`);
-  const beside = await measureTakers("after", inbox);
-  const ratio = (of: "p99" | "rate") => (beside[of] / besideBefore[of]).toFixed(2);
+  const takersAfter = await measureTakers("after", inbox);
+  const ratio = (of: "p99" | "rate") => (takersAfter[of] / takersBefore[of]).toFixed(2);
   line("after / before", `${ratio("p99")} x the p99 of a put, ${ratio("rate")} x the rate of eight takers`);
   await lasts("resume", () => inbox.resume());
   await filled.close();
@@ -175,7 +175,7 @@ async function measureTakers(
   inbox: Inbox,
 ): Promise<{ readonly p99: number; readonly rate: number }> {
   const start = performance.now();
-  let left = beside;
+  let left = concurrentEvents;
   const takers = Array.from({ length: 8 }, async () => {
     while (left > 0) {
       const leases = await inbox.take({ limit: taken, leaseMs: 600_000 });
@@ -184,17 +184,17 @@ async function measureTakers(
     }
   });
   const times: number[] = [];
-  for (let put = 0; put < beside; put += taken) {
+  for (let put = 0; put < concurrentEvents; put += taken) {
     const entries = entriesOf(taken, taken);
     const begin = performance.now();
     await inbox.put(entries);
     times.push(performance.now() - begin);
   }
   await Promise.all(takers);
-  const rate = (beside / (performance.now() - start)) * 1000;
+  const rate = (concurrentEvents / (performance.now() - start)) * 1000;
   const p99 = times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.99)] ?? Number.NaN;
   line(
-    `put of 20 beside eight takers, ${what}`,
+    `put of 20 while eight take, ${what}`,
     `p99 ${ms(p99)}, ${Math.round(rate).toLocaleString("en")} taken a second`,
   );
   return { p99, rate };

@@ -18,7 +18,7 @@ export async function retry(this: CliContext, flags: RetryFlags): Promise<void> 
     const { status = "dead", by = operator(this) } = flags;
     const state = status === "waiting" ? "ready" : status;
     const filter = { ...(await filterOf(flags, access, this.output)), state } as const;
-    const now = this.now();
+    const now = await storeTimeMs(inbox, this.now());
     const isMeant = (row: InboxRow) =>
       row.state === state && (status !== "waiting" || (row.dueAt?.getTime() ?? Infinity) > now);
     await perform(this, flags, {
