@@ -538,7 +538,9 @@ describe("inbox commands with --from", () => {
     });
     expect(readFileSync(join(cwd, "other.db"))).toEqual(before);
     const folder = await on("--from", ".");
-    expect(folder.stderr).toContain(". is a folder. Name the folder of the embedded inbox with --data-dir, or its SQLite file with --from");
+    expect(folder.stderr).toContain(
+      ". is a folder. Name the folder of the embedded inbox with --data-dir, or its SQLite file with --from",
+    );
     const none = await on("--from", "none.db");
     expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining("There is no file none.db.") });
     expect(existsSync(join(cwd, "none.db"))).toBe(false);
