@@ -134,7 +134,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "createDeadline",
       "createDeliveryNotes",
       "createEntryProcessor",
-      "createLanePlaces",
+      "createLaneVisits",
       "createMinuteCounter",
       "createPurger",
       "createRoute",

@@ -3,7 +3,7 @@ import {
   checkEntry,
   checkRerun,
   createDeliveryNotes,
-  createLanePlaces,
+  createLaneVisits,
   createMinuteCounter,
   encodeStep,
   type InboxSettings,
@@ -114,7 +114,7 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
   const hints = createHints(notify);
   const unawaited = new Set<Promise<void>>();
   let reapAt = 0;
-  const places = createLanePlaces();
+  const visits = createLaneVisits();
 
   /** Runs an operation that no caller waits for, and whose failure loses nothing. `close` waits for it. */
   function inBackground(operation: Work<unknown>): void {
@@ -171,9 +171,9 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
           await reap(connection, tables);
           if ((await letGoAndHold(connection, tables)) === mostLetGo) reapAt = 0; // there may be more
         }
-        const after = places.of(options);
-        const { taken, visitedTo } = await take(connection, tables, options, laneHeldByDead, after);
-        places.note(options, visitedTo);
+        const after = visits.after(options);
+        const { taken, visit } = await take(connection, tables, options, laneHeldByDead, after);
+        if (after !== null) visits.note(options, visit);
         return taken;
       }),
     extend: (leases, leaseMs) => run((connection) => renew(connection, tables, leases, leaseMs)),

@@ -4,7 +4,7 @@ import {
   checkEntry,
   checkRerun,
   createDeliveryNotes,
-  createLanePlaces,
+  createLaneVisits,
   createMinuteCounter,
   decodeRunNote,
   encodeRunNote,
@@ -79,7 +79,7 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
     return { retentionMs: spreadRetention(retentionMs), keepBodies };
   }
 
-  const places = createLanePlaces();
+  const visits = createLaneVisits();
   let holdAt = 0;
 
   /** A checked entry, as it crosses to the writer. */
@@ -138,9 +138,9 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
         holdAt = performance.now() + holdEveryMs;
         await inWriter("holdMissed", undefined);
       }
-      const after = places.of(options);
-      const { events, upto } = await inWriter("take", { ...options, laneHeldByDead, after });
-      places.note(options, upto);
+      const after = visits.after(options);
+      const { events, visit } = await inWriter("take", { ...options, laneHeldByDead, after });
+      if (after !== null) visits.note(options, visit);
       return events;
     },
     extend: (leases, leaseMs) => inWriter("renew", { leases: leases.map(plainLease), leaseMs }),

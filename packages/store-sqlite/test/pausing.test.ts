@@ -64,8 +64,8 @@ beforeEach(() => {
 
 function takenTypes(limit = 10, only?: string[]) {
   const input = { limit, leaseMs: 60_000, laneHeldByDead: false, after, ...(only && { only }) };
-  const { events, upto } = write((tx) => take(tx, input));
-  after = upto;
+  const { events, visit } = write((tx) => take(tx, input));
+  after = visit?.upto ?? after;
   return events.map(({ type }) => type);
 }
 

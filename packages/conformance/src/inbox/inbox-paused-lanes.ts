@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
-import type { Inbox, TakenEvent } from "@esim-webhooks/core";
+import type { Inbox } from "@esim-webhooks/core";
 import {
   type InboxScenario,
   idsOf,
@@ -156,7 +156,7 @@ export const pausesInLanes: readonly InboxScenario[] = [
       }),
   ],
   [
-    "finds the event of a free lane within a few takes, although thousands of lanes wait behind paused events",
+    "finds the event of a free lane soon, although thousands of lanes wait behind paused events",
     ["writer", "queue", "admin", "pauses"],
     (open) =>
       withInbox(open, { lane: ({ id }) => id.slice(0, -2) }, async (inbox) => {
@@ -171,13 +171,9 @@ export const pausesInLanes: readonly InboxScenario[] = [
         }
         await stored(inbox, at(others, "lane_free", 1), at(others, "lane_free", 2));
         for (const second of [1, 2]) {
-          let found: readonly TakenEvent[] = [];
-          for (let takes = 0; found.length === 0; takes += 1) {
-            assert.ok(takes < 4, "no event was found");
-            found = await others.take(inbox, 20);
-          }
-          assert.deepEqual(idsOf(found), [`${heads.source}lane_free-${second}`]);
-          await inbox.settle(found.map((lease) => ({ ...lease, state: "done" }) as const));
+          const found = await others.takeInTime(inbox);
+          assert.equal(found.id, `${heads.source}lane_free-${second}`);
+          await inbox.settle([{ ...found, state: "done" }]);
         }
         assert.deepEqual([...(await others.take(inbox)), ...(await heads.take(inbox))], []);
         await heads.resumeAll();

@@ -73,7 +73,8 @@ const inLane = "ctid as place, source, id, lane, type, occurred_at, due_at, susp
  *
  * It reads the first thousand or more of the due rows in lanes. Usually there are no others, or enough of these are next in their lanes.
  * Otherwise it visits the first events of a bounded number of lanes, by name, after the lane `after`. One more row, without a source, then
- * names the lane at which the visit has ended, empty at the end of the lanes. In that case, the order between lanes is not that of their due times.
+ * names the lane at which the visit has ended, empty at the end of the lanes, and has in `attempts` how many events the take found in lanes.
+ * In that case, the order between lanes is not that of their due times. If `after` is null, the take leaves out all lanes.
  *
  * Rows are named by their places in the table, which saves a search of the primary key for each. A place stays valid until the last
  * statement: what the calling statement could see is not overwritten before that statement ends. Rows without a lane are locked by then;
@@ -102,57 +103,61 @@ begin
     for update skip locked
   )
   select array_agg(place) into places from due;
-  with near as materialized (
-    select ${inLane} from esim_webhooks.event
-    where state = 'ready' and not held and lane is not null and due_at <= moment
-    order by due_at
-    limit reach
-  ), due as materialized (
-    select place, lane from near
-    where not suspect
-      and ${wanted}
-      and ${isFirst("near")}
-  ), own as materialized (
-    select place from due
-    where ${ownLane}
-    limit most
-  )
-  select array_agg(place), case when count(*) < most then (select count(*) from near) end into in_lanes, looked_at from own;
-  places := places || in_lanes;
-  if looked_at = reach then
-    with recursive head as (
-      (
-        select ${inLane}, 1 as number from esim_webhooks.event
-        where lane > after and lane is not null and state = 'ready'
-        order by lane, occurred_at, source, id
-        limit 1
-      )
-      union all
-      select following.*, head.number + 1 from head cross join lateral (
-        select ${inLane} from esim_webhooks.event
-        where lane > head.lane and lane is not null and state = 'ready'
-        order by lane, occurred_at, source, id
-        limit 1
-      ) as following
-      where head.number < most_lanes
+  if after is not null then
+    with near as materialized (
+      select ${inLane} from esim_webhooks.event
+      where state = 'ready' and not held and lane is not null and due_at <= moment
+      order by due_at
+      limit reach
     ), due as materialized (
-      select place, lane from head
-      where due_at <= moment and not held and not suspect
+      select place, lane from near
+      where not suspect
         and ${wanted}
-        and place <> all (coalesce(in_lanes, '{}'))
-        and ${isFree("head")}
+        and ${isFirst("near")}
     ), own as materialized (
-      select place, lane from due
+      select place from due
       where ${ownLane}
       limit most
     )
-    select array_agg(place), case
-      when count(*) = most then max(lane)
-      when (select count(*) from head) < most_lanes then ''
-      else (select max(lane) from head) end
-    into in_lanes, visited_to from own;
+    select array_agg(place), case when count(*) < most then (select count(*) from near) end into in_lanes, looked_at from own;
     places := places || in_lanes;
-    return next;
+    if looked_at = reach then
+      attempts := coalesce(cardinality(in_lanes), 0);
+      with recursive head as (
+        (
+          select ${inLane}, 1 as number from esim_webhooks.event
+          where lane > after and lane is not null and state = 'ready'
+          order by lane, occurred_at, source, id
+          limit 1
+        )
+        union all
+        select following.*, head.number + 1 from head cross join lateral (
+          select ${inLane} from esim_webhooks.event
+          where lane > head.lane and lane is not null and state = 'ready'
+          order by lane, occurred_at, source, id
+          limit 1
+        ) as following
+        where head.number < most_lanes
+      ), due as materialized (
+        select place, lane from head
+        where due_at <= moment and not held and not suspect
+          and ${wanted}
+          and place <> all (coalesce(in_lanes, '{}'))
+          and ${isFree("head")}
+      ), own as materialized (
+        select place, lane from due
+        where ${ownLane}
+        limit most
+      )
+      select array_agg(place), case
+        when count(*) = most then max(lane)
+        when (select count(*) from head) < most_lanes then ''
+        else (select max(lane) from head) end
+      into in_lanes, visited_to from own;
+      attempts := attempts + coalesce(cardinality(in_lanes), 0);
+      places := places || in_lanes;
+      return next;
+    end if;
   end if;
   if cardinality(places) > most then
     with oldest as materialized (

@@ -1,5 +1,5 @@
 import type { TakenEvent, TakeOptions } from "@esim-webhooks/core";
-import { leaseEnded } from "@esim-webhooks/core/engine";
+import { type LaneVisit, leaseEnded } from "@esim-webhooks/core/engine";
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { isPausedType, serverTime, type Tables } from "../database/tables.ts";
 
@@ -18,21 +18,25 @@ interface Leased {
   readonly due_ms: number;
 }
 
-type Row = (Leased & { readonly visited_to: null }) | { readonly source: null; readonly visited_to: string };
+type Row =
+  | (Leased & { readonly visited_to: null })
+  | { readonly source: null; readonly attempts: number; readonly visited_to: string };
 
 export interface Taken {
   readonly taken: TakenEvent[];
-  /** The lane after which the next visit of lanes begins; empty for the first one. */
-  readonly visitedTo: string;
+  readonly visit: LaneVisit | undefined;
 }
 
-/** Ready and due → leased, by a function of `schema/take-functions.ts`. `after`: the lane at which the last visit of lanes has ended. */
+/**
+ * Ready and due → leased, by a function of `schema/take-functions.ts`. `after`: the lane at which the last visit of lanes has ended; null
+ * leaves out all lanes.
+ */
 export async function take(
   db: Kysely<unknown>,
   tables: Tables,
   { limit, leaseMs, only, except, suspects = false }: TakeOptions,
   laneHeldByDead: boolean,
-  after: string,
+  after: string | null,
 ): Promise<Taken> {
   const { rows } = await sql<Row>`
     select source, id, fence::text as token, type, body,
@@ -44,7 +48,8 @@ export async function take(
       ${suspects ? sql`` : sql`, ${after}`}
     )`.execute(db);
   const taken = rows.flatMap((row) => (row.source === null ? [] : [takenEvent(row)]));
-  return { taken, visitedTo: rows.find(({ source }) => source === null)?.visited_to ?? after };
+  const visit = rows.find((row) => row.source === null);
+  return { taken, visit: visit && { upto: visit.visited_to, found: visit.attempts > 0 } };
 }
 
 /** The types that are asked for, as two arguments. */

@@ -1,13 +1,14 @@
 // A take's search for due events. It only reads, and events that a pause holds are in none of its indexes.
 import type { TakeOptions } from "@esim-webhooks/core";
+import type { LaneVisit } from "@esim-webhooks/core/engine";
 import type { Transaction } from "../database/transaction.ts";
 import { isNextInLane } from "./lane.ts";
 import { allPausedUntil, heldTypes } from "./pause.ts";
 
 export interface TakeInput extends TakeOptions {
   readonly laneHeldByDead: boolean;
-  /** The lane at which the last visit of lanes has ended; empty for none. */
-  readonly after: string;
+  /** The lane at which the last visit of lanes has ended, empty for none. Null: the take leaves out all lanes. */
+  readonly after: string | null;
 }
 
 export interface Due {
@@ -18,8 +19,7 @@ export interface Due {
 export interface DueEvents {
   /** Ordered by when they became due. */
   readonly due: readonly Due[];
-  /** The lane at which this take's visit of lanes has ended; `after` if it made none. */
-  readonly upto: string;
+  readonly visit?: LaneVisit;
 }
 
 /** A connection, and the present time in ms since the Unix epoch. */
@@ -33,14 +33,16 @@ export type Reading = Pick<Transaction, "all" | "get" | "nowMs">;
 export function dueEvents(reading: Reading, input: TakeInput, paused: readonly string[]): DueEvents {
   const { limit, after } = input;
   const search = searchOf(reading, input, paused);
-  if (input.suspects) return { due: suspects(reading, search), upto: after };
-  const [others, near] = [outOfLanes(reading, search), nearInLanes(reading, search)];
+  if (input.suspects) return { due: suspects(reading, search) };
+  const others = outOfLanes(reading, search);
+  if (after === null) return { due: others };
+  const near = nearInLanes(reading, search);
   if (near.length >= limit || isAllNear(reading, search))
-    return { due: firstDue([...others, ...near], limit), upto: after };
-  const visit = visitLanes(reading, search, after);
+    return { due: firstDue([...others, ...near], limit) };
+  const { due, upto } = visitLanes(reading, search, after);
   const known = new Set(near.map(({ rowid }) => rowid));
-  const found = visit.due.filter(({ rowid }) => !known.has(rowid));
-  return { due: firstDue([...others, ...near, ...found], limit), upto: visit.upto };
+  const inLanes = [...near, ...due.filter(({ rowid }) => !known.has(rowid))];
+  return { due: firstDue([...others, ...inLanes], limit), visit: { upto, found: inLanes.length > 0 } };
 }
 
 function firstDue(due: readonly Due[], limit: number): Due[] {
@@ -164,7 +166,11 @@ interface Head extends Due {
 }
 
 /** Visits the lanes whose names follow `after`, for the first event of each, if it can be taken. After the last lane, the next visit begins with the first. */
-function visitLanes(reading: Reading, { parameters, laneHeldByDead }: Search, after: string): DueEvents {
+function visitLanes(
+  reading: Reading,
+  { parameters, laneHeldByDead }: Search,
+  after: string,
+): { readonly due: readonly Due[]; readonly upto: string } {
   const { limit, ...others } = parameters;
   const following = (lane: string) => `(
       select rowid from esim_webhooks_event

@@ -1,4 +1,5 @@
 import type { TakenEvent } from "@esim-webhooks/core";
+import type { LaneVisit } from "@esim-webhooks/core/engine";
 import type { Transaction } from "../database/transaction.ts";
 import { type Due, dueEvents, type TakeInput } from "./due.ts";
 import { hasEnded, leaseEnded, leaseEndedAttempt, newFence, withAttempt } from "./lease.ts";
@@ -6,8 +7,7 @@ import { isPausedType, letGo, pausedTypes } from "./pause.ts";
 
 export interface Taken {
   readonly events: readonly TakenEvent[];
-  /** The lane after which the next visit of lanes begins; empty for the first one. */
-  readonly upto: string;
+  readonly visit: LaneVisit | undefined;
 }
 
 /** Ready and due → leased, the longest due first. */
@@ -15,9 +15,9 @@ export function take(tx: Transaction, input: TakeInput): Taken {
   reap(tx);
   letGo(tx);
   const { isAll, types } = pausedTypes(tx);
-  if (isAll) return { events: [], upto: input.after };
-  const { due, upto } = dueEvents(tx, input, types);
-  return { events: lease(tx, due, input.leaseMs), upto };
+  if (isAll) return { events: [], visit: undefined };
+  const { due, visit } = dueEvents(tx, input, types);
+  return { events: lease(tx, due, input.leaseMs), visit };
 }
 
 const isEndedLease = `state = 'leased' and body is not null and ${hasEnded}`;

@@ -1,0 +1,57 @@
+import type { TakeOptions } from "./inbox-queue.ts";
+
+/** How a take has visited lanes. */
+export interface LaneVisit {
+  /** The lane at which the visit has ended; empty: at the last one. */
+  readonly upto: string;
+  /** Whether the take has found an event in any lane. */
+  readonly found: boolean;
+}
+
+/**
+ * Where takes visit lanes next, and when: apart for each choice of types, so that a take of some types does not make a take of others skip
+ * lanes.
+ */
+export interface LaneVisits {
+  /** The lane after which the next visit begins; empty for the first one. Null: this take leaves out all lanes, since there was just nothing in them. */
+  after(options: TakeOptions): string | null;
+  /** Notes a take that has looked for events in lanes; `visit` is undefined if the nearest due rows were enough. */
+  note(options: TakeOptions, visit: LaneVisit | undefined): void;
+}
+
+interface Place {
+  readonly after: string;
+  readonly foundAt: number;
+  readonly nextAt: number;
+}
+
+const mostPlaces = 100;
+const mostRestMs = 250;
+
+/**
+ * For authors of inboxes whose takes visit some of the lanes at a time. While events wait behind others in thousands of lanes, a visit costs ten
+ * times as much as a take: after one in vain, takes leave out lanes for a quarter of the time since the last event in one, at most for 250 ms.
+ */
+export function createLaneVisits(): LaneVisits {
+  const places = new Map<string, Place>();
+  const createdAt = performance.now();
+  const nameOf = ({ only, except, suspects }: TakeOptions) => JSON.stringify([only, except, suspects]);
+  return {
+    after(options) {
+      const { after = "", nextAt = 0 } = places.get(nameOf(options)) ?? {};
+      return performance.now() < nextAt ? null : after;
+    },
+    note(options, visit) {
+      const [name, now] = [nameOf(options), performance.now()];
+      const { after = "", foundAt = createdAt } = places.get(name) ?? {};
+      if (places.size === mostPlaces && !places.has(name)) places.clear();
+      if (visit?.found === false)
+        places.set(name, {
+          after: visit.upto,
+          foundAt,
+          nextAt: now + Math.min((now - foundAt) / 4, mostRestMs),
+        });
+      else places.set(name, { after: visit?.upto ?? after, foundAt: now, nextAt: now });
+    },
+  };
+}

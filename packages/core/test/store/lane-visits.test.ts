@@ -1,0 +1,52 @@
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { createLaneVisits } from "../../src/store/lane-visits.ts";
+
+const options = { limit: 20, leaseMs: 1000 };
+const [vain, found] = [
+  { upto: "lane5", found: false },
+  { upto: "lane9", found: true },
+];
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
+afterEach(() => void vi.useRealTimers());
+
+it("continues after the lane at which the last visit has ended, for each choice of types", () => {
+  const visits = createLaneVisits();
+  expect(visits.after(options)).toBe("");
+  visits.note(options, found);
+  visits.note({ ...options, only: ["esim.enabled"] }, { upto: "lane2", found: true });
+  visits.note(options, undefined);
+  expect(visits.after(options)).toBe("lane9");
+  expect(visits.after({ ...options, only: ["esim.enabled"] })).toBe("lane2");
+  expect(visits.after({ ...options, except: ["esim.enabled"] })).toBe("");
+});
+
+it("leaves out lanes for 250 ms after a visit in vain when nothing was in them for long, and then continues", () => {
+  const visits = createLaneVisits();
+  vi.advanceTimersByTime(10_000);
+  visits.note(options, vain);
+  vi.advanceTimersByTime(249);
+  expect(visits.after(options)).toBeNull();
+  expect(visits.after({ ...options, only: ["esim.enabled"] })).toBe("");
+  vi.advanceTimersByTime(1);
+  expect(visits.after(options)).toBe("lane5");
+});
+
+it("leaves out lanes for a quarter of the time since the last event in them, so that short handlers keep their pace", () => {
+  const visits = createLaneVisits();
+  vi.advanceTimersByTime(10_000);
+  visits.note(options, found);
+  vi.advanceTimersByTime(8);
+  visits.note(options, vain);
+  vi.advanceTimersByTime(1);
+  expect(visits.after(options)).toBeNull();
+  vi.advanceTimersByTime(1);
+  expect(visits.after(options)).toBe("lane5");
+});
+
+it("remembers a hundred choices of types, and then begins anew", () => {
+  const visits = createLaneVisits();
+  for (let n = 0; n < 101; n += 1) visits.note({ ...options, only: [`test.${n}`] }, found);
+  expect(visits.after({ ...options, only: ["test.0"] })).toBe("");
+  expect(visits.after({ ...options, only: ["test.100"] })).toBe("lane9");
+});
