@@ -85,9 +85,7 @@ function title(engine: string): void {
 }
 
 async function benchEngine(name: string, open: () => Promise<Filled>): Promise<void> {
-  console.log(
-    `\n${name}, ${events.toLocaleString("en")} events: fastest, median, slowest of ${rounds} calls`,
-  );
+  title(name);
   const done = await open();
   await done.fill("done", "esim.enabled", 1);
   await measure("gauges, all done", () => done.inbox.gauges());
@@ -100,33 +98,57 @@ async function benchEngine(name: string, open: () => Promise<Filled>): Promise<v
   await measurePages(", all received in the same ms", crowded.inbox);
   await crowded.close();
 
-  await benchPause("all of a paused type", open, (inbox) => inbox.fill("ready", pausedType, 1));
+  const beside = await benchBesideDone(open);
+  await benchPause("all of a paused type", beside, open, (inbox) => inbox.fill("ready", pausedType, 1));
   for (const lanes of [10_000, 50_000])
-    await benchPause(`in ${lanes.toLocaleString("en")} lanes, behind one of a paused type`, open, (inbox) =>
-      inbox.fillLanes(lanes),
+    await benchPause(
+      `in ${lanes.toLocaleString("en")} lanes, behind one of a paused type`,
+      beside,
+      open,
+      (inbox) => inbox.fillLanes(lanes),
     );
 }
 
-/** Takes of other types, before a million events are due and after they are paused. */
+/** Takes: the median time of one, in ms, the p99 of a put beside them, in ms, and events a second. */
+interface Takes {
+  readonly take: number;
+  readonly p99: number;
+  readonly rate: number;
+}
+
+async function benchTakes(inbox: Inbox): Promise<Takes> {
+  return { take: await measureTakes(inbox), ...(await measureTakers(inbox)) };
+}
+
+async function benchBesideDone(open: () => Promise<Filled>): Promise<Takes> {
+  console.log("  a million events that are done:");
+  const filled = await open();
+  await filled.fill("done", "esim.enabled", 1);
+  const takes = await benchTakes(filled.inbox);
+  await filled.close();
+  return takes;
+}
+
+/** Takes of other types beside a million events that wait for the end of a pause, and beside as many that are done. */
 async function benchPause(
   what: string,
+  beside: Takes,
   open: () => Promise<Filled>,
   fill: (filled: Filled) => Promise<void>,
 ): Promise<void> {
   console.log(`  a million events that are due, ${what}:`);
   const filled = await open();
   const { inbox } = filled;
-  const before = await measureTakes("take of 20 others, before", inbox);
-  const takersBefore = await measureTakers("before", inbox);
   await fill(filled);
   await measure("gauges, all due", () => inbox.gauges());
   await lasts("pause", () => inbox.pause({ types: [pausedType], reason: "bench" }));
   await measure("gauges, all paused", () => inbox.gauges());
-  const after = await measureTakes("take of 20 others, after", inbox);
-  line("after / before", `${(after / before).toFixed(2)} x, of the medians`);
-  const takersAfter = await measureTakers("after", inbox);
-  const ratio = (of: "p99" | "rate") => (takersAfter[of] / takersBefore[of]).toFixed(2);
-  line("after / before", `${ratio("p99")} x the p99 of a put, ${ratio("rate")} x the rate of eight takers`);
+  const takes = await benchTakes(inbox);
+  const ratio = (of: keyof Takes) => `${(takes[of] / beside[of]).toFixed(2)} x`;
+  line(
+    "of beside done events",
+    `${ratio("take")} a take, ${ratio("p99")} the p99 of a put, ${ratio("rate")} the rate of eight takers`,
+  );
   await lasts("resume", () => inbox.resume());
   await filled.close();
 }
@@ -148,8 +170,8 @@ async function measure(what: string, work: () => Promise<unknown>): Promise<numb
   return median(times);
 }
 
-/** Takes of due events of another type, each put before. Resolves to the median, in ms. */
-async function measureTakes(what: string, inbox: Inbox): Promise<number> {
+/** Takes of due events of another type, which were put first. Resolves to the median, in ms. */
+async function measureTakes(inbox: Inbox): Promise<number> {
   const batches: Awaited<ReturnType<Inbox["take"]>>[] = [];
   const entries = Array.from({ length: rounds }, () => entriesOf(taken, taken));
   await inbox.put(entries.flat());
@@ -162,7 +184,7 @@ async function measureTakes(what: string, inbox: Inbox): Promise<number> {
   }
   if (found < entries.flat().length) throw new Error("takes found less than there is");
   line(
-    `${what}, ${times.length} takes`,
+    `take of ${taken} others, ${times.length} takes`,
     [Math.min(...times), median(times), Math.max(...times)].map(ms).join(", "),
   );
   await inbox.settle(batches.flat().map((lease) => ({ ...lease, state: "done" })));
@@ -170,10 +192,7 @@ async function measureTakes(what: string, inbox: Inbox): Promise<number> {
 }
 
 /** Eight takers work what is put meanwhile. Resolves to the p99 of a put, in ms, and the events that they take a second. */
-async function measureTakers(
-  what: string,
-  inbox: Inbox,
-): Promise<{ readonly p99: number; readonly rate: number }> {
+async function measureTakers(inbox: Inbox): Promise<Pick<Takes, "p99" | "rate">> {
   const start = performance.now();
   let left = concurrentEvents;
   const takers = Array.from({ length: 8 }, async () => {
@@ -194,7 +213,7 @@ async function measureTakers(
   const rate = (concurrentEvents / (performance.now() - start)) * 1000;
   const p99 = times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.99)] ?? Number.NaN;
   line(
-    `put of 20 while eight take, ${what}`,
+    `put of ${taken} while eight take`,
     `p99 ${ms(p99)}, ${Math.round(rate).toLocaleString("en")} taken a second`,
   );
   return { p99, rate };
