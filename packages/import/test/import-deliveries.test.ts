@@ -412,8 +412,8 @@ describe("importDeliveries into handlers", () => {
       [expect.objectContaining({ id: "waits" }), expect.stringContaining("a worker will handle them")],
     ]);
     expect(logger.warn.mock.calls).toEqual([
-      [expect.objectContaining({ id: "dead" }), expect.stringContaining("redrive them")],
-      [expect.objectContaining({ id: "unhandled" }), expect.stringContaining("redrive them")],
+      [expect.objectContaining({ id: "dead" }), expect.stringContaining("retry them")],
+      [expect.objectContaining({ id: "unhandled" }), expect.stringContaining("retry them")],
     ]);
   });
 

@@ -185,7 +185,7 @@ it("fails an event once and for good if it is invalid, naming no value, or if no
   expect(await inbox.get({ source: "default", id: "unhandled" })).toMatchObject({ stack: null });
   expect(lines).toMatchObject([
     { id: "invalid", outcome: "dead", cause: expect.stringMatching(/^invalid/) },
-    { id: "unhandled", outcome: "dead", remedy: expect.stringMatching(/^Add a handler, then redrive it/) },
+    { id: "unhandled", outcome: "dead", remedy: expect.stringMatching(/^Add a handler, then retry it/) },
   ]);
   expect(JSON.stringify(lines)).not.toContain("acknowledged");
   expect((await inbox.list({ state: "dead" })).rows).toHaveLength(2);
@@ -303,7 +303,7 @@ function recorded(): { readonly lines: unknown[]; readonly logger: Logger } {
 }
 
 describe("an event that is dead", () => {
-  const remedy = expect.stringMatching(/ redrive it: esim-webhooks inbox retry\.$/);
+  const remedy = expect.stringMatching(/ retry it: esim-webhooks inbox retry\.$/);
 
   it("is one line in the log once its attempts are used up, with what its handler threw", async () => {
     const { lines, logger } = recorded();

@@ -24,7 +24,7 @@ export function checkHealth(
   const counts = { delivered: 0, coming: 0, missed: 0 };
   for (const delivery of recent) counts[servicePlanOf(delivery)] += 1;
   const parts = [
-    `${count(counts.delivered)} of the newest ${counted(recent.length, "delivery was", "deliveries were")} delivered`,
+    `newest ${counted(recent.length, "delivery", "deliveries")}: ${count(counts.delivered)} delivered`,
     ...(counts.coming > 0 ? [`${count(counts.coming)} still to come`] : []),
     ...(counts.missed > 0 ? [`${count(counts.missed)} missed`] : []),
     lastAnswer(recent),

@@ -55,7 +55,7 @@ describe("doctor with the partner API", () => {
     expect(of["api-clock"]?.message).toBe("agrees with the service's clock");
     expect(of["endpoint"]?.message).toBe(`${reference} (${url}) is active`);
     expect(of["delivery"]?.message).toMatch(
-      /^3 of the newest 3 deliveries were delivered; the last attempt, .+, got answer 200$/,
+      /^newest 3 deliveries: 3 delivered; the last attempt, .+, got answer 200$/,
     );
     expect(of["missed"]?.message).toBe("none of the last 7 days");
     expect(of["key"]?.message).toMatch(
@@ -208,7 +208,7 @@ describe("doctor with the partner API", () => {
     expect(failing.of["delivery"]).toMatchObject({
       ok: false,
       message: expect.stringMatching(
-        /^0 of the newest 2 deliveries were delivered; 2 still to come; the last attempt, .+, got answer 500\. See what the receiver at /,
+        /^newest 2 deliveries: 0 delivered; 2 still to come; the last attempt, .+, got answer 500\. See what the receiver at /,
       ),
     });
     expect(failing.of["delivery"]?.message).toContain(url);

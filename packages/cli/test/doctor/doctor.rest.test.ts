@@ -495,7 +495,7 @@ describe("doctor", () => {
       code: "events_dead",
       message:
         "2 events are dead and not tried again (failed, timed_out). See why: esim-webhooks inbox errors. " +
-        "Fix the cause and redrive them, esim-webhooks inbox retry; or delete them, esim-webhooks inbox discard.",
+        "Fix the cause and retry them, esim-webhooks inbox retry; or delete them, esim-webhooks inbox discard.",
     });
     expect((await cli(["inbox", "retry", "--id", "evt_1", "--yes"], { cwd })).code).toBe(0);
     expect((await examine({ cwd })).of["dead"]?.message).toMatch(/^1 event is dead/);

@@ -108,7 +108,7 @@ export const inboxWorkers: readonly InboxScenario[] = [
             outcome: "dead",
             reason: id,
             cause: id === "invalid" ? "invalid: data.step: does not fit the schema" : cause, // a user's schema: its message may quote the value
-            remedy: "Fix the cause, then redrive it: esim-webhooks inbox retry.",
+            remedy: "Fix the cause, then retry it: esim-webhooks inbox retry.",
             err: id === "failed" ? "out of stock" : undefined,
           })),
         );

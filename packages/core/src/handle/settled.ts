@@ -112,5 +112,5 @@ function errorOf(ending: Ending): { readonly error?: unknown } {
 
 function remedyOf(reason: FailureReason): string {
   const first = reason === "unhandled" ? "Add a handler" : "Fix the cause";
-  return `${first}, then redrive it: esim-webhooks inbox retry.`;
+  return `${first}, then retry it: esim-webhooks inbox retry.`;
 }

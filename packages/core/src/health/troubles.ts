@@ -54,7 +54,7 @@ export const troubleTable: Readonly<
   },
   events_dead: {
     remedy:
-      "See why: esim-webhooks inbox errors. Fix the cause and redrive them, esim-webhooks inbox retry; or delete them, esim-webhooks inbox discard.",
+      "See why: esim-webhooks inbox errors. Fix the cause and retry them, esim-webhooks inbox retry; or delete them, esim-webhooks inbox discard.",
     section: "Events are dead",
   },
   reconcile_not_run: {

@@ -38,8 +38,13 @@ export function createLaneVisits(): LaneVisits {
   const nameOf = ({ only, except, suspects }: TakeOptions) => JSON.stringify([only, except, suspects]);
   return {
     after(options) {
-      const { after = "", nextAt = 0 } = places.get(nameOf(options)) ?? {};
-      return performance.now() < nextAt ? null : after;
+      const [name, now] = [nameOf(options), performance.now()];
+      const place = places.get(name);
+      if (place === undefined) return "";
+      if (now < place.nextAt) return null;
+      const wasInVain = place.nextAt > place.foundAt;
+      if (wasInVain) places.set(name, { ...place, nextAt: now + mostRestMs }); // concurrent takes leave out lanes
+      return place.after;
     },
     note(options, visit) {
       const [name, now] = [nameOf(options), performance.now()];

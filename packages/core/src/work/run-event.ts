@@ -61,7 +61,7 @@ export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLe
 
   const warnUnhandled = createTypeWarning(
     logger,
-    "Events of this type have no handler and are kept unhandled. Add a handler, and redrive them before their retention ends: esim-webhooks inbox retry --status unhandled.",
+    "Events of this type have no handler and are kept unhandled. Add a handler, and retry them before their retention ends: esim-webhooks inbox retry --status unhandled.",
   );
 
   function parse(taken: TakenEvent): Parsed<unknown> | { readonly kind: "threw"; readonly error: unknown } {

@@ -44,6 +44,16 @@ it("leaves out lanes for a quarter of the time since the last event in them, so 
   expect(visits.after(options)).toBe("lane5");
 });
 
+it("lets one of concurrent takes visit lanes after a visit in vain, and all of them once it has found an event", () => {
+  const visits = createLaneVisits();
+  vi.advanceTimersByTime(10_000);
+  visits.note(options, vain);
+  vi.advanceTimersByTime(250);
+  expect([1, 2, 3].map(() => visits.after(options))).toEqual(["lane5", null, null]);
+  visits.note(options, found);
+  expect([1, 2, 3].map(() => visits.after(options))).toEqual(["lane9", "lane9", "lane9"]);
+});
+
 it("remembers a hundred choices of types, and then begins anew", () => {
   const visits = createLaneVisits();
   for (let n = 0; n < 101; n += 1) visits.note({ ...options, only: [`test.${n}`] }, found);

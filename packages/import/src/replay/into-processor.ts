@@ -118,7 +118,7 @@ function createInboxNotes(
     } else {
       logger.warn(
         fields,
-        `Some of these events are ${where} in the inbox, such as this one. They count as duplicates: redrive them, and a worker will handle them.`,
+        `Some of these events are ${where} in the inbox, such as this one. They count as duplicates: retry them, and a worker will handle them.`,
       );
     }
   };
