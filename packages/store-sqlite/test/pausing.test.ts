@@ -57,7 +57,7 @@ function holdAll(): number {
   }
 }
 
-let after = "";
+let after: string | null = "";
 beforeEach(() => {
   after = "";
 });
@@ -109,6 +109,15 @@ it("visits 2,000 lanes in each take if thousands wait behind paused events, and 
   write((tx) => resume(tx, { types: ["a"] }));
   while (write(letGo) > 0);
   expect(takenTypes()).toEqual(Array(10).fill("a"));
+});
+
+it("takes only events without a lane while visits of lanes rest", () => {
+  store("b", 1, { lane: "one" });
+  store("c", 1);
+  after = null;
+  expect(takenTypes()).toEqual(["c"]);
+  after = "";
+  expect(takenTypes()).toEqual(["b"]);
 });
 
 it("takes the event of a free lane, although many others are due, in lanes and out of them, behind a thousand that wait", () => {
