@@ -49,25 +49,25 @@ export type {
   VerifyMessage,
 };
 
-/** A function for each step that can be watched. It is called when such a step has ended. */
+/** A function for each step that can be watched. It is called when such a step has ended, even if the step failed: see the `outcome` of its message. */
 export interface Observer {
   /** A delivery was received and answered. */
   receive?(message: ReceiveMessage): void;
   /** A signature was compared with the keys. */
   verify?(message: VerifyMessage): void;
-  /** Events were put into an inbox. */
+  /** A receiver or an import asked an inbox to store events. */
   put?(message: PutMessage): void;
-  /** A worker took events from its inbox. */
+  /** A worker asked its inbox for events. */
   take?(message: TakeMessage): void;
-  /** A worker wrote results into its inbox. */
+  /** A worker asked its inbox to store results. */
   settlements?(message: SettlementsMessage): void;
   /** A processor accepted an event: from a receiver, an import, or your own queue. */
   process?(message: ProcessMessage): void;
-  /** A processor claimed an id in its dedupe store. */
+  /** A processor asked its dedupe store to claim an id. */
   claim?(message: ClaimMessage): void;
-  /** A processor renewed a claim. */
+  /** A processor asked its dedupe store to renew a claim. */
   extend?(message: ExtendMessage): void;
-  /** A processor marked an id as done. Not called if the commit of the handler's `context.tx` has marked it. */
+  /** A processor asked its dedupe store to mark an id as done. Not called if the commit of the handler's `context.tx` has marked it. */
   complete?(message: CompleteMessage): void;
   /** A handler ran. */
   handle?(message: HandleMessage): void;

@@ -14,8 +14,8 @@ export function openOwnFile(path: string): Promise<FileHandle> {
 }
 
 /**
- * As `openOwnFile`, to write. Accepts links to pipes and devices, such as `/dev/stdout` and `>(…)` of a shell: nothing in them is
- * overwritten. Waits for the reader of a pipe, if the pipe is this user's. Rejects with `foreign_file`.
+ * Opens a file as `openOwnFile` does, but to write. Accepts links to pipes and devices, such as `/dev/stdout` and `>(…)` of a shell:
+ * nothing in them is overwritten. Waits for the reader of a pipe, if the pipe is this user's. Rejects with `foreign_file`.
  */
 async function openOwnFileToWrite(path: string): Promise<FileHandle> {
   const checked = await openChecked(path, constants.O_WRONLY | constants.O_NONBLOCK).catch(async (error) => {
@@ -87,8 +87,8 @@ function notOurs(path: string, fault: string): WebhookError<ImportErrorCode> {
 const named: Readonly<Record<string, number>> = { "/dev/stdout": 1, "/dev/stderr": 2 };
 
 /**
- * The descriptor of this process that the path names, as `/dev/stdout` and `/dev/fd/3` do. Looks only at the name: a link from
- * elsewhere may be of another user, and lead to a database that this process has open.
+ * Returns the descriptor that a path names, such as 1 for `/dev/stdout` and 3 for `/dev/fd/3`. Judges by the path alone, and follows no
+ * link: another user's link could lead to a database that this process has open.
  */
 function descriptorOf(path: string): number | undefined {
   const [, digits] = /^\/(?:dev|proc\/self)\/fd\/(\d+)$/.exec(path) ?? [];

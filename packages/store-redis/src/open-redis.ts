@@ -21,7 +21,7 @@ export interface RedisOptions {
   /** The timeout of an operation, in ms. Default 5,000. */
   timeoutMs?: number;
   /**
-   * Accept a server whose `maxmemory-policy` may evict keys. When memory is short, it then evicts done ids and states, and
+   * Accepts a server whose `maxmemory-policy` may evict keys. When memory is short, it then evicts done ids and states, and
    * redeliveries run again: `capabilities.durable` is false. Default false: such a server is refused.
    */
   allowEviction?: boolean;
@@ -49,7 +49,7 @@ const clientShape = z.union([
 
 /** An operation of a store. */
 export interface StoreOperation extends Operation {
-  /** What to send when the operation fails, or succeeds after its time limit, when its caller no longer waits. */
+  /** The operation to send if this one fails, or succeeds after its time limit, when its caller no longer waits. */
   readonly undo?: Operation;
 }
 
@@ -57,7 +57,7 @@ export interface StoreOperation extends Operation {
 export interface OpenRedis {
   /** The server and the keys, for people. Undefined if the client does not reveal it. */
   readonly place: string | undefined;
-  /** Each call runs every command once, and checks the eviction policy if that is due. Throws what is wrong. */
+  /** Runs every command once, at each call, and checks the eviction policy if that is due. Rejects if the server cannot be used. */
   ready(): Promise<void>;
   /** Runs one operation within the time limit. */
   send(operation: StoreOperation): Promise<unknown>;
@@ -69,7 +69,7 @@ export interface OpenRedis {
   close(): Promise<void>;
 }
 
-/** Opens a Redis for the operations of a script. `name` is the public function, for messages. Throws `invalid_option`. */
+/** Opens Redis for a store or a state, whose operations are all in one Lua `script`. `name` is the public function that was called, for messages. Throws `invalid_option`. */
 export function openRedis(
   name: string,
   redis: RedisClient | string,

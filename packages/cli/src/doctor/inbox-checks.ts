@@ -17,10 +17,13 @@ export async function checkInbox(inbox: InboxAdmin, hasHandlers: boolean): Promi
   ];
 }
 
-/** A worker takes a due event within `waitMs`, unless none runs or all are too slow. */
+/**
+ * The limits of two checks. If a due event waits longer than `waitMs`, no worker runs, or all are too slow. A pause longer than `dayMs`
+ * may have been forgotten.
+ */
 const { waitMs: longestWaitMs, dayMs: longestPauseMs } = troubleLimits;
 
-/** Says what waits in the inbox. Fails when a worker could have taken the oldest event for too long. */
+/** Says what waits in the inbox. Fails when the oldest event that a worker could take has been due for too long. */
 export async function checkWaiting(inbox: Pick<InboxAdmin, "gauges">, hasHandlers: boolean): Promise<Check> {
   const gauges = await inbox.gauges();
   const found = summary(gauges);

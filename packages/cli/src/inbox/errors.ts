@@ -10,7 +10,7 @@ import { filterOf, listPages, searchNote, searchProgress } from "./filter.ts";
 import type { ErrorsFlags } from "./flags.ts";
 import { withInbox } from "./with-inbox.ts";
 
-/** Reads all dead events that match, and those that wait for another attempt, and shows their causes. */
+/** Shows the errors of all matching dead events, and of the newest matching events that wait for another attempt. */
 export async function errors(this: CliContext, flags: ErrorsFlags): Promise<void> {
   const { json = false, limit } = flags;
   const { output, process } = this;
@@ -36,7 +36,7 @@ export async function errors(this: CliContext, flags: ErrorsFlags): Promise<void
 
 const mostReadyPages = 20; // a backlog may be long, and most of it has not failed
 
-/** The dead events, then those of the newest ready ones that have failed. */
+/** Yields the dead events, then, from the newest pages of ready events, those that have an error. */
 export async function* rowsOf(
   inbox: Pick<InboxAdmin, "list">,
   filter: InboxFilter,
@@ -63,7 +63,7 @@ const columns: readonly Column[] = [
   { title: "TYPES", cuts: true },
 ];
 
-/** Two lines per group: what its events are, with one id whole, and below it their error. */
+/** Returns two lines per group: its events, with the whole id of one of them, and below, their error. */
 export function errorsView(
   groups: readonly ErrorGroup[],
   { now, ...layout }: Layout & { readonly now: number },

@@ -121,7 +121,7 @@ const byErrorCode: Readonly<Record<ErrorCode, ExitCode>> = {
   interrupted: exitCodes.interrupted,
 };
 
-/** The code of an error of this project, from any copy of its packages; of a full disk, too. Loads none of the packages. */
+/** Returns the code of an error of this project, also if another copy of its packages threw it, and `store_full` for a full disk. Otherwise undefined. */
 export function errorCodeOf(error: unknown): keyof typeof byErrorCode | undefined {
   if (isFullDisk(error)) return "store_full";
   return WebhookError.is(error) && isErrorCode(error.code) ? error.code : undefined;

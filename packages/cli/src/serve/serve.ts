@@ -98,7 +98,7 @@ export interface ListenerOptions {
   readonly host: string;
   readonly port: number;
   readonly path: string;
-  /** Whether the receiver has `endpoints`, and gets all requests below the path. */
+  /** Whether the receiver also gets requests below `path`: it has `endpoints`, which find an endpoint by the rest of the path. */
   readonly isPrefix: boolean;
   /** How long a connection stays open after an answer. */
   readonly keepAliveMs: number;

@@ -8,7 +8,7 @@ import { fullDisk } from "../program/error-text.ts";
 import { invalidUsage } from "../program/program-error.ts";
 import { type Database, type Folder, openModeOf, type Place, postgresUrlOf } from "./place.ts";
 
-/** Without a logger, only warnings about the set-up are shown. */
+/** Opens the inbox of a place: a Postgres, or SQLite in a folder. Without a logger, it shows only warnings about its set-up. */
 export async function defaultInbox(place: Place, logger: Logger = silentLogger): Promise<Inbox> {
   if ("url" in place) return (await postgres()).postgresInbox({ ...databaseOf(place), logger });
   const path = await ownFile(place);
@@ -60,7 +60,7 @@ async function ownFile(folder: Folder): Promise<string> {
 
 const ignoreAll = "*\n";
 
-/** Whether a database was created in the folder, even if it is gone now: the `.gitignore` that comes with it is still there. */
+/** Whether a database was ever created in the folder. A removed database leaves its `.gitignore` behind. */
 export function wasUsed(folder: Folder): boolean {
   const path = join(folder.path, ".gitignore");
   return existsSync(path) && readFileSync(path, "utf8") === ignoreAll;

@@ -17,7 +17,7 @@ export interface NoPlace {
 }
 
 /**
- * The places for calls, of everything that counts against one limit. For several processes with one client id, a budget of your own can
+ * The places for all calls that count against one limit. For several processes with one client id, a budget of your own can
  * count in Redis. It must not reject; while it cannot reach its store, it should count only the calls of its process.
  */
 export interface Budget {
@@ -68,7 +68,7 @@ function rateOf({ calls, windowMs }: Policy): number {
   return calls / windowMs;
 }
 
-/** 50 in 10 s become 10 in 2 s, if 10 may go together: short windows keep both limits. */
+/** Shortens a policy's window so that at most `mostAtOnce` calls go together: for 10, 50 calls in 10 s become 10 in 2 s. That keeps both limits. */
 function inShortWindows(policy: Policy, mostAtOnce: number): Policy {
   const calls = Math.min(mostAtOnce, policy.calls);
   return { calls, windowMs: policy.windowMs / Math.floor(policy.calls / calls) };

@@ -99,7 +99,7 @@ function pageSchema<Item>(item: z.ZodMiniType<Item>): z.ZodMiniType<Page<Item>> 
   });
 }
 
-/** Ending here would pass for the end of the list, and going on would never end. */
+/** The error for a page that announces more pages, but has no new cursor. Stopping there would look like the end of the list; continuing would never end. */
 function noWayOn(name: string, cursor: string | null): ApiError {
   return new ApiError(
     "unexpected_answer",

@@ -91,10 +91,10 @@ export function withMethods<T>(...methods: (keyof T & string)[]): z.ZodMiniCusto
   );
 }
 
-/** A kind of argument that can be recognised by its methods. */
+/** A kind of argument that can be recognised: an inbox or a store by its methods, a map of handlers by its keys, a promise by its class. */
 export type Kind = "an inbox" | "a map of handlers" | "a dedupe store" | "a promise";
 
-/** Arguments by name: what was passed, and the kinds that are right there. */
+/** Arguments by name: the value that was passed, and the kinds that are accepted there. */
 export type Places = Readonly<Record<string, readonly [passed: unknown, ...right: Kind[]]>>;
 
 /**

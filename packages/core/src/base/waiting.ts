@@ -31,7 +31,7 @@ export function tryThen<T, Result>(
 
 /** The time by which work must be done. No timer runs until `before` is called. */
 export interface Deadline {
-  /** Aborts with a `TimeoutError` at the deadline. The work may abort it earlier. */
+  /** The controller of the work. The deadline aborts it with a `TimeoutError`; the work may abort it earlier, for example when its claim is lost. */
   readonly controller: AbortController;
   /** The signal of `controller`. */
   readonly signal: AbortSignal;

@@ -40,8 +40,8 @@ export interface HandlerContext<Tx = unknown> {
 }
 
 /**
- * Handles one event. Returning any value means done, unless the handler has called `context.retryLater` or `context.discard`.
- * Throwing anything else means failed, and the event is tried again.
+ * Handles one event. Returning any value means that it is done. Throwing means that it has failed, and it is tried again. A handler that
+ * has called `context.retryLater` or `context.discard` ends as that call says, even if it catches the call's error and returns.
  */
 export type Handler<Event, Tx = unknown> = (event: Event, context: HandlerContext<Tx>) => unknown;
 

@@ -30,7 +30,7 @@ export interface Accepted<Data> {
   readonly deadline: Deadline;
 }
 
-/** The last step of a receiver. Answers without a promise if handler and store do. */
+/** The last step of a receiver. It is synchronous if the handler and the store are; with an inbox, it returns a promise. */
 export type Accept<Data> = (accepted: Accepted<Data>) => Awaitable<EventOutcome | StoredOutcome>;
 
 /** Whether a target is an inbox, not a map of handlers: it has `put`. */

@@ -2,14 +2,15 @@ import { maskPersonalData } from "../base/masking.ts";
 import { fittedError } from "./error-text.ts";
 
 /**
- * Why an attempt failed.
- * - `invalid`: its body does not match its schema, or is not an envelope
- * - `unhandled`: it has no handler, and its queue has no state for that (BullMQ)
- * - `failed`: its handler, or a schema of the catalog, threw
- * - `retry_later`: its handler asked for retries for longer than the worker's `maxWaitMs`
- * - `timed_out`: its handler did not end within its time limit
- * - `store_unavailable`: the inbox did not answer while it was handled
- * - `attempts`: its worker ended, or the inbox did not answer, at every attempt
+ * Why an attempt to handle an event failed, or why the event is dead.
+ * - `invalid`: the event's body does not match its schema, or is not an envelope
+ * - `unhandled`: the event has no handler, and its queue has no state for that (BullMQ)
+ * - `failed`: the handler, or a schema of the catalog, threw
+ * - `retry_later`: the handler asked for another retry after `maxWaitMs` had passed
+ * - `timed_out`: the handler did not end within its time limit
+ * - `store_unavailable`: the inbox did not answer while the event was handled
+ * - `attempts`: the event was due again with no attempt left, for example because the worker of the last one ended. On BullMQ: BullMQ
+ *   itself ended the event
  */
 export type FailureReason =
   | "invalid"
@@ -34,10 +35,10 @@ export interface AttemptReport {
 
 /** A step in the history of an event: a failed attempt, or what an operator did. */
 export interface HistoryStep {
-  /** Null for what BullMQ noted itself: a worker that ended. */
+  /** Null for a step that BullMQ itself noted: a worker that ended. */
   readonly endedAt: Date | null;
   /**
-   * `lease_ended`: no worker settled it before its lease ended, perhaps since the worker's process ended. `retried` and `given_up`: an
+   * `lease_ended`: no worker settled it before its lease ended, perhaps because the worker's process ended. `retried` and `given_up`: an
    * operator did it, by `redrive` or `giveUp`.
    */
   readonly reason: FailureReason | "lease_ended" | OperatorStep;

@@ -8,7 +8,7 @@ import type { InboxQueue } from "./inbox-queue.ts";
 import type { InboxRole, InboxRoleName } from "./inbox-role.ts";
 import type { InboxWriter, PutResult } from "./inbox-writer.ts";
 
-/** The role of an inbox for imports that run events again. */
+/** The role of an inbox for imports that run done events again (`force`). */
 export interface Rerunnable extends InboxRole {
   /**
    * Done → ready with the body, lane and `replay` of the entry, due immediately, with the count towards `maxAttempts` at 0 again; also if the id
@@ -32,11 +32,11 @@ export interface Inbox<Tx = unknown> extends InboxWriter, InboxQueue<Tx>, InboxA
 export interface InboxRoles {
   /** The methods with which a receiver or an import stores events. */
   readonly writer: InboxWriter;
-  /** The methods with which a worker takes and settles them. */
+  /** The methods with which a worker takes and settles events. */
   readonly queue: InboxQueue;
-  /** The methods with which an operator looks at them and changes them. */
+  /** The methods with which an operator looks at events and changes them. */
   readonly admin: InboxAdmin;
-  /** The method with which a forced import runs them again. */
+  /** The method with which an import with `force` runs done events again. */
   readonly rerun: Rerunnable;
 }
 

@@ -75,7 +75,7 @@ function v1Signatures(list: string): readonly string[] {
   return parts.filter((part, index) => parts[index - 1] === "v1" && base64Mac.test(part));
 }
 
-/** Reads the signature headers. Refuses only what no signature can prove. */
+/** Reads the signature headers. Refuses only a delivery that no key could verify: a header is missing, or there is no v1 signature. */
 export function readSignedHeaders(header: HeaderReader): SignedHeaders | HeaderRefusal {
   const id = header("webhook-id");
   const timestamp = header("webhook-timestamp");

@@ -21,7 +21,7 @@ export type EndpointErrorCode =
   | "receivers_not_ready"
   /** Another process is reconciling this endpoint. Leave it to that process: it recovers the same events. */
   | "reconcile_in_use"
-  /** Events of this endpoint are stored with another `source`, so they would run a second time. Pass that source, or `newSource` if it is another endpoint. */
+  /** The target has only events of other sources, or the endpoint was reconciled with another `source`: events could run a second time. Pass the earlier `source`, or `newSource` if the new one is right. */
   | "source_unknown";
 
 /** An error of this package, or of one that it calls. */

@@ -11,7 +11,7 @@ export interface IdempotentCall {
   readonly keyedAt: string;
 }
 
-/** The service keeps an answer for 48 hours. For this long it surely returns the same one, in ms. */
+/** For how long the service surely returns the same answer, in ms: it keeps an answer for 48 hours. */
 const idempotencyKeyLifetimeMs = 47 * 60 * 60_000;
 
 export function freshIdempotencyKey(nowMs: number): IdempotentCall {
@@ -34,12 +34,15 @@ const neededMs = callMs + storeSecretMs + 60_000;
 /** How long an attempt of the service to deliver may be under way, in ms. */
 const arrivalMs = 60_000;
 
-/** The time up to which receivers answer 503 to unknown signatures, for a step that begins now: its secret is not stored yet. */
+/**
+ * Returns the time until which receivers answer 503 to unknown signatures, for a step that begins now: the service may use the step's new
+ * secret before it is stored.
+ */
 export function holdOffUntil(nowMs: number): string {
   return new Date(nowMs + holdOffMs).toISOString();
 }
 
-/** The keys to record with a step whose secret is not stored yet: those that are there, and a hold-off that begins now. */
+/** Returns the change of the key record for a step whose secret is not stored yet: the keys stay as they are, and a hold-off begins now. */
 export function holdingOff(nowMs: number): (now: KeyRecord) => Pick<KeyRecord, "keys" | "rotatingUntil"> {
   return ({ keys }) => ({ keys, rotatingUntil: holdOffUntil(nowMs) });
 }
@@ -49,7 +52,7 @@ export function isHeldOff({ rotatingUntil }: KeyRecord, nowMs: number): boolean 
   return dateTimeMs(rotatingUntil) > nowMs + neededMs;
 }
 
-/** The time up to which receivers hold off unknown signatures once the new secret is stored: some receivers read the secret late. */
+/** Returns the time until which receivers hold off unknown signatures once the new secret is stored: some receivers read the secret late. */
 export function arrivalUntil(nowMs: number): string {
   return new Date(nowMs + arrivalMs).toISOString();
 }

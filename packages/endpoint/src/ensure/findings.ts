@@ -9,7 +9,7 @@ export interface Known {
   readonly endpoint: WebhookEndpoint;
   /** All endpoints of its URL. */
   readonly ofUrl: readonly WebhookEndpoint[];
-  /** If this call has registered it: the endpoints of other URLs that the client already had. */
+  /** The client's endpoints of other URLs, if this call has registered `endpoint`; otherwise none. The URL of `endpoint` may be mistyped. */
   readonly others: readonly WebhookEndpoint[];
   /** Whether the key store has a secret that is known to be the endpoint's. */
   readonly hasSecret: boolean;

@@ -71,7 +71,10 @@ export const replacement: KeyChange<ReplaceRun, Replacement, ReplacementEnd> = {
   },
 };
 
-/** Finds out whether there is anything to do, and that it can be done. Throws `endpoint_unknown` unless the URL has one endpoint, and `endpoint_cap`. */
+/**
+ * Returns a result if the endpoint need not be replaced. Otherwise reconciles it, and begins the replacement. Throws `endpoint_unknown` if the
+ * URL has no endpoint, or several; `endpoint_cap` if the client cannot have another endpoint; `change_under_way`; and `not_settled`.
+ */
 async function begin(
   run: ReplaceRun,
   _at: undefined,

@@ -7,9 +7,12 @@ import { listedMs } from "../base/deliveries.ts";
  * 2.4). No listing shows such events: only support can replay them, for 7 days. Plain JSON.
  */
 export interface EndpointGap {
-  /** The time of the last pass that saw the endpoint right; else its creation or `since`, whichever is later. The gap began after it. */
+  /**
+   * The time of the last pass that found the endpoint active and subscribed. Without one: its creation or `since`, the later of the two.
+   * The gap began after this time.
+   */
   readonly from: string;
-  /** The time of the pass that saw the endpoint right again. Null: the endpoint is still inactive. */
+  /** The time of the first pass that found it active and subscribed again. Null: it is still inactive. */
   readonly to: string | null;
   /** The event types that it may have missed. Null: all of them. */
   readonly eventTypes: readonly string[] | null;
@@ -26,7 +29,7 @@ export interface ClosedGap {
 export interface Sightings {
   /** When the last pass looked at it; null before the first look. */
   readonly seenAt: number | null;
-  /** Everything that it lacked then, with the time when it last had it: event types, and `*` while it was inactive. */
+  /** The event types that the endpoint lacked then, and `*` if it was inactive, each with the time when the endpoint last had it. */
   readonly lacking: Readonly<Record<string, number>>;
   /** The gaps that ended in the last 7 days and are not acknowledged, oldest first. */
   readonly gaps: readonly ClosedGap[];

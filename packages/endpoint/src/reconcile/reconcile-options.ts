@@ -27,8 +27,8 @@ export interface ReconcileSetup<Data = EsimEvents, Tx = unknown>
   /** Remembers the watermark, and which process makes a pass. Must be durable. */
   readonly state: StateStore;
   /**
-   * The name of the endpoint, as its receiver has it; ids are unique within it. Refused (`source_unknown`) where the target
-   * holds only events of other sources, or the endpoint was reconciled with another one. Default: that of receivers.
+   * The name of the endpoint: the same as the option `source` of its receiver. Ids are unique within it. Refused (`source_unknown`) if
+   * the target has events, but only of other sources, or if the endpoint was reconciled with another source. Default: that of receivers.
    */
   readonly source?: string | undefined;
   /** Accepts a `source` of which the target has no events yet. If the endpoint was reconciled with another one, it starts again, at `since`. Default false. */

@@ -10,7 +10,7 @@ export interface ByteSource {
    * Throws the error of the input, after everything before it was taken.
    */
   next(max?: number): Promise<Buffer | undefined>;
-  /** Puts bytes back: they are the next ones again. */
+  /** Puts bytes back, so that `next` returns them again. */
   unread(bytes: Buffer): void;
   /** The next `size` bytes, without taking them; fewer if the input ends or fails before. */
   peek(size: number): Promise<Buffer>;
@@ -164,9 +164,9 @@ export async function skipZeros(source: ByteSource): Promise<void> {
 }
 
 /**
- * Skips to the next part of a damaged archive. Resolves to false when no other part begins in the rest of the input; then the rest is skipped.
+ * Skips to the next part of a damaged archive. If no part begins in the rest of the input, skips to its end and resolves to false.
  * @param magic the first bytes of a part
- * @param isStart whether these 16 bytes, or fewer at the end of the input, begin a part; a magic of 3 bytes occurs too often by chance
+ * @param isStart whether a part begins at these 16 bytes, or fewer at the end of the input. A short magic also occurs by chance
  */
 export async function skipTo(
   source: ByteSource,

@@ -3,11 +3,11 @@ import { type CsvRow, createCsvRows, csvFields } from "./csv-rows.ts";
 import { damagedDump } from "./errors.ts";
 import type { DumpLimits, Recorder, Splitter } from "./record.ts";
 
-/** The first row of a CSV file. */
+/** The row of a CSV file that names its columns. */
 export interface CsvHeader {
   readonly delimiter: string;
   readonly columns: readonly string[];
-  /** Whether the line above it names the delimiter, as Excel reads it: `sep=;`. */
+  /** Whether a line before this row names the delimiter, in the form that Excel reads: `sep=;`. */
   readonly isNamed: boolean;
 }
 
@@ -71,7 +71,7 @@ export function createCsvReader(
     const text = textOf(bytes);
     if (/^\0*$/.test(text) || (isNamed && separatorLine.test(text))) return;
     header ??= text;
-    if (text === header) return; // once more where files were joined
+    if (text === header) return; // it occurs again where files were joined
     if (isRest) {
       isRest = false;
       records.fault("not_a_record", "cut: bytes before it are missing", { offset, line, text });

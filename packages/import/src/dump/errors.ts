@@ -9,7 +9,7 @@ export type ImportErrorCode =
   /** The dump unpacks to more than `maxUnpackedBytes`, or to more than `maxRatio` times its size; everything before was read. If you trust its sender, raise the limit; otherwise treat it as an attack. */
   | "dump_too_large"
   | "unsigned_dump"
-  /** Events of this endpoint are stored with another `source`, so they would run a second time. Pass that source, or `newSource` if it is another endpoint. */
+  /** The target has only events of other sources: if they came from this endpoint, they would run a second time. Pass their `source`, or `newSource` if the new one is right. */
   | "source_unknown"
   /** The checkpoint file belongs to another dump, other options or another version. Continue with those, or remove the file to start over: done events are duplicates. */
   | "checkpoint_mismatch"

@@ -16,7 +16,7 @@ const openObject = 0x7b;
 const closeObject = 0x7d;
 const comma = 0x2c;
 const colon = 0x3a;
-const recordKeys = [Buffer.from("eventId"), Buffer.from("headers")]; // as in isPage
+const recordKeys = [Buffer.from("eventId"), Buffer.from("headers")]; // the same as in `isPage`
 const longestKey = 8;
 const tokenEnds: ReadonlySet<number> = new Set(Buffer.from(' \n\r\t,"[]{}'));
 
@@ -52,16 +52,16 @@ export function createJsonScanner(
   let escaped = false;
   // the closing bracket of each depth, as deep as a record may be
   const closing = new Uint8Array(maxDepth + 2);
-  // the last string directly in an object that may be a page; a length of -1: the last string was not such a one
+  // the first bytes of the last string, if it is directly in an object that may be a page; otherwise the length is -1
   const key = Buffer.alloc(longestKey);
   let keyLength = -1;
-  // what the keys of that object were so far
+  // whether that object, as far as it was read, has the list of a page, and a key that only a record has
   let hasList = false;
   let isRecord = false;
 
-  // the object is a page: it was read once, and has no key of a record
+  // whether the object is being read as a page, since it has the list and no key of a record
   let isPage = false;
-  // where the page is
+  // the place that contains the page
   let outer: Place = "top";
 
   function begin(kind: Within, index: number): void {
@@ -88,7 +88,7 @@ export function createJsonScanner(
     else kept = undefined;
   }
 
-  /** Whether the current object has a list called data, and no key of a record so far. */
+  /** Whether the current object has the list of a page, and no key of a record so far. */
   function mayBePage(): boolean {
     return within === "container" && hasList && !isRecord;
   }

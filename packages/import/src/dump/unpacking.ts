@@ -71,12 +71,12 @@ function tooLarge(problem: string, option: string): WebhookError<ImportErrorCode
 export interface Parts {
   /** The offsets in the unpacked bytes at which bytes may be missing, in order. */
   readonly gaps: number[];
-  /** Yields the bytes of the part that begins at this byte of the file. Resolves to false when it is damaged, which is noted. */
+  /** Passes on `bytes`, the unpacked bytes of the part that begins at offset `at` of the file. Returns whether it is whole; otherwise notes the damage. */
   read(at: number, bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer, boolean>;
-  /** Notes bytes that belong to no part. */
+  /** Notes `size` bytes at offset `at` of the file that belong to no part. */
   foreign(at: number, size: number, isText: boolean): void;
   isDamaged(): boolean;
-  /** Throws the first damage, and counts the other damaged places and the parts that were unpacked after it. */
+  /** Throws the error of the first damage, if any. Its message counts the other damaged places, and the parts that were unpacked after it. */
   check(): void;
 }
 

@@ -31,8 +31,9 @@ export interface ReplayOptions<Data = EsimEvents, Tx = unknown> extends ImportFi
   /** Verifies captured requests, with the keys that were valid at `receivedAt`. Default: `ESIM_WEBHOOK_SECRET`. */
   readonly secret?: Secrets | undefined;
   /**
-   * The name of the endpoint that received the events, as its receiver has it; ids are unique within it. Refused
-   * (`source_unknown`) if the target has only events of other sources. Default `"default"`, or `"test"` with `ESIM_ENVIRONMENT=test`.
+   * The name of the endpoint that received the events: the same as the option `source` of its receiver. Ids are unique within it.
+   * Refused (`source_unknown`) if the target has events, but only of other sources. Default `"default"`, or `"test"` with
+   * `ESIM_ENVIRONMENT=test`.
    */
   readonly source?: string | undefined;
   /** Accepts a `source` of which the target has no events yet. Default false. */

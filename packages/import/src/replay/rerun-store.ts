@@ -1,7 +1,7 @@
 import type { Claim, DedupeStore, EventKey } from "@esim-webhooks/core";
 
 export interface RerunOptions {
-  /** The name of the import. */
+  /** The name of the import. An import that continues after a crash has the same one, so that it runs no done id twice. */
   readonly run: string;
   /** Called when a done event is about to run again. */
   readonly onRerun: (key: EventKey) => void;
@@ -33,7 +33,7 @@ export function rerunStore<Tx>(store: DedupeStore<Tx>, { run, onRerun }: RerunOp
     return token.startsWith(rerunToken) ? [rerunKey(key), token.slice(rerunToken.length)] : [key, token];
   }
 
-  /** Marks an id as run by this import. Resolves to the obstacle if it could not. */
+  /** Marks an id as run by this import. Resolves to undefined, or to a claim with status `busy` if the mark could not be set. */
   async function mark(key: EventKey, leaseMs: number): Promise<Claim | undefined> {
     const claim = await store.claim(key, leaseMs);
     if (claim.status !== "claimed") return claim.status === "busy" ? claim : undefined;

@@ -23,16 +23,16 @@ const pendingLabel = "esim-webhooks-pending";
 const current = "AWSCURRENT";
 
 /**
- * Keeps signing keys in a secret of AWS Secrets Manager, as JSON in the form of a key file; a plain `whsec_…` is read, too:
+ * Keeps signing keys in a secret of AWS Secrets Manager, as JSON in the form of a key file. Also reads a secret that is a plain `whsec_…`:
  * `lambdaHandler(handlers, { secret: secretsManagerKeys("esim/webhook-secret") })`. `rotateSecret` and `ensureEndpoint` can change it.
  *
- * A write makes a version with a label of its own, and then moves AWSCURRENT to it from the version that was read: Secrets Manager
- * refuses that move when another process was first. Receivers need `secretsmanager:GetSecretValue`; what writes needs `PutSecretValue`
- * and `UpdateSecretVersionStage`, and `CreateSecret` if there is no secret yet.
+ * A write first adds a version with the label `esim-webhooks-pending`, then moves AWSCURRENT to it from the version that was read. Secrets
+ * Manager refuses the move if another process was first. Receivers need the right `secretsmanager:GetSecretValue`. Processes that write
+ * also need `PutSecretValue` and `UpdateSecretVersionStage`, and `CreateSecret` if the secret does not exist yet.
  *
  * Throws `invalid_option`. Rejects with `missing_rights`, `store_unavailable`, `invalid_secret` and, for `load`, `missing_secret`.
  * @param secretId the name of the secret, or its ARN
- * @param options the client of AWS, its time limit, and for how long keys are used again
+ * @param options the client of AWS, its time limit, and how long loaded keys are cached
  */
 export function secretsManagerKeys(secretId: string, options: AwsKeysOptions = {}): KeyStore {
   const { client, cacheMs, timeoutMs } = parseOptions("secretsManagerKeys", awsKeysShape, options);

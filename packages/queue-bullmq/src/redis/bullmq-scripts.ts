@@ -12,11 +12,11 @@ interface ScriptLoader {
   };
 }
 
-/** The scripts of BullMQ that ours contain. */
+/** The scripts of BullMQ that our own scripts contain. */
 export interface BullmqScripts {
   /** The name under which BullMQ runs a script. */
   nameOf(script: string): string;
-  /** Throws `invalid_option` unless the script contains these texts, on which ours rely. */
+  /** Returns a script of BullMQ. Throws `invalid_option` if it lacks one of `texts`, on which our own scripts rely. */
   get(script: string, texts: readonly string[]): BullmqScript;
 }
 

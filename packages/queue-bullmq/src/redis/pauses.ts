@@ -20,7 +20,7 @@ const field = "esim-webhooks.pause";
 const againAfterMs = 10_000;
 const foreign = { reason: "Paused by another program, such as a dashboard of BullMQ.", by: null };
 
-/** A script around BullMQ's own that pauses and resumes, so that the pause and the note of it change together. */
+/** Returns our Lua script, which contains BullMQ's script for pausing and resuming: the pause and our note of it change together. */
 function lua(pauseOrResume: string): string {
   return `
 local function apply()
@@ -55,7 +55,7 @@ if ARGV[3] == "resume" then resume() end
 return note`;
 }
 
-/** The lines of BullMQ's script that this one relies on. */
+/** The texts of BullMQ's script that our script relies on. */
 const argumentsOf = ['ARGV[1] == "paused"', 'ARGV[2] ~= "0"', 'rcall("HDEL", KEYS[3], "paused")'];
 
 export function createPauses(queue: BullmqQueue, scripts: Scripts, keyStart: string): Pauses {

@@ -14,8 +14,8 @@ export interface NewEvent {
 }
 
 /**
- * Writes the event, and a delivery to each active endpoint of the client that has subscribed to its type, due immediately. Part of
- * the transaction that is open. Returns the ids of the deliveries, which by the switch `idPer: event` are all the same.
+ * Writes the event, and a delivery, due immediately, for each active endpoint of the client that has subscribed to its type. Joins the
+ * transaction that is open, if any. Returns the ids of the deliveries: each has its own, or with the switch `idPer: event` all have the same.
  */
 export function emitEvent(service: Service, clientReference: string, newEvent: NewEvent): string[] {
   const { db, clock, switches } = service;

@@ -14,20 +14,22 @@ export type IsBusy = (client: PostgresPoolClient) => Promise<boolean>;
 export interface Checkout {
   readonly client: PostgresPoolClient;
   /**
-   * Ends the query, whose caller no longer waits. The connection keeps its place in the pool until the query has ended, since its
-   * backend lives that long: with a new connection in its place, a locked table would use up all connections of the server.
+   * Cancels the query, since its caller no longer waits. The connection keeps its place in the pool until the query has ended, because
+   * its backend lives that long. If the pool opened a new one instead, queries that wait for a locked table would use up the server's
+   * connections.
    */
   giveUp(): void;
-  /** The same for a commit: cancels nothing, but cuts the connection once its backend is no longer at work, since the answer is lost then. */
+  /** Does the same for a commit, but cancels nothing: cuts the connection once its backend is no longer at work, because the answer is lost then. */
   giveUpCommit(): void;
 }
 
 const retryMs = 1000;
 
 /**
- * Calls `onReleased` once the pool has the connection back. `patienceMs`: how long a query may have no answer although the server has
- * accepted our request to cancel it. After that, the connection itself must be dead, and is cut. The pool closes an outdated connection
- * once it is released.
+ * Watches a connection that the pool has given out, and calls `onReleased` once its place in the pool is free. When the connection is
+ * released, the pool keeps it, or closes it if it is outdated (`Outdated`) or was given up.
+ * @param patienceMs how long a query may stay without an answer after the server has accepted our request to cancel it. After that, the
+ * connection must be dead, and is cut
  */
 export function checkOut(
   client: PostgresPoolClient,

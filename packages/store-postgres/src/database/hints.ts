@@ -6,15 +6,15 @@ import { outdatedOf } from "./outdated.ts";
 
 /** Wakes workers when there may be work, so that they need not wait for their next poll. */
 export interface Hints {
-  /** Wakes those of this process. */
+  /** Wakes the workers of this process. */
   give(): void;
-  /** Wakes those of this process and, with `notify`, of others. */
+  /** Wakes the workers of this process and, with `notify`, those of other processes. */
   announce(): void;
   /** Returns a function that unsubscribes. */
   on(listener: () => void): () => void;
 }
 
-/** How the hints of other processes are sent and received. */
+/** How hints are sent to other processes, and received from them. */
 export interface Notify {
   /** The pool on whose connections workers listen: see `listenable`. */
   readonly pool: PostgresPool;
@@ -23,7 +23,7 @@ export interface Notify {
   send(channel: string): void;
 }
 
-/** `notify` undefined: hints within this process only. */
+/** Creates the hints of an inbox. Without `notify`, they stay within this process. */
 export function createHints(notify: Notify | undefined): Hints {
   const listeners = new Set<() => void>();
   const give = () => {
@@ -58,7 +58,7 @@ const reconnectMs = 1000;
 
 /**
  * Listens for hints of other processes (LISTEN) on a connection of the pool, and calls `onHint` for each. Reconnects when the
- * connection is lost; workers find the missed events at their next poll. Returns a function that ends it.
+ * connection is lost; workers find the missed events at their next poll. Returns a function that stops it.
  */
 export function listenForHints(pool: PostgresPool, channel: string, onHint: () => void): () => void {
   let client: Listening | undefined;

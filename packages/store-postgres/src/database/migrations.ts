@@ -47,6 +47,7 @@ export const migrations: readonly Migration[] = [
 /** A migration that was run, as the schema records it. */
 interface Recorded {
   readonly id: string;
+  /** How many migrations a version must know to work with the schema, as in `Migration`. */
   readonly oldest: number;
   /** The version of the package that ran it. */
   readonly version: string;

@@ -61,5 +61,5 @@ function createOutdated(): Outdated {
   };
 }
 
-/** `read_only_sql_transaction`: of a standby, and of a primary with `default_transaction_read_only`. */
+/** The error code `read_only_sql_transaction`. A standby refuses writes with it, and so does a primary with `default_transaction_read_only`. */
 const readOnly = "25006";

@@ -61,7 +61,7 @@ const lease = (isSuspect: string): string => `return query
     returning taken.source, taken.id, taken.fence, taken.type, taken.body, taken.received_at, taken.attempts, taken.tries,
       taken.waiting_since, taken.replay, taken.trace, taken.due_at, null::text;`;
 
-/** The columns of an event in a lane that a take looks at. */
+/** The columns that a take reads of each event in a lane. */
 const inLane = "ctid as place, source, id, lane, type, occurred_at, due_at, suspect, held";
 
 /**

@@ -1,4 +1,5 @@
-// A take's search for due events. It only reads, and events that a pause holds are in none of its indexes.
+// The search for due events before a take. It only reads. The indexes of due events leave out those that a pause holds; the indexes of
+// suspects and of lanes contain them.
 import type { TakeOptions } from "@esim-webhooks/core";
 import type { LaneVisit } from "@esim-webhooks/core/engine";
 import type { Transaction } from "../database/transaction.ts";
@@ -26,9 +27,9 @@ export interface DueEvents {
 export type Reading = Pick<Transaction, "all" | "get" | "nowMs">;
 
 /**
- * The events that a take may lease, none of them of a paused type. Of those in lanes, the take reads the first thousand due rows, or some
- * more: usually there are no others, or enough of these are next in their lanes. If not, most of them wait behind others, and the take
- * also visits some lanes, after the one at which the last visit ended.
+ * Returns the events that a take may lease, none of them of a paused type. In lanes, the take reads the first thousand due rows, or some
+ * more. Usually there are no others, or enough of these rows are next in their lanes. Otherwise most of them wait behind other events, and
+ * the take also visits some lanes, after the one at which the last visit ended.
  */
 export function dueEvents(reading: Reading, input: TakeInput, paused: readonly string[]): DueEvents {
   const { limit, after } = input;
