@@ -37,11 +37,11 @@ export interface ApiClient {
   /** Suspends, reactivates or terminates an eSIM. */
   readonly lifecycle: ChangeLifecycle;
   /**
-   * Makes a call that the client has no function for, with the same care. Resolves to the JSON of the answer as it is, or to
-   * undefined when there is none.
-   * @param method of the request
-   * @param path after the base URL, such as `"/esims"`, with its query
-   * @param body plain JSON
+   * Makes a call that the client has no function for, with the same token, rate limit, retries and idempotency keys as all other calls.
+   * Resolves to the JSON of the answer, unchecked, or to undefined if the answer has none.
+   * @param method the HTTP method
+   * @param path the path below the base URL with its query, such as `"/esims"`
+   * @param body a value that can be written as JSON
    * @param options how the call is made
    */
   request(method: Method, path: string, body?: unknown, options?: ChangeOptions): Promise<unknown>;

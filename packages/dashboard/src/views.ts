@@ -115,7 +115,7 @@ export interface EventView extends EventRow {
   readonly history: readonly AttemptView[];
   readonly stack: string | null;
   readonly payload: Payload;
-  /** Why it waits, in one sentence. Null: it does not wait. */
+  /** Why a ready event waits, or what is known of the worker of a leased one, in one sentence. Null in other states. */
   readonly waits: string | null;
   /** The event that holds its lane. */
   readonly heldBy: EventName | null;

@@ -69,7 +69,7 @@ async function plugin(app: FastifyInstance, options: WebhookPluginOptions): Prom
   app.server.on("request", (request, response) => {
     if (!ownUrls.has(request.url ?? "")) watchMiss(request, response, mount);
   });
-  // by then, the sender has its answer, even if a handler never ends
+  // waits for at most `deadlineMs`: by then, a receiver with this deadline has answered each sender, even if a handler never ends
   app.addHook("preClose", async () => void (await createDeadline(deadlineMs).before(receiver.close())));
 }
 

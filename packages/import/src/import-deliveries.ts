@@ -20,11 +20,11 @@ export interface ImportReport extends ReplayReport {
   readonly damage: DumpDamage | null;
 }
 
-/** The error that ended the reading of a dump, as data: its two halves, and the option whose limit was reached, if it was one. */
+/** The error that ended the reading of a dump, as data: the problem, the remedy, and the option whose limit was reached, if any. */
 export interface DumpDamage {
   /** Stable, for programs: docs/errors.md lists what to do. */
   readonly code: string;
-  /** Both halves, and where it happened. */
+  /** The problem, the remedy, and where the error occurred. */
   readonly message: string;
   /** The problem: a sentence. */
   readonly problem: string;

@@ -23,7 +23,7 @@ export interface Listener {
   readonly option: string;
 }
 
-/** How long a request may take to arrive. */
+/** How long a request may take to arrive completely, in ms. */
 const arrivalMs = 10_000;
 
 /**

@@ -48,12 +48,12 @@ function reasonOf(error: unknown, folder: string): readonly [problem: string, re
 
 const everyMs = 1000;
 
-/** The service's time when it was last saved; 0 for a new database. */
+/** Returns the service's time as it was last saved; 0 for a new database. */
 export function savedTime(db: Database): number {
   return db.get<{ now: number }>("select now from clock")?.now ?? 0;
 }
 
-/** The same database, in which every transaction saves the service's time: after a kill, nothing that was written is in the future. */
+/** Returns the database with transactions that also save the service's time: after a kill, nothing that was written is in the future. */
 export function timekeepingDatabase(db: Database, clock: ServiceClock): Database {
   return {
     ...db,
@@ -66,7 +66,7 @@ export function timekeepingDatabase(db: Database, clock: ServiceClock): Database
   };
 }
 
-/** Saves the service's time once a second. Returns a function that saves it a last time, and stops this. */
+/** Saves the service's time once a second. Returns a function that stops this, and saves the time once more. */
 export function keepTime(db: Database, clock: ServiceClock): () => void {
   const timer = setInterval(() => saveTime(db, clock), everyMs).unref();
   return () => {

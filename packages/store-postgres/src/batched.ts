@@ -10,8 +10,8 @@ const batching = {
 };
 
 /**
- * Batches concurrent calls. `write` is given rows of different keys. If the database refuses a row, its batch is repeated row by row, so that the
- * others succeed.
+ * Batches concurrent calls. No call of `write` gets two rows with the same key. If the database refuses the data of a row, each row of its
+ * batch is written again on its own, so that the others succeed.
  */
 export function batched<Result>(
   write: (rows: readonly PutRow[]) => Promise<readonly Result[]>,
@@ -41,7 +41,7 @@ function resultsOrThrow<Result>(results: readonly (Result | WebhookError)[]): re
   return results as readonly Result[];
 }
 
-/** Splits a batch so that no key repeats in a part, and writes the parts one after the other: the second row of a key is compared with the first. */
+/** Splits a batch into parts in which no key repeats, and writes them one after the other, so that the second row of a key is compared with the first. */
 async function withoutRepeatedKeys<Result>(
   rows: readonly PutRow[],
   work: (batch: readonly PutRow[]) => Promise<readonly Result[]>,

@@ -2,7 +2,7 @@ import type { InboxRow, Replay, StoredEvent } from "@esim-webhooks/core";
 import { maskEvent, maskLane, readBody } from "@esim-webhooks/core/internal";
 import { maskText } from "@esim-webhooks/core/masking";
 
-/** An event as `list --json` prints it. */
+/** Returns an event as `list --json --reveal` prints it: not masked. */
 export function listedJson(row: InboxRow): Record<string, unknown> {
   const { source, id, state, type, lane, receivedAt, attempts, error, conflicts } = row;
   const { dueAt, leasedUntil, keptUntil } = row;
@@ -12,7 +12,7 @@ export function listedJson(row: InboxRow): Record<string, unknown> {
   };
 }
 
-/** As `listedJson`, without personal data. Masks every lane: without the body, nothing shows whether it is personal data. */
+/** Returns an event as `list --json` prints it: without personal data. Masks every lane, since only the body shows whether a lane is personal data. */
 export function maskedListedJson(row: InboxRow): Record<string, unknown> {
   return {
     ...listedJson(row),
@@ -21,7 +21,7 @@ export function maskedListedJson(row: InboxRow): Record<string, unknown> {
   };
 }
 
-/** An event as `show --json` prints it: with its body as JSON. */
+/** Returns an event as `show --json` prints it: masked, and with its body as JSON. */
 export function maskedJson(row: StoredEvent): Record<string, unknown> {
   const { bodyText, ...shown } = shownJson(row);
   return {
@@ -35,7 +35,7 @@ export function maskedJson(row: StoredEvent): Record<string, unknown> {
   };
 }
 
-/** An event as `show --json --reveal` prints it: not masked, and with its body as the text that was signed. */
+/** Returns an event as `show --json --reveal` prints it: not masked, and with its body as the text that was signed. */
 export function shownJson(row: StoredEvent): Record<string, unknown> {
   const body = row.body && readBody(row.body);
   return {

@@ -20,7 +20,7 @@ export interface InboxAccess {
   readonly setUp: SetUp;
 }
 
-/** Opens the inbox for a command, and closes it in any case. Migrates nothing: serve, work and import do. An inbox of a config has its own logger. */
+/** Opens the inbox for a command, and closes it even if the command fails. Migrates no tables: serve, work and import do. An inbox of a config has its own logger. */
 export async function withInbox(
   context: CliContext,
   flags: SetUpFlags & BackupFlags,
@@ -37,7 +37,7 @@ export async function withInbox(
   try {
     await use({ inbox, where, types, source: setUp.source, setUp });
   } catch (error) {
-    throw isNamed ? error : namingStore(error, setUp); // errors of a file name it
+    throw isNamed ? error : namingStore(error, setUp); // an error of a file names the file
   } finally {
     await close();
   }
@@ -57,7 +57,7 @@ async function openFile({ path, where }: EmbeddedFile, logger?: Logger): Promise
   return { inbox, where, close: () => inbox.close() };
 }
 
-/** Commands that only look create no inbox: the folder may be misspelt. */
+/** The error if there is no inbox. These commands create none: if the folder is misspelt, a new, empty inbox would hide that. */
 function noInbox({ place }: SetUp): WebhookError<PostgresErrorCode> {
   return new WebhookError<PostgresErrorCode>(
     "migration_missing",

@@ -13,7 +13,7 @@ const sdkPackage = "@opentelemetry/sdk-node";
 const packages = ["@esim-webhooks/otel", "@opentelemetry/api", sdkPackage];
 const flushMs = 5000;
 
-/** Variables of OpenTelemetry that ask for an export. All others, such as a service name, say only how. */
+/** The variables of OpenTelemetry that ask for an export, like those in `endpoints`. All others, such as a service name, only configure it. */
 const exporters = ["OTEL_TRACES_EXPORTER", "OTEL_METRICS_EXPORTER"];
 const endpoints = [
   "OTEL_EXPORTER_OTLP_ENDPOINT",
@@ -31,7 +31,7 @@ function askedBy(env: NodeJS.ProcessEnv): string | undefined {
 /**
  * Exports spans and metrics with OpenTelemetry's SDK, if the environment asks for it and the SDK is installed. An SDK that
  * `node --import` has started is used as it is. Without the SDK, it only warns: deliveries are more important. Returns a function that
- * exports what is left, and stops it.
+ * exports what is left, and stops the SDK.
  */
 export async function exportTelemetry(
   { output, process }: CliContext,

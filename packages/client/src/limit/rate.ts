@@ -24,7 +24,7 @@ export interface ReadableHeaders {
 const dayMs = 24 * 60 * 60 * 1000;
 
 /**
- * How long the service asks to wait, in ms: `Retry-After` in seconds, or as a date that is compared with the service's own
+ * Returns how long the service asks to wait, in ms: `Retry-After` in seconds, or as a date that is compared with the service's own
  * `Date`. Undefined when the header is missing or makes no sense.
  */
 export function retryAfterMs(headers: ReadableHeaders): number | undefined {
@@ -35,7 +35,7 @@ export function retryAfterMs(headers: ReadableHeaders): number | undefined {
   return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), dayMs);
 }
 
-/** Reads the headers of the rate limit. What makes no sense is left out. */
+/** Reads the headers of the rate limit. Leaves out values that make no sense. */
 export function readRate(status: number, headers: ReadableHeaders): Rate {
   const remaining = wholeNumber(headers.get("x-ratelimit-remaining"));
   const policy = readPolicy(headers.get("ratelimit-policy"));
@@ -49,8 +49,8 @@ export function readRate(status: number, headers: ReadableHeaders): Rate {
 }
 
 /**
- * The time until the window is full again, in ms. `X-RateLimit-Reset` is Unix time or seconds that are left: the API says
- * both. Unix time is more than a billion. Undefined for a time that no window of this API can have.
+ * Returns the time until the limit is reset, in ms. `X-RateLimit-Reset` is Unix time or the seconds that are left, since the API says
+ * both. A Unix time is more than a billion. Undefined for a time that no window of this API can have.
  */
 function resetMs(headers: ReadableHeaders): number | undefined {
   const reset = wholeNumber(headers.get("x-ratelimit-reset"));
@@ -61,13 +61,13 @@ function resetMs(headers: ReadableHeaders): number | undefined {
 
 const longestWindowMs = 60 * 60 * 1000;
 
-/** The service's time, so that a wrong clock of this machine changes nothing. */
+/** Returns the service's time, in ms since the Unix epoch, so that a wrong clock of this machine has no effect. */
 function serverTime(headers: ReadableHeaders): number | undefined {
   const ms = Date.parse(headers.get("date") ?? "");
   return Number.isNaN(ms) ? undefined : ms;
 }
 
-/** `10;w=1` and `"default";q=10;w=1`: the drafts of the header have both forms. */
+/** Reads `10;w=1` and `"default";q=10;w=1`: the drafts of the header have both forms. */
 function readPolicy(value: string | null): Policy | undefined {
   const calls = wholeNumber(/;\s*q=(\d+)/.exec(value ?? "")?.[1] ?? /^\s*(\d+)/.exec(value ?? "")?.[1]);
   const seconds = wholeNumber(/;\s*w=(\d+)/.exec(value ?? "")?.[1]);

@@ -3,7 +3,7 @@ import { checkRequest } from "../base/check-request.ts";
 import type { Caller, ChangeOptions } from "./caller.ts";
 import { path } from "./path.ts";
 
-/** The fields of an order that are documented. An order may need others, which are sent as they are. */
+/** The documented fields of an order. An order may need other fields, which are sent unchanged. */
 export interface OrderEsimRequest {
   /** A variant of `catalog.esimVariants`. Default: the client's `defaultEsimVariant`. */
   readonly esimVariant?: string | undefined;
@@ -17,7 +17,7 @@ export interface OrderEsimRequest {
 /** Orders eSIMs. */
 export interface Esims {
   /**
-   * Orders an eSIM; `esim.assigned` follows. Resolves to the answer as it is, since its form is not documented. On `conflict`,
+   * Orders an eSIM; `esim.assigned` follows. Resolves to the service's answer, unchecked: the form of the answer is not documented. On `conflict`,
    * read `error.problemDetails.detail` before you order again: the `externalProfileId` may belong to another profile.
    */
   order(request?: OrderEsimRequest, options?: ChangeOptions): Promise<unknown>;
@@ -27,8 +27,9 @@ export interface Esims {
 export type LifecycleOperation = "suspend" | "reactivate" | "terminate";
 
 /**
- * Changes whether the network serves the line; an `esim.lifecycle.*` event follows. `suspend` and `terminate` end its active
- * packages first, and `terminate` is final. Resolves to the answer as it is, since its form is not documented.
+ * Changes whether the network serves the line of an eSIM; an `esim.lifecycle.*` event follows. `suspend` and `terminate` first end
+ * the active packages of the line, and `terminate` is final. Resolves to the service's answer, unchecked: the form of the answer is not
+ * documented.
  */
 export type ChangeLifecycle = (
   profileReference: string,

@@ -8,7 +8,7 @@ import { orNull } from "./data-of.ts";
 export interface PageOptions {
   /** The most items of a page, 1 to 100. Default: the service's, 20. */
   readonly limit?: number | undefined;
-  /** Continues a list: the `nextCursor` of an earlier page, which can be kept. Default: from the top. */
+  /** The `nextCursor` of an earlier page: the list continues after that page. A cursor can be stored and used later. Default: the list begins with its first item. */
   readonly cursor?: string | undefined;
 }
 

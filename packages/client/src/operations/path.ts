@@ -8,7 +8,7 @@ export function path(parts: TemplateStringsArray, ...references: readonly string
 }
 
 function segment(reference: unknown): string {
-  // a reference is opaque, but "" and ".." would make another path of it
+  // "", "." and ".." would change the path of the call; any other text is one segment once it is encoded
   const isText = typeof reference === "string" && reference.isWellFormed();
   if (isText && !/^(?:\.{0,2})$/.test(reference)) return encodeURIComponent(reference);
   throw invalidRequest(

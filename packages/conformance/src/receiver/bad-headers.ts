@@ -39,7 +39,7 @@ const otherTimestamps: readonly string[] = [
   now.toISOString(),
 ];
 
-/** Replaces the good headers with each of these. Expects a refusal with `code`, and that no handler runs. */
+/** Sends a request for each case, whose headers replace the good ones of the same names. Expects a refusal with `code`, and that no handler runs. */
 function refusedHeaders(sentence: string, status: number, code: string, cases: readonly Headers[]): Scenario {
   return exchange(sentence, async (exchangeOne) => {
     for (const headers of cases) {

@@ -145,7 +145,7 @@ function digitsIn(text: string): number {
   return text.replace(/\D/g, "").length;
 }
 
-/** The number of characters that a store keeps of an error. */
+/** The most characters of a shortened text: as many as a store keeps of an error. */
 const mostCharacters = 4000;
 
 /** A text that fits on a screen: its beginning, and how much is left out. */

@@ -12,13 +12,13 @@ import { faultsAreNoState, isLatestOnly } from "./latest-only.ts";
 import { type NotedOutcome, outcomeOfReturn, outcomeOfThrow } from "./noted-outcome.ts";
 import { type HandleMessage, handleStage } from "./stages.ts";
 
-/** Calls handlers. Does not know who called it. */
+/** Calls handlers, in the same way for every caller. */
 export interface Dispatcher {
-  /** Whether a handler takes this event type, which may be one that the catalog does not have. */
+  /** Whether there is a handler for this event type. The catalog need not have the type. */
   handles(type: string): boolean;
   /**
    * Runs the handler of the event's type. Never throws or rejects: an error of the handler becomes the outcome `failed`. `taken` is for
-   * `observe`; without it, a processor has the event.
+   * `observe`. Default: a processor has the event.
    */
   dispatch(event: WebhookEvent, call: HandlerCall, taken?: TakenFacts): Awaitable<DispatchOutcome>;
 }
@@ -43,8 +43,8 @@ export interface TakenFacts {
 }
 
 /**
- * Checks the handlers against the catalog. Throws `unknown_event_type`, suggesting the nearest name, and `invalid_option` if
- * `latestOnly` would take `esim.faulted`.
+ * Creates a dispatcher. Throws `unknown_event_type` for a handler of a type that the catalog does not have, with the nearest name, and
+ * `invalid_option` if there are no handlers, one is not a function, or `esim.faulted` would get a handler of `latestOnly`, which could skip a fault.
  */
 export function createDispatcher<Data>(handlers: Handlers<Data, never>, catalog: Catalog<Data>): Dispatcher {
   const given = readHandlers(handlers);

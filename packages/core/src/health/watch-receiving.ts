@@ -8,13 +8,13 @@ import type { Tolerance } from "../verify/tolerance.ts";
 import { type Trouble, troubleOf } from "./troubles.ts";
 
 const minuteMs = 60_000;
-/** A look covers the deliveries, and the backlog, of this time, in ms. */
+/** The period that each look judges, in ms: the deliveries in it, and the growth of the backlog during it. */
 export const windowMs: number = 10 * minuteMs;
 const mostShare = 0.05;
 /** The least number of wrong requests: a single one in a quiet hour is no trouble. */
 const fewest = 3;
 const isTrouble = (some: number, all: number) => some >= fewest && some > all * mostShare;
-/** The time without a delivery of an ended key after which the trouble ends. */
+/** The trouble of an ended key ends after this time without a delivery that is signed with it, in ms. */
 const endedKeyMs = 3_600_000;
 
 /** Begins the counts of a minute: the deliveries by verdict, the refused ones that no key matched, and the outcomes of the failed ones. */
@@ -27,7 +27,7 @@ function beginMinute(atMs: number) {
 export interface ReceivingWatch {
   /** When the last authentic delivery arrived. Null: none since the watch began. */
   lastAt(): Date | null;
-  /** The troubles at this time, in ms since the Unix epoch. */
+  /** Returns the troubles at a time, which is in ms since the Unix epoch. */
   look(atMs: number): readonly Trouble[];
   /** Stops counting. */
   stop(): void;
@@ -89,7 +89,7 @@ export function watchReceiving(clock: Clock, tolerance: Tolerance): ReceivingWat
     );
   }
 
-  /** Without deliveries, the clocks are as far apart as they were. */
+  /** Returns the trouble of a clock skew. Without deliveries since the last look, it stays as it was. */
   function skewed(): readonly Trouble[] {
     const seconds = leastSkew;
     leastSkew = undefined;

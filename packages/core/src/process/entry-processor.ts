@@ -12,9 +12,9 @@ import type { InboxEntry } from "../store/inbox-entry.ts";
 import { createProcessor, type ProcessorOptions } from "./processor.ts";
 import type { Provenance } from "./provenance.ts";
 
-/** A delivery of a queue's message. */
+/** One delivery of a message by a platform's queue. */
 export interface EntryAttempt {
-  /** Counts from 1. */
+  /** The number of the attempt, from 1. */
   readonly attempt: number;
   /** Aborts when the platform ends the work. `context.signal` of the handler aborts with it. */
   readonly signal?: AbortSignal;
@@ -22,11 +22,11 @@ export interface EntryAttempt {
   readonly backoffMs?: number;
 }
 
-/** The result of an entry. */
+/** The result of processing an entry: an event in the message of a platform's queue. */
 export interface ProcessedEntry {
   /** The outcome of the entry's event. */
   readonly outcome: EventOutcome;
-  /** How its message ends: deleted if it is `done` or `unhandled`. */
+  /** How the event ends. Its message is to be deleted if that is `done` or `unhandled`. */
   readonly ending: Ending;
   /**
    * Logs an outcome that an operator must know and that the processor has not logged, since no handler has run. The line has these fields, too.
@@ -67,7 +67,7 @@ export function createEntryProcessor<Data, Tx>(
   };
 }
 
-/** Where an entry came from, as far as it says. A rebuilt body has no fingerprint: it is not the one that was sent. */
+/** Returns where an entry came from, as far as the entry says. A rebuilt body gets no fingerprint: it is not the body that was sent. */
 export function provenanceOf({ source, receivedAt, body, replay, trace }: InboxEntry): Provenance {
   return {
     source,

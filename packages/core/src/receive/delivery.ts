@@ -31,7 +31,7 @@ export interface Delivery {
 export type ReadBody = () => Uint8Array | BodyStream;
 
 /**
- * Streams a raw body into `sink`, as fast as it arrives: the receiver has the limits. Returns a function that stops reading
+ * Streams a raw body into `sink` as fast as it arrives; the receiver limits its size and its time. Returns a function that stops reading
  * and leaves the connection open, so that an answer can be sent.
  */
 export type BodyStream = (sink: BodySink) => () => void;

@@ -1,24 +1,24 @@
 import type { BlockedBy, GaugeCount, InboxGauges } from "./inbox-figures.ts";
 
-/** For authors of inboxes: a count of a gauge ends here. There may be more. */
+/** For authors of inboxes: counting for a gauge stops at this number. There may be more events. */
 export const mostCounted = 10_001;
 
-/** The gauges as an engine counts them. */
+/** The counts of an inbox, from which `gaugesOf` makes its gauges. */
 export interface CountedGauges extends Pick<InboxGauges, "oldestReadyMs" | "lastReceivedAt"> {
-  /** Each up to `mostCounted`. Blocked events are among those that are `ready`. */
+  /** The number of events for each gauge, up to `mostCounted`. `ready` includes the blocked events. */
   readonly counts: Readonly<Record<Exclude<GaugeCount, "blocked">, number>>;
   /** The blocked events that were found. */
   readonly blocked: {
-    /** How many, by what blocks them. */
+    /** The number of blocked events for each cause. */
     readonly by: BlockedBy;
-    /** Whether there may be more, which were not looked for. */
+    /** Whether there may be more: the search ended at a limit. */
     readonly isMore: boolean;
   };
   /** Whether all types are paused: then no event is due, and none is blocked. */
   readonly areAllPaused: boolean;
 }
 
-/** For authors of inboxes that count up to a limit: the gauges of what was counted. */
+/** For authors of inboxes that count up to a limit: makes the gauges of the counts. */
 export function gaugesOf({ counts, blocked, areAllPaused, ...same }: CountedGauges): InboxGauges {
   const { ready, waiting, paused, ...others } = counts;
   const blockedBy = areAllPaused ? { failing: 0, paused: 0, dead: 0 } : blocked.by;

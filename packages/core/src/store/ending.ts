@@ -9,18 +9,18 @@ export type StoredEnding =
   | { readonly state: "done" }
   /** It has no handler, so no attempt is counted. Its body is kept for the retention, so that it can be redriven. */
   | { readonly state: "unhandled" }
-  /** An attempt failed, and it is due again in `afterMs`. */
+  /** An attempt failed: the event is due again in `afterMs`. */
   | {
       readonly state: "retry";
       readonly afterMs: number;
       readonly error: string;
       readonly report?: AttemptReport;
     }
-  /** Its handler is not ready for it yet: due again in `afterMs`, without counting a try. `waitedMs` begins to count. */
+  /** Its handler is not ready for it yet: due again in `afterMs`, without counting a try. The first such ending starts `waitedMs`. */
   | { readonly state: "waiting"; readonly afterMs: number; readonly error: string }
   /**
-   * As it was taken: no try is counted, nor an attempt unless its handler was `started`, and a suspect stays a suspect. Due again in
-   * `afterMs`, by default immediately.
+   * The event is given back as it was taken. No try is counted, and an attempt only if its handler was `started`; a suspect stays a
+   * suspect. It is due again in `afterMs`, by default immediately.
    */
   | {
       readonly state: "given_back";
@@ -45,9 +45,9 @@ export interface Failure {
 export type Ending =
   | Exclude<StoredEnding, { state: "retry" | "dead" }>
   | (Extract<StoredEnding, { state: "retry" | "dead" }> & Failure)
-  /** The lease had ended before, and the result is discarded. `thrown`: by the handler. */
+  /** The lease or claim was lost before the result was stored, so the result is discarded. `thrown`: the value that the handler or a schema threw. */
   | { readonly state: "lost"; readonly thrown?: unknown }
-  /** The store could not store the result, and the lease ends by itself. `thrown`: by the handler. */
+  /** The store could not store the result, so the lease or claim ends by itself. `thrown`: the value that the handler or a schema threw. */
   | { readonly state: "store_unavailable"; readonly error: unknown; readonly thrown?: unknown };
 
 /** The change that an ending makes in its row. */

@@ -6,7 +6,7 @@ import type { InboxState } from "./stored-event.ts";
 
 /** The result of `eraseSubject`. */
 export interface ErasedSubject {
-  /** How many events, by the state that they were in. All are done now. */
+  /** The number of erased events, by the state that they were in. All of them are done now. */
   readonly events: Readonly<Record<InboxState, number>>;
   /** Other places that may hold the subject's personal data and that an inbox cannot reach, one sentence each. */
   readonly notReached: readonly string[];
@@ -60,8 +60,8 @@ export async function eraseSubject(
 }
 
 /**
- * How many events `eraseSubject` would erase in each state; a count of `most` means `most` or more. Null: the inbox finds them only while it
- * erases them.
+ * Counts the events that `eraseSubject` would erase, for each state. A count of `most` means `most` or more. Resolves to null if the inbox
+ * cannot filter by subject (`capabilities.filters`): it finds these events only while it erases them.
  */
 export async function countSubject(
   inbox: Pick<InboxAdmin, "capabilities" | "count">,
@@ -75,8 +75,8 @@ export async function countSubject(
 }
 
 /**
- * For authors of inboxes: what replaces the subject of an entry that must not be deleted, such as how far `latestOnly` has come. It is
- * the same for the same subject, and does not contain it.
+ * For authors of inboxes: returns a text that replaces the subject in an entry that must not be deleted, such as the progress of `latestOnly`.
+ * The same subject always gives the same text, which does not contain it.
  */
 export function erasedSubject(subject: string): string {
   return `erased:${createHash("sha256").update(subject).digest("hex")}`;

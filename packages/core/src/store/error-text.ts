@@ -44,15 +44,15 @@ export function framesOf({ message, stack }: Pick<Thrown, "message" | "stack">):
   return frames.slice(0, mostFrames);
 }
 
-/** The two parts of an error that an inbox keeps. */
+/** The error of an event, as an inbox keeps it, in its two parts. */
 export interface KeptError {
-  /** The name and message of what was thrown, and of its causes. Null: the inbox keeps none. */
+  /** Why the event is not done: the name and message of the thrown value and of its causes, or a text if nothing was thrown. Null: there is no error. */
   readonly error: string | null;
   /** A line per frame. Null: nothing was thrown, or its stack is not known. */
   readonly stack: string | null;
 }
 
-/** Splits the text that an inbox keeps of an error. */
+/** Splits the error of an event, as an inbox keeps it. Null: there is no error. */
 export function readErrorText(text: string | null): KeptError {
   const [error = null, ...frames] = text?.split(frameStart) ?? [];
   return { error, stack: stackText(frames) };

@@ -19,7 +19,7 @@ export type WaitingEvent = Pick<
   "state" | "type" | "attempts" | "dueAt" | "leasedUntil" | "error" | "history" | "heldBy"
 >;
 
-/** Why no handler has the event yet, in one sentence. Null: it waits for no worker. */
+/** Says in one sentence why a ready event waits, or what is known of the worker of a leased one. Null for other states. */
 export function whyItWaits(event: WaitingEvent, circumstances: Circumstances): string | null {
   if (event.state === "leased") return leased(event, circumstances);
   if (event.state !== "ready") return null;

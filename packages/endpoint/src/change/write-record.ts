@@ -16,11 +16,11 @@ export interface KeyStoreState {
 }
 
 const emptyStore: KeyStoreState = { record: { keys: [] }, version: undefined };
-/** Between two tries, in ms. */
+/** The time between two tries, in ms. */
 const pauseMs = 1000;
-/** For how long reading or writing a step is tried while the store is unavailable, in ms. */
+/** How long reading or writing a step is tried again while the store is unavailable, in ms. */
 const stepMs = 10_000;
-/** Between two warnings that a secret is not stored yet, in ms. */
+/** The time between two warnings that a secret is not stored yet, in ms. */
 const warnEveryMs = 30_000;
 
 /** Reads the key store; a record without keys if it has none. */
@@ -151,8 +151,8 @@ interface Patience {
 }
 
 /**
- * Repeats an attempt every second until it succeeds or the time has passed. Rejects with its last error. It ignores the signal of the run on
- * purpose: a new secret that is not stored would be lost, and the other attempts last ten seconds at most.
+ * Repeats an attempt every second until it succeeds, `forMs` has passed, or `mayPass` refuses its error. Rejects with the last error.
+ * Ignores the signal of the run on purpose: a new secret that is not stored would be lost, and everything else is tried for ten seconds only.
  */
 async function untilItWorks<Result>(
   attempt: () => Promise<Result | typeof swapFailed>,

@@ -89,7 +89,10 @@ export function registrationIn(record: KeyRecord, url: string): Creation<Alone> 
   return found?.kind === "ensure" ? found : undefined;
 }
 
-/** The endpoint as the service answered, without the secret. A field that the answer lacks is as it was asked for. */
+/**
+ * Returns the endpoint that the service has registered, without its secret, which the spread does not copy. A URL or event types
+ * that the answer lacks are as requested; a missing `active` is true, and a missing time is `keyedAt`.
+ */
 export function registered(
   made: EndpointWithSecret,
   { url, eventTypes, keyedAt }: Creation,

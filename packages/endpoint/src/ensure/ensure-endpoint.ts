@@ -61,17 +61,17 @@ export const wishShape: OptionsShape<WishSettings> = {
 export interface EnsuredEndpoint {
   /** The endpoint, as the service lists it. */
   readonly endpoint: WebhookEndpoint;
-  /** Whether it was registered by this call, or by one before it that was interrupted. Its secret is in the key store. */
+  /** Whether this call registered it, or an earlier call that was interrupted. Its secret is then in the key store. */
   readonly created: boolean;
   /** The endpoint's faults. */
   readonly findings: readonly EndpointFinding[];
 }
 
 /**
- * Finds the client's endpoint for a URL, or registers it and stores its secret. Says what is wrong with one that exists, and
+ * Finds the client's endpoint for a URL, or registers one and stores its secret. Reports what is wrong with an existing endpoint, and
  * changes nothing on it: the API cannot change an endpoint.
  *
- * Each step is in the key store before its call to the service is made. After a kill at any moment, run this function again: it finishes.
+ * Each step is written to the key store before the service is called. After a kill at any moment, run this function again: it continues.
  * No second endpoint is registered, not even by several processes that run it concurrently with one key store.
  *
  * Rejects with `invalid_option`, `unknown_event_type` (the service does not have one of `eventTypes`), `endpoint_cap`,
@@ -135,7 +135,7 @@ export const registration: KeyChange<EnsureRun, Creation<Alone>, EnsuredEndpoint
   },
 };
 
-/** The result, if the URL has an endpoint. Otherwise its registration begins. */
+/** Returns the result if the URL has an endpoint. Otherwise begins its registration. */
 async function findOrBegin(
   run: EnsureRun,
   _at: undefined,

@@ -34,7 +34,7 @@ export interface ReplaceRun extends Omit<ReplaceSettings<FirstReconciled>, "even
 
 /** The end of a replacement. */
 export interface ReplacementEnd {
-  /** The step that has ended it; undefined: there was nothing to do. */
+  /** The last step of the replacement. Undefined: there was nothing to do. */
   readonly replaced: AtDrop | undefined;
   readonly reconciled: FirstReconciled | null;
 }
@@ -72,8 +72,9 @@ export const replacement: KeyChange<ReplaceRun, Replacement, ReplacementEnd> = {
 };
 
 /**
- * Returns a result if the endpoint need not be replaced. Otherwise reconciles it, and begins the replacement. Throws `endpoint_unknown` if the
- * URL has no endpoint, or several; `endpoint_cap` if the client cannot have another endpoint; `change_under_way`; and `not_settled`.
+ * Returns a result if the endpoint need not be replaced. Otherwise reconciles it, then begins the replacement. Throws `endpoint_unknown` if the
+ * URL has no endpoint, or several; `endpoint_cap` if the client cannot have another endpoint; `change_under_way` if another change must be
+ * finished first; and `not_settled` if events of the endpoint would be lost with it.
  */
 async function begin(
   run: ReplaceRun,

@@ -17,7 +17,7 @@ export interface PassClaim {
   end(changes: Partial<PassState>): Promise<void>;
 }
 
-/** The plan of a pass, as it follows from the stored state. */
+/** The plan of a pass, made from the stored state. */
 export interface PassPlan {
   /** The state that is written with the claim. */
   readonly initialState: PassState;
@@ -45,7 +45,7 @@ const heartbeatsPerLease = 3;
  * names this pass, so a pass that was taken for dead changes nothing more.
  *
  * Rejects with `reconcile_in_use` when another pass is alive, and with what `plan` throws. If the signal aborts before the claim
- * is free, resolves to a claim that changes nothing: a pass with an aborted signal stores nothing.
+ * is free, resolves to a claim that changes nothing, since a pass with an aborted signal stores nothing.
  */
 export async function claimPass(options: ClaimOptions): Promise<PassClaim> {
   const { state, name, run, leaseMs, signal } = options;
@@ -55,7 +55,7 @@ export async function claimPass(options: ClaimOptions): Promise<PassClaim> {
     const plan = options.plan(known);
     if (stored !== undefined && known?.runner) {
       if ((await awaitOtherPass(stored.version, known.runner, options)) === "look_again") continue;
-      // the version has not changed while waiting, so `plan` still follows from what is stored
+      // the stored state did not change during the wait, so `plan` is still right
     }
     if (
       await state.write(

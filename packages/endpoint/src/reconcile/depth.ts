@@ -55,19 +55,19 @@ export function nextDepth({ passes }: Reach, minDepth: Depth, nowMs: number): De
   return isDue("watermark") && !isQuiet ? "watermark" : minDepth;
 }
 
-/** Pages are read down to this time. */
+/** Returns the time down to which pages are read, in ms. */
 export function untilMsOf(depth: Depth, reach: Reach, overlapMs: number): number {
   return Math.max(depths[depth].untilMs(reach, overlapMs), reach.since);
 }
 
-/** `passes` while a pass of this depth is under way. A full pass that does not complete is due again in an hour. */
+/** Returns `passes` as it is stored while a pass of this depth is under way. A full pass that does not complete is due again in an hour. */
 export function passesBegun({ passes }: Reach, depth: Depth, nowMs: number): Reach["passes"] {
   return depth === "full" ? { ...passes, full: nowMs - dayMs + fullAgainMs } : passes;
 }
 
 /**
- * `passes` after a pass of this depth has completed. `nextAttemptMs`: when the service next attempts one of the events that this pass saw
- * and that hold the watermark back; Infinity if it saw none.
+ * Returns `passes` as it is stored after a pass of this depth has completed. `nextAttemptMs`: when the service next attempts one of the
+ * events that this pass saw and that hold the watermark back; Infinity if it saw none.
  */
 export function passesCompleted(
   { passes }: Reach,

@@ -16,8 +16,8 @@ export interface RotateOptions<Reconciled extends RotationReconciled = Reconcile
   extends ChangeOptions {
   /**
    * Recovers what was missed, once the old keys have ended: such as
-   * `({ signal }) => reconcile(api, endpointReference, inbox, { state, signal })`, without `since`. What it resolves to is in the
-   * report. Needs `state`. Default: nothing; reconcile yourself then.
+   * `({ signal }) => reconcile(api, endpointReference, inbox, { state, signal })`, without `since`. Its result is in the
+   * report. Needs `state`. Default: nothing is recovered; reconcile yourself then.
    */
   readonly reconcile?: ((pass: RotationPass) => Promise<Reconciled>) | undefined;
   /** Where `reconcile` keeps its watermark. Without a watermark nothing is begun, since the pass could not know how far back to look. */

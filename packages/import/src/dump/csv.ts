@@ -60,7 +60,7 @@ export function createCsvReader(
 ): Splitter {
   const rows = createCsvRows(delimiter, maxRecordBytes, start, newline);
   let header: string | undefined;
-  // after a gap within a row: its first column may have lost characters, which its text cannot show
+  // after a gap within a row, the next row becomes a fault: its first column may lack characters, which the text cannot show
   let isRest = false;
 
   function read({ offset, line, bytes }: CsvRow): void {

@@ -17,9 +17,9 @@ export type FaultCode = "not_json" | "not_a_record" | "too_large" | "too_deep" |
 
 /** A record as it was read: its JSON, or a fault. */
 export type RawRecord =
-  /** Its JSON. */
+  /** The record was read: `value` is its JSON. */
   | { readonly position: Position; readonly value: unknown }
-  /** The mistake in it. */
+  /** The record is faulty, or the text is not a record. */
   | {
       readonly position: Position;
       readonly fault: FaultCode;
@@ -39,7 +39,7 @@ export interface DumpLimits {
   readonly maxDepth: number;
   /** The largest size of the unpacked dump, in bytes. */
   readonly maxUnpackedBytes: number;
-  /** The largest ratio of the unpacked size to the packed size. Checked once 16 MiB are unpacked. */
+  /** The largest ratio of the unpacked size to the packed size. Not checked before 16 MiB are unpacked, since a small dump may have a high ratio. */
   readonly maxRatio: number;
 }
 

@@ -36,7 +36,7 @@ export interface AdminOptions {
   readonly queue: BullmqQueue;
   readonly client: () => Promise<QueueClient>;
   readonly scripts: Scripts;
-  /** The prefix and the name of the queue's keys. */
+  /** The beginning of each Redis key of the queue: BullMQ's prefix, a colon and the name of the queue. */
   readonly keyStart: string;
   readonly notes: Notes;
   readonly pauses: Pauses;

@@ -44,7 +44,7 @@ export interface BullmqProcessorOptions<Data = EsimEvents, Tx = unknown> extends
    * an effect in it happens exactly once for a delivery. Default: none; an event runs again if its worker dies in the middle.
    */
   store?: DedupeStore<Tx>;
-  /** How long a crashed worker blocks an id in that store, in ms. Default 30,000. */
+  /** How long a crashed worker blocks an id in `store`, in ms. Default 30,000. */
   leaseMs?: number;
   /**
    * How long handlers can put an event off with `retryLater` before it is dead, in ms, counted from the first time. Default
@@ -60,7 +60,7 @@ export interface BullmqProcessorOptions<Data = EsimEvents, Tx = unknown> extends
 /** The processor for BullMQ's `Worker`. */
 export interface BullmqProcessor {
   (job: EventJob, token?: string, signal?: AbortSignal): Promise<JobResult>;
-  /** How long ago the worker took its last job, in ms; null before the first. A worker that lives may take none any more. */
+  /** How long ago the worker took its last job, in ms; null before the first. A worker can be alive and take no more jobs. */
   sinceLastTakeMs(): number | null;
   /** How many handlers still run that were abandoned at their time limit. Their jobs are tried again elsewhere, or here once they have ended. */
   abandoned(): number;

@@ -8,7 +8,7 @@ import type { SentRequests } from "./sent-requests.ts";
 
 const maxRedirects = 5;
 
-/** Sends an attempt, as its fault makes it, and resolves to the answer that counts. Never rejects. */
+/** Sends an attempt, changed by its fault if it has one. Resolves to the answer; for the fault `duplicate`, to that of the first request. Never rejects. */
 export type SendAttempt = (attempt: Attempt, fault: DeliveryFault | undefined) => Promise<Answer>;
 
 /** The switch `answerLimitMs` bounds an attempt, redirects included; a slow fault's body adds to it. */
@@ -45,7 +45,7 @@ export function attemptSender(service: Service, client: HttpClient, sent: SentRe
   };
 }
 
-/** Where a 3xx answer points to, if it is somewhere that can be asked. */
+/** Returns the URL that a 3xx answer points to. Undefined if it points to none with HTTP or HTTPS. */
 function redirectOf({ httpStatus, location }: Answer, from: string): string | undefined {
   if (httpStatus === null || httpStatus < 300 || httpStatus > 399 || location === undefined) return undefined;
   const url = URL.parse(location, from);
@@ -84,7 +84,10 @@ function attemptSigner({ clock, switches }: Service): SignAttempt {
 
 const maxKeys = 1000;
 
-/** A secret of the switch `secretFormat: custom` is the key's bytes in hexadecimal. */
+/**
+ * Returns a secret as `createKeyring` reads it. A secret that the service made with the switch `secretFormat: custom` is the key in
+ * hexadecimal, which a keyring reads only after `hex:`.
+ */
 function written(secret: string): string {
   return secret.startsWith("whsec_") ? secret : `hex:${secret}`;
 }

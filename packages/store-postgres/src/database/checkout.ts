@@ -10,7 +10,7 @@ interface Emitter {
 /** Resolves to whether the client's backend is at work, or to true if that is unknown. A backend that waits for its client is not at work. */
 export type IsBusy = (client: PostgresPoolClient) => Promise<boolean>;
 
-/** A connection, from when the pool gives it out until it is released. */
+/** A connection that the pool has given out and that is not released yet. */
 export interface Checkout {
   readonly client: PostgresPoolClient;
   /**
@@ -70,10 +70,10 @@ export function checkOut(
 
   client.release = (destroy = false) => {
     ended.resolve(true);
+    // a connection that was given up is closed: the server may accept our request to cancel late, and would cancel the next caller's query
     release.call(client, destroy || isGivenUp || isOutdated(client));
     if (!isGivenUp) return onReleased();
-    // the server may accept our request to cancel late, and would then cancel the next caller's query; and until the server has closed
-    // this connection, a new one would be one too many
+    // its place in the pool stays taken until the server has closed it, at most for `patienceMs`: a new connection would be one too many
     void Promise.race([closed.promise, delay(patienceMs, undefined, { ref: false })]).then(onReleased);
   };
   return {

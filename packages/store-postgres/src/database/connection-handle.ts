@@ -2,11 +2,11 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { PostgresPoolClient } from "kysely";
 import type { Checkout } from "./checkout.ts";
 
-/** The connection of one operation, from when the pool gives it out. */
+/** Controls the connection of one operation. The handle exists before the pool gives out the connection. */
 export interface ConnectionHandle {
-  /** Undefined before that, and always if the connection belongs to the pool of a kysely instance that was passed. */
+  /** Undefined before the pool gives out the connection, and always if the connection belongs to the pool of a kysely instance that was passed. */
   readonly client: PostgresPoolClient | undefined;
-  /** Ends the query, whose caller no longer waits. Does nothing without a connection. */
+  /** Gives up the query or the commit, since its caller no longer waits. Does nothing without a connection. */
   giveUp(): void;
   /**
    * Runs a commit, which is never cancelled: a server whose commit waits for a synchronous standby would take the request to cancel as

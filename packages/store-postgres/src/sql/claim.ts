@@ -8,13 +8,13 @@ const retryHeldRowMs = 1000;
 
 interface Held {
   readonly state: "ready" | "leased" | "done" | "unhandled" | "dead";
-  /** The inbox has it: a worker works it, or an operator redrives it. */
+  /** The inbox has it: a worker handles it, or an operator can redrive it. */
   readonly isQueued: boolean;
   /** Its lease or its retention has ended. */
   readonly isEnded: boolean;
   /** For how long its lease lasts, or until it is due, in ms; 0 if unknown. */
   readonly leftMs: number;
-  /** The fingerprint of its body is known, and differs from that of the claim. */
+  /** Its body was signed and differs from that of the claim, by their fingerprints. False if one of these is unknown, or its body was rebuilt. */
   readonly isConflict: boolean;
 }
 

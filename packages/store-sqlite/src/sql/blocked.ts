@@ -1,16 +1,16 @@
-// The events that are due, but wait behind another one of their lane that no worker may take now.
+// Counts the blocked events: their time has come, but they wait for an earlier event of their lane that no worker may take now.
 import type { BlockedBy } from "@esim-webhooks/core";
 import type { CountedGauges } from "@esim-webhooks/core/engine";
 import type { Reading } from "./due.ts";
 import { heldTypes } from "./pause.ts";
 
-/** How many lanes are looked at, and how many events in them. */
+/** The most lanes that are looked at, and the most events in all of them. */
 export interface BlockedLimits {
   readonly lanes: number;
   readonly events: number;
 }
 
-/** A place in a lane: the events after it wait. */
+/** The event of a lane that those after it wait for. `by`: why no worker can take it. Null: a worker can. */
 interface Head {
   readonly occurredAt: number;
   readonly source: string;
@@ -70,7 +70,7 @@ function distinctLanes(
   );
 }
 
-/** The first event of a lane that blocks the others, and why. `by` is null if a worker can take it. Leased events are left out: they will end. */
+/** Returns the first event of a lane that the others wait for. Ignores leased events, since each lease ends. */
 function headOf(reading: Reading, lane: string, laneHeldByDead: boolean): Head | undefined {
   const place = "occurred_at as occurredAt, source, id";
   const first = reading.get<Head>(
