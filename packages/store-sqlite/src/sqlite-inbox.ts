@@ -79,7 +79,7 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
     return { retentionMs: spreadRetention(retentionMs), keepBodies };
   }
 
-  const visits = createLaneVisits();
+  const visits = createLaneVisits(hints.give);
   let holdAt = 0;
 
   /** A checked entry, as it crosses to the writer. */
