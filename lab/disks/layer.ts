@@ -1,0 +1,115 @@
+import { spawnSync } from "node:child_process";
+import { ftruncateSync, openSync, readFileSync, readSync, writeFileSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { program } from "../../test/servers/binaries.ts";
+
+/** A recorded call, or what the writer has acknowledged at that moment. Paths are absolute. */
+export type DiskCall =
+  | { readonly call: "write"; readonly inode: string; readonly at: number; readonly data: Buffer }
+  | { readonly call: "truncate"; readonly inode: string; readonly at: number }
+  | { readonly call: "sync"; readonly inode: string; readonly isFailed: boolean; readonly path: string }
+  | { readonly call: "file" | "folder"; readonly inode: string; readonly path: string }
+  | { readonly call: "rename" | "link"; readonly from: string; readonly to: string }
+  | { readonly call: "remove"; readonly path: string }
+  | { readonly call: "acknowledged"; readonly text: string };
+
+/** The numbers that Linux gives these errors. */
+export const errnos = { EIO: 5, ENOSPC: 28 } as const;
+
+/** The layer of this process. */
+export interface Layer {
+  /** Where the writers write. */
+  readonly folder: string;
+  /** Lets the call after this number of further ones fail: once with EIO, and every one that needs room from then on with ENOSPC. */
+  arm(calls: number, error: keyof typeof errnos): void;
+  disarm(): void;
+  /** Adds to the record that something was acknowledged. */
+  acknowledge(text: string): void;
+  /** The calls since the last time. */
+  takeRecord(): readonly DiskCall[];
+}
+
+/** Compiles the layer. Returns the environment of a process that has it, with all its files in this folder. */
+export function layerEnvironment(folder: string): Record<string, string> {
+  const compiler = program("gcc", "build-essential", "").path;
+  const [library, record, control] = ["layer.so", "record", "control"].map((name) => join(folder, name));
+  const args = ["-shared", "-fPIC", "-O2", "-pthread", "-o", `${library}`, join(import.meta.dirname, "layer.c")];
+  const { status, stderr } = spawnSync(compiler, args, { encoding: "utf8" });
+  if (status !== 0) throw new Error(`lab/disks/layer.c cannot be compiled. Install a C compiler for Linux. ${stderr}`);
+  writeFileSync(`${record}`, "");
+  writeFileSync(`${control}`, Buffer.alloc(24));
+  return {
+    LD_PRELOAD: `${library}`,
+    LAB_DISK_FOLDER: join(folder, "disk"),
+    LAB_DISK_RECORD: `${record}`,
+    LAB_DISK_CONTROL: `${control}`,
+  };
+}
+
+/** The layer that was loaded with `layerEnvironment`. */
+export function loadedLayer(): Layer {
+  const { LAB_DISK_FOLDER: folder = "", LAB_DISK_RECORD: file = "", LAB_DISK_CONTROL = "" } = process.env;
+  const [record, control] = [openSync(file, "a+"), openSync(LAB_DISK_CONTROL, "r+")];
+  const numbers = new BigInt64Array(3);
+
+  function set(failAt: bigint, error: number): void {
+    numbers[1] = failAt;
+    numbers[2] = BigInt(error);
+    writeSync(control, numbers, 8, 16, 8);
+  }
+
+  return {
+    folder,
+    arm(calls, error) {
+      readSync(control, numbers, 0, 8, 0);
+      set((numbers[0] ?? 0n) + BigInt(calls) + 1n, errnos[error]);
+    },
+    disarm: () => set(0n, 0),
+    acknowledge(text) {
+      writeSync(record, `acknowledged 0 0 0 ${Buffer.byteLength(text)}\n${text}`);
+    },
+    takeRecord() {
+      const calls = [...callsIn(readFileSync(file))];
+      ftruncateSync(record);
+      return calls;
+    },
+  };
+}
+
+function* callsIn(record: Buffer): Generator<DiskCall> {
+  for (let begin = 0; begin < record.length; ) {
+    const end = record.indexOf("\n", begin);
+    const [call = "", inode = "", at, error, length] = record.toString("latin1", begin, end).split(" ");
+    begin = end + 1 + Number(length);
+    yield callOf(call, inode, { at: Number(at), isFailed: error !== "0", data: record.subarray(end + 1, begin) });
+  }
+}
+
+interface CallDetails {
+  readonly at: number;
+  readonly isFailed: boolean;
+  readonly data: Buffer;
+}
+
+function callOf(call: string, inode: string, { at, isFailed, data }: CallDetails): DiskCall {
+  const text = data.toString("utf8");
+  const [path = "", to = ""] = text.split("\0");
+  switch (call) {
+    case "write":
+      return { call, inode, at, data };
+    case "truncate":
+      return { call, inode, at };
+    case "sync":
+      return { call, inode, isFailed, path };
+    case "file":
+    case "folder":
+      return { call, inode, path };
+    case "rename":
+    case "link":
+      return { call, from: path, to };
+    case "remove":
+      return { call, path };
+    default:
+      return { call: "acknowledged", text };
+  }
+}

@@ -1,0 +1,105 @@
+import { mkdirSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { WebhookError } from "@esim-webhooks/core";
+import type { Random } from "../simulation/random.ts";
+import { createDisk, type Disk, type Survival } from "./disk.ts";
+import type { DiskCall, errnos, Layer } from "./layer.ts";
+import type { Writer } from "./writer.ts";
+
+/** One call of a writer, as the layer has recorded it. */
+export interface Recording {
+  readonly folder: string;
+  readonly inode: string;
+  readonly calls: readonly DiskCall[];
+}
+
+/** A broken promise: at which call, after which fault, and how it shows. */
+export interface Broken {
+  readonly call: number;
+  readonly after: string;
+  readonly error: unknown;
+}
+
+/** Trials of writers on the disk of a layer. `copies`: a folder that the layer does not watch. */
+export interface Trials {
+  /** Records a writer on a disk that does not fail. */
+  record(writer: Writer): Promise<Recording>;
+  /** Cuts the power at these calls, and yields the broken promises. Each time once for each way in which a disk loses changes. */
+  cut(writer: Writer, recording: Recording, at: readonly number[]): AsyncGenerator<Broken>;
+  /** Lets one call fail, then the disk works again and the writer continues, then the power is cut. */
+  fail(writer: Writer, call: number, error: keyof typeof errnos): AsyncGenerator<Broken>;
+}
+
+export function createTrials(layer: Layer, copies: string, random: Random): Trials {
+  const survivals: Readonly<Record<string, Survival>> = {
+    "nothing that was not synced is there": { survives: () => false, tears: false },
+    "everything is there": { survives: () => true, tears: false },
+    "some writes and names are there": { survives: () => random.chance(0.5), tears: false },
+    "some sectors and names are there": { survives: () => random.chance(0.5), tears: true },
+  };
+  let folders = 0;
+
+  function begin(): Omit<Recording, "calls"> {
+    const folder = join(layer.folder, `${++folders}`);
+    mkdirSync(folder, { recursive: true });
+    layer.takeRecord();
+    return { folder, inode: `${statSync(folder).ino}` };
+  }
+
+  async function* checkCut(writer: Writer, disk: Disk, call: number, acknowledged: readonly string[]): AsyncGenerator<Broken> {
+    for (const [after, survival] of Object.entries(survivals)) {
+      const copy = join(copies, `${++folders}`);
+      disk.restore(copy, survival);
+      const all = [...acknowledged];
+      try {
+        await writer.check(copy, all);
+        await writer.write(copy, (what) => all.push(what));
+        await writer.check(copy, all);
+      } catch (error) {
+        yield { call, after: `a power cut after which ${after}`, error };
+      }
+      rmSync(copy, { recursive: true });
+    }
+  }
+
+  return {
+    async record(writer) {
+      const place = begin();
+      await writer.write(place.folder, layer.acknowledge);
+      const calls = layer.takeRecord();
+      rmSync(place.folder, { recursive: true });
+      return { ...place, calls };
+    },
+    async *cut(writer, { folder, inode, calls }, at) {
+      const disk = createDisk(folder, inode);
+      const acknowledged: string[] = [];
+      for (const [index, call] of calls.entries()) {
+        if (call.call === "acknowledged") acknowledged.push(call.text);
+        else disk.apply(call);
+        if (at.includes(index)) yield* checkCut(writer, disk, index, acknowledged);
+      }
+    },
+    async *fail(writer, call, error) {
+      const { folder, inode } = begin();
+      const acknowledged: string[] = [];
+      const acknowledge = (what: string) => acknowledged.push(what);
+      try {
+        layer.arm(call, error);
+        await writer.write(folder, acknowledge).catch((thrown: unknown) => {
+          if (!WebhookError.is(thrown)) throw thrown;
+        });
+        layer.disarm();
+        await writer.check(folder, acknowledged);
+        await writer.write(folder, acknowledge);
+        await writer.check(folder, acknowledged);
+      } catch (thrown) {
+        yield { call, after: error, error: thrown };
+      }
+      layer.disarm();
+      const disk = createDisk(folder, inode);
+      for (const each of layer.takeRecord()) if (each.call !== "acknowledged") disk.apply(each);
+      yield* checkCut(writer, disk, call, acknowledged);
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
