@@ -114,11 +114,12 @@ export function createDisk(root: string, rootInode: string): Disk {
           break;
         case "sync": {
           const node = nodes.get(call.inode);
-          if (node !== undefined && "entries" in node) {
+          if (node === undefined) break; // a folder above
+          if ("entries" in node) {
             if (!call.isFailed) syncNames(nameChanges, node);
           } else {
             const state = call.isFailed ? "lost" : "synced";
-            for (const change of changesOf(call.inode)) if (change.state === "written") change.state = state;
+            for (const change of node.changes) if (change.state === "written") change.state = state;
           }
         }
       }

@@ -7,8 +7,8 @@ import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { expectAll, type Writer } from "./writer.ts";
 
 const ids = ["msg_1", "msg_2", "msg_3"];
-const lines = ids.flatMap((id) => [`bad line before ${id}`, JSON.stringify(recordOf(id))]);
-const badRecords = ids.map((_, n) => 2 * n + 1);
+const lines = ids.flatMap((id) => [JSON.stringify(recordOf(id)), `bad line after ${id}`]);
+const badRecords = ids.map((_, n) => 2 * n + 2);
 const disconnected = new Error("The input of the import ends before its end, as the lab wants it.");
 
 /** An import into an inbox that fails twice and is continued, with its checkpoint and its rejects. */
@@ -41,11 +41,18 @@ const inboxIn = (folder: string) => sqliteInbox({ path: join(folder, "events.db"
 /** Imports the dump, whose input fails after this number of lines, unless that is its end. */
 async function importUntil(folder: string, name: string, end: number): Promise<void> {
   async function* input() {
-    yield Buffer.from(lines.slice(0, end).map((line) => `${line}\n`).join(""));
+    yield Buffer.from(
+      lines
+        .slice(0, end)
+        .map((line) => `${line}\n`)
+        .join(""),
+    );
     if (end < lines.length) throw disconnected;
   }
   const inbox = inboxIn(folder);
-  const [checkpointFile, rejectsFile] = ["checkpoint", "rejects"].map((kind) => join(folder, `${name}.${kind}`));
+  const [checkpointFile, rejectsFile] = ["checkpoint", "rejects"].map((kind) =>
+    join(folder, `${name}.${kind}`),
+  );
   try {
     await importDeliveries(input(), inbox, { checkpointFile, rejectsFile, trustUnsigned: true });
   } finally {
@@ -56,12 +63,19 @@ async function importUntil(folder: string, name: string, end: number): Promise<v
 function expectRejects(file: string): void {
   const rejects = readFileSync(file, "utf8").trimEnd().split("\n");
   const found = rejects.map((line) => JSON.parse(line).position.record);
-  if (`${found}` !== `${badRecords}`) throw new Error(`the rejects are of the records ${found}, not of ${badRecords}`);
+  if (`${found}` !== `${badRecords}`)
+    throw new Error(`the rejects are of the records ${found}, not of ${badRecords}`);
 }
 
 function recordOf(id: string): object {
   const timestamp = "2026-11-20T09:30:00.000Z";
-  const delivery = { eventType: "esim.enabled", eventId: id, status: "exhausted", attemptNumber: 10, httpStatus: 503 };
+  const delivery = {
+    eventType: "esim.enabled",
+    eventId: id,
+    status: "exhausted",
+    attemptNumber: 10,
+    httpStatus: 503,
+  };
   const payload = { type: "esim.enabled", timestamp, data: sampleData("esim.enabled") };
   const times = { nextRetryAt: null, sentAt: timestamp, deliveredAt: null };
   return { ...delivery, payload, responseBody: null, ...times };

@@ -54,8 +54,9 @@ function keyFile(): Writer {
     async check(folder, acknowledged) {
       const file = place(folder);
       const keys = fileKeySource(file);
-      const claim = existsSync(file) && `${file}.next-${versions.get(readFileSync(file, "utf8"))}`;
-      if (claim && existsSync(claim)) renameSync(claim, `${file}.next-${(await keys.read())?.version}`);
+      const claim = existsSync(file) ? `${file}.next-${versions.get(readFileSync(file, "utf8"))}` : "";
+      const version = (await keys.read())?.version;
+      if (existsSync(claim)) renameSync(claim, `${file}.next-${version}`);
       await expectKeys(keys, acknowledged);
     },
   };
@@ -65,7 +66,8 @@ async function addKeys(keys: KeyStore, acknowledge: (secret: string) => void): P
   for (let n = 0; n < keysAWrite; n++) {
     const stored = await keys.read();
     const secret = `whsec_${randomBytes(24).toString("base64")}`;
-    if (await keys.write({ keys: [...(stored?.record.keys ?? []), secret] }, stored?.version)) acknowledge(secret);
+    if (await keys.write({ keys: [...(stored?.record.keys ?? []), secret] }, stored?.version))
+      acknowledge(secret);
   }
 }
 

@@ -21,7 +21,8 @@
 struct control {
   int64_t step;    // the number of recorded calls
   int64_t fail_at; // the step that fails, or 0
-  int64_t error;   // its errno. After ENOSPC, every call that needs room fails, until `fail_at` changes
+  int64_t error;   // its errno. With ENOSPC, only a call that needs room fails
+  int64_t lasts;   // whether every later call fails, too
 };
 
 enum room { needs_no_room, needs_room };
@@ -69,9 +70,8 @@ static int is_ours(int fd, struct file *file) {
 /** Counts a step. Returns its fault, or 0. */
 static int fault(enum room room) {
   int64_t step = ++control->step, at = control->fail_at;
-  if (at == 0 || step < at) return 0;
-  if (control->error == ENOSPC) return room == needs_room ? ENOSPC : 0;
-  return step == at ? (int)control->error : 0;
+  if (at == 0 || step < at || (step > at && !control->lasts)) return 0;
+  return control->error == ENOSPC && room == needs_no_room ? 0 : (int)control->error;
 }
 
 /** Writes one record: a line of the call, inode, offset or size, errno, and length of the payload, and then the payload. */

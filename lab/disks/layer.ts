@@ -13,15 +13,21 @@ export type DiskCall =
   | { readonly call: "remove"; readonly path: string }
   | { readonly call: "acknowledged"; readonly text: string };
 
-/** The numbers that Linux gives these errors. */
-export const errnos = { EIO: 5, ENOSPC: 28 } as const;
+/** Faults of a disk: its errno on Linux, and whether every later call fails, too. With ENOSPC, only those that need room. */
+export const diskFaults = {
+  "one error": { errno: 5, lasts: false },
+  "no disk": { errno: 5, lasts: true },
+  "a full disk": { errno: 28, lasts: true },
+} as const;
+
+export type DiskFault = keyof typeof diskFaults;
 
 /** The layer of this process. */
 export interface Layer {
   /** Where the writers write. */
   readonly folder: string;
-  /** Lets the call after this number of further ones fail: once with EIO, and every one that needs room from then on with ENOSPC. */
-  arm(calls: number, error: keyof typeof errnos): void;
+  /** The fault begins at the call after this number of further ones. */
+  arm(calls: number, fault: DiskFault): void;
   disarm(): void;
   /** Adds to the record that something was acknowledged. */
   acknowledge(text: string): void;
@@ -33,11 +39,20 @@ export interface Layer {
 export function layerEnvironment(folder: string): Record<string, string> {
   const compiler = program("gcc", "build-essential", "").path;
   const [library, record, control] = ["layer.so", "record", "control"].map((name) => join(folder, name));
-  const args = ["-shared", "-fPIC", "-O2", "-pthread", "-o", `${library}`, join(import.meta.dirname, "layer.c")];
+  const args = [
+    "-shared",
+    "-fPIC",
+    "-O2",
+    "-pthread",
+    "-o",
+    `${library}`,
+    join(import.meta.dirname, "layer.c"),
+  ];
   const { status, stderr } = spawnSync(compiler, args, { encoding: "utf8" });
-  if (status !== 0) throw new Error(`lab/disks/layer.c cannot be compiled. Install a C compiler for Linux. ${stderr}`);
+  if (status !== 0)
+    throw new Error(`lab/disks/layer.c cannot be compiled. Install a C compiler for Linux. ${stderr}`);
   writeFileSync(`${record}`, "");
-  writeFileSync(`${control}`, Buffer.alloc(24));
+  writeFileSync(`${control}`, Buffer.alloc(4 * 8));
   return {
     LD_PRELOAD: `${library}`,
     LAB_DISK_FOLDER: join(folder, "disk"),
@@ -50,21 +65,20 @@ export function layerEnvironment(folder: string): Record<string, string> {
 export function loadedLayer(): Layer {
   const { LAB_DISK_FOLDER: folder = "", LAB_DISK_RECORD: file = "", LAB_DISK_CONTROL = "" } = process.env;
   const [record, control] = [openSync(file, "a+"), openSync(LAB_DISK_CONTROL, "r+")];
-  const numbers = new BigInt64Array(3);
+  const numbers = new BigInt64Array(4);
 
-  function set(failAt: bigint, error: number): void {
-    numbers[1] = failAt;
-    numbers[2] = BigInt(error);
-    writeSync(control, numbers, 8, 16, 8);
+  function failAt(step: bigint, { errno, lasts }: (typeof diskFaults)[DiskFault]): void {
+    numbers.set([step, BigInt(errno), BigInt(lasts)], 1);
+    writeSync(control, numbers, 8, 24, 8);
   }
 
   return {
     folder,
-    arm(calls, error) {
+    arm(calls, fault) {
       readSync(control, numbers, 0, 8, 0);
-      set((numbers[0] ?? 0n) + BigInt(calls) + 1n, errnos[error]);
+      failAt((numbers[0] ?? 0n) + BigInt(calls) + 1n, diskFaults[fault]);
     },
-    disarm: () => set(0n, 0),
+    disarm: () => failAt(0n, diskFaults["one error"]),
     acknowledge(text) {
       writeSync(record, `acknowledged 0 0 0 ${Buffer.byteLength(text)}\n${text}`);
     },
@@ -81,7 +95,11 @@ function* callsIn(record: Buffer): Generator<DiskCall> {
     const end = record.indexOf("\n", begin);
     const [call = "", inode = "", at, error, length] = record.toString("latin1", begin, end).split(" ");
     begin = end + 1 + Number(length);
-    yield callOf(call, inode, { at: Number(at), isFailed: error !== "0", data: record.subarray(end + 1, begin) });
+    yield callOf(call, inode, {
+      at: Number(at),
+      isFailed: error !== "0",
+      data: record.subarray(end + 1, begin),
+    });
   }
 }
 

@@ -11,7 +11,10 @@ export async function runDisks(...given: readonly string[]): Promise<boolean> {
   const folder = mkdtempSync(join(memoryFolder() ?? tmpdir(), "esim-webhooks-disks-"));
   try {
     const args = ["--conditions=@esim-webhooks/source", join(import.meta.dirname, "program.ts"), ...given];
-    const child = spawn(process.execPath, args, { env: { ...process.env, ...layerEnvironment(folder) }, stdio: "inherit" });
+    const child = spawn(process.execPath, args, {
+      env: { ...process.env, ...layerEnvironment(folder) },
+      stdio: "inherit",
+    });
     const [code] = await once(child, "exit");
     return code === 0;
   } finally {

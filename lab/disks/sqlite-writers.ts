@@ -1,7 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { type SqliteInbox, sqliteBackup, sqliteCheck, sqliteInbox, sqliteStore } from "@esim-webhooks/store-sqlite";
+import {
+  type SqliteInbox,
+  sqliteBackup,
+  sqliteCheck,
+  sqliteInbox,
+  sqliteStore,
+} from "@esim-webhooks/store-sqlite";
 import { entry, key } from "../../test/inbox-entry.ts";
 import { expectAll, type Writer } from "./writer.ts";
 
@@ -72,7 +78,8 @@ const store: Writer = {
     const store = sqliteStore(optionsOf(folder));
     try {
       const done = new Set<string>();
-      for (const id of acknowledged) if ((await store.claim(key(id), leaseMs)).status === "done") done.add(id);
+      for (const id of acknowledged)
+        if ((await store.claim(key(id), leaseMs)).status === "done") done.add(id);
       expectAll(acknowledged, (id) => done.has(id));
     } finally {
       await store.close();
@@ -93,7 +100,10 @@ const backup: Writer = {
     }
   },
   async check(folder, acknowledged) {
-    await inbox.check(folder, acknowledged.filter((what) => what.startsWith("stored")));
+    await inbox.check(
+      folder,
+      acknowledged.filter((what) => what.startsWith("stored")),
+    );
     const backups = new Set(readdirSync(folder).filter((name) => name.endsWith(".backup")));
     expectAll(acknowledged, (what) => what.startsWith("stored") || backups.has(what.slice("backup ".length)));
     for (const name of backups) {

@@ -1,9 +1,9 @@
 import { mkdirSync, rmSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { WebhookError } from "@esim-webhooks/core";
 import type { Random } from "../simulation/random.ts";
 import { createDisk, type Disk, type Survival } from "./disk.ts";
-import type { DiskCall, errnos, Layer } from "./layer.ts";
+import type { DiskCall, DiskFault, Layer } from "./layer.ts";
 import type { Writer } from "./writer.ts";
 
 /** One call of a writer, as the layer has recorded it. */
@@ -27,7 +27,31 @@ export interface Trials {
   /** Cuts the power at these calls, and yields the broken promises. Each time once for each way in which a disk loses changes. */
   cut(writer: Writer, recording: Recording, at: readonly number[]): AsyncGenerator<Broken>;
   /** Lets one call fail, then the disk works again and the writer continues, then the power is cut. */
-  fail(writer: Writer, call: number, error: keyof typeof errnos): AsyncGenerator<Broken>;
+  fail(writer: Writer, call: number, fault: DiskFault): AsyncGenerator<Broken>;
+}
+
+/** How often each cut is tried, with other changes that are lost. */
+export const cutsOfCall = 4;
+
+/** The files and folders that a writer syncs, without what is random in their names. */
+export function syncsIn({ folder, calls }: Recording): ReadonlySet<string> {
+  const synced = calls.flatMap((call) => (call.call === "sync" ? [nameOf(call.path, folder)] : []));
+  return new Set(synced.filter((name) => !name.startsWith("..")));
+}
+
+/** The recording of a broken build, which does not sync these files. */
+export function withoutSync(recording: Recording, name: string): Recording {
+  const { folder, calls } = recording;
+  return {
+    ...recording,
+    calls: calls.filter((call) => call.call !== "sync" || nameOf(call.path, folder) !== name),
+  };
+}
+
+function nameOf(path: string, folder: string): string {
+  return (
+    relative(folder, path).replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{32}|\d+/g, "…") || "its folder"
+  );
 }
 
 export function createTrials(layer: Layer, copies: string, random: Random): Trials {
@@ -46,7 +70,12 @@ export function createTrials(layer: Layer, copies: string, random: Random): Tria
     return { folder, inode: `${statSync(folder).ino}` };
   }
 
-  async function* checkCut(writer: Writer, disk: Disk, call: number, acknowledged: readonly string[]): AsyncGenerator<Broken> {
+  async function* checkCut(
+    writer: Writer,
+    disk: Disk,
+    call: number,
+    acknowledged: readonly string[],
+  ): AsyncGenerator<Broken> {
     for (const [after, survival] of Object.entries(survivals)) {
       const copy = join(copies, `${++folders}`);
       disk.restore(copy, survival);
@@ -79,21 +108,21 @@ export function createTrials(layer: Layer, copies: string, random: Random): Tria
         if (at.includes(index)) yield* checkCut(writer, disk, index, acknowledged);
       }
     },
-    async *fail(writer, call, error) {
+    async *fail(writer, call, fault) {
       const { folder, inode } = begin();
       const acknowledged: string[] = [];
       const acknowledge = (what: string) => acknowledged.push(what);
       try {
-        layer.arm(call, error);
+        layer.arm(call, fault);
         await writer.write(folder, acknowledge).catch((thrown: unknown) => {
-          if (!WebhookError.is(thrown)) throw thrown;
+          if (!WebhookError.is(thrown) && !("errno" in Object(thrown))) throw thrown;
         });
         layer.disarm();
         await writer.check(folder, acknowledged);
         await writer.write(folder, acknowledge);
         await writer.check(folder, acknowledged);
       } catch (thrown) {
-        yield { call, after: error, error: thrown };
+        yield { call, after: fault, error: thrown };
       }
       layer.disarm();
       const disk = createDisk(folder, inode);
