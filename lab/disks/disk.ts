@@ -4,8 +4,11 @@ import type { DiskCall } from "./layer.ts";
 
 /** Decides for each change that was not synced whether it is on the disk after the power cut. */
 export interface Survival {
-  survives(): boolean;
-  /** Whether each sector of a write is decided on its own. */
+  /** Of a name that was given or removed. */
+  name(): boolean;
+  /** Of a write, or of a file that was cut. */
+  data(): boolean;
+  /** Whether `data` decides on each sector of a write. */
   readonly tears: boolean;
 }
 
@@ -142,7 +145,7 @@ function syncNames(changes: readonly NameChange[], folder: Folder): void {
 
 type Entries = Map<Folder, Map<string, File | Folder>>;
 
-function entriesAfter(changes: readonly NameChange[], { survives }: Survival): Entries {
+function entriesAfter(changes: readonly NameChange[], { name }: Survival): Entries {
   const entries: Entries = new Map();
   const entriesOf = (folder: Folder) => {
     const known = entries.get(folder) ?? new Map<string, File | Folder>();
@@ -151,7 +154,7 @@ function entriesAfter(changes: readonly NameChange[], { survives }: Survival): E
   };
   const late = new Set<File | Folder>();
   for (const { node, removed, given, isSynced } of changes) {
-    if (!isSynced && (late.has(node) || !survives())) {
+    if (!isSynced && (late.has(node) || !name())) {
       late.add(node);
       continue;
     }
@@ -170,7 +173,7 @@ function write(path: string, folder: Folder, entries: Entries, survival: Surviva
   }
 }
 
-function contentOf(changes: readonly Change[], { survives, tears }: Survival): Buffer {
+function contentOf(changes: readonly Change[], { data: survives, tears }: Survival): Buffer {
   const content = Buffer.alloc(Math.max(0, ...changes.map(({ at, data }) => at + (data?.length ?? 0))));
   let length = 0;
   const keep = (data: Buffer, at: number) => {

@@ -6,6 +6,8 @@ import { importDeliveries } from "@esim-webhooks/import";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { expectAll, type Writer } from "./writer.ts";
 
+/** More than the reader waits for before it knows the form of the dump. */
+const chunkBytes = 70_000;
 const ids = ["msg_1", "msg_2", "msg_3"];
 const lines = ids.flatMap((id) => [JSON.stringify(recordOf(id)), `bad line after ${id}`]);
 const badRecords = ids.map((_, n) => 2 * n + 2);
@@ -78,5 +80,5 @@ function recordOf(id: string): object {
   };
   const payload = { type: "esim.enabled", timestamp, data: sampleData("esim.enabled") };
   const times = { nextRetryAt: null, sentAt: timestamp, deliveredAt: null };
-  return { ...delivery, payload, responseBody: null, ...times };
+  return { ...delivery, payload, responseBody: "x".repeat(chunkBytes), ...times };
 }

@@ -6,7 +6,10 @@ import { join } from "node:path";
 import { memoryFolder } from "../../test/memory-folder.ts";
 import { layerEnvironment } from "./layer.ts";
 
-/** Runs every writer on a disk that fails and loses power at each of its steps. Returns whether each kept its promises. */
+/**
+ * Runs each writer on a disk that fails and loses power at each of its calls. Resolves to whether each kept its promises.
+ * @param given as `program.ts` says
+ */
 export async function runDisks(...given: readonly string[]): Promise<boolean> {
   const folder = mkdtempSync(join(memoryFolder() ?? tmpdir(), "esim-webhooks-disks-"));
   try {
