@@ -4,9 +4,9 @@ import type { DiskCall } from "./layer.ts";
 
 /** Decides for each change that was not synced whether it is on the disk after the power cut. */
 export interface Survival {
-  /** Of a name that was given or removed. */
+  /** Whether the change of a name survives. */
   name(): boolean;
-  /** Of a write, or of a file that was cut. */
+  /** Whether a write survives, or the truncation of a file. */
   data(): boolean;
   /** Whether `data` decides on each sector of a write. */
   readonly tears: boolean;

@@ -11,7 +11,7 @@ const chunkBytes = 70_000;
 const ids = ["msg_1", "msg_2", "msg_3"];
 const lines = ids.flatMap((id) => [JSON.stringify(recordOf(id)), `bad line after ${id}`]);
 const badRecords = ids.map((_, n) => 2 * n + 2);
-const disconnected = new Error("The input of the import ends before its end, as the lab wants it.");
+const disconnected = new Error("The lab ends the input of this import early.");
 
 /** An import into an inbox that fails twice and is continued, with its checkpoint and its rejects. */
 export const importWriter: Writer = {

@@ -24,7 +24,7 @@ export interface Broken {
 export interface Trials {
   /** Records a writer on a disk that does not fail. */
   record(writer: Writer): Promise<Recording>;
-  /** Cuts the power at these calls, and yields the broken promises. Each time once for each way in which a disk loses changes. */
+  /** Cuts the power at these calls, `cutsOfCall` times each, and yields the broken promises. */
   cut(writer: Writer, recording: Recording, at: readonly number[]): AsyncGenerator<Broken>;
   /** Lets one call fail, then the disk works again and the writer continues, then the power is cut. */
   fail(writer: Writer, call: number, fault: DiskFault): AsyncGenerator<Broken>;
