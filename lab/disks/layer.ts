@@ -38,26 +38,21 @@ export interface Layer {
 /** Compiles the layer. Returns the environment of a process that has it, with all its files in this folder. */
 export function layerEnvironment(folder: string): Record<string, string> {
   const compiler = program("gcc", "build-essential", "").path;
-  const [library, record, control] = ["layer.so", "record", "control"].map((name) => join(folder, name));
-  const args = [
-    "-shared",
-    "-fPIC",
-    "-O2",
-    "-pthread",
-    "-o",
-    `${library}`,
-    join(import.meta.dirname, "layer.c"),
-  ];
+  const library = join(folder, "layer.so");
+  const record = join(folder, "record");
+  const control = join(folder, "control");
+  const source = join(import.meta.dirname, "layer.c");
+  const args = ["-shared", "-fPIC", "-O2", "-pthread", "-o", library, source];
   const { status, stderr } = spawnSync(compiler, args, { encoding: "utf8" });
   if (status !== 0)
     throw new Error(`lab/disks/layer.c cannot be compiled. Install a C compiler for Linux. ${stderr}`);
-  writeFileSync(`${record}`, "");
-  writeFileSync(`${control}`, Buffer.alloc(4 * 8));
+  writeFileSync(record, "");
+  writeFileSync(control, Buffer.alloc(4 * 8));
   return {
-    LD_PRELOAD: `${library}`,
+    LD_PRELOAD: library,
     LAB_DISK_FOLDER: join(folder, "disk"),
-    LAB_DISK_RECORD: `${record}`,
-    LAB_DISK_CONTROL: `${control}`,
+    LAB_DISK_RECORD: record,
+    LAB_DISK_CONTROL: control,
   };
 }
 
