@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { runFaults } from "./faults/main.ts";
+import { runInputs } from "./inputs/main.ts";
 import { runModel } from "./model/main.ts";
 
 const parts = {
@@ -14,6 +15,7 @@ const parts = {
       ..."--seeds 200 --events 500 --seconds 900".split(" "),
     ),
   faults: runFaults,
+  inputs: runInputs,
   tests: (...paths: readonly string[]) =>
     run("node_modules/vitest/vitest.mjs", "run", "--project", "lab", ...paths),
   crashes() {
