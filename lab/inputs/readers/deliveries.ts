@@ -1,6 +1,7 @@
-import { createReceiver, type Logger, verify } from "@esim-webhooks/core";
+import { createReceiver, verify } from "@esim-webhooks/core";
 import { explainVerification } from "@esim-webhooks/core/explain";
 import { memoryInbox } from "@esim-webhooks/core/testing";
+import { quiet } from "../quiet.ts";
 import { checkSecrecy, privates, reader, rowsOf } from "../reader.ts";
 import {
   authenticity,
@@ -11,9 +12,6 @@ import {
   signedOf,
   signedParts,
 } from "./signed.ts";
-
-const nothing = () => {};
-const quiet: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
 type Verdict = ReturnType<typeof verify>;
 
