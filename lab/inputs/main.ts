@@ -2,6 +2,7 @@
 import { parseArgs } from "node:util";
 import { readCorpus, writeCorpus } from "./corpus.ts";
 import { startCoverage } from "./coverage.ts";
+import type { Input } from "./grammar.ts";
 import { readers } from "./readers.ts";
 import { createSearch, type Search } from "./search.ts";
 
@@ -33,11 +34,10 @@ export async function runInputs(...args: readonly string[]): Promise<boolean> {
     const beganAt = performance.now();
     await search.run(Math.ceil((inputs * reader.share) / shares));
     print(search, (performance.now() - beganAt) / 1000, coverage.total());
-    if (values.keep) corpus.set(reader.name, await search.smallest());
+    if (values.keep) writeCorpus(corpus.set(reader.name, await search.smallest()));
     coverage.close();
     searches.push(search);
   }
-  if (values.keep) writeCorpus(corpus);
   const read = searches.reduce((sum, search) => sum + search.read, 0);
   const seconds = (performance.now() - startedAt) / 1000;
   console.log(
@@ -56,7 +56,12 @@ function print(
     `  ${reader.name}: ${read.toLocaleString("en")} inputs, ${rate} a second; ${kept.length} reached something new in ${functions} functions, ${unreached} characters of which none reached`,
   );
   for (const { problem, input, error } of failures) {
-    console.log(`    ✘ ${problem}\n      ${JSON.stringify(input).slice(0, 2000)}`);
+    console.log(`    ✘ ${problem}\n      ${shown(input)}`);
     console.log(`      ${String((error.cause as Error | undefined)?.stack ?? error.stack).slice(0, 900)}`);
   }
+}
+
+function shown(input: Input): string {
+  const text = JSON.stringify(input.map((part) => (part.length > 500 ? `${part.slice(0, 500)}…` : part)));
+  return text.replace(/[\x7f-\uffff]/g, (character) => `\\u00${character.charCodeAt(0).toString(16)}`);
 }

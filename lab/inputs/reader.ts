@@ -13,6 +13,8 @@ export interface Reader<Prepared = unknown, Result = unknown> {
   readonly parts: readonly string[];
   /** The codes of the errors that it may throw. */
   readonly throws: readonly string[];
+  /** The most CPU time for an input, in ms. Default 50. */
+  readonly mostCpuMs?: number;
   /** Makes what is read from an input, such as a signed delivery. */
   prepare(input: Input): Prepared;
   /** Reads it. Its time counts. */

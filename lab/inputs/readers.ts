@@ -3,6 +3,7 @@ import { answerReaders } from "./readers/answers.ts";
 import { dashboardReaders } from "./readers/dashboard.ts";
 import { deliveryReaders } from "./readers/deliveries.ts";
 import { dumpReaders } from "./readers/dumps.ts";
+import { programReaders } from "./readers/program.ts";
 import { textReaders } from "./readers/texts.ts";
 
 /** Everything that reads what others have written. */
@@ -12,4 +13,5 @@ export const readers: readonly Reader[] = [
   ...dumpReaders,
   ...answerReaders,
   ...dashboardReaders,
+  ...programReaders,
 ];

@@ -37,9 +37,9 @@ const keys = new Map(
   [...secrets, foreign].map((secret) => [secret, createSecretKey(secret.slice("whsec_".length), "base64")]),
 );
 
-function mac(secret: string, id: string, timestamp: string, body: Uint8Array): string {
+function mac(secret: string, prefix: string, body: Uint8Array): string {
   const hmac = createHmac("sha256", keys.get(secret) as KeyObject);
-  return hmac.update(`${id}.${timestamp}.`, "latin1").update(body).digest("base64");
+  return hmac.update(prefix, "latin1").update(body).digest("base64");
 }
 
 /** Node.js refuses more for all headers. */
@@ -57,12 +57,12 @@ export function signedOf([anyId = "", time = "", signature = "", text = ""]: Inp
     .replace("$M", String(now * 1000))
     .slice(0, longestHeader);
   const macs: Readonly<Record<string, () => string>> = {
-    $1: () => mac(secrets[0], id, timestamp, body),
-    $2: () => mac(secrets[1], id, timestamp, body),
-    $X: () => mac(foreign, id, timestamp, body),
-    $U: () => mac(secrets[0], bytesOf(id), timestamp, body),
-    $O: () => mac(secrets[0], id.slice(0, (id.length - 2) / 2), timestamp, body),
-    $R: () => mac(secrets[0], id, String(Number.parseInt(timestamp, 10)), body),
+    $1: () => mac(secrets[0], `${id}.${timestamp}.`, body),
+    $2: () => mac(secrets[1], `${id}.${timestamp}.`, body),
+    $X: () => mac(foreign, `${id}.${timestamp}.`, body),
+    $U: () => mac(secrets[0], bytesOf(`${id}.${timestamp}.`), body),
+    $O: () => mac(secrets[0], `${id.slice(0, (id.length - 2) / 2)}.${timestamp}.`, body),
+    $R: () => mac(secrets[0], `${id}.${Number.parseInt(timestamp, 10)}.`, body),
   };
   const made = new Map<string, string>();
   const signatures = signature.replace(/\$[12XUOR]/g, (name) => {
@@ -90,17 +90,17 @@ export function authenticity({ headers, body }: Signed): "yes" | "odd" | "no" {
   const id = headers["webhook-id"] ?? "";
   const timestamp = headers["webhook-timestamp"] ?? "";
   const list = headers["webhook-signature"] ?? "";
-  const ids = [id, ...halves(id)].flatMap((one) => [one, bytesOf(one)]);
-  const times = [timestamp, ...halves(timestamp)].flatMap((one) => [one, bytesOf(one)]);
   const members = list.split(/[ \t]+/);
+  const asSent = [id, ...halves(id)].flatMap((one) =>
+    [timestamp, ...halves(timestamp)].map((time) => `${one}.${time}.`),
+  );
   let isIn = false;
   for (const secret of secrets)
-    for (const one of new Set(ids))
-      for (const time of new Set(times)) {
-        const right = mac(secret, one, time, body);
-        if (members.includes(`v1,${right}`)) return "yes";
-        isIn ||= list.includes(right);
-      }
+    for (const prefix of new Set(asSent.flatMap((one) => [one, bytesOf(one)]))) {
+      const right = mac(secret, prefix, body);
+      if (members.includes(`v1,${right}`)) return "yes";
+      isIn ||= list.includes(right);
+    }
   return isIn ? "odd" : "no";
 }
 
