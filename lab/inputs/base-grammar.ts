@@ -4,7 +4,22 @@ import type { Random } from "../simulation/random.ts";
 import { bytesOf, type Grammar } from "./grammar.ts";
 import { privates } from "./reader.ts";
 
-const units = ["[", '{"a":', "9", " ", "a", ",", "1,", '"a",', "\\u0000", "\n", "=", "-", "v1,x ", bytesOf("é")];
+const units = [
+  "[",
+  '{"a":',
+  "9",
+  " ",
+  "a",
+  ",",
+  "1,",
+  '"a",',
+  "\\u0000",
+  "\n",
+  "=",
+  "-",
+  "v1,x ",
+  bytesOf("é"),
+];
 const levels = [10, 63, 64, 65, 999, 1001, 5000, 100_000];
 
 /** A text that is rarely long: of at most the size of the largest body. */

@@ -21,6 +21,8 @@ export function writeCorpus(corpus: ReadonlyMap<string, readonly Input[]>): void
   });
   const text = lines.sort().join("");
   if (Buffer.byteLength(text) > largestFile)
-    throw new Error(`The corpus would have ${Buffer.byteLength(text)} bytes. Keep fewer inputs of some reader.`);
+    throw new Error(
+      `The corpus would have ${Buffer.byteLength(text)} bytes. Keep fewer inputs of some reader.`,
+    );
   writeFileSync(file, text);
 }

@@ -12,7 +12,7 @@ export async function runInputs(...args: readonly string[]): Promise<boolean> {
     args: [...args],
     allowPositionals: true,
     options: {
-      inputs: { type: "string", default: "10000000" },
+      inputs: { type: "string", default: "200000" },
       seed: { type: "string", default: "1" },
       keep: { type: "boolean", default: false },
     },

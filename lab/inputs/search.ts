@@ -80,7 +80,7 @@ async function shrunk(reader: Reader, input: Input, error: Error): Promise<Failu
       interruptAfterTimeLimit: 30_000,
     },
   );
-  const smallest = result.counterexample?.[0].map(asText) ?? input;
+  const smallest = result.counterexample?.[0]?.map(asText) ?? input;
   const last = (await failureOf(reader, smallest)) ?? error;
   return { problem: last.message, input: smallest, error: last };
 }

@@ -41,11 +41,29 @@ function clientOf(answers: readonly Answer[]): { readonly api: ApiClient; readon
 
 const answerGrammar: Grammar = {
   ...baseGrammar,
-  status: ["200", "200", "201", "204", "301", "400", "401", "403", "404", "409", "422", "425", "429", "500", "503", "599"],
+  private: ["a"], // a message has the title of a problem and the reference of an endpoint
+  status: [
+    "200",
+    "200",
+    "201",
+    "204",
+    "301",
+    "400",
+    "401",
+    "403",
+    "404",
+    "409",
+    "422",
+    "425",
+    "429",
+    "500",
+    "503",
+    "599",
+  ],
   retry: ["", "1", "<digits>", "-1", "1e9", "Wed, 21 Oct 2026 07:28:00 GMT", "soon"],
   mine: [token, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"],
-  title: ["Conflict", "<characters>", "<mine>"], // the same for all errors of its kind, so without personal data
-  detail: ["<characters>", "<mine>", "Idempotency key <mine>", "<private>"],
+  title: ["Conflict", "<characters>", "<mine>"],
+  detail: ["<characters>", "<mine>", "Idempotency key <mine>"],
   problem: [
     '{"type":"about:blank","title":"<title>","status":<number>,"detail":"<detail>"}',
     '{"title":"<title>","<word>":<json>}',
@@ -73,7 +91,11 @@ const answerGrammar: Grammar = {
     '{"limit":<json>,"hasMore":<json>,"nextCursor":<json>}',
     "<json>",
   ],
-  page: ['{"data":[<deliveries>],"pagination":<position>}', '{"data":<json>,"pagination":<position>}', "<problem>"],
+  page: [
+    '{"data":[<deliveries>],"pagination":<position>}',
+    '{"data":<json>,"pagination":<position>}',
+    "<problem>",
+  ],
 };
 
 function answerOf(status: string, retry: string, body: string): Answer {
@@ -102,7 +124,7 @@ async function idsOf({ webhooks }: ApiClient): Promise<readonly unknown[]> {
 
 const listing = reader({
   name: "listing: pages of deliveries",
-  share: 5,
+  share: 1,
   grammar: answerGrammar,
   parts: ["<status>", "<page>", "<page>"],
   throws: codes,
@@ -117,8 +139,12 @@ const listing = reader({
 
 const problem = reader({
   name: "problem: the answer to a change",
-  share: 5,
-  grammar: { ...answerGrammar, answer: ["<problem>", '{"data":<endpoint>}', "<endpoint>"], call: ["create", "order"] },
+  share: 1,
+  grammar: {
+    ...answerGrammar,
+    answer: ["<problem>", '{"data":<endpoint>}', "<endpoint>"],
+    call: ["create", "order"],
+  },
   parts: ["<status>", "<retry>", "<answer>", "<call>"],
   throws: codes,
   prepare: ([status = "", retry = "", body = "", call = ""]) => ({

@@ -1,7 +1,7 @@
 import { EventEmitter } from "node:events";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
-import { createReceiver } from "@esim-webhooks/core";
+import { createReceiver, type Handlers } from "@esim-webhooks/core";
 import type { Command, RouteMap } from "@stricli/core";
 import { commands } from "../../../packages/cli/src/commands.ts";
 import {
@@ -55,7 +55,12 @@ async function runIdle(args: readonly string[]): Promise<{ readonly code: number
   const loaders = all.map((command) => [command, command.loader] as const);
   try {
     for (const [command] of loaders) Object.assign(command, { loader: async () => async () => {} });
-    const context = createContext(processOf((chunk) => void (text += chunk)), { now: () => 1_800_000_000_000 });
+    const context = createContext(
+      processOf((chunk) => {
+        text += chunk;
+      }),
+      { now: () => 1_800_000_000_000 },
+    );
     return { code: await run(args, context), text };
   } finally {
     for (const [command, loader] of loaders) Object.assign(command, { loader });
@@ -64,8 +69,23 @@ async function runIdle(args: readonly string[]): Promise<{ readonly code: number
 
 const shellGrammar: Grammar = {
   ...baseGrammar,
-  command: [...Object.keys(commands), "inbox list", "inbox show", "inbox retry", "inbox erase", "api show", "<word>"],
-  flag: [...flags.map((name) => `--${name}`), ...flags.map((name) => `--no-${name}`), "-h", "--", "-<word>", "--help"],
+  command: [
+    ...Object.keys(commands),
+    "inbox list",
+    "inbox show",
+    "inbox retry",
+    "inbox erase",
+    "api show",
+    "<word>",
+  ],
+  flag: [
+    ...flags.map((name) => `--${name}`),
+    ...flags.map((name) => `--no-${name}`),
+    "-h",
+    "--",
+    "-<word>",
+    "--help",
+  ],
   value: ["<digits>", "5m", "30s", "2h ago", "<time>", "<characters>", "<id>", "<type>", "-1", "a=b", ""],
   word: ["list", "show", "dead", "toString", "__proto__", "constructor", "a", "-"],
   argument: ["<flag>", "<flag>\n<value>", "<flag>=<value>", "<value>"],
@@ -74,7 +94,7 @@ const shellGrammar: Grammar = {
 
 const program = reader({
   name: "command line: arguments",
-  share: 2,
+  share: 1,
   grammar: shellGrammar,
   parts: ["<command>", "<arguments>"],
   throws: [],
@@ -84,7 +104,8 @@ const program = reader({
   check({ code, text }) {
     if (code !== 0 && code !== 2) throw new Error(`the exit code is ${code}: ${text.slice(0, 200)}`);
     if (code === 2 && text.trim() === "") throw new Error("a mistake without a message");
-    if (/\(unexpected\)|TypeError|RangeError/.test(text)) throw new Error(`unexpected: ${text.slice(0, 200)}`);
+    if (/\(unexpected\)|TypeError|RangeError/.test(text))
+      throw new Error(`unexpected: ${text.slice(0, 200)}`);
     checkSecrecy(text, "the output", secrets);
   },
 });
@@ -103,20 +124,56 @@ function configOf(text: string): unknown {
 }
 
 const options = [
-  ...["secret", "toleranceSeconds", "maxBodyBytes", "deadlineMs", "leaseMs", "bodyTimeoutMs", "logger", "clock"],
+  ...[
+    "secret",
+    "toleranceSeconds",
+    "maxBodyBytes",
+    "deadlineMs",
+    "leaseMs",
+    "bodyTimeoutMs",
+    "logger",
+    "clock",
+  ],
   ...["catalog", "endpoints", "source", "store", "drift", "maxUnverifiedBytes"],
 ];
 
 const config = reader({
   name: "config: what its file exports, and options of the receiver",
-  share: 3,
+  share: 2,
   grammar: {
     ...baseGrammar,
     private: ["a"], // a message may name an option that does not exist
-    name: ["environment", "secret", "catalog", "target", "handlers", "store", "state", "source", "endpoints", "path", "port", "host", "worker", "api"],
+    name: [
+      "environment",
+      "secret",
+      "catalog",
+      "target",
+      "handlers",
+      "store",
+      "state",
+      "source",
+      "endpoints",
+      "path",
+      "port",
+      "host",
+      "worker",
+      "api",
+    ],
     option: options,
     good: [`"${secrets[0]}"`, `["${secrets[0]}"]`, '[{"secret":"<characters>","notAfter":"<time>"}]'],
-    value: ["<json>", '"@f"', '{"put":"@f"}', '{"claim":"@f","extend":"@f","complete":"@f","release":"@f"}', '{"read":"@f","write":"@f"}', '"/hooks"', "8080", "<number>", '{"past":<number>}', "<good>", '{"<type>":"@f"}'],
+    value: [
+      "<json>",
+      '"@f"',
+      '{"put":"@f"}',
+      '{"claim":"@f","extend":"@f","complete":"@f","release":"@f"}',
+      '{"read":"@f","write":"@f"}',
+      '"/hooks"',
+      "8080",
+      "<number>",
+      '{"past":<number>}',
+      "<good>",
+      '{"<type>":"@f"}',
+    ],
     receiver: ['"receiver":{<settings>}', '"receiver":<json>'],
     settings: ['"<option>":<value>', '"<option>":<value>,<settings>'],
     field: ['"<name>":<value>', '"secret":<good>', "<receiver>", "<member>"],
@@ -128,24 +185,40 @@ const config = reader({
   prepare: ([text = ""]) => configOf(textOf(text)),
   async call(exported) {
     const options: RunOptions = { importConfig: async () => ({ default: exported }) };
-    const { config } = await loadConfig(createContext(processOf(() => {}), options), anyFile);
+    const { config } = await loadConfig(
+      createContext(
+        processOf(() => {}),
+        options,
+      ),
+      anyFile,
+    );
     const { receiver = {}, handlers = {}, secret, endpoints, source } = config;
     const own = { secret, endpoints, source, logger: quiet };
     const given = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined));
-    await createReceiver(handlers, { ...receiver, ...given } as never).close();
+    await createReceiver(handlers as Handlers, { ...receiver, ...given } as never).close();
   },
   check() {},
 });
 
 const captured = reader({
   name: "captured request: as text of HTTP or as JSON",
-  share: 3,
+  share: 2,
   grammar: {
     ...baseGrammar,
-    header: ["webhook-id: <id>", "Webhook-Timestamp: <digits>", "webhook-signature: v1,<characters>", "<word>:<characters>"],
+    header: [
+      "webhook-id: <id>",
+      "Webhook-Timestamp: <digits>",
+      "webhook-signature: v1,<characters>",
+      "<word>:<characters>",
+    ],
     headers: ["<header>\r\n", "<header>\r\n<headers>", "<header>\n<headers>"],
     http: ["POST / HTTP/1.1\r\n<headers>\r\n<event>", "<headers>\r\n<event>", "<headers>"],
-    request: ['{"headers":{"webhook-id":"<id>"},"body":<body>,"receivedAt":"<time>"}', "<http>", "<json>", "<long>"],
+    request: [
+      '{"headers":{"webhook-id":"<id>"},"body":<body>,"receivedAt":"<time>"}',
+      "<http>",
+      "<json>",
+      "<long>",
+    ],
     body: ['"<characters>"', "<event>"],
   },
   parts: ["<request>"],

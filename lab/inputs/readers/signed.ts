@@ -27,7 +27,13 @@ export const signedGrammar: Grammar = {
   version: ["v1", "v1", "v1", "v2", "v1a", "V1", "", "v1 "],
   mac: ["$1", "$1", "$1", "$2", "$X", "$U", "$O", "$R", `${"A".repeat(43)}=`, "<characters>", "$1=", " $1"],
   separator: [" ", " ", ",", ", ", "\t", ""],
-  signatures: ["v1,$1", "<version>,<mac>", "<version>,<mac><separator><signatures>", "<long><signatures>", ""],
+  signatures: [
+    "v1,$1",
+    "<version>,<mac>",
+    "<version>,<mac><separator><signatures>",
+    "<long><signatures>",
+    "",
+  ],
 };
 
 /** The parts of a signed delivery: id, timestamp, signature, body. */
@@ -65,11 +71,13 @@ export function signedOf([anyId = "", time = "", signature = "", text = ""]: Inp
     $R: () => mac(secrets[0], `${id}.${Number.parseInt(timestamp, 10)}.`, body),
   };
   const made = new Map<string, string>();
-  const signatures = signature.replace(/\$[12XUOR]/g, (name) => {
-    const known = made.get(name) ?? macs[name]?.() ?? name;
-    made.set(name, known);
-    return known;
-  }).slice(0, longestHeader);
+  const signatures = signature
+    .replace(/\$[12XUOR]/g, (name) => {
+      const known = made.get(name) ?? macs[name]?.() ?? name;
+      made.set(name, known);
+      return known;
+    })
+    .slice(0, longestHeader);
   const headers = { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signatures };
   return { headers, body };
 }
