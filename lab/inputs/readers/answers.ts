@@ -3,6 +3,7 @@ import { type FakeClock, fakeClock } from "../../../packages/client/test/fake-cl
 import { baseGrammar } from "../base-grammar.ts";
 import type { Grammar } from "../grammar.ts";
 import { checkSecrecy, reader } from "../reader.ts";
+import { secrets } from "./signed.ts";
 
 const token = "token-of-ours-7f3a";
 
@@ -61,7 +62,7 @@ const answerGrammar: Grammar = {
     "599",
   ],
   retry: ["", "1", "<digits>", "-1", "1e9", "Wed, 21 Oct 2026 07:28:00 GMT", "soon"],
-  mine: [token, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"],
+  mine: [token, secrets[0]],
   title: ["Conflict", "<characters>", "<mine>"],
   detail: ["<characters>", "<mine>", "Idempotency key <mine>"],
   problem: [

@@ -96,7 +96,9 @@ export const dashboardReaders = [
     prepare([method = "", path = "", input = "", origin = "", role = ""]) {
       failed.length = 0;
       const known = ["POST", "GET", "PUT", "HEAD"].includes(method) ? method : "POST";
-      const url = new URL(`http://ops.example/inbox/${encodeURI(textOf(path.slice(0, 4096)).toWellFormed())}`);
+      const url = new URL(
+        `http://ops.example/inbox/${encodeURI(textOf(path.slice(0, 4096)).toWellFormed())}`,
+      );
       const headers: Record<string, string> = {
         "content-type": "application/json",
         "x-esim-webhooks-dashboard": "1",

@@ -1,12 +1,14 @@
 import { createHmac, createSecretKey, type KeyObject } from "node:crypto";
-import { newSecret } from "@esim-webhooks/core/testing";
 import { Webhook } from "standardwebhooks";
 import { baseGrammar } from "../base-grammar.ts";
 import { bytesOf, type Grammar, type Input } from "../grammar.ts";
 
 /** The keys of the receiver: the current one, and the one before. */
-export const secrets: readonly [string, string] = [newSecret(), newSecret()];
-const foreign = newSecret();
+export const secrets: readonly [string, string] = [
+  "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+  "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD",
+];
+const foreign = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
 const oracles = secrets.map((secret) => new Webhook(secret));
 
 /** A delivery as it arrives, from a generated input. */

@@ -1,10 +1,11 @@
 import { createKeyring, esimCatalog, type Parsed } from "@esim-webhooks/core";
 import { decodeEntry, encodeEntry, readCursor, writeCursor } from "@esim-webhooks/core/engine";
 import { keyRecordsIn, maskEvent, readBody } from "@esim-webhooks/core/internal";
-import { memoryInbox, newSecret } from "@esim-webhooks/core/testing";
+import { memoryInbox } from "@esim-webhooks/core/testing";
 import { baseGrammar } from "../base-grammar.ts";
 import { type Grammar, textOf } from "../grammar.ts";
 import { checkSecrecy, reader } from "../reader.ts";
+import { secrets } from "./signed.ts";
 
 /** The text of an error must not quote the secret that it is about. A name of up to 20 characters may be a field's. */
 function checkNoQuote(message: string, secret: string): void {
@@ -58,7 +59,7 @@ const masking = reader({
 const secretGrammar: Grammar = {
   ...baseGrammar,
   private: ["correct-horse-battery-staple"],
-  good: [newSecret(), `hex:${"0f".repeat(20)}`, "utf8:correct-horse-battery", "base64:AAECAwQFBgc"],
+  good: [secrets[0], `hex:${"0f".repeat(20)}`, "utf8:correct-horse-battery", "base64:AAECAwQFBgc"],
   form: ["whsec_", "hex:", "base64:", "utf8:", "whsk_", "sk_", "HEX:", "ESIM_SECRET=", "$SECRET", '"', ""],
   secret: ["<good>", "<good>", "<form><good>", "<good><form>", "<form><characters>", "<good>,<good>"],
   secrets: ["<secret>", "<secret> <secret>", "<secret>\n<secret>", " <secret>"],
