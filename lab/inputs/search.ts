@@ -89,6 +89,12 @@ function asText(bytes: readonly number[]): string {
   return String.fromCharCode(...bytes);
 }
 
+/** The first inputs of a seed, as the grammar generates them. */
+export function generated({ name, grammar, parts }: Reader, seed: number, inputs: number): readonly Input[] {
+  const random = seededRandom(`${seed} ${name}`);
+  return Array.from({ length: inputs }, () => parts.map((part) => generate(grammar, part, random)));
+}
+
 /** A search for inputs of one reader. */
 export interface Search {
   readonly reader: Reader;

@@ -55,7 +55,8 @@ const verifyReader = reader({
   call: (signed) => verify(signed, secrets),
   check(verdict, signed) {
     checkVerdict(verdict, signed);
-    if (verdict.ok === oracleAccepts(signed)) return;
+    // its hash is of JavaScript: one long body takes as long as hundreds of short ones
+    if (signed.body.length > 4096 || verdict.ok === oracleAccepts(signed)) return;
     if (!Object.values(differences).some((isIt) => isIt(signed)))
       throw new Error(`${verdict.ok ? "only we accept" : "only standardwebhooks accepts"} it`);
   },

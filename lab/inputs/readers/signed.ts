@@ -20,14 +20,28 @@ export interface Signed {
 /**
  * The rules of a signed delivery. In a timestamp, `$N` stands for now, `$P` and `$F` for the past and the future, `$M` for now in ms. In a
  * signature, `$1`, `$2` and `$X` stand for the right signature by each key and by a foreign one, `$U` for that of the id in UTF-8, `$O` for
- * that of an id which was sent twice, `$R` for that without leading zeros of the timestamp.
+ * that of an id which was sent twice, `$R` for that without leading zeros of the timestamp, `$C` for the right one with another end.
  */
 export const signedGrammar: Grammar = {
   ...baseGrammar,
   now: ["$N", "$N", "$N", "$P", "$F", "$M", "0$N", "$N.5", "+$N", "$N, $N", "-1", "<digits>", "<characters>"],
   name: ["msg_<digits>", "msg_7, msg_7", "<id>", "<private>", "<character>"],
   version: ["v1", "v1", "v1", "v2", "v1a", "V1", "", "v1 "],
-  mac: ["$1", "$1", "$1", "$2", "$X", "$U", "$O", "$R", `${"A".repeat(43)}=`, "<characters>", "$1=", " $1"],
+  mac: [
+    "$1",
+    "$1",
+    "$1",
+    "$2",
+    "$X",
+    "$U",
+    "$O",
+    "$R",
+    "$C",
+    `${"A".repeat(43)}=`,
+    "<characters>",
+    "$1=",
+    " $1",
+  ],
   separator: [" ", " ", ",", ", ", "\t", ""],
   signatures: [
     "v1,$1",
@@ -66,6 +80,7 @@ export function signedOf([anyId = "", time = "", signature = "", text = ""]: Inp
     .slice(0, longestHeader);
   const macs: Readonly<Record<string, () => string>> = {
     $1: () => mac(secrets[0], `${id}.${timestamp}.`, body),
+    $C: () => `${mac(secrets[0], `${id}.${timestamp}.`, body).slice(0, 40)}AAA=`,
     $2: () => mac(secrets[1], `${id}.${timestamp}.`, body),
     $X: () => mac(foreign, `${id}.${timestamp}.`, body),
     $U: () => mac(secrets[0], bytesOf(`${id}.${timestamp}.`), body),
@@ -74,7 +89,7 @@ export function signedOf([anyId = "", time = "", signature = "", text = ""]: Inp
   };
   const made = new Map<string, string>();
   const signatures = signature
-    .replace(/\$[12XUOR]/g, (name) => {
+    .replace(/\$[12XUORC]/g, (name) => {
       const known = made.get(name) ?? macs[name]?.() ?? name;
       made.set(name, known);
       return known;
