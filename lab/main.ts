@@ -1,4 +1,4 @@
-// npm run lab [-- model | simulation | faults [part of the name of a fault] | tests [part of a path …]]
+// npm run lab [-- model | simulation | faults [part of the name of a fault] | inputs [part of the name of a reader] | tests [part of a path …]]
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";

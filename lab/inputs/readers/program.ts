@@ -1,7 +1,7 @@
 import { EventEmitter } from "node:events";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
-import { createReceiver, type Handlers } from "@esim-webhooks/core";
+import { createReceiver, type EsimEvents, type Handlers } from "@esim-webhooks/core";
 import type { Command, RouteMap } from "@stricli/core";
 import { commands } from "../../../packages/cli/src/commands.ts";
 import {
@@ -195,7 +195,7 @@ const config = reader({
     const { receiver = {}, handlers = {}, secret, endpoints, source } = config;
     const own = { secret, endpoints, source, logger: quiet };
     const given = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined));
-    await createReceiver(handlers as Handlers, { ...receiver, ...given } as never).close();
+    await createReceiver(handlers as Handlers<EsimEvents>, { ...receiver, ...given } as never).close();
   },
   check() {},
 });
