@@ -6,7 +6,7 @@ import { checkThrown, type Reader } from "./reader.ts";
 
 /** An input that a reader does not read as it should. */
 export interface Failure {
-  /** What is wrong. */
+  /** The problem, as a sentence for people. */
   readonly problem: string;
   /** The smallest such input that was found. */
   readonly input: Input;
@@ -98,7 +98,7 @@ export function generated({ name, grammar, parts }: Reader, seed: number, inputs
 /** A search for inputs of one reader. */
 export interface Search {
   readonly reader: Reader;
-  /** Reads so many more inputs. */
+  /** Reads that many more inputs. */
   run(inputs: number): Promise<void>;
   /** How many inputs were read. */
   readonly read: number;
@@ -136,7 +136,7 @@ export function createSearch(
     return mutant(base, fresh(), random);
   }
 
-  /** One that was kept, with one part or more changed. */
+  /** An input that was kept, with one part or more changed. */
   function mutant(base: Input, fresh: Input, random: Random): Input {
     const at = random.below(base.length);
     return base.map((part, index) => {

@@ -106,7 +106,7 @@ export const dumpReaders = [
     },
     parts: ["<dump>", "<packing>", "<damage>", "<chunk>", "<trust>"],
     throws: ["unsigned_dump"],
-    mostCpuMs: 500, // nobody waits for the answer to an import
+    mostCpuMs: 500, // no sender waits for an import
     prepare(input) {
       const dump = dumpOf(input);
       const chunk = Number(input[3]);
