@@ -55,7 +55,8 @@ const mutations: readonly Mutation[] = [
   (text, from, to, random, other) => put(text, from, to, sliceOf(other, random)),
   (text, from, _to, random, other) => put(text, from, from, sliceOf(other, random)),
   (text, from, to) => put(text, from, to, [...text.slice(from, to)].reverse().join("")),
-  (text, _from, _to, random) => text.replace(/\d+(?!.*\d)/, () => random.pick(oddNumbers)),
+  (text, from, _to, random) =>
+    put(text, from, text.length, text.slice(from).replace(/\d+/, () => random.pick(oddNumbers))),
   (text, from, to, random) =>
     put(text, from, to, text.slice(from, to).repeat(2 ** random.below(random.chance(0.02) ? 16 : 6))),
 ];
