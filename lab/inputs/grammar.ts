@@ -56,10 +56,19 @@ const mutations: readonly Mutation[] = [
   (text, from, _to, random, other) => put(text, from, from, sliceOf(other, random)),
   (text, from, to) => put(text, from, to, [...text.slice(from, to)].reverse().join("")),
   (text, from, _to, random) =>
-    put(text, from, text.length, text.slice(from).replace(/\d+/, () => random.pick(oddNumbers))),
+    put(
+      text,
+      from,
+      text.length,
+      text.slice(from).replace(/\d+/, () => random.pick(oddNumbers)),
+    ),
   (text, from, to, random) =>
-    put(text, from, to, text.slice(from, to).repeat(2 ** random.below(random.chance(0.02) ? 16 : 6))),
+    put(text, from, to, repeated(text.slice(from, to), 2 ** random.below(random.chance(0.02) ? 16 : 6))),
 ];
+
+function repeated(text: string, times: number): string {
+  return text.repeat(Math.min(times, Math.ceil(longest / (text.length + 1))));
+}
 
 function sliceOf(text: string, random: Random): string {
   const from = random.below(text.length);

@@ -125,7 +125,7 @@ export const dashboardReaders = [
       if (role !== "operator") checkSecrecy(text, "the answer to a viewer");
       if (status < 400 || !text.startsWith("{")) return;
       const { code, message } = JSON.parse(text);
-      if (!/^[a-z_]+$/.test(code) || !/\. \S.*\.$/s.test(message))
+      if (!/^[a-z_]+$/.test(code) || !/\. \S.*\S$/s.test(message))
         throw new Error(`a failure without its halves: ${text}`);
     },
   }),
