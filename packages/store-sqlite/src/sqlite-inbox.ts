@@ -243,8 +243,9 @@ function settlingOf(settlement: Settlement): Settling {
   return state === "given_back" && settlement.started ? { ...lease, started: true } : lease;
 }
 
+/** Throws `invalid_input` for a cursor of another inbox, too: one of Postgres has microseconds. */
 function placeOf(cursor: string | undefined): ListInput["after"] {
   if (cursor === undefined) return undefined;
   const { receivedAt, source, id } = readCursor(cursor);
-  return { source, id, receivedAt: Number(receivedAt) };
+  return /^-?\d{1,15}$/.test(receivedAt) ? { source, id, receivedAt: Number(receivedAt) } : placeOf("");
 }
