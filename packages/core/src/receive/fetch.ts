@@ -27,7 +27,7 @@ export interface WebhookHandler {
  *
  * It can be made without a secret, because a framework's build loads the module where the server's secrets are not set.
  * Deliveries are then answered 503 until there is one, and the first logs what to set. For the same reason, its store is not opened, and a key
- * source not loaded, before the first delivery: call `store.ready()` and `handler.ready()` at start-up to see a mistake in the set-up there.
+ * source not loaded, before the first delivery: call `store.ready()` and `handler.ready()` at start-up to see mistakes in the set-up then.
  * Throws like `createReceiver` otherwise.
  */
 export function webhookHandler<Data = EsimEvents, Tx = unknown>(
