@@ -42,7 +42,7 @@ export interface ErrorSubject {
 }
 
 /**
- * An error in set-up or infrastructure. The result of a delivery is an `Outcome`, never an error.
+ * An error in the set-up, the infrastructure or the caller's code. The result of a delivery is an `Outcome`, never an error.
  * Match on `code`, not on the message. Only `name` and `code` are enumerable, so a log line has each sentence once.
  * @template Code the codes of the package that throws it; default: those of core
  */

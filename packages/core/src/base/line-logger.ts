@@ -36,7 +36,7 @@ export function lineLogger(lineOf: LineOf, write: (line: string, level: LineLeve
   return withBindings({});
 }
 
-/** Returns the line as text, without fields if one of them cannot be text, such as an object that refers to itself. */
+/** Returns the line as text, without fields if one cannot be text, such as an object that refers to itself. */
 function lineOrMessage(lineOf: LineOf, ...[level, fields, message]: Parameters<LineOf>): string {
   try {
     return lineOf(level, fields, message);
@@ -80,7 +80,7 @@ export function prettyLine(style: LineStyle): LineOf {
       ),
       ...(Array.isArray(issues) ? [`wrong: ${issues.join(", ")}`] : []),
       ...(typeof durationMs === "number" ? [`${Math.round(durationMs)} ms`] : []),
-      ...(error === undefined ? [cause ?? []].flat() : [headOf(error)]), // the cause repeats the error's message
+      ...(error === undefined ? [cause ?? []].flat() : [headOf(error)]), // `cause` would repeat the error's message
     ];
     const columns = [
       style("dim", new Date().toTimeString().slice(0, 8)),

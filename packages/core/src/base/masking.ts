@@ -1,4 +1,4 @@
-/** The text in place of a masked one. */
+/** Stands for a masked text. */
 export const masked = "•••";
 
 const secretNames = "passw(?:or)?d|passphrase|pwd|secret|token|api[_-]?key";

@@ -40,7 +40,7 @@ export interface Deadline {
 }
 
 /**
- * Creates a deadline of `ms` after `startedAt`, a time of `performance.now()`. `before` starts its timer, so synchronous work needs none, and
+ * Creates a deadline of `ms` after `startedAt`, a time of `performance.now()`, or less than a second later. `before` starts its timer, so synchronous work needs none, and
  * the controller is made when it is first read.
  */
 export function createDeadline(ms: number, startedAt: number = performance.now()): Deadline {

@@ -18,7 +18,7 @@ export interface BodyBounds {
 /** The bytes of a whole body. */
 export interface WholeBody {
   readonly bytes: Uint8Array;
-  /** Whether they are a copy that the intake has made of several chunks. No other code has it. */
+  /** Whether they are a copy that the intake has made of several chunks. No other code has this copy. */
   readonly isOwnCopy: boolean;
 }
 

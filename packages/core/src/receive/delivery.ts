@@ -21,8 +21,8 @@ export interface Delivery {
   /** The raw body, or a function that reads it. A string stands for its UTF-8 bytes. */
   readonly body: Uint8Array | string | ReadBody;
   /**
-   * For a platform that ends the work of a request once it is answered or its client has left. Called with the whole work, which may end
-   * after the answer: a handler that is late, and the end of its claim. The promise never rejects.
+   * For a platform that ends the work of a request once it is answered or its client has left. Called with a promise of the whole work,
+   * which may end after the answer: a handler that is late, and the end of its claim. The promise never rejects.
    */
   readonly waitUntil?: ((work: Promise<unknown>) => void) | undefined;
 }

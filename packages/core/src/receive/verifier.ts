@@ -97,8 +97,8 @@ export function createVerifier(
 }
 
 /**
- * Like `createVerifier`, but a missing secret is not thrown. Until there is one, no delivery can be decided, and the first one
- * logs what to set. A key source is loaded for the first delivery, or for `ready`.
+ * Like `createVerifier`, but does not throw `missing_secret`. Until there is a secret, no delivery can be decided, and the first
+ * delivery logs what to set. A key source is loaded for the first delivery, or for `ready`.
  */
 export function createVerifierOnDemand(options: SecretOption, clock: Clock, logger: Logger): Verifier {
   let isWarned = false;
@@ -128,7 +128,7 @@ export function createVerifierOnDemand(options: SecretOption, clock: Clock, logg
     }
   }
 
-  if (!isKeySource(options.secret)) current(); // a build loads the module, too, and Cloudflare Workers allow no I/O there
+  if (!isKeySource(options.secret)) current(); // not a key source: a build loads the module, too, and Cloudflare Workers allow no I/O while it loads
   return {
     verify: (...given) => current().verify(...given),
     ready: async () => current().ready(),

@@ -19,7 +19,7 @@ export interface LoadedKeys {
 
 /**
  * Where keys come from when they change while the process runs: a secret manager, a file, a table. Loaded at start (by
- * `webhookHandler`: for the first delivery), and again when a signature matches no key, at most once a second, or when the keys are a
+ * `webhookHandler`: for the first delivery), and again, at most once a second, when a signature matches no key or the keys are a
  * minute old.
  */
 export interface KeySource {
