@@ -1,6 +1,6 @@
 const mostBytes = 64 * 1024;
 
-/** The body of an answer as text. Reads at most its first 64 KiB, since a body may be endless. */
+/** Returns the first 64 KiB of an answer's body as text. Reads no further, since a body may be endless. */
 export async function answerText({ body }: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;

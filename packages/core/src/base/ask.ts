@@ -11,7 +11,7 @@ export interface AskOptions {
   late(): Error;
 }
 
-/** The time after which a call is given up: its connection may be gone without a trace. */
+/** The time after which a call is given up, in ms: its connection may have been lost without an error. */
 const hungMs = 60_000;
 
 /**

@@ -11,14 +11,15 @@ export interface FullJitterOptions {
   readonly random?: () => number;
 }
 
-/** How long to wait, in ms, after the n-th failure, counted from 1. */
+/** Returns how long to wait, in ms, after the failure with this number; the first is 1. */
 export type Backoff = (attempt: number) => number;
 
 const longestPauseMs = 86_400_000;
 
 /**
- * Makes the function that checks the pauses that `source` gives, in ms. It limits them to a day: an event that is due years from now appears in
- * no health check. If a value is not a number of ms, `otherwise` returns the pause. Logs the first mistake.
+ * Makes a function that limits a pause, in ms, to a day: an event that is due years from now appears in no health check. If the value is not a
+ * number from 0, `otherwise` returns the pause. The first wrong value is logged.
+ * @param source what gives the pauses, for the log line
  */
 export function limitPauses(
   source: string,

@@ -10,7 +10,7 @@ export interface ByteBuffer {
   allocated(): number;
 }
 
-/** Chunks of at least this length are kept as they are until `bytes()` joins all. Shorter ones are copied immediately. */
+/** Chunks of at least this length, and the first one, are kept as they are until `bytes()` joins all. Others are copied immediately. */
 const longBytes = 4 * 1024;
 
 /** Creates an empty buffer. */
@@ -61,7 +61,7 @@ export function byteBuffer(limitBytes: number): ByteBuffer {
 
 const empty = new Uint8Array();
 
-/** A copy with room for `needed` bytes, or for twice as many as now. */
+/** Returns a copy with room for `needed` bytes, or for twice as many as now if that is more. */
 function enlarged(buffer: Uint8Array, needed: number): Buffer {
   const larger = Buffer.allocUnsafe(Math.max(needed, 2 * buffer.byteLength));
   larger.set(buffer);

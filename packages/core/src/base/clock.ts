@@ -27,7 +27,7 @@ function daysIn(year: number, month: number): number {
   return new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate(); // Date.UTC takes the years 0 to 99 for 19xx
 }
 
-/** Milliseconds since the Unix epoch of a `Date`, or of a text that `isDateTime`. NaN for anything else. */
+/** Returns the ms since the Unix epoch of a `Date`, or of a text that `isDateTime` accepts. NaN for anything else. */
 export function dateTimeMs(given: unknown): number {
   if (given instanceof Date) return given.getTime();
   if (typeof given !== "string" || !isDateTime(given)) return Number.NaN;

@@ -18,14 +18,14 @@ interface Waiting<Item, Result> {
   reject(error: unknown): void;
 }
 
-/** Runs work outside of any delivery: a flush serves many of them, and would otherwise be part of the trace of the first one. */
+/** Runs work outside of any delivery: a flush serves many deliveries, and would otherwise be part of the trace of one of them. */
 const outsideOfItems: <Result>(work: () => Result) => Result =
   AsyncLocalStorage.snapshot?.() ?? ((work) => work());
 
 /**
- * Combines many concurrent calls into few flushes. Items gather while `maxFlushes` flushes are under way, and go together in the next one. When
- * no flush is under way, items go immediately, together with those of the same event-loop tick. `flush` resolves to one result for each item, in
- * the same order. When it rejects, every item in it rejects. It runs in none of the async contexts of its items.
+ * Combines many concurrent calls into few flushes. While `maxFlushes` flushes are under way, items gather for the next one. Otherwise, the items of
+ * an event-loop tick go together at its end. `flush` resolves to one result for each item, in the same order. When it rejects, the calls of all
+ * its items reject. It runs in none of the async contexts of these calls.
  */
 export function coalesce<Item, Result>(
   flush: (items: readonly Item[]) => Promise<readonly Result[]>,

@@ -3,10 +3,10 @@ import { type LineStyle, lineLogger, prettyLine } from "./line-logger.ts";
 import type { Logger } from "./logger.ts";
 
 /**
- * Makes a logger for people: one line on the console for each event, as `esim-webhooks serve` prints in a terminal:
- * `12:00:01  ✔ processed  esim.faulted  msg_1  key:1a2b3c4d  12 ms`. Errors follow with their stack and causes. Secrets are masked in every
- * line, and what looks like personal data in errors and reasons. Drops debug lines. Colours as FORCE_COLOR and NO_COLOR say, else in a
- * terminal that has them.
+ * Makes a logger for people: it prints each line to the console, as `esim-webhooks serve` does in a terminal:
+ * `12:00:01  ✔ processed  esim.faulted  msg_1  key:1a2b3c4d  12 ms`. The stack and causes of an error follow on further lines. Secrets are
+ * masked in every line, and what looks like personal data in errors and reasons. Debug lines are dropped. FORCE_COLOR and NO_COLOR
+ * decide whether lines have colours, else the terminal does.
  */
 export function consoleLogger(): Logger {
   const onOutput = prettyLine(colouredFor("stdout"));

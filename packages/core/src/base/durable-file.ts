@@ -8,7 +8,7 @@ export function writeDurably(path: string, text: string): Promise<void> {
   return writeFile(path, text, { flag: "wx", mode: 0o600, flush: true });
 }
 
-/** Writes a folder to the disk. Until then, a power cut loses the name of a file that was created or renamed in it. */
+/** Writes a folder to the disk. Until then, a power cut can lose the name of a file that was created or renamed in the folder. */
 export async function syncFolder(folder: string): Promise<void> {
   if (process.platform === "win32") return; // a folder cannot be opened there
   const handle = await open(folder, "r");

@@ -5,7 +5,7 @@ export type ApiEnvironment = "production" | "test";
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/** The environment that `ESIM_ENVIRONMENT` names; undefined if it is not set. Throws `invalid_option` for another name. */
+/** The environment that `ESIM_ENVIRONMENT` names; undefined if it is not set or empty. Throws `invalid_option` for another name. */
 export function namedEnvironment(variables: Variables = process.env): ApiEnvironment | undefined {
   const name = variables["ESIM_ENVIRONMENT"]?.trim() || undefined;
   if (name === undefined || name === "production" || name === "test") return name;
@@ -17,7 +17,7 @@ export function variableIn(environment: ApiEnvironment | undefined, name: string
   return environment === "test" ? name.replace("ESIM_", "ESIM_TEST_") : name;
 }
 
-/** The default source of an environment. It differs, so that both environments can share a database. */
+/** The default source of an environment. Each has another one, so that both can share a database. */
 export function sourceIn(environment: ApiEnvironment | undefined = namedEnvironment()): string {
   return environment === "test" ? "test" : "default";
 }

@@ -42,8 +42,8 @@ export interface ErrorSubject {
 }
 
 /**
- * An error in set-up or infrastructure. The result of a delivery is an `Outcome`, never an error.
- * Match on `code`, not on the message. Only `code` is enumerable, so a log line has each sentence once.
+ * An error in the set-up, the infrastructure or the caller's code. The result of a delivery is an `Outcome`, never an error.
+ * Match on `code`, not on the message. Only `name` and `code` are enumerable, so a log line has each sentence once.
  * @template Code the codes of the package that throws it; default: those of core
  */
 export class WebhookError<Code extends string = CoreErrorCode> extends Error implements ErrorSubject {
@@ -79,7 +79,7 @@ export class WebhookError<Code extends string = CoreErrorCode> extends Error imp
     Object.defineProperty(this, brand, { value: true });
   }
 
-  /** Whether a value is a `WebhookError`, even one from another copy of this package, which `instanceof` does not see. */
+  /** Whether a value is a `WebhookError`, even one from another copy of this package, which `instanceof` does not recognise. */
   static is(value: unknown): value is WebhookError<CoreErrorCode | (string & {})> {
     return hasBrand(value, brand);
   }

@@ -9,11 +9,11 @@ export type LineLevel = "info" | "warn" | "error";
 /** Returns a log line as text. */
 export type LineOf = (level: LineLevel, fields: Readonly<Record<string, unknown>>, message: string) => string;
 
-/** Returns text in a colour, or as it is. */
+/** Returns text in a style, or as it is. */
 export type LineStyle = (style: "dim" | "green" | "yellow" | "red", text: string) => string;
 
 /**
- * A logger of lines of text, without the debug ones.
+ * Makes a logger that writes lines of text and drops debug lines.
  * @param lineOf makes the text of each line
  * @param write gets the text
  */
@@ -36,7 +36,7 @@ export function lineLogger(lineOf: LineOf, write: (line: string, level: LineLeve
   return withBindings({});
 }
 
-/** The line, without its fields if one cannot be text, such as an object that refers to itself. */
+/** Returns the line as text, without fields if one cannot be text, such as an object that refers to itself. */
 function lineOrMessage(lineOf: LineOf, ...[level, fields, message]: Parameters<LineOf>): string {
   try {
     return lineOf(level, fields, message);
@@ -64,8 +64,8 @@ const marks = {
 } as const;
 
 /**
- * Lines for people: the outcome, the event and the other fields: `12:00:01  ✔ stored  esim.faulted  msg_1  key:1a2b3c4d`. An error's
- * stack and its causes follow on lines of their own.
+ * Lines for people: the time, the outcome or else the message, the event and the other fields:
+ * `12:00:01  ✔ stored  esim.faulted  msg_1  key:1a2b3c4d`. An error's stack and its causes follow on lines of their own.
  */
 export function prettyLine(style: LineStyle): LineOf {
   return (level, fields, msg) => {
@@ -80,7 +80,7 @@ export function prettyLine(style: LineStyle): LineOf {
       ),
       ...(Array.isArray(issues) ? [`wrong: ${issues.join(", ")}`] : []),
       ...(typeof durationMs === "number" ? [`${Math.round(durationMs)} ms`] : []),
-      ...(error === undefined ? [cause ?? []].flat() : [headOf(error)]), // the cause repeats the error's message
+      ...(error === undefined ? [cause ?? []].flat() : [headOf(error)]), // `cause` would repeat the error's message
     ];
     const columns = [
       style("dim", new Date().toTimeString().slice(0, 8)),
@@ -101,7 +101,7 @@ function textOf(name: string, value: unknown): string {
   return typeof value === "object" ? printableJson(value, shownValue) : String(shownValue(name, value));
 }
 
-/** A value of JSON: no secret, and no bigint, which JSON lacks. */
+/** Returns a value for JSON: with secrets masked, and a bigint as text, since JSON has none. */
 function shownValue(name: string, value: unknown): unknown {
   if (typeof value === "bigint") return String(value);
   return typeof value === "string" ? maskField(name, value) : value;

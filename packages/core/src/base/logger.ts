@@ -1,7 +1,7 @@
 import type { Clock } from "./clock.ts";
 import { describeThrown } from "./thrown.ts";
 
-/** Writes one line of a level: first its fields, then a fixed text, as pino takes them. */
+/** Writes one log line. Takes its fields first, then its fixed text, as pino does. */
 export type Log = (fields: Record<string, unknown>, message: string) => void;
 
 /** Where log lines go. `consoleLogger()`, pino and `console` have this shape. The default logger is silent. */
@@ -10,17 +10,17 @@ export interface Logger {
   debug: Log;
   /** For what happens in normal operation. */
   info: Log;
-  /** For what works, and needs attention. */
+  /** For what still works, but needs attention. */
   warn: Log;
-  /** For what has failed, with the error as the field `err`. */
+  /** For what has failed. A thrown error is the field `err`. */
   error: Log;
-  /** A logger that adds `bindings` to every line. Without it, lines carry fewer fields. */
+  /** Returns a logger that adds `bindings` to every line. Without this method, lines have fewer fields. */
   child?(bindings: Record<string, unknown>): Logger;
   /**
-   * Never called. Only winston's loggers have `transports`, a list: so they do not compile here, since they take the text first. Pass
-   * `winstonLogger(logger)`.
+   * Never called. It makes a logger of winston a compile error, since its `transports` are a list and its functions take the text first. Pass
+   * `winstonLogger(logger)` instead.
    */
-  readonly transports?: Log; // not `never`: where a Logger is expected, the type of pino() has a function under each name of Logger
+  readonly transports?: Log; // not `never`: where a Logger is expected, TypeScript infers a function for each of its names in the type of pino()
 }
 
 const nothing: Log = () => {};
@@ -28,7 +28,7 @@ const nothing: Log = () => {};
 /** The default logger, which drops all lines. */
 export const silentLogger: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
-/** The child of a logger, which is made only when it logs its first line: most handlers log nothing. */
+/** Returns a child of a logger, which is made only when it is first used: most handlers log nothing. */
 export function childOf(logger: Logger, bindings: Record<string, unknown>): Logger {
   let made: Logger | undefined;
   const child = () => {
@@ -45,8 +45,8 @@ export function childOf(logger: Logger, bindings: Record<string, unknown>): Logg
 }
 
 /**
- * Logs at most one line a second. `alike` counts the lines that were left out since the last one, which was `sinceMs` ago: that may be days
- * after a flood.
+ * Returns a function that logs at most one line a second. If lines were left out, the next one has their number as `alike`, and as `sinceMs`
+ * the time since the last logged line, which may be days.
  */
 export function throttledLog(log: Log, clock: Clock): Log {
   let loggedAt = Number.NEGATIVE_INFINITY;
@@ -71,7 +71,7 @@ export function warnOnce(code: string, message: string, error?: unknown): void {
   warnOfCallback(code, message, error);
 }
 
-/** Emits a Node.js process warning about a callback of the user that threw, with the stack of its error. */
+/** Emits a Node.js process warning, such as about a callback of the user that threw, with the stack of the error if there is one. */
 export function warnOfCallback(code: string, message: string, error: unknown): void {
   const { stack: detail } = describeThrown(error);
   process.emitWarning(message, {

@@ -2,8 +2,8 @@ import { mkdir, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 
 /**
- * Makes a folder and its parents, which only the current user can read. Resolves to the first one that was missing, if any. `mkdir` of Node.js
- * with `recursive` never ends where no folder can be made, such as in /proc.
+ * Makes a folder and its missing parents, readable only by the current user. Resolves to the outermost one that it made, or undefined. Node's
+ * own `mkdir` with `recursive` never ends where no folder can be made, such as in /proc.
  */
 export async function makeFolder(folder: string): Promise<string | undefined> {
   try {

@@ -1,4 +1,4 @@
-/** Replaces what is masked. */
+/** Stands for a masked text. */
 export const masked = "•••";
 
 const secretNames = "passw(?:or)?d|passphrase|pwd|secret|token|api[_-]?key";
@@ -13,18 +13,18 @@ const signingSecret = /whsec_[A-Za-z0-9+/=_-]{8,}/g;
 const word = /\S+/g;
 const user = /[^:/?#[]*:/y;
 
-/** Our own variables, whose value is a secret of any form. */
+/** Our own environment variables, whose values are secrets of any form. */
 const ownVariables = [
   "ESIM_CLIENT_SECRET",
   "ESIM_WEBHOOK_SECRET",
   "ESIM_TEST_CLIENT_SECRET",
   "ESIM_TEST_WEBHOOK_SECRET",
 ];
-/** A shorter value may be a word of a message. */
+/** The shortest value that is masked: a shorter one may be a word of a message. */
 const shortestOwn = 8;
 let known: readonly string[] | undefined;
 
-/** Reads our variables once, at the first call: not every runtime has variables while a module is loaded. */
+/** The secrets in our variables, read once, at the first call: not every runtime has variables while a module is loaded. */
 function ownSecrets(): readonly string[] {
   known ??= ownVariables
     .flatMap((name) => process.env[name]?.trim().split(/\s+/) ?? [])
@@ -45,14 +45,14 @@ export function maskSecrets(text: string): string {
     .replace(word, maskUrls);
 }
 
-/** Masks the secrets in a field of an object, or its whole value if its name says that it is a secret. */
+/** Masks the secrets in the value of a field, or the whole value if the name of the field is that of a secret. */
 export function maskField(name: string, value: string): string {
   return secretName.test(name) ? masked : maskSecrets(value);
 }
 
 /**
- * Masks what follows `://user:` up to the last `@`, since a password may contain `@` and quotes. Without an `@`, leaves a number, which is a
- * port.
+ * Masks the password after `://user:` in a word: up to the last `@`, since a password may contain `@` and quotes. Without an `@`, masks the
+ * text up to the path, but not a port.
  */
 function maskUrls(text: string): string {
   for (let at = text.indexOf("://"); at !== -1; at = text.indexOf("://", user.lastIndex)) {
@@ -73,8 +73,8 @@ function maskPassword(rest: string): string {
 const activationCode = /LPA:1\$\S*|\b1\$[a-z0-9.-]+\$\S+/gi;
 
 /**
- * Masks secrets, activation codes, e-mail addresses and numbers of ten digits or more anywhere in a text that may quote personal data, such as an
- * error's message. Takes time in proportion to the length of any text.
+ * Masks secrets, activation codes, e-mail addresses and numbers of ten digits or more, but not dates and IP addresses, anywhere in a text that
+ * may quote personal data, such as an error's message. Its time is linear in the length of the text.
  */
 export function maskPersonalData(text: string): string {
   return maskNumbers(maskAddresses(maskSecrets(text)).replace(activationCode, masked));
@@ -100,7 +100,7 @@ function maskAddresses(text: string): string {
 }
 
 const numberStart = /\+?\d/g;
-// ICCID, EID, MSISDN, with or without separators. One pattern for the whole number would overflow the stack of the engine.
+// ICCID, EID, MSISDN, with or without separators. One pattern for a whole number could overflow the engine's stack.
 const numberPart = /\d+|[ \-.()/]{1,2}(?=\d)/y;
 
 function maskNumbers(text: string): string {
@@ -145,10 +145,10 @@ function digitsIn(text: string): number {
   return text.replace(/\D/g, "").length;
 }
 
-/** The most characters of a shortened text: as many as a store keeps of an error. */
+/** The most characters that `shortened` keeps of a text: as many as a store keeps of an error. */
 const mostCharacters = 4000;
 
-/** A text that fits on a screen: its beginning, and how much is left out. */
+/** Returns a short text as it is, and of a longer one its beginning and how much is left out. */
 export function shortened(text: string): string {
   const more = text.length - mostCharacters;
   if (more <= 0) return text;

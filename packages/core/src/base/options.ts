@@ -25,8 +25,8 @@ export type SettingsOf<Options, WithoutDefault extends keyof Options = never> = 
 export type OptionsShape<Settings> = { readonly [Name in keyof Settings]-?: z.core.$ZodType<Settings[Name]> };
 
 /**
- * Parses the options that were passed to the function `caller`. Throws `invalid_option`, which names every issue, and says `remedy`
- * where a value is wrong.
+ * Parses the options that were passed to the function `caller`. Throws `invalid_option`, which names every issue. `remedy` says how to
+ * fix a wrong value, unless the schema of the option has its own.
  */
 export function parseOptions<Settings>(
   caller: string,
@@ -60,7 +60,7 @@ export function parseOptions<Settings>(
   });
 }
 
-/** The first names, as an example. Only `url` or `path` if the caller passed nothing, or a text, which is probably its value. */
+/** An example with the first names. Only `url` or `path` if there is one and the caller passed nothing, or a text, probably its value. */
 function examplesOf(names: readonly string[], passed: unknown): string {
   const place = names.find((name) => name === "url" || name === "path");
   if (place !== undefined && (passed === undefined || typeof passed === "string")) return `{ ${place} }`;
@@ -70,7 +70,7 @@ function examplesOf(names: readonly string[], passed: unknown): string {
 const wholeMs = "expected a whole number of milliseconds";
 const longestTimerMs = 2 ** 31 - 1;
 
-/** A duration in milliseconds, from `min` to the longest that a timer of Node.js can wait. */
+/** The schema of a duration in ms, from `min` to the longest that a timer of Node.js can wait. */
 export function durationMs(min: number): z.ZodMiniNumber {
   return z
     .int(wholeMs)
@@ -80,7 +80,7 @@ export function durationMs(min: number): z.ZodMiniNumber {
     );
 }
 
-/** A value with the named methods, for stores, clocks and loggers: any object of that shape will do. */
+/** The schema of any object or function that has the named methods, such as a store or a clock. */
 export function withMethods<T>(...methods: (keyof T & string)[]): z.ZodMiniCustom<T, T> {
   return z.custom<T>(
     (value) =>
@@ -100,7 +100,7 @@ export type Places = Readonly<Record<string, readonly [passed: unknown, ...right
 /**
  * Throws `invalid_option` if an argument plainly belongs elsewhere, or was not awaited. Lets all other values pass.
  * @param caller the function that was called, for the message
- * @param places its arguments
+ * @param places the arguments of that function
  * @param usage a sentence that says what to pass
  */
 export function checkArguments(caller: string, places: Places, usage: string): void {
@@ -137,7 +137,7 @@ function areHandlers(value: unknown): boolean {
   return Object.entries(value).some(([name, entry]) => /[.*]/.test(name) && typeof entry === "function");
 }
 
-/** Whether a value has the method. The caller may have mixed up the arguments. */
+/** Whether a value of any type has the method. */
 export function hasMethod(value: unknown, method: string): boolean {
   return typeof (value as Record<string, unknown> | null | undefined)?.[method] === "function";
 }

@@ -13,14 +13,14 @@ export interface AnswerPlaces {
   hold(request: IncomingMessage, response: ServerResponse): boolean;
 }
 
-/** Bounds the work of a handler whose requests a stranger may send by the thousand: deliveries wait while it runs. */
+/** Bounds the concurrent answers of a handler to which a stranger may send thousands of requests: deliveries wait while it works. */
 export function createPlaces(most: number = mostInFlight): AnswerPlaces {
   const held = new Map<ServerResponse, IncomingMessage>();
   let entered = 0;
 
   function isFull(): boolean {
     if (entered + held.size < most) return false;
-    // an answer that waits behind others on its connection emits nothing when that closes
+    // an answer that waits behind others on its connection emits nothing when the connection closes
     for (const [response, { socket }] of held) if (socket?.destroyed) held.delete(response);
     return entered + held.size >= most;
   }

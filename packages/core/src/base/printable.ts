@@ -11,7 +11,7 @@ export function printable(value: unknown): string {
     .replace(unprintable, replacement);
 }
 
-/** A value as one line of JSON, also without characters that control the terminal: JSON itself escapes only C0. */
+/** Returns a value as one line of JSON, also without characters that control the terminal: of these, JSON itself escapes only C0. */
 export function printableJson(value: unknown, replacer?: (name: string, value: unknown) => unknown): string {
   const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
   return JSON.stringify(value, replacer).replace(unprintable, escaped);

@@ -2,7 +2,7 @@ import { WebhookError } from "./errors.ts";
 import { type ReplaceableClient, replaceWhenRefused } from "./replace-when-refused.ts";
 import { addressText, isServerUrl } from "./server-url.ts";
 
-/** Makes a client with the passed class of ioredis, since core imports no client. It reconnects after a failover. Throws `invalid_option`. */
+/** Makes a client, which reconnects after a failover. Core imports no ioredis: pass its class. Throws `invalid_option` for an unreadable URL. */
 export function redisAt<Client extends ReplaceableClient>(
   name: string,
   url: string,
@@ -60,7 +60,7 @@ interface RedisError {
 }
 
 /**
- * Removes the arguments of the command that ioredis adds to its errors. Otherwise they would be logged with the error: the password
+ * Removes the command's arguments, which ioredis adds to an error, and returns the error. Otherwise the log would have them: the password
  * of AUTH and HELLO, and the data of an event.
  */
 export function withoutArguments<Reason>(error: Reason): Reason {

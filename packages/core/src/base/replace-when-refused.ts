@@ -22,15 +22,15 @@ const refusal =
   /^(?:CLUSTERDOWN|LOADING|MASTERDOWN|READONLY|UNBLOCKED)\b|-READONLY |^ERR WAIT cannot be used with replica/; // Redis 6 quotes the error inside the error of the script
 
 const againWithinMs = 1000;
-/** Each `reconnectOnError` that we have set, and the `retryStrategy` that its client had. A `duplicate` of a client has copies of both options. */
+/** Each `reconnectOnError` that we have set, and the `retryStrategy` that the client had before. A `duplicate` of a client copies both options. */
 const strategies = new WeakMap<object, ReplaceableClient["options"]["retryStrategy"]>();
 
 /**
- * Makes a client reconnect when its server refuses a command because it is not the primary: after a failover, the address may lead to another
- * server, which a connection that stays open never reaches. The command is sent again on the new connection, since a refused command had no
- * effect, but not WAIT. If it is refused there as well within a second, the address leads to no primary: the error is reported, or a client that
- * waits for Redis indefinitely (`maxRetriesPerRequest: null`) reconnects once a second. Does nothing if the client has a `reconnectOnError` of
- * its own.
+ * Makes a client reconnect when its server refuses a command because the server is not the primary, or not ready: after a failover, the address
+ * may lead to another server, which a connection that stays open never reaches. The command is sent again on the new connection, since a refused
+ * command had no effect, except WAIT and WAITAOF. If a command is refused there as well within a second, the address leads to no primary: the
+ * error is reported, or a client that waits for Redis indefinitely (`maxRetriesPerRequest: null`) reconnects once a second. Does nothing if the
+ * client has a `reconnectOnError` of its own.
  */
 export function replaceWhenRefused(client: ReplaceableClient): void {
   const { options } = client;
@@ -47,7 +47,7 @@ export function replaceWhenRefused(client: ReplaceableClient): void {
     const isAgain = performance.now() - refusedAt < againWithinMs;
     if (isAgain && !isPatient) return false;
     refused = client.stream;
-    client.stream?.setMaxListeners?.(0); // ioredis adds one for each of the commands that are refused
+    client.stream?.setMaxListeners?.(0); // ioredis adds a listener for each refused command
     refusedAt = performance.now();
     pauseMs = isAgain ? againWithinMs : 0;
     return true;

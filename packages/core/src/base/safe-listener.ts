@@ -1,6 +1,6 @@
 import { warnOfCallback } from "./logger.ts";
 
-/** For authors of inboxes: wraps a listener of `onHint`. If it throws, nothing else fails, and the first error becomes a warning. */
+/** For authors of inboxes: wraps a listener of `onHint`. If it throws, nothing else fails. The first error becomes a process warning. */
 export function safeListener(listener: () => void): () => void {
   let isWarned = false;
   return () => {

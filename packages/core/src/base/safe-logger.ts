@@ -3,13 +3,13 @@ import { isLogTape, logTapeLogger } from "./logtape-logger.ts";
 import { describeThrown } from "./thrown.ts";
 import { isWinston, winstonLogger } from "./winston-logger.ts";
 
-/** Each logger as `safeLogger` has wrapped it; a wrapped logger maps to itself. */
+/** The wrapper that `safeLogger` has made for each logger. A wrapper maps to itself. */
 const safeLoggers = new WeakMap<Logger, Logger>([[silentLogger, silentLogger]]);
 
 /**
- * Wraps a logger so that its exceptions do not fail a delivery, and adapts those of winston and LogTape, which would lose every text. If the
- * logger cannot write an `err`, since anything may be thrown, the line is written with the text of that value. The same logger always has the
- * same wrapper; the silent one stays itself, so that it can be recognised.
+ * Wraps a logger so that its exceptions do not fail a delivery, and adapts loggers of winston and LogTape, which would lose every text. If the
+ * logger throws at a line with an `err`, which can be any thrown value, the line is written again with `err` as text. The same logger always has
+ * the same wrapper. `silentLogger` is its own wrapper, so that it can be recognised.
  */
 export function safeLogger(given: Logger): Logger {
   const existing = safeLoggers.get(given);
@@ -50,8 +50,8 @@ function adapted(logger: Logger): Logger {
 }
 
 /**
- * Logs a mistake in the set-up, with what was thrown, if anything. The silent default logger would not show it: without another logger, it is a
- * Node.js process warning, once per process and code.
+ * Logs a mistake in the set-up as an error, with what was thrown, if anything. With the default logger, which is silent, the mistake is a
+ * Node.js process warning instead, once per process and code.
  */
 export function warnOfSetup(logger: Logger, code: string, message: string, err?: unknown): void {
   if (logger === silentLogger) warnOnce(code, message, err);

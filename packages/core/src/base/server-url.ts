@@ -1,5 +1,5 @@
 /**
- * Whether the text is a URL of a server with one of these protocols, such as `"redis:"`, and says without doubt where its
+ * Whether the text is a URL of a server with one of these protocols, such as `"redis:"`, and shows without doubt where its
  * password ends. With an unencoded `/`, `?` or `#` in the password, a part of the password would pass for the host, and
  * messages name the host.
  */
@@ -11,7 +11,7 @@ export function isServerUrl(text: string, ...protocols: readonly string[]): bool
 
 /** The parts of a server's address; a part that is undefined, empty or 0 is left out. */
 export interface ServerAddress {
-  /** Or the path of a local socket. */
+  /** The name or address of the server, or the path of a local socket. */
   readonly host?: string | undefined;
   /** A TCP port. */
   readonly port?: number | undefined;
@@ -19,7 +19,7 @@ export interface ServerAddress {
   readonly database?: string | number | undefined;
 }
 
-/** `host:port/database`, for messages. A URL that was given in place of a host is not repeated: it may contain a password. */
+/** Returns `host:port/database`, for messages. A URL that was given in place of a host is not repeated: it may contain a password. */
 export function addressText({ host, port, database }: ServerAddress): string {
   const server = [host, port].filter(Boolean).join(":");
   const text = database ? `${server}/${database}` : server;

@@ -2,15 +2,15 @@ import { maskText } from "./masking.ts";
 import { describeThrown, hasBrand, readThrown } from "./thrown.ts";
 
 /**
- * An error as log lines show it. Its texts are masked: a handler's error may contain personal data. Fields that it has of its own are
- * left out: those of a client's error may be the arguments of a login.
+ * An error as log lines show it. Its texts are masked: a handler's error may contain personal data. All other fields of the error are
+ * left out: those of a database client's error may be the arguments of a login.
  */
 export interface ShownError {
-  /** Its code, if it has one. */
+  /** The error's code, if it is text, masked. */
   readonly code?: string;
   /** The error's message, or else its name, masked. */
   readonly message: string;
-  /** The stack: a line for each call, innermost first. Left out for errors of this project: their message says what to do. */
+  /** The stack: a line for each call, innermost first. Left out by `shownError` for an error of this project and its causes. */
   readonly stack?: string;
   /** The error that caused it. */
   readonly cause?: ShownError;
@@ -19,7 +19,7 @@ export interface ShownError {
 /** More causes than this are left out; a chain may even be a circle. */
 const mostCauses = 5;
 
-/** The error with its code, its stack and its causes. */
+/** The error with its code and causes, without stacks if it is of this project: its message says what to do. */
 export function shownError(error: unknown): ShownError {
   return shown(error, mostCauses, isOurs(error) ? noCalls : callsOf);
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createPlaces } from "./places.ts";
 
-/** Answers a request with a text. It looks at neither its method nor its path. */
+/** Answers any request with a text: the request's method and path make no difference. */
 export interface TextHandler {
   /** For fetch: Hono, Next.js, Bun, Deno. */
   (request?: Request): Promise<Response>;
@@ -23,8 +23,8 @@ const busy: TextAnswer = { status: 503, text: "Too many requests are in progress
 const busyHeaders = { "content-type": "text/plain", "cache-control": "no-store", "retry-after": "1" };
 
 /**
- * Makes a handler that answers with what `answer` resolves to; `answer` must not reject. No cache keeps its answers. While 32 answers are being
- * made or written, others are answered 503.
+ * Makes a handler that answers with what `answer` resolves to; `answer` must not reject. No cache keeps an answer. While 32 answers are being
+ * made or written, further requests are answered 503.
  */
 export function textHandler(contentType: string, answer: () => Promise<TextAnswer>): TextHandler {
   const headers = { "content-type": contentType, "cache-control": "no-store" };

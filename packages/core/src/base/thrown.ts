@@ -1,6 +1,6 @@
 /** The readable parts of a thrown value. */
 export interface Thrown {
-  /** Whether it is an error, of any realm. */
+  /** Whether it is an error of any realm, or another object whose `message` is text. */
   readonly isError: boolean;
   /** The name of an error; empty for another value. */
   readonly name: string;
@@ -10,7 +10,7 @@ export interface Thrown {
   readonly text: string;
   /** The stack of an error; empty if it has none. */
   readonly stack: string;
-  /** The cause of an error, or the first of several errors, such as those of a connection to each address of a host. Undefined: none. */
+  /** The cause of an error; else the first error of an `AggregateError`, such as for a host with several addresses. Undefined: none. */
   readonly cause: unknown;
 }
 
@@ -49,7 +49,7 @@ export function readThrown(thrown: unknown, key: string): unknown {
   }
 }
 
-/** Whether a thrown value is an instance of a class. False for a proxy that cannot be asked. */
+/** Whether a thrown value is an instance of a class. False for a proxy that throws. */
 export function isInstance<Instance>(
   thrown: unknown,
   of: abstract new (...given: never[]) => Instance,
@@ -61,7 +61,7 @@ export function isInstance<Instance>(
   }
 }
 
-/** Whether a thrown value has a property, such as the brand of a class. False for a proxy that cannot be asked. */
+/** Whether a thrown value has a property, such as the brand of a class. False for a proxy that throws. */
 export function hasBrand(thrown: unknown, brand: symbol): boolean {
   try {
     return typeof thrown === "object" && thrown !== null && brand in thrown;
@@ -74,7 +74,7 @@ function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null;
 }
 
-/** The value as text that every database can store. */
+/** Returns a value as text that every database can store. Undefined if it cannot be converted. */
 function textOf(value: unknown): string | undefined {
   try {
     const text = typeof value === "function" ? `function ${value.name}` : String(value);

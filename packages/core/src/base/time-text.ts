@@ -27,7 +27,7 @@ export function ago(from: Date, now: number): string {
   return ms < 0 ? `in ${rounded}` : `${rounded} ago`;
 }
 
-/** `2026-11-20 14:03:05Z`; `?` for an invalid date. */
+/** A time in UTC, such as `2026-11-20 14:03:05Z`; `?` for an invalid date. */
 export function instant(date: Date): string {
   return Number.isFinite(date.getTime())
     ? date

@@ -22,9 +22,9 @@ export interface Stage<Message extends StageMessage, AtEnd extends keyof Message
   /** The channel of messages about ended stages. */
   readonly ended: Channel<unknown, Message>;
   /**
-   * Returns `work`, of at most three arguments, as a stage: a function that resolves or rejects as `work` does. `begin` makes the message from the
-   * arguments; `end` makes the fields that the result adds. Both are called only while the channel has subscribers. Without
-   * subscribers, the function returns what `work` returns, and makes no garbage.
+   * Returns `work`, of at most three arguments, as a stage: a function that ends as `work` does. `begin` makes the message from the
+   * arguments; `end` makes the fields that the result adds. Both are called only while the stage has subscribers or a tracer. Otherwise
+   * the function only calls `work`, and makes no garbage.
    */
   around<Work, One = void, Two = void, Three = void>(
     work: (one: One, two: Two, three: Three) => Work,
@@ -40,11 +40,11 @@ export interface Stage<Message extends StageMessage, AtEnd extends keyof Message
 
 /**
  * Creates a stage on a tracing channel of `node:diagnostics_channel`. It publishes as `tracePromise` does: `start` and `end`
- * before and after the call, `asyncStart` and `asyncEnd` when its promise settles. An `AsyncLocalStorage` that is bound to `start` has
- * its value in all the work. Unlike `tracePromise`, it publishes no results, which may contain a payload, and it publishes `error`,
- * before `asyncStart`, also for an outcome that has an error.
+ * before and after the call, `asyncStart` and `asyncEnd` once the work has ended, even without a promise. An
+ * `AsyncLocalStorage` that is bound to `start` has its value in all the work. Unlike `tracePromise`, it publishes no results, which may
+ * contain a payload, and it publishes `error`, before `asyncStart`, also for an outcome that has an error.
  * @param name of the stage; the channels are `tracing:esim-webhooks:<name>:*`
- * @param rejected the outcome of work that rejects
+ * @param rejected the outcome of work that throws or rejects
  */
 export function createStage<Message extends StageMessage, AtEnd extends keyof Message = never>(
   name: string,
@@ -52,7 +52,7 @@ export function createStage<Message extends StageMessage, AtEnd extends keyof Me
 ): Stage<Message, AtEnd> {
   const { start, end, asyncStart, asyncEnd, error } = tracingChannel<unknown, Message>(prefix + name);
 
-  /** Also does the same as `TracingChannel.hasSubscribers`, which Bun does not have. */
+  /** Whether the stage has a tracer or a subscriber. Not by `TracingChannel.hasSubscribers`, which Bun does not have. */
   function isWatched(): boolean {
     return (
       isTraced(name) ||
@@ -199,7 +199,7 @@ export function listenTo<Message>(
   return () => void channel.unsubscribe(call);
 }
 
-/** Emits the first error as a Node.js process warning, with the code `observer_failed`. */
+/** Makes a `ListenerWarning` that emits only its first error, as a Node.js process warning with the code `observer_failed`. */
 export function warnOnce(): ListenerWarning {
   let isWarned = false;
   return (name, error) => {

@@ -1,17 +1,17 @@
 import { warnOfCallback } from "./logger.ts";
 import { isPromise } from "./waiting.ts";
 
-/** The span of one stage. What its functions throw is ignored, apart from one process warning. */
+/** The span of one stage. Errors of its own functions are ignored, apart from one process warning. */
 export interface StageSpan {
-  /** Calls `work` and returns its result, with the span as the current one in all that it does. */
+  /** Calls `work` with this span as the current one in all that `work` does, and returns its result. */
   run<Result>(work: () => Result): Result;
-  /** Called when the stage has ended: by then, the message has its outcome, its duration and its error. */
+  /** Called when the stage has ended: by then, the message has the outcome, the duration and, if there is one, the error. */
   end(): void;
 }
 
 /**
- * Begins the span of a stage, or returns undefined for none. `stage` is its name, as in `observe`. The message has what is known at its
- * start. A tracer that throws makes no span and changes nothing else: its first error becomes a process warning.
+ * Begins the span of a stage, or returns undefined for none. `stage` is the stage's name, as in `observe`. The message has what is known at
+ * the start. If the tracer throws, the stage has no span and nothing else changes: the first error becomes a process warning.
  */
 export type Tracer = (stage: string, message: object) => StageSpan | undefined;
 
@@ -22,7 +22,7 @@ let tracedStages: ReadonlySet<string> | undefined;
  * Sets the function that makes a span of each stage, for a tracing library. Undefined removes it. Returns a function that removes
  * this tracer, unless another one was set since.
  * @param given called at the start of each stage
- * @param stages the only stages that it is called for. Default: all
+ * @param stages the names of the stages for which `given` is called. Default: all
  */
 export function setTracer(given: Tracer | undefined, stages?: readonly string[]): () => void {
   tracer = given;
@@ -34,14 +34,14 @@ export function setTracer(given: Tracer | undefined, stages?: readonly string[])
 
 let hasTracerFailed = false;
 
-/** Warns of what a tracer has thrown, once per process: tracing never fails a delivery or a handler. */
+/** Warns of an error that a tracer has thrown, once per process: tracing never fails a delivery or a handler. */
 function warnOfTracer(error: unknown): void {
   if (hasTracerFailed) return;
   hasTracerFailed = true;
   warnOfCallback("observer_failed", "The tracer threw. Catch errors inside the tracer.", error);
 }
 
-/** Calls a tracer, or returns undefined if it throws. */
+/** Calls a function of a tracer and returns its result, or undefined if it throws. */
 function attempt<Result>(call: () => Result): Result | undefined {
   try {
     return call();
@@ -63,7 +63,7 @@ export function endSpan(span: StageSpan): void {
   attempt(() => span.end());
 }
 
-/** Calls `work` exactly once, and returns or throws what it does, even if the tracing library throws before or after it. */
+/** Calls `work` exactly once, and returns or throws as `work` does, even if the tracing library throws before or after it. */
 export function runInSpan<Result>(span: StageSpan, work: () => Result): Result {
   let hasRun = false;
   let hasThrown = false;
@@ -83,7 +83,7 @@ export function runInSpan<Result>(span: StageSpan, work: () => Result): Result {
   };
   try {
     const returned: unknown = span.run(once);
-    // a promise of the library's own would otherwise be an unhandled rejection
+    // the library may return a promise of its own, whose rejection nothing would handle
     if (returned !== ended && isPromise(returned)) returned.then(undefined, () => {});
   } catch (error) {
     if (!hasThrown || error !== ended) warnOfTracer(error);
@@ -99,9 +99,9 @@ const longestTrace = 55; // of a traceparent
 let traceSource: TraceSource | undefined;
 
 /**
- * Sets the function that gives what an inbox stores as the `trace` of an event, for all receivers and imports of this process. A worker
- * can then link its span to that of the delivery. Undefined removes it. What it returns is ignored if it has more than 55 characters,
- * and so is what it throws. Returns a function that removes this source, unless another one was set since.
+ * Sets the function that returns the current `trace`: an inbox stores it with an event, for all receivers and imports of this process, so that
+ * a worker can link its span to that of the delivery. Undefined removes the function. A trace is ignored unless it is 1 to 55 visible ASCII
+ * characters, and an error is ignored, too. Returns a function that removes this source, unless another one was set since.
  */
 export function setTraceSource(source: TraceSource | undefined): () => void {
   traceSource = source;
@@ -120,13 +120,13 @@ export interface TraceIds {
   readonly span_id?: string;
 }
 
-/** For log lines: the ids of the current span. Empty without a trace source. */
+/** Returns the ids of the current span, for log lines. Empty unless the trace source returns a `traceparent`. */
 export function traceIds(): TraceIds {
   const [, traceId, spanId] = traceparent.exec(currentTrace() ?? "") ?? [];
   return traceId === undefined || spanId === undefined ? {} : { trace_id: traceId, span_id: spanId };
 }
 
-/** The current trace, as the trace source returns it. */
+/** The current trace, as the trace source returns it, if it can be stored. */
 export function currentTrace(): string | undefined {
   try {
     const trace: unknown = traceSource?.();

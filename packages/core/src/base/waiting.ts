@@ -1,6 +1,6 @@
 import type { Awaitable } from "./awaitable.ts";
 
-/** Whether there is something to wait for. True for everything that `await` would wait for. */
+/** Whether a value is a promise, or anything else that `await` would wait for. */
 export function isPromise<T>(given: Awaitable<T>): given is Promise<T> {
   return typeof (given as { then?: unknown } | null | undefined)?.then === "function";
 }
@@ -40,7 +40,7 @@ export interface Deadline {
 }
 
 /**
- * Creates a deadline of `ms` after `startedAt`, a time of `performance.now()`. `before` starts its timer, so synchronous work needs none, and
+ * Creates a deadline of `ms` after `startedAt`, a time of `performance.now()`, or less than a second later. `before` starts its timer, so synchronous work needs none, and
  * the controller is made when it is first read.
  */
 export function createDeadline(ms: number, startedAt: number = performance.now()): Deadline {
@@ -68,8 +68,8 @@ class LazyDeadline implements Deadline {
 
   before<T>(work: Promise<T>): Promise<T | undefined> {
     return new Promise((resolve, reject) => {
-      // what the work has already taken is subtracted in whole seconds: it matters only if it blocked the event loop, and
-      // all other timers have the same duration, which Node.js keeps in one list
+      // subtracts the time that has passed, in whole seconds: these are 0 unless something blocked the event loop, so nearly all
+      // timers have the same duration, and Node.js keeps those in one list
       const spentMs = Math.floor((performance.now() - this.#startedAt) / 1000) * 1000;
       const timer = setTimeout(
         () => {
@@ -94,7 +94,7 @@ class LazyDeadline implements Deadline {
   }
 }
 
-/** Resolves to whether the work ended within `ms`, and before the signal aborted. */
+/** Resolves to whether the work resolved within `ms`, and before the signal aborted. Rejects if the work does. */
 export async function within(ms: number, work: Promise<unknown>, signal?: AbortSignal): Promise<boolean> {
   const { promise: givenUp, resolve } = Promise.withResolvers<boolean>();
   const giveUp = () => resolve(false);

@@ -1,20 +1,20 @@
 import type { Log, Logger } from "./logger.ts";
 
-/** The part of a logger of winston that is used. The module itself has it, too. */
+/** The part of a logger of winston that is used. The module itself has this part, too. */
 export interface WinstonLogger {
   /** Writes an entry with `level`, `message` and any other fields. */
   log(entry: { level: string; message: string }): unknown;
-  /** Where its lines go. winston's loggers are recognised by it. */
+  /** Where its lines go. A list, by which loggers of winston are recognised. */
   readonly transports: object;
-  /** The names of its levels. npm's have `warn`, those of syslog `warning`. */
+  /** Its levels, by name. winston's npm levels have `warn`, its syslog levels `warning`. */
   readonly levels?: object | undefined;
-  /** A logger that adds `bindings` to every line. */
+  /** Returns a logger that adds `bindings` to every line. */
   child?(bindings: object): WinstonLogger;
 }
 
 /**
- * Adapts a logger of winston: its functions take the text first, so they would print `[object Object]` for every line. `err` becomes
- * a plain object with its own fields, `message`, `stack` and `cause`, since winston's formats print errors as `{}`.
+ * Adapts a logger of winston: its functions take the text first, so they would print `[object Object]` for every line. An error in `err`
+ * becomes a plain object with the error's own fields, `message`, `stack` and `cause`, since winston's formats print errors as `{}`.
  */
 export function winstonLogger(logger: WinstonLogger): Logger {
   const at = (level: string): Log => {
@@ -50,7 +50,7 @@ function plainError(error: unknown, causesLeft: number): unknown {
   };
 }
 
-/** Whether it is a logger of winston, its child, or winston itself: by its structure, since it may be of any version. */
+/** Whether a value is a logger of winston, its child, or winston itself, by its structure, since it may be of any version. */
 export function isWinston(logger: unknown): logger is WinstonLogger {
   const { log, transports, createLogger } = (logger ?? {}) as Record<string, unknown>;
   return typeof log === "function" && (Array.isArray(transports) || typeof createLogger === "function");

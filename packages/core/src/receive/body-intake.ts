@@ -9,16 +9,16 @@ import { createHashSchedule } from "./hash-schedule.ts";
 /** The limits of bodies that are not verified yet, since any client may have sent them. */
 export interface BodyBounds {
   readonly maxBodyBytes: number;
-  /** The bytes of all bodies together. */
+  /** The most memory of all bodies together, in bytes. */
   readonly maxUnverifiedBytes: number;
-  /** The time for one body to arrive. In each quarter of it, 4 KiB must arrive, or the rest. */
+  /** The time for one body to arrive, in ms. In each quarter of it, 4 KiB must arrive, or the rest. */
   readonly bodyTimeoutMs: number;
 }
 
 /** The bytes of a whole body. */
 export interface WholeBody {
   readonly bytes: Uint8Array;
-  /** Whether they are a copy that the intake has made of several chunks. No other code has it. */
+  /** Whether they are a copy that the intake has made of several chunks. No other code has this copy. */
   readonly isOwnCopy: boolean;
 }
 
@@ -32,7 +32,7 @@ export type BodyIntake = (body: Delivery["body"], header: HeaderReader) => Await
 interface PendingBody {
   /** How much memory it holds. */
   heldBytes: number;
-  /** Sets `heldBytes`. If all pending bodies together then exceed the budget, the largest of them is finished as `overloaded`. */
+  /** Sets `heldBytes`. While all pending bodies together then exceed the budget, the largest of them is finished as `overloaded`. */
   hold(bytes: number): void;
   /** Ends the wait, with the body's bytes or its fault. Only the first call has an effect. */
   finish(result: WholeBody | BodyFault): void;
@@ -119,7 +119,7 @@ export function createBodyIntake({
         },
         end() {
           if (!isReading) return;
-          // a fetch body whose client has left may end in silence
+          // a fetch body whose client has left may end without an error
           if (announcedBytes > 0 && buffer.size() === 0) return fail(incomplete(clientLeft));
           endReading();
           const bytes = buffer.bytes();
@@ -162,7 +162,7 @@ export function createBodyIntake({
 /**
  * Frees the memory of a refused body that the intake has copied together: its bytes are empty from then on. Otherwise V8
  * collects its whole heap for each 64 MB of such copies, since their memory is not in the heap. Chunks are not freed: other code
- * may hold them, and so may a native operation, such as a write, which then reads what the memory has become.
+ * may still use them, and so may a native operation, such as a write, which would then read other data.
  */
 export function freeRefused({ bytes, isOwnCopy }: WholeBody): void {
   const isWhole = bytes.byteLength === bytes.buffer.byteLength; // a short copy is a part of Node.js' pool

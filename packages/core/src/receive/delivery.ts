@@ -21,8 +21,8 @@ export interface Delivery {
   /** The raw body, or a function that reads it. A string stands for its UTF-8 bytes. */
   readonly body: Uint8Array | string | ReadBody;
   /**
-   * For a platform that ends the work of a request once it is answered or its client has left. Called with the whole work, which may end
-   * after the answer: a handler that is late, and the end of its claim. It never rejects.
+   * For a platform that ends the work of a request once it is answered or its client has left. Called with a promise of the whole work,
+   * which may end after the answer: a handler that is late, and the end of its claim. The promise never rejects.
    */
   readonly waitUntil?: ((work: Promise<unknown>) => void) | undefined;
 }
@@ -62,7 +62,7 @@ export interface Received extends Reply {
 
 /** Verifies, parses and accepts the deliveries of one route and, with `endpoints`, of the paths below it. Every adapter passes its deliveries to a receiver. */
 export interface Receiver {
-  /** Whether it has `endpoints`: its adapter then passes it all requests below the route, each with its path. */
+  /** Whether it has `endpoints`: its adapter then also passes it the requests below the route, each with its path. */
   readonly hasEndpoints: boolean;
   /** Passes one delivery through the pipeline. Resolves to the answer and the outcome, and never rejects. */
   receive(delivery: Delivery): Promise<Received>;

@@ -16,7 +16,7 @@ export interface Found {
 
 const lookupTimeoutMs = 5000;
 
-/** Asks for the endpoint of a path. Resolves to null if there is none. Rejects if there is no right answer within 5 s. */
+/** Asks for the endpoint of a path. Resolves to null if there is none. Rejects if there is no valid answer within 5 s. */
 export async function ask(lookUp: EndpointLookup, path: string): Promise<Found | null> {
   const found = await createDeadline(lookupTimeoutMs).before(foundBy(lookUp, path));
   if (found !== undefined) return found;
@@ -44,7 +44,7 @@ function wrongAnswer(option: string, problem: string): WebhookError {
   );
 }
 
-/** Logs a failed lookup, at most one a second. Without a logger, the first one is a process warning. */
+/** Returns a function that logs failed lookups, at most one a second. Without a logger, the first one is a process warning. */
 export function failureLog(logger: Logger): (err: unknown) => void {
   const code = "endpoint_lookup_failed";
   const text =

@@ -24,12 +24,12 @@ type NoEndpoint = Extract<
   { code: "unknown_endpoint" | "endpoint_unconfirmed" | "keys_unavailable" }
 >;
 
-/** Why a known endpoint has ended. The sender tries again. */
+/** Why an endpoint that was known is no longer used. Its deliveries are answered 503. */
 type Ended = Exclude<NoEndpoint, { code: "unknown_endpoint" }>;
 
 /** The endpoints of a receiver. */
 export interface Endpoints {
-  /** The endpoint of a path: synchronously if it is known. */
+  /** Finds the endpoint of a path, or why there is none: without a promise if no lookup is needed. Throws `invalid_input` without a path. */
   find(path: string | undefined): Awaitable<Endpoint | NoEndpoint>;
   ready(): Promise<void>;
   close(): void;
@@ -40,7 +40,7 @@ interface Settings {
   readonly logger: Logger;
   /** The store or inbox that remembers the ids of all endpoints. */
   readonly idStore: object;
-  /** Makes `verify` of an endpoint a stage that is watched. */
+  /** Makes the `verify` of an endpoint a stage that can be watched. */
   watch(verify: Verifier["verify"], source: string): Verifier["verify"];
 }
 
@@ -62,7 +62,7 @@ interface KnownEndpoint extends Endpoint {
  * The endpoints that `lookUp` finds. Any client can ask for any path, so the paths, what is remembered of them, and the lookups under way are
  * all bounded. The lookup is also the key source of each endpoint that it has found: a later answer is treated like a change of keys.
  *
- * A delivery is answered 404, which is final, only if a lookup that began after it arrived has found none for its path.
+ * A delivery is answered 404, which is final, only if a lookup that began after it arrived has found no endpoint for its path.
  */
 export function createEndpoints(lookUp: EndpointLookup, settings: Settings): Endpoints {
   const { clock, logger, idStore, watch } = settings;

@@ -26,8 +26,8 @@ export interface WebhookHandler {
  * Makes a receiver of fetch requests: `export const POST = webhookHandler(handlers)`.
  *
  * It can be made without a secret, because a framework's build loads the module where the server's secrets are not set.
- * Deliveries are then answered 503 until there is one, and the first logs what to set. For the same reason, its store is not opened, and a key
- * source not loaded, before the first delivery: call `store.ready()` and `handler.ready()` at start-up to see a mistake in the set-up there.
+ * Deliveries are then answered 503 until there is a secret, and the first logs what to set. For the same reason, its store is not opened, and a key
+ * source not loaded, before the first delivery: call `store.ready()` and `handler.ready()` at start-up to see mistakes in the set-up then.
  * Throws like `createReceiver` otherwise.
  */
 export function webhookHandler<Data = EsimEvents, Tx = unknown>(

@@ -1,12 +1,12 @@
 /**
  * Decides when complete bodies are hashed, so that a small delivery does not wait for the hashes of all long ones that
- * arrived in the same event-loop tick. Short bodies are hashed immediately. Of long ones, each tick hashes 256 KiB, or one
- * that is longer; the rest wait, and the shortest goes first.
+ * arrived in the same event-loop tick. Short bodies are hashed immediately. Of long bodies, each tick hashes 256 KiB, or one
+ * that is longer; the others wait, and the shortest goes first.
  */
 export interface HashSchedule {
-  /** Returns whether a body of this length may be hashed now. If so, its length is taken off what the tick may still hash. */
+  /** Returns whether a body of this length may be hashed now. If so, and it is long, its length is taken off what the tick may still hash. */
   tryAdmit(bytes: number): boolean;
-  /** Calls `start` in the tick in which the body may be hashed. Returns a function that withdraws it. */
+  /** Calls `start` in the tick in which the body may be hashed. Returns a function that withdraws the body. */
   wait(bytes: number, start: () => void): () => void;
 }
 
@@ -19,7 +19,7 @@ const shortBytes = 32 * 1024; // hashed in 20 to 40 µs a key, no more than the 
 const tickBytes = 256 * 1024; // a quarter of the longest body that is accepted by default
 
 /**
- * Cloudflare Workers drop the `setImmediate` of a request that has ended: a tick that is later than this may never come. It is longer than any
+ * The time after which a tick counts as lost, in ms: Cloudflare Workers drop the `setImmediate` of a request that has ended. It is longer than any
  * normal block of the event loop; otherwise a late tick would run twice.
  */
 const lostMs = 1_000;

@@ -9,7 +9,7 @@ export interface MissingPaths {
   /** Notes that the path's endpoint, which was known until now, is no longer cached. */
   left(path: string): void;
   /**
-   * Notes that a lookup has found no endpoint. Returns whether that is believed: immediately for a path that had none in the last hour,
+   * Notes that a lookup has found no endpoint. Returns whether that is believed: immediately if none was known in the last hour,
    * otherwise only if another lookup found none at least 5 s ago. A single empty answer may come from a replica that lags.
    */
   missed(path: string): boolean;
@@ -28,7 +28,7 @@ const formerForMs = 60 * 60_000;
 const formerRestsForMs = 1000;
 const confirmedAfterMs = 5000;
 
-/** Remembers 1,000 unknown paths for 10 s, and 10,000 that had an endpoint for an hour; the oldest are forgotten first. */
+/** Remembers 1,000 unknown paths for 10 s, and for an hour 10,000 paths that had an endpoint; the oldest are forgotten first. */
 export function createMissingPaths(clock: Clock): MissingPaths {
   const unknownSince = new Map<string, number>(); // by `clock`; the oldest first
   const former = new Map<string, FormerPath>(); // the oldest first

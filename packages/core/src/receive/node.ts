@@ -12,7 +12,7 @@ import type { Reply } from "./reply.ts";
 import type { Target } from "./target.ts";
 import { targetPath } from "./target-path.ts";
 
-/** A request listener for `http.createServer`, and for those of `node:https` and `node:http2`. Only `endpoints` looks at the path. */
+/** A request listener for servers of `node:http`, `node:https` and `node:http2`. It serves all paths; only `endpoints` looks at them. */
 export interface NodeHandler {
   (request: IncomingMessage | Http2ServerRequest, response: ServerResponse | Http2ServerResponse): void;
   /** Resolves while it can decide about deliveries, for `readinessHandler`. Rejects like `receiver.ready`. */
@@ -53,7 +53,7 @@ const notWritten =
  * headers: a short body is there then, and needs no listeners, timer or promise.
  * @param receiver what `createReceiver` returned
  * @param request the request, whose body nothing has read yet
- * @param path below the adapter's route, for a receiver with `endpoints`. Default: that of the request
+ * @param path below the adapter's route, for a receiver with `endpoints`. Default: the whole path of the request
  */
 export async function receiveRequest(
   receiver: Pick<Receiver, "receive">,
@@ -81,7 +81,7 @@ export function nodeDelivery(
   };
 }
 
-/** Answers a request, unless it was answered already, and then ends it as `discardRest` does. */
+/** Answers a request, and ends it as `discardRest` does. Does nothing if it was answered already, or its connection is closed. */
 export function writeReply(
   response: ServerResponse,
   { status, headers, body }: Reply,
@@ -97,7 +97,7 @@ export function writeReply(
 export type MissWatch = (request: IncomingMessage, response: ServerResponse, path: string) => void;
 
 /**
- * For adapters with a path of their own: warns once of a signed delivery that was answered 404, which the sender does not
+ * For adapters with a path of their own: returns a watch that warns once of a signed delivery that was answered 404, which the sender does not
  * retry. The request's own path is not logged, since any client can write it.
  */
 export function watchMisses(logger: Logger = silentLogger): MissWatch {
@@ -122,7 +122,7 @@ const discardingMs = 5_000;
 
 /**
  * Ends a request whose answer does not wait for the rest of its body. On HTTP/1, reads the rest, so that the sender gets to read the answer, and
- * cuts the connection after 16 MiB, after 5 s, or when the receiver closes; if the receiver has closed already, once the answer is written. On
+ * cuts the connection after 16 MiB, after 5 s, or when the receiver closes; if the receiver has closed already, in the next event-loop tick. On
  * HTTP/2, closes the stream once the answer is written, or after 5 s; other streams of the session continue.
  * @param request the request that was answered, or is about to be
  * @param closing of the receiver
@@ -160,7 +160,7 @@ function http2StreamOf(request: IncomingMessage): ServerHttp2Stream | undefined 
 
 /** Sends RST_STREAM with NO_ERROR after the answer, which the sender must not discard then (RFC 9113, section 8.1). */
 function closeStream(stream: ServerHttp2Stream): void {
-  const timer = setTimeout(() => stream.destroy(), discardingMs); // its window may be too small for the answer
+  const timer = setTimeout(() => stream.destroy(), discardingMs); // the client's window may be too small for the answer
   stream.once("close", () => clearTimeout(timer));
   if (stream.writableFinished) stream.close();
   else stream.once("finish", () => stream.close());

@@ -14,25 +14,25 @@ export interface Seen {
   /** The fingerprint of the key that matched: the delivery is authentic. */
   key?: string;
   type?: string;
-  /** When the event occurred, by its own timestamp. For messages, not for the log. */
+  /** When the event occurred, by its own timestamp. For `ReceiveMessage`, not for the log. */
   occurred?: string;
-  /** How far its timestamp is ahead of this machine's clock. For messages, not for the log. */
+  /** As in `ReceiveMessage`. Not for the log. */
   skewSeconds?: number;
   /** The sender was answered before this outcome was known. */
   late?: boolean;
 }
 
-/** Logs an outcome, with its time since `startedAt`. */
+/** Logs an outcome, with the time since `startedAt`. */
 export type OutcomeLog = (outcome: Outcome, seen: Seen, startedAt: number) => void;
 
-/** Outcomes of authentic deliveries of which there may be a flood: anybody can repeat one that is stale or cannot be used. */
+/** Outcomes that may come in floods, even authentic: a store is unreachable, or anybody replays a delivery that is stale or unusable. */
 const floods: ReadonlySet<OutcomeCode> = new Set<OutcomeCode>([
   "store_unavailable",
   "unusable_header",
   "timestamp_out_of_tolerance",
 ]);
 
-/** Outcomes that a mistake of the developer causes, and that cost an event or may cost it. */
+/** Outcomes that a mistake of the developer may have caused, and that may cost an event. */
 const warned: ReadonlySet<OutcomeCode> = new Set<OutcomeCode>([
   "body_consumed",
   "unusable_header",
@@ -44,9 +44,9 @@ const warned: ReadonlySet<OutcomeCode> = new Set<OutcomeCode>([
 ]);
 
 /**
- * Makes the log of a receiver: one line for each authentic delivery. Limits three kinds to one line a second for each outcome, and counts the
- * rest as `alike`: deliveries that are not authentic, stale ones, which anybody can send who has captured a delivery, and those that meet an
- * unreachable store. Without a logger, the first delivery that a mistake of the developer costs is a process warning.
+ * Makes the log of a receiver: one line for each authentic delivery. Deliveries that are not known to be authentic, and those with an outcome
+ * in `floods`, get at most one line a second for each outcome; the next line counts the others as `alike`. Without a logger, the first delivery
+ * with each outcome in `warned` is a process warning.
  */
 export function createOutcomeLog(logger: Logger): OutcomeLog {
   const throttled = new Map<OutcomeCode, Logger["error"]>();
@@ -84,13 +84,13 @@ export function createOutcomeLog(logger: Logger): OutcomeLog {
   };
 }
 
-/** Where the error of an outcome comes from: the error itself may be anything, also undefined. */
+/** Where the error of an outcome comes from, for the warning's text: the error itself may be anything, even undefined. */
 const thrownBy: Readonly<Partial<Record<OutcomeCode, string>>> = {
   failed: "its handler threw",
   internal_error: "a schema threw, or this is a bug of esim-webhooks",
 };
 
-/** The text of a process warning, and what was thrown. */
+/** The text of a process warning, and the thrown error, if any. */
 function warningOf(outcome: Outcome): [string, unknown] {
   if ("hint" in outcome) return [outcome.hint, undefined];
   const { err, reason } = loggable(outcome);

@@ -6,7 +6,7 @@ import type { OutcomeCode } from "./outcome.ts";
  * `deadline_reached`; the end of a late handler is seen in `handle` and `settle`.
  */
 export interface ReceiveMessage extends StageMessage {
-  /** Absent until the endpoint is known: with `endpoints`, at the start, and if there is none. */
+  /** The name of the endpoint. With `endpoints`, absent until the endpoint is found. */
   readonly source?: string;
   /** Read from the headers, in any form. Authentic only if there is a `key`. */
   readonly id?: string;
@@ -15,18 +15,18 @@ export interface ReceiveMessage extends StageMessage {
   /** The event type. Absent until the body is parsed, and if it is not an envelope. */
   readonly type?: string;
   /**
-   * The time from the event, by its own timestamp, to the answer, in ms by the clock of this machine. Absent unless it is authentic and an
-   * envelope.
+   * The time from the event, by its own timestamp, to the answer, in ms by the clock of this machine. Absent if the body was not parsed, or
+   * the event is invalid.
    */
   readonly lagMs?: number;
   /**
-   * How far the delivery's timestamp is ahead of this machine's clock, in seconds; below 0, it is behind. Absent unless it is authentic
-   * and in seconds.
+   * How far the delivery's timestamp is ahead of this machine's clock, in seconds; below 0, it is behind. Absent if it is not verified or not in
+   * seconds; or out of tolerance, and not the newest: perhaps a replay.
    */
   readonly skewSeconds?: number;
   /** The delivery's outcome: it decides the status of the answer. */
   readonly outcome: OutcomeCode;
-  /** The id is being handled with another body. */
+  /** The outcome is `busy`, and the id is known with another body. */
   readonly conflict?: true;
 }
 

@@ -47,13 +47,13 @@ export interface ReceiverOptions<Data = EsimEvents, Tx = unknown> extends Proces
   /**
    * For several endpoints, in place of `secret` and `source`: finds the endpoint of a request's path, or null, which is answered 404.
    * At most 10,000 found endpoints are cached, and asked for again as a key source is: when no key matches, and each minute in which
-   * deliveries arrive. Null must be true when it is returned: read the primary database, not a replica. When it throws, or takes more
-   * than 5 s, the answer is 503, and so it is while an earlier null is remembered: for 10 s, or 1 s where an endpoint was known.
+   * deliveries arrive. Return null only if there is no endpoint now: read the primary database, not a replica. The answer is 503 when this
+   * function throws or takes more than 5 s, and while an earlier null is remembered: for 10 s, or 1 s where an endpoint was known.
    */
   endpoints?: EndpointLookup;
   /**
    * How far a delivery's timestamp may be from now, in seconds: a number, or `{ past, future }`. Default 300. More needs a
-   * durable store, or an inbox, that remembers done ids for `past` and `future` together.
+   * durable store or inbox that remembers done ids for `past` and `future` together.
    */
   toleranceSeconds?: ToleranceSeconds;
   /** The longest body accepted, in bytes. Default 1 MiB. */
@@ -64,8 +64,8 @@ export interface ReceiverOptions<Data = EsimEvents, Tx = unknown> extends Proces
    */
   maxUnverifiedBytes?: number;
   /**
-   * The longest time in which a body must arrive, in ms. At least 4 KiB, or the rest of the body, must arrive in each quarter
-   * of it. If `deadlineMs` is shorter, that is the limit. Default 10,000.
+   * How long a body may take to arrive, in ms. At least 4 KiB, or the rest of the body, must arrive in each quarter of this
+   * time. If `deadlineMs` is shorter, that is the limit. Default 10,000.
    */
   bodyTimeoutMs?: number;
   /** The longest time until the sender is answered, in ms. Less than 30,000, when the sender gives up. Default 25,000. */
@@ -121,7 +121,7 @@ type ReceiverSettings = SettingsOf<
 
 /**
  * Parses the options of a receiver. Throws `invalid_option`.
- * @param ownOptions the names of the adapter's own options, which are known and not read
+ * @param ownOptions the names of the adapter's own options, which are allowed and not checked here
  */
 export function readReceiverOptions(options: unknown, ownOptions: readonly string[]): ReceiverSettings {
   const own = Object.fromEntries(ownOptions.map((name) => [name, z.optional(z.unknown())]));
@@ -142,7 +142,7 @@ export function readReceiverOptions(options: unknown, ownOptions: readonly strin
   return { ...settings, tolerance, maxUnverifiedBytes, bodyTimeoutMs };
 }
 
-/** Throws `invalid_option` if there is one endpoint and also `endpoints`. */
+/** Throws `invalid_option` for `endpoints` together with `secret` or `source`. */
 function checkEndpoints({ endpoints, secret, source }: ReceiverOptions): void {
   if (endpoints === undefined) return;
   const option = secret !== undefined ? "secret" : source !== undefined ? "source" : undefined;
@@ -156,9 +156,9 @@ function checkEndpoints({ endpoints, secret, source }: ReceiverOptions): void {
 }
 
 /**
- * Checks that no delivery is accepted for longer than its id is remembered. A captured delivery can be replayed until its
- * timestamp is outside the tolerance, `past` and `future` together; beyond the default, only its done id stops it.
- * Throws `invalid_option`.
+ * Checks, for a tolerance above the default, that no delivery is accepted for longer than its id is remembered: a captured
+ * delivery can be replayed until its timestamp is outside the tolerance, so for `past` and `future` together, and only its done
+ * id stops it. Throws `invalid_option`.
  * @param store the store or inbox that remembers done ids; undefined for the default store, which is in memory
  */
 export function checkReplayWindow({ past, future }: Tolerance, store: object | undefined): void {

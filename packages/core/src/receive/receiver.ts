@@ -28,7 +28,7 @@ import { acceptFor, isInbox, type Target } from "./target.ts";
 import { createVerifier, knownKeys, type Verifier, verifyStage } from "./verifier.ts";
 
 /**
- * The pipeline behind every adapter: limit, verify, parse, accept.
+ * Makes the pipeline behind every adapter: limit, verify, parse, accept.
  * Throws `missing_secret`, `invalid_secret`, `unknown_event_type` or `invalid_option` when the set-up is wrong.
  * @param target a map of handlers, or an inbox
  * @param options the same for all adapters
@@ -94,7 +94,7 @@ export function receiverWith<Data, Tx>(
     return { find: () => endpoint, ready: verifier.ready, close: () => leave?.() };
   }
 
-  /** The pipeline: limit, verify, parse, accept. It waits for promises only, and most deliveries meet none. */
+  /** Runs the pipeline: limit, verify, parse, accept. Returns a promise only if a step returns one. */
   function run(delivery: Delivery, seen: Seen, deadline: Deadline): Awaitable<Outcome> {
     if (closed !== undefined) return { code: "shutting_down" };
     if (delivery.method !== "POST") return { code: "method_not_allowed" };
@@ -143,7 +143,7 @@ export function receiverWith<Data, Tx>(
     });
   }
 
-  /** Parses a body. Its content-encoding is read only if that fails, since it takes long to find that a header is missing. */
+  /** Parses a body. Reads the content-encoding only if that fails, since it takes long to find that a header is missing. */
   function parse(id: string, body: Uint8Array, header: HeaderReader): Parsed<Data> {
     const parsed = catalog.parse(id, body);
     return parsed.kind === "invalid" && parsed.type === null
@@ -151,7 +151,7 @@ export function receiverWith<Data, Tx>(
       : parsed;
   }
 
-  /** The outcome of a delivery, or `deadline_reached`. Never rejects. An outcome that is late is logged when it is known. */
+  /** Returns the outcome of a delivery, or `deadline_reached`. Never rejects. An outcome that is late is logged when it is known. */
   function runInTime(delivery: Delivery, seen: Seen, startedAt: number): Awaitable<Outcome> {
     const limitMs = Math.min(deadlineMs, delivery.remainingMs ?? deadlineMs);
     if (!(limitMs > 0)) return { code: "deadline_reached" };
@@ -226,7 +226,7 @@ export function receiverWith<Data, Tx>(
   };
 }
 
-/** The outcome, with the body's memory freed. */
+/** Frees the memory of a body, and returns the outcome. */
 function refuse(body: WholeBody, outcome: Outcome): Outcome {
   freeRefused(body);
   return outcome;

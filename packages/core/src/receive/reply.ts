@@ -23,7 +23,7 @@ const soon = { "retry-after": "5" };
 
 /**
  * The status contract. The sender retries on 5xx, 408, time-outs and connection errors and on nothing else, so any
- * other status to an authentic delivery throws the event away.
+ * other status for a delivery that was not accepted loses its event, if it is authentic.
  */
 const answers: Readonly<Record<OutcomeCode, Answer>> = {
   processed: { status: 200, log: "info" },
@@ -89,7 +89,7 @@ function replyOf(code: string, { status, title, headers = status === 503 ? soon 
   return { status, headers: { "content-type": type, ...headers }, body: JSON.stringify(body) };
 }
 
-/** Outcome → status, headers and body. Bodies are JSON: `{"outcome"}`, or a problem (RFC 9457) with the code. */
+/** Returns the reply to an outcome. If the outcome has `retryAfterMs`, `retry-after` is that in whole seconds, from 1 to a day. */
 export function replyTo(outcome: Outcome): Reply {
   const reply = replies[outcome.code];
   if (!("retryAfterMs" in outcome)) return reply;

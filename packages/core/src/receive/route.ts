@@ -5,15 +5,15 @@ import type { Receiver } from "./delivery.ts";
 import { type NodeRequest, receiveRequest, watchMisses, writeReply } from "./node.ts";
 import { targetPath } from "./target-path.ts";
 
-/** Where a host has mounted an adapter, and the rest of the request's path: named as Express names them. */
+/** Where a host has mounted an adapter, and the rest of the request's path. The fields have the names that they have in Express. */
 export interface MountedPath {
-  /** The path at which the host has mounted it. Empty: at the root. */
+  /** The path at which the host has mounted the adapter. Empty: at the root. */
   readonly baseUrl: string;
   /** The path below `baseUrl`, without the query. */
   readonly path: string;
 }
 
-/** Middleware that answers the requests of one receiver, and passes on all others. Default of `mounted`: the request's whole path. */
+/** Middleware that answers the requests of one receiver, and passes on all others. Default of `mounted`: mounted at the root. */
 export type Route = (
   request: NodeRequest,
   response: ServerResponse,
@@ -22,10 +22,10 @@ export type Route = (
 ) => void;
 
 /**
- * Checks that a path has no pattern, so that it can be compared with those of requests. Throws `invalid_option`.
+ * Checks that a path has no pattern, so that it can be compared with the paths of requests. Throws `invalid_option`.
  * @param where the adapter
- * @param path what its user passed
- * @param otherwise what else its user can do: the end of a sentence
+ * @param path the path that the user of the adapter passed
+ * @param otherwise what else that user can do: the end of a sentence
  */
 export function checkPlainPath(where: string, path: unknown, otherwise: string): asserts path is string {
   if (typeof path === "string" && /^\/[\w\-./~%@]*$/.test(path)) return;
@@ -38,8 +38,8 @@ export function checkPlainPath(where: string, path: unknown, otherwise: string):
 }
 
 /**
- * Serves a receiver at `path` below the place where a host mounts it, or at that place if it ends with `path`. Ignores case and a trailing
- * slash. A receiver with `endpoints` gets all requests below. A signed delivery that is passed on and answered 404 is a warning, once.
+ * Serves a receiver at `path` below the place where a host mounts the route, or at that place if it ends with `path`. Ignores case and a trailing
+ * slash. A receiver with `endpoints` also gets the requests below. Warns once of a signed delivery that was passed on and answered 404.
  */
 export function createRoute(receiver: Receiver, path: string, logger?: Logger): Route {
   const { closing, hasEndpoints } = receiver;
@@ -47,7 +47,7 @@ export function createRoute(receiver: Receiver, path: string, logger?: Logger): 
   const below = endpoint === "/" ? endpoint : `${endpoint}/`;
   const watchMiss = watchMisses(logger);
   const isEndpoint = (baseUrl: string) => normalise(baseUrl).endsWith(endpoint);
-  /** The path below the endpoint; undefined if the request is for others. */
+  /** The path below that of the receiver; undefined if the request is not for the receiver. */
   const pathBelow = ({ baseUrl, path: requested }: MountedPath): string | undefined => {
     if (normalise(requested) === endpoint) return "/";
     if (hasEndpoints && requested.toLowerCase().startsWith(below)) return requested.slice(below.length - 1);
@@ -70,7 +70,7 @@ function pathOf({ url = "" }: NodeRequest): string {
   return targetPath(url).split("?", 1)[0] as string;
 }
 
-/** Ignores case and a trailing slash, as the routes of Express and Nest do. */
+/** In lower case and without a trailing slash: the routes of Express and Nest ignore both. */
 function normalise(path: string): string {
   return path.toLowerCase().replace(/(?<=.)\/$/, "");
 }

@@ -19,10 +19,10 @@ type Index = Map<string, Set<Registration>>;
 const registries = new WeakMap<object, Registry>();
 
 /**
- * Registers a receiver or an endpoint that accepts events of `source` into `store`. Warns if another registration of this process has the same
- * source and none of these keys: they are two endpoints, and an id of one would be taken for a duplicate of the other's. Also warns if a
- * registration with another source has one of these keys: each accepts a captured delivery of the other, as another event. Returns a function
- * that removes the registration.
+ * Registers a receiver or an endpoint that accepts events of `source` into `store`. Warns if other registrations of this store in this process
+ * have the same source and none of these keys: they are other endpoints, and an id of one would be taken for a duplicate of the other's. Also
+ * warns if a registration with another source has one of these keys: each accepts a captured delivery of the other, as another event. Returns a
+ * function that removes the registration.
  */
 export function registerSource(
   store: object,

@@ -67,7 +67,7 @@ export function acceptFor<Data, Tx>(
   );
 }
 
-/** The pause before the next attempt of a delivery whose id is handled inline, in ms: how long the claim lasts is not known here. */
+/** The pause before the next attempt of a delivery whose id a processor is handling, in ms: how long its claim lasts is not known here. */
 const busyMs = 5000;
 
 /** Stores unknown, unhandled and invalid events too: the worker decides about them. */

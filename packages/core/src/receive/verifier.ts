@@ -19,7 +19,7 @@ export interface SecretOption {
   secret?: Secret;
 }
 
-/** No key matches, but a newer one may; or the endpoint may have been removed. */
+/** No key matches, but a newer one may; or there is no key yet; or the endpoint may have been removed. */
 export type Undecided = Extract<
   Outcome,
   { code: "rotating" | "keys_unavailable" | "missing_secret" | "endpoint_unconfirmed" }
@@ -36,7 +36,7 @@ export interface Verifier {
 
 /**
  * A comparison of a signature with the keys, including the wait for a key source. Published on `tracing:esim-webhooks:verify:*`.
- * A delivery that is refused for its headers or size is not compared; it is seen in `receive`.
+ * A delivery without readable signature headers or a whole body is not compared; it is seen only in `receive`.
  */
 export interface VerifyMessage extends StageMessage {
   /** The name of the endpoint whose keys are compared. */
@@ -57,8 +57,8 @@ export interface VerifyMessage extends StageMessage {
 export const verifyStage: Stage<VerifyMessage, "key" | "endedKey"> = createStage("verify", "internal_error");
 
 /**
- * Throws `missing_secret` or `invalid_secret` when the secret is not a source and cannot be right.
- * @param waiters the deliveries that wait, for key sources that share a bound of them
+ * Makes a verifier. Throws `missing_secret` or `invalid_secret` when the secret is not a key source and cannot be right.
+ * @param waiters the number of waiting deliveries, for key sources that share its limit
  */
 export function createVerifier(
   options: SecretOption,
@@ -97,8 +97,8 @@ export function createVerifier(
 }
 
 /**
- * Like `createVerifier`, but a missing secret is not thrown. Until there is one, no delivery can be decided, and the first one
- * logs what to set. A key source is loaded for the first delivery, or for `ready`.
+ * Like `createVerifier`, but does not throw `missing_secret`. Until there is a secret, no delivery can be decided, and the first
+ * delivery logs what to set. A key source is loaded for the first delivery, or for `ready`.
  */
 export function createVerifierOnDemand(options: SecretOption, clock: Clock, logger: Logger): Verifier {
   let isWarned = false;
@@ -128,7 +128,7 @@ export function createVerifierOnDemand(options: SecretOption, clock: Clock, logg
     }
   }
 
-  if (!isKeySource(options.secret)) current(); // a build loads the module, too, and Cloudflare Workers allow no I/O there
+  if (!isKeySource(options.secret)) current(); // not a key source: a build loads the module, too, and Cloudflare Workers allow no I/O while it loads
   return {
     verify: (...given) => current().verify(...given),
     ready: async () => current().ready(),
@@ -147,7 +147,7 @@ function keysOf(options: SecretOption): KeySource | Keyring {
   );
 }
 
-/** The fingerprints of the keys that are known at start-up: none if the secret is a key source, and none without a secret. */
+/** The fingerprints of the keys that are valid at `atMs` or later. None if the secret is a key source, and none without a secret. */
 export function knownKeys(options: SecretOption, atMs: number): readonly string[] {
   try {
     const keys = keysOf(options);

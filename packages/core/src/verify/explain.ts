@@ -50,7 +50,7 @@ export interface Explanation {
 /**
  * Explains to developers why a delivery does not verify: which check failed, and the likely cause with its evidence.
  * Slower than `verify`. For logs and tools only: never put an explanation into an answer.
- * Throws `invalid_input` when the delivery is malformed, `invalid_option`, and `invalid_secret` when `secrets` has the
+ * Throws `invalid_input` for a delivery of other types, `invalid_option`, and `invalid_secret` when `secrets` has the
  * wrong type.
  * @param delivery as for `verify`
  * @param delivery.headers the headers of the request
@@ -180,7 +180,7 @@ function timeFinding(
   };
 }
 
-/** If the secret was misread, the only finding says how to write it. Otherwise, secrets that cannot be right come first. */
+/** Returns only the cause if the secret was misread. Otherwise, findings about secrets that cannot be right come before the cause. */
 function keyOrBodyFindings(badSecrets: readonly Finding[], cause: Finding): readonly Finding[] {
   return cause.code === "secret_misread" ? [cause] : [...badSecrets, cause];
 }
@@ -216,7 +216,7 @@ function keyOrBodyFinding(
   };
 }
 
-/** How else a secret's text can be read: the reading, how to write the secret for it, and its key. */
+/** Yields other readings of each secret's text: the name of the reading, how to write the secret for it, and the key that it gives. */
 function* misreadings(secrets: Secrets): Generator<[string, string, SigningKey]> {
   for (const given of listSecrets(secrets)) {
     const secret: unknown = typeof given === "string" ? given : (given as Partial<Key> | null)?.secret;

@@ -26,23 +26,24 @@ export interface FileKeySource extends KeyStore {
 
 /**
  * Keeps keys in a file: JSON of the form `{ "keys": ["whsec_…", { "secret", "notBefore", "notAfter" }], "rotatingUntil" }`. Secrets
- * separated by spaces are read, too, and become JSON when they are changed. Warns unless the mode is 0600.
+ * separated by spaces are read, too, and become JSON when they are changed. `load` warns if other users have access to the file.
  *
  * `write` puts a whole new file in the place of the old one, with its owner and mode; a file that it creates has the mode 0600. It
- * rejects with `store_unavailable` when it cannot, before anything has changed. Another program that changes the file must rename a
+ * rejects with `store_unavailable` when it cannot, or `store_full` for a full disk. Another program that changes the file must rename a
  * new one over it, and only while no process writes here. For a container, mount the folder of the file, never the file: a mounted file
  * cannot be replaced from inside, and does not change when it is replaced outside. Not for Windows or network file systems, whose
  * renames guarantee less.
  *
- * Throws `invalid_option` without a path, and for a wrong option. `load` rejects with `missing_secret` without a file, and with `store_unavailable` when it
- * cannot be read. Both `load` and `read` reject with `missing_secret` for a pipe or a device, and with `invalid_secret` for more than 1 MiB.
+ * Throws `invalid_option` without a path, and for a wrong option. `load` rejects with `missing_secret` if there is no file. Both `load` and
+ * `read` reject with `store_unavailable` if the file cannot be read, with `missing_secret` for a pipe or a device, and with `invalid_secret` for
+ * another content or more than 1 MiB.
  * @param path of the file
  * @param options where warnings go
  */
 export function fileKeySource(
   path: string,
   options: {
-    /** Gets a warning when other users can read the file. Default: a warning of the process. */
+    /** Gets an error line when other users have access to the file. Default: a warning of the process. */
     readonly logger?: Logger;
   } = {},
 ): FileKeySource {
@@ -88,7 +89,7 @@ export function fileKeySource(
 /** The field that makes the text of each record unique. */
 const unique = "version";
 
-/** Names the file that a receiver cannot read, and the remedy. */
+/** Reads the file for a receiver. Its errors name the file and the remedy. */
 async function readable(path: string): Promise<FileVersion> {
   const missing = () =>
     new WebhookError(

@@ -20,9 +20,9 @@ const recordShape = {
 const form =
   'Write { "keys": ["whsec_…", { "secret": "whsec_…", "notAfter": "…" }], "rotatingUntil": "…" }, or secrets separated by spaces.';
 
-/** The reader of the key records in one place. Each function throws `invalid_secret`, which names the place and quotes no secret. */
+/** The reader of key records in one place. Each function throws `invalid_secret`, whose message names the place and quotes no secret. */
 export interface KeyRecords {
-  /** Reads JSON as a key record. It may be without keys: those of a new endpoint come later. */
+  /** Reads a parsed JSON value as a key record. The record may be without keys: those of a new endpoint come later. */
   of(json: unknown): KeyRecord;
   /**
    * Reads the text of a key store: the JSON of a record, or secrets separated by spaces. `own` is a field that the store adds to the JSON, and
@@ -73,7 +73,7 @@ function loadedKeysOf({ keys, rotatingUntil }: KeyRecord): LoadedKeys {
   return rotatingUntil === undefined ? { keys } : { keys, rotatingUntil };
 }
 
-/** Text as JSON. Throws `invalid_secret` without message or cause of the parser: both may quote the text. */
+/** Parses JSON. Throws `invalid_secret` without the parser's message or error: both may quote the text. */
 function parseKeyJson(text: string): unknown {
   try {
     return JSON.parse(text);

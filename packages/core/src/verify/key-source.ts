@@ -8,7 +8,7 @@ import type { Key, SigningKey } from "./signing-key.ts";
 
 /** The keys that a key source has loaded. */
 export interface LoadedKeys {
-  /** All keys that are valid now, or will be. Keys that it omits are no longer used. */
+  /** All keys that are valid now, or will be. Keys that are left out are no longer used. */
   readonly keys: Secrets;
   /**
    * A rotation is under way until this time. Until then a signature that matches no key is answered 503, not 401,
@@ -19,7 +19,8 @@ export interface LoadedKeys {
 
 /**
  * Where keys come from when they change while the process runs: a secret manager, a file, a table. Loaded at start (by
- * `webhookHandler`: for the first delivery), and again when a signature matches no key, at most once a second.
+ * `webhookHandler`: for the first delivery), and again, at most once a second, when a signature matches no key or the keys are a
+ * minute old.
  */
 export interface KeySource {
   /** Resolves to the current keys. When it rejects or has no keys, the previously loaded keys stay valid. */
@@ -28,10 +29,10 @@ export interface KeySource {
 
 /** A keyring whose keys come from a key source. */
 export interface LoadedKeyring extends Keyring {
-  /** Waits for the first load. Counts among the deliveries that wait, of which there is a limit. */
+  /** Waits for the current load while there are no keys. Counts among the deliveries that wait, of which there is a limit. */
   ready(): Promise<Loading>;
   /**
-   * Waits for the first load, and loads again if it failed, since perhaps no delivery arrives that would cause it. Does not count among the
+   * Waits for the current load while there are no keys, and loads again if that fails, since perhaps no delivery causes a load. Not counted among the
    * deliveries that wait: it holds no body, and forged deliveries cannot keep it out.
    */
   ensureLoaded(): Promise<Loading>;
@@ -52,7 +53,7 @@ export interface LoadedKeyring extends Keyring {
 /** How a load ended. The newest keys are known only after `loaded`. */
 export type Loading = "loaded" | "failed" | "too_many_waiting";
 
-/** The deliveries that wait for loads of several key sources. Each holds its body. */
+/** The number of deliveries that wait for loads of several key sources, and its limit: each delivery holds its body. */
 export interface Waiters {
   count: number;
   readonly most: number;
@@ -66,8 +67,8 @@ const oldMs = 60_000;
 const longestRotationMs = 15 * 60_000;
 
 /**
- * Loads the keys immediately, and again for `refresh`, at most once a second.
- * @param all the deliveries that wait for this source and others; at most 100 of them for this one
+ * Loads the keys immediately, and again when a function of the keyring needs newer ones, at most once a second.
+ * @param all the number of deliveries that wait for this source and others; at most 100 of them wait for this one
  */
 export function createLoadedKeyring(
   source: KeySource,
@@ -163,7 +164,7 @@ export function isList<T, U>(loaded: readonly T[] | U): loaded is readonly T[] {
   return Array.isArray(loaded);
 }
 
-/** When a rotation that is first reported at `nowMs` ends at the latest. A later time is an error in the log. */
+/** The end of a rotation that is first reported at `nowMs`, at most 15 minutes after that. Logs a later end as an error. */
 function boundedEndMs(reportedEndMs: number, nowMs: number, logger: Logger): number {
   const latestMs = nowMs + longestRotationMs;
   if (reportedEndMs <= latestMs) return reportedEndMs;

@@ -4,9 +4,9 @@ import type { KeySource } from "./key-source.ts";
 export interface StoredKey {
   /** The secret, in any form that a receiver takes as text. */
   readonly secret: string;
-  /** The key signs nothing before this date-time. */
+  /** The key is valid from this date-time on. */
   readonly notBefore?: string;
-  /** The key is refused from this date-time on. */
+  /** The key is valid until this date-time, exclusive. */
   readonly notAfter?: string;
   /** The reference of the endpoint whose secret it is. Receivers do not read it: it says which keys a rotation replaces. */
   readonly endpoint?: string;
@@ -16,7 +16,7 @@ export interface StoredKey {
 export interface KeyRecord {
   /** The signing keys: secrets, or secrets with the window in which they are valid. */
   readonly keys: readonly (string | StoredKey)[];
-  /** A rotation is under way until this date-time, as `LoadedKeys` says. */
+  /** A rotation is under way until this date-time: see `LoadedKeys`. */
   readonly rotatingUntil?: string;
   /** The environment of the API whose endpoints have these keys. Default: production. */
   readonly environment?: "test";
@@ -36,11 +36,11 @@ export interface StoredKeys {
 }
 
 /**
- * A key source that can be changed: what rotates the keys writes them where receivers read them. `read` and `write` must settle, so
+ * A key source that can be changed: a rotation writes the keys where receivers read them. `read` and `write` must settle, so
  * limit their time: a rotation or a registration waits for them without end, and its `signal` does not change that.
  */
 export interface KeyStore extends KeySource {
-  /** Resolves to undefined while there is no record. Rejects with `invalid_secret` when it cannot be read. */
+  /** Resolves to undefined while there is no record. Rejects with `invalid_secret` for a content that is no record. */
   read(): Promise<StoredKeys | undefined>;
   /**
    * Writes the record if the store still has `version`, which `read` returned; pass undefined for a store without a record.

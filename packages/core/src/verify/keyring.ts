@@ -19,7 +19,7 @@ export interface Keyring {
   keysBefore?(atMs: number): readonly SigningKey[];
 }
 
-/** The environment variable that holds the secret when none is given. Throws `invalid_option` as `namedEnvironment` does. */
+/** The name of the environment variable that is read when no secret is given. Throws `invalid_option` as `namedEnvironment` does. */
 export function secretVariable(): string {
   return variableIn(namedEnvironment(), "ESIM_WEBHOOK_SECRET");
 }

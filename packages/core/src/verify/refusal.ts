@@ -7,7 +7,7 @@ export type SignatureHeaders = Readonly<
 export interface Skew {
   /** `past`: it was signed before that time. `future`: after it. */
   readonly direction: "past" | "future";
-  /** From 1. */
+  /** At least 1. */
   readonly seconds: number;
 }
 
@@ -20,13 +20,13 @@ interface Refused<Code extends string> {
   readonly reason: string;
 }
 
-/** The three headers of the signature (Standard Webhooks v1) are missing or malformed, so nothing was compared. */
+/** Headers of the signature (Standard Webhooks v1) are missing or malformed, so nothing was compared. */
 export interface HeaderRefusal extends Refused<"missing_header" | "malformed_header"> {
   /** All headers that are missing; or the one that is malformed, in which case none is missing. */
   readonly headers: readonly (keyof SignatureHeaders)[];
 }
 
-/** Authentic, but no store holds its id, or its timestamp is not in Unix seconds. */
+/** Authentic, but no store can hold its id, or its timestamp is not 1 to 16 digits. */
 export interface UnusableRefusal extends Refused<"unusable_header"> {
   /** The header that cannot be used. */
   readonly headers: readonly [keyof SignatureHeaders];
@@ -46,7 +46,7 @@ export interface EarlyKeyRefusal extends Refused<"key_not_yet_valid"> {
   readonly key: string;
 }
 
-/** Forged; or signed with another secret, or with a key whose window has ended. */
+/** Forged or altered; or signed with another secret, or with a key whose window has ended. */
 export interface NoMatchingKey extends Refused<"no_matching_key"> {
   /** The fingerprint of the key that made the signature, if its window has ended. */
   readonly endedKey?: string;

@@ -8,7 +8,7 @@ const copyAgain = "Copy the signingSecret again as the partner API returned it: 
 const notTheClients = "The client_secret is no signing secret: each webhook endpoint has one of its own.";
 
 /**
- * The key bytes of a signing secret. Text is base64 of 24 to 64 bytes, after `whsec_` or bare (Standard Webhooks), or has any length after the
+ * Returns the key bytes of a signing secret. Text is base64 of 24 to 64 bytes, after `whsec_` or bare (Standard Webhooks), or has any length after the
  * name of its form: `hex:…`, `base64:…` (either alphabet), `utf8:…` (the text itself is the key). Bytes are the key. Throws `invalid_secret`,
  * naming the mistake and never the secret.
  */
@@ -33,7 +33,7 @@ function decodeText(secret: unknown): Buffer | Mistake {
   return mistakeInBase64(text) ?? Buffer.from(withoutPrefix(text), "base64");
 }
 
-/** Mistakes in secrets of every form. */
+/** A mistake that a secret of any form can have. */
 function mistakeInText(secret: unknown): Mistake | undefined {
   if (typeof secret !== "string") {
     return {
@@ -115,7 +115,7 @@ function mistakeInBase64(secret: string): Mistake | undefined {
   return mistake && { ...mistake, remedy: `${mistake.remedy} ${notTheClients}` };
 }
 
-/** Mistakes in a secret without a prefix that is known. It may be another secret altogether. */
+/** A mistake in a secret without a known prefix, which may be another secret altogether. */
 function mistakeInBareText(secret: string): Mistake | undefined {
   if (/^[a-z]+[_-]/i.test(secret)) {
     return {

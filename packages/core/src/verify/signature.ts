@@ -37,7 +37,7 @@ export interface Proof {
 
 /** Options of `verify`. */
 export interface VerifyOptions {
-  /** When the delivery was received. Default now. Verify captured and queued deliveries at the time they came. */
+  /** When the delivery was received. Default now. Verify captured and queued deliveries at the time they arrived. */
   readonly at?: Date | undefined;
   /** How far the timestamp may be from `at`, in seconds: a number, or `{ past, future }`. Default 300. */
   readonly toleranceSeconds?: ToleranceSeconds | undefined;
@@ -45,7 +45,8 @@ export interface VerifyOptions {
 
 /**
  * Signs a delivery as the sender does (Standard Webhooks v1): for tests, tools and relays.
- * Throws `invalid_input` for an id that not every HTTP client sends as it is, or a timestamp that no receiver accepts, and `invalid_secret`.
+ * Throws `invalid_input` for an id that not every HTTP client sends as it is, a timestamp that no receiver accepts, or a body of another type,
+ * and `invalid_secret`.
  * @param delivery what is sent
  * @param delivery.id the webhook-id
  * @param delivery.body the raw body; a string stands for its UTF-8 bytes
@@ -70,10 +71,10 @@ export function sign(
 }
 
 /**
- * Verifies a delivery over its raw bytes (Standard Webhooks v1): HMAC-SHA256 over `id.timestamp.body` with every valid key, in
+ * Verifies a delivery over its raw bytes (Standard Webhooks v1): HMAC-SHA256 over `id.timestamp.body` with every valid key, compared in
  * constant time, then the form of the id and the timestamp, then the timestamp's tolerance. So the refusals
  * `key_not_yet_valid`, `unusable_header` and `timestamp_out_of_tolerance` are those of authentic deliveries.
- * Throws `invalid_input` for a delivery of other types, and `invalid_option`.
+ * Throws `invalid_input` for a delivery of other types, `invalid_option`, and as `createKeyring` does.
  * @param delivery the request as it arrived
  * @param delivery.headers the headers of the request
  * @param delivery.body the raw body; a string stands for its UTF-8 bytes
@@ -124,8 +125,8 @@ function invalid(problem: string, remedy: string): WebhookError {
 }
 
 /**
- * Looks for a key that made the signature over these bytes, among the valid keys and those that are yet to be valid. If there is none
- * and the id or the timestamp was sent twice, looks for one that signed it as sent once.
+ * Looks for a key that made the signature over these bytes: among the valid keys, those that are yet to be valid, and those that have ended.
+ * If there is none and the id or the timestamp was sent twice, looks for one that signed it as sent once.
  */
 export function prove(
   signed: SignedHeaders,
@@ -166,7 +167,7 @@ function proveAsSent(
   return { ok: false, code: "no_matching_key", reason };
 }
 
-/** A key, and the bytes of the id and the timestamp that it has signed, a character for each. */
+/** A key, and the bytes of the id and the timestamp that it has signed, a character for each byte. */
 interface Signer {
   readonly key: SigningKey;
   readonly prefix: string;
@@ -199,7 +200,7 @@ function unusable(name: keyof SignatureHeaders, problem: string, key: string): U
 const expected = Buffer.alloc(44);
 const given = Buffer.alloc(44);
 
-/** The key that made one of the signatures over these bytes. */
+/** Finds the key that made one of the signatures over these bytes. */
 export function signerOf(
   signed: SignedHeaders,
   body: Uint8Array,
@@ -222,7 +223,7 @@ function isKeyring(secret: Secrets | Keyring): secret is Keyring {
   return typeof secret === "object" && secret !== null && "keysAt" in secret;
 }
 
-/** Throws `invalid_input`, saying what it got, for anything but a string or bytes. */
+/** Returns a body as bytes. Throws `invalid_input`, whose message names the type that it got, for anything but a string or bytes. */
 export function bodyBytes(body: Uint8Array | string): Uint8Array {
   if (isUint8Array(body)) return body;
   if (typeof body === "string") return Buffer.from(body, "utf8");

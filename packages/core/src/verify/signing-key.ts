@@ -14,7 +14,7 @@ export interface Key {
   readonly notAfter?: Date | string | null | undefined;
 }
 
-/** The base64 HMAC-SHA256 of `prefix` (latin1: a character for each byte) followed by `body`. */
+/** Returns the base64 HMAC-SHA256 of `prefix` (latin1: a character for each byte) followed by `body`. */
 export type Hmac = (prefix: string, body: Uint8Array) => string;
 
 /** A key, ready for use. Prints as its fingerprint in every form; the secret cannot be read back. */
@@ -25,11 +25,11 @@ export interface SigningKey {
   validAt(atMs: number): boolean;
   /** Whether the key's window begins after this time. */
   beginsAfter(atMs: number): boolean;
-  /** The base64 HMAC-SHA256 of a prefix (latin1) followed by a body. */
+  /** Returns the base64 HMAC-SHA256 of a prefix (latin1) followed by a body. */
   readonly mac: Hmac;
 }
 
-/** Throws `invalid_secret` for a secret or a window that cannot be right. */
+/** Makes a key of a secret. Throws `invalid_secret` for a secret or a window that cannot be right. */
 export function createSigningKey(given: string | Uint8Array | Key): SigningKey {
   const { secret, notBefore, notAfter } = isKey(given) ? given : ({ secret: given } as Key);
   const from = boundMs("notBefore", notBefore, Number.NEGATIVE_INFINITY);
@@ -83,7 +83,7 @@ const digestBytes = 32;
 const shortBytes = 4096;
 
 /**
- * HMAC-SHA256 (RFC 2104). For short bodies, as most deliveries have, two one-shot hashes take half the time of a
+ * Makes the HMAC-SHA256 (RFC 2104) of a key. For short bodies, as most deliveries have, two one-shot hashes take half the time of a
  * `createHmac` object. Longer bodies go through `createHmac`, which does not copy them.
  */
 export function hmacSha256(anyKey: Uint8Array): Hmac {
@@ -105,7 +105,7 @@ export function hmacSha256(anyKey: Uint8Array): Hmac {
   };
 }
 
-/** The key, padded to a block, and room for `room` bytes after it. */
+/** Returns the key padded to a block, XORed with `value`, and `room` bytes after it. */
 function padded(key: Uint8Array, value: number, room: number): Buffer {
   const buffer = Buffer.alloc(blockBytes + room, value);
   for (const [index, byte] of key.entries()) buffer[index] = byte ^ value;

@@ -18,7 +18,7 @@ import { basename, dirname, join } from "node:path";
 import { errnoOf, syncFolder, unlessMissing, writeDurably } from "../base/durable-file.ts";
 import { WebhookError } from "../base/errors.ts";
 
-/** A file as one read shows it: its text, and what identifies this text in this file. */
+/** A file as one read shows it: its text, a version that identifies this text in this file, its mode and its owner. */
 export interface FileVersion {
   readonly text: string;
   readonly version: string;
@@ -30,11 +30,11 @@ export interface FileVersion {
 // A writer puts the new text into a folder of its own, <file>.draft-<id>/<id>, and renames that to <file>.next-<version>. Only one writer's
 // rename finds no such folder, or an empty one: it has claimed the version. Then <id> is renamed over the file. Any process that finds a claim
 // can do that last step, so a killed writer blocks no other. The file cannot get an older text again: a process sees a claim, then that the file
-// still has its version, then renames <id>. Meanwhile no other process can claim the version, since <id> is in the folder, and <id> is renamed
+// still has the claim's version, then renames <id>. Meanwhile no other process can claim the version, since <id> is in the folder, and <id> is renamed
 // only once. A version is of one file on the disk, not only of its text: a backup that is put back is another version, and the claims of the
 // version before it are not carried out.
 
-/** How old a draft or a claim is when its writer must have been killed. */
+/** The age of a draft or a claim, in ms, from which its writer must have been killed. */
 const abandonedMs = 60 * 60_000;
 
 const mostBytes = 1024 * 1024;
@@ -46,7 +46,7 @@ export async function fileItself(path: string): Promise<string> {
   return (await realpath(path).catch(unlessMissing)) ?? path;
 }
 
-/** Reads the file, after a claim that a killed writer may have left is done. Resolves to undefined if there is no file. */
+/** Reads the file, after the last step of a claim, if there is one: its writer may have been killed. Resolves to undefined without a file. */
 export async function readSettled(file: string): Promise<FileVersion | undefined> {
   for (;;) {
     const current = await readVersion(file);
@@ -58,7 +58,7 @@ export async function readSettled(file: string): Promise<FileVersion | undefined
   }
 }
 
-/** Creates the file, readable only by this user. Resolves to false if there is one. Durable. */
+/** Creates the file, readable only by this user, and durable once this resolves to true. Resolves to false if there is one. */
 export async function createFile(file: string, text: string): Promise<boolean> {
   const { folder, id } = await makeDraft(file, text);
   try {
@@ -74,8 +74,8 @@ export async function createFile(file: string, text: string): Promise<boolean> {
 }
 
 /**
- * Replaces the text if the file has `version`, else resolves to false. Keeps its owner and its mode. Durable, and after a kill at any
- * moment the file has the old text or the new one.
+ * Replaces the text if the file has `version`, else resolves to false. Keeps the file's owner and mode. Durable once it resolves to true. After
+ * a kill at any moment, the file has the old text or the new one.
  */
 export async function replaceFile(file: string, version: string, text: string): Promise<boolean> {
   const current = await readSettled(file);
@@ -176,7 +176,7 @@ async function takeOver(draft: string, { mode, uid, gid }: FileVersion): Promise
   await chmod(draft, mode);
 }
 
-/** Removes what killed writers have left. Their age is by the clock of the file system, which may be another machine's. */
+/** Removes the drafts and claims of killed writers. Their age is by the clock of the file system, which may be another machine's. */
 async function removeRemains(file: string): Promise<void> {
   const folder = dirname(file);
   const writtenAt = await stat(file).then(({ mtimeMs }) => mtimeMs, unlessMissing); // just now

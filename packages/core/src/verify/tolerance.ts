@@ -2,7 +2,7 @@ import type { Skew, SkewRefusal } from "./refusal.ts";
 
 /**
  * How far a delivery's timestamp may be from the time at which it is received, in whole seconds from 1: one number for
- * both directions, or one for each. What is left out is 300.
+ * both directions, or one for each. A direction that is left out is 300.
  */
 export type ToleranceSeconds =
   | number
@@ -17,7 +17,7 @@ const byDefault: Tolerance = { past: defaultToleranceSeconds, future: defaultTol
 
 export const toleranceForm = "expected whole seconds from 1, or { past, future } with such numbers";
 
-/** The tolerance in each direction; undefined for what is not in the form of `ToleranceSeconds`. */
+/** The tolerance in each direction. Undefined if `given` does not have the form of `ToleranceSeconds`. */
 export function toleranceOf(given: unknown): Tolerance | undefined {
   if (given === undefined) return byDefault;
   if (typeof given === "number") return isSeconds(given) ? { past: given, future: given } : undefined;
@@ -32,7 +32,7 @@ function isSeconds(value: unknown): value is number {
 }
 
 /**
- * Refuses an authentic delivery whose timestamp is too far from the time at which it was received.
+ * Returns the refusal of a timestamp that is too far from the time at which the delivery was received, else undefined.
  * @param timestamp Unix seconds
  */
 export function refuseBySkew(timestamp: number, atMs: number, tolerance: Tolerance): SkewRefusal | undefined {
@@ -54,7 +54,7 @@ function reasonOf({ direction, seconds }: Skew, timestamp: number, tolerance: To
   return `signed ${seconds} s ${side} this machine's time, and toleranceSeconds is ${tolerance[direction]}`;
 }
 
-/** The unit of a timestamp that is too large to be in seconds: as such, it would be after the year 5000. */
+/** The unit of a timestamp that is too large to be in seconds: these would be after the year 5000. Else undefined. */
 export function finerUnit(
   timestamp: number,
 ): { readonly name: string; readonly perSecond: number } | undefined {
