@@ -2,7 +2,7 @@ import { esimCatalog } from "../event/esim-catalog.ts";
 import type { StateStore } from "../store/state-store.ts";
 import { folded } from "./fold.ts";
 
-/** The state that lists the seen types, except those of the eSIM catalog. */
+/** The state that lists the seen types that the eSIM catalog lacks. */
 const listName = "drift";
 const mostTypes = 64;
 
