@@ -73,7 +73,7 @@ function seenType(
 }
 
 /**
- * Acknowledges the findings of these types; without types, all findings. The same change is not found again. Resolves to their number.
+ * Acknowledges the findings of these types; without types, all findings. The same change is not found again. Resolves to the number of findings.
  * Rejects with `store_unavailable`.
  */
 export async function acknowledgeDrift(

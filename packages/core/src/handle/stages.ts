@@ -65,7 +65,7 @@ export interface HandleMessage extends EventKey, StageMessage {
   readonly receivedAt: Date;
   /** For how long the event was due before it was taken, in ms. Absent if it is handled as it arrives, and on BullMQ for a retry. */
   readonly waitMs?: number;
-  /** The `traceparent` of the span that stored the event, if the event was stored, and inside a span. */
+  /** The `traceparent` of the span that stored the event in an inbox or a `bullmqInbox`, if there was one. */
   readonly trace?: string;
   /** `processed`, `discarded`, `retry_later` or `failed`. */
   readonly outcome: DispatchOutcome["code"];

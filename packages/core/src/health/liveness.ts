@@ -93,7 +93,7 @@ function workerCheck(worker: WatchedWorker, { inbox, takeWithinMs, timeoutMs }: 
     });
   let countedFrom = performance.now();
 
-  /** Returns for how long no `take` was answered, in ms, counted at the earliest from when the inbox last did not answer this check. */
+  /** Returns for how long no `take` was answered, in ms. Counts from 0 again after the inbox did not answer this check. */
   const idleMs = () =>
     Math.min(worker.sinceLastTakeMs() ?? Number.POSITIVE_INFINITY, performance.now() - countedFrom);
 

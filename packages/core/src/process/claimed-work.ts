@@ -50,7 +50,7 @@ export function createClaimedWork(
       ? Promise.resolve(claimed).then((claim) => {
           return handleClaimed(event, provenance, key, claim, askedAt, performance.now());
         }, unavailable)
-      : handleClaimed(event, provenance, key, claimed, askedAt, askedAt); // a synchronous claim is not lost yet
+      : handleClaimed(event, provenance, key, claimed, askedAt, askedAt); // the lease of a synchronous answer has not ended yet
   }
 
   /** `now`: the time at which the claim has been granted; `askedAt` for a synchronous store. */
@@ -187,7 +187,7 @@ export function createClaimedWork(
   return claimAndHandle;
 }
 
-/** The outcome of an event that could not be claimed. */
+/** Returns the outcome of an event that could not be claimed. */
 function outcomeOf(claim: Exclude<Claim, { status: "claimed" }>): EventOutcome {
   if (claim?.status === "done") return { code: claim.conflict ? "conflict" : "duplicate" };
   if (claim?.status === "busy") {

@@ -12,7 +12,7 @@ export interface Provenance {
   replayed?: boolean;
   /** For how long the event was due in your queue before you got it, in ms. Reported by `observe`. Default: not known. */
   waitMs?: number;
-  /** The `traceparent` that the event was stored with, so that the span of its handler links to it. Default: none. */
+  /** The `traceparent` that the event was stored with, so that the span of the handler links to that span. Default: none. */
   trace?: string;
   /**
    * The CRC-32 of the raw body as signed (`zlib.crc32`). A done id with another fingerprint is a `conflict`. Omit it if

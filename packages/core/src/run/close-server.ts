@@ -64,7 +64,7 @@ function watchHttp2(server: ClosableHttp2Server): LeavableServer {
   const sockets = new Set<Socket>();
   let isLeaving = false;
   server.on("session", (session) => {
-    if (isLeaving) session.once("stream", () => sendGoaway(session)); // only then is there a stream to answer
+    if (isLeaving) session.once("stream", () => sendGoaway(session)); // after its first request, which is still answered
     sessions.add(session);
     session.once("close", () => sessions.delete(session));
   });

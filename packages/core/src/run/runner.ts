@@ -37,8 +37,8 @@ export interface RunnerOptions {
   /** The dedupe store of the handlers, for the readiness probe. */
   store?: Pick<Lifecycle, "ready"> | undefined;
   /**
-   * How long the receiver still accepts deliveries after the signal to stop, in ms, while the process is not ready any more: as long as a load
-   * balancer takes to see that. Meanwhile, each answer asks its client for another connection. `shutdownMs` begins after this time. If a part of
+   * How long the receiver still accepts deliveries after the signal to stop, in ms, while the process is not ready any more: the time in which a
+   * load balancer notices that. During it, each answer asks its client for another connection. `shutdownMs` begins after this time. If a part of
    * the process fails, this time is skipped. Default 0.
    */
   drainMs?: number | undefined;
@@ -61,7 +61,7 @@ export interface RunOptions {
   signal: AbortSignal;
   /**
    * The server of the receiver: of `node:http`, `node:https` or `node:http2`, or `app.server` of Fastify, to pass before its first connection.
-   * When the process stops, it accepts no more connections, and its other requests may last until `shutdownMs`.
+   * When the process stops, the server accepts no more connections, and requests that are no deliveries may last until `shutdownMs`.
    */
   server?: ClosableServer | ClosableHttp2Server;
   /**
@@ -73,9 +73,9 @@ export interface RunOptions {
 
 /** A process of a receiver, a worker and a reconciler, as `createRunner` makes it. */
 export interface Runner {
-  /** Answers whether this process can do its work now. It is not ready once it stops. As `readinessHandler`. */
+  /** Answers whether this process can do its work now, as `readinessHandler` does. A process that stops is not ready. */
   readonly readiness: HealthHandler;
-  /** Answers whether this process should be restarted. As `livenessHandler`. */
+  /** Answers whether this process should be restarted, as `livenessHandler` does. */
   readonly liveness: LivenessHandler;
   /**
    * Runs the worker and the reconciler until `signal` aborts. Then the process is not ready, and the worker takes no more events. After `drainMs`,
