@@ -1,4 +1,4 @@
-// For authors of stores, queues and adapters, anywhere.
+// For authors of stores, queues and adapters anywhere.
 
 export { coalesce } from "./base/coalesce.ts";
 export type { OptionsShape } from "./base/options.ts";

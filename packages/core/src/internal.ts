@@ -1,4 +1,4 @@
-// Shared by the packages of this repository. It may change in any version.
+// Shared by the packages of this repository; may change in any version.
 
 export { answerText } from "./base/answer-text.ts";
 export { askInTime } from "./base/ask.ts";

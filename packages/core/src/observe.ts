@@ -51,9 +51,9 @@ export type {
 
 /** A function for each step that can be watched. It is called when such a step has ended, even if the step failed: see the `outcome` of its message. */
 export interface Observer {
-  /** A delivery was received and answered. */
+  /** A delivery was received, and its answer is known. */
   receive?(message: ReceiveMessage): void;
-  /** A signature was compared with the keys. */
+  /** A receiver asked whether a key matches a signature. */
   verify?(message: VerifyMessage): void;
   /** A receiver or an import asked an inbox to store events. */
   put?(message: PutMessage): void;
@@ -61,7 +61,7 @@ export interface Observer {
   take?(message: TakeMessage): void;
   /** A worker asked its inbox to store results. */
   settlements?(message: SettlementsMessage): void;
-  /** A processor accepted an event: from a receiver, an import, or your own queue. */
+  /** A processor was asked to handle an event: by a receiver, an import, or your own queue. */
   process?(message: ProcessMessage): void;
   /** A processor asked its dedupe store to claim an id. */
   claim?(message: ClaimMessage): void;
@@ -71,11 +71,11 @@ export interface Observer {
   complete?(message: CompleteMessage): void;
   /** A handler ran. */
   handle?(message: HandleMessage): void;
-  /** A lease or a claim on an event ended. */
+  /** A lease or a claim on an event ended, or will end by itself. */
   settle?(message: SettleMessage): void;
-  /** An operator or a purge has changed an inbox. */
+  /** An operator called a function that changes an inbox, or a purge deleted events. */
   change?(message: ChangeMessage): void;
-  /** Events have begun to differ from the catalog, or from earlier events: a `watchDrift` has found it. */
+  /** Events have begun to differ from the catalog, or from earlier events: a `watchDrift` has found the difference. */
   drift?(message: DriftMessage): void;
 }
 
@@ -111,9 +111,10 @@ const shape = Object.fromEntries(
  *
  * Tools that follow the async context can subscribe to the channels of `node:diagnostics_channel` instead: the tracing
  * channels `esim-webhooks:receive`, `verify`, `put`, `take`, `settlements`, `process`, `claim`, `extend`, `complete` and `handle`, and the plain channels `esim-webhooks:settle`, `change` and `drift`. At
- * `start`, a message holds what is known by then. Node.js ends the process when a subscriber of a channel throws.
+ * `start`, a message has only the fields that are known by then. Node.js ends the process when a subscriber of a channel throws.
  *
- * Throws `invalid_option` for a function under an unknown name; other fields of the observer are its own. Returns a function that stops watching.
+ * Throws `invalid_option` for a function under an unknown name, and for a value under a known name that is not a function. Ignores all other fields.
+ * Returns a function that stops watching.
  */
 export function observe(observer: Observer): () => void {
   parseOptions("observe", shape, withoutState(observer));
@@ -127,7 +128,7 @@ export function observe(observer: Observer): () => void {
   };
 }
 
-/** An observer without the fields that cannot be a misspelt step, such as the counters of a class. */
+/** Returns an observer without the fields that cannot be a misspelt step, such as the counters of a class. */
 function withoutState(observer: unknown): unknown {
   if (typeof observer !== "object" || observer === null) return observer;
   return Object.fromEntries(

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 /** The name of an operation of the process, and its arguments. */
 export type Call = readonly [operation: string, ...args: unknown[]];
 
-/** A child process with the store under test, which answers calls over its standard streams. */
+/** A child process with the store, state or keys under test. It answers calls over its standard streams. */
 export interface OtherProcess {
   /** Makes the calls concurrently. Resolves to their results. */
   call<Result>(...calls: readonly Call[]): Promise<Result[]>;
@@ -23,14 +23,14 @@ export type ProcessScenario = readonly [
   run: (start: () => Promise<OtherProcess>) => Promise<void>,
 ];
 
-/** The program of a process: a script of the suite, which opens a store with the default export of `module`. */
+/** The program of a process: a script of the suite. It opens what is under test with the default export of `module`. */
 export interface ProcessOptions {
   readonly script: URL;
   readonly module: string;
   readonly execArgv: readonly string[];
 }
 
-/** Runs a scenario, and kills the processes that it leaves. */
+/** Runs a scenario, and then kills those of its processes that still run. */
 export async function withProcesses(options: ProcessOptions, run: ProcessScenario[1]): Promise<void> {
   const started: OtherProcess[] = [];
   try {
@@ -73,7 +73,7 @@ async function startProcess({ script, module, execArgv }: ProcessOptions): Promi
   };
 }
 
-/** The child's side of `OtherProcess`: answers one line of calls at a time, and closes at the end of standard input. */
+/** The child's side of `OtherProcess`: answers each line of calls, and calls `close`, twice, at the end of standard input. */
 export function answerCalls(
   operations: Readonly<Record<string, (...args: never[]) => unknown>>,
   close: () => Promise<void>,

@@ -1,9 +1,9 @@
 /**
- * The history of the processes of a crash test, each line written before the next step of its process. Times are in ms of the machine's
+ * A line in the history of a crash test. A process writes each line before its next step. Times are in ms of the machine's
  * monotonic clock. `at`: when the line was written. `since`: when the call was made whose answer the line records.
  */
 export type Line =
-  /** Ids that are stored, or were before. */
+  /** Ids that an inbox has stored, or a store has marked as done. */
   | { readonly is: "stored"; readonly at: number; readonly ids: readonly string[] }
   | {
       readonly is: "leased";
@@ -39,13 +39,13 @@ type Leased = Extract<Line, { is: "leased" }>;
 /** How long a process leases or claims what it takes. */
 export const leaseMs = 1000;
 
-/** The lane of an event's id, and its place there: the time at which it occurred, in ms since the Unix epoch. */
+/** Reads, from an id, the lane of its event and its place in the lane: the time at which the event occurred, in ms since the Unix epoch. */
 export function laneOf(id: string): { readonly lane: string; readonly place: number } {
   const parts = id.split(".");
   return { lane: `lane ${parts.at(-1)}`, place: Number(parts[0]) };
 }
 
-/** The broken promises, in sentences; empty if all is well. `ordered`: the ids are those of events in lanes. */
+/** Returns the broken promises, in sentences; none if all is well. `ordered`: the ids are those of events in lanes. */
 export function violations(lines: readonly Line[], { ordered }: { readonly ordered: boolean }): string[] {
   const all = [...lines].sort((a, b) => a.at - b.at);
   const only = <Is extends Line["is"]>(is: Is) =>

@@ -1,5 +1,5 @@
 // The child process of `crashSuite`: `crash-process <module> <inbox|store> <run> <name> <work|drain>`. It writes each line before its next step,
-// so that the lines show what it knew when it was killed.
+// so that the lines show what the process knew when it was killed.
 import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
 import type { DedupeStore, InboxQueue, InboxWriter, TakenEvent } from "@esim-webhooks/core";
@@ -17,7 +17,7 @@ function write(line: Unwritten): void {
   process.stdout.write(`${JSON.stringify({ ...line, at: now() })}\n`);
 }
 
-/** The same clock in all processes of a machine. */
+/** Reads a clock that is the same in all processes of a machine. */
 function now(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }
@@ -101,7 +101,7 @@ async function end(
   write({ is: "ended", since, id, token, done, held });
 }
 
-/** All processes claim the same ids, of which there is a new one every 50 ms. */
+/** Claims ids that all processes share; there is a new one every 50 ms. */
 async function runStore(store: DedupeStore): Promise<void> {
   if (mode === "drain") {
     for await (const id of createInterface(process.stdin)) {

@@ -13,7 +13,7 @@ import { type OpenState, withState } from "../state/state-context.ts";
 import { assertStateSurvivesKills, stateProcesses, stateScript } from "../state/state-processes.ts";
 import { type Line, violations } from "./crash-history.ts";
 
-/** The parts that are killed: each is the URL of a module whose default export opens it, on the same data in each process. */
+/** The parts to test: for each, the URL of a module whose default export opens it, on the same data in each process. */
 export interface CrashSuiteOptions {
   /** The module of an `OpenInbox`. If it has no role `queue`, only its `put` is tested. */
   readonly inbox?: string;
@@ -37,8 +37,8 @@ const atOnce = 3;
 /**
  * Kills processes (SIGKILL), each at another moment of its life, while they put, take, settle, claim, complete and write at the same
  * time; some hold a lease for longer than it lasts. Then nothing that was acknowledged may be lost, nothing done may have run again, no id may have
- * had two owners, and no late owner may have changed anything. Four processes also write states and keys concurrently: one wins each
- * time. Takes some seconds for each option. Runs under any test runner with `describe` and `it`, passed or global.
+ * had two owners, and no late owner may have changed anything. Four processes also write states and keys concurrently: one write wins
+ * each time. Takes some seconds for each option. Runs under any test runner with `describe` and `it`, passed or global.
  */
 export function crashSuite(name: string, options: CrashSuiteOptions, runner?: Runner): void {
   const { describe, it } = runnerOrGlobal(runner);
@@ -83,7 +83,7 @@ async function assertSurvivesKills({ kind, module, execArgv, kills, ordered }: K
   const lines: Line[] = [];
   let started = 0;
 
-  /** A process whose lines are collected. `onLine` is called after each. */
+  /** Starts a process, and collects its lines. Calls `onLine` after each line. */
   function start(mode: "work" | "drain", onLine: () => void = () => {}) {
     started += 1;
     const child = spawn(process.execPath, [...execArgv, script, module, kind, run, `p${started}`, mode], {
@@ -140,7 +140,7 @@ function parsed(line: string): Line | undefined {
   }
 }
 
-/** The lines of the ids that a violation names. */
+/** Returns the lines about the ids that a violation names. */
 function about(violation: string | undefined, lines: readonly Line[]): string {
   const named = (line: Line) =>
     (line.is === "stored" ? line.ids : [line.id]).some((id) => violation?.includes(id));

@@ -23,7 +23,7 @@ import { longLeaseMs } from "../store/store-context.ts";
 export interface OpenInboxOptions {
   /** How long done ids are remembered, in ms. Default: that of the inbox. */
   readonly retentionMs?: number;
-  /** The timeout of an operation, in ms, for stores on a server. */
+  /** The timeout of an operation, in ms, for inboxes on a server. */
   readonly timeoutMs?: number;
   /** The lane of each event, for an inbox with lanes. */
   readonly lane?: (event: WebhookEvent) => string;
@@ -37,7 +37,7 @@ export interface OpenInboxOptions {
   readonly minuteCounts?: boolean;
 }
 
-/** Opens the inbox under test, on the same data each time, with the roles of its capabilities. The suite closes it. */
+/** Opens the inbox under test, with the roles of its capabilities; a durable one on the same data each time. The suite closes it. */
 export type OpenInbox<Roles = InboxRole> = (options: OpenInboxOptions) => Roles | Promise<Roles>;
 
 /**
@@ -134,7 +134,7 @@ export function idsOf(events: readonly { readonly id: string }[]): string[] {
 
 type AnyData = Readonly<Record<string, unknown>>;
 
-/** A schema of events whose `step` is text. Its message quotes what it found, as those of some libraries do. */
+/** A schema of events whose `step` is text. Its message quotes the value, as the messages of some libraries do. */
 const schema = {
   "~standard": {
     version: 1,
@@ -148,15 +148,15 @@ const schema = {
   },
 } as const;
 
-/** A catalog of these types, with that schema. */
+/** Makes a catalog in which these types have this schema. */
 export function stepCatalog(...types: readonly string[]): Catalog<Record<string, AnyData>> {
   return createCatalog(Object.fromEntries(types.map((type) => [type, schema])));
 }
 
-/** The operations of operators that no worker calls. */
+/** The operations of the admin role that change something. No worker calls them. */
 type Changing = "redrive" | "giveUp" | "purgeDead" | "pause" | "resume" | "erase" | "noteRun";
 
-/** The inbox, whose `take` takes only these types: the scenarios of a suite share one inbox. */
+/** Returns the inbox with a `take` that takes only these types: the scenarios of a suite share one inbox. */
 export function takingOnly(inbox: Inbox, only: readonly string[]): InboxQueue {
   const { capabilities, transact } = inbox;
   const queue: Omit<Inbox, "put" | "rerun" | "list" | "get" | Changing> = {
@@ -179,7 +179,7 @@ export function takingOnly(inbox: Inbox, only: readonly string[]): InboxQueue {
   return queue;
 }
 
-/** Runs a worker until `enough` says so. Resolves to the lines that it logged. */
+/** Runs a worker until `enough` returns true. Resolves to the lines that it logged. */
 export async function worked(
   inbox: InboxQueue,
   handlers: Handlers<Record<string, AnyData>>,
@@ -199,7 +199,7 @@ export async function worked(
   return lines;
 }
 
-/** A stored event, and the queue of its type. */
+/** A stored event, and the inbox as a queue of only its type. */
 export interface OneEvent {
   readonly type: string;
   readonly source: string;

@@ -259,7 +259,7 @@ export const inboxErasing: readonly InboxScenario[] = [
   ],
 ];
 
-/** The same for an inbox with lanes. */
+/** Scenarios for erasing in lanes. */
 export const erasingInLanes: readonly InboxScenario[] = [
   [
     "releases the lanes of erased events",

@@ -41,7 +41,7 @@ async function countsByState(open: OpenInbox<Inbox>, options: OpenInboxOptions):
   });
 }
 
-/** The same for an inbox with lanes. */
+/** Scenarios for the gauges of an inbox with lanes. */
 export const gaugesInLanes: readonly InboxScenario[] = [
   [
     "counts events in lanes by state, as an operator's gauges",

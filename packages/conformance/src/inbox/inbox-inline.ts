@@ -30,7 +30,7 @@ interface Both {
   readonly inbox: Inbox;
   readonly store: DedupeStore;
   readonly events: TestEvents;
-  /** An event, and another body under its id. */
+  /** An event. `other` has another body under its id. */
   readonly entry: InboxEntry;
   readonly other: InboxEntry;
 }
@@ -56,7 +56,7 @@ async function claimedFor(store: DedupeStore, entry: InboxEntry, leaseMs?: numbe
   return answer.token;
 }
 
-/** Stores the event, and has a worker settle it. */
+/** Stores, takes and settles the event. */
 async function settled(
   { inbox, events }: Both,
   entry: InboxEntry,

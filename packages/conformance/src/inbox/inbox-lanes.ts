@@ -6,7 +6,7 @@ import { type InboxScenario, idsOf, newEvents, stored, type TestEvents, withInbo
 
 const lane = ({ data }: { data: unknown }) => (data as { lane: string }).lane;
 
-/** An entry of the lane `name`, whose event occurred in this second of the first minute of 2026. */
+/** Makes an entry of the lane `name`, whose event occurred in this second of the first minute of 2026. */
 function at(events: TestEvents, name: string, second: number) {
   const timestamp = new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
   return events.entry(`${name}_${second}`, { timestamp, data: { lane: `${events.source} ${name}` } });

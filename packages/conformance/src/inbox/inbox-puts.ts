@@ -83,7 +83,7 @@ export const inboxPuts: readonly InboxScenario[] = [
             known.add(key);
             return "stored";
           };
-          // the second batch has each id in both sources, and the third one repeats its first events at the end
+          // the second batch has each id in both sources, and the third one repeats its own first events at its end
           for (const numberOf of [
             (n: number) => 2 * n,
             (n: number) => n,

@@ -15,7 +15,7 @@ function replayOf(changes: Partial<Replay> = {}): Replay {
   return { run: randomUUID(), rebuilt: true, ...changes };
 }
 
-/** Takes the due events, and settles them as done. */
+/** Takes the due events, and settles them as done. Resolves to their ids. */
 async function worked(events: TestEvents, inbox: Inbox): Promise<string[]> {
   const taken = await events.take(inbox);
   const done = taken.map(({ source, id, token }) => ({ source, id, token, state: "done" }) as const);

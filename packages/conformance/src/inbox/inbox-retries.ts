@@ -18,7 +18,7 @@ async function failedUntilLater(inbox: Inbox, ...leases: readonly TakenEvent[]):
   assert.deepEqual(await inbox.settle(retries), Array(leases.length).fill(true));
 }
 
-/** Scenarios for what operators do with events that wait and with dead ones: make them due, redrive them, give them up. */
+/** Scenarios for operations on waiting and dead events: operators make them due, redrive them, give them up. */
 export const inboxRetries: readonly InboxScenario[] = [
   [
     "makes events that are due later due now, by a filter, with all tries ahead again, and leaves those that are due",
@@ -155,7 +155,7 @@ export const inboxRetries: readonly InboxScenario[] = [
   ],
 ];
 
-/** Scenarios for the same in lanes. */
+/** Scenarios for these operations in lanes. */
 export const retriesInLanes: readonly InboxScenario[] = [
   [
     "keeps the order of a lane when a later event of it is made due, and frees the lane when its first event is given up",

@@ -30,9 +30,9 @@ export interface InboxSuiteOptions {
    * The capabilities that the inbox must state when it is opened with `lane`. Its roles decide which scenarios run.
    */
   readonly capabilities: InboxCapabilities;
-  /** Opens the inbox under test, on the same data each time, with the roles of its capabilities. The suite closes it. */
+  /** Opens the inbox under test, with the roles of its capabilities; a durable one on the same data each time. The suite closes it. */
   readonly open: OpenInbox;
-  /** Opens a dedupe store on the inbox's data, if there is one. */
+  /** Opens a dedupe store on the inbox's data. Omit it if the inbox has none. */
   readonly openStore?: OpenStore;
   /** The inbox's private server, which the suite kills and freezes. Omit it if the inbox has none. */
   readonly server?: () => Promise<StoreServer>;

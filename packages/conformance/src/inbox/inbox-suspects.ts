@@ -114,7 +114,7 @@ export const inboxSuspects: readonly InboxScenario[] = [
           };
           const handler = async ({ id }: { id: string }) => {
             runs.set(id, (runs.get(id) ?? 0) + 1);
-            await pause(5); // for its neighbours to start
+            await pause(5); // so that the other handlers start
             if (id === "deadly") {
               deaths += 1;
               died.abort();

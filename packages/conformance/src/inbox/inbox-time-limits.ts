@@ -73,7 +73,7 @@ export const inboxTimeLimits: readonly InboxScenario[] = [
   ],
 ];
 
-/** The same for an inbox with lanes. */
+/** Scenarios for time limits in lanes. */
 export const timeLimitsInLanes: readonly InboxScenario[] = [
   [
     "frees the lane of an event whose handler ran too long, once the event has been handled",

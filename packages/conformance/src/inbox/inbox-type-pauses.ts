@@ -17,7 +17,7 @@ import {
 const reason = "the CRM is down";
 const hourMs = 3_600_000;
 
-/** Events of a type, and the pause of that type. */
+/** Makes events of a type that can be paused. */
 export function pausable(
   inbox: Inbox,
 ): TestEvents & { pauseAll(until?: Date): Promise<void>; resumeAll(): Promise<unknown> } {
@@ -92,7 +92,7 @@ export const inboxTypePauses: readonly InboxScenario[] = [
           await events.resumeAll();
           while (leases.length < 200) leases.push(...(await events.take(inbox)));
           assert.equal(leases.length, 200);
-          await inbox.settle(leases.map((lease) => ({ ...lease, state: "done" }) as const)); // gauges are counted elsewhere
+          await inbox.settle(leases.map((lease) => ({ ...lease, state: "done" }) as const)); // other scenarios count gauges
         }
       }),
   ],

@@ -7,7 +7,7 @@ import { newSecret } from "@esim-webhooks/core/testing";
 export interface OpenedKeys {
   /** The key store. */
   readonly keys: KeyStore;
-  /** Closes what the key store is kept in. Omit it if there is nothing to close. */
+  /** Closes the connection of the key store. Omit it if there is nothing to close. */
   close?(): Promise<void>;
 }
 
@@ -42,7 +42,7 @@ export async function present(keys: KeyStore): Promise<StoredKeys> {
   return stored;
 }
 
-/** A record that can be counted, with more or fewer keys, so that a half-written one is noticed. */
+/** Makes a record with this count, and with a number of keys that depends on it, so that a half-written record is noticed. */
 export function numbered(count: number): KeyRecord {
   return {
     keys: Array.from({ length: 1 + (count % 7) }, () => newSecret()),
@@ -57,7 +57,7 @@ export function countIn(record: KeyRecord | undefined): number {
   return count;
 }
 
-/** Writes the next number. Tries again when another writer was first. */
+/** Writes a record with the next count. Tries again when another writer was first. */
 export async function countUp(keys: KeyStore): Promise<void> {
   for (;;) {
     const stored = await keys.read();

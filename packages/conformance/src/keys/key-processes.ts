@@ -12,7 +12,7 @@ interface Counted {
   readonly version: string | null;
 }
 
-/** Scenarios between processes. */
+/** Scenarios for several processes that write. */
 export const keyProcesses: readonly ProcessScenario[] = [
   [
     "loses no write when four processes write at the same time",
@@ -47,7 +47,7 @@ export const keyProcesses: readonly ProcessScenario[] = [
 
 /**
  * Kills a writing process several times. Expects a whole record each time, never older than the last one read, and that nothing
- * holds up the next write. A server may still do the last write of a dead process, but no more.
+ * holds up the next write. A server may still carry out the last write of a dead process, but no more.
  */
 export async function assertKeysSurviveKills(
   open: OpenKeys,

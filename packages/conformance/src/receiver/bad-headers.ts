@@ -26,7 +26,7 @@ const wrongSignature = `v1,${Buffer.alloc(32, 7).toString("base64")}`;
 /** The UTF-8 bytes of a text, as a string with one character for each byte. */
 const inUtf8 = (text: string) => Buffer.from(text).toString("latin1");
 
-/** Timestamps that are not in Unix seconds, as digits. */
+/** Timestamps that are not Unix seconds in plain digits. */
 const otherTimestamps: readonly string[] = [
   "",
   `-${nowSeconds}`,

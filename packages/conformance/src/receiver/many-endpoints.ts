@@ -7,14 +7,14 @@ import { send } from "./wire.ts";
 const acme: FoundEndpoint = { source: "acme", secret: newSecret() };
 const globex: FoundEndpoint = { source: "globex", secret: newSecret() };
 
-/** A signed delivery for an endpoint. */
+/** Makes a signed delivery for an endpoint. */
 const signedFor = ({ secret }: FoundEndpoint, id?: string) =>
   faulted({ secret: secret as string, at: now, ...(id !== undefined && { id }) });
 
-/** The URL of an endpoint below the route. */
+/** Returns the URL of an endpoint below the route. */
 const below = (url: string, path: string): string => `${url.replace(/\/$/, "")}${path}`;
 
-/** Finds endpoints by the last segment of the path, since some adapters have no route. Records the paths. */
+/** Finds endpoints by the last segment of the path, since some adapters have no route. Records the paths that it was asked for. */
 function lookup(found: Readonly<Record<string, FoundEndpoint>>): {
   endpoints: EndpointLookup;
   paths: string[];

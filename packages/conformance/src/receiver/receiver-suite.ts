@@ -10,7 +10,7 @@ import { recordingLogger, type ScenarioByOutcome, type StartServer, type WithSer
 import { unreadBodies } from "./unread-bodies.ts";
 import { unverifiedDeliveries } from "./unverified-deliveries.ts";
 
-/** Outcomes that no test can provoke over HTTP on every adapter: only `webhookHandler` can be made without a secret. */
+/** Outcomes that no test can provoke over HTTP on every adapter: for example, only `webhookHandler` can be made without a secret. */
 type Elsewhere = Extract<OutcomeCode, "body_consumed" | "missing_secret">;
 
 // a new outcome code does not compile until it has a test in one of these
@@ -31,10 +31,10 @@ export interface ReceiverSuiteOptions {
 /**
  * Tests an adapter over real HTTP: the whole status contract, and a list of bad input.
  * `receiverSuite("my adapter", startServer, { describe, it })`.
- * @param name of the adapter, for the names of the tests
+ * @param name the name of the adapter, for the names of the tests
  * @param startServer starts the adapter on a port of its own
  * @param runner can be omitted if `describe` and `it` are global
- * @param options what the platform does with requests
+ * @param options how the platform handles requests
  */
 export function receiverSuite(
   name: string,

@@ -23,7 +23,7 @@ import { type Answer, send, type WireRequest } from "./wire.ts";
 export interface RunningServer {
   /** The full URL of the endpoint. Requests to paths below it go to the receiver too. */
   readonly url: string;
-  /** Closes the receiver. The server keeps listening, and deliveries are answered 503. */
+  /** Closes the receiver. Until the deliveries in flight have ended, the server still listens, and answers further ones 503. */
   shutDown(): Promise<void>;
   /** Stops the server. */
   close(): Promise<void>;
@@ -33,9 +33,9 @@ export interface RunningServer {
 export type Middleware = () => Promise<void>;
 
 /**
- * Starts a server on a free port of the loopback interface. Called once for each test.
- * @param target what the adapter is mounted with
- * @param options of its receiver
+ * Starts a server on a free port of the loopback interface. Each test calls it at least once.
+ * @param target the handlers or the inbox of the adapter
+ * @param options the options of its receiver
  * @param before awaited for each request, before the adapter gets it
  */
 export type StartServer = (
@@ -96,7 +96,7 @@ export function recordingLogger(): { logger: Logger; lines: Record<string, unkno
   return { lines, logger: { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") } };
 }
 
-/** Checks the status and the code, and that the body contains nothing else than the contract says. */
+/** Checks the status and the code, and that the body and `Retry-After` are as in the contract, without other fields. */
 export function assertAnswer(answer: Answer, status: number, code: string): void {
   const body = JSON.parse(answer.body) as Record<string, unknown>;
   assert.deepEqual({ status: answer.status, code: body["outcome"] ?? body["code"] }, { status, code });
@@ -112,10 +112,10 @@ export function assertAnswer(answer: Answer, status: number, code: string): void
   else assert.equal(retryAfter, undefined);
 }
 
-/** Sends one request to a new receiver. Resolves to the answer and the events that the handler got. */
+/** Sends a request to the receiver of the scenario. Resolves to the answer, and to all events that the handler got so far. */
 export type Exchange = (request: WireRequest) => Promise<{ answer: Answer; events: readonly WebhookEvent[] }>;
 
-/** The time of the receiver. */
+/** The time of a receiver whose clock stands still. */
 export const now: Date = new Date("2026-11-20T12:00:00.400Z");
 
 /** A scenario of requests to a receiver whose clock stands still. */
@@ -138,7 +138,7 @@ export function authentic(body: string | Uint8Array, id = "msg_bytes", timestamp
 }
 
 /**
- * An authentic request with any id and timestamp. Its headers have one character for each byte.
+ * Makes an authentic request with any id and timestamp. Its headers have one character for each byte.
  * @param signed the bytes of the id that the sender has signed, if they differ from those in the header
  */
 export function signedWith(
@@ -155,7 +155,7 @@ export function signedWith(
   return { headers, body: Buffer.from(body) }; // with a text as the body, Node.js would send the headers in UTF-8
 }
 
-/** The body of an event with this JSON as its data. */
+/** Returns the body of an event with this JSON as its data. */
 export function envelope(data: string): string {
   return `{"type":"esim.faulted","timestamp":"2026-11-20T12:00:00Z","data":${data}}`;
 }

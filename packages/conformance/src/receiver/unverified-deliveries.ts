@@ -14,7 +14,7 @@ import {
 } from "./scenario.ts";
 import { send } from "./wire.ts";
 
-/** Deliveries that are refused, or that wait for a key or for the right time. */
+/** Deliveries that are not accepted: refused, or to be sent again later. */
 export const unverifiedDeliveries: Pick<
   ScenarioByOutcome,
   | "missing_header"

@@ -40,7 +40,7 @@ export function send(url: string, { method = "POST", headers = {}, body }: WireR
   });
 }
 
-/** The first answer on a raw connection. Its body arrives with its head. */
+/** Reads the first answer on a raw connection, whose body must arrive together with its head. */
 export function answerOn(socket: Socket): Promise<Answer> {
   return new Promise((resolve, reject) => {
     socket.once("error", reject).once("data", (bytes) => {

@@ -8,7 +8,7 @@ import { newName, type Padded, padded, present } from "./state-context.ts";
 /** The program of the child processes. */
 export const stateScript: URL = new URL(`./state-process${extname(import.meta.url)}`, import.meta.url);
 
-/** Scenarios between processes. */
+/** Scenarios for child processes that write. */
 export const stateProcesses: readonly ProcessScenario[] = [
   [
     "loses no count when four processes count up at the same time",

@@ -77,7 +77,7 @@ async function written(state: StateStore, name: string, value: unknown): Promise
   assert.equal(await state.write(name, value, stored?.version), true);
 }
 
-/** Scenarios for valid names and values, and for values that stay exact. */
+/** Scenarios for names, and for values, which must stay exact. */
 export const stateValues: readonly StateScenario[] = [
   [
     "reads undefined for a name that was never written",
@@ -131,7 +131,7 @@ export const stateValues: readonly StateScenario[] = [
   ],
 ];
 
-/** How versions decide which write succeeds. */
+/** Scenarios for versions, which decide over writes. */
 export const stateVersions: readonly StateScenario[] = [
   [
     "writes with the version that was read; with any other version it answers false, and nothing changes",

@@ -32,7 +32,7 @@ const oddIds = [
   "x".repeat(1024),
 ];
 
-/** Scenarios for ids that are the same, and for ids that are not. */
+/** Scenarios for ids that look alike, and are different. */
 export const storeIds: readonly StoreScenario[] = [
   [
     "keeps the same id of another source apart",
@@ -77,7 +77,7 @@ async function claimedWith(store: DedupeStore, key: EventKey, fingerprint?: numb
   return claim.token;
 }
 
-/** Checks that the store reports a conflict only for fingerprints that differ from `own`, under which the id is stored. */
+/** Checks that the store reports a conflict only for fingerprints that differ from `own`, with which the id was claimed. */
 async function assertConflicts(
   store: DedupeStore,
   key: EventKey,
@@ -92,7 +92,7 @@ async function assertConflicts(
   }
 }
 
-/** How fingerprints reveal another body. */
+/** Scenarios for fingerprints, which reveal another body under the same id. */
 export const storeFingerprints: readonly StoreScenario[] = [
   [
     "reports a conflict for a busy or done id with another fingerprint, and only then",

@@ -5,7 +5,7 @@ import { newKey } from "./store-context.ts";
 
 const hourMs = 3_600_000;
 
-/** Scenarios between processes, or in one process if the store is for a single one. */
+/** Scenarios for a child process, and for several if the store allows it. */
 export function storeProcesses({ multiProcess }: StoreCapabilities): readonly ProcessScenario[] {
   const always: readonly ProcessScenario[] = [
     [

@@ -10,7 +10,7 @@ import {
   withStore,
 } from "./store-context.ts";
 
-/** The states of an id, and what each operation does in them. */
+/** Scenarios for the states of an id, and for each operation in them. */
 export const storeStates: readonly StoreScenario[] = [
   [
     "grants one of 200 concurrent claims of an id, and answers the others for how long it is busy",

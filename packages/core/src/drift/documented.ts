@@ -22,7 +22,7 @@ export interface Enumeration {
 /** The documented members of an open enumeration. */
 type Known<Value> = Value extends string ? (string extends Value ? never : Value) : never;
 
-/** The record makes the list complete: one that misses a documented value does not compile. */
+/** Makes an enumeration. `values` is a record, so that a list without one of the documented values does not compile. */
 function enumeration<Value extends string>(field: string, values: Record<Known<Value>, true>): Enumeration {
   return { field, values: new Set(Object.keys(values)) };
 }
@@ -66,8 +66,8 @@ const probes = [null, "", 1, 0.5, true, [], {}];
 const made = new Map<string, DocumentedType | undefined>();
 
 /**
- * The documented data of a type. Undefined for a type of which not all fields are documented: package.ended, and types of other
- * catalogs. What is usual for these is learned from their events.
+ * Returns the documented data of a type. Undefined for a type of which not all fields are documented: package.ended, and types of other
+ * catalogs. For these, the usual data is learned from their events.
  */
 export function documentedType(type: string): DocumentedType | undefined {
   if (!made.has(type)) made.set(type, readSchema(type));

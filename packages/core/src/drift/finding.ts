@@ -5,17 +5,17 @@ import type { JsonType } from "./json-type.ts";
 /** A way in which authentic events differ from the catalog, or from all earlier events of their type. */
 export interface DriftFinding {
   /**
-   * `new_type`: the catalog does not have the type. `new_field`: a field that the type did not have. `missing_field`: a field that was
-   * always there is missing. `other_json_type`: a field has another JSON type. `new_value`: an enumeration has a value that is not documented.
+   * `new_type`: the catalog does not have the type. `new_field`: a field that the type did not have. `missing_field`: a field is missing that
+   * is required, or was always there. `other_json_type`: a field has another JSON type. `new_value`: an enumeration has an undocumented value.
    */
   readonly kind: "new_type" | "new_field" | "missing_field" | "other_json_type" | "new_value";
-  /** The field of `data`; absent for a new type. `*`: a field whose name may be personal data, and is not kept. */
+  /** The field of `data`; absent for a new type. `*`: a field whose name is not kept, since it may be personal data, or there are too many. */
   readonly field?: string;
   /** The JSON type of a new field, or the other type that a known field has. */
   readonly jsonType?: JsonType;
   /** The value that is not documented. `*`: one that does not look like a word of an enumeration, and is not kept. */
   readonly value?: string;
-  /** When the first such event was received: ISO 8601. */
+  /** When the first such event was received, or another one some minutes before: ISO 8601. */
   readonly since: string;
 }
 

@@ -9,11 +9,11 @@ import { readRow, rowValue, type TypeRow } from "./type-row.ts";
 export interface SeenType {
   /** The event type. `*`: types whose names are not kept. */
   readonly type: string;
-  /** How many deliveries were seen. */
+  /** How many deliveries were counted, without those of the last minutes. */
   readonly seen: number;
   /** When the first one was received: ISO 8601. */
   readonly since: string;
-  /** When the last one was received, up to ten minutes ago: ISO 8601. */
+  /** When the last of these was received: ISO 8601. */
   readonly until: string;
   /** The fields of `data`, by name. */
   readonly fields: readonly SeenField[];
@@ -73,7 +73,7 @@ function seenType(
 }
 
 /**
- * Ends the findings of these types; without types, all of them. The same change is not found again. Resolves to how many were ended.
+ * Acknowledges the findings of these types; without types, all findings. The same change is not found again. Resolves to the number of findings.
  * Rejects with `store_unavailable`.
  */
 export async function acknowledgeDrift(

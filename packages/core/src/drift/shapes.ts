@@ -5,7 +5,7 @@ import { type JsonTypes, jsonTypeOf } from "./json-type.ts";
 /** Field → JSON types, with folded names. */
 export type Fields = ReadonlyMap<string, JsonTypes>;
 
-/** The news of a type since it was last written. */
+/** What this process has seen of a type and not yet written. */
 export interface Unwritten {
   /** How many events there were. */
   readonly seen: number;
@@ -19,13 +19,13 @@ export interface Unwritten {
 
 /** The shapes of one event type that this process has seen. */
 export interface Shapes {
-  /** Counts an event. Returns whether it shows something new. An event of a known shape costs a comparison, and makes no garbage. */
+  /** Counts an event. Returns whether it shows something new. An event of a plain, known shape costs only comparisons, and makes no garbage. */
   add(data: Readonly<Record<string, unknown>>, receivedAt: Date): boolean;
   /** Returns what is not written yet, and clears it; undefined if there is nothing. */
   take(): Unwritten | undefined;
   /** Puts back what could not be written. */
   putBack(unwritten: Unwritten): void;
-  /** Forgets which shapes are known, so that they are written again: the store has lost them. */
+  /** Forgets which shapes and values are known, so that they are written again: the store has lost them. */
   forget(): void;
 }
 

@@ -2,7 +2,7 @@ import { esimCatalog } from "../event/esim-catalog.ts";
 import type { StateStore } from "../store/state-store.ts";
 import { folded } from "./fold.ts";
 
-/** The state that lists the types whose events were seen. */
+/** The state that lists the seen types that the eSIM catalog lacks. */
 const listName = "drift";
 const mostTypes = 64;
 
@@ -24,7 +24,7 @@ export async function storedTypes(state: Pick<StateStore, "read">): Promise<read
   return [...esimCatalog.types, ...(await readList(state)).types];
 }
 
-/** Adds a type to the list. Resolves to the type, or to `*` if the list is full. */
+/** Lists a type that the eSIM catalog lacks. Resolves to the type, or to `*` if the list is full. */
 export async function listType(state: Pick<StateStore, "read" | "write">, type: string): Promise<string> {
   if ((esimCatalog.types as readonly string[]).includes(type)) return type;
   for (;;) {

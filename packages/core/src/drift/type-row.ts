@@ -49,7 +49,7 @@ export function readRow(value: unknown): TypeRow {
   return { ...row, fields: new Map(entries), findings: findings as TypeRow["findings"] };
 }
 
-/** The row as plain JSON. */
+/** Returns the row as plain JSON. */
 export function rowValue({ fields, ...row }: TypeRow): unknown {
   const entries = [...fields].map(([name, { types, always }]) => [
     name,
@@ -59,8 +59,8 @@ export function rowValue({ fields, ...row }: TypeRow): unknown {
 }
 
 /**
- * Adds what a process has seen to a row: fields by union, times by their minimum and maximum, counts by their sum. So the order in which
- * processes write does not matter. Returns the findings that the row did not have.
+ * Adds what a process has seen to a row: fields by union, times by their minimum and maximum, counts by their sum. So these do not depend on
+ * the order in which processes write. Returns the findings that the row did not have.
  */
 export function mergeInto(
   row: TypeRow,

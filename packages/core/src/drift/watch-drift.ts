@@ -56,7 +56,8 @@ const messages: Readonly<Record<DriftFinding["kind"], string>> = {
 
 /**
  * Watches whether events differ from the catalog: pass it as the option `drift` to receivers, or to workers whose receivers have none.
- * It keeps one small state for each event type: names and JSON types of the fields of `data`, no values. Throws `invalid_option`.
+ * It keeps one small state for each event type: names and JSON types of the fields of `data`, and undocumented values of
+ * enumerations, but no other values. Throws `invalid_option`.
  * @param stateStore shared by all processes, so that each finding is logged once
  * @param options a `logger`, which gets a warning for each finding (default: none)
  */

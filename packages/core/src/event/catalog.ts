@@ -6,9 +6,9 @@ import { suggest } from "../base/options.ts";
 import { compressionOf } from "./compression.ts";
 import { type DataByType, type EventOf, eventOf, type WebhookEvent } from "./event.ts";
 
-/** A mismatch between an event and its schema. Store it, but do not put it into an answer. */
+/** A mismatch between an event and the envelope or its schema. Store it, but do not put it into an answer. */
 export interface Issue {
-  /** Where: names joined by dots, such as `data.esimReference`. Empty: the event as a whole. */
+  /** The field: names joined by dots, such as `data.esimReference`. Empty: the event as a whole. */
   readonly path: string;
   /** The expectation that was not met. A schema of your own may have put values of the event into it. */
   readonly message: string;
@@ -16,7 +16,7 @@ export interface Issue {
   readonly isFixedText?: true;
 }
 
-/** The path of an issue, and what was expected there. */
+/** Returns an issue as text: its path, and what was expected there. */
 export function issueText({ path, message }: Issue): string {
   return path ? `${path}: ${message}` : message;
 }
@@ -45,11 +45,11 @@ export interface Catalog<Data = DataByType> {
   /** All event types that it has a schema for. */
   readonly types: readonly (keyof Data & string)[];
   /**
-   * Bytes → event. Bytes that are not JSON, or not an envelope, are invalid; they never throw. `encoding` is the `content-encoding` of the
-   * delivery, which the reason names if the bytes are still encoded.
+   * Bytes → event. Bytes that are not JSON, or not an envelope, are invalid. Throws only if a schema throws, or is asynchronous. `encoding`:
+   * the `content-encoding` of the delivery, which the issue may name if the bytes are still compressed.
    */
   parse(id: string, body: Uint8Array, encoding?: string): Parsed<Data>;
-  /** As `parse`, for an event that was parsed before, such as one that crossed a queue. */
+  /** Does the same as `parse` for an event that was parsed before, such as one that crossed a queue. */
   check(event: WebhookEvent): Parsed<Data>;
 }
 
@@ -61,7 +61,7 @@ export type Schemas = Readonly<Record<string, StandardSchemaV1>>;
 
 /**
  * Makes a catalog of only these event types, for another sender's events. To extend the eSIM catalog, use `defineCatalog`.
- * Throws `invalid_option` for a value that is not a Standard Schema.
+ * Throws `invalid_option` for a value that is not a Standard Schema, and for a type with `*`.
  */
 export function createCatalog<Data>(schemas: SchemasOf<Data>): Catalog<Data> {
   return catalogOf(schemas, new Set());
@@ -70,7 +70,7 @@ export function createCatalog<Data>(schemas: SchemasOf<Data>): Catalog<Data> {
 /** A schema for each event type. Any library that implements Standard Schema makes them, such as zod. */
 export type SchemasOf<Data> = { readonly [Type in keyof Data]: StandardSchemaV1<unknown, Data[Type]> };
 
-/** As `createCatalog`. `fixed` has the schemas whose messages are fixed texts. */
+/** Makes a catalog as `createCatalog` does. `fixed` has the schemas whose messages are fixed texts. */
 export function catalogOf<Data>(schemas: SchemasOf<Data>, fixed: ReadonlySet<unknown>): Catalog<Data> {
   const byType = new Map<string, StandardSchemaV1>(Object.entries(schemas));
   for (const [type, schema] of byType) {
@@ -208,7 +208,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 /** The part of a message in which valibot, arktype and zod quote the value that they found. */
 const found = /[:,]?( but)? received (".*"|\S+)$| \(was .*\)$/is;
 
-/** The path and the rule of a schema's issue. The value, which the messages of some libraries quote, is left out. */
+/** Reads the path and the rule of a schema's issue. Leaves out the value, which the messages of some libraries quote. */
 function readIssue({ path = [], message }: StandardSchemaV1.Issue, data: unknown): Issue {
   const keys = path.map((part) => (typeof part === "object" ? part.key : part));
   let value = data;

@@ -1,4 +1,4 @@
-/** How a body that is not UTF-8 is compressed, by its first bytes, else by its `content-encoding`: brotli, and deflate without a zlib header, do not begin in a fixed way. */
+/** Returns how a body that is not UTF-8 is compressed, by its first bytes, else by its `content-encoding`: brotli, and deflate without a zlib header, have no fixed first bytes. */
 export function compressionOf(body: Uint8Array, encoding?: string): string | undefined {
   const [first, second, third, fourth] = body;
   if (first === 0x1f && second === 0x8b) return "gzip";

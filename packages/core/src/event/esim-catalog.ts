@@ -6,7 +6,7 @@ import { type Catalog, catalogOf, type Schemas } from "./catalog.ts";
 import type { EsimEvents, LifecycleStatus, NetworkCode } from "./esim-events.ts";
 
 const text = z.string("expected a string");
-/** Any whole number: `z.int` refuses those beyond 2^53, and an event is not invalid because JSON.parse has rounded one. */
+/** Accepts any whole number. `z.int` refuses numbers beyond 2^53, but an event is not invalid because JSON.parse has rounded one. */
 export const integer: z.ZodMiniNumber = z
   .number("expected a whole number")
   .check(z.refine(Number.isInteger, "expected a whole number"));
@@ -27,8 +27,8 @@ const optional = orAbsent(text);
 const optionalCode = orAbsent(networkCode);
 
 /**
- * An object that keeps unknown fields, like `z.looseObject`, and also one named `__proto__`, which zod drops. Compiled where the
- * runtime allows it, as `zod` does and `zod/mini` does not: every event passes one of these.
+ * A schema of an object that keeps unknown fields, like `z.looseObject`, and also a field named `__proto__`, which zod drops. Compiled where
+ * the runtime allows it, for speed: `zod` does that too, but not `zod/mini`.
  */
 function dataOf<Shape extends z.core.$ZodShape>(shape: Shape): DataSchema<Shape> {
   const schema: z.core.$ZodObject = new $ZodObjectJIT({
@@ -53,7 +53,7 @@ function dataOf<Shape extends z.core.$ZodShape>(shape: Shape): DataSchema<Shape>
 
 interface DataSchema<Shape extends z.core.$ZodShape>
   extends StandardSchemaV1<unknown, z.output<z.core.$ZodObject<Shape, z.core.$loose>>> {
-  /** For the JSON Schemas in `events`, which scripts/docs makes of it. */
+  /** The schema from which scripts/docs makes the JSON Schemas in `events`. Drift reads it, too. */
   readonly schema: z.core.$ZodObject;
 }
 

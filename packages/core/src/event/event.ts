@@ -19,7 +19,7 @@ export interface WebhookEvent<Type extends string = string, Data = unknown> {
   readonly extra?: Readonly<Record<string, unknown>>;
 }
 
-/** The event of an envelope, with its unknown fields in `extra`. Nothing is checked. */
+/** Makes the event of an envelope, whose unknown fields become `extra`. Checks nothing. */
 export function eventOf(id: string, envelope: Readonly<Record<string, unknown>>): WebhookEvent {
   const { type, timestamp, data, ...extra } = envelope;
   return { id, type, timestamp, data, ...(Object.keys(extra).length > 0 && { extra }) } as WebhookEvent;
@@ -39,7 +39,7 @@ export type UnknownEvent = WebhookEvent<UnknownType, Readonly<Record<string, unk
 
 /** Identifies an event: its id, within the source that received it. */
 export interface EventKey {
-  /** The name of the endpoint that received it, such as `"default"`. */
+  /** The name of the endpoint that received the event, such as `"default"`. */
   readonly source: string;
   /** The webhook-id, opaque and unique within its source. */
   readonly id: string;
@@ -72,12 +72,12 @@ export function isStorableSource(source: unknown): source is string {
   return source.isWellFormed() && !source.includes("\0");
 }
 
-/** An id that every HTTP client sends, and every terminal shows, as it is. */
+/** Matches an id that every HTTP client sends, and every terminal shows, unchanged. */
 export const idPattern: RegExp = /^[!-~]{1,1024}$/;
 
 const shownCharacters = 64;
 
-/** An id of any form as a log line shows it: without its end if no store can hold it, and with control characters escaped. */
+/** Returns an id of any form as a log line shows it: cut if no store can hold it, and with control characters escaped. */
 export function shownId(id: string): string {
   if (idPattern.test(id)) return id;
   const whole = isStorableId(id) ? id : `${id.slice(0, shownCharacters)}… (${id.length} characters)`;

@@ -3,16 +3,16 @@ import { WebhookError } from "../base/errors.ts";
 import type { WebhookEvent } from "./event.ts";
 
 /**
- * The idempotency key of what a handler does about an event: the same for all its deliveries, at every endpoint and under every
- * id, and for every run. So the effect happens once, if the other side, or a unique column of your own table, remembers the key.
+ * Returns the idempotency key of one operation of a handler on an event: the same for all deliveries of the event, at every endpoint and
+ * under every id, and at every run. So the effect happens once, if the other side, or a unique column of your own table, remembers the key.
  *
  * It is a hash of the purpose and of the event's type, timestamp and data: if `data` has changed, the key is another one. Two events with the
- * same type, timestamp and data have the same key: what both ask for is done once. Do not use it to deduplicate deliveries. The partner API
- * remembers keys for 48 hours, and refuses another body under one with 422 (`key_reused`): the body must depend only on the event.
+ * same type, timestamp and data have the same key: the operation is done once for both. Do not use it to deduplicate deliveries. The partner API
+ * remembers keys for 48 hours, and refuses another body with the same key with 422 (`key_reused`): the body must depend only on the event.
  *
- * Throws `invalid_input` for what is not an event, or an empty purpose.
+ * Throws `invalid_input` for an event without a type or timestamp, or an empty purpose.
  * @param event what the handler got
- * @param purpose what is done, such as `"reorder"`: each operation about an event needs one of its own
+ * @param purpose the name of the operation, such as `"reorder"`: each operation on an event needs another one
  */
 export function idempotencyKeyOf(
   event: Pick<WebhookEvent, "type" | "timestamp" | "data">,
@@ -23,7 +23,7 @@ export function idempotencyKeyOf(
 }
 
 /**
- * The idempotency key of what a handler does about a delivery: the same for all its attempts and every run. The same event has another key at
+ * Returns the idempotency key of one operation on a delivery: the same for all its attempts and every run. The same event has another key at
  * another endpoint, or after a replay under a new id. For events that may be different although their type, timestamp and data are equal;
  * otherwise, use `idempotencyKeyOf`.
  *
@@ -35,7 +35,7 @@ export function idempotencyKeyOfDelivery(event: Pick<WebhookEvent, "id">, purpos
   return keyOf("idempotencyKeyOfDelivery", { id: event?.id }, purpose);
 }
 
-/** A hash, because ids and data may be longer than a key. */
+/** Returns a hash, because ids and data may be longer than a key can be. */
 function keyOf(
   caller: string,
   texts: Readonly<Record<string, unknown>>,

@@ -43,9 +43,8 @@ const harmless: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * JSON with its personal data masked. Shows the values of references and of harmless fields of the spec; in the latter,
- * long numbers and activation codes are masked. Of all other fields, in events of any type, it shows only the names. Long texts are
- * shortened.
+ * Returns JSON with its personal data masked. Shows the values of references and of harmless fields of the spec, but in the latter masks
+ * long numbers, activation codes and the like. Masks the texts and numbers of all other fields, of any type of event. Shortens long texts.
  */
 export function maskEvent(json: unknown): unknown {
   return maskJson(json, maskLeaf);
@@ -62,9 +61,9 @@ function maskLeaf(value: unknown, key: string): unknown {
 const maxDepth = 64;
 
 /**
- * JSON with its texts and numbers as `maskLeaf` shows them.
+ * Returns JSON with its texts and numbers as `maskLeaf` shows them, and with masked field names.
  * @param json what `JSON.parse` returned; it is not changed
- * @param maskLeaf gets a text or a number, and the name of its field; for an item of a list, that of the list
+ * @param maskLeaf gets a text or a number, and the name of its field; for an item of a list, the name of the list
  */
 export function maskJson(json: unknown, maskLeaf: (value: unknown, field: string) => unknown): unknown {
   function maskValue(value: unknown, field: string, depth: number): unknown {
@@ -79,7 +78,7 @@ export function maskJson(json: unknown, maskLeaf: (value: unknown, field: string
   return maskValue(json, "", 0);
 }
 
-/** Masks a lane unless it is a reference of the event: the option `lane` may put personal data there. */
+/** Masks personal data in a lane, unless the lane is a reference of the event: the option `lane` may return any text. */
 export function maskLane({
   lane,
   body,
@@ -93,9 +92,9 @@ export function maskLane({
   return isReference ? shortened(lane) : maskText(lane);
 }
 
-/** A body as JSON, as text, or neither. */
+/** A body as text, and as JSON, as far as it is these. */
 export interface ReadBody {
-  /** Left out when the body is not JSON. Its numbers keep all their digits when it is made text again. */
+  /** Absent unless the body is JSON that can be printed. Printed numbers keep all their digits. */
   readonly json?: unknown;
   /** Null when the body is not UTF-8. */
   readonly text: string | null;
@@ -114,7 +113,7 @@ export function readBody(body: Uint8Array): ReadBody {
   }
 }
 
-/** A number that JavaScript would round: its text. */
+/** The text of a number that JavaScript would write differently, for example rounded. */
 interface ExactNumber {
   readonly rawJSON: string;
 }

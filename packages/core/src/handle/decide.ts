@@ -7,7 +7,7 @@ import { HandlerTimeout } from "./handler.ts";
 
 /** The limits of an event, which decide, together with its outcome, how it ends. */
 export interface Limits {
-  /** How long its handlers may put it off, in ms: the error of an event that is dead for this reason names it. */
+  /** How long handlers may put the event off, in ms. Used only in the error of an event that is dead for this reason. */
   readonly maxWaitMs?: number;
   /** Whether the event is not tried again after this outcome. */
   isLast(outcome: UndoneOutcome): boolean;
@@ -61,7 +61,7 @@ export function decide(outcome: EventOutcome, limits: Limits): Ending {
 
 const mostIssues = 20;
 
-/** The paths of the first issues, and what was expected there. */
+/** Lists the first issues, each with its path and what was expected there. */
 function describeIssues(issues: readonly Issue[]): string {
   const texts = issues.slice(0, mostIssues).map(issueText);
   const left = issues.length - texts.length;

@@ -17,8 +17,8 @@ export interface Dispatcher {
   /** Whether there is a handler for this event type. The catalog need not have the type. */
   handles(type: string): boolean;
   /**
-   * Runs the handler of the event's type. Never throws or rejects: an error of the handler becomes the outcome `failed`. `taken` is for
-   * `observe`. Default: a processor has the event.
+   * Runs the handler of the event's type. Never throws or rejects: an error of the handler becomes the outcome `failed`. `taken`
+   * says how the event came to its handler. Default: by a processor.
    */
   dispatch(event: WebhookEvent, call: HandlerCall, taken?: TakenFacts): Awaitable<DispatchOutcome>;
 }
@@ -30,7 +30,7 @@ export interface HandlerCall {
   readonly note: NotedOutcome;
 }
 
-/** The facts that `observe` shows about an event's way to its handler. */
+/** How an event came to its handler: facts for `observe`, and a callback. */
 export interface TakenFacts {
   /** Who has the event. Default: a processor. */
   readonly by?: HandleMessage["by"];
@@ -63,7 +63,7 @@ export function createDispatcher<Data>(handlers: Handlers<Data, never>, catalog:
   );
   if (isLatestOnly(known.get("esim.faulted"))) throw faultsAreNoState();
 
-  /** The handler of the most specific key: the type itself, its longest family, or the star. */
+  /** Returns the handler of the most specific key that matches: the type itself, its longest family, or `*`. */
   function mostSpecific(type: string): Handler<WebhookEvent> | undefined {
     return given.get(type) ?? families.find(([name]) => type.startsWith(name.slice(0, -1)))?.[1];
   }

@@ -1,21 +1,21 @@
 import type { Issue } from "../event/catalog.ts";
 import type { Claim } from "../store/dedupe-store.ts";
 
-/** The outcome of an event that was handled as it arrived. */
+/** The outcome of a try to handle an event. */
 export type EventOutcome =
-  /** Its handler has run. */
+  /** Its handler has returned. */
   | { readonly code: "processed" }
   /** The id was done before, so nothing ran. */
   | { readonly code: "duplicate" }
   /** The id was done before with another body, so nothing ran. */
   | { readonly code: "conflict" }
-  /** The handler chose to do nothing, for `reason`. */
+  /** Its handler has called `context.discard(reason)`. */
   | { readonly code: "discarded"; readonly reason: string }
-  /** The catalog does not have this event type. */
+  /** The catalog does not have this event type, and no handler takes it. */
   | { readonly code: "unknown_type" }
-  /** The catalog has it, and no handler takes it. */
+  /** No handler takes this event type. */
   | { readonly code: "unhandled_type" }
-  /** It is authentic, but does not fit its schema or the envelope. */
+  /** It does not fit its schema, or its body is not an envelope. */
   | { readonly code: "invalid"; readonly issues: readonly Issue[] }
   /**
    * The same id is being handled right now, or is in an inbox on the same tables (`inInbox`), where a worker handles it unless it is dead or
@@ -29,16 +29,16 @@ export type EventOutcome =
     }
   /** Its handler asked for another try, in `retryAfterMs`. */
   | { readonly code: "retry_later"; readonly retryAfterMs: number }
-  /** Its handler threw. From `process`, also: its schema threw. */
+  /** Its handler threw, its transaction could not be committed, or (not from `accept`) its schema threw. */
   | { readonly code: "failed"; readonly error: unknown }
-  /** There was no result in time. The handler may still finish, and then completes its claim. */
+  /** There was no result in time. If the handler still succeeds, the event is done then. */
   | { readonly code: "deadline_reached" }
-  /** The claim ended before its handler could start, or went to another owner while the handler ran. */
+  /** The claim was lost before the handler could start, or before its result was stored. */
   | { readonly code: "lease_lost" }
-  /** The dedupe store did not answer. */
+  /** The dedupe store failed or did not answer. */
   | { readonly code: "store_unavailable"; readonly error: unknown };
 
-/** The outcome of a handler that is to run again. */
+/** The outcome of a handler whose event is tried again, unless a limit is reached. */
 export type UndoneOutcome = Extract<EventOutcome, { code: "retry_later" | "failed" }>;
 
 /** The outcome of a handler. */

@@ -3,32 +3,32 @@ import type { EventOf, FamilyOf, UnknownEvent } from "../event/event.ts";
 
 /** The second argument of a handler, next to the event. */
 export interface HandlerContext<Tx = unknown> {
-  /** Aborts at the deadline, or when the claim is lost. Stop then, and write nothing more. */
+  /** Aborts at the deadline or time limit, when the claim or lease is lost, or when the worker stops. Stop then, and write nothing more. */
   readonly signal: AbortSignal;
   /**
-   * How often a handler was started for the event, this time included, on every inbox: also after `retryLater`, a crash, a stop of
-   * its worker, or a retry by an operator. Inline it is always 1, unless your own queue counts.
+   * The number of this attempt, from 1. Every inbox also counts the attempts that ended with `retryLater`, a crash or a stop of the
+   * worker, and those before a retry by an operator. Inline it is always 1, unless your own queue counts.
    */
   readonly attempt: number;
   /** The name of the endpoint that received the event. */
   readonly source: string;
-  /** When this delivery arrived. */
+  /** When the event was received. For an import without captured requests: when it was imported. */
   readonly receivedAt: Date;
   /** True when the event comes from an import, not from the sender. */
   readonly replayed: boolean;
-  /** Adds the event's id, type and source to every line. */
+  /** Adds the event's id, type and source to every line, if your logger has `child`. */
   readonly logger: Logger;
   /**
    * A transaction of the store's database, if the store is transactional. Its writes commit together with the mark that the event is done, or
-   * not at all. It begins with its first query and ends when the handler returns. If one call gets both the handlers and the store, its type
-   * comes from the store. Otherwise it is the second type parameter: `Handlers<EsimEvents, SqliteTransaction>`. Without that it is `unknown`.
+   * not at all. It begins with its first query and ends when the handler has ended. If one call gets both the handlers and the store, the
+   * type of `tx` comes from the store. Otherwise it is the second type parameter, `Handlers<EsimEvents, SqliteTransaction>`, or `unknown`.
    */
   readonly tx: Tx;
   /**
    * Ends a handler that is not ready for the event, for example because the event arrived before the answer to the API call that caused it. The
    * event is tried again, and what was written by `tx` is rolled back. This try does not count towards `maxAttempts`: the event can wait for the
    * worker's `maxWaitMs`. Notes the outcome, then throws `HandlerEnded`, so nothing after the call runs. Write `return context.retryLater()`, so
-   * that TypeScript knows it too. Fails the event for a negative pause, with `invalid_input`.
+   * that TypeScript knows it too. If the pause is negative or not a number, the event fails with `invalid_input`.
    * @param afterMs the pause, in ms. A worker waits for a day at most; a sender has its own schedule. Default 60,000
    */
   readonly retryLater: (afterMs?: number) => never;
@@ -45,7 +45,7 @@ export interface HandlerContext<Tx = unknown> {
  */
 export type Handler<Event, Tx = unknown> = (event: Event, context: HandlerContext<Tx>) => unknown;
 
-/** The event types that begin with a family's prefix: of `"esim.lifecycle.*"`, all that begin with `esim.lifecycle.`. */
+/** The event types that begin with a family's prefix: for `"esim.lifecycle.*"`, all that begin with `esim.lifecycle.`. */
 export type FamilyMember<Types, Family> = Family extends `${infer Prefix}.*`
   ? Extract<Types, `${Prefix}.${string}`>
   : never;
@@ -64,8 +64,8 @@ export type Handlers<Data, Tx = unknown> = {
   >;
 } & { readonly "*"?: Handler<EventOf<Data> | UnknownEvent, Tx> };
 
-/** The error of an attempt whose handler ran too long. Its `cause` is what the handler threw, if it still ended. */
+/** The error of an attempt whose handler ran too long. `cause`: the error that the handler threw within `graceMs`, if it did. */
 export class HandlerTimeout extends Error {
-  /** The name that `AbortSignal.timeout` gives its error, too. */
+  /** The same name as that of the error of `AbortSignal.timeout`. */
   override readonly name = "TimeoutError";
 }

@@ -12,7 +12,7 @@ export interface LatestOnlySettings<Event> {
    * it only for types whose newest event has the whole state.
    */
   state: string;
-  /** The subject whose state the handler stores. An event without one is never skipped. Default: the event's `esimReference`. */
+  /** Returns the subject whose state the handler stores. If it returns undefined, the event is not skipped. Default: the event's `esimReference`. */
   subject?: (event: Event) => string | undefined;
 }
 

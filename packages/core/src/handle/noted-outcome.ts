@@ -7,9 +7,9 @@ import { HandlerEnded } from "./handler-ended.ts";
 
 /** The outcome that a running handler has noted with `context.retryLater` or `context.discard`, if any. */
 export interface NotedOutcome {
-  /** The first of these calls, and its result. */
+  /** The first of these calls, its outcome, and the error that it threw. */
   first?: { readonly call: string; readonly outcome: DispatchOutcome; readonly thrown: Error };
-  /** A later call that says something else. */
+  /** The first later call that differs from `first.call`. */
   otherCall?: string;
   /** Whether the handler has returned, thrown, or been abandoned: nothing can be noted any more. */
   isOver: boolean;
@@ -64,7 +64,7 @@ function end(
   throw note.first.thrown;
 }
 
-/** The outcome of a handler that has returned: the one that it noted, or `processed`. */
+/** Returns the outcome of a handler that has returned: the noted one, `failed` after calls that differ, or `processed`. */
 export function outcomeOfReturn(note: NotedOutcome): DispatchOutcome {
   note.isOver = true;
   const { first, otherCall } = note;
@@ -72,7 +72,7 @@ export function outcomeOfReturn(note: NotedOutcome): DispatchOutcome {
   return otherCall === undefined ? first.outcome : conflicting(first.call, otherCall);
 }
 
-/** The outcome of a handler that has thrown: the one that it noted, if its call threw this error or a cause of it, or `failed`. */
+/** Returns the outcome of a handler that has thrown `error`: the noted one, if its call threw `error` or a cause of it, or `failed`. */
 export function outcomeOfThrow(note: NotedOutcome, error: unknown): DispatchOutcome {
   note.isOver = true;
   const { first, otherCall } = note;
@@ -83,7 +83,7 @@ export function outcomeOfThrow(note: NotedOutcome, error: unknown): DispatchOutc
 
 const mostCauses = 20; // a cause may be its own cause
 
-/** Whether an error is another one, or has it as a cause. */
+/** Whether `error` is `thrown`, or has it among its causes. */
 function comesFrom(error: unknown, thrown: Error): boolean {
   let current = error;
   for (let depth = 0; depth <= mostCauses; depth++) {
@@ -105,7 +105,7 @@ function conflicting(first: string, other: string, cause?: unknown): DispatchOut
 
 const lateCall = "A handler ended its event after it was settled.";
 
-/** Logs a call that comes too late, and returns the error for it. */
+/** Reports a call that comes too late, and returns the error for it. */
 function tooLate({ id, source, type, logger }: NotedEvent, late: { readonly call: string }): WebhookError {
   const error = new WebhookError(
     "outcome_too_late",

@@ -32,8 +32,8 @@ export type RunHandler = (
 ) => Awaitable<EventOutcome>;
 
 /**
- * Makes the function that runs handlers. It does not start one whose lease has ended: the event loop may have been blocked
- * since the lease was asked for, and another owner may have the event.
+ * Makes the function that runs handlers. It does not start the handler of an event whose lease has ended: the event loop may have been
+ * blocked since the lease was asked for, and another owner may have the event.
  */
 export function createRunHandler(dispatcher: Dispatcher, watch: LoopWatch, logger: Logger): RunHandler {
   return (event, facts, lease, tx, now) => {
@@ -50,7 +50,7 @@ export function createRunHandler(dispatcher: Dispatcher, watch: LoopWatch, logge
       replayed,
       logger: logger.child === undefined ? logger : childOf(logger, { id, type, source }),
       tx,
-      // closures of its own, for handlers that destructure or spread their context
+      // closures, so that handlers may destructure or spread their context
       retryLater: (afterMs = 60_000) => noteRetryLater(note, noted, afterMs),
       discard: (reason) => noteDiscard(note, noted, reason),
     };
@@ -83,7 +83,7 @@ export interface Ran {
 /** Runs `work` with a transaction. Commits it together with the mark if `work` resolves to true. */
 export type Transact = (work: (tx: unknown) => Promise<boolean>) => Promise<Transacted>;
 
-/** Runs a handler in a transaction, and commits it if the event is done. */
+/** Runs a handler in a transaction, and commits it if the event is done. Rejects only with a `WebhookError`, such as one of the store. */
 export async function runInTransaction(
   transact: Transact,
   run: (tx: unknown) => Awaitable<EventOutcome>,
@@ -106,16 +106,16 @@ export function isDone({ code }: EventOutcome): boolean {
   return code === "processed" || code === "discarded";
 }
 
-/** Warns of handlers that block the event loop: no lease is renewed meanwhile. */
+/** Warns of handlers that block the event loop: while it is blocked, no lease is renewed. */
 export interface LoopWatch {
   /**
-   * Warns if `dueAt` is long past. Called when a handler has returned, and when a timer fires, which is late if a handler blocks after an
-   * `await`. Names the types that ran.
+   * Warns if `dueAt` is long past, and names the `types`. Called after the call of a handler, and by the timer that renews leases, which is
+   * late if a handler blocks after an `await`.
    */
   expectedAt(dueAt: number, types: () => readonly (string | null)[]): void;
 }
 
-/** Accepts that the event loop is blocked for a third of a lease, and for 1 s at most. */
+/** Creates a watch that accepts a blocked event loop for a third of a lease, at most for 1 s. */
 export function watchLoop(logger: Logger, leaseMs: number): LoopWatch {
   const acceptedMs = Math.min(1000, leaseMs / 3);
   const log = throttledLog((fields, message) => logger.warn(fields, message), monotonicClock);

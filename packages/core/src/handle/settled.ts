@@ -11,7 +11,7 @@ import type { FailureReason } from "../store/history.ts";
 export interface SettleMessage extends EventKey {
   /** Absent when the body is not an envelope. */
   readonly type?: string;
-  /** Who had the event: a worker, which took it from an inbox, or a processor, which handled it as it arrived. */
+  /** Who had the event: a worker, which took it from an inbox, or a processor, also that of BullMQ or of your own queue. */
   readonly by: "worker" | "processor";
   /** The number of this attempt, from 1. */
   readonly attempt: number;
@@ -19,23 +19,23 @@ export interface SettleMessage extends EventKey {
    * - `done`: never to run again
    * - `unhandled`: it has no handler, and the inbox keeps it
    * - `retry`: its attempt failed. A worker tries it again in `afterMs`; inline, the next delivery does
-   * - `waiting`: its handler asked for the retry
+   * - `waiting`: its handler asked for a retry, with `retryLater`
    * - `dead`: not tried again until an operator redrives it
-   * - `given_back`: as if it had not been taken, since the worker stops, the lease ended before the handler could start, or an abandoned
-   *   handler of it still runs
-   * - `lost`: the lease ended before the result was stored, and the result is discarded
-   * - `store_unavailable`: the store could not store the result, and the lease ends by itself
+   * - `given_back`: as if it had not been taken: the worker stops, the lease or the deadline ended before the handler could start, or an
+   *   abandoned handler of the event still runs
+   * - `lost`: the lease or claim ended before the result was stored, and the result is discarded
+   * - `store_unavailable`: the store could not store the result, and the lease or claim ends by itself
    */
   readonly outcome: Ending["state"];
   /** How long a worker waits before the next try, in ms. */
   readonly afterMs?: number;
   /** Why the attempt failed. */
   readonly reason?: FailureReason;
-  /** When the event was accepted. */
+  /** When the event was received, as in `context.receivedAt`. */
   readonly receivedAt: Date;
   /** From `receivedAt` to this end, in ms, by the clock of this machine. */
   readonly ageMs: number;
-  /** For how long the event was due before the worker took it, in ms. Absent if a processor had it, and on BullMQ for a retry. */
+  /** For how long the event was due before it was taken, in ms. Absent if it was handled as it arrived, and on BullMQ for a retry. */
   readonly waitMs?: number;
   /** From the take or the claim to this end, in ms. */
   readonly durationMs: number;
@@ -45,7 +45,7 @@ export interface SettleMessage extends EventKey {
 
 export const settleNotice: Channel<unknown, SettleMessage> = createNotice("settle");
 
-/** Whether a settlement is seen: otherwise no message is made. */
+/** Whether a settlement is logged or observed. Otherwise no message is made. */
 export function isSettlementSeen(logger: Logger): boolean {
   return logger !== silentLogger || settleNotice.hasSubscribers;
 }
@@ -104,7 +104,7 @@ export function reportEnding(logger: Logger, ending: Ending, facts: EndedFacts, 
   );
 }
 
-/** Why the result was not stored, or why the event is dead. */
+/** Returns the message's `error`: why the result was not stored, or, for a dead event, what was thrown. */
 function errorOf(ending: Ending): { readonly error?: unknown } {
   if (ending.state === "store_unavailable") return { error: ending.error };
   return ending.state === "dead" && "thrown" in ending ? { error: ending.thrown } : {};

@@ -4,13 +4,13 @@ import type { DispatchOutcome, EventOutcome } from "./event-outcome.ts";
 
 /** A worker's call of the inbox's `take`. Published on `tracing:esim-webhooks:take:*`. */
 export interface TakeMessage extends StageMessage {
-  /** The most events that the worker could start. */
+  /** The most events that the worker asked for. */
   readonly limit: number;
   /** Whether it asked for suspects: events whose last lease ended without a result. */
   readonly suspects: boolean;
-  /** How many events were taken; 0 when none was due. Absent when the inbox did not answer. */
+  /** How many events were taken. Absent when the inbox did not answer. */
   readonly taken?: number;
-  /** The taken events, each with the `traceparent` of what stored it, if there was one. */
+  /** The taken events, each with the `traceparent` of the span that stored it, if there was one. */
   readonly events?: readonly (EventKey & { readonly type: string | null; readonly trace: string | null })[];
   /** Whether the inbox answered. */
   readonly outcome: "taken" | "store_unavailable";
@@ -18,19 +18,19 @@ export interface TakeMessage extends StageMessage {
 
 export const takeStage: Stage<TakeMessage, "taken" | "events"> = createStage("take", "store_unavailable");
 
-/** A worker's call of the inbox's `settle`, for all results that came at the same time. Published on `tracing:esim-webhooks:settlements:*`. */
+/** A worker's call of the inbox's `settle`, for a batch of results. Published on `tracing:esim-webhooks:settlements:*`. */
 export interface SettlementsMessage extends StageMessage {
-  /** How many leases it ends. */
+  /** The number of results, each of which is to end a lease. */
   readonly settlements: number;
-  /** Whether the inbox answered. It may still have refused single leases as lost. */
+  /** Whether the inbox answered. It may still have refused single results, whose leases were lost. */
   readonly outcome: "settled" | "store_unavailable";
 }
 
 export const settlementsStage: Stage<SettlementsMessage> = createStage("settlements", "store_unavailable");
 
 /**
- * An event that a processor accepted: from a receiver, an import, or your own queue. Published on `tracing:esim-webhooks:process:*`.
- * After a receiver's deadline it ends later than `receive`, with the outcome of the late handler.
+ * An event that a processor was asked to handle: by a receiver, an import, or your own queue. Published on `tracing:esim-webhooks:process:*`.
+ * After a receiver's deadline, `process` ends later than `receive`, with the outcome of the late handler.
  */
 export interface ProcessMessage extends StageMessage {
   /** The name of the endpoint that received the event. */
@@ -51,7 +51,7 @@ export interface ProcessMessage extends StageMessage {
 
 export const processStage: Stage<ProcessMessage, "conflict"> = createStage("process", "internal_error");
 
-/** A run of a handler, for a delivery or by a worker. Published on `tracing:esim-webhooks:handle:*`. */
+/** A run of a handler, by a processor or a worker. Published on `tracing:esim-webhooks:handle:*`. */
 export interface HandleMessage extends EventKey, StageMessage {
   /** The event type. */
   readonly type: string;
@@ -61,11 +61,11 @@ export interface HandleMessage extends EventKey, StageMessage {
   readonly attempt: number;
   /** True when the event comes from an import, not from the sender. */
   readonly replayed: boolean;
-  /** When the event was accepted. */
+  /** When the event was received, as in `context.receivedAt`. */
   readonly receivedAt: Date;
-  /** For how long the event was due before it was taken, in ms. Absent for one that is handled as it arrives, and on BullMQ for a retry. */
+  /** For how long the event was due before it was taken, in ms. Absent if it is handled as it arrives, and on BullMQ for a retry. */
   readonly waitMs?: number;
-  /** The `traceparent` of what stored the event, if it comes from an inbox or a `bullmqInbox` and there was one. */
+  /** The `traceparent` of the span that stored the event in an inbox or a `bullmqInbox`, if there was one. */
   readonly trace?: string;
   /** `processed`, `discarded`, `retry_later` or `failed`. */
   readonly outcome: DispatchOutcome["code"];

@@ -12,7 +12,7 @@ export interface TimeLimitOptions<Data> {
    * abandoned: its attempt has failed, and what it still does with `context.tx` has no effect. Default: no limit.
    */
   timeoutMs?: number;
-  /** The same for single types, in ms: `{ "esim.faulted": 60_000 }`. They replace `timeoutMs`. */
+  /** The time limits of single types, in ms: `{ "esim.faulted": 60_000 }`. They replace `timeoutMs`. */
   timeouts?: { readonly [Type in keyof Data & string]?: number };
   /** How long a handler has to end after its signal has aborted, in ms. Default 5,000. */
   graceMs?: number;
@@ -32,7 +32,7 @@ export const timeLimitShape: OptionsShape<TimeLimitSettings> = {
 
 /** The time limits of the handlers of one worker. */
 export interface TimeLimits {
-  /** Gives each function of a map of handlers its limit. */
+  /** Returns a map of handlers in which each function has its limit. */
   around<Handlers extends object>(handlers: Handlers): Handlers;
   /** Whether the handler of an event was abandoned in this process, by this worker or another one, and still runs. */
   isAbandoned(key: EventKey): boolean;
@@ -43,12 +43,12 @@ export interface TimeLimits {
 /**
  * The events whose handler was abandoned in this process, by any of its workers, and still runs. An event is listed twice if it was taken again
  * after its lease was lost. The list does not say in which inbox an event is: two inbox objects may open the same store. So in a process that
- * handles the events of two stores, an abandoned handler also puts off an event of the other store that has the same source and id, until it
- * ends.
+ * handles the events of two stores, an abandoned handler also puts off an event of the other store that has the same source and id, until the
+ * handler ends.
  */
 const abandonedHere = new Set<EventKey>();
 
-/** Creates the time limits of one worker. Logs each handler that it abandons. */
+/** Creates the time limits of one worker. Logs when an abandoned handler has ended. */
 export function createTimeLimits(
   { timeoutMs, timeouts, graceMs }: TimeLimitSettings,
   logger: Logger,
@@ -65,7 +65,7 @@ export function createTimeLimits(
       const key = { source: context.source, id: event.id };
       return isPromise(result) ? inTime(Promise.resolve(result), limitMs, limit, key, event.type) : result;
     };
-    return Object.assign(inLimit, handler); // with the mark of latestOnly
+    return Object.assign(inLimit, handler); // keeps the mark of latestOnly
   }
 
   async function inTime(
@@ -114,7 +114,7 @@ export function createTimeLimits(
   };
 }
 
-/** Aborts `limit` with `signal`. An `AbortSignal.any` that has no listener misses an abort whose source was garbage-collected. */
+/** Aborts `limit` when `signal` aborts. An `AbortSignal.any` without a listener could miss that: its source may be garbage-collected. */
 function follow(signal: AbortSignal, limit: AbortController): void {
   const abort = () => limit.abort(signal.reason);
   if (signal.aborted) abort();

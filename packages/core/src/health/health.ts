@@ -16,7 +16,7 @@ export interface HealthFault {
 
 /** The result of one check. Without a fault, it has passed. */
 export interface HealthCheck extends Partial<HealthFault> {
-  /** `event_loop` or `worker`; `receiver`, `inbox`, `store` or `process`. */
+  /** `event_loop` or `worker`; `process`, `inbox`, `store`, and `receiver`, or `receiver_1` and so on for several. */
   readonly name: string;
   /** False: `code`, `problem` and `remedy` say why. */
   readonly ok: boolean;
@@ -26,7 +26,7 @@ export interface HealthCheck extends Partial<HealthFault> {
 export interface Health {
   /** Whether all checks have passed. */
   readonly ok: boolean;
-  /** A check for each part that was passed to the probe. */
+  /** The results of all checks of the probe. */
   readonly checks: readonly HealthCheck[];
 }
 
@@ -35,7 +35,7 @@ export interface Health {
  * has nothing else: `{"ok":false,"checks":[{"name":"inbox","ok":false,"code":"store_unavailable"}]}`.
  */
 export interface HealthHandler extends TextHandler {
-  /** The same as data, with what is wrong and how to fix it. It never rejects. */
+  /** Resolves to the same result as data, with the problem and the remedy of each fault. Never rejects. */
   check(): Promise<Health>;
 }
 
@@ -76,7 +76,7 @@ export function healthHandler(
     }
     const { code, problem, remedy } = fault;
     faults.set(name, code);
-    if (code === "shutting_down") return; // as it should be
+    if (code === "shutting_down") return; // a process may stop
     log.warn({ probe, check: name, code, ...(err !== undefined && { err }) }, `${problem} ${remedy}`);
   }
 

@@ -22,9 +22,9 @@ export type WatchedInbox = Pick<InboxAdmin, "gauges">;
 
 /** Options of `livenessHandler`. */
 export interface LivenessOptions {
-  /** The worker of this process. It is not live while its abandoned handlers fill its slots. */
+  /** The worker of this process. The process is not live while abandoned handlers of the worker fill its slots. */
   worker?: WatchedWorker | undefined;
-  /** The inbox of the worker. With it, a worker that takes nothing although an event is due is not live. */
+  /** The inbox of the worker. With it, the process is not live if the worker takes nothing although an event is due. */
   inbox?: WatchedInbox | undefined;
   /**
    * For how long a worker may take nothing while an event is due, in ms. Set it longer than healthy handlers can keep all of its slots busy.
@@ -36,7 +36,7 @@ export interface LivenessOptions {
    * Default 10,000.
    */
   stallMs?: number;
-  /** How long to wait for the inbox, in ms. A worker whose inbox does not answer is live. Default 2,000. */
+  /** How long to wait for the inbox, in ms. If it does not answer, the worker is live. Default 2,000. */
   timeoutMs?: number;
   /** Gets a line when a check begins to fail or passes again. Default: silent. */
   logger?: Logger;
@@ -57,7 +57,7 @@ export interface LivenessHandler extends HealthHandler {
 }
 
 /**
- * Answers whether this process should be restarted, for a liveness probe. What a restart does not fix does not count: a store that
+ * Answers whether this process should be restarted, for a liveness probe. Ignores conditions that a restart does not change: a store that
  * is down, a pause, an empty inbox. Throws `invalid_option`.
  */
 export function livenessHandler(options: LivenessOptions = {}): LivenessHandler {
@@ -93,7 +93,7 @@ function workerCheck(worker: WatchedWorker, { inbox, takeWithinMs, timeoutMs }: 
     });
   let countedFrom = performance.now();
 
-  /** For how long the worker has taken nothing, in ms, without the time in which the inbox did not answer. */
+  /** Returns for how long no `take` was answered, in ms. Counts from 0 again after the inbox did not answer this check. */
   const idleMs = () =>
     Math.min(worker.sinceLastTakeMs() ?? Number.POSITIVE_INFINITY, performance.now() - countedFrom);
 
@@ -113,7 +113,7 @@ function workerCheck(worker: WatchedWorker, { inbox, takeWithinMs, timeoutMs }: 
         problem: "The worker takes no more events: as many abandoned handlers run as it has slots.",
         remedy: "Restart it, and let handlers stop when context.signal aborts.",
       };
-    // an inbox is asked only about a worker that is idle, and the worker may have taken an event since
+    // the inbox is asked only if the worker is idle; when it has answered, the worker may have taken an event
     if (gauges === undefined || idleMs() <= takeWithinMs) return undefined;
     if (!(await isEventOverdue(gauges)) || idleMs() <= takeWithinMs) return undefined;
     return {

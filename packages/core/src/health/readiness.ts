@@ -21,13 +21,13 @@ type Store = Pick<Lifecycle, "ready">;
 /** Options of `readinessHandler`. Each part that is passed is checked. */
 export interface ReadinessOptions {
   /**
-   * The receiver that `webhookRouter`, `nodeHandler`, `webhookHandler` or `createReceiver` returned; several as a list. It is not ready until its keys
-   * are loaded, nor once it closes.
+   * The receiver that `webhookRouter`, `nodeHandler`, `webhookHandler` or `createReceiver` returned; several as a list. The process is not ready
+   * until their keys are loaded, nor once they close.
    */
   receiver?: Pick<Receiver, "ready"> | readonly Pick<Receiver, "ready">[] | undefined;
-  /** The inbox. It is not ready while it stores nothing, or its tables are of another version. */
+  /** The inbox. The process is not ready while it cannot store events, or its tables are of another version. */
   inbox?: Pick<Lifecycle, "ready"> | undefined;
-  /** The dedupe store of the handlers. It is checked as the inbox is. */
+  /** The dedupe store of the handlers. It is checked in the same way as the inbox. */
   store?: Pick<Lifecycle, "ready"> | undefined;
   /** The signal that stops the process, such as the one of `worker.run`. The process is not ready once it has aborted. */
   signal?: AbortSignal | undefined;
@@ -37,7 +37,7 @@ export interface ReadinessOptions {
   logger?: Logger;
 }
 
-/** The time for which one look at a store serves all probes, in ms. */
+/** How long the answer or error of a store is used for further probes, in ms. */
 const keptMs = 1000;
 
 const ready = withMethods<Ready>("ready");
@@ -58,9 +58,9 @@ const shape: OptionsShape<SettingsOf<ReadinessOptions, "receiver" | "inbox" | "s
 };
 
 /**
- * Answers whether this process can do its work now, for a readiness probe: nothing is sent to it while it is not ready. A store that hangs is
- * asked once for any number of probes, and an answer is kept for a second. The check writes a few bytes, so it does not notice a disk that has
- * room for these and for no delivery.
+ * Answers whether this process can do its work now, for a readiness probe: nothing is sent to it while it is not ready. A store that hangs is asked
+ * once a minute for any number of probes, and an answer is kept for a second. The check of a store writes a few bytes, so it does not notice a disk
+ * that has room for these and for no delivery.
  *
  * Throws `invalid_option`, also if there is nothing to check.
  */

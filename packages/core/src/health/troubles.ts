@@ -4,7 +4,7 @@ import type { Pause } from "../store/pause.ts";
 import type { RunNote } from "../store/run-note.ts";
 import type { HealthFault } from "./health.ts";
 
-/** Stable, for programs: docs/observing.md lists the conditions. */
+/** The kinds of trouble, stable for programs. docs/observing.md lists the conditions. */
 export type TroubleCode =
   | "no_delivery"
   | "deliveries_refused"
@@ -72,7 +72,7 @@ export const troubleTable: Readonly<
 export interface Trouble extends HealthFault {
   /** The kind of trouble. */
   readonly code: TroubleCode;
-  /** The subject: a paused type, the reason of dead events, the source of a reconcile, the fingerprint of a key. */
+  /** The subject: a paused type, the reason of dead events, a source that is reconciled, or the fingerprint of a key. */
   readonly subject?: string;
 }
 
@@ -81,7 +81,7 @@ export type TroubleInbox = Pick<InboxAdmin, "gauges" | "paused" | "runs" | "list
 
 /** The limits of `findTroubles` that depend on your traffic. */
 export interface TroubleLimits {
-  /** For how long no delivery may arrive, in ms. Default 86,400,000: a day. */
+  /** The longest time without a delivery that is no trouble, in ms. Default 86,400,000: a day. */
   silenceMs?: number;
 }
 
@@ -118,7 +118,7 @@ export async function findTroubles(
   return (await createInboxLook(inbox, limits)(Date.now())).troubles;
 }
 
-/** Makes a function that looks at the inbox. Dead events are read again only when their number has changed. */
+/** Makes a function that looks at the inbox. It reads dead events again only if their number has changed, or is capped. */
 export function createInboxLook(
   inbox: TroubleInbox,
   { silenceMs = dayMs }: TroubleLimits,
@@ -167,7 +167,7 @@ function dead({ counts, capped }: InboxGauges, reasons: readonly string[]): read
   );
 }
 
-/** Why the last attempts of the newest dead events failed. */
+/** Reads the reasons for which the newest dead events are dead. */
 async function readReasons(inbox: Pick<InboxAdmin, "list" | "get">): Promise<readonly string[]> {
   const { rows } = await inbox.list({ state: "dead" }, { limit: mostDeadRead });
   const reasons = new Set<string>();

@@ -11,7 +11,7 @@ const minuteMs = 60_000;
 /** The period that each look judges, in ms: the deliveries in it, and the growth of the backlog during it. */
 export const windowMs: number = 10 * minuteMs;
 const mostShare = 0.05;
-/** The least number of wrong requests: a single one in a quiet hour is no trouble. */
+/** The least number of refused or failed deliveries that is a trouble: a single one in a quiet hour is none. */
 const fewest = 3;
 const isTrouble = (some: number, all: number) => some >= fewest && some > all * mostShare;
 /** The trouble of an ended key ends after this time without a delivery that is signed with it, in ms. */
@@ -53,7 +53,7 @@ export function watchReceiving(clock: Clock, tolerance: Tolerance): ReceivingWat
     minute[verdict] += 1;
     if (outcome === "no_matching_key") minute.unmatched += 1;
     if (verdict === "failed") minute.failures.add(outcome);
-    if (key !== undefined && outcome !== "timestamp_out_of_tolerance") lastMs = atMs; // that may be a replay
+    if (key !== undefined && outcome !== "timestamp_out_of_tolerance") lastMs = atMs; // such a delivery may be a replay
     if (skewSeconds !== undefined && Math.abs(skewSeconds) < Math.abs(leastSkew ?? Number.POSITIVE_INFINITY))
       leastSkew = skewSeconds;
   }
@@ -63,7 +63,7 @@ export function watchReceiving(clock: Clock, tolerance: Tolerance): ReceivingWat
     const sum = (name: "accepted" | "refused" | "deferred" | "failed" | "unmatched") =>
       recent.reduce((total, minute) => total + minute[name], 0);
     const [failed, unmatched] = [sum("failed"), sum("unmatched")];
-    const admitted = sum("accepted") + sum("deferred") + failed; // without refused ones: forged deliveries hide no failure
+    const admitted = sum("accepted") + sum("deferred") + failed; // without refused ones, so that forged deliveries hide no failure
     const deliveries = admitted + sum("refused");
     const troubles: Trouble[] = [];
     if (isTrouble(unmatched, deliveries)) {

@@ -23,7 +23,7 @@ export interface WatchTroublesOptions {
   inbox?: TroubleInbox;
   /** The receiver's `toleranceSeconds`, if it has one: half of it is the limit of the clock's skew. Default 300. */
   toleranceSeconds?: ToleranceSeconds;
-  /** For how long no delivery may arrive, in ms: longer than your quiet times. Default 86,400,000: a day. */
+  /** The longest time without a delivery that is no trouble, in ms: longer than your quiet times. Default 86,400,000: a day. */
   silenceMs?: number;
   /** Gets a line when a trouble begins and one when it has ended. Default: silent. */
   logger?: Logger;
@@ -45,14 +45,14 @@ const shape: OptionsShape<SettingsOf<WatchTroublesOptions, "inbox">> = {
 
 /** Looks for troubles each minute, until it is closed. */
 export interface TroubleWatch {
-  /** Looks now, logs what has changed, and resolves to the troubles that there are. It never rejects. */
+  /** Looks now, or joins a look that is under way. Logs what has changed. Resolves to the present troubles, and never rejects. */
   check(): Promise<readonly Trouble[]>;
   /** Stops watching. The watch does not keep the process alive. */
   close(): void;
 }
 
 /**
- * Watches for silence and trouble: what needs an operator although every process runs. It looks once a minute, counts what the receivers of this
+ * Watches for troubles: conditions that need an operator although every process runs. It looks once a minute, counts what the receivers of this
  * process answer, and reads the rest from the inbox; docs/observing.md lists the conditions. While the inbox does not answer, the troubles that
  * it showed last stay. Throws `invalid_option`.
  */
@@ -128,12 +128,12 @@ const lateLook = () =>
     "Check that its server is up and not overloaded.",
   );
 
-/** The least growth in ten minutes that is a trouble, of the age of the oldest due event. It varies by less while workers keep up. */
+/** The least growth of the age of the oldest due event in ten minutes that is a trouble. While workers keep up, the age varies by less. */
 const leastGrowthMs = 60_000;
 
 /**
- * The backlog grows while workers are slower than deliveries: then the age of the oldest due event grows, too. Unlike the number of due events,
- * that age is not counted up to a limit.
+ * Finds a backlog that grows, since workers are slower than deliveries: then the age of the oldest due event grows, too. Unlike the number of due
+ * events, that age is not counted up to a limit.
  */
 function watchBacklog() {
   const looks: { readonly atMs: number; readonly oldestMs: number }[] = [];

@@ -10,10 +10,10 @@ import type { DedupeStore } from "../store/dedupe-store.ts";
 export interface HeldClaim extends Lease {
   readonly key: EventKey;
   readonly type: string;
-  /** Where it came from. */
+  /** Where the event came from. */
   readonly facts: ContextFacts;
   readonly token: string;
-  /** When it was requested, by `performance.now()`. The lease began at this time or later. */
+  /** When the claim was requested, by `performance.now()`. The lease began at this time or later. */
   readonly askedAt: number;
   /** The CRC-32 of the body, if it is known. */
   readonly fingerprint: number | undefined;
@@ -25,8 +25,8 @@ export interface HeldClaim extends Lease {
 const leasesAfterAbort = 10;
 
 /**
- * Renews the claim every third of its lease, and aborts its signal when it is lost or `outer` aborts, until the function that it
- * returns is called. The claim is lost when the store says so, or when no renewal has succeeded for a whole lease. If the handler does
+ * Renews a claim every third of its lease, and aborts the claim's signal when the claim is lost or `outer` aborts. Returns a function that
+ * stops both. The claim is lost when the store says so, or when no renewal has succeeded for a whole lease. If the handler does
  * not end after its signal has aborted, renewals stop after ten more leases, and the next delivery can claim the event.
  */
 export function keepLease(
@@ -43,7 +43,7 @@ export function keepLease(
   unref(timer);
   const onOuterAbort = () => controller.abort(outer?.reason);
   outer?.addEventListener("abort", onOuterAbort);
-  if (outer?.aborted) onOuterAbort(); // during the call of the handler
+  if (outer?.aborted) onOuterAbort(); // it aborted during the call of the handler
   if (performance.now() >= dueAt) void renew(); // the call of the handler has blocked for longer
 
   async function renew(): Promise<void> {

@@ -50,10 +50,10 @@ export function createClaimedWork(
       ? Promise.resolve(claimed).then((claim) => {
           return handleClaimed(event, provenance, key, claim, askedAt, performance.now());
         }, unavailable)
-      : handleClaimed(event, provenance, key, claimed, askedAt, askedAt); // no time has passed since it was granted
+      : handleClaimed(event, provenance, key, claimed, askedAt, askedAt); // the lease of a synchronous answer has not ended yet
   }
 
-  /** `now`: when the claim was granted, or later. */
+  /** `now`: the time at which the claim has been granted; `askedAt` for a synchronous store. */
   function handleClaimed(
     event: WebhookEvent,
     provenance: OwnProvenance,
@@ -64,7 +64,7 @@ export function createClaimedWork(
   ): Awaitable<EventOutcome> {
     if (claim?.status !== "claimed") return outcomeOf(claim);
     const held = heldClaim(event, key, claim.token, askedAt, provenance);
-    // after an abort, the sender has already been answered to retry
+    // the caller no longer waits: a receiver has answered 503, and the sender tries again
     if ((provenance.signal ?? held.controller.signal).aborted)
       return release(held, { code: "deadline_reached" });
     if (store.transact !== undefined) return handleInTransaction(store.transact, event, provenance, held);
@@ -126,7 +126,7 @@ export function createClaimedWork(
     return transaction === "rolled_back" ? reportLost(held) : complete(held, outcome);
   }
 
-  /** Marks a done event. If the store fails, waits for the mark until the lease would end; after that, the mark stays pending. */
+  /** Marks a done event. If the store fails, the mark is retried; waits for it until the lease would end, and leaves it pending after that. */
   function complete(held: HeldClaim, outcome: EventOutcome): Awaitable<EventOutcome> {
     const { state, heldUntil } = held; // a renewal that is still under way can change them
     const called = callStore(() => traced.complete(held.key, held.token));
@@ -187,7 +187,7 @@ export function createClaimedWork(
   return claimAndHandle;
 }
 
-/** The outcome of an event that could not be claimed. */
+/** Returns the outcome of an event that could not be claimed. */
 function outcomeOf(claim: Exclude<Claim, { status: "claimed" }>): EventOutcome {
   if (claim?.status === "done") return { code: claim.conflict ? "conflict" : "duplicate" };
   if (claim?.status === "busy") {

@@ -29,15 +29,15 @@ export interface ProcessedEntry {
   /** How the event ends. Its message is to be deleted if that is `done` or `unhandled`. */
   readonly ending: Ending;
   /**
-   * Logs an outcome that an operator must know and that the processor has not logged, since no handler has run. The line has these fields, too.
-   * It does not have the values of issues, which come from the event.
+   * Logs a `conflict`, `invalid` or `store_unavailable`, which an operator must know; does nothing for any other outcome. The line also has
+   * `fields`. It has only the paths of issues, since their messages may quote the event.
    */
   report(fields?: Readonly<Record<string, unknown>>): void;
 }
 
 /**
- * Handles the entries that a queue of a platform delivers: parses the body with the catalog of the process that handles it, and passes the
- * event to a processor. Rejects if a schema throws. Throws like `createProcessor`.
+ * Creates a function that handles the entries of a platform's queue: it parses the body with the catalog of this process, and passes the event
+ * to a processor. That function rejects if a schema throws. `createEntryProcessor` throws like `createProcessor`.
  */
 export function createEntryProcessor<Data, Tx>(
   handlers: NoInfer<Handlers<Data, Tx>>,

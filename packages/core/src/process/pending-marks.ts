@@ -12,7 +12,7 @@ import type { ClaimStore } from "./traced-store.ts";
  * this process lives.
  */
 export interface PendingMarks {
-  /** The outcome of another delivery of the event; undefined if the event may be claimed. Once 10,000 marks are pending, no event may be claimed. */
+  /** Returns the outcome for another delivery of the event; undefined if the event may be claimed. Once 10,000 marks are pending, no event may be claimed. */
   find(key: EventKey, fingerprint: number | undefined): EventOutcome | undefined;
   /**
    * Keeps the claim, and retries the mark. Resolves to true once the store has it; to false after a day, which is longer than
@@ -25,7 +25,7 @@ export interface PendingMarks {
 /** An event, with its newest claim. */
 interface Entry extends Attempts {
   readonly held: HeldClaim;
-  /** Asks the store once. Resolves to whether the event is marked. Never rejects. */
+  /** Tries once to mark the event. Resolves to whether it is marked. Never rejects. */
   tryMark(): Promise<boolean>;
 }
 
@@ -46,9 +46,9 @@ const longestPauseMs = 1000;
 const dayMs = 86_400_000;
 
 export function createPendingMarks(store: ClaimStore, logger: Logger, leaseMs: number): PendingMarks {
-  const byKey = new Map<string, Entry>(); // the one that has waited longest is first
+  const byKey = new Map<string, Entry>(); // the next one to try is first
   const log = throttledLog((fields, message) => logger.error(fields, message), monotonicClock);
-  const roundMs = leaseMs / 3; // a full server still renews claims, so each claim is renewed in time
+  const roundMs = leaseMs / 3; // each claim is tried, and so renewed, once in this time: a full server still renews claims
   let isAsking = false;
 
   /** Tries the entries, one slice after the other, until none is left. After a slice with no mark it pauses. */
@@ -73,7 +73,7 @@ export function createPendingMarks(store: ClaimStore, logger: Logger, leaseMs: n
     return slice;
   }
 
-  /** Tries one entry. If its event is still not marked, the entry goes to the end. Never rejects. */
+  /** Tries one entry. If its event is still not marked, the entry goes to the end, or is dropped after a day. Never rejects. */
   async function askOne(entry: Entry): Promise<boolean> {
     const isMarked = (await createDeadline(roundMs).before(entry.tryMark())) ?? false; // a call that hangs holds up no other event
     const name = keyText(entry.held.key);

@@ -48,15 +48,15 @@ export interface Processor<Data = EsimEvents> {
    * a handler that throws. Rejects with `async_schema` for a mistake in the catalog.
    */
   process(event: WebhookEvent, provenance?: Provenance): Promise<EventOutcome>;
-  /** Handles an event that the catalog has parsed. Answers without a promise if its handler and the store do. */
+  /** Handles an event that the catalog has parsed. Synchronous if the handler and the store are. */
   accept(parsed: Parsed<Data>, provenance?: Provenance): Awaitable<EventOutcome>;
-  /** Where it remembers done ids: its option `store`, or the default `memoryStore()`. */
+  /** The store of done ids: the option `store`, or the default `memoryStore()`. */
   readonly store: DedupeStore;
-  /** A processor with the same handlers on another store: `wrap` receives this one's store. */
+  /** Creates a processor with the same handlers and options on another store: the one that `wrap` returns for `store`. */
   withStore(wrap: (store: DedupeStore) => DedupeStore): Processor<Data>;
 }
 
-/** A processor for a receiver, which aborts the signal of the handler at its deadline. */
+/** A processor to which a receiver can pass the controller of the handler's signal. */
 interface ReceiverProcessor<Data> extends Processor<Data> {
   accept(parsed: Parsed<Data>, provenance?: OwnProvenance): Awaitable<EventOutcome>;
 }
@@ -107,12 +107,15 @@ export function createProcessor<Data = EsimEvents, Tx = unknown>(
   return processor;
 }
 
-/** Logs a mistake in the set-up of a store when the process starts. Every claim checks again. */
+/** Lets a store log a mistake in its set-up when the process starts. Does not throw: every claim checks again. */
 export function checkAtStart(store: Pick<DedupeStore, "ready"> | undefined): void {
   store?.ready?.().catch(() => {});
 }
 
-/** The processor of a receiver: its store is opened at the first event. `eventLog` gets a line for each settlement. Default: the option `logger`. */
+/**
+ * Creates the processor of a receiver. Does not check its store: `createProcessor` and `createReceiver` do. `eventLog` gets a line for each
+ * settlement. Default: the option `logger`.
+ */
 export function createReceiverProcessor<Data, Tx>(
   handlers: NoInfer<Handlers<Data, Tx>>,
   options: ProcessorOptions<Data, Tx>,

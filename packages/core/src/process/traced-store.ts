@@ -8,7 +8,7 @@ export interface StoreCallMessage<Outcome extends string = string> extends Event
   readonly outcome: Outcome | "store_unavailable";
 }
 
-/** `claimed`: the handler runs. `busy` or `done`: it does not. */
+/** `claimed`: the handler can run. `busy` or `done`: it does not. */
 export type ClaimMessage = StoreCallMessage<Claim["status"]>;
 
 /** `lost`: the claim had ended, or another owner has it. */
@@ -21,12 +21,12 @@ export const claimStage: Stage<ClaimMessage> = createStage("claim", "store_unava
 export const extendStage: Stage<ExtendMessage> = createStage("extend", "store_unavailable");
 export const completeStage: Stage<CompleteMessage> = createStage("complete", "store_unavailable");
 
-/** The operations that a processor calls. */
+/** The operations on one claim, without `transact`. */
 export type ClaimStore = Pick<DedupeStore, "claim" | "extend" | "complete" | "release">;
 
 const keyOf = ({ source, id }: EventKey) => ({ source, id });
 
-/** Wraps a store so that `observe` shows its calls. */
+/** Wraps a store so that `observe` shows its calls, except those of `release`. */
 export function tracedStore(store: ClaimStore): ClaimStore {
   return {
     claim: claimStage.around(

@@ -24,7 +24,7 @@ export interface ClosableHttp2Server {
   close(done: () => void): unknown;
   /** Adds a listener for new sessions. */
   on(event: "session", listener: (session: ServerHttp2Session) => void): unknown;
-  /** Adds a listener for new connections, which have HTTP/1 if `allowHTTP1` is set. */
+  /** Adds a listener for new connections, which may use HTTP/1 if `allowHTTP1` is set. */
   on(event: "connection", listener: (socket: Socket) => void): unknown;
 }
 
@@ -34,7 +34,7 @@ export interface LeavableServer extends ClosableServer {
   sendAway(): void;
 }
 
-/** Watches a server, from before its first connection on. */
+/** Watches a server. To be called before the server's first connection. */
 export function watchServer(server: ClosableServer | ClosableHttp2Server): LeavableServer {
   return hasMethod(server, "closeAllConnections")
     ? watchHttp1(server as ClosableServer)
@@ -64,7 +64,7 @@ function watchHttp2(server: ClosableHttp2Server): LeavableServer {
   const sockets = new Set<Socket>();
   let isLeaving = false;
   server.on("session", (session) => {
-    if (isLeaving) session.once("stream", () => sendGoaway(session)); // it has a stream to answer
+    if (isLeaving) session.once("stream", () => sendGoaway(session)); // after its first request, which is still answered
     sessions.add(session);
     session.once("close", () => sessions.delete(session));
   });
@@ -75,7 +75,7 @@ function watchHttp2(server: ClosableHttp2Server): LeavableServer {
   return {
     close(done) {
       server.close(done);
-      for (const session of sessions) session.close(); // once its streams have ended; Node.js 22 does not do it
+      for (const session of sessions) session.close(); // closes once its streams have ended; server.close() of Node.js 22 leaves it open
     },
     closeIdleConnections() {},
     closeAllConnections() {
@@ -88,7 +88,7 @@ function watchHttp2(server: ClosableHttp2Server): LeavableServer {
   };
 }
 
-/** Asks for no more streams, and still accepts those that are under way: the largest id of a stream (RFC 9113, section 6.8). */
+/** Asks for no more streams, and still accepts those under way, by naming the largest possible stream id (RFC 9113, section 6.8). */
 function sendGoaway(session: ServerHttp2Session): void {
   if (!session.closed && !session.destroyed) session.goaway(0, 2 ** 31 - 1);
 }

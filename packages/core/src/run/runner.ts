@@ -37,20 +37,20 @@ export interface RunnerOptions {
   /** The dedupe store of the handlers, for the readiness probe. */
   store?: Pick<Lifecycle, "ready"> | undefined;
   /**
-   * How long the receiver still accepts deliveries after the signal to stop, in ms, while the process is not ready any more: as long as a load
-   * balancer takes to see that. Meanwhile, each answer asks its client for another connection. `shutdownMs` begins after this time. If a part of
+   * How long the receiver still accepts deliveries after the signal to stop, in ms, while the process is not ready any more: the time in which a
+   * load balancer notices that. During it, each answer asks its client for another connection. `shutdownMs` begins after this time. If a part of
    * the process fails, this time is skipped. Default 0.
    */
   drainMs?: number | undefined;
   /**
-   * How long accepted deliveries may take to end after the signal to stop, in ms. After the receiver's `deadlineMs`, every sender has its
-   * answer. Deliveries that have not ended by then are left running: `run` resolves, and the resources in `close` are closed once those have
-   * ended. A worker has a `shutdownMs` of its own. Default 25,000.
+   * How long accepted deliveries may take to end after the signal to stop and `drainMs`, in ms. After the receiver's `deadlineMs`, every sender
+   * has its answer. Deliveries that take longer than `shutdownMs` are left running: `run` resolves, and the resources in `close` are closed once
+   * these deliveries have ended. A worker has a `shutdownMs` of its own. Default 25,000.
    */
   shutdownMs?: number | undefined;
   /**
-   * Gets a line when a health check begins to fail or passes again, when a delivery does not end in time, and when an error that no code
-   * catches ends the process: with the event whose handler left it behind, if one did. Default: silent.
+   * Gets a line when a health check begins to fail or passes again, when a part of the process fails, when a delivery does not end in time,
+   * and when an error that a handler left behind, and no code catches, ends the process. Default: silent.
    */
   logger?: Logger;
 }
@@ -61,7 +61,7 @@ export interface RunOptions {
   signal: AbortSignal;
   /**
    * The server of the receiver: of `node:http`, `node:https` or `node:http2`, or `app.server` of Fastify, to pass before its first connection.
-   * When the process stops, it accepts no more connections, and its other requests may last until `shutdownMs`.
+   * When the process stops, the server accepts no more connections, and requests that are no deliveries may last until `shutdownMs`.
    */
   server?: ClosableServer | ClosableHttp2Server;
   /**
@@ -73,16 +73,16 @@ export interface RunOptions {
 
 /** A process of a receiver, a worker and a reconciler, as `createRunner` makes it. */
 export interface Runner {
-  /** Answers whether this process can do its work now. It is not ready once it stops. As `readinessHandler`. */
+  /** Answers whether this process can do its work now, as `readinessHandler` does. A process that stops is not ready. */
   readonly readiness: HealthHandler;
-  /** Answers whether this process should be restarted. As `livenessHandler`. */
+  /** Answers whether this process should be restarted, as `livenessHandler` does. */
   readonly liveness: LivenessHandler;
   /**
-   * Runs the worker and the reconciler until `signal` aborts. Then the process is not ready, and the worker takes no more events. After
-   * `drainMs`, the server accepts no more connections, and the receiver answers 503. `run` waits until all that was accepted has ended, closes
-   * what is in `close`, and resolves. Call it once. When the worker or the reconciler fails, the process stops in the same way, without
-   * `drainMs`. Each error is logged when it happens, and `run` rejects with the first one: `close_timed_out` for what was given up. Rejects with
-   * `invalid_option` without a signal.
+   * Runs the worker and the reconciler until `signal` aborts. Then the process is not ready, and the worker takes no more events. After `drainMs`,
+   * the server accepts no more connections, and the receiver answers 503. `run` waits until the worker and the accepted deliveries have ended,
+   * closes the resources in `close`, and resolves. Call it once. When the worker or the reconciler ends or fails, the process stops in the same
+   * way, without `drainMs`. Each error is logged when it happens, and `run` rejects with the first one: `close_timed_out` for a resource that was
+   * given up. Rejects with `invalid_option` without a signal.
    */
   run(options: RunOptions): Promise<void>;
 }
@@ -121,7 +121,7 @@ const runShape: OptionsShape<SettingsOf<RunOptions, "server">> = {
 };
 
 /**
- * Makes one process of a receiver, a worker, or both: with the probes, and one clean stop for all that it has. Throws `invalid_option`.
+ * Makes one process of a receiver, a worker, a reconciler, or several of them, with the probes and one clean stop. Throws `invalid_option`.
  */
 export function createRunner(options: RunnerOptions): Runner {
   const { receiver, worker, reconciler, inbox, store, drainMs, shutdownMs, logger } = parseOptions(
@@ -182,7 +182,7 @@ export function createRunner(options: RunnerOptions): Runner {
         stopWatching();
       } else {
         logger.warn({ shutdownMs }, late);
-        void ended.then(closeAll).then(stopWatching); // a handler that ends then still settles its event
+        void ended.then(closeAll).then(stopWatching); // a handler that ends later still settles its event
       }
       if (failures.length > 0) throw failures[0];
     },

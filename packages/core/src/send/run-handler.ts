@@ -20,8 +20,8 @@ export interface RunHandlerOptions<Data = EsimEvents, Tx = unknown> {
 
 /**
  * Runs the handler of one event, for tests, and resolves to its outcome: `processed`, `discarded` with its reason, `retry_later` with its
- * pause, or `failed` with what was thrown; also `invalid`, `unhandled_type` and `unknown_type`. No event makes it reject. Throws
- * `unknown_event_type` and `invalid_option` for handlers that no receiver takes.
+ * pause, or `failed` with what was thrown; also `invalid`, `unhandled_type` and `unknown_type`. No event makes it reject. Rejects
+ * with `unknown_event_type` or `invalid_option` for handlers that no receiver accepts.
  */
 export async function runHandler<Data = EsimEvents, Tx = unknown>(
   handlers: NoInfer<Handlers<Data, Tx>>,
@@ -36,7 +36,7 @@ export async function runHandler<Data = EsimEvents, Tx = unknown>(
   return processor.process({ id, type, timestamp, data }, { attempt });
 }
 
-/** A store for one event, which gives `tx` as every transaction. */
+/** Creates a store for one event, whose every transaction is `tx`. */
 function storeWith<Tx>(tx: Tx): DedupeStore<Tx> {
   const store = memoryStore();
   return {

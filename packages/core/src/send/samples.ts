@@ -48,7 +48,7 @@ const samples: Samples = {
   "package.ended": { reason: "removed", packageReference: "PKG7Q2M4ZD" },
 };
 
-/** Realistic sample data for an event type of the eSIM catalog. Throws `invalid_input` for any other type. */
+/** Returns realistic sample data for an event type of the eSIM catalog. Throws `invalid_input` for any other type. */
 export function sampleData<Type extends keyof EsimEvents>(type: Type): EsimEvents[Type] {
   if (Object.hasOwn(samples, type)) return structuredClone(samples[type]);
   throw new WebhookError(

@@ -21,9 +21,9 @@ const faults = [
  * - `future`: signed ten minutes ahead: 503, and nothing runs
  * - `wrong_key`: signed with a secret that the receiver does not have: 401
  * - `rotated`: signed twice, with a secret that the receiver does not have and with the one it has: accepted
- * - `duplicate`: always has the same webhook-id and, with the same data, the same body; the second one is a duplicate
+ * - `duplicate`: always has the same webhook-id and, with the same type and data, the same body; the second one is a duplicate
  * - `unknown_type`: has an event type that no catalog has: acknowledged; only the handler of a family or of `"*"` runs
- * - `invalid`: has no `data`, which every event must have: 500
+ * - `invalid`: has no `data`, which every event must have: 500, or 202 from an inbox
  * @useDeclaredType
  */
 export type Fault = (typeof faults)[number];
@@ -42,7 +42,7 @@ export interface SignedRequest {
 export interface SignedRequestOptions {
   /** The receiver's secret. */
   readonly secret: string | Uint8Array;
-  /** When it is signed. Default now. */
+  /** When the delivery is signed. Default now. */
   readonly at?: Date;
   /** The fault of the delivery. Default: nothing. */
   readonly fault?: Fault;
@@ -50,11 +50,11 @@ export interface SignedRequestOptions {
 
 /** An event to be sent. Fields that are left out are made up. */
 export interface EventToSend {
-  /** Default: a new one. */
+  /** Default: a new one. With the fault `duplicate`, always the same. */
   readonly id?: string;
   /** The event type, such as `"esim.faulted"`. */
   readonly type: string;
-  /** Default: when it is signed; with the fault `duplicate`, always the same. */
+  /** Default: the option `at`, or now; with the fault `duplicate`, always the same. */
   readonly timestamp?: string;
   /** The fields of the event, as plain JSON. `sampleData` makes valid ones. */
   readonly data: unknown;
@@ -63,7 +63,7 @@ export interface EventToSend {
 const tenMinutesMs = 10 * 60 * 1000;
 const sameTimestamp = "2026-11-20T12:00:00.000Z"; // a duplicate has the same body, or it would be a conflict
 
-/** A new signing secret of 32 random bytes. */
+/** Makes a signing secret of 32 random bytes. */
 export function newSecret(): string {
   return `whsec_${randomBytes(32).toString("base64")}`;
 }
