@@ -20,9 +20,9 @@ export interface Run {
 const longestTitle = 100;
 
 /**
- * The error of an operation that did not succeed. Says what the last answer was, and quotes one line of it at most: the title
- * of its problem, unless the operation is confidential. The origin of the URL is no secret. The variables that it names are those of the
- * API's environment, production or test.
+ * The error of an operation that did not succeed. Its message says what the last answer was, and quotes one line of it at most: the title
+ * of its problem, unless the operation is confidential. It may have the origin of the URL, which is no secret, and names the variables of
+ * the API's environment, production or test.
  */
 export function errorOf(
   { environment }: { readonly environment: ApiEnvironment },

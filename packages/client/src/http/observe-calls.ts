@@ -5,7 +5,7 @@ import type { Method } from "./operation.ts";
 
 /** A call of the partner API, with all its attempts. On `tracing:esim-webhooks:call:*`. */
 export interface CallMessage extends StageMessage {
-  /** The function, such as `webhooks.create`; `request` for a call that the API has no function for. */
+  /** The function, such as `webhooks.create`; `request` for a call that the client has no function for. */
   readonly operation: string;
   /** The HTTP method. */
   readonly method: Method;
@@ -15,7 +15,7 @@ export interface CallMessage extends StageMessage {
   readonly attempts?: number;
   /** How long the call waited for its slots and between its attempts, in ms of the client's clock. Part of `durationMs`. */
   readonly waitMs?: number;
-  /** `ok`, or the code of the `ApiError` with which the call rejects. */
+  /** `ok`, even if the answer of the service has another form than expected; or the code of the `ApiError` with which the call rejects. */
   readonly outcome: "ok" | ApiErrorCode;
 }
 

@@ -57,7 +57,7 @@ export interface CreateWebhookRequest {
 }
 
 /**
- * An event that was sent to one endpoint, with its latest attempt. Contains personal data.
+ * The delivery of an event to one endpoint, with its latest attempt. Contains personal data.
  * @experimental
  */
 export interface WebhookDelivery {

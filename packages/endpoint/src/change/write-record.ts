@@ -63,7 +63,7 @@ export interface SecretWrite {
 
 /**
  * Writes a record with a new secret, as `writeRecord` does. If another program has meanwhile written a record that has no `change`, that
- * record gets the secret, too. If the store is empty or fails, tries again for four minutes, with warnings.
+ * record gets the secret, too, unless `isFinishedElsewhere`. If the store is empty or fails, tries again for four minutes, with warnings.
  */
 export async function writeSecret(
   keyStore: KeyStore,
@@ -146,7 +146,7 @@ interface Patience {
   readonly forMs: number;
   /** Whether the same attempt may succeed later. */
   mayPass(error: unknown): boolean;
-  /** Called after each attempt that failed, except for the first swap that failed. */
+  /** Called after each failed attempt that is to be repeated, except after the first failed swap. */
   failed?(error: unknown): void;
 }
 

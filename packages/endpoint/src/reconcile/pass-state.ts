@@ -133,7 +133,7 @@ export function startState(stored: PassState | undefined, start: PassStart, nowM
   };
 }
 
-/** The state for a pass that goes back to this time: it tries what failed and what was ignored. */
+/** The state for a pass that goes back to a time: the pass tries what failed and what was ignored. */
 function setBack(state: PassState, toMs: number): PassState {
   const mark = Math.min(state.mark, toMs);
   return {
