@@ -21,8 +21,8 @@ const longestTitle = 100;
 
 /**
  * The error of an operation that did not succeed. Its message says what the last answer was, and quotes one line of it at most: the title
- * of its problem, unless the operation is confidential. It may have the origin of the URL, which is no secret, and names the variables of
- * the API's environment, production or test.
+ * of its problem, unless the operation is confidential. The message may name the origin of the URL, which is no secret, and variables of the
+ * API's environment, production or test.
  */
 export function errorOf(
   { environment }: { readonly environment: ApiEnvironment },

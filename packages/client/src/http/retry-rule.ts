@@ -36,7 +36,7 @@ export function remember({ hasFreshToken, mayBeDone, failures }: History, attemp
   };
 }
 
-/** The call fails at this many 5xx under an idempotency key: they may be the kept answer of one attempt, which more attempts would only see again. */
+/** A call fails at this many 5xx answers under its idempotency key: they may be the kept answer of one attempt, which more attempts would only see again. */
 const failuresPerKey = 3;
 
 /**

@@ -23,7 +23,7 @@ const stepMs = 10_000;
 /** The time between two warnings that a secret is not stored yet, in ms. */
 const warnEveryMs = 30_000;
 
-/** Reads the key store; a record without keys if it has none. */
+/** Reads the key store. Resolves to a record without keys if the store has no record. */
 export async function readKeys(keyStore: KeyStore): Promise<KeyStoreState> {
   return (await keyStore.read()) ?? emptyStore;
 }

@@ -22,7 +22,7 @@ export interface Alarms {
 }
 
 const dayMs = 24 * 60 * 60_000;
-/** An event that a pass still finds is reported again after a day; an invalid one never, since the listing has forgotten it by then. */
+/** When an event or a gap is reported again, in ms after the last report. An invalid event never is: the listing has forgotten it by then. */
 const reportAgainAfterMs = { lost: dayMs, gap: dayMs, invalid: 8 * dayMs };
 
 /** How many events fit into the state. If there are more, those that were lost can be reported again, invalid ones are only counted. */

@@ -69,7 +69,7 @@ const hashes = z.array(z.string());
 const schema = z.object({
   requestedAt: z.string(),
   requested: z.number(),
-  /** The events that are named by their ids, and did not arrive yet. */
+  /** The `exhausted` events that have not arrived yet: hashes of their ids. */
   missing: hashes,
   periods: z.array(
     z.object({

@@ -207,7 +207,7 @@ function mayBeReplaced(rotatedAt: string | null, listed: WebhookEndpoint | undef
 }
 
 /**
- * The error of a run that ends before the rotation is finished. Its cause has neither body nor secret.
+ * The error of a run that ends before the rotation is finished. Its cause has no secret.
  * @param next what the next run does
  */
 function unfinished(cause: ApiError, next: string): Error {
