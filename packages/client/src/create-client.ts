@@ -20,7 +20,7 @@ import { type Webhooks, webhooks } from "./operations/webhooks.ts";
 
 /** The partner API. A call that fails rejects with an `ApiError`. */
 export interface ApiClient {
-  /** The environment of the API that it calls. */
+  /** The environment of the API that the client calls. */
   readonly environment: ApiEnvironment;
   /** Endpoints, their secrets and their deliveries. */
   readonly webhooks: Webhooks;

@@ -19,7 +19,7 @@ export interface WaitingLine<Slot> {
   dismiss(until: number, error: () => unknown): void;
 }
 
-/** One in this many times, the caller that has waited longest goes, of any priority, so none waits indefinitely. */
+/** One time in this many, the caller that has waited longest goes, of any priority, so none waits indefinitely. */
 const turnsPerOldest = 4;
 
 /** The highest priority goes first, except as `turnsPerOldest` says; within a priority, the first that came. */

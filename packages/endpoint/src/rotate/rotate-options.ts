@@ -24,7 +24,7 @@ export interface RotateOptions<Reconciled extends RotationReconciled = Reconcile
   readonly state?: Pick<StateStore, "read"> | undefined;
   /**
    * Checks first that the receivers read the key store and that their clocks are right: deliveries with an unknown signature are posted to the
-   * endpoint's URL. A 401 stops the rotation. Pass false if something other than a receiver answers 401 there. Default true.
+   * endpoint's URL. A 401 or a wrong clock stops the rotation. Pass false if something other than a receiver answers 401 there. Default true.
    */
   readonly checkReceivers?: boolean | undefined;
   /** How long the old keys stay valid after the new one is stored, in ms: for attempts that were under way. At least a minute. Default 2 minutes. */
