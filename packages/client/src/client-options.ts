@@ -8,11 +8,11 @@ import { type ClientClock, realClock } from "./base/client-clock.ts";
 import type { Fetch } from "./http/attempt.ts";
 import { type Limiter, limiterOf } from "./limit/limiter.ts";
 
-/** Options of `createClient`. What it needs to begin comes from the environment by default. */
+/** Options of `createClient`. The address and the credentials come from environment variables by default. */
 export interface ClientOptions {
   /**
-   * The environment of the API. `"test"` reads the next three from `ESIM_TEST_API_URL`, `ESIM_TEST_CLIENT_ID` and
-   * `ESIM_TEST_CLIENT_SECRET`, and none from a variable of production. Default: `ESIM_ENVIRONMENT`, else `"production"`.
+   * The environment of the API. With `"test"`, the next three options default to `ESIM_TEST_API_URL`, `ESIM_TEST_CLIENT_ID` and
+   * `ESIM_TEST_CLIENT_SECRET`, and never to a variable of production. Default: `ESIM_ENVIRONMENT`, else `"production"`.
    */
   readonly environment?: ApiEnvironment | undefined;
   /** The address of the API, which ends in `/api/v3`. Default: `ESIM_API_URL`. */
@@ -45,7 +45,7 @@ export interface ClientOptions {
 export interface ClientSettings {
   readonly environment: ApiEnvironment;
   readonly baseUrl: string;
-  /** Returns the credentials. Throws when there are none: not a mistake with an `exchange` option that never asks for them. */
+  /** Returns the credentials. Throws when there are none, which is no mistake if an `exchange` option never asks for them. */
   readonly credentials: () => Credentials;
   readonly timeoutMs: number;
   readonly attemptTimeoutMs: number;
@@ -105,7 +105,7 @@ export function parseClientOptions(options: unknown): ClientSettings {
     credentials,
     limiter: limiter ?? limiterOf({ clock, calls: callsPerSecond, windowMs: 1000, logger }),
     exchange: exchange ?? ((_request, askService) => askService()),
-    fetch: (url, init) => fetch(url, init), // without `this`: a method of another object would be called on ours
+    fetch: (url, init) => fetch(url, init), // called without a `this`, never as a method of the settings
     logger,
   };
 }

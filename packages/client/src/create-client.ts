@@ -18,9 +18,9 @@ import { type Numbers, numbers } from "./operations/numbers.ts";
 import { type PortIns, portIns } from "./operations/port-ins.ts";
 import { type Webhooks, webhooks } from "./operations/webhooks.ts";
 
-/** The partner API. Every call rejects with an `ApiError`. */
+/** The partner API. A call that fails rejects with an `ApiError`. */
 export interface ApiClient {
-  /** The environment of the API that it calls. */
+  /** The environment of the API that the client calls. */
   readonly environment: ApiEnvironment;
   /** Endpoints, their secrets and their deliveries. */
   readonly webhooks: Webhooks;
@@ -45,7 +45,7 @@ export interface ApiClient {
    * @param options how the call is made
    */
   request(method: Method, path: string, body?: unknown, options?: ChangeOptions): Promise<unknown>;
-  /** The limiter that the calls share; `limiter.state()` returns how many wait and are in flight. */
+  /** The limiter that the calls share, except token exchanges; `limiter.state()` returns how many wait and are in flight. */
   readonly limiter: Limiter;
 }
 

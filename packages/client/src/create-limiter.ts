@@ -12,7 +12,7 @@ export interface LimiterOptions {
   readonly calls?: number | undefined;
   /** The length of the window, in ms. Default 1,000. */
   readonly windowMs?: number | undefined;
-  /** Counts the calls of several processes instead, in Redis for instance. Default: only this process's calls. */
+  /** Used instead of `calls` and `windowMs`: counts the calls of several processes, in Redis for instance. Default: only this process's calls. */
   readonly budget?: Budget | undefined;
   /** Gets a log line when the budget fails to note an answer. Default: silent. */
   readonly logger?: Logger | undefined;

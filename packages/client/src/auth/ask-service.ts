@@ -4,7 +4,7 @@ import { perform, type Transport } from "../http/perform.ts";
 import { readAnswer } from "../http/read-answer.ts";
 import type { Token } from "./tokens.ts";
 
-/** How the token endpoint is asked. The API does not say: its client credentials are OAuth 2.0, whose form is `form`. */
+/** How the body of a token request is encoded. The API does not say; OAuth 2.0, whose client credentials it uses, has `form`. */
 export type TokenRequest = "form" | "json";
 
 /** The credentials of the client: OAuth 2.0 client credentials (RFC 6749). */
@@ -24,8 +24,8 @@ const tokenFields = z.object({
 const wrapped = z.object({ data: z.looseObject({}) });
 
 /**
- * The exchange of client credentials for a token. Asking twice only gives two tokens, so it is repeated like a GET. A token
- * that does not say how long it is valid is taken for 24 hours.
+ * Exchanges client credentials for a token. Asking twice only gives two tokens, so the request is repeated like a GET. An answer
+ * that does not say how long its token is valid means 24 hours.
  */
 export async function askForToken(
   transport: Transport,

@@ -33,7 +33,7 @@ export interface TokenParts {
   readonly timeoutMs: number;
   readonly clock: ClientClock;
   readonly logger: Logger;
-  /** Gets each token. */
+  /** Each token is added to it. */
   readonly secrets: OwnSecrets;
 }
 
@@ -43,8 +43,8 @@ const longestMarginMs = 5 * 60_000;
 const shortestPauseMs = 1000;
 
 /**
- * One token for all callers. While it is valid, no caller waits: the first caller that finds it due starts its renewal. Without a
- * valid one, the first caller starts the exchange, and the others wait for it.
+ * One token for all callers. While it is valid, no caller waits: the first caller after `renewAt` starts its renewal. Without a valid token,
+ * the first caller starts the exchange, and all callers wait for it.
  */
 export function createTokens({
   exchange,
@@ -109,7 +109,7 @@ export function createTokens({
       return held.accessToken;
     },
     refuse(token) {
-      if (held?.accessToken !== token) return; // another caller has renewed it
+      if (held?.accessToken !== token) return; // another caller has refused or renewed it
       refused = token;
       held = undefined;
     },

@@ -61,7 +61,7 @@ export interface ApiErrorDetails {
   readonly where?: string | undefined;
   /** The problem details of the last answer (RFC 9457). */
   readonly problemDetails?: Problem | undefined;
-  /** The key of the operation. */
+  /** The idempotency key of the operation. */
   readonly idempotencyKey?: string | undefined;
   /** How many requests were sent. */
   readonly attempts?: number | undefined;
@@ -71,7 +71,7 @@ export interface ApiErrorDetails {
   readonly cause?: unknown;
 }
 
-/** A call that did not succeed. Match on `code`. It never holds a body, a token or a secret. */
+/** A call that did not succeed. Match on `code`. The client puts no token or secret into it, and no body except `problemDetails`. */
 export class ApiError extends WebhookError<ApiErrorCode> {
   /** The status of the last answer; undefined when there was none. */
   readonly status: number | undefined;

@@ -2,7 +2,7 @@ const mostLinks = 5;
 const longestMessage = 200;
 
 /**
- * An error with the name, the code and the message of another, and of its causes. Errors of a transport carry more: undici's
+ * An error with the name, the code and the message of another error, and of its causes. Errors of a transport carry more: undici's
  * `HTTPParserError` has the bytes that it could not read in `data`.
  * @param hide hides what no message may show
  */

@@ -4,12 +4,12 @@ export interface OwnSecrets {
   add(secret: string): void;
   /** The text with `•••` in place of each secret. */
   hide(text: string): string;
-  /** A copy of JSON in which no text and no name of a field has a secret. It lacks anything that is nested deeper than a problem object is. */
+  /** A copy of JSON in which no text and no name of a field has a secret. It lacks objects and arrays that are nested more than ten deep. */
   hideIn(json: unknown): unknown;
 }
 
 const hidden = "•••";
-/** The client secret is added at each exchange, just before the token that the exchange gives: so it is always among the newest 20. */
+/** The client secret is added each time that the service is asked for a token, just before that token: so it is among the newest 20 while an answer can repeat it. */
 const mostSecrets = 20;
 const mostLevels = 10;
 

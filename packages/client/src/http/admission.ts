@@ -9,7 +9,7 @@ import type { Operation } from "./operation.ts";
 export interface Tokens {
   /** A token that is valid now. Rejects with an `ApiError`. */
   get(): Promise<string>;
-  /** The service refused this one. */
+  /** Discards a token that the service refused. */
   refuse(token: string): void;
 }
 
@@ -28,7 +28,7 @@ export interface Admission {
 }
 
 /**
- * Waits for a token and a slot. The token comes first, so that no slot waits for an exchange. With the slot, the token is asked for again,
+ * Waits for a token and a slot. The token comes first, so that a slot seldom waits for an exchange. With the slot, the token is asked for again,
  * because it may have expired in the queue. Rejects with an `ApiError`, or with the signal's reason.
  */
 export async function admit(
@@ -98,7 +98,7 @@ async function slotFor(
   }
 }
 
-/** An error that belongs to several callers: each gets one of its own, with its key. */
+/** Makes the own error of a call from an error that several calls share. */
 function ofCall(
   cause: ApiError,
   { name, idempotencyKey }: Operation,

@@ -30,7 +30,7 @@ export interface AttemptParts {
   readonly clock: ClientClock;
   /** The longest time for one attempt, in ms. */
   readonly attemptTimeoutMs: number;
-  /** Hidden in everything that comes back, except in the answer to a call that succeeded. */
+  /** Hidden in the bodies of answers, except those of status 2xx, and in errors. */
   readonly secrets: OwnSecrets;
 }
 
@@ -77,7 +77,7 @@ export async function sendOnce(
   }
 }
 
-/** Whether there was a connection: what came over it ended too soon, or is no HTTP answer that Node.js accepts. */
+/** Whether the error shows that there was a connection: it ended too soon, or the answer is no HTTP that Node.js accepts. */
 function isBroken({ code, cause }: Error & { readonly code?: unknown }): boolean {
   if (/^(?:HPE_|UND_ERR_(?:SOCKET|HEADERS_OVERFLOW|RES_)|ECONNRESET|EPIPE)/.test(String(code))) return true;
   return cause instanceof Error && isBroken(cause);

@@ -20,8 +20,8 @@ export interface Run {
 const longestTitle = 100;
 
 /**
- * The error of an operation that did not succeed. Says what the last answer was, and quotes one line of it at most: the title
- * of its problem, unless the operation is confidential. The origin of the URL is no secret. The variables that it names are those of the
+ * The error of an operation that did not succeed. Its message says what the last answer was, and quotes one line of it at most: the title
+ * of its problem, unless the operation is confidential. The message may name the origin of the URL, which is no secret, and variables of the
  * API's environment, production or test.
  */
 export function errorOf(

@@ -24,7 +24,7 @@ export interface Bounds {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The answer of a call that succeeded; undefined when it is known to be done, and its answer is lost. */
+/** A call that succeeded, with its answer; undefined when the call is known to be done, and its answer is lost. */
 export interface Performed {
   readonly answer: Answered | undefined;
   readonly run: Run;
@@ -34,7 +34,7 @@ const backoff = fullJitter({ baseMs: 500, capMs: 10_000 });
 /** The most that a call waits beyond the time that the service asks for, in ms: clients that got the same answer must not come back together. */
 const jitterMs = 500;
 
-/** Performs an operation: send, judge, and again, until it is done or must not be tried again. Rejects with an `ApiError`. */
+/** Performs an operation: sends and judges until it is done, must not be tried again, or has no time or attempts left. Rejects with an `ApiError`. */
 export async function perform(
   transport: Transport,
   operation: Operation,

@@ -6,7 +6,7 @@ import type { Operation } from "./operation.ts";
 /** The decision after an attempt. */
 export type Verdict =
   | { readonly next: "done" }
-  /** A DELETE whose answer was lost had taken effect. */
+  /** An earlier attempt of a DELETE had taken effect, though its answer was lost or a 5xx. */
   | { readonly next: "gone" }
   /** Once more with a fresh token. */
   | { readonly next: "renew" }
@@ -14,7 +14,7 @@ export type Verdict =
   | { readonly next: "retry"; readonly code: ApiErrorCode; readonly afterMs?: number | undefined }
   | { readonly next: "fail"; readonly code: ApiErrorCode };
 
-/** The results of the attempts of an operation before this one. */
+/** The results of the earlier attempts of an operation. */
 export interface History {
   /** The service refused a token, and a fresh one was fetched. */
   readonly hasFreshToken: boolean;
@@ -36,13 +36,13 @@ export function remember({ hasFreshToken, mayBeDone, failures }: History, attemp
   };
 }
 
-/** A 5xx under an idempotency key may be the kept answer of the first attempt: more attempts would only see it again. */
+/** A call fails at this many 5xx answers under its idempotency key: they may be the kept answer of one attempt, which more attempts would only see again. */
 const failuresPerKey = 3;
 
 /**
- * The retry rule. It repeats only what cannot take effect twice: what the service refused to start (429, and 423 or 409 with
- * `Retry-After` while the first request is in flight; of `numbers.allocate` any 409), and what may be done already if it is harmless, has an idempotency
- * key, or is a DELETE.
+ * The retry rule. It repeats only what cannot take effect twice: what the service refused to start (429; 423, or 409 with `Retry-After`,
+ * while the first request is in flight; of `numbers.allocate` any 409), and what may be done already if it is harmless, has an idempotency
+ * key, or is a DELETE. A 401 is repeated once, with a fresh token.
  */
 export function judge(operation: Operation, attempt: Attempt, history: History): Verdict {
   const { method, isHarmless, idempotencyKey } = operation;

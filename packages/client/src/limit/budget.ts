@@ -12,7 +12,7 @@ export interface Place {
 
 /** No place is free. */
 export interface NoPlace {
-  /** When to ask again, in ms. */
+  /** How long to wait before the next `take`, in ms. */
   readonly waitMs: number;
 }
 
@@ -38,7 +38,7 @@ const longestWayMs = 2000;
 /**
  * At most `calls` in any window of `windowMs`, however the service counts: in fixed windows, in sliding ones or with a token
  * bucket. The service counts a call at some moment between its sending and its answer, so a place is free again one window
- * after the answer. A call that is not answered counts as received two seconds after it was sent.
+ * after the answer. A call that is not answered within two seconds counts as received two seconds after it was sent.
  */
 export function windowBudget(clock: Clock, calls: number, windowMs: number): LocalBudget {
   const limit: Policy = { calls, windowMs };

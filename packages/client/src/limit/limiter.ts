@@ -7,7 +7,7 @@ import { type Priority, waitingLine } from "./waiting-line.ts";
 
 /** A slot in which a call may be sent. */
 export interface Slot {
-  /** The call was answered. `rate` is what the answer says of the limit. */
+  /** The call was answered, or was not sent. `rate` is what the answer says of the limit. */
   answered(rate?: Rate): void;
   /** No complete answer came. The request may still arrive. */
   givenUp(): void;
@@ -19,7 +19,7 @@ export interface LimiterState {
   readonly waiting: number;
   /** How many calls were sent and are not answered yet. */
   readonly inFlight: number;
-  /** How many calls the service still accepts in its window, as the last answer said; undefined when it did not. */
+  /** How many calls the service still accepts in its window, by the last answer that says so; undefined before the first one. */
   readonly remaining: number | undefined;
   /** How long no call will be sent, because the service asked for a pause, in ms. */
   readonly pauseMs: number;
@@ -64,7 +64,7 @@ export function limiterOf({ clock, calls, windowMs, budget, logger }: LimiterPar
 
   const pauseMs = () => Math.max(0, pausedUntil - clock.now());
 
-  /** Ends the pause of the loop, to look again. */
+  /** Ends the wait of the loop, so that it looks again. */
   function look(): void {
     pause.abort();
   }

@@ -11,7 +11,7 @@ interface Waiter<Slot> {
 /** Callers that wait. */
 export interface WaitingLine<Slot> {
   readonly length: number;
-  /** Resolves when this caller may go, if that is before `endsAt`. Rejects with the signal's reason, then calls `onLeave`. */
+  /** Resolves when this caller may go. Rejects with the error of `dismiss`, or with the signal's reason, and then calls `onLeave`. */
   join(priority: Priority, signal: AbortSignal, endsAt: number, onLeave: () => void): Promise<Slot>;
   /** Lets the next caller go. False when no caller waits any more. */
   serve(slot: Slot): boolean;
@@ -19,10 +19,10 @@ export interface WaitingLine<Slot> {
   dismiss(until: number, error: () => unknown): void;
 }
 
-/** After this many callers, the one that has waited longest goes, of any priority, so none waits indefinitely. */
+/** One time in this many, the caller that has waited longest goes, of any priority, so none waits indefinitely. */
 const turnsPerOldest = 4;
 
-/** The highest priority goes first; within one, the first that came. */
+/** The highest priority goes first, except as `turnsPerOldest` says; within a priority, the first that came. */
 export function waitingLine<Slot>(): WaitingLine<Slot> {
   const waiting: Readonly<Record<Priority, Set<Waiter<Slot>>>> = {
     high: new Set(),

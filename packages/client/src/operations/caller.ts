@@ -21,8 +21,8 @@ export interface CallOptions {
 /** How a call that changes something is made. */
 export interface ChangeOptions extends CallOptions {
   /**
-   * Marks the operation: the service does it only once, even if the call is repeated with this key and the same body within 48 hours. Not
-   * for another operation: the service would answer with the result of the first one. 1 to 255 printable ASCII characters. Default: a
+   * Marks the operation: the service does it only once, even if the call is repeated with this key and the same body within 48 hours. Use
+   * another key for another operation: the service would answer with the result of the first one. 1 to 255 printable ASCII characters. Default: a
    * random UUID for each call.
    */
   readonly idempotencyKey?: string | undefined;
@@ -94,7 +94,7 @@ export function createCaller({ transport, baseUrl, timeoutMs, keys }: CallerPart
   };
 }
 
-/** The body is written once: every attempt sends the same bytes, even if the object changes. */
+/** Writes the body as JSON once: every attempt sends the same bytes, even if the object changes. */
 function encode({ name, method, body }: ApiRequest): Pick<Operation, "body" | "headers"> {
   const accept = "application/json, application/problem+json";
   if (body === undefined) return { body: undefined, headers: { accept } };

@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import { parseWith } from "../base/check-request.ts";
 
 /**
- * A field that is a value or null. An absent one, and one of another type, is null, too: what was done must not be reported as an
+ * A field that is a value or null. An absent field, or one of another type, is null, too: what was done must not be reported as an
  * error because one field of the answer is odd.
  */
 export function orNull<Value>(schema: z.ZodMiniType<Value>): z.ZodMiniType<Value | null> {
@@ -26,7 +26,7 @@ function lenient<Value>(read: (value: unknown) => Value): z.ZodMiniType<Value> {
   return z.pipe(z.optional(z.unknown()), z.transform(read)) as unknown as z.ZodMiniType<Value>;
 }
 
-/** Reads `{ data }`, the form of every answer. */
+/** Reads the `data` of an answer. Throws a `$ZodError`. */
 export function dataOf<Data>(schema: z.ZodMiniType<Data>): (json: unknown) => Data {
   const answer: z.ZodMiniType<{ readonly data: Data }> = z.looseObject({ data: schema });
   return (json) => parseWith(answer, json).data;

@@ -2,7 +2,7 @@ import type { Logger } from "@esim-webhooks/core";
 import { warnOfSetup } from "@esim-webhooks/core/engine";
 import type { Operation } from "../http/operation.ts";
 
-/** Notices a caller's idempotency key that is used for two operations. */
+/** Warns of a caller's idempotency key that is used for two operations. */
 export interface KeyWatch {
   use(key: string, operation: Operation): void;
 }

@@ -47,7 +47,7 @@ export interface PortIn {
   readonly msisdn: string;
   /** As `DonorDetails`, if it is there. Personal data. */
   readonly details?: Readonly<Record<string, unknown>> | null | undefined;
-  /** `rejected`, `failed` and `cancelled` are ends after which a corrected request can be created. */
+  /** `rejected`, `failed` and `cancelled` are ends after which a corrected request can be created, unless porting was `abandoned`. */
   readonly status: Open<
     "requested" | "approved" | "scheduled" | "cancelling" | "completed" | "rejected" | "failed" | "cancelled"
   >;

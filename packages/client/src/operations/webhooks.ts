@@ -31,7 +31,7 @@ export interface WebhookEndpoint {
 
 /**
  * An endpoint with its signing secret, which the API shows only once. An odd value in another field must not cost the secret: that field is
- * null, as is one that the answer lacks, and `list` shows it.
+ * null, as is one that the answer lacks, and `list` shows its value.
  * @experimental
  */
 export interface EndpointWithSecret
@@ -57,7 +57,7 @@ export interface CreateWebhookRequest {
 }
 
 /**
- * An event that was sent to one endpoint, with its latest attempt. Contains personal data.
+ * The delivery of an event to one endpoint, with its latest attempt. Contains personal data.
  * @experimental
  */
 export interface WebhookDelivery {
@@ -67,13 +67,13 @@ export interface WebhookDelivery {
   readonly eventType: string | null;
   /** The body that was sent, as an object. */
   readonly payload: Readonly<Record<string, unknown>> | null;
-  /** The answer of the endpoint; null when no attempt reached it. */
+  /** The body of the endpoint's answer; null when no attempt reached the endpoint. */
   readonly responseBody: string | null;
   /** A `failed` delivery is sent again at `nextRetryAt`, an `exhausted` one is not. */
   readonly status: Open<"pending" | "sending" | "delivered" | "failed" | "exhausted"> | null;
   /** How many attempts were made. */
   readonly attemptNumber: number | null;
-  /** The status that the endpoint answered; null when no attempt reached it. */
+  /** The HTTP status of the endpoint's answer; null when no attempt reached the endpoint. */
   readonly httpStatus: number | null;
   /** A date-time. */
   readonly nextRetryAt: string | null;

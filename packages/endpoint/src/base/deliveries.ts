@@ -1,7 +1,7 @@
 import { type ApiClient, ApiError, type WebhookDelivery } from "@esim-webhooks/client";
 import { dateTimeMs } from "@esim-webhooks/core/internal";
 
-/** The status of a delivery whose signature matched no key of the receiver: the service does not send it again. */
+/** The HTTP status with which a receiver refuses a delivery that none of its keys has signed. The service does not send such a delivery again. */
 export const refusedStatus = 401;
 
 /** How long the service lists deliveries, in ms: 7 days. */
@@ -11,28 +11,28 @@ export const listedMs: number = 7 * 24 * 60 * 60_000;
 export interface ReadDeliveriesOptions {
   /** Ends after the first page whose deliveries are all older than this. Default: reads the whole listing. */
   readonly until?: Date | undefined;
-  /** Gives up when it aborts: the iteration rejects. */
+  /** Ends the reading when it aborts: the iteration rejects. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A listing with more pages is taken for endless: these are ten million deliveries, about three hours at the service's rate limit. */
+/** A listing with more pages is taken for endless: this many hold ten million deliveries, and take about three hours at the service's rate limit. */
 const mostPages = 100_000;
 
 /** A page of the deliveries listing. */
 export interface DeliveriesPage {
   /** Newest first, as the service orders them. */
   readonly deliveries: readonly WebhookDelivery[];
-  /** Why no page follows: all of its deliveries are `older` than `until`, or the `listing` ends. Absent before the last page. */
+  /** Why no page follows: all deliveries of this page are `older` than `until`, or the `listing` ends. Absent before the last page. */
   readonly end?: "older" | "listing";
 }
 
 /**
  * Reads the deliveries of an endpoint from the top, 100 a page, with the low priority of lists. A delivery is as old as the
- * newest time that it shows: when its event occurred, its latest attempt, or its acknowledgement. One that was not attempted
- * yet is never older: the service may have made it now, of an event that occurred long ago. So `until` works whichever of these times the
- * service orders by, as long as their differences are small; without `until`, no delivery is missed.
+ * newest time that it shows: when its event occurred, its latest attempt, or its acknowledgement. A delivery that was not attempted
+ * yet is never older than `until`: the service may have made it just now, for an event that occurred long ago. So `until` works whichever of
+ * these times the service orders by, as long as the times of one delivery differ little; without `until`, all that is listed is read.
  *
- * The listing reaches back 7 days, and may show deliveries late, or one on two pages. Rejects with an `ApiError`:
+ * The listing reaches back 7 days, and may show a delivery late, or on two pages. Rejects with an `ApiError`, such as
  * `unexpected_answer` when more pages follow after 100,000.
  */
 export async function* readDeliveries(
@@ -70,7 +70,7 @@ export function occurredAtMs({ payload }: Pick<WebhookDelivery, "payload">): num
   return dateTimeMs(payload?.["timestamp"]);
 }
 
-/** When the service last sent a delivery or got its acknowledgement, by the service's clock. NaN before its first attempt. */
+/** When the service last sent a delivery or got its acknowledgement, by the service's clock. NaN if the delivery shows neither time. */
 export function sentAtMs({ sentAt, deliveredAt }: Pick<WebhookDelivery, "sentAt" | "deliveredAt">): number {
   return newest([dateTimeMs(sentAt), dateTimeMs(deliveredAt)]);
 }
@@ -87,15 +87,15 @@ export function newest(times: readonly number[]): number {
 
 /**
  * The service's plan for a delivery.
- * - `coming`: it sends it, now or later
+ * - `coming`: the service sends it, now or later
  * - `delivered`: it was acknowledged, and is not sent again
  * - `missed`: it was not acknowledged, and is not sent again
  */
 export type ServicePlan = "coming" | "delivered" | "missed";
 
 /**
- * Returns the service's plan for a delivery, by its status. An unknown status, or none, means missed: an event that is recovered too early is a duplicate
- * when it is delivered, but one that is never recovered is lost.
+ * Returns the service's plan for a delivery, by its status and `nextRetryAt`. An unknown status, or none, means missed: an event that is
+ * recovered too early is a duplicate when it is delivered, but an event that is never recovered is lost.
  */
 export function servicePlanOf({
   status,

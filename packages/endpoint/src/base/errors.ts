@@ -3,7 +3,7 @@ import { type CoreErrorCode, WebhookError } from "@esim-webhooks/core";
 
 /** The codes of the errors that this package throws, besides those of core and client; they are stable. */
 export type EndpointErrorCode =
-  /** Another process has changed the keys meanwhile. Rotate again, unless that process has rotated this endpoint. */
+  /** Another change of the keys is under way, or another process has changed the keys meanwhile. Finish that change, or run this again. */
   | "change_under_way"
   | "endpoint_cap"
   /** The client does not have the endpoint, or has several and none is named. Correct `--endpoint`, or register one with `ensureEndpoint`. */
@@ -15,7 +15,7 @@ export type EndpointErrorCode =
   | "no_watermark"
   /** The inbox, the store of the handlers or the state store is not durable, so recovered events could be lost, or done twice. Pass one that is. */
   | "durable_store_required"
-  /** Events of the endpoint are not settled, so it was not deleted, or its secret not replaced. Fix what the log says about them, and run it again. */
+  /** Events of the endpoint are not settled, so it was not deleted, or its rotation not finished. Fix what the log says about them, and run this again. */
   | "not_settled"
   /** A receiver does not read this key store, or its clock is wrong, so the secret was not replaced. Have all receivers read this key store, set the clocks, and rotate again. */
   | "receivers_not_ready"
@@ -24,7 +24,7 @@ export type EndpointErrorCode =
   /** The target has only events of other sources, or the endpoint was reconciled with another `source`: events could run a second time. Pass the earlier `source`, or `newSource` if the new one is right. */
   | "source_unknown";
 
-/** An error of this package, or of one that it calls. */
+/** An error of this package, or of a package that it calls. */
 export type EndpointError = WebhookError<CoreErrorCode | ApiErrorCode | EndpointErrorCode>;
 
 export function hasCode(error: unknown, code: EndpointErrorCode): boolean {

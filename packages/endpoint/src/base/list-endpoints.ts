@@ -18,11 +18,11 @@ export async function listEndpoints(
 /** The client's endpoints. */
 export interface ClientEndpoints {
   readonly all: readonly WebhookEndpoint[];
-  /** The endpoints of the URL: active ones first, then the oldest first. */
+  /** The endpoints of the URL: active before inactive ones, both oldest first. */
   readonly ofUrl: readonly WebhookEndpoint[];
 }
 
-/** Lists the client's endpoints. Rejects with an `ApiError`. */
+/** Lists the client's endpoints, and those of a URL. Rejects with an `ApiError`. */
 export async function endpointsOfUrl(
   api: Pick<ApiClient, "webhooks">,
   url: string,
@@ -31,12 +31,12 @@ export async function endpointsOfUrl(
   const all = await listEndpoints(api, signal);
   const ofUrl = all
     .filter((endpoint) => isSameUrl(endpoint.url, url))
-    .reverse() // for endpoints of the same time: the service probably lists the newest first
+    .reverse() // for endpoints of the same `createdAt`: the service probably lists the newest first
     .sort((a, b) => Number(b.active) - Number(a.active) || Date.parse(a.createdAt) - Date.parse(b.createdAt));
   return { all, ofUrl };
 }
 
-/** Whether two URLs are the same in any spelling: the service may keep the spelling, or not. */
+/** Whether two URLs are the same once both are normalized: the service may list a URL as registered, or normalized. */
 export function isSameUrl(one: string, other: string): boolean {
   return plainUrl(one) === plainUrl(other);
 }

@@ -5,7 +5,7 @@ import { loggerOption, silentLogger } from "@esim-webhooks/core/internal";
 import * as z from "zod/mini";
 import { type WaitingClock, wallClock } from "./waiting-clock.ts";
 
-/** The form in which the service shows a secret, if it is not the usual `whsec_` or base64. */
+/** The form in which the service shows a secret, if that is not the usual one: base64 of 24 to 64 bytes, with or without `whsec_`. */
 export type SecretForm = "hex" | "base64" | "utf8";
 
 export const secretForms: readonly SecretForm[] = ["hex", "base64", "utf8"];
@@ -13,7 +13,7 @@ export const secretForms: readonly SecretForm[] = ["hex", "base64", "utf8"];
 /** The options that all changes of the keys have in common. */
 export interface ChangeOptions {
   /**
-   * The form of the API's secrets, if it is not `whsec_` or base64: the new key is stored in this form. Default: the form of the newest
+   * The form of the API's secrets, if that is not the usual one: the new key is stored in this form. Default: the form of the newest
    * key in the store, else the usual one.
    */
   readonly secretForm?: SecretForm | undefined;

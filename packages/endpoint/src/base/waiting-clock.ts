@@ -7,13 +7,13 @@ export interface WaitingClock extends Clock {
   wait(ms: number, signal: AbortSignal): Promise<void>;
 }
 
-/** The machine's time: the windows of keys are compared with that of other machines. */
+/** The machine's time, not a monotonic one: other machines compare the windows of keys with their time. */
 export const wallClock: WaitingClock = {
   now: () => Date.now(),
   wait: (ms, signal) => sleep(ms, undefined, { signal }),
 };
 
-/** Resolves when it is that time by the clock, in ms since the Unix epoch. Rejects as soon as the signal aborts. */
+/** Resolves when the clock shows `timeMs`, in ms since the Unix epoch. Rejects as soon as the signal aborts. */
 export async function waitUntil(clock: WaitingClock, timeMs: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   for (let leftMs = timeMs - clock.now(); leftMs > 0; leftMs = timeMs - clock.now()) {

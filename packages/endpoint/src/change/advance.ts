@@ -22,7 +22,7 @@ interface AnyMove<Result> {
   readonly ifUnwritten?: true;
   /** Whether a record at another step shows that another process has made the same move. */
   readonly isMade?: (now: KeyRecord) => boolean;
-  /** Called once the move is recorded. The run ends if it throws or returns a result. */
+  /** Called once the move is recorded, by this process or another one. The run ends if this function throws or returns a result. */
   readonly whenWritten?: (written: KeyRecord) => { readonly result: Result } | undefined;
 }
 
@@ -31,7 +31,7 @@ export interface Move<Next extends string, Result = never> extends AnyMove<Resul
   readonly nextStep: Next extends "end" ? undefined : RecordedStep & { readonly step: Next };
 }
 
-/** A move to record; or the result of the run, with nothing to record; or undefined: the step is to be taken again. */
+/** The outcome of a step: a move to record; or the result of the run, with nothing to record; or undefined: the step is to be taken again. */
 export type Outcome<Next extends string, Result = never> =
   | Move<Next, Result>
   | { readonly result: Result }
@@ -45,7 +45,7 @@ export interface Step<Run, At, Result> {
     at: At,
     stored: KeyStoreState,
   ): Promise<AnyMove<Result> | { readonly result: Result } | undefined>;
-  /** The steps that can be next, and when they are. docs/design/endpoint.md draws them. */
+  /** The steps that can be next, and when each of them is. docs/design/endpoint.md draws them. */
   readonly next: Readonly<Record<string, string>>;
 }
 
@@ -69,7 +69,7 @@ export interface KeyChange<Run, At extends RecordedStep, Result> {
       Result
     >;
   };
-  /** Called when another process has moved the change on. Unless it throws, the run continues from there. */
+  /** Called when another process has moved the change on. Unless this function throws, the run continues from what the key store has then. */
   whenMovedOn?(run: Run, stored: KeyStoreState): void;
 }
 
@@ -80,9 +80,9 @@ export interface RunParts {
 }
 
 /**
- * Takes the steps of a change until one has a result, beginning with what the key store had when it was read. Each step is recorded by
- * compare-and-swap before it is taken. A run that restarts after a kill, and a run that another process has overtaken, both continue from
- * the recorded step.
+ * Takes the steps of a change until one has a result, beginning with the step that the key store had when it was read. Each step except
+ * `none` is recorded by compare-and-swap before it is taken. The next run after a kill continues from the recorded step; so does a run that
+ * another process has overtaken, unless `whenMovedOn` throws.
  */
 export async function advance<Run extends RunParts, At extends RecordedStep, Result>(
   keyStore: KeyStore,
@@ -111,7 +111,7 @@ export async function advance<Run extends RunParts, At extends RecordedStep, Res
   }
 }
 
-/** Records a move. Resolves to undefined if the key store is no longer at the step. */
+/** Records a move. Resolves to undefined if the key store is no longer at the step or, with `ifUnwritten`, was written since. */
 async function recordMove<Result>(
   keyStore: KeyStore,
   { record, version }: KeyStoreState,

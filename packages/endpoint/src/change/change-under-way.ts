@@ -2,7 +2,7 @@ import { type KeyRecord, WebhookError } from "@esim-webhooks/core";
 import type { EndpointErrorCode } from "../base/errors.ts";
 import { shownAddress } from "../base/list-endpoints.ts";
 
-/** The function that finishes a change of the keys, by the `kind` that its `change` has. */
+/** The names of the functions that finish a change of the keys, by its `kind`. */
 const finishedBy: Readonly<Record<string, string>> = {
   rotate: "rotateSecret",
   ensure: "ensureEndpoint",
@@ -31,7 +31,7 @@ export function explainChange(change: NonNullable<KeyRecord["change"]>): {
   };
 }
 
-/** The error of a change that cannot begin or continue because of this one. */
+/** The error of a run that cannot begin or continue its change because this one is under way. */
 export function changeUnderWay(change: NonNullable<KeyRecord["change"]>): WebhookError<EndpointErrorCode> {
   const { problem, remedy } = explainChange(change);
   return new WebhookError<EndpointErrorCode>("change_under_way", problem, remedy);

@@ -4,7 +4,7 @@ import { type SecretForm, secretForms } from "../base/options.ts";
 
 type Key = string | StoredKey;
 
-/** The endpoint whose keys end. */
+/** An endpoint as the owner of keys. */
 export interface KeyOwner {
   readonly endpoint: string;
   /** Whether a key that names no endpoint is this endpoint's. */
@@ -22,12 +22,12 @@ export function ownerIn({ keys }: KeyRecord, endpoint: string, isOnly: boolean, 
   return { endpoint, ownsUnlabelledKey: isOnly && unlabelled.length === 1 };
 }
 
-/** The fingerprint of a secret, in any form that a receiver takes. Throws `invalid_secret`. */
+/** The fingerprint of a key. Throws `invalid_secret` if its secret has no form that receivers take. */
 export function fingerprintOf(key: Key): string {
   return createKeyring([secretOf(key)]).keysAt(0)[0]?.fingerprint ?? "";
 }
 
-/** The keys of the endpoint. Without those of other endpoints, and those that may be of another one. */
+/** The keys of the endpoint, without keys that are, or may be, those of another endpoint. */
 export function keysOfEndpoint(keys: readonly Key[], { endpoint, ownsUnlabelledKey }: KeyOwner): Key[] {
   return keys.filter((key) => {
     const owner = typeof key === "string" ? undefined : key.endpoint;
@@ -35,7 +35,7 @@ export function keysOfEndpoint(keys: readonly Key[], { endpoint, ownsUnlabelledK
   });
 }
 
-/** All keys. Those of the endpoint end at `endMs`, or at their own end if that is earlier. */
+/** All keys, except keys of the endpoint that would not begin before `endMs`. Its other keys end at `endMs`, or at their own end if that is earlier. */
 export function endKeys(keys: readonly Key[], owner: KeyOwner, endMs: number): Key[] {
   const own = keysOfEndpoint(keys, owner);
   return keys.flatMap((key) => (own.includes(key) ? ending(key, endMs) : [key]));
@@ -46,7 +46,7 @@ export function hasKey({ keys }: KeyRecord, fingerprint: string): boolean {
   return keys.some((key) => fingerprintOf(key) === fingerprint);
 }
 
-/** Whether the endpoint has got a key since `before` was read: another process has stored a secret of it. */
+/** Whether the endpoint has got a key since `before` was read: another process has stored a secret of the endpoint. */
 export function hasGotKey(now: KeyRecord, before: KeyRecord, endpoint: string): boolean {
   const own = keysOfEndpoint(now.keys, { endpoint, ownsUnlabelledKey: false });
   return own.some((key) => !hasKey(before, fingerprintOf(key)));
@@ -63,8 +63,8 @@ export function withoutEndedKeys(keys: readonly Key[], nowMs: number): Key[] {
 }
 
 /**
- * The secret as it is stored: in the form that was given, else in that of the newest key, unless it is plainly of the
- * usual form. Undefined if receivers could not read it.
+ * The secret as it is stored: in the form that was given, else in the form of the newest key, unless the secret begins with `whsec_`.
+ * Undefined if receivers could not read it.
  */
 export function storedSecret(
   signingSecret: string,
@@ -88,7 +88,7 @@ function secretText(signingSecret: string, form: SecretForm | undefined): string
   }
 }
 
-/** The key, which ends at `endMs` at the latest. None if it would only begin then. */
+/** The key, which ends at `endMs` at the latest. None if it would begin only at `endMs` or later. */
 function ending(key: Key, endMs: number): StoredKey[] {
   const stored = typeof key === "string" ? { secret: key } : key;
   if (dateTimeMs(stored.notAfter) <= endMs) return [stored];

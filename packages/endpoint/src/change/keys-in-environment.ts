@@ -4,8 +4,8 @@ import type { EndpointErrorCode } from "../base/errors.ts";
 
 /**
  * The key store for endpoints of the environment that the client calls: `read` rejects with `other_environment` if it has keys of the other
- * one, and each record that is written names the environment. The functions that change keys of endpoints call this themselves.
- * @param api a client, or its environment
+ * one, and `write` marks records of the test environment. The functions that change keys of endpoints call this themselves.
+ * @param api a client, or an object with its `environment`
  * @param keyStore the store of the keys
  */
 export function keysInEnvironment(api: object, keyStore: KeyStore): KeyStore {

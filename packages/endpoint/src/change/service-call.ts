@@ -23,13 +23,13 @@ export function isForgotten({ keyedAt }: IdempotentCall, nowMs: number): boolean
   return dateTimeMs(keyedAt) < nowMs - idempotencyKeyLifetimeMs;
 }
 
-/** The longest time that a call takes, with all its attempts, in ms. */
+/** The longest time for a call with all its attempts, in ms: the limit in a rotation, and the client's default. */
 export const callMs: number = 2 * 60_000;
 /** For how long storing a new secret is tried, in ms. */
 export const storeSecretMs: number = 4 * 60_000;
 /** For how long receivers hold off, from the beginning of a step on, in ms. They accept at most 15 minutes. */
 const holdOffMs = 10 * 60_000;
-/** How much of the hold-off a step needs, in ms: the secret is stored a minute before the hold-off ends. */
+/** How much of the hold-off a step needs, in ms: the secret is stored at least a minute before the hold-off ends. */
 const neededMs = callMs + storeSecretMs + 60_000;
 /** How long an attempt of the service to deliver may be under way, in ms. */
 const arrivalMs = 60_000;
@@ -42,7 +42,7 @@ export function holdOffUntil(nowMs: number): string {
   return new Date(nowMs + holdOffMs).toISOString();
 }
 
-/** Returns the change of the key record for a step whose secret is not stored yet: the keys stay as they are, and a hold-off begins now. */
+/** Returns the update of the key record for a step whose secret is not a key yet: the keys stay as they are, and a hold-off begins now. */
 export function holdingOff(nowMs: number): (now: KeyRecord) => Pick<KeyRecord, "keys" | "rotatingUntil"> {
   return ({ keys }) => ({ keys, rotatingUntil: holdOffUntil(nowMs) });
 }
@@ -72,8 +72,8 @@ export function isRefusal(error: unknown): boolean {
 }
 
 /**
- * Whether the service has failed, and may repeat the failure for the idempotency key for 48 hours: the next call needs another key. The
- * failed call may have taken effect.
+ * Whether the service has failed, and may repeat the failure for the idempotency key for 48 hours: the next call needs another idempotency
+ * key. The failed call may have taken effect.
  */
 export function isFailure(error: unknown): boolean {
   return error instanceof ApiError && (error.code === "service_failed" || error.code === "unexpected_status");

@@ -23,7 +23,7 @@ const stepMs = 10_000;
 /** The time between two warnings that a secret is not stored yet, in ms. */
 const warnEveryMs = 30_000;
 
-/** Reads the key store; a record without keys if it has none. */
+/** Reads the key store. Resolves to a record without keys if the store has no record. */
 export async function readKeys(keyStore: KeyStore): Promise<KeyStoreState> {
   return (await keyStore.read()) ?? emptyStore;
 }
@@ -63,7 +63,7 @@ export interface SecretWrite {
 
 /**
  * Writes a record with a new secret, as `writeRecord` does. If another program has meanwhile written a record that has no `change`, that
- * record gets the secret, too. If the store is empty or fails, tries again for four minutes, with warnings.
+ * record gets the secret, too, unless `isFinishedElsewhere`. If the store is empty or fails, tries again for four minutes, with warnings.
  */
 export async function writeSecret(
   keyStore: KeyStore,
@@ -146,7 +146,7 @@ interface Patience {
   readonly forMs: number;
   /** Whether the same attempt may succeed later. */
   mayPass(error: unknown): boolean;
-  /** Called after each attempt that failed, except for the first swap that failed. */
+  /** Called after each failed attempt that is to be repeated, except after the first failed swap. */
   failed?(error: unknown): void;
 }
 

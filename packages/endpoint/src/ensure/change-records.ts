@@ -22,7 +22,7 @@ export interface InPlace {
   readonly kind: "replace";
   /** The endpoint that is replaced. */
   readonly replaces: string;
-  /** Whether keys that name no endpoint are those of `replaces`: the client had no other. */
+  /** Whether the only key that names no endpoint is that of `replaces`: the client had no other endpoint. */
   readonly ownsKeys: boolean;
 }
 
@@ -31,13 +31,13 @@ interface Unregistered {
   readonly step: "create";
 }
 
-/** The next call rotates the secret of the endpoint, whose first one is lost. */
+/** The next call rotates the secret of the endpoint, whose first secret is lost. */
 interface WithoutSecret {
   readonly step: "rotate";
   readonly endpoint: string;
 }
 
-/** The facts about the calls so far. */
+/** The facts about the calls of a registration so far. */
 interface Called extends IdempotentCall {
   /** The client's endpoints before the first call: it registered none of them. */
   readonly known: readonly string[];

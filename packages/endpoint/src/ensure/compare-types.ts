@@ -4,7 +4,7 @@ import { suggest } from "@esim-webhooks/core/internal";
 /**
  * The faults of an endpoint; the codes are stable.
  *
- * - `not_subscribed`: a wanted event type is not subscribed, so its events never come
+ * - `not_subscribed`: the endpoint is not subscribed to a wanted event type, so its events never come
  * - `not_offered`: the service does not offer a wanted event type, so its events never come
  * - `no_handler`: a subscribed event type has no handler, so its events have no effect
  * - `not_in_catalog`: the same, and the receiver's catalog does not have the event type
@@ -12,9 +12,9 @@ import { suggest } from "@esim-webhooks/core/internal";
  * - `retired`: the service no longer offers a subscribed event type
  * - `inactive`: the service sends nothing to the endpoint
  * - `same_url`: another endpoint has the same URL
- * - `other_endpoints`: the endpoint was registered by this call, and the client has endpoints of other URLs: its own may be mistyped
- * - `no_secret`: no secret of the key store is known to be the endpoint's: a key that names no endpoint is the endpoint's only if the client has no other one
- * - `change_under_way`: a rotation or a replacement was begun and has not ended
+ * - `other_endpoints`: the endpoint was registered by this call, and the client has endpoints of other URLs: the new URL may be mistyped
+ * - `no_secret`: no secret of the key store is known to be the endpoint's. A key that names no endpoint is, if no other such key is valid and the client has no other endpoint
+ * - `change_under_way`: a rotation, a registration or a replacement has begun and has not ended
  */
 export type EndpointFindingCode =
   | "not_subscribed"
@@ -33,7 +33,7 @@ export type EndpointFindingCode =
 export interface EndpointFinding {
   /** The kind of finding. Stable, for programs. */
   readonly code: EndpointFindingCode;
-  /** The event types, or the references of endpoints, that it is about. An endpoint that was just registered comes first. */
+  /** The event types, or the references of endpoints, that the finding is about. An endpoint that was just registered comes first. */
   readonly about: readonly string[];
   /** The mistake, as a sentence. */
   readonly problem: string;
@@ -60,8 +60,8 @@ export interface WantedTypes {
 }
 
 /**
- * Checks handlers as receivers do. Throws `invalid_option` unless exactly one of `handlers` and `eventTypes` is given, and
- * `unknown_event_type` for a handler that no receiver would take.
+ * Returns the wanted event types, and checks handlers as receivers do. Throws `invalid_option` unless exactly one of `handlers` and
+ * `eventTypes` is given, or for wrong handlers, and `unknown_event_type` for a handler of a type that the catalog lacks.
  */
 export function wantedTypes(caller: string, { handlers, eventTypes, catalog }: Wanted): WantedTypes {
   const known = catalog.types;
@@ -88,8 +88,8 @@ function takes(name: string, eventType: string): boolean {
 }
 
 /**
- * The event types to subscribe a new endpoint to. Throws `unknown_event_type` if the service does not offer a type of a list, since the
- * endpoint could not be changed later, or none of those that handlers take.
+ * The event types to subscribe a new endpoint to. Throws `unknown_event_type` if the service lacks a type of a list, since the endpoint
+ * could not be changed later, or lacks all types that the handlers take.
  */
 export function wishedTypes({ names, areHandlers }: WantedTypes, offered: readonly string[]): string[] {
   const types = offered.filter((type) => isTaken(names, type));

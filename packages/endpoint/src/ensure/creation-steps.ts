@@ -35,14 +35,14 @@ export interface CreationRun extends CallingRun {
   readonly idempotencyKeysMade: Set<string>;
 }
 
-/** Continues once the secret of the endpoint is stored. */
+/** Returns how the change continues once the secret of the endpoint is stored. */
 export type Follow<Run, Kind extends Alone | InPlace, After extends string> = (
   run: Run,
   at: Creation<Kind>,
   made: EndpointWithSecret,
 ) => Pick<Move<After>, "nextStep" | "whenWritten">;
 
-/** After this many answers without the secret, a run gives up. The next one continues. */
+/** A run gives up after each third answer without the secret, counted over all runs. The next run continues. */
 const mostHidden = 3;
 /** The service forgets an idempotency key after this time: an endpoint that was registered later is not the one of this call. */
 const madeWithinMs = 48 * 60 * 60_000;
@@ -75,7 +75,7 @@ export function createStep<Run extends CreationRun, Kind extends Alone | InPlace
       made = await api.webhooks.create({ url, eventTypes, description }, { idempotencyKey, signal });
     } catch (error) {
       if (await waitIfInFlight(error, run)) return undefined;
-      // the listing may show the endpoint late
+      // the next run looks in the listing, which may show the endpoint late
       if (isFailure(error))
         return { nextStep: { ...(at as AtCreate), failed: true }, ...calling(run, at), ...throwing(error) };
       const isHidden = isWithoutSecret(error);
@@ -92,7 +92,7 @@ export function createStep<Run extends CreationRun, Kind extends Alone | InPlace
   };
 }
 
-/** The step that gets another secret for an endpoint whose first one is lost. No refusal of the service ends it, unless the endpoint is gone. */
+/** The step that gets another secret for an endpoint whose first secret is lost. No refusal of the service ends the creation, except `not_found`. */
 export function rotateStep<Run extends CreationRun, Kind extends Alone | InPlace, After extends string>(
   follow: Follow<Run, Kind, After>,
 ): (run: Run, at: AtRotate<Kind>, stored: KeyStoreState) => Promise<Outcome<"rotate" | "end" | After>> {
@@ -122,7 +122,7 @@ export function rotateStep<Run extends CreationRun, Kind extends Alone | InPlace
   };
 }
 
-/** The keys for a record of a step that makes a call under an idempotency key of this run: receivers hold off what is signed with the secret that the call shows. */
+/** Notes an idempotency key of this run, and returns the keys to record with its call: receivers hold off what is signed with the secret that the call shows. */
 function calling(
   { clock, idempotencyKeysMade }: CreationRun,
   { idempotencyKey }: IdempotentCall,
@@ -131,7 +131,7 @@ function calling(
   return { keys: holdingOff(clock.now()) };
 }
 
-/** The endpoint is registered, and its secret is lost: it gets another one. */
+/** The endpoint is registered, and its secret is lost: the endpoint gets another secret. */
 function secretLost(
   run: CreationRun,
   { failed: _, ...creation }: Creation,
@@ -146,7 +146,7 @@ function secretLost(
   return { nextStep, ...calling(run, nextStep) };
 }
 
-/** The end of a creation that has registered nothing, or nothing that is still there. */
+/** The end of a creation that has registered no endpoint, or whose endpoint was deleted since. */
 function ended(error?: unknown): Move<"end"> {
   return { nextStep: undefined, keys: ({ keys }) => ({ keys }), ...(error !== undefined && throwing(error)) };
 }
@@ -159,7 +159,7 @@ function throwing(error: unknown): { whenWritten(): never } {
   };
 }
 
-/** Returns the next move if an answer is an old one: the endpoint was deleted since, or has another secret. Undefined: it is up to date. */
+/** Returns the next move if an answer is an old one: the endpoint was deleted since, or may have another secret. Undefined: the answer is up to date. */
 async function outdated(
   run: CreationRun,
   at: Creation,
@@ -192,7 +192,7 @@ function withSecret<Run extends CreationRun, Kind extends Alone | InPlace, After
   };
 }
 
-/** The endpoint that the creation has registered, by the listing: its answer was lost. */
+/** Finds the endpoint that the creation has registered in the listing; undefined if the listing has none. */
 async function findMade({ api, signal }: CreationRun, at: Creation): Promise<string | undefined> {
   const { ofUrl } = await endpointsOfUrl(api, at.url, signal);
   return ofUrl.findLast((endpoint) => isMadeBy(at, endpoint))?.webhookEndpointReference;
@@ -213,7 +213,7 @@ function isRepeated(error: unknown): boolean {
   return error instanceof ApiError && (error.attempts ?? 0) > 1;
 }
 
-/** The most endpoints that the API documents for a client. It also speaks of three. */
+/** The most endpoints that the API documents for a client. In another place, it documents three. */
 const mostEndpoints = 5;
 
 /** Throws `endpoint_cap` if the service would surely refuse another endpoint. */

@@ -26,8 +26,8 @@ export interface EndpointWish<Data = EsimEvents> extends ChangeOptions {
   /** Where events are posted to. */
   readonly url: string;
   /**
-   * The handlers of the receiver, as `webhookRouter` takes them: the endpoint is for the event types that they take. Only the names
-   * are read. Required, or else `eventTypes`.
+   * The handlers of the receiver, as `webhookRouter` takes them: the endpoint is for the event types that they take. None of them
+   * is called. Required, or else `eventTypes`.
    */
   readonly handlers?: Handlers<Data, never> | undefined;
   /** The event types, families such as `esim.lifecycle.*`, or `*` for all that the service has. In place of handlers. */
@@ -59,7 +59,7 @@ export const wishShape: OptionsShape<WishSettings> = {
 
 /** The endpoint that `ensureEndpoint` found or made. */
 export interface EnsuredEndpoint {
-  /** The endpoint, as the service lists it. */
+  /** The endpoint, as the service lists it, or as it was registered if it is not listed yet. */
   readonly endpoint: WebhookEndpoint;
   /** Whether this call registered it, or an earlier call that was interrupted. Its secret is then in the key store. */
   readonly created: boolean;
@@ -74,7 +74,7 @@ export interface EnsuredEndpoint {
  * Each step is written to the key store before the service is called. After a kill at any moment, run this function again: it continues.
  * No second endpoint is registered, not even by several processes that run it concurrently with one key store.
  *
- * Rejects with `invalid_option`, `unknown_event_type` (the service does not have one of `eventTypes`), `endpoint_cap`,
+ * Rejects with `invalid_option`, `unknown_event_type` (an event type that the service or the catalog lacks), `endpoint_cap`,
  * `change_under_way` (a rotation or replacement must be finished before an endpoint can be registered), `invalid_secret` (the
  * secret is of another form: pass `secretForm` and call again), an `ApiError` (call again: it continues), or as the key store does.
  */

@@ -20,7 +20,7 @@ export interface Known {
   readonly offered: readonly string[];
 }
 
-/** Returns the faults of an endpoint. The most harmful comes first. */
+/** Returns the faults of an endpoint. Those of its event types come last. */
 export function findingsOf({
   endpoint,
   ofUrl,

@@ -16,7 +16,7 @@ export interface ReplacedEndpoint<Reconciled extends FirstReconciled = Reconcile
   readonly endpoint: WebhookEndpoint;
   /** The reference of the endpoint that it replaced; null if there was nothing to do. */
   readonly replaced: string | null;
-  /** The result of `reconcile`; null if nothing was reconciled by this run. */
+  /** The result of the last pass of the first endpoint; null if this run has not made that pass. */
   readonly reconciled: Reconciled | null;
   /** The endpoint's faults. */
   readonly findings: readonly EndpointFinding[];
@@ -24,17 +24,17 @@ export interface ReplacedEndpoint<Reconciled extends FirstReconciled = Reconcile
 
 /**
  * Replaces the endpoint of a URL with a second one that has other event types, since the API cannot change one. Each step is in the key
- * store before the next, so after a kill at any moment the next call continues. Does nothing if the endpoint is as it is wished.
+ * store before the next, so after a kill at any moment the next call continues. Does nothing if the endpoint is active and has the wished event types.
  *
- * 1. The endpoint is reconciled, which shows that this can be done. 2. A second one is registered, and its key is stored next to the
- * others. 3. The first one is reconciled again, with what is still coming. 4. It is deleted, and its keys get an end. 5. Its keys are
- * removed, and the second one is reconciled from its registration on, so that later passes need no `since`. Takes `listingLagMs` and
- * `overlapMs`.
+ * 1. The endpoint is reconciled, so that an event that cannot be recovered shows early. 2. A second one is registered, and its key is stored
+ * next to the others. 3. The first one is reconciled again. 4. The first one is deleted, and its keys get an end. 5. These keys are removed,
+ * and the second one is reconciled from its registration on, so that later passes need no `since`. Takes `listingLagMs`, `overlapMs` and the
+ * time of the passes.
  *
  * While there are two endpoints, events come to both, and one event may have two ids: then it is handled twice.
  *
- * Rejects with `endpoint_unknown` (the URL has no endpoint, or several), `endpoint_cap` (nothing was changed), `not_settled` (handlers
- * fail; nothing was deleted), `change_under_way`, and as `ensureEndpoint` and `reconcile` do.
+ * Rejects with `endpoint_unknown` (the URL has no endpoint, or several), `endpoint_cap` (nothing was changed), `not_settled` (events
+ * would be lost; nothing was deleted), `change_under_way`, and as `ensureEndpoint` and `reconcile` do.
  */
 export async function replaceEndpoint<
   Data = EsimEvents,

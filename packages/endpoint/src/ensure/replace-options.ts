@@ -68,7 +68,7 @@ export function parseReplaceOptions<Reconciled extends FirstReconciled>(
   return parseOptions("replaceEndpoint", shape, options) as ReplaceSettings<Reconciled>;
 }
 
-/** Reconciles the first endpoint, after the pass of a worker that is under way. Throws `not_settled` if not all of its events are stored or handled. */
+/** Reconciles the first endpoint, after the pass of a worker that is under way. Throws `not_settled` if the pass is not complete, or, without `acceptLoss`, if events would be lost. */
 export async function reconcileFirst<Reconciled extends FirstReconciled>(
   endpoint: string,
   settings: ReplaceSettings<Reconciled>,

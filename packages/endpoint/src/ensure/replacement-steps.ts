@@ -28,7 +28,7 @@ export interface ReplaceRun extends Omit<ReplaceSettings<FirstReconciled>, "even
   readonly eventTypes: readonly string[];
   /** The types that the service offers. */
   readonly offered: readonly string[];
-  /** The result of the last pass of the first endpoint. */
+  /** The result of the last pass of the first endpoint; null until this run has made that pass. */
   reconciled: FirstReconciled | null;
 }
 
@@ -156,7 +156,7 @@ async function deleteFirst(run: ReplaceRun, at: AtReconcile): Promise<Move<"drop
   };
 }
 
-/** Makes the first pass of the second endpoint, and removes the keys of the first one. Those keys have ended: no attempt that is under way is signed with them. */
+/** Waits until the keys of the first endpoint have ended: no attempt under way is signed with them. Makes the first pass of the second endpoint, and removes the ended keys. */
 async function dropKeys(run: ReplaceRun, at: AtDrop): Promise<Move<"end", ReplacementEnd>> {
   const { api, reconcile, clock, signal, logger } = run;
   const { endpoint } = at;
@@ -183,7 +183,7 @@ async function dropKeys(run: ReplaceRun, at: AtDrop): Promise<Move<"end", Replac
 const alreadyDeleted =
   "The first endpoint was deleted before this run could reconcile it, by a run that was killed or by another program. If it was another program, only support can replay what was not recovered, for 7 days.";
 
-/** Looks up which of the two endpoints the service has. Throws `not_settled` if the second one gets nothing while the first is there. */
+/** Looks up which of the two endpoints the service has. Throws `not_settled` if it has both and the second one is inactive. */
 async function whatIsThere(
   { api, signal }: ReplaceRun,
   { replaces, endpoint }: AtReconcile,

@@ -12,9 +12,9 @@ export interface Alarms {
    * may be killed before the report, and then at most once a second.
    */
   note(settled: readonly SettledDelivery[]): void;
-  /** Raises that alarm for the events that it has not reported yet. Call it when no more are settled. */
+  /** Raises the alarm for lost events that are not reported yet. Call it when no more events are settled. */
   flush(): void;
-  /** Raises the other alarms. Call it before the state is written: the next pass does not find these events again. */
+  /** Raises the other alarms. Call it before the state is written: after that, the next pass may not raise them again. */
   raise(report: Pick<ReconcileReport, "ledger" | "ids" | "lost" | "gaps">, depth: Depth): void;
   readonly ids: Pick<ReconcileReport["ids"], "acknowledgedAndLost" | "invalid" | "unstorable">;
   /** The part of the state that later passes need. */
@@ -22,20 +22,20 @@ export interface Alarms {
 }
 
 const dayMs = 24 * 60 * 60_000;
-/** An event that a pass still finds is reported again after a day; an invalid one never, since the listing has forgotten it by then. */
+/** When an event or a gap is reported again, in ms after the last report. An invalid event never is: the listing has forgotten it by then. */
 const reportAgainAfterMs = { lost: dayMs, gap: dayMs, invalid: 8 * dayMs };
 
 /** How many events fit into the state. If there are more, those that were lost can be reported again, invalid ones are only counted. */
 const mostReported = 1000;
 
-/** How long the state remembers that an event was lost, in ms: after that, the listing has forgotten the event. */
+/** How long at most the state remembers that an event was lost, in ms: after that, the listing has forgotten the event. */
 const knownLostMs = 7 * dayMs;
 
 const flushEveryMs = 1000;
 
 const keyOf = (kind: keyof typeof reportAgainAfterMs, id: string) => shortHash(`${kind} ${id}`);
 
-/** Whether a pass of the last 7 days has reported that this event was acknowledged and lost. */
+/** Whether the state remembers that a pass of the last 7 days has reported this event as acknowledged and lost. */
 export function wasReportedLost(reported: PassState["reported"], id: string): boolean {
   return Object.hasOwn(reported, keyOf("lost", id));
 }

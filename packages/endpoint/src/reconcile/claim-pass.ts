@@ -19,7 +19,7 @@ export interface PassClaim {
 
 /** The plan of a pass, made from the stored state. */
 export interface PassPlan {
-  /** The state that is written with the claim. */
+  /** The state that is written with the claim, if the pass is not a dry run. */
   readonly initialState: PassState;
   readonly depth: Depth;
 }
@@ -31,7 +31,7 @@ export interface ClaimOptions {
   readonly run: string;
   /** How long the claim lasts if this process is killed. It is stored with the claim, since other processes may have another lease. */
   readonly leaseMs: number;
-  /** Throws if the pass must not begin. */
+  /** Plans the pass. Throws if it must not begin. */
   readonly plan: (stored: PassState | undefined) => PassPlan;
   readonly signal: AbortSignal | undefined;
   readonly logger: Logger;

@@ -36,8 +36,8 @@ const mistakes: ReadonlySet<string> = new Set([
 
 /**
  * Creates a reconciler, to run next to a worker or a receiver. Every process of a fleet may run one: one of them makes the
- * passes, and when it stops or is killed, another one does. Takes what `reconcile` takes; `since` is used only for the first
- * pass of the endpoint. Throws `invalid_option`.
+ * passes, and when it stops or is killed, another one does. `since` is used only for the first pass of the endpoint. Throws
+ * `invalid_option`.
  */
 export function createReconciler<Data = EsimEvents, Tx = unknown>(
   api: Pick<ApiClient, "webhooks">,
@@ -62,7 +62,7 @@ export function createReconciler<Data = EsimEvents, Tx = unknown>(
       const warn = createWarnings(fields, { ...settings, everyMs });
       let lastRun: string | null | undefined;
 
-      /** Makes a pass, unless another process has completed one since the last interval. */
+      /** Makes a pass, unless another process has completed one since the last call ended. */
       async function passUnlessMadeElsewhere(): Promise<void> {
         await refuseForgetful(target, store as DedupeStore | undefined, state);
         const before = await read();

@@ -15,7 +15,7 @@ export interface Reach {
    * in an hour (`passesBegun`).
    */
   readonly passes: Readonly<Record<Depth, number>> & {
-    /** When the service next attempts an event that holds the watermark back. Before that, a pass to the watermark would find nothing changed. */
+    /** The earliest next attempt of an event that holds the watermark back. Before that, a pass to the watermark would find nothing changed. */
     readonly quietUntil: number;
   };
 }
@@ -66,8 +66,8 @@ export function passesBegun({ passes }: Reach, depth: Depth, nowMs: number): Rea
 }
 
 /**
- * Returns `passes` as it is stored after a pass of this depth has completed. `nextAttemptMs`: when the service next attempts one of the
- * events that this pass saw and that hold the watermark back; Infinity if it saw none.
+ * Returns `passes` as it is stored after a pass of this depth has completed. `nextAttemptMs`: the earliest next attempt of the events that
+ * this pass saw and that hold the watermark back; Infinity if it saw none.
  */
 export function passesCompleted(
   { passes }: Reach,

@@ -27,7 +27,7 @@ export interface ClosedGap {
 
 /** The notes of passes about the endpoint itself. Times in ms, by our own clock. */
 export interface Sightings {
-  /** When the last pass looked at it; null before the first look. */
+  /** When a pass last saw the endpoint; null before that. */
   readonly seenAt: number | null;
   /** The event types that the endpoint lacked then, and `*` if it was inactive, each with the time when the endpoint last had it. */
   readonly lacking: Readonly<Record<string, number>>;
@@ -84,8 +84,8 @@ export function withoutExpired(gaps: readonly ClosedGap[], nowMs: number): reado
 }
 
 /**
- * The gaps as a report has them. Null: none is known, since no earlier pass has looked at the endpoint.
- * @param wasSeen whether an earlier pass has looked at the endpoint
+ * The gaps as a report has them, without event types that are still lacking. Null: none is known, since no earlier pass has seen the endpoint.
+ * @param wasSeen whether an earlier pass has seen the endpoint
  */
 export function reportedGaps(
   { lacking, gaps }: Pick<Sightings, "lacking" | "gaps">,

@@ -15,7 +15,7 @@ export interface WholeListing {
   /** How far back the caller asked to go. */
   readonly since: Date | undefined;
   readonly nowMs: number;
-  /** The newest attempt that is listed; NaN if none is. */
+  /** The time of the newest attempt that is listed; NaN if none is. */
   readonly newestMs: number;
   /** The newest time that the oldest delivery shows; Infinity if no delivery shows a time. */
   readonly oldestMs: number;

@@ -19,13 +19,13 @@ export interface PassState extends Reach, Sightings {
    * event that is coming or failing holds the mark at its time of occurrence.
    */
   readonly mark: number;
-  /** The newest attempt that was listed. Later than the mark if something holds the mark back. */
+  /** The time of the newest attempt that was listed. Later than the mark if something holds the mark back. */
   readonly head: number;
   /** The time up to which the events of a type were ignored, because no handler takes the type. The keys are short hashes of types. */
   readonly ignored: Readonly<Record<string, number>>;
-  /** The short hashes of events whose handlers failed: recent passes leave them out. */
+  /** The short hashes of events whose handlers failed: a pass that is not full may leave these events out. */
   readonly failing: readonly string[];
-  /** The time up to which an event is not reported again. The keys are those of alarms. */
+  /** The time up to which an event or a gap is not reported again. The keys are made in alarms.ts. */
   readonly reported: Readonly<Record<string, number>>;
   /** The name of the last pass that completed; null before the first one. */
   readonly lastRun: string | null;
@@ -133,7 +133,7 @@ export function startState(stored: PassState | undefined, start: PassStart, nowM
   };
 }
 
-/** The state for a pass that goes back to this time: it tries what failed and what was ignored. */
+/** The state for a pass that goes back to a time: the pass tries what failed and what was ignored. */
 function setBack(state: PassState, toMs: number): PassState {
   const mark = Math.min(state.mark, toMs);
   return {

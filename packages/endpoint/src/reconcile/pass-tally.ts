@@ -40,7 +40,7 @@ export interface PassTally {
   readonly failed: readonly string[];
   /** When the oldest event occurred that holds the watermark back; Infinity if none does. */
   readonly oldestHolderMs: number;
-  /** When the first of these events is attempted again; Infinity if none holds it back. */
+  /** The earliest next attempt of an event that holds the watermark back, by the service or a pass; Infinity if none does. */
   readonly nextAttemptMs: number;
   /** The service's time of the newest attempt on the first page that shows one; NaN if none does. */
   readonly newestMs: number;
@@ -61,7 +61,7 @@ export const mostIds = 20;
 const mostTypes = 50;
 const mostFailing = 1000; // if more events fail, passes try the others more often than necessary
 
-/** The codes of failed handlers. The others say nothing about the event: another process is handling it, for instance. */
+/** The codes of failed handlers. Other codes say nothing about the event: another process is handling it, for instance. */
 const failureCodes: ReadonlySet<string | undefined> = new Set(["failed", "deadline_reached"]);
 
 /** Whether the service got an acknowledgement of the event, though the target did not have the event before this pass. */

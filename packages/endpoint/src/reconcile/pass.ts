@@ -61,7 +61,7 @@ interface BegunPass {
 }
 
 /**
- * Reads the listing, recovers what is not coming, oldest first, and moves the watermark on. When it resolves or rejects, no handler
+ * Reads the listing, recovers the events that the target lacks, oldest first, and moves the watermark on. When it resolves or rejects, no handler
  * runs any more, except for one that ignores its deadline, and the claim is released.
  */
 async function runPass(request: PassRequest, begun: BegunPass): Promise<ReconcileReport> {
@@ -98,7 +98,7 @@ async function runPass(request: PassRequest, begun: BegunPass): Promise<Reconcil
   /** The time of the newest attempt that was listed, at most now; NaN if none was. An impossible time in the future would hide later events. */
   const headMs = () => Math.min(tally.newestMs, nowMs);
 
-  /** Whether the pass may move the mark on. A recent pass may not, unless nothing holds the mark back: it has not seen what does. */
+  /** Whether the pass may move the mark on. A recent pass may not if something has held the mark back: it does not read so far down. */
   const seesMark = depth !== "recent" || initialState.mark >= initialState.head;
 
   /** The mark that a complete pass leaves behind. */
@@ -203,7 +203,7 @@ async function runPass(request: PassRequest, begun: BegunPass): Promise<Reconcil
       supportReplay: watch.arrivals(),
       mark: isoOf(claim.mark),
     };
-    alarms.raise(report, depth); // at the latest now: once the state is written, no other pass finds them
+    alarms.raise(report, depth); // at the latest now: once the state is written, the next pass may not raise them
     if (!dryRun) await watch.keep();
     await claim.end({
       ...(isComplete && {

@@ -18,7 +18,7 @@ export interface ReconcileMessage
     | "lost"
     | "supportReplay"
   > {
-  /** `interrupted`: its signal aborted. `failed`: it rejects with `error`. */
+  /** `interrupted`: the signal of the pass aborted. `failed`: the pass rejects with `error`. */
   readonly outcome: "running" | "complete" | "interrupted" | "failed";
   /** Since the pass began, in ms. */
   readonly durationMs: number;

@@ -15,7 +15,7 @@ import * as z from "zod/mini";
 import { environmentOf } from "../base/environment-of.ts";
 
 /** Where missing events go: a durable inbox, handlers with a durable store, or a processor with one. */
-// NoInfer is not around the union, as in core's Target: editors would complete no event types
+// as in core's Target, NoInfer is not around the union: otherwise editors would complete no event types
 export type ReconcileTarget<Data = EsimEvents, Tx = unknown> =
   | (Pick<InboxWriter, "put" | "sources" | "capabilities"> & Partial<Pick<InboxWriter, "ready">>)
   | NoInfer<Handlers<Data, Tx>>
@@ -31,11 +31,11 @@ export interface ReconcileSetup<Data = EsimEvents, Tx = unknown>
    * the target has events, but only of other sources, or if the endpoint was reconciled with another source. Default: that of receivers.
    */
   readonly source?: string | undefined;
-  /** Accepts a `source` of which the target has no events yet. If the endpoint was reconciled with another one, it starts again, at `since`. Default false. */
+  /** Accepts a `source` of which the target has no events yet. If the endpoint was reconciled with another source, the passes start again, at `since`. Default false. */
   readonly newSource?: boolean | undefined;
   /**
-   * The event types that the endpoint must be subscribed to: the report has the periods in which it was not. Families and `*` are left
-   * out, so `Object.keys(handlers)` of a worker will do. Default: those of the handlers, if they are the target; else none.
+   * The event types that the endpoint must be subscribed to: the report has each period in which it was not, once that has ended. Families and
+   * `*` are left out, so `Object.keys(handlers)` of a worker will do. Default: those of the handlers, if they are the target; else none.
    */
   readonly eventTypes?: readonly string[] | undefined;
   /** With handlers: remembers done ids. Must be durable. Default: none, which is refused. */

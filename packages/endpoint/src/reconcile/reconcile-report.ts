@@ -17,9 +17,9 @@ export interface ReconcileLedger {
   readonly conflict: number;
   /** Not valid events; with handlers, also those that do not match their schema. */
   readonly invalid: number;
-  /** Their types have no handler. */
+  /** Their types have no handler, or had none when the events were acknowledged. */
   readonly filtered: number;
-  /** Their handlers did not succeed. */
+  /** Their handlers did not succeed, in this pass or before, or another process is handling them. */
   readonly rejected: number;
   /** Read, but not stored or handled before the pass was interrupted. */
   readonly unsettled: number;
@@ -75,8 +75,8 @@ export interface ReconcileReport {
   /** The period whose events the service has forgotten before they were settled: support cannot replay them either. */
   readonly lost: Period | null;
   /**
-   * The periods in which the endpoint was inactive, or not subscribed to some of `eventTypes`. A gap that has ended is reported for
-   * 7 days, unless `acknowledgeGaps` ends that. Empty: passes have seen none. Null: this is the first pass that looked.
+   * The periods in which the endpoint was inactive, or not subscribed to some of `eventTypes`; the latter once they have ended. A gap that has
+   * ended is reported for 7 days, unless `acknowledgeGaps` ends that. Empty: passes have seen none. Null: no earlier pass has looked.
    */
   readonly gaps: readonly EndpointGap[] | null;
   /** The events of the last `requestSupportReplay` that have arrived. Null: there was none in the last 7 days. */

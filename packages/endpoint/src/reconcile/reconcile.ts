@@ -12,10 +12,10 @@ import { refuseForgetful } from "./refuse-forgetful.ts";
  * from the top, at least down to the watermark, and stores or handles the events oldest first; what the target has is a
  * duplicate, so a pass that is repeated, or was killed, does nothing twice. See docs/reconcile.md.
  *
- * Resolves to a report whose ledger balances, also when its signal aborted. Rejects with `no_watermark` for a first pass
+ * Resolves to a report whose ledger balances, also when `signal` aborted. Rejects with `no_watermark` for a first pass
  * without `since`; with `durable_store_required`; with `reconcile_in_use` while another process reconciles the endpoint; with
  * `invalid_state`; with an `ApiError` of the listing; with `store_unavailable`; and with `source_unknown`, `invalid_option`,
- * `unknown_event_type` or `async_schema` for a mistake in the set-up. Run it again to complete it.
+ * `unknown_event_type` or `async_schema` for a mistake in the set-up. After any other error, or an abort, the next call completes the pass.
  */
 export async function reconcile<Data = EsimEvents, Tx = unknown>(
   api: Pick<ApiClient, "webhooks">,

@@ -10,8 +10,8 @@ interface Keeper {
 }
 
 /**
- * Rejects with `durable_store_required` if the target or the store of the state forgets when a process ends or a machine crashes:
- * recovered events would be lost again behind the watermark, or done twice. Rejects with `invalid_option` if the target forgets done
+ * Rejects with `durable_store_required` if the inbox, the store of the handlers or the state store forgets when a process ends or a machine
+ * crashes: recovered events would be lost again behind the watermark, or done twice. Rejects with `invalid_option` if the target forgets done
  * ids while the listing may still show their events: a pass would take those events for missing.
  */
 export async function refuseForgetful(

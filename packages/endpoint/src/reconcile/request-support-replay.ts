@@ -10,7 +10,7 @@ import { type EndpointGap, reportedGaps, withoutExpired } from "./endpoint-gaps.
 import { isoOf, type PassState, readPassState, stateName } from "./pass-state.ts";
 import { keepRequest, mostRequested } from "./support-replay-watch.ts";
 
-/** An event that the request names. It has no data of the event. Plain JSON. */
+/** An event that the request names, without its data. Plain JSON. */
 export interface RequestedEvent {
   /** The webhook-id. */
   readonly id: string;
@@ -28,9 +28,9 @@ export interface SupportReplayRequest {
   readonly endpoint: string;
   /** The source of its events. */
   readonly source: string;
-  /** When it was collected. */
+  /** When the request was collected. */
   readonly requestedAt: string;
-  /** Deliveries that the service has given up, and `reconcile` has not settled. */
+  /** Deliveries that the service has given up, and that are not known to be settled: they are newer than the watermark. */
   readonly exhausted: readonly RequestedEvent[];
   /** Deliveries that passes have found acknowledged and lost, and recovered from the listing. */
   readonly acknowledgedAndLost: readonly RequestedEvent[];
@@ -45,7 +45,7 @@ export interface SupportReplayRequest {
 
 /** Options of `requestSupportReplay`. */
 export interface SupportReplayRequestOptions {
-  /** The state of `reconcile`, which has the notes of its passes, and remembers the request. */
+  /** The state store of `reconcile`, which has the notes of its passes, and remembers the request. */
   readonly state: StateStore;
   /** The name of the endpoint, as for `reconcile`. Default: that of receivers. */
   readonly source?: string | undefined;
@@ -64,7 +64,7 @@ const shape = {
 
 /**
  * Collects the events of an endpoint that only support can send again: from the listing of the last 7 days, and from the notes of
- * passes. Remembers them, so that the next passes and imports say which of them have arrived (`ReconcileReport.supportReplay`). Run
+ * passes. Remembers `exhausted` and `periods`, so that later passes and imports say what has arrived (`ReconcileReport.supportReplay`). Run
  * `reconcile` first: it recovers from the listing what needs no support.
  *
  * Rejects with an `ApiError` of the listing, with `invalid_state`, and as the store does.

@@ -55,7 +55,7 @@ export function createSelection({
     return untilMs !== undefined && occurredAtMs(delivery) <= untilMs;
   }
 
-  /** Whether the event's handler has failed, and this pass does not run it again. Full passes do, and passes to the watermark while the event holds it back. */
+  /** Whether the event's handler has failed, and this pass does not run it again. A full pass does, as does a pass to the watermark while the event holds the watermark back. */
   function isNotTriedNow(delivery: WebhookDelivery): boolean {
     if (stillFailing.size === 0 || depth === "full" || delivery.eventId === null) return false;
     const isTried = depth === "watermark" && mayHold(occurredAtMs(delivery), nowMs);

@@ -9,9 +9,9 @@ import { shortHash } from "./pass-state.ts";
 export interface SupportReplayArrivals {
   /** When the request was made. */
   readonly requestedAt: string;
-  /** The events that the request names by their ids. */
+  /** The `exhausted` events of the request. */
   readonly ids: {
-    /** How many events the request names. */
+    /** How many of them the request names. */
     readonly requested: number;
     /** How many of them the target has by now. */
     readonly arrived: number;
@@ -52,7 +52,7 @@ export interface SupportReplayWatch {
   listed(deliveries: readonly WebhookDelivery[]): void;
   /** Looks at events that the target has been given. */
   settled(events: readonly GivenEvent[]): void;
-  /** Says what has arrived until now. Null: there is no request. */
+  /** Returns what has arrived until now. Null: there was no request in the last 7 days. */
   arrivals(): SupportReplayArrivals | null;
   /** Remembers what has arrived. */
   keep(): Promise<void>;
@@ -69,7 +69,7 @@ const hashes = z.array(z.string());
 const schema = z.object({
   requestedAt: z.string(),
   requested: z.number(),
-  /** The events that are named by their ids, and did not arrive yet. */
+  /** The `exhausted` events that have not arrived yet: hashes of their ids. */
   missing: hashes,
   periods: z.array(
     z.object({
@@ -177,7 +177,7 @@ export async function watchSupportReplay(
         ...{ from, to, eventTypes },
         arrived: [...arrived],
       }));
-      // false: another process has just written, and the next pass finds these events again in its listing
+      // false: another process has just written; the next pass may find these events again in its listing
       await state.write(
         nameOf(source),
         { ...request, missing: [...missing], periods: arrived },

@@ -10,10 +10,10 @@ import { presentRecord } from "./rotation-record.ts";
 
 type CheckSettings = Pick<RotateSettings, "clock" | "signal" | "logger">;
 
-/** How many deliveries are posted concurrently: behind a load balancer, they reach several receivers. */
+/** How many deliveries are posted concurrently: behind a load balancer, they can reach several receivers. */
 const posts = 5;
 const timeoutMs = 10_000;
-/** How far a receiver's clock may be from ours: half of how long the 503 lasts once the new key is stored. */
+/** How far a receiver's clock may be from ours, in ms: half the time for which receivers still answer 503 once the new key is stored. */
 const mostSkewMs = 30_000;
 
 interface Answer {
@@ -26,7 +26,7 @@ interface Answer {
 
 /**
  * Has the receivers hold off unknown signatures, and checks that they do, before the service is asked for a secret. If they are ready, they
- * keep holding off. Otherwise rejects with `receivers_not_ready`, and they no longer do. No change is under way yet, so the run after a kill checks them, too.
+ * keep holding off. Otherwise undoes the hold-off and rejects with `receivers_not_ready`. No change is under way yet, so the run after a kill checks them, too.
  */
 export async function holdOffAndCheck(
   keyStore: KeyStore,
@@ -79,9 +79,9 @@ async function refuseOtherHoldOff(
 }
 
 /**
- * Shows that receivers read the key store: it posts deliveries with an unknown signature to the endpoint, and the receivers must hold them
- * off. Rejects with `receivers_not_ready` if one refuses them, or if its clock is wrong. If
- * the endpoint cannot be reached from here, or something else answers, that is a warning.
+ * Checks that receivers read the key store: posts deliveries with an unknown signature to the endpoint, which the receivers should hold off.
+ * Rejects with `receivers_not_ready` if one is answered 401, or if the clock of a receiver is wrong. Any other answer, or none, is only a
+ * warning.
  */
 export async function checkReceivers(url: string, { clock, signal, logger }: CheckSettings): Promise<void> {
   const post = () => answerOf(url, clock.now, signal);
@@ -110,7 +110,7 @@ export async function checkReceivers(url: string, { clock, signal, logger }: Che
   );
 }
 
-/** Resolves to undefined if nothing answers. */
+/** Resolves to undefined if nothing answers, or the signal aborts. */
 async function answerOf(url: string, now: () => number, signal: AbortSignal): Promise<Answer | undefined> {
   try {
     const { address, authorization } = requestOf(url);

@@ -20,7 +20,7 @@ export interface RotationPlan {
   readonly active: boolean;
   /** The step of the rotation that would be continued; null: one would begin. */
   readonly continues: RotationRecord["step"] | null;
-  /** Whether the service would be asked for a new secret. */
+  /** Whether the service would surely be asked for a new secret. */
   readonly asks: boolean;
   /** The fingerprints of the keys that would be replaced. */
   readonly oldKeys: readonly string[];

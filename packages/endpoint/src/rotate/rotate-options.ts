@@ -20,11 +20,11 @@ export interface RotateOptions<Reconciled extends RotationReconciled = Reconcile
    * report. Needs `state`. Default: nothing is recovered; reconcile yourself then.
    */
   readonly reconcile?: ((pass: RotationPass) => Promise<Reconciled>) | undefined;
-  /** Where `reconcile` keeps its watermark. Without a watermark nothing is begun, since the pass could not know how far back to look. */
+  /** Where `reconcile` keeps its watermark. If this store has none, no rotation is begun, since the pass could not know how far back to look. */
   readonly state?: Pick<StateStore, "read"> | undefined;
   /**
    * Checks first that the receivers read the key store and that their clocks are right: deliveries with an unknown signature are posted to the
-   * endpoint's URL, and must be answered 503. Pass false if something other than a receiver answers 401 there. Default true.
+   * endpoint's URL. A 401 or a wrong clock stops the rotation. Pass false if something other than a receiver answers 401 there. Default true.
    */
   readonly checkReceivers?: boolean | undefined;
   /** How long the old keys stay valid after the new one is stored, in ms: for attempts that were under way. At least a minute. Default 2 minutes. */

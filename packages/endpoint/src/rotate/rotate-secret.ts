@@ -34,20 +34,20 @@ export interface RotationReport<Reconciled extends RotationReconciled = Reconcil
   readonly otherKeys: readonly string[];
   /** The fate of deliveries with the new key. */
   readonly newKeyUse: NewKeyUse;
-  /** The result of `reconcile`; null if there was none. */
+  /** The result of the option `reconcile`; null without that option. */
   readonly reconciled: Reconciled | null;
 }
 
 /**
  * Replaces the secret of an endpoint so that every event survives it. Each step is in the key store before the next one, so
- * after a kill at any moment the next run continues; when no rotation is under way, it begins one. Takes `overlapMs` and some seconds.
+ * after a kill at any moment the next run continues; when no rotation is under way, it begins one. Takes `overlapMs` and the time of the pass.
  *
  * 1. Receivers answer 503 to unknown signatures, which is checked (`checkReceivers`). 2. The service replaces the secret. 3. The new key is stored, and the old ones get
  * an end. 4. The listing shows what became of deliveries with the new key, until that end. 5. What was missed is reconciled. 6. The old
  * keys are removed. In the key store, 1 and 2 are the step `call`, 3 writes `stored`, and 4 to 6 happen in `stored`.
  *
  * The receivers have to read `keyStore`. Keys of other endpoints stay (`StoredKey.endpoint`); the only key without
- * an endpoint is replaced if the client has no other one. Rejects with an `ApiError` or its code when the service cannot be asked, and with `change_under_way`,
+ * an endpoint is replaced if the client has no other endpoint. Rejects with an `ApiError`, or its code, when a call of the service fails, and with `change_under_way`,
  * `endpoint_unknown`, `invalid_option`, `no_watermark` (`state` has none; nothing was changed), `missing_secret` (the key store has no record), `invalid_secret` (the new secret is of
  * another form: it is kept, and the next run takes it with `secretForm`), `not_settled` (`reconcile` was interrupted: the next run does
  * it again), `receivers_not_ready` (nothing was changed) or `store_unavailable`.

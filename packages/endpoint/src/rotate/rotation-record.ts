@@ -11,7 +11,7 @@ export interface Begun extends IdempotentCall {
   readonly endpoint: string;
   /** When the rotation began, by our clock. */
   readonly startedAt: string;
-  /** The endpoint's `updatedAt` before the call. */
+  /** The endpoint's `updatedAt` before the first call. */
   readonly updatedAt: string;
 }
 
@@ -25,13 +25,13 @@ interface Answered extends Begun {
   readonly rotatedAt: string | null;
 }
 
-/** The new secret is here, but not in a form that can be read. */
+/** The new secret is kept, but receivers could not read its form. */
 export interface AtForm extends Answered {
   readonly step: "form";
   readonly secret: string;
 }
 
-/** The receivers have the new key. The old keys are about to end; then what was missed is recovered, and they are removed. */
+/** The new key is stored. Once the old keys have ended, the missed events are recovered, and the old keys are removed. */
 export interface AtStored extends Answered {
   readonly step: "stored";
   /** The fingerprints of the new key, and of those that it replaces. */

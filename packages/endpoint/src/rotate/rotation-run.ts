@@ -10,9 +10,9 @@ import type { RotateSettings } from "./rotate-options.ts";
 
 /** An endpoint as the client has it. */
 export interface ListedEndpoint {
-  /** Undefined: the client does not have it. */
+  /** Undefined: the client does not have the endpoint. */
   readonly listed: WebhookEndpoint | undefined;
-  /** Whether the client has no other one. */
+  /** Whether the client has exactly one endpoint. */
   readonly isOnly: boolean;
 }
 
@@ -29,7 +29,7 @@ export interface RotationRun extends RotateSettings, CallingRun, ListedEndpoint 
   answersWithoutSecret: number;
 }
 
-/** Looks up an endpoint that the client may no longer have: a rotation that has begun then ends. */
+/** Looks up the endpoint of a rotation that has begun. If the client no longer has the endpoint, the rotation ends. */
 export async function lookUp(
   api: Pick<ApiClient, "webhooks">,
   endpoint: string,
@@ -39,7 +39,7 @@ export async function lookUp(
   return { listed: endpointIn(all, endpoint), isOnly: all.length === 1 };
 }
 
-/** Looks an endpoint up that the client must have: rejects with `endpoint_unknown`, which lists those that it has. */
+/** Looks up an endpoint that the client must have. Otherwise rejects with `endpoint_unknown`, which lists the client's endpoints. */
 export async function lookUpExisting(
   api: Pick<ApiClient, "webhooks">,
   endpoint: string,
@@ -57,7 +57,7 @@ export async function lookUpExisting(
   );
 }
 
-/** A step that ends the rotation if the client no longer has the endpoint: then there is nothing to finish, and the key store is free. */
+/** Returns a step that ends the rotation if the client no longer has the endpoint: then the key store is free for other changes. */
 export function unlessDeleted<At, Next extends string, Result = never>(
   take: (run: RotationRun, at: At, stored: KeyStoreState) => Promise<Outcome<Next, Result>>,
 ): (run: RotationRun, at: At, stored: KeyStoreState) => Promise<Outcome<Next | "end", Result>> {
@@ -74,11 +74,11 @@ export function unlessDeleted<At, Next extends string, Result = never>(
 }
 
 export async function isDeleted({ api, endpoint, signal }: RotationRun): Promise<boolean> {
-  const all = await listEndpoints(api, signal).catch(() => undefined); // then it is not known
+  const all = await listEndpoints(api, signal).catch(() => undefined); // a failed listing shows nothing
   return all !== undefined && endpointIn(all, endpoint) === undefined;
 }
 
-/** Attempts of the endpoint may still be under way, so its keys stay valid for the overlap. Keys that name no endpoint may be those of another one. */
+/** Ends the rotation. Attempts to deliver to the endpoint may be under way, so its keys stay valid for the overlap. Keys that name no endpoint may be another one's. */
 export function endedWithEndpoint({ endpoint, clock, logger, overlapMs }: RotationRun): Move<"end"> {
   const endMs = clock.now() + overlapMs;
   const endsAt = new Date(endMs).toISOString();

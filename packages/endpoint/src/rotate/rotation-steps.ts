@@ -43,7 +43,7 @@ export interface RotationEnd {
   readonly reconciled: RotationReconciled | null;
 }
 
-/** After this many answers without the secret, a run gives up. The next one continues. */
+/** After this many answers without the secret, a run gives up. The next run continues. */
 const mostWithoutSecret = 3;
 
 /** The rotation of an endpoint's secret. */
@@ -70,7 +70,7 @@ export const rotation: KeyChange<RotationRun, RotationRecord, RotationEnd> = {
   whenMovedOn: (_, stored) => rejectMoved(stored),
 };
 
-/** From now on receivers answer 503 to unknown signatures, so that the secret can be replaced. */
+/** Once the rotation is recorded, receivers answer 503 to unknown signatures, so that the secret can be replaced. */
 async function begin(run: RotationRun): Promise<Move<"call">> {
   const { clock, endpoint, listed } = run;
   if (run.hasBegun) throw endedElsewhere();
@@ -81,7 +81,7 @@ async function begin(run: RotationRun): Promise<Move<"call">> {
   return callWithFreshIdempotencyKey(run, { kind: "rotate", endpoint, startedAt, updatedAt });
 }
 
-/** Has the service replace the secret. The same idempotency key is used until the answer is known, by later runs, too. */
+/** Has the service replace the secret. All runs use the same idempotency key until the answer is known or 47 hours have passed. */
 async function callService(
   run: RotationRun,
   at: AtCall,
@@ -139,7 +139,7 @@ async function afterError(
   return callWithFreshIdempotencyKey(run, at);
 }
 
-/** A secret that an earlier run could not read, and has kept. */
+/** Reads the secret that an earlier run has kept. If the secret may have been replaced since, it is replaced again. */
 async function readKeptSecret(
   run: RotationRun,
   at: AtForm,
@@ -154,8 +154,8 @@ async function readKeptSecret(
 }
 
 /**
- * The old keys end at the end of the overlap. Until then the listing shows how receivers answer to the new key. Then a pass recovers the
- * events that were missed.
+ * Waits until the old keys end, and watches in the listing how receivers answer deliveries with the new key. Then a pass recovers the events
+ * that were missed, and the old keys are removed.
  */
 async function finish(run: RotationRun, at: AtStored): Promise<Move<"end", RotationEnd>> {
   const { api, clock, logger, endpoint } = run;
@@ -175,7 +175,7 @@ async function finish(run: RotationRun, at: AtStored): Promise<Move<"end", Rotat
   };
 }
 
-/** The old keys have ended by now, so the listing has had time to show the events that were missed. */
+/** Recovers the missed events. The old keys have ended, so the listing has had time to show these events. */
 async function reconcileCost(run: RotationRun): Promise<RotationReconciled | null> {
   const { reconcile, signal } = run;
   if (reconcile === undefined) return null;
@@ -207,7 +207,7 @@ function mayBeReplaced(rotatedAt: string | null, listed: WebhookEndpoint | undef
 }
 
 /**
- * The error of a call whose effect is not known. Its cause has neither body nor secret.
+ * The error of a run that ends before the rotation is finished. Its cause has no secret.
  * @param next what the next run does
  */
 function unfinished(cause: ApiError, next: string): Error {

@@ -13,7 +13,7 @@ import { arrivalUntil, holdingOff, holdOffUntil } from "../change/service-call.t
 import { type AtCall, type AtForm, type AtStored, begunOf } from "./rotation-record.ts";
 import type { RotationRun } from "./rotation-run.ts";
 
-/** The step that has the new secret: stored as a key, or kept as it is if receivers could not read it. The service may not show it again. */
+/** Returns the move that stores the new secret: as a key, or as it is if receivers could not read it. The service may not show the secret again. */
 export function withSecret(
   run: RotationRun,
   at: AtCall | AtForm,

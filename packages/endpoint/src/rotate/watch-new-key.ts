@@ -6,7 +6,7 @@ import type { AtStored } from "./rotation-record.ts";
 
 /**
  * How receivers answered deliveries with the new key, as far as the listing's newest page showed them until the old keys ended: under heavy traffic,
- * there were more. Both 0: none was seen.
+ * there may be more. Both 0: no such delivery was seen.
  */
 export interface NewKeyUse {
   /** How many deliveries at least were accepted. */
