@@ -49,8 +49,8 @@ export const sqliteFileShape: OptionsShape<SqliteFileSettings> = {
 export const sqliteShape: OptionsShape<SqliteSettings> = { ...sqliteFileShape, ...storeShape };
 
 /**
- * A path without symbolic links, also if its last parts do not exist yet: SQLite names its own files after the real path, and a process
- * must have one writer for a file, under each of its names.
+ * Returns the path without symbolic links, also if its last parts do not exist yet: SQLite names its own files after the real path, and a
+ * process must have one writer for a file, even if two paths lead to it.
  */
 function realPath(path: string): string {
   try {

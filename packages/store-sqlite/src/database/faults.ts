@@ -75,7 +75,7 @@ export function isBusy(error: unknown): boolean {
   return code === resultCodes.busy || code === resultCodes.locked || code === resultCodes.protocol;
 }
 
-/** Whether the disk is full. */
+/** Whether SQLite reports that the disk is full. */
 export function isFull(error: unknown): boolean {
   return resultCodeOf(error) === resultCodes.full;
 }
@@ -86,7 +86,7 @@ export function isOfRoom(error: unknown): boolean {
   return code === resultCodes.full || code === resultCodes.readOnly || code === resultCodes.cannotOpen;
 }
 
-/** Whether the file or its disk failed. Every other error is about one statement, and others may succeed. */
+/** Whether the error is about the file, its lock or its disk. Every other error is about one statement, and other statements may succeed. */
 export function isOfTheFile(error: unknown): boolean {
   return error instanceof FaultError || aboutTheFile.has(resultCodeOf(error) ?? -1);
 }

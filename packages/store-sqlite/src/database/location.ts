@@ -83,8 +83,8 @@ export function networkTypeOf(type: number): string | undefined {
 }
 
 /**
- * Refuses a folder on a network mount: locks there do not hold between machines, nor does a write-ahead log, whose index
- * is shared memory. Asks on Linux only: elsewhere the numbers mean something else.
+ * Refuses a folder on a network mount: its locks do not hold between machines, and a write-ahead log does not work, since its index
+ * is shared memory. Checks on Linux only: elsewhere the numbers mean something else.
  */
 async function refuseNetworkMount(folder: string): Promise<void> {
   if (process.platform !== "linux") return;
@@ -107,8 +107,8 @@ async function makeFile(path: string): Promise<void> {
 }
 
 /**
- * The folders above are synced before anything is in the file, since any of them may be as new as the file: made here, by another
- * process, or by the program that opens the file. One that this user may not open belongs to another user, and so is older.
+ * Syncs the folders above, before anything is in the file, since any of them may be as new as the file: made here, by another
+ * process, or by the program that opens the file. A folder that this user may not open belongs to another user, and so is older.
  */
 async function syncFoldersAbove(folder: string): Promise<void> {
   const above = dirname(folder);

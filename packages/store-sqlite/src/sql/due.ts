@@ -67,8 +67,8 @@ export function oldestReadyMs(
 }
 
 /**
- * For each type whose pause has ended, but whose events no worker has released yet: since when the oldest due event could run. Reads a
- * thousand events of the type.
+ * For each type whose pause has ended, but whose events no worker has released yet: since when the oldest due event could run. Reads only
+ * a thousand events of the type, and not their lanes.
  */
 function stillHeld(reading: Reading): Pick<Due, "dueAt">[] {
   const ended = heldTypes(reading).filter(({ isPaused }) => !isPaused);
@@ -166,7 +166,7 @@ interface Head extends Due {
   readonly isNext: 0 | 1 | null;
 }
 
-/** Visits the lanes whose names follow `after`, for the first event of each, if it can be taken. After the last lane, the next visit begins with the first. */
+/** Visits the lanes whose names follow `after`. Returns the first event of each, if it can be taken. After the last lane, the next visit begins with the first. */
 function visitLanes(
   reading: Reading,
   { parameters, laneHeldByDead }: Search,

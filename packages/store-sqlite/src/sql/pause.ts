@@ -69,7 +69,7 @@ function pausesAt(connection: Connection, now: number): Pause[] {
   }));
 }
 
-/** The types that are paused now; `isAll` if all are. */
+/** The types that have a pause of their own now; `isAll`: there is a pause of all types. */
 export interface PausedTypes {
   readonly isAll: boolean;
   readonly types: readonly string[];
@@ -134,7 +134,7 @@ export interface HeldType {
   readonly isPaused: boolean;
 }
 
-/** Visits the index of held events by type. */
+/** Returns the types of which events are held, by stepping through the index of held events. */
 export function heldTypes(reading: Pick<Transaction, "all" | "nowMs">): readonly HeldType[] {
   const held = reading.all<{ type: string; isPaused: 0 | 1 }>(
     `with recursive known (type) as (
@@ -153,7 +153,7 @@ export const mostLetGo = 1000;
 
 /**
  * Lets go some of the events whose pause has ended, and returns how many. Those that were due become due now, about in the order in which
- * they were due. Deletes the ended pauses of types.
+ * they were due. Deletes the ended pauses of single types.
  */
 export function letGo(tx: Transaction, _?: undefined): number {
   const mayHold = tx.get(

@@ -5,7 +5,7 @@ import { oldestReadyMs } from "./due.ts";
 import { all, found, matching } from "./filter.ts";
 import { pausedTypes } from "./pause.ts";
 
-/** How lanes are held. */
+/** Whether a dead event holds its lane. */
 export interface LaneRule {
   readonly laneHeldByDead: boolean;
 }
