@@ -127,7 +127,7 @@ function(key)
 end`,
 });
 
-/** A key, and the function of a script that it is given to. */
+/** A key, and the function of a script that is run on it. */
 export interface Operation {
   /** The letter of its function. */
   readonly letter: string;
@@ -165,7 +165,7 @@ export function answersIn(answer: unknown, keys: number): readonly unknown[] {
   throw new TypeError(`The client did not answer with a list of ${keys}, one for each key of the script.`);
 }
 
-/** A client made with `stringNumbers` answers "1". */
+/** Whether an answer is 1. A client made with `stringNumbers` answers "1". */
 export function isOne(answer: unknown): boolean {
   return Number(answer) === 1;
 }

@@ -11,7 +11,7 @@ export const createIndexes: readonly string[] = [
   `create index event_suspect on esim_webhooks.event (due_at)
   where state = 'ready' and not held and suspect`,
   "create index event_held on esim_webhooks.event (type, lane) where held",
-  // those in lanes are in event_lane_leased
+  // leased events in lanes are in event_lane_leased
   `create index event_leased on esim_webhooks.event (leased_until)
   where state = 'leased' and body is not null and lane is null`,
 

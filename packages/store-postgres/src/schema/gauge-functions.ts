@@ -31,7 +31,7 @@ const heldTypes = `with recursive known as (
     from known where type is not null
   )`;
 
-/** How many events are held of types that meet a condition, each counted up to the limit. */
+/** How many events are held of types that meet a condition, up to the limit for each type. */
 const heldOf = (condition: string): string => `coalesce((
       ${heldTypes}
       select sum((

@@ -33,7 +33,7 @@ begin
 end`,
 );
 
-/** The functions that end leases and renew them. They return the fences that were not held any longer, which are few. */
+/** The functions that end leases and renew them. `settle` and `renew` return the fences that were no longer held, which are few. */
 export const settleFunctions: readonly string[] = [
   `-- The history with one more attempt, which ended at that time. It keeps the last ten.
 create function esim_webhooks.with_attempt(history jsonb, attempt jsonb, ended timestamptz) returns jsonb

@@ -86,7 +86,7 @@ interface Row extends Omit<Pause, "type"> {
 const isActive = sql`(until is null or until > ${serverTime})`;
 const columns = sql`type, reason, since, until, by`;
 
-/** Ends the pauses of these types, or all. Resolves to them once the events that they have held are let go. */
+/** Ends the pauses of these types, or all. Resolves to them once their held events are let go, or that has failed and was logged. */
 export async function resume(
   { run, tables }: Database,
   types: readonly string[] | undefined,
