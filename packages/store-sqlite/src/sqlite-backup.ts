@@ -54,8 +54,8 @@ export async function sqliteCheck(options: SqliteFileOptions): Promise<void> {
 }
 
 /**
- * Makes a new file, of which no part is ever seen: `write` fills an empty file next to it, which is synced and then gets the name. Only the
- * present user can read it. Throws a `FaultError` if the file exists or cannot be made.
+ * Makes a new file, which is at its path only once it is whole: `write` fills an empty file next to it, which is synced and then gets the
+ * name. Only the present user can read it. Throws a `FaultError` if the file exists or cannot be made.
  */
 async function writeWhole(file: string, write: (partial: string) => Promise<void>): Promise<void> {
   const path = resolve(file);

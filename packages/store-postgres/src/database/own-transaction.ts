@@ -44,7 +44,7 @@ export function onConnection<T>(
 
 const mostTries = 5;
 
-/** Runs `work` in a transaction, and commits it. */
+/** Runs `work` in a transaction, and commits it. Tries again after a conflict. */
 export function commitWork<T>(own: OwnConnection, work: Work<T>): Promise<T> {
   return retryOnConflict(own, () => commitOnce(own, work));
 }

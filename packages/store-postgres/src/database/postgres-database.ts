@@ -78,7 +78,7 @@ export interface OpenPostgres<Database>
   isDurable(): boolean;
 }
 
-/** Opens the tables in a Postgres. `name` is the public function, for messages. `tryOut` is part of the check of the server. */
+/** Opens a Postgres; the first operation connects to it. `name` is the public function, for messages. `tryOut` is part of the check of the server. */
 export function openPostgres<Database>(
   name: string,
   options: DatabaseOptions<Database>,

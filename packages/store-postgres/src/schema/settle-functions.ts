@@ -5,7 +5,7 @@ import { inOrder, plpgsql } from "./sql-function.ts";
 const byKey = ["enable_bitmapscan", "enable_seqscan", "enable_hashjoin", "enable_mergejoin"];
 
 /**
- * Sets the due time of the next events of these lanes to now if they were due for long behind others: the age of a due event is to show
+ * Sets the due time of the next events of these lanes to now if it has passed by more than `longWaitMs`: the age of a due event is to show
  * how long workers have left it, not how long another event was ahead of it. Skips locked events: two calls could wait for each other.
  */
 const freeLanes = plpgsql(

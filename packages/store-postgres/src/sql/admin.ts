@@ -164,7 +164,7 @@ export async function giveUp(
   return { events: rows.length, leased: await countLeased(db, tables, filter) };
 }
 
-/** Counts those that match. Each condition repeats that of an index. */
+/** Counts matching leased events. Each condition repeats that of an index. */
 async function countLeased(db: Kysely<unknown>, tables: Tables, filter: InboxFilter): Promise<number> {
   const counts = [sql`body is not null and lane is null`, sql`lane is not null`].map(
     (index) =>

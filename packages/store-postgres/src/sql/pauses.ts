@@ -120,8 +120,8 @@ async function letGo(db: Kysely<unknown>, tables: Tables): Promise<number> {
 }
 
 /**
- * As `letGo`. Also holds events of paused types among the first due ones: the process that paused them was killed, or they were stored while
- * the pause began. A take leaves them out, but would have to read past them each time.
+ * As `letGo`. Also holds events of paused types among the ready ones that are due first: the process that paused them was killed, or they
+ * were stored while the pause began. A take leaves them out, but would have to read past them each time.
  */
 export async function letGoAndHold(db: Kysely<unknown>, tables: Tables): Promise<number> {
   const { rows } = await sql<{ free: number }>`

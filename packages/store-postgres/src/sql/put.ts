@@ -60,9 +60,9 @@ async function compare(
 }
 
 interface Present extends EventKey {
-  /** It is claimed inline. */
+  /** Whether it is an inline claim. */
   readonly inline: boolean;
-  /** Its lease has ended. */
+  /** Whether its lease has ended. */
   readonly ended: boolean;
   /** The CRC-32 of its body. Null if unknown. */
   readonly fingerprint: number | null;

@@ -4,7 +4,7 @@ export type SqliteErrorCode =
   | "database_corrupt"
   /** The file or its log was removed or replaced while it was open. */
   | "database_moved"
-  /** The file was written by a newer version of this package. */
+  /** A newer version of this package has changed the tables, and this one cannot work with them. */
   | "database_newer"
   /** The file or its folder cannot be written by this process. Give its user the right to write both, or name another path. */
   | "database_read_only"

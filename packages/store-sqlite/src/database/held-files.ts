@@ -16,7 +16,7 @@ export interface HeldFiles {
   check(): void;
   /** Whether nothing is at the log's path while the database is in place: then a checkpoint saves what only the removed log has. */
   isLogGone(): boolean;
-  /** Calls `close`, which makes SQLite remove the file at the log's path. If that file is now the log of another process, it is kept. */
+  /** Calls `close`, at which SQLite may remove the file at the log's path. If that file is now the log of another process, it is kept. */
   closeWith(close: () => void): void;
 }
 

@@ -4,9 +4,9 @@ import { type Journal, pauseMs, tries, wait } from "./journal.ts";
 import { inTransaction, type Transaction } from "./transaction.ts";
 
 /**
- * Writes and deletes a row, so that the commit of a transaction syncs even if nothing else changes in it. With a rollback journal, only a
- * commit syncs the journal's removal, and a commit that has changed no page does nothing. Fails where an event could not be stored, as on a
- * full disk. The tables must exist.
+ * Writes and deletes a row, so that the commit syncs as `synchronous` says even if nothing else has changed. With a rollback journal, only
+ * a commit syncs the journal's removal, and a commit that has changed no page does nothing. Fails where an event could not be stored, as on
+ * a full disk. The tables must exist.
  */
 export function forceSync(tx: Transaction): void {
   tx.run(

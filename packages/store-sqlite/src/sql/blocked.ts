@@ -10,7 +10,7 @@ export interface BlockedLimits {
   readonly events: number;
 }
 
-/** The event of a lane that those after it wait for. `by`: why no worker can take it. Null: a worker can. */
+/** The event of a lane for which those after it wait. `by`: why no worker can take it. Null: a worker can. */
 interface Head {
   readonly occurredAt: number;
   readonly source: string;

@@ -12,9 +12,9 @@ export interface ClaimInput {
 
 interface Present {
   readonly state: "ready" | "leased" | "done" | "unhandled" | "dead";
-  /** The inbox has it, and it is not done: a worker handles it, or an operator redrives it. */
+  /** Whether the inbox has it, and it is not done: a worker handles it, or an operator redrives it. */
   readonly queued: 0 | 1;
-  /** Its lease or its retention has ended. */
+  /** Whether its lease or its retention has ended. */
   readonly ended: 0 | 1;
   readonly leftMs: number;
   readonly fingerprint: number | null;
@@ -95,7 +95,7 @@ const isMarked = "id = $id and source = $source and fence = $token";
 /** Whether a row is an inline claim of this token: SQL. */
 const isHeld = `${isMarked} and state = 'leased' and body is null`;
 
-/** Whether a row is an inline claim of this token, with a live lease: SQL. */
+/** Whether a row is such a claim, with a live lease: SQL. */
 const isOwned = `${isHeld} and not ${hasEnded}`;
 
 function claimedParameters({ nowMs: now }: Transaction, { key: { id, source }, token }: ClaimedInput) {

@@ -12,10 +12,10 @@ import { paused } from "./pause.ts";
 const pageRows = 500;
 const pageBytes = 8 * 1024 * 1024; // of bodies; the last row may exceed it
 
-/** Whether a row is copied: SQL. A live lease is not; an inline claim, which has no body, is treated as absent once its lease has ended. */
+/** Whether a row is copied: SQL. A row with a live lease is not; an inline claim, which has no body, is treated as absent once its lease has ended. */
 const isCopied = `(state <> 'leased' or body is not null and ${hasEnded})`;
 
-/** Counts the rows that a copy reads, and those that it omits: with a live lease. Reads the whole table. */
+/** Counts the rows that a copy reads, and those with a live lease. Reads the whole table. */
 export function copyCounts(connection: Connection, _: undefined): Omit<CopySourceState, "version"> {
   const counted = connection.get<Omit<CopySourceState, "version">>(
     `select count(*) filter (where ${isCopied}) as events,

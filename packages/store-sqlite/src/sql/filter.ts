@@ -13,7 +13,7 @@ export type Filter = { readonly [Name in keyof InboxFilter]?: InboxFilter[Name] 
 /** The condition of the index of all events. */
 export const isEvent: Condition = { sql: "received_at is not null", parameters: [] };
 
-/** The events that a filter means. Ids that were handled inline are no events: they have no time. */
+/** The events that match a filter. Ids that were handled inline are no events: they have no receive time. */
 export function matching(filter: Filter): Condition {
   const { state, types, source, since, until, error, expiredBy, dueAfter, subject } = filter;
   return all([

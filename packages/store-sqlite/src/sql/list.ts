@@ -40,7 +40,7 @@ interface Bound {
   readonly most: number;
 }
 
-/** Returns a page: newest received first, then by id and source. Ids that were handled inline are no events, and have no time. */
+/** Returns a page: newest received first, then by id and source. Ids that were handled inline are no events, and have no receive time. */
 export function list(connection: Connection, input: ListInput): ListedRows {
   const { filter, limit } = input;
   const few = fewOfIds(connection, filter);

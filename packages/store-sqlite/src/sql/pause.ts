@@ -1,4 +1,4 @@
-// Pauses. A ready event of a paused type is held: it is in no index of due events, so a take does not read past it.
+// Pauses. A ready event of a paused type is held: it is in no index of due events, so a take need not read past it.
 import type { Pause } from "@esim-webhooks/core";
 import type { NewPause } from "@esim-webhooks/core/engine";
 import type { Connection } from "../database/connection.ts";
@@ -9,7 +9,7 @@ const allTypes = "*";
 /** Whether a pause has not ended at the time `$now`: SQL. */
 const isActive = "(until is null or until > $now)";
 
-/** Whether there is a pause of this one type, as SQL: a row of the type that becomes ready is held. `type` and `now` are SQL. */
+/** Whether there is a pause of this single type, as SQL: a row of the type that becomes ready is held. `type` and `now` are SQL. */
 export function isPausedType(type: string, now = "$now"): string {
   return `exists (select 1 from esim_webhooks_pause as pause where pause.type = ${type} and (until is null or until > ${now}))`;
 }
@@ -120,8 +120,8 @@ export function hold(
 }
 
 /**
- * Holds the events of paused types among the first due ones: a process that was killed while it paused a type has not held all. A take
- * leaves such events out, but would have to read past them each time.
+ * Holds the events of paused types among the ready ones that are due first: a process that was killed while it paused a type has not held
+ * all. A take leaves such events out, but would have to read past them each time.
  */
 export function holdMissed(tx: Transaction, _: undefined): void {
   if (pausedTypes(tx).types.length === 0) return;

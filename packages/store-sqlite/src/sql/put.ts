@@ -90,9 +90,9 @@ function insert(
 }
 
 interface Present {
-  /** It is claimed inline. */
+  /** Whether it is an inline claim. */
   readonly inline: 0 | 1;
-  /** Its lease has ended. */
+  /** Whether its lease has ended. */
   readonly ended: 0 | 1;
   /** The CRC-32 of its body. Null if unknown. */
   readonly fingerprint: number | null;

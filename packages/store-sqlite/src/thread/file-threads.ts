@@ -58,7 +58,7 @@ export interface Hints {
 /** The reads that may take long. They have a thread of their own, so that no handler waits for them. */
 const longReads: readonly (keyof Reads)[] = ["count", "list", "stats", "truncateLog"];
 
-/** A call with this many rows has a transaction's worth of work. Calls with fewer rows gather in one transaction, and share its sync. */
+/** A call with this many rows fills a transaction. Calls with fewer rows gather in one transaction, and share its sync. */
 const manyRows = 1000;
 
 interface Shared {
@@ -71,7 +71,7 @@ interface Shared {
 const sharedByPath = new Map<string, Shared>();
 
 /**
- * Returns the threads of a file, which all stores and inboxes of this process share, and so the writer and its syncs. Throws
+ * Returns the threads of a file. All stores and inboxes of this process share them, and so the writer and its syncs. Throws
  * `invalid_option` if they run with another `durability` or `allowNetworkMount`.
  */
 export function useFileThreads(caller: string, options: FileThreadsOptions): FileThreads {

@@ -23,7 +23,7 @@ export interface Call {
   /** The function's name in `sql/writes.ts` or, for a thread that reads, in `sql/reads.ts`. */
   readonly name: string;
   readonly input: unknown;
-  /** When its caller gives up, by `uptimeMs()`: from then on it is not started. */
+  /** When its caller gives up, by `uptimeMs()`: from then on, the call is not started. */
   readonly untilMs: number;
 }
 

@@ -136,7 +136,7 @@ export function startThread(
 export interface KeptThread {
   /** Rejects while it cannot be started; the next call tries again. */
   get(): Promise<ThreadHandle>;
-  /** Calls `use` if the thread runs or is being started: then, once it runs. */
+  /** Calls `use` if the thread runs, or once it runs if it is being started. */
   ifRunning(use: (thread: ThreadHandle) => void): void;
   /** Closes the thread, if it runs or is being started. */
   close(): Promise<void>;
