@@ -178,7 +178,7 @@ function timeOf(micros: string): RawBuilder<Date> {
   return sql<Date>`(timestamptz 'epoch' + ${micros}::float8 * interval '1 microsecond')`;
 }
 
-/** Reads a cursor. Throws `invalid_input` also if its time is no number, as in a cursor of another kind of inbox. */
+/** Reads a cursor. Throws `invalid_input` also if its time is no number, as in a cursor of `memoryInbox`. */
 function readPlace(cursor: string): ListCursor {
   const place = readCursor(cursor);
   return /^-?\d{1,18}$/.test(place.receivedAt) ? place : readCursor("");
