@@ -39,7 +39,7 @@ export interface RedisPipeline {
 /** A client, and a function that closes it if the store made it. */
 export interface OpenClient {
   readonly client: RedisClient;
-  /** Removes a command's arguments from an error. Of a client that the store made, replaces the "gave up" error by the connection's last error. */
+  /** Removes a command's arguments from an error. Replaces the "gave up" error of the store's own client by the connection's last error. */
   reasonOf(error: unknown): unknown;
   close(): Promise<void>;
 }

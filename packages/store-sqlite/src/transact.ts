@@ -88,7 +88,7 @@ function refuseOtherThan(allowed: readonly string[], sql: string, where: string)
       "write() takes INSERT, UPDATE, DELETE and REPLACE, read() takes SELECT; make tables before you start.",
     );
   }
-  if (!hasMore) return; // of several statements, SQLite would run the first one, and silently ignore the others
+  if (!hasMore) return; // SQLite would run only the first of several statements, and silently ignore the others
   throw new WebhookError(
     "invalid_input",
     `context.tx.${where} was given more than one statement in one text: ${headOf(sql)}`,

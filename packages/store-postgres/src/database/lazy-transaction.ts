@@ -87,7 +87,7 @@ async function begin<Database>(
     signal.throwIfAborted();
     signal.addEventListener("abort", handle.giveUp);
     await sql.raw(idleLimit).execute(transaction);
-    signal.throwIfAborted(); // no caller would end it
+    signal.throwIfAborted(); // the caller has given up, and would not end it
     return { transaction, handle };
   } catch (error) {
     await transaction.rollback().execute();

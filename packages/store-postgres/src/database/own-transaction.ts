@@ -20,7 +20,7 @@ export interface OwnConnection {
 }
 
 /**
- * Runs `work` with one connection. Does not start if the signal has aborted; if it aborts later, ends the query that is running, unless
+ * Runs `work` with one connection. Does not start `work` if the signal has aborted; if it aborts later, ends the query that is running, unless
  * that is the commit.
  */
 export function onConnection<T>(

@@ -54,7 +54,7 @@ export async function stats(
   };
 }
 
-/** Stops counting at `most`. */
+/** Counts up to `most`. */
 export async function count(
   db: Kysely<unknown>,
   tables: Tables,

@@ -32,7 +32,7 @@ async function lookAtClock(db: Kysely<unknown>, tables: Tables): ReturnType<Purg
   return { nowMs, kept: seenMs === null || heldUntilMs === null ? undefined : { seenMs, heldUntilMs } };
 }
 
-/** False: another process has replaced `kept`. */
+/** Writes `next` in place of `kept`. False: another process has replaced `kept`. */
 export async function keepClock(
   db: Kysely<unknown>,
   tables: Tables,

@@ -72,7 +72,7 @@ async function write(db: Kysely<unknown>, tables: Tables, pauses: readonly NewPa
   );
 }
 
-/** Resolves to where to continue; null at the end. */
+/** Holds some events. Resolves to where to continue; null at the end. */
 async function hold(db: Kysely<unknown>, tables: Tables, since: string): Promise<string | null> {
   const { rows } = await sql<{ next: string | null }>`
     select ${tables.hold}(${since}::text::timestamptz, ${serverTime}, ${lookedAt})::text as next`.execute(db);

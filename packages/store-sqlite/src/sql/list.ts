@@ -10,7 +10,7 @@ export interface Place extends EventKey {
 }
 
 export interface ListInput {
-  /** The columns of its rows: SQL. */
+  /** The columns of the page's rows: SQL. */
   readonly columns: string;
   readonly filter: InboxFilter;
   readonly limit: number;
@@ -28,7 +28,7 @@ export interface ListedRows {
 interface Searched {
   /** The table, with the index that has the order: SQL. */
   readonly table: string;
-  /** Their condition: SQL. */
+  /** The condition that the rows meet: SQL. */
   readonly rows: Condition;
   /** How far a page searches. */
   readonly bounds: readonly Bound[];

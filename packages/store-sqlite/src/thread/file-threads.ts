@@ -64,7 +64,7 @@ const manyRows = 1000;
 interface Shared {
   readonly threads: FileThreads;
   readonly options: FileThreadsOptions;
-  /** How long each of its users waits. */
+  /** The `timeoutMs` of each user of the threads. */
   readonly timeouts: number[];
 }
 
