@@ -13,7 +13,7 @@ export interface PostgresBenchInbox {
   readonly schema: string;
   /** The server's version, such as `17.2`. */
   readonly serverVersion: string;
-  /** Closes the inbox, and drops its schema with all that it contains. Rejects with `store_unavailable` if the schema may be left. */
+  /** Closes the inbox, and drops its schema with all that it contains. Rejects if the schema may be left. */
   remove(): Promise<void>;
 }
 

@@ -9,10 +9,10 @@ import { copyRuns } from "./sql/runs.ts";
 import { tryEvents, tryState } from "./sql/try-out.ts";
 
 /**
- * Copies another inbox into the tables of `postgresInbox`, `postgresStore` and `postgresState`. It can be repeated, also after the
- * other inbox was used again.
+ * A target that copies another inbox into the tables of `postgresInbox`, `postgresStore` and `postgresState`. The copy can be repeated,
+ * also after the other inbox was used again.
  *
- * Throws `invalid_option`. Operations reject with `store_unavailable`, `store_full`, or `migration_missing` until `migrate()` was run.
+ * Throws `invalid_option`. Operations reject with `store_unavailable`, `store_full`, or a code of `PostgresErrorCode`.
  */
 export function postgresCopyTarget<Database = unknown>(options: PostgresOptions<Database>): CopyTarget {
   const settings = parseOptions("postgresCopyTarget", postgresShape, options);

@@ -90,7 +90,8 @@ const shape: OptionsShape<
  * The inbox on Postgres 12 or newer, for any number of processes. It shares a table with `postgresStore`, so an id that was
  * done inline is done here too. `put` resolves after the commit; concurrent calls share one commit.
  *
- * Throws `invalid_option`. Operations reject with `store_unavailable`, with `store_full`, or with `migration_missing` until `migrate()` was run.
+ * Throws `invalid_option`. Operations reject as `Inbox` says, or with `store_full` or a code of `PostgresErrorCode`, such as
+ * `migration_missing` until `migrate()` was run.
  */
 export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
   options: PostgresInboxOptions<Database, Tx>,
@@ -215,7 +216,7 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
         const how = readGiveUp(options);
         const givenUp = await run((connection) => giveUp(connection, tables, filter, how, limit));
         counter?.gaveUp(givenUp.events);
-        if (givenUp.events > 0) hints.give(); // their lanes are free
+        if (givenUp.events > 0) hints.give(); // the next events of their lanes may be due
         return givenUp;
       },
       purge: (limit = operatorLimit) => purge(limit),
@@ -229,7 +230,7 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
       },
       async erase(subject, limit = operatorLimit) {
         const erased = await erase(database, subject, limit, settings.retentionMs);
-        if (erased.ready + erased.leased > 0) hints.announce(); // their lanes are free
+        if (erased.ready + erased.leased > 0) hints.announce(); // the next events of their lanes may be due
         return erased;
       },
     }),

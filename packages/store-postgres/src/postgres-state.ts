@@ -15,9 +15,9 @@ export interface PostgresState extends StateStore {
  * Small state on Postgres 12 or newer, shared by any number of processes: one row per name. It can share a schema with
  * `postgresStore` and `postgresInbox`.
  *
- * A write is sent once. If its answer is lost, it rejects with `store_unavailable` and may have taken effect: read again.
+ * If the answer to a write is lost, the write rejects with `store_unavailable` and may have taken effect: read again.
  *
- * Throws `invalid_option`. Operations reject with `invalid_input` as `StateStore` says, with `store_unavailable`, or with
+ * Throws `invalid_option`. Operations reject as `StateStore` says, or with `store_full` or a code of `PostgresErrorCode`, such as
  * `migration_missing` until `migrate()` was run.
  */
 export function postgresState<Database = unknown>(options: PostgresOptions<Database>): PostgresState {

@@ -51,9 +51,10 @@ const shape: OptionsShape<PostgresSettings & Required<StoreOptions> & Transactio
 /**
  * The dedupe store on Postgres 12 or newer, shared by any number of processes. An operation needs one connection and no
  * session state, so it works with a pool of one and behind a transaction pooler. It uses the server's time.
- * The writes of a handler through `context.tx` commit together with the done mark, so they take effect exactly once for a delivery.
+ * The writes of a handler through `context.tx` commit together with the done mark, so they take effect exactly once for each id.
  *
- * Throws `invalid_option`. Operations reject with `store_unavailable`, with `store_full`, or with `migration_missing` until `migrate()` was run.
+ * Throws `invalid_option`. Operations reject with `store_unavailable`, `store_full`, or a code of `PostgresErrorCode`, such as
+ * `migration_missing` until `migrate()` was run.
  */
 export function postgresStore<Database = unknown, Tx = Transaction<Database>>(
   options: PostgresStoreOptions<Database, Tx>,
@@ -68,7 +69,7 @@ export function postgresStore<Database = unknown, Tx = Transaction<Database>>(
 
   let forgetting: Promise<void> = Promise.resolve();
 
-  /** Deletes some ids whose retention has expired. Only `close` waits for it: postgres.js does not end while it is under way. */
+  /** Deletes some ids whose retention has expired, if it is time. Only `close` waits for it: postgres.js does not end while it is under way. */
   function forgetSome(): void {
     const earlier = forgetting;
     forgetting = purger

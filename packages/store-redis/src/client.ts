@@ -30,7 +30,7 @@ export interface RedisClient {
 export interface RedisPipeline {
   /** Adds a script. */
   eval(script: string, numberOfKeys: number, ...keysAndArguments: (string | number)[]): RedisPipeline;
-  /** Adds WAIT: this many replicas must have the writes that were added before it. */
+  /** Adds WAIT: it answers how many replicas have the writes that were added before it, at the latest after `timeoutMs`. */
   wait(replicas: number, timeoutMs: number): RedisPipeline;
   /** Sends the commands. Resolves to their results, in order. */
   exec(): Promise<[error: Error | null, result: unknown][] | null>;
@@ -39,7 +39,7 @@ export interface RedisPipeline {
 /** A client, and a function that closes it if the store made it. */
 export interface OpenClient {
   readonly client: RedisClient;
-  /** Replaces the client's "gave up" error by the last error of the connection, which says why. */
+  /** Removes a command's arguments from an error. Replaces the "gave up" error of the store's own client by the connection's last error. */
   reasonOf(error: unknown): unknown;
   close(): Promise<void>;
 }

@@ -5,7 +5,7 @@ import { dedupe, isOne, type Operation, runTogether, type Script } from "./scrip
 
 /** How many keys a command has at most, so that it occupies the server for only a moment. */
 const maxKeys = 200;
-/** So many commands that the server has the next one while this process works. A server that has stalled gets no more than these. */
+/** How many commands may be unanswered: enough that the server has the next one while this process works, and few for one that has stalled. */
 const maxUnanswered = 8;
 
 /** Operations that wait to be sent, and share one time limit. */
@@ -85,7 +85,7 @@ export function gatherOperations<Given extends Operation>(
   return coalesce(run, { maxItems: maxKeys, maxFlushes: Number.POSITIVE_INFINITY });
 }
 
-/** So many keys that two servers would not have all of them on one. */
+/** How many keys the probe writes: too many for one of two servers to have them all by chance. */
 const probeKeys = 32;
 const probeMs = 10_000;
 

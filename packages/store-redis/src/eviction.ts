@@ -11,11 +11,11 @@ const everyMs = 10_000;
  * a time to live, so the `volatile-*` policies evict them too.
  */
 export interface EvictionCheck {
-  /** Throws `evicting_store`. Checks every master of a cluster. */
+  /** Checks every master of a cluster. Throws `evicting_store`, unless eviction is allowed. */
   check(): Promise<void>;
-  /** Whether `recheck` is due: ten seconds after the last success, and each time after a failure. */
+  /** Whether `recheck` is due: ten seconds after the last success, and each time after a failure. Never if eviction is allowed, or the policy hidden. */
   isDue(): boolean;
-  /** The same while the store is used, since the policy can change. Logs a change once. Concurrent calls share a check. */
+  /** Checks again while the store is used, since the policy can change. Logs a refusal once. Concurrent calls share a check. */
   recheck(): Promise<void>;
 }
 

@@ -62,8 +62,8 @@ export interface OpenRedis {
   /** Runs one operation within the time limit. */
   send(operation: StoreOperation): Promise<unknown>;
   /**
-   * The same for an operation that begins something: checks the eviction policy first, within the same time limit, unless the last check
-   * was less than ten seconds ago.
+   * Runs an operation that claims an id or writes a state. If a check of the eviction policy is due, makes it first, within the same time
+   * limit.
    */
   begin(operation: StoreOperation): Promise<unknown>;
   close(): Promise<void>;
@@ -115,7 +115,7 @@ export function openRedis(
   async function tryOut(signal: AbortSignal): Promise<void> {
     const letter = probe.letters.probe;
     const probing: Operation = { letter, key: `${keyPrefix}probe`, args: [] };
-    const evaluated = client.eval(probe.source, 1, probing.key, letter); // needed only after a restart of the server
+    const evaluated = client.eval(probe.source, 1, probing.key, letter); // operations need EVAL only while the server does not know their script
     await evaluated.then((answer) => answerOf(answersIn(answer, 1)[0])).catch(rethrow);
     await runAlone(probe, probing, signal).then(answerOf).catch(rethrow);
   }
@@ -144,7 +144,7 @@ export function openRedis(
     for (const { undo } of operations) if (undo) send(undo).catch(() => {});
   }
 
-  /** One command, and one time limit for all its operations: a guard for each would cost more than the operation. */
+  /** Runs operations within one time limit: a guard for each would cost more than the operation. */
   function runGuarded(operations: readonly StoreOperation[]): Promise<readonly unknown[]> {
     return guard.run((signal) => run(operations, signal));
   }

@@ -14,7 +14,7 @@ const versionPattern = /^[0-9a-f-]{36}$/;
  * Small state on Redis 6 or newer, shared by any number of processes: one key per name, without expiry. `redis` is the same
  * as for `redisStore`, and a failover or a restart can lose the same writes.
  *
- * If the connection breaks, the client sends a write again. It takes effect once, and answers true unless another process has
+ * If the connection breaks, the client sends a write again. The write takes effect once, and answers true unless another process has
  * written the name in between.
  *
  * Throws `invalid_option`. Operations reject like those of `redisStore`, and with `invalid_input` for an invalid name or value.

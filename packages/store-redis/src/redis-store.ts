@@ -32,8 +32,8 @@ const shape: OptionsShape<Required<RedisStoreOptions>> = { ...storeShape, ...red
  * Throws `invalid_option`. Operations reject with `store_unavailable`; with `read_only_store` on a replica, `missing_rights`
  * while the user may not run a command, `store_full` while the server is out of memory, `missing_replicas` while it has fewer replicas
  * than it needs, and `unsaved_store` while it cannot save its data; and with `invalid_option` while it refuses the database in the URL.
- * While the server may evict keys, `claim` rejects with `evicting_store`: the policy is read before the first operation, again every ten
- * seconds, and before every claim until it could be read and is accepted.
+ * While the server may evict keys, `claim` rejects with `evicting_store`: the policy is read before the first operation, before a claim
+ * when ten seconds have passed, and before every claim until it could be read and is accepted.
  */
 export function redisStore(redis: RedisClient | string, options: RedisStoreOptions = {}): RedisStore {
   const settings = parseOptions("redisStore", shape, options);

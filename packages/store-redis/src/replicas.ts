@@ -7,7 +7,7 @@ import { answersIn, type Operation, type Script } from "./scripts.ts";
 export type RunOnReplicas = (script: Script, operation: Operation, signal: AbortSignal) => Promise<unknown>;
 
 /**
- * Runs operations, each of which succeeds only once `replicas` replicas have its write; else throws `store_unavailable`.
+ * Returns a function that runs operations. Each succeeds only once `replicas` replicas have its write; else rejects with `store_unavailable`.
  * WAIT blocks its connection, so the operations that arrive meanwhile are sent together and share the next WAIT.
  */
 export function onReplicas(

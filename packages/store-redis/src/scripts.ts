@@ -46,8 +46,8 @@ return answers`;
  * are the key's time to live, by the server's clock.
  *
  * - `claim` → 1 when claimed, `[done, conflict]`, `[busy, conflict, remaining ms of the lease]`, or 0 for a value that another
- *   program wrote. `conflict` is 1 or 0. Repeating a claim with the same token is the same claim. For a first delivery, it runs a single
- *   command inside. If the server is out of memory, it fails for a new id only.
+ *   program wrote. `conflict` is 1 or 0. Repeating a claim with the same token is the same claim. For a first delivery, the function runs a
+ *   single command. If the server is out of memory, it fails for a new id only.
  * - `extend` → 1, or 0 when the claim is not this token's.
  * - `complete` → 1, also for the token that completed it before, or 0.
  * - `release` → 1, or 0 when the claim is not this token's.
@@ -127,7 +127,7 @@ function(key)
 end`,
 });
 
-/** A key, and the function of a script that it is given to. */
+/** A key, and the function of a script that is run on it. */
 export interface Operation {
   /** The letter of its function. */
   readonly letter: string;
@@ -165,7 +165,7 @@ export function answersIn(answer: unknown, keys: number): readonly unknown[] {
   throw new TypeError(`The client did not answer with a list of ${keys}, one for each key of the script.`);
 }
 
-/** A client made with `stringNumbers` answers "1". */
+/** Whether an answer is 1. A client made with `stringNumbers` answers "1". */
 export function isOne(answer: unknown): boolean {
   return Number(answer) === 1;
 }

@@ -2,7 +2,7 @@
 import { type EventColumn, eventColumns, listedColumns, shownColumns } from "@esim-webhooks/core/engine";
 import type { EntryColumn } from "./sql/put.ts";
 
-/** The columns that `put` and `rerun` write. */
+/** The columns that `put` and `rerun` fill from an entry. */
 export const entryColumns: readonly EntryColumn[] = eventColumns
   .filter(({ by }) => by === "entry")
   .map(({ name, field }) => ({ name, field }));

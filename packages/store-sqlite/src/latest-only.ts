@@ -39,5 +39,5 @@ export function latestOnly<Event extends WebhookEvent<string, unknown>>(
   });
 }
 
-/** The entry of a later event, perhaps of one whose personal data was erased since: SQL. */
+/** SQL for the entry of a later event of the same eSIM, which has another subject if personal data was erased since. */
 const later = "from esim_webhooks_latest where family = ? and subject in (?, ?) and occurred_at > ?";

@@ -7,7 +7,7 @@ import { createKeptThread, requireThread, startThread, type ThreadHandle } from 
 
 /** An existing file that is only read: it is not made, migrated or set up in another way. Everything rejects with a `WebhookError` only. */
 export interface OpenSource {
-  /** Rejects with `invalid_option` if the file does not exist, or is no source. */
+  /** Rejects with `invalid_option` if the file does not exist, or a `source` has other tables. */
   ready(): Promise<void>;
   inReader<Name extends keyof Reads>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
   /** For long reads: no timeout, and a thread of its own, so that other reads are answered meanwhile. */
@@ -15,7 +15,7 @@ export interface OpenSource {
   close(): Promise<void>;
 }
 
-/** A `source` must have our tables, a `backup` need not. Opens nothing yet: the first read does, or `ready()`. */
+/** A `source` must have this version's tables, a `backup` need not. Opens nothing yet: the first read does, or `ready()`. */
 export function openSource(
   caller: string,
   role: "source" | "backup",

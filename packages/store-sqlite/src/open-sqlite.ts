@@ -10,7 +10,7 @@ import { type Hints, useFileThreads } from "./thread/file-threads.ts";
 import type { InputOf, OutputOf, Reads, Writes } from "./thread/messages.ts";
 import { requireThread } from "./thread/thread-handle.ts";
 
-/** The file as a store or an inbox uses it. Everything rejects with a `WebhookError` only, within the timeout. */
+/** The file as a store or an inbox uses it. Every method rejects only with a `WebhookError`; each call to a thread has the timeout. */
 export interface OpenSqlite {
   /** Opens the file, and updates its tables, without a time limit. */
   migrate(): Promise<void>;
@@ -25,7 +25,7 @@ export interface OpenSqlite {
   inReader<Name extends keyof Reads>(name: Name, input: InputOf<Name>): Promise<OutputOf<Name>>;
   /** Deletes some events whose retention has expired, and some bodies whose body retention has. Resolves to how many. */
   purge(limit: number): Promise<number>;
-  /** Empties the log, which may hold what was erased. If it cannot now, a later erasure or the last process to close the file does. */
+  /** Empties the log, which may hold erased data. If that fails, it logs a warning; the next erasure, or the last process to close the file, empties it then. */
   truncateLog(): Promise<void>;
   readonly hints: Hints;
   close(): Promise<void>;
@@ -61,7 +61,7 @@ export function openSqlite(
         requireSqlite();
         await threads.open().catch(rethrow);
       }),
-    ready: () => inWriter("probe", undefined), // rejects once it was closed, too
+    ready: () => inWriter("probe", undefined), // also rejects after `close`
     inWriter,
     purge: safePurge(caller, logger, {
       look: () => inWriter("purgeClock", undefined),
@@ -100,7 +100,7 @@ function requireSqlite(): void {
   );
 }
 
-/** The code and the text of a warning. */
+/** Returns the code and the text of the warning that a file is written without a write-ahead log. */
 export function whyWithoutLog(path: string, { hasWalResetBug, sqliteVersion }: Journal): [string, string] {
   return hasWalResetBug
     ? [

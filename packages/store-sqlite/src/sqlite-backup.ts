@@ -13,7 +13,7 @@ import { type SqliteFileOptions, sqliteFileShape } from "./sqlite-options.ts";
 
 /**
  * Copies the whole database, your own tables included, to a new file, while others read and write it. Resolves once the copy
- * is on the disk, readable only by its user. It has every write that was acknowledged before the call.
+ * is on the disk. Only the user of this process can read the copy. It has every write that was acknowledged before the call.
  *
  * Rejects with `invalid_option` if the database does not exist, if `file` exists or its folder does not; with `store_unavailable`, `store_full`, or a
  * code of `SqliteErrorCode`.
@@ -54,12 +54,12 @@ export async function sqliteCheck(options: SqliteFileOptions): Promise<void> {
 }
 
 /**
- * Makes a new file that is whole and on the disk, or does not exist: `write` fills an empty one next to it, which is then renamed. Only the
- * present user can read it. Throws a `FaultError` if the file exists or cannot be made.
+ * Makes a new file, which is at its path only once it is whole: `write` fills an empty file next to it, which is synced and then gets the
+ * name. Only the present user can read it. Throws a `FaultError` if the file exists or cannot be made.
  */
 async function writeWhole(file: string, write: (partial: string) => Promise<void>): Promise<void> {
   const path = resolve(file);
-  const partial = `${path}.${randomUUID()}.partial`; // a name that no other program can take before
+  const partial = `${path}.${randomUUID()}.partial`; // no other program can guess this name and take it first
   await refuseExisting(path);
   await makeEmpty(partial);
   try {
@@ -73,18 +73,18 @@ async function writeWhole(file: string, write: (partial: string) => Promise<void
   await syncFolder(dirname(path));
 }
 
-/** A rename would replace a file that another backup has made there meanwhile; a second name (a hard link) does not. */
+/** Gives the partial file its final name, by a hard link: a rename would replace a file that another backup has made there meanwhile. */
 async function giveName(partial: string, path: string): Promise<void> {
   try {
     await link(partial, path);
   } catch (error) {
     if (codeOf(error) === "EEXIST") throw alreadyExists(path);
-    await refuseExisting(path); // this file system has no second names
+    await refuseExisting(path); // this file system has no hard links
     await rename(partial, path);
   }
 }
 
-/** A dangling link exists, too. */
+/** Refuses a path at which there is anything, even a symbolic link whose target does not exist. */
 async function refuseExisting(path: string): Promise<void> {
   const exists = await lstat(path).then(
     () => true,

@@ -8,7 +8,7 @@ import { type SqliteFileOptions, sqliteFileShape } from "./sqlite-options.ts";
  * The contents of the stores and inboxes in an SQLite file, to be copied into another inbox. Stop every process that writes to the
  * file first. Your own tables are not copied.
  *
- * Throws `invalid_option` or `thread_missing`; operations reject with `invalid_option` if the file does not exist or has no tables of ours, `store_unavailable`, or a code of `SqliteErrorCode`.
+ * Throws `invalid_option` or `thread_missing`; operations reject with `invalid_option` if the file does not exist or does not have the tables of this version, `store_unavailable`, or a code of `SqliteErrorCode`.
  */
 export function sqliteCopySource(options: SqliteFileOptions): CopySource {
   const settings = parseOptions("sqliteCopySource", sqliteFileShape, options);

@@ -56,10 +56,10 @@ const pageLimit = 50;
 
 /**
  * The inbox in an SQLite file, on the table of `sqliteStore`: an id that was done inline is done here too. `put` resolves
- * once the entries are on the disk; concurrent calls share one sync. Workers of other processes on the same machine
- * learn of new events within 100 ms.
+ * once the entries are committed and, with the durability `full`, on the disk; concurrent calls share one sync. Workers of other
+ * processes on the same machine usually learn of new events within 100 ms.
  *
- * Throws `invalid_option` or `thread_missing`; operations reject with `store_unavailable`, `store_full`, or a code of `SqliteErrorCode`.
+ * Throws `invalid_option` or `thread_missing`; operations reject as `Inbox` says, or with `store_full` or a code of `SqliteErrorCode`.
  */
 export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
   const settings = parseOptions("sqliteInbox", shape, options);
@@ -74,7 +74,7 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
     ? createMinuteCounter((counts) => inWriter("countMinute", counts))
     : undefined;
 
-  /** The rules of one call: each call spreads its retention separately. */
+  /** Returns the rules for one call. Their retention differs from call to call. */
   function rules(): SettleRules {
     return { retentionMs: spreadRetention(retentionMs), keepBodies };
   }
@@ -82,21 +82,21 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
   const visits = createLaneVisits(hints.give);
   let holdAt = 0;
 
-  /** A checked entry, as it crosses to the writer. */
+  /** Returns a checked entry as it is sent to the writer. */
   function putRow(entry: InboxEntry): PutRow {
     const { source, id, type, body, receivedAt, replay, key = null, trace = null } = entry;
     return {
       ...{ source, id, type, lane: laneOf(entry), subject: subjectOf(entry), key, trace },
       replay: replay === undefined ? null : JSON.stringify(replay),
       rebuilt: replay?.rebuilt ?? false,
-      fingerprint: crc32(body), // it distinguishes two bodies of one authentic id: the sender does not look for a collision
+      fingerprint: crc32(body), // enough to distinguish two bodies of one authentic id: the sender does not look for a collision
       receivedAt: receivedAt.getTime(),
       occurredAt: occurredAtMs(entry),
       body,
     };
   }
 
-  /** Wakes the workers of this process, if `isSo`: they would otherwise wait until the writer notices that the file has changed. */
+  /** Wakes the workers of this process, if `isSo`. The watch of the file reports only what other processes write. */
   function hintIf(isSo: boolean): void {
     if (isSo) hints.give();
   }
@@ -193,7 +193,7 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
         const given = { filter: { ...filter, state: "ready" as const }, limit, ...readGiveUp(options) };
         const givenUp = await inWriter("giveUp", given);
         counter?.gaveUp(givenUp.events);
-        hintIf(givenUp.events > 0); // their lanes are free
+        hintIf(givenUp.events > 0); // the next events of their lanes may be due
         return givenUp;
       },
       purge: (limit = operatorLimit) => open.purge(limit),
@@ -220,7 +220,7 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
         const replacement = erasedSubject(subject);
         const keptMs = spreadRetention(retentionMs);
         const erased = await inWriter("erase", { subject, replacement, limit, retentionMs: keptMs });
-        hintIf(erased.ready + erased.leased > 0); // their lanes are free
+        hintIf(erased.ready + erased.leased > 0); // the next events of their lanes may be due
         await open.truncateLog();
         return erased;
       },
@@ -232,7 +232,7 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
   };
 }
 
-/** A lease or a settlement may have more fields, such as its event, which need not cross to the writer. */
+/** Returns only the fields that the writer needs: a worker's lease also has the event. */
 function plainLease({ source, id, token }: InboxLease): InboxLease {
   return { source, id, token };
 }
@@ -243,7 +243,7 @@ function settlingOf(settlement: Settlement): Settling {
   return state === "given_back" && settlement.started ? { ...lease, started: true } : lease;
 }
 
-/** Throws `invalid_input` for a cursor of another inbox, too: one of Postgres has microseconds. */
+/** Throws `invalid_input` for a cursor of another kind of inbox, too: one of Postgres has microseconds. */
 function placeOf(cursor: string | undefined): ListInput["after"] {
   if (cursor === undefined) return undefined;
   const { receivedAt, source, id } = readCursor(cursor);

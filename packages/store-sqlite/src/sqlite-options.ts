@@ -11,7 +11,7 @@ export interface SqliteFileOptions extends Pick<StoreOptions, "logger"> {
   /**
    * `"full"`: what was answered is on the disk. `"normal"`: it survives a crash of the process, but a power cut may lose the
    * last moments, so `capabilities.durable` is false and `reconcile` refuses it; several times faster on slow disks. If SQLite
-   * writes without a log (`wal_reset_bug`), `"normal"` waits for the disk too. Default `"full"`.
+   * writes without a log (`wal_reset_bug`, `without_wal`), `"normal"` waits for the disk too. Default `"full"`.
    */
   durability?: Durability;
   /** How long an operation may take, in ms, waiting for other processes included, before it rejects. Default 5,000. */
@@ -49,8 +49,8 @@ export const sqliteFileShape: OptionsShape<SqliteFileSettings> = {
 export const sqliteShape: OptionsShape<SqliteSettings> = { ...sqliteFileShape, ...storeShape };
 
 /**
- * A path without symbolic links, also if its last parts do not exist yet: SQLite names its own files after the real path, and a process
- * must have one writer for a file, under each of its names.
+ * Returns the path without symbolic links, also if its last parts do not exist yet: SQLite names its own files after the real path, and a
+ * process must have one writer for a file, even if two paths lead to it.
  */
 function realPath(path: string): string {
   try {

@@ -10,10 +10,10 @@ import type { CompleteInput } from "./sql/claim.ts";
 import { type SqliteOptions, sqliteShape } from "./sqlite-options.ts";
 import { type SqliteTransaction, transact } from "./transact.ts";
 
-/** A dedupe store whose handlers' writes to the same file are committed with the mark. */
+/** A dedupe store. What a handler writes to the same file by `context.tx` is committed together with the done mark. */
 export interface SqliteStore extends DedupeStore<SqliteTransaction> {
   ready(): Promise<void>;
-  /** Makes or updates the tables, which takes about a second for two million events. Every other operation does so too, within its timeout. */
+  /** Makes or updates the tables, which takes about a second for two million events. Without it, the first operation does so within its timeout. */
   migrate(): Promise<void>;
   transact(
     key: EventKey,
@@ -40,7 +40,7 @@ export function sqliteStore(options: SqliteOptions): SqliteStore {
     return { key: plain(key), token, retentionMs: spreadRetention(retentionMs) };
   }
 
-  /** Deletes some ids whose retention has expired. */
+  /** Deletes some ids whose retention has expired, if it is time. */
   function forgetSome(): void {
     purger.purgeIfDue().catch(() => {}); // tried again later
   }
@@ -73,7 +73,7 @@ export function sqliteStore(options: SqliteOptions): SqliteStore {
   };
 }
 
-/** A key may have more fields, such as its event, which need not cross to the other thread, or cannot. */
+/** Returns only the two fields of a key. Others, such as an event, need not or cannot be sent to the writer thread. */
 function plain({ source, id }: EventKey): EventKey {
   return { source, id };
 }

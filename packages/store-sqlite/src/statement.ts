@@ -7,13 +7,13 @@ const blankOrComment = /^(?:\s|--|\/\*)/;
 export interface StatementText {
   /** Its verb in lower case, such as `insert`; after a WITH clause, the verb that follows the clause. */
   readonly verb: string;
-  /** The table that it writes to, as the text names it; undefined if it writes to none. */
+  /** The name of the table that it writes to, without quotes and schema; undefined if it writes to none. */
   readonly table: string | undefined;
   /** Whether there is more than one statement in the text. */
   readonly hasMore: boolean;
 }
 
-/** Reads as much of a statement as is needed to say what it does. */
+/** Reads the verb and the table of the first statement in a text. */
 export function readStatement(sql: string): StatementText {
   const tokens = (sql.match(token) ?? []).filter((each) => !blankOrComment.test(each));
   const end = tokens.indexOf(";");
@@ -28,7 +28,7 @@ export function readStatement(sql: string): StatementText {
 
 const verbs: readonly string[] = ["select", "values", "insert", "update", "delete", "replace"];
 
-/** The index of the verb. After WITH, it is the first verb that follows a `)` outside of all parentheses: the name of a table never does. */
+/** The index of the verb. After WITH, it is the first verb directly after a `)`, outside of all parentheses: no name of a table is at such a place. */
 function verbAt(tokens: readonly string[]): number {
   if (lower(tokens[0]) !== "with") return 0;
   let depth = 0;
@@ -58,7 +58,7 @@ function unquoted(name: string | undefined): string | undefined {
 
 const longestHead = 60;
 
-/** The beginning of a statement for a message: up to its first value, which may be confidential. */
+/** The beginning of a statement for a message: up to its first value, which may be confidential, or its first quoted name. */
 export function headOf(sql: string): string {
   const head = (/^(?:[^'"`[\d]|(?<=\w)\d)*/.exec(sql)?.[0] ?? "").replaceAll(/\s+/g, " ").trim();
   return head === sql && head.length <= longestHead ? head : `${head.slice(0, longestHead)} …`;

@@ -20,13 +20,13 @@ export interface SqliteStatement {
  */
 export interface SqliteTransaction {
   /**
-   * Adds an INSERT, UPDATE, DELETE or REPLACE to what is written when the handler has returned. One that breaks a
+   * Adds an INSERT, UPDATE, DELETE or REPLACE to what is written when the handler has returned. A statement that breaks a
    * constraint, or changes another number of rows than `changes`, is a failure of the handler, and the event is tried again.
    */
   write(statement: SqliteStatement, expected?: { readonly changes?: number }): void;
   /**
-   * The rows of a SELECT, as committed: not yet what this handler writes. An integer that a number cannot hold exactly, above
-   * 2^53, comes as a bigint.
+   * Resolves to the committed rows of a SELECT, without the writes of this handler. An integer beyond ±2^53, which a number cannot
+   * hold exactly, is a bigint.
    */
   read<Row = Readonly<Record<string, SqliteValue>>>(
     sql: string,
@@ -34,7 +34,7 @@ export interface SqliteTransaction {
   ): Promise<readonly Row[]>;
 }
 
-/** Runs `work`, and if it resolves to true, applies what it wrote together with `mark`. */
+/** Runs `work`. If it has written something and resolves to true, applies what it wrote together with `mark`. */
 export async function transact(
   { inWriter, inReader }: Pick<OpenSqlite, "inWriter" | "inReader">,
   mark: Mark,
@@ -71,7 +71,7 @@ export async function transact(
 const writing: readonly string[] = ["insert", "update", "delete", "replace"];
 const reading: readonly string[] = ["select", "values"];
 
-/** A COMMIT or PRAGMA of one handler would affect what others write in the same transaction. */
+/** Refuses all but one statement with an allowed verb. A COMMIT or PRAGMA of one handler would affect what others write in the same transaction. */
 function refuseOtherThan(allowed: readonly string[], sql: string, where: string): void {
   if (typeof sql !== "string") {
     throw new WebhookError(
@@ -88,7 +88,7 @@ function refuseOtherThan(allowed: readonly string[], sql: string, where: string)
       "write() takes INSERT, UPDATE, DELETE and REPLACE, read() takes SELECT; make tables before you start.",
     );
   }
-  if (!hasMore) return; // SQLite would run the first one, and silently ignore the others
+  if (!hasMore) return; // SQLite would run only the first of several statements, and silently ignore the others
   throw new WebhookError(
     "invalid_input",
     `context.tx.${where} was given more than one statement in one text: ${headOf(sql)}`,
@@ -138,7 +138,7 @@ function checkedValue(value: SqliteValue): SqliteValue {
   );
 }
 
-/** The error as `node:sqlite` would throw it in the handler, since the failure is the handler's, and not the store's. */
+/** Returns an error like that of `node:sqlite`, to be thrown in the handler: the failure is the handler's, and not the store's. */
 function sqliteError({ message, errcode }: { message: string; errcode: number | undefined }): Error {
   return Object.assign(new Error(message), errcode !== undefined && { code: "ERR_SQLITE_ERROR", errcode });
 }

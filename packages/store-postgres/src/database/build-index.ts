@@ -68,7 +68,7 @@ async function stateOf(
   return rows[0].valid ? "valid" : "invalid";
 }
 
-/** False: another process builds an index of the table, or is about to. */
+/** Claims the building. False: another process builds an index of the table, or is about to. */
 async function claim(db: Kysely<unknown>, tables: Tables, applied: number): Promise<boolean> {
   const { rows } = await sql`
     update ${tables.migration} set claimed_until = clock_timestamp() + ${claimSeconds} * interval '1 second'

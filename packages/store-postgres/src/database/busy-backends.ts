@@ -11,7 +11,7 @@ interface Emitter {
 const pauseMs = 1000;
 const askMs = 30_000; // with a shorter time, a frozen server would find many questions once it runs again
 
-/** Asks the server one question at a time, for all clients of the pool that want to know, and at most one a second. */
+/** Returns a function that asks the server one question at a time, for all clients of the pool that want to know, and at most one a second. */
 export function busyBackends(pool: PostgresPool): IsBusy {
   let pause: Promise<void> = Promise.resolve();
   let answer: Promise<ReadonlySet<number> | undefined> | undefined;

@@ -3,7 +3,7 @@ import { refusalOf } from "./errors.ts";
 import { checkMigrations } from "./migrations.ts";
 import type { Tables } from "./tables.ts";
 
-/** The subject of the check of a server. */
+/** The tables to check, and what to write in them. */
 export interface Checked {
   readonly tables: Tables;
   /** Writes what the store will write. It is rolled back. */

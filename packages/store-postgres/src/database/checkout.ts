@@ -7,7 +7,7 @@ interface Emitter {
   once?(event: "end", listener: () => void): unknown;
 }
 
-/** Resolves to whether the client's backend is at work, or to true if that is unknown. A backend that waits for its client is not at work. */
+/** Resolves to whether the client's backend is at work: false if it waits for its client, or the driver is not `pg`; true if that is unknown. */
 export type IsBusy = (client: PostgresPoolClient) => Promise<boolean>;
 
 /** A connection that the pool has given out and that is not released yet. */

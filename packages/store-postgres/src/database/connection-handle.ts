@@ -56,7 +56,7 @@ export function withHandle<T>(taking: Taking, work: () => Promise<T>): Promise<T
   return current.run(taking, work);
 }
 
-/** Runs work that belongs to no operation, even if one has caused it: its connection must not belong to that operation, and end with it. */
+/** Runs work that belongs to no operation, even if an operation has caused it: its connection must not end with that operation. */
 export function withoutHandle<T>(work: () => T): T {
   return current.run(undefined, work);
 }

@@ -99,7 +99,7 @@ export function listenForHints(pool: PostgresPool, channel: string, onHint: () =
   };
 }
 
-/** The pool, if a worker can listen on one of its connections. Throws `invalid_option` if not. */
+/** Returns the pool. Throws `invalid_option` if a worker cannot listen on one of its connections. */
 export function listenable(pool: PostgresPool | undefined): PostgresPool {
   if (pool === undefined) {
     throw new WebhookError(

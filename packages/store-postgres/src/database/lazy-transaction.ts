@@ -32,7 +32,7 @@ export interface BegunTransaction<Database> {
  */
 const idleLimit = "set local idle_in_transaction_session_timeout = '300s'";
 
-/** Makes only what `tx` needs, since most events never use their transaction. */
+/** Makes only the parts that `tx` needs, since most events never use their transaction. */
 export function lazyTransaction<Database>(
   db: Kysely<Database>,
   guard: StoreGuard,
@@ -40,7 +40,7 @@ export function lazyTransaction<Database>(
   let transaction: Promise<BegunTransaction<Database>> | undefined;
   let ended = false;
 
-  /** Begins it, unless it has begun. A query that the handler did not await must not run outside of it. */
+  /** Begins the transaction, unless it has begun. A query that the handler did not await must not run outside of it. */
   async function beginOnce(): Promise<BegunTransaction<Database>> {
     refuseLate();
     transaction ??= guard.run((signal) => begin(db, signal));
@@ -87,7 +87,7 @@ async function begin<Database>(
     signal.throwIfAborted();
     signal.addEventListener("abort", handle.giveUp);
     await sql.raw(idleLimit).execute(transaction);
-    signal.throwIfAborted(); // no caller would end it
+    signal.throwIfAborted(); // the caller has given up, and would not end it
     return { transaction, handle };
   } catch (error) {
     await transaction.rollback().execute();

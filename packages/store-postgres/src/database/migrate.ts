@@ -53,7 +53,7 @@ export async function migrate(
   });
 }
 
-/** Runs the next migration, or all of them if none was run yet. Tries until it gets its locks. */
+/** Runs the next migration, or all of them if none was run yet. Tries for `patienceMs` to get its locks. */
 async function inTransaction(
   connection: Kysely<unknown>,
   tables: Tables,
@@ -122,7 +122,7 @@ interface Holder {
   readonly seconds: number | null;
 }
 
-/** Names the oldest transaction that holds a lock on a table of the schema. */
+/** The error `migration_blocked`. Names the oldest transaction that holds a lock on the tables of events or migrations. */
 async function whyBlocked(
   db: Kysely<unknown>,
   tables: Tables,

@@ -24,7 +24,7 @@ export type Migration = {
       readonly statements: readonly string[];
     }
   | {
-      /** The name of each index, and what follows in `create index`. Where there are events, built concurrently, without a transaction. */
+      /** The name of each index, and what follows in `create index`. If the tables exist already, built concurrently, without a transaction. */
       readonly indexes: readonly string[];
     }
 );

@@ -30,7 +30,7 @@ export function outdatedOf(pool: PostgresPool): Outdated {
   return outdated;
 }
 
-/** How often, at most, a pool opens all its connections again: a role or a server may be read-only at all times. */
+/** The least time, in ms, until a pool replaces all its connections again: a role or a server may be read-only at all times. */
 const againMs = 1000;
 
 function createOutdated(): Outdated {

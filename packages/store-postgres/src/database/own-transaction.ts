@@ -4,7 +4,7 @@ import { type ConnectionHandle, createHandle, withHandle } from "./connection-ha
 import { ownTyped } from "./own-types.ts";
 import { inOneMessage, runSteps, type Step } from "./statements.ts";
 
-/** Runs `work` in a transaction. A transaction that is rolled back has done nothing, so `work` may run more than once. */
+/** The work of a transaction. A transaction that is rolled back has done nothing, so the work may run more than once. */
 export type Work<T> = (transaction: Kysely<unknown>) => Promise<T>;
 
 /** One connection, and a signal that aborts when the caller no longer waits. */
@@ -20,7 +20,7 @@ export interface OwnConnection {
 }
 
 /**
- * Runs `work` with one connection. Does not start if the signal has aborted; if it aborts later, ends the query that is running, unless
+ * Runs `work` with one connection. Does not start `work` if the signal has aborted; if it aborts later, ends the query that is running, unless
  * that is the commit.
  */
 export function onConnection<T>(
@@ -44,7 +44,7 @@ export function onConnection<T>(
 
 const mostTries = 5;
 
-/** Runs `work` in a transaction, and commits it. */
+/** Runs `work` in a transaction, and commits it. Tries again after a conflict. */
 export function commitWork<T>(own: OwnConnection, work: Work<T>): Promise<T> {
   return retryOnConflict(own, () => commitOnce(own, work));
 }
@@ -120,12 +120,12 @@ export async function runAndRollBack<T>(own: OwnConnection, work: Work<T>): Prom
   }
 }
 
-/** A connection on which even this fails is lost, and its server rolls back by itself. */
+/** Rolls back. A connection on which even this fails is lost, and its server rolls back by itself. */
 async function rollback(connection: Kysely<unknown>): Promise<void> {
   await sql`rollback`.execute(connection).catch(() => {});
 }
 
-/** Begins, and runs `work`. The first query of `work` need not wait: the server refuses it if the transaction could not begin. */
+/** Begins, and runs `work`. If pipelined, the first query of `work` does not wait: the server refuses it if the transaction could not begin. */
 async function beginAndRun<T>(own: OwnConnection, work: Work<T>): Promise<T> {
   if (own.isPipelined) sendTogether(own.handle.client);
   const beginning = begin(own);
@@ -144,7 +144,7 @@ function sendTogether(client: PostgresPoolClient | undefined): void {
 }
 
 /**
- * Each setting is valid until the transaction ends: on a pool that was passed, or behind a transaction
+ * Begins a transaction. Each setting is valid until it ends: on a pool that was passed, or behind a transaction
  * pooler, the connection belongs to others as well. Our statements were written for this isolation, which may not be the role's
  * default. The server ends a transaction that a lost process has left open, so that it does not keep its locks.
  */

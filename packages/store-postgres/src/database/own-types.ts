@@ -7,7 +7,7 @@ interface Types {
 
 const json = (text: string): unknown => JSON.parse(text);
 
-/** The types that our statements select, by their oid. Other ones stay text. */
+/** The parsers of the types that our statements select, by oid. Values of other types stay text. */
 const parsers = new Map<number, (text: string) => unknown>([
   [16, (text) => text === "t"], // bool
   [17, (text) => Buffer.from(text.slice(2), "hex")], // bytea
@@ -24,7 +24,7 @@ const identity = (value: string): unknown => value;
 
 const types: Types = { getTypeParser: (oid) => parsers.get(oid) ?? identity };
 
-/** A `timestamptz` in the style ISO, whose offset can have minutes and seconds. */
+/** Reads a `timestamptz` in the style ISO, whose offset can have minutes and seconds. */
 function timestamp(text: string): Date {
   const [, date, time, sign, hours, minutes = 0, seconds = 0] =
     /^(\S+) ([\d:.]+)([+-])(\d\d)(?::(\d\d))?(?::(\d\d))?$/.exec(text) ?? [];

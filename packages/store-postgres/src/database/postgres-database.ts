@@ -70,7 +70,7 @@ export interface OpenPostgres<Database>
     Required<Pick<Lifecycle, "place" | "migrate" | "now" | "close">> {
   readonly tables: Tables;
   readonly guard: StoreGuard;
-  /** Commits one operation, on a connection of its own. */
+  /** Runs one operation in a transaction on a connection of its own, and commits it. */
   readonly run: <T>(operation: Work<T>) => Promise<T>;
   /** Commits an operation that is one statement, and resolves to its rows. It costs less: our own pool needs one round trip for it. */
   readonly runStatement: <Row>(statement: RawBuilder<Row>) => Promise<readonly Row[]>;
@@ -78,7 +78,7 @@ export interface OpenPostgres<Database>
   isDurable(): boolean;
 }
 
-/** Opens the tables in a Postgres. `name` is the public function, for messages. `tryOut` is part of the check of the server. */
+/** Opens a Postgres; the first operation connects to it. `name` is the public function, for messages. `tryOut` is part of the check of the server. */
 export function openPostgres<Database>(
   name: string,
   options: DatabaseOptions<Database>,

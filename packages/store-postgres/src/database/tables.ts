@@ -39,8 +39,8 @@ export function inMs(ms: number): RawBuilder<Date> {
 }
 
 /**
- * The time at which to compare the end of a retention, as SQL: the server's, unless it has jumped ahead by more than an hour since the
- * last purge, or purging is held.
+ * The time with which to compare the end of a retention, as SQL: the server's, but at most an hour after the last purge, and 1970 while
+ * purging is held.
  */
 export function retentionTime({ purgeClock }: Tables): RawBuilder<Date> {
   return sql`least(${serverTime}, (
@@ -48,7 +48,7 @@ export function retentionTime({ purgeClock }: Tables): RawBuilder<Date> {
   ))`;
 }
 
-/** Whether there is a pause of this one type, as SQL: an event of the type that becomes ready is held. A statement reads the pauses once. */
+/** Whether there is a pause of this single type, as SQL: an event of the type that becomes ready is held. A statement reads the pauses once. */
 export function isPausedType({ pausedTypes }: Tables, type: RawBuilder<unknown>): RawBuilder<boolean> {
   return sql<boolean>`coalesce(${type} = any ((select ${pausedTypes}(${serverTime}))::text[]), false)`;
 }

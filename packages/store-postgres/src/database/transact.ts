@@ -17,7 +17,7 @@ export interface Transactions<Database, Tx> {
 
 /**
  * Runs `work` with a transaction. Commits it if `work` resolves to true and `mark` could write the done mark under its
- * fence. Locks no row before that, so neither a duplicate nor a renewal of the lease waits for the handler.
+ * fence. Does not lock the row of the event before that, so neither a duplicate nor a renewal of the lease waits for the handler.
  */
 export async function transact<Database, Tx>(
   transactions: Transactions<Database, Tx>,

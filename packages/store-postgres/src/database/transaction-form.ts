@@ -38,7 +38,7 @@ const formed = new WeakMap<object, Kysely<unknown>>();
 /** How a transaction looks to a handler. */
 export type TransactionForm<Database, Tx> = (lazy: LazyTransaction<Database>) => Tx;
 
-/** Throws `invalid_option` if `caller` was also given a kysely instance, whose clients are not available. */
+/** Reads the option `tx`. Throws `invalid_option` if `caller` was also given a kysely instance, whose clients are not available. */
 export function transactionForm<Database, Tx>(
   caller: string,
   { kysely, tx }: DatabaseOptions<Database> & TransactionOptions<Tx>,

@@ -11,7 +11,7 @@ export const createIndexes: readonly string[] = [
   `create index event_suspect on esim_webhooks.event (due_at)
   where state = 'ready' and not held and suspect`,
   "create index event_held on esim_webhooks.event (type, lane) where held",
-  // those in lanes are in event_lane_leased
+  // leased events in lanes are in event_lane_leased
   `create index event_leased on esim_webhooks.event (leased_until)
   where state = 'leased' and body is not null and lane is null`,
 
@@ -28,7 +28,7 @@ export const createIndexes: readonly string[] = [
   where lane is not null and state = 'leased'`,
 
   // Lists read the states one by one, in the order of received_at, id and source. One index of all rows would cost an entry at each put,
-  // take and settlement. With an index of received_at alone, a page would sort all events of a time.
+  // take and settlement. With an index of received_at alone, a page would sort all events with the same time.
   // All ready events have a received_at. The condition on it keeps takes, which do not state it, from using this index: where statistics
   // know of no ready event, the planner would read all of this index for each lane.
   `create index event_ready on esim_webhooks.event (received_at, id, source)

@@ -31,7 +31,7 @@ const heldTypes = `with recursive known as (
     from known where type is not null
   )`;
 
-/** How many events are held of types that meet a condition, each counted up to the limit. */
+/** How many events are held of types that meet a condition, up to the limit for each type. */
 const heldOf = (condition: string): string => `coalesce((
       ${heldTypes}
       select sum((
@@ -62,8 +62,8 @@ end`,
 const isWanted = "(type is null or type <> all (paused))";
 
 /**
- * Since when a take could have returned the oldest due event; null if there is none. In lanes, it looks at the first thousand due events;
- * if all of these wait for others, at the first events of 2,000 lanes. Events that are still held after their pause has ended are included.
+ * Since when a take could have returned the oldest due event; null if there is none. In lanes, it looks at the first thousand events whose
+ * time has come; if all of these wait for others, at the first events of 2,000 lanes. Events that are still held after their pause has ended are included.
  */
 const oldestDue = plpgsql(
   "oldest_due(moment timestamptz, held_by_dead boolean) returns timestamptz",
@@ -134,8 +134,8 @@ const lanesWith = (condition: string): string => `(
       )`;
 
 /**
- * How many due events wait behind another one of their lane that no worker may take now: it waits for its next attempt, is paused, or has died
- * and holds its lane. Looks at a limited number of lanes and of events in them; `is_more` says that there are others.
+ * Counts the blocked events: their time has come, but they wait behind an event of their lane that waits for its next attempt, is paused, or
+ * is dead and holds its lane. Looks at a limited number of lanes and of events in them; `is_more` says that there are others.
  */
 const blocked = plpgsql(
   `blocked(moment timestamptz, held_by_dead boolean, most_lanes integer, most integer) returns table (

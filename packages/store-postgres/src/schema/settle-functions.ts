@@ -5,7 +5,7 @@ import { inOrder, plpgsql } from "./sql-function.ts";
 const byKey = ["enable_bitmapscan", "enable_seqscan", "enable_hashjoin", "enable_mergejoin"];
 
 /**
- * Sets the due time of the next events of these lanes to now if they were due for long behind others: the age of a due event is to show
+ * Sets the due time of the next events of these lanes to now if it has passed by more than `longWaitMs`: the age of a due event is to show
  * how long workers have left it, not how long another event was ahead of it. Skips locked events: two calls could wait for each other.
  */
 const freeLanes = plpgsql(
@@ -33,7 +33,7 @@ begin
 end`,
 );
 
-/** The functions that end leases and renew them. They return the fences that were not held any longer, which are few. */
+/** The functions that end leases and renew them. `settle` and `renew` return the fences that were no longer held, which are few. */
 export const settleFunctions: readonly string[] = [
   `-- The history with one more attempt, which ended at that time. It keeps the last ten.
 create function esim_webhooks.with_attempt(history jsonb, attempt jsonb, ended timestamptz) returns jsonb

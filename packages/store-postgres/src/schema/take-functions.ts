@@ -71,7 +71,7 @@ const inLane = "ctid as place, source, id, lane, type, occurred_at, due_at, susp
  * statements: the first may see a lane as free that was taken meanwhile. The lanes are locked between them, so the last one sees
  * every lease on them. Waiting at the unique index instead, while holding rows of other lanes, would cause deadlocks.
  *
- * It reads the first thousand or more of the due rows in lanes. Usually there are no others, or enough of these are next in their lanes.
+ * It reads the first thousand or more of the rows in lanes whose time has come. Usually there are no others, or enough of these are next.
  * Otherwise it visits the first events of a bounded number of lanes, by name, after the lane `after`. One more row, without a source, then
  * names the lane at which the visit has ended, empty at the end of the lanes, and has in `attempts` how many events the take found in lanes.
  * In that case, the order between lanes is not that of their due times. If `after` is null, the take leaves out all lanes.

@@ -54,7 +54,7 @@ export async function stats(
   };
 }
 
-/** Stops counting at `most`. */
+/** Counts up to `most`. */
 export async function count(
   db: Kysely<unknown>,
   tables: Tables,
@@ -120,7 +120,7 @@ async function holderOf(
   return rows[0] ?? null;
 }
 
-/** Dead, unhandled, or ready and due later → ready and due, oldest received first. */
+/** Dead, unhandled, or ready and due later → ready and due, where a body is left, oldest received first. */
 export async function redrive(
   db: Kysely<unknown>,
   tables: Tables,
@@ -164,7 +164,7 @@ export async function giveUp(
   return { events: rows.length, leased: await countLeased(db, tables, filter) };
 }
 
-/** Each condition repeats that of an index. */
+/** Counts matching leased events. Each condition repeats that of an index. */
 async function countLeased(db: Kysely<unknown>, tables: Tables, filter: InboxFilter): Promise<number> {
   const counts = [sql`body is not null and lane is null`, sql`lane is not null`].map(
     (index) =>

@@ -8,13 +8,13 @@ const retryHeldRowMs = 1000;
 
 interface Held {
   readonly state: "ready" | "leased" | "done" | "unhandled" | "dead";
-  /** The inbox has it: a worker handles it, or an operator can redrive it. */
+  /** Whether the inbox has it, and it is not done: a worker handles it, or an operator can redrive it. */
   readonly isQueued: boolean;
-  /** Its lease or its retention has ended. */
+  /** Whether its lease or its retention has ended. */
   readonly isEnded: boolean;
-  /** For how long its lease lasts, or until it is due, in ms; 0 if unknown. */
+  /** The time until its lease ends, or until it is due, in ms; 0 if unknown. */
   readonly leftMs: number;
-  /** Its body was signed and differs from that of the claim, by their fingerprints. False if one of these is unknown, or its body was rebuilt. */
+  /** Whether its body was signed and differs from that of the claim, by their fingerprints. False if one of these is unknown, or its body was rebuilt. */
   readonly isConflict: boolean;
 }
 
@@ -42,7 +42,7 @@ export async function claim(
     if (inserted !== undefined) return { status: "claimed", token: inserted };
     const found = await look(db, tables, wanted);
     if (found === undefined && tries <= 0) throw discardsRows(tables);
-    if (found === undefined) continue; // released between the two statements
+    if (found === undefined) continue; // released or purged between the two statements
     const { state, isQueued, isEnded, leftMs } = found;
     const conflict = found.isConflict && { conflict: true as const };
     if (isQueued) {
@@ -98,12 +98,12 @@ async function look(
   return rows[0];
 }
 
-/** Whether it is this token's claim. Compares tokens as text, so that any string is allowed. */
+/** Whether a row is this token's claim. Compares tokens as text, so that any string is allowed. */
 function held({ source, id }: EventKey, token: string): RawBuilder<boolean> {
   return sql`source = ${source} and id = ${id} and fence::text = ${token} and state = 'leased' and body is null`;
 }
 
-/** Whether its lease is live, too. */
+/** Whether a row is this token's claim, with a live lease. */
 function owned(key: EventKey, token: string): RawBuilder<boolean> {
   return sql`${held(key, token)} and leased_until > ${serverTime}`;
 }
@@ -147,7 +147,7 @@ export async function complete(
 
 /**
  * Leased → done in the handler's transaction. Checks only the fence: an ended lease stays valid until another process takes it over,
- * and a takeover now waits for this transaction.
+ * and no process takes over a row that this transaction has locked.
  */
 export async function completeInTransaction(
   tx: Kysely<unknown>,

@@ -42,7 +42,7 @@ const isOutdated = sql`event.fence < 0
 /** The row is an inline claim whose lease has ended: it is treated as absent. */
 const isAbandoned = sql`event.state = 'leased' and event.body is null and event.leased_until <= ${serverTime}`;
 
-/** The event is done in the source, and would be handled again here. False if another run was requested here. */
+/** The event is done in the source, and would be handled again here. False if a worker has it, or if another run was requested here. */
 const wouldRunTwice = sql`excluded.state = 'done' and event.state <> 'done'
   and (event.state <> 'leased' or event.leased_until <= ${serverTime})
   and (event.runs is null or event.runs = excluded.runs)`;

@@ -57,7 +57,7 @@ async function find(
 
 /**
  * Any state → done, and the next events of their lanes can be taken. Resolves to the states that they were in. Locks rows in the order of
- * their keys, as settlements do. What a worker has settled meanwhile is read as it is now.
+ * their keys, as settlements do. A row that a worker has settled meanwhile is read as it is now.
  */
 async function eraseEvents(
   db: Kysely<unknown>,

@@ -11,7 +11,7 @@ export interface EventRow extends EventKey, ReadRow {
   readonly received_at: Date | null;
 }
 
-/** These columns as they are read, as SQL. JSON is read as text, since a user's type parsers may change how jsonb is read. */
+/** These columns as they are read, as SQL. JSON is read as text, since a driver other than `pg` may have its own way to read jsonb. */
 export function readColumns(columns: readonly EventColumn[]): RawBuilder<EventRow> {
   const read = columns.map(({ name, kind }) => (kind === "json" ? `${name}::text as ${name}` : name));
   return sql.raw(read.join(", "));

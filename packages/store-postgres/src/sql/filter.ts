@@ -2,7 +2,7 @@ import type { InboxFilter } from "@esim-webhooks/core";
 import { frameStart } from "@esim-webhooks/core/internal";
 import { type RawBuilder, sql } from "kysely";
 
-/** The events that a filter means. Ids that were handled inline are no events: they have no time. */
+/** The events that match a filter. Ids that were handled inline are no events: they have no receive time. */
 export function matching(filter: InboxFilter): RawBuilder<boolean> {
   const { state, types, source, ids, idPrefix, since, until, error, expiredBy, dueAfter, subject } = filter;
   return allOf(

@@ -32,7 +32,7 @@ async function lookAtClock(db: Kysely<unknown>, tables: Tables): ReturnType<Purg
   return { nowMs, kept: seenMs === null || heldUntilMs === null ? undefined : { seenMs, heldUntilMs } };
 }
 
-/** False: another process has replaced `kept`. */
+/** Writes `next` in place of `kept`. False: another process has replaced `kept`. */
 export async function keepClock(
   db: Kysely<unknown>,
   tables: Tables,
@@ -68,7 +68,7 @@ async function forgetBodies(
   untilMs: number,
 ): Promise<number> {
   const until = sql`to_timestamp(${untilMs / 1000}::float8)`;
-  // the index has received_at, which is never later than settled_at
+  // the index has received_at, which is not later than settled_at unless clocks differ
   const { numAffectedRows = 0n } = await sql`
     update ${tables.event} as old set body = null
     from (

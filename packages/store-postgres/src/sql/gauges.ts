@@ -14,7 +14,7 @@ interface Row extends Record<Exclude<GaugeCount, "blocked">, number> {
 }
 
 /**
- * The counts are functions in the database: `schema/gauge-functions.ts` says why. Where the table has changed since the last vacuum, Postgres
+ * Counts with functions in the database: `schema/gauge-functions.ts` says why. Where the table has changed since the last vacuum, Postgres
  * also reads the row of each index entry, to see whether it is visible. A pause of all types holds no events.
  */
 export async function gauges(
@@ -47,7 +47,7 @@ export function oldestReadyMs({ oldestDue }: Tables, laneHeldByDead: boolean): R
   >`(extract(epoch from ${serverTime} - ${oldestDue}(${serverTime}, ${laneHeldByDead})) * 1000)::float8`;
 }
 
-/** Keeps the later time, whichever process writes last. */
+/** Notes when a delivery was received. Keeps the latest time, whichever process writes last. */
 export async function noteDelivery(db: Kysely<unknown>, tables: Tables, receivedAt: Date): Promise<void> {
   await sql`
     insert into ${tables.lastDelivery} as last (received_at) values (${receivedAt})

@@ -30,9 +30,9 @@ interface Found extends EventRow {
 type Place = Pick<Found, "source" | "id" | "received_at" | "micros">;
 
 /**
- * A page. It reads a bounded stretch of the list and filters that, so that a filter that matches few events does not read all. An index of
+ * Returns a page. Reads a bounded stretch of the list and filters it, so that a filter that matches few events does not read all. An index of
  * all rows in this order would cost each put, take and settlement an entry. So each state has its own, and the stretches of the states
- * are merged. Ids that were handled inline are no events, and have no time.
+ * are merged. Ids that were handled inline are no events, and have no receive time.
  */
 export async function list(
   db: Kysely<unknown>,
@@ -178,7 +178,7 @@ function timeOf(micros: string): RawBuilder<Date> {
   return sql<Date>`(timestamptz 'epoch' + ${micros}::float8 * interval '1 microsecond')`;
 }
 
-/** Throws `invalid_input` for a cursor of another inbox, too. */
+/** Reads a cursor. Throws `invalid_input` also if its time is no number, as in a cursor of `memoryInbox`. */
 function readPlace(cursor: string): ListCursor {
   const place = readCursor(cursor);
   return /^-?\d{1,18}$/.test(place.receivedAt) ? place : readCursor("");

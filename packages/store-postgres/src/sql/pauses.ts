@@ -72,7 +72,7 @@ async function write(db: Kysely<unknown>, tables: Tables, pauses: readonly NewPa
   );
 }
 
-/** Resolves to where to continue; null at the end. */
+/** Holds some events. Resolves to where to continue; null at the end. */
 async function hold(db: Kysely<unknown>, tables: Tables, since: string): Promise<string | null> {
   const { rows } = await sql<{ next: string | null }>`
     select ${tables.hold}(${since}::text::timestamptz, ${serverTime}, ${lookedAt})::text as next`.execute(db);
@@ -86,7 +86,7 @@ interface Row extends Omit<Pause, "type"> {
 const isActive = sql`(until is null or until > ${serverTime})`;
 const columns = sql`type, reason, since, until, by`;
 
-/** Ends the pauses of these types, or all. Resolves to them once the events that they have held are let go. */
+/** Ends the pauses of these types, or all. Resolves to them once their held events are let go, or that has failed and was logged. */
 export async function resume(
   { run, tables }: Database,
   types: readonly string[] | undefined,
@@ -120,8 +120,8 @@ async function letGo(db: Kysely<unknown>, tables: Tables): Promise<number> {
 }
 
 /**
- * As `letGo`. Also holds events of paused types among the first due ones: the process that paused them was killed, or they were stored while
- * the pause began. A take leaves them out, but would have to read past them each time.
+ * As `letGo`. Also holds events of paused types among the ready ones that are due first: the process that paused them was killed, or they
+ * were stored while the pause began. A take leaves them out, but would have to read past them each time.
  */
 export async function letGoAndHold(db: Kysely<unknown>, tables: Tables): Promise<number> {
   const { rows } = await sql<{ free: number }>`

@@ -39,7 +39,7 @@ const names = entryColumns.map(({ name }) => name);
 /** The names of the columns that an entry has, as SQL. */
 export const entryNames: RawBuilder<unknown> = sql.raw(names.join(", "));
 
-/** Sets those columns, except the key, to the values of the relation `entry`, as SQL. */
+/** Sets these columns, except `source` and `id`, to the values of the relation `entry`, as SQL. */
 export const entryAssignments: RawBuilder<unknown> = sql.raw(
   names
     .filter((name) => name !== "source" && name !== "id")
@@ -107,7 +107,7 @@ export function shortened(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 32);
 }
 
-/** Replaces NUL, which Postgres refuses. Only for columns that can be read from the body again. */
+/** Replaces NUL, which Postgres refuses. Not for texts that must be exact: a source, an id or a subject. */
 export function storable(text: string | null): string | null {
   return text?.replaceAll("\0", "\uFFFD") ?? null;
 }

@@ -60,9 +60,9 @@ async function compare(
 }
 
 interface Present extends EventKey {
-  /** It is claimed inline. */
+  /** Whether it is an inline claim. */
   readonly inline: boolean;
-  /** Its lease has ended. */
+  /** Whether its lease has ended. */
   readonly ended: boolean;
   /** The CRC-32 of its body. Null if unknown. */
   readonly fingerprint: number | null;
@@ -154,8 +154,8 @@ export async function countConflict(
 }
 
 /**
- * Done → ready with a new body, for rows of different keys. Resolves to a boolean for each entry, in the same order: whether its row was done,
- * and its run had not made it ready before. Locks rows in the order of their keys. A statement that waited for a lock checks the row again, so
+ * Done → ready with a new body, for rows of different keys. Resolves to a boolean for each entry, in the same order: whether its row was done
+ * and not erased, and its run had not made it ready before. Locks rows in the order of their keys. A statement that waited for a lock checks the row again, so
  * only one of many statements with the same run changes it. Keeps the earlier runs in `runs`.
  */
 export async function rerun(

@@ -3,7 +3,7 @@ import { decodeRunNote, encodeRunNote, mostRunNotes } from "@esim-webhooks/core/
 import { type Kysely, sql } from "kysely";
 import type { Tables } from "../database/tables.ts";
 
-/** Notes an import or a pass, and forgets all but the last ones of its kind. */
+/** Notes an import or a pass, and forgets all but the last fifty of its kind. */
 export async function noteRun(db: Kysely<unknown>, tables: Tables, note: RunNote): Promise<void> {
   await sql`insert into ${tables.run} (kind, note) values (${note.kind}, ${encodeRunNote(note)})`.execute(db);
   await sql`
@@ -15,7 +15,7 @@ export async function noteRun(db: Kysely<unknown>, tables: Tables, note: RunNote
     )`.execute(db);
 }
 
-/** Adds the notes of another inbox that are missing here, and keeps the last ones of each kind, in the order in which the runs ended. */
+/** Adds the notes of another inbox that are missing here, and keeps the last fifty of each kind, in the order in which the runs ended. */
 export async function copyRuns(
   db: Kysely<unknown>,
   tables: Tables,

@@ -23,7 +23,7 @@ export interface StateWrite {
 
 const versionPattern = /^-?[1-9]\d{0,17}$/; // negative if a copy wrote the value
 
-/** A single statement. Concurrent writes of a name wait for each other at its row, and only the first one finds the version. */
+/** Writes with one statement. Concurrent writes of a name wait for each other at its row, and only the first one finds the version. */
 export async function writeState(
   db: Kysely<unknown>,
   tables: Tables,

@@ -3,8 +3,8 @@ import { type Connection, connect, pragma } from "./connection.ts";
 const statement = /^alter table (\w+) add column \w+ (?:text|integer|real|blob);$/gm;
 
 /**
- * Runs SQL. A line that only adds a column is not executed: only the text of the schema is changed. On a strict table, SQLite would check
- * all rows for each new column, and lock a file of a million events for most of a second a column. No row needs to be checked or changed:
+ * Runs SQL. A line that only adds a column is not executed: only the text of the schema is changed, where Node.js permits it. On a strict
+ * table, SQLite would check all rows for each new column, and lock a file of a million events for most of a second per column. No row needs to be checked or changed:
  * the columns have neither a default nor a constraint. SQLite itself makes the new text of the schema, from an empty table.
  */
 export function execAddingColumns(connection: Connection, sql: string): void {
@@ -23,7 +23,7 @@ function addColumns(connection: Connection, table: string, alterations: string):
       "update sqlite_schema set sql = ? where type = 'table' and name = ?",
       ...[schemaAfter(schemaOf(connection, table), table, alterations), table],
     );
-    connection.exec(`pragma schema_version = ${version + 1}`); // other connections read it again
+    connection.exec(`pragma schema_version = ${version + 1}`); // other connections read the schema again
   });
 }
 

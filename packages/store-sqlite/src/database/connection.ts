@@ -3,7 +3,7 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlit
 /** Values by name, for each `$name` in the SQL, or in order, for each `?`. Node.js 22 does not bind a numbered `?1`. */
 export type Parameters = readonly [Readonly<Record<string, SQLInputValue>>] | readonly SQLInputValue[];
 
-/** A connection to the file: what operations call. Each method runs one statement, prepared once and kept. */
+/** A connection to the file. `all`, `get` and `run` run one statement, which is prepared once and kept. */
 export interface Connection {
   all<Row>(sql: string, ...parameters: Parameters): Row[];
   get<Row>(sql: string, ...parameters: Parameters): Row | undefined;
@@ -12,22 +12,22 @@ export interface Connection {
   prepared(sql: string): StatementSync;
   /** Runs any number of statements without parameters, once. */
   exec(sql: string): void;
-  /** Runs `work` while the schema itself may be written. `isAllowed` is false where this Node.js does not permit that. */
+  /** Runs `work` while the table `sqlite_schema` can be written. `isAllowed` is false where this Node.js does not permit that. */
   writingSchema(work: (isAllowed: boolean) => void): void;
   close(): void;
 }
 
-/** SQLite's defensive mode, which newer versions of Node.js switch on. */
+/** The switch of SQLite's defensive mode: newer versions of Node.js have it, and switch the mode on. */
 interface Defensive {
   enableDefensive?(isOn: boolean): void;
 }
 
 const mostStatements = 200; // the SQL of a handler may contain values, and so differ each time
 
-/** Throws what `node:sqlite` throws. */
+/** Opens a connection. Throws the errors of `node:sqlite`. */
 export function connect(path: string, { busyMs }: { readonly busyMs: number }): Connection {
   const database = new DatabaseSync(path);
-  database.exec(`pragma busy_timeout = ${busyMs}`); // as the option timeout, which Node.js 22 does not have
+  database.exec(`pragma busy_timeout = ${busyMs}`); // like the option `timeout`, which Node.js 22 does not have
   const statements = new Map<string, StatementSync>();
 
   function prepared(sql: string): StatementSync {
@@ -75,7 +75,7 @@ export function fileOf(connection: Connection): string {
   return connection.get<{ file: string }>("pragma database_list")?.file ?? "";
 }
 
-/** The one value of a pragma. */
+/** Runs a pragma. Returns the first value of its first row. */
 export function pragma(connection: Connection, sql: string): unknown {
   return Object.values(connection.prepared(`pragma ${sql}`).get() ?? {})[0];
 }

@@ -4,7 +4,7 @@ export type SqliteErrorCode =
   | "database_corrupt"
   /** The file or its log was removed or replaced while it was open. */
   | "database_moved"
-  /** The file was written by a newer version of this package. */
+  /** A newer version of this package has changed the tables, and this one cannot work with them. */
   | "database_newer"
   /** The file or its folder cannot be written by this process. Give its user the right to write both, or name another path. */
   | "database_read_only"
@@ -75,7 +75,7 @@ export function isBusy(error: unknown): boolean {
   return code === resultCodes.busy || code === resultCodes.locked || code === resultCodes.protocol;
 }
 
-/** Whether the disk is full. */
+/** Whether SQLite reports that the disk is full. */
 export function isFull(error: unknown): boolean {
   return resultCodeOf(error) === resultCodes.full;
 }
@@ -86,7 +86,7 @@ export function isOfRoom(error: unknown): boolean {
   return code === resultCodes.full || code === resultCodes.readOnly || code === resultCodes.cannotOpen;
 }
 
-/** Whether the file or its disk failed. Every other error is about one statement, and others may succeed. */
+/** Whether the error is about the file, its lock or its disk. Every other error is about one statement, and other statements may succeed. */
 export function isOfTheFile(error: unknown): boolean {
   return error instanceof FaultError || aboutTheFile.has(resultCodeOf(error) ?? -1);
 }

@@ -2,7 +2,7 @@ import { type BigIntStats, existsSync, linkSync, renameSync, rmSync, statSync } 
 import { FaultError, faultOf, moved, replaced } from "./faults.ts";
 
 /**
- * The files that a connection has open. If one of them is removed or replaced, SQLite keeps writing to it, and what it writes is
+ * The files that a connection has open. If one of them is removed or replaced, SQLite keeps writing to the removed file, and that data is
  * lost. An open file keeps its inode, so another inode at the path is another file.
  */
 export interface HeldFiles {
@@ -16,7 +16,7 @@ export interface HeldFiles {
   check(): void;
   /** Whether nothing is at the log's path while the database is in place: then a checkpoint saves what only the removed log has. */
   isLogGone(): boolean;
-  /** Calls `close`. SQLite removes the file at the log's path, which may be the log of another process by now: that one is kept. */
+  /** Calls `close`, at which SQLite may remove the file at the log's path. If that file is now the log of another process, it is kept. */
   closeWith(close: () => void): void;
 }
 
@@ -55,7 +55,7 @@ export function holdFiles(database: string): HeldFiles {
       throw new FaultError(isNextToOldLog() ? replaced(database) : moved(missing.file));
   }
 
-  /** Whether another database is at the path and would be opened with this one's log. If it is empty, SQLite deletes the log instead. */
+  /** Whether another database is at the path and would be opened with this one's log. For an empty file, it is false: SQLite would delete the log. */
   function isNextToOldLog(): boolean {
     const [own, log] = held;
     const size = statOf(database)?.size ?? 0n;

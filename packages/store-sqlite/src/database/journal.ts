@@ -7,7 +7,7 @@ export type Durability = "full" | "normal";
 /** How the file is written. */
 export interface Journal {
   readonly sqliteVersion: string;
-  /** `wal`: a write-ahead log. `delete`: a rollback journal, slower, for an SQLite whose log is not safe. */
+  /** `wal`: a write-ahead log. `delete`: a slower rollback journal, if the log of this SQLite is not safe or another process prevents a log. */
   readonly mode: "wal" | "delete";
   readonly hasWalResetBug: boolean;
 }
@@ -36,7 +36,7 @@ export function setUpJournal(
   return { sqliteVersion, mode, hasWalResetBug: isAffected };
 }
 
-/** Without a log, `normal` may corrupt the file in a power cut; `extra` also syncs the removal of the rollback journal. */
+/** Without a log, the pragma's `normal` may corrupt the file in a power cut; `extra` also syncs the removal of the rollback journal. */
 const synchronous: Readonly<Record<Journal["mode"], Readonly<Record<Durability, string>>>> = {
   wal: { full: "full", normal: "normal" },
   delete: { full: "extra", normal: "full" },
@@ -47,12 +47,12 @@ export function sqliteVersionOf(connection: Connection): string {
   return connection.get<{ version: string }>("select sqlite_version() as version")?.version ?? "";
 }
 
-/** For an affected SQLite, within a transaction: another process may have turned the log on meanwhile. */
+/** Refuses a file on which another process has turned the log on meanwhile. For an affected SQLite, within a transaction. */
 export function refuseWal(connection: Connection, path: string, { sqliteVersion }: Journal): void {
   if (pragma(connection, "journal_mode") === "wal") throw new FaultError(walInUse(path, sqliteVersion));
 }
 
-/** Asks for a mode until the file has it. Returns the mode that it has in the end: other processes may keep it from changing. */
+/** Asks for a mode until the file has it, for about two seconds. Returns the mode of the file: other processes may prevent the change. */
 function setMode(connection: Connection, wanted: "wal" | "delete"): "wal" | "delete" {
   for (let left = tries; ; left--) {
     const mode = askForMode(connection, wanted);
@@ -61,7 +61,7 @@ function setMode(connection: Connection, wanted: "wal" | "delete"): "wal" | "del
   }
 }
 
-/** Stops the thread, which has nothing else to do while it opens the file. */
+/** Blocks the thread, which has nothing else to do while it opens the file. */
 export function wait(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }

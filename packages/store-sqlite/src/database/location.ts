@@ -83,8 +83,8 @@ export function networkTypeOf(type: number): string | undefined {
 }
 
 /**
- * Refuses a folder on a network mount: locks there do not hold between machines, nor does a write-ahead log, whose index
- * is shared memory. Asks on Linux only: elsewhere the numbers mean something else.
+ * Refuses a folder on a network mount: its locks do not hold between machines, and a write-ahead log does not work, since its index
+ * is shared memory. Checks on Linux only: elsewhere the numbers mean something else.
  */
 async function refuseNetworkMount(folder: string): Promise<void> {
   if (process.platform !== "linux") return;

@@ -16,7 +16,7 @@ export type Migration = {
       readonly statements: readonly string[];
     }
   | {
-      /** The name of each index, and what follows in `create index`. Where there are events, each is built in a transaction of its own. */
+      /** The name of each index, and what follows in `create index`. If the tables exist already, each is built in a transaction of its own. */
       readonly indexes: readonly string[];
     }
 );

@@ -21,7 +21,7 @@ export interface OpenOptions {
   readonly busyMs: number;
 }
 
-/** The connection that writes: one a process. The file is there already, and perhaps empty. */
+/** Opens the connection that writes: a process has one for each file. The file must exist, and may be empty. */
 export function openWriter(
   options: OpenOptions,
 ): Connection & { readonly journal: Journal; readonly files: HeldFiles } {
@@ -46,8 +46,8 @@ export function openWriter(
 }
 
 /**
- * A connection for reads, which may take long: the writer does not wait for it. It is opened for writing, since the process that opens
- * the file first after a kill must roll back what was left, but runs no statement that writes.
+ * A connection for reads, which may take long: with a log, the writer does not wait for it. It is opened for writing, since the process that
+ * opens the file first after a kill must roll back what was left, but it changes no data.
  */
 export function openReader(options: OpenOptions): Connection {
   const connection = openConnection(options);
@@ -67,7 +67,7 @@ export function openAsItIs(options: OpenOptions): Connection {
   }
 }
 
-/** As `openAsItIs`, for a file whose events are to be copied. */
+/** As `openAsItIs`, but refuses a file that does not have the tables of this version. */
 export function openSource(options: OpenOptions): Connection {
   const connection = openAsItIs(options);
   try {

@@ -1,4 +1,4 @@
-/** The statements that make our tables: events, handled ids, how far latestOnly has come, and small states. Times are in ms since the Unix epoch. */
+/** The statements that make our tables and their indexes. Times are in ms since the Unix epoch. */
 export const statements: readonly string[] = [
   `-- The migrations that were run. The id is that of the migration's text, so a file of another text is recognised.
 create table esim_webhooks_migration (
@@ -73,15 +73,15 @@ create table esim_webhooks_migration (
   "create index esim_webhooks_event_leased on esim_webhooks_event (leased_until, term_ms) where state = 'leased' and body is not null",
   "create index esim_webhooks_event_forgettable on esim_webhooks_event (kept_until) where state in ('done', 'unhandled')",
   "create index esim_webhooks_event_conflicts on esim_webhooks_event (conflicts) where conflicts > 0",
-  // the events of a lane that wait, those that are leased, and those that are dead
+  // the events of a lane that are ready or leased, those that are leased, and those that are dead
   `create index esim_webhooks_event_lane on esim_webhooks_event (lane, occurred_at, source, id)
   where lane is not null and state in ('ready', 'leased')`,
   "create index esim_webhooks_event_lane_leased on esim_webhooks_event (lane) where lane is not null and state = 'leased'",
   `create index esim_webhooks_event_lane_dead on esim_webhooks_event (lane, occurred_at, source, id)
   where lane is not null and state = 'dead'`,
-  // the order of a list, and the events of an eSIM: an index by eSIM would be written at another place for each event
+  // for the order of a list, and for the events of an eSIM: an index by eSIM would be written at another place for each event
   "create index esim_webhooks_event_received on esim_webhooks_event (received_at, id, subject) where received_at is not null",
-  // the same order, of the rows that operators ask for most
+  // the same order, for the rows that operators ask for most
   "create index esim_webhooks_event_dead on esim_webhooks_event (received_at, id) where state = 'dead'",
   "create index esim_webhooks_event_unhandled on esim_webhooks_event (received_at, id) where state = 'unhandled'",
   `create index esim_webhooks_event_kept_body on esim_webhooks_event (settled_at)

@@ -4,9 +4,9 @@ import { type Journal, pauseMs, tries, wait } from "./journal.ts";
 import { inTransaction, type Transaction } from "./transaction.ts";
 
 /**
- * Makes the commit of a transaction sync, even if nothing else changes in it. With a rollback journal, only a commit syncs the journal's
- * removal, and a commit that has changed no page does nothing. Fails where an event could not be stored, as on a full disk. The tables
- * must exist.
+ * Writes and deletes a row, so that the commit syncs as `synchronous` says even if nothing else has changed. With a rollback journal, only
+ * a commit syncs the journal's removal, and a commit that has changed no page does nothing. Fails where an event could not be stored, as on
+ * a full disk. The tables must exist.
  */
 export function forceSync(tx: Transaction): void {
   tx.run(
@@ -25,7 +25,7 @@ export function syncRecovered(connection: Connection, { mode }: Pick<Journal, "m
   else inTransaction(connection, forceSync);
 }
 
-/** A checkpoint syncs the log before it writes anything back. It takes no lock that a writer holds. */
+/** Syncs the log by a checkpoint, which does so before it writes anything back. A passive one takes no lock that a writer holds. */
 function syncLog(connection: Connection): void {
   for (let left = tries; left > 0 && isCheckpointedByAnother(connection); left--) wait(pauseMs);
 }

@@ -6,7 +6,7 @@ export interface Transaction extends Connection {
   readonly nowMs: number;
 }
 
-/** Runs `work` in a transaction, and returns once it is committed, and so on the disk. If `work` throws, all is undone, and its error thrown. */
+/** Runs `work` in a transaction, and returns once that is committed. If `work` or the commit fails, all is undone, and the error is thrown. */
 export function inTransaction<Result>(connection: Connection, work: (tx: Transaction) => Result): Result {
   connection.run("begin immediate"); // takes the lock now: a read that became a write could not wait for it
   try {
@@ -19,7 +19,7 @@ export function inTransaction<Result>(connection: Connection, work: (tx: Transac
   }
 }
 
-/** A statement failed, and has ended the whole transaction with all that was done in it. Its cause is that failure. */
+/** Thrown after a statement failed and so ended the whole transaction, with all that was done in it. `cause` is the statement's error. */
 export class TransactionEnded extends Error {
   override readonly name = "TransactionEnded";
 }
@@ -47,7 +47,7 @@ export function nowMs(connection: Connection): number {
   );
 }
 
-/** False where SQLite has rolled back by itself, as after a full disk; the first error is the one to report then. */
+/** Runs a statement after a failure. False where SQLite has rolled back by itself, as after a full disk; the first error is the one to report then. */
 function undo(connection: Connection, statement: string): boolean {
   try {
     connection.run(statement);

@@ -1,2 +1,2 @@
-/** The version of this package; a test compares it with package.json. The thread imports no other package, so not that of core. */
+/** The version of this package; a test compares it with package.json. The thread loads no other package, so it cannot use core's version. */
 export const packageVersion = "0.1.0";

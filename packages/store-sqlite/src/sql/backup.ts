@@ -3,7 +3,7 @@ import { FaultError, faultOf, isOfRoom } from "../database/faults.ts";
 
 /** Writes all that is committed, the user's own tables included, to an empty file, while others read and write. */
 export function backup(connection: Connection, { file }: { readonly file: string }): void {
-  connection.exec("pragma query_only = off"); // the copy is written
+  connection.exec("pragma query_only = off"); // it would also forbid the copy
   try {
     connection.run("vacuum into ?", file);
   } catch (error) {
@@ -13,7 +13,7 @@ export function backup(connection: Connection, { file }: { readonly file: string
   }
 }
 
-/** Describes the first damage in the file; undefined if there is none. Reads the whole file. Throws where SQLite cannot read on. */
+/** Describes the first damage in the file; undefined if there is none. Reads the whole file. Throws where SQLite cannot read further. */
 export function quickCheck(connection: Connection): string | undefined {
   const found = pragma(connection, "quick_check(1)");
   return found === "ok" ? undefined : String(found);

@@ -10,7 +10,7 @@ export interface BlockedLimits {
   readonly events: number;
 }
 
-/** The event of a lane that those after it wait for. `by`: why no worker can take it. Null: a worker can. */
+/** The event of a lane for which those after it wait. `by`: why no worker can take it. Null: a worker can. */
 interface Head {
   readonly occurredAt: number;
   readonly source: string;
@@ -37,7 +37,7 @@ export function blocked(
   return { by, isMore: lanes.length > limits.lanes };
 }
 
-/** The lanes in which an event waits for its next attempt, is paused, or has died and holds its lane: each once. */
+/** Returns at most `most` lanes, each once, in which an event waits for its next attempt, is paused, or is dead and holds its lane. */
 function lanesToLookAt(reading: Reading, laneHeldByDead: boolean, most: number): string[] {
   const failing = reading.all<{ lane: string }>(
     `select lane from esim_webhooks_event
@@ -70,7 +70,7 @@ function distinctLanes(
   );
 }
 
-/** Returns the first event of a lane that the others wait for. Ignores leased events, since each lease ends. */
+/** Returns the first ready event of a lane or, if a worker can take it, the first dead one. Ignores leased events, since each lease ends. */
 function headOf(reading: Reading, lane: string, laneHeldByDead: boolean): Head | undefined {
   const place = "occurred_at as occurredAt, source, id";
   const first = reading.get<Head>(

@@ -12,9 +12,9 @@ export interface ClaimInput {
 
 interface Present {
   readonly state: "ready" | "leased" | "done" | "unhandled" | "dead";
-  /** The inbox has it: a worker works it, or an operator redrives it. */
+  /** Whether the inbox has it, and it is not done: a worker handles it, or an operator redrives it. */
   readonly queued: 0 | 1;
-  /** Its lease or its retention has ended. */
+  /** Whether its lease or its retention has ended. */
   readonly ended: 0 | 1;
   readonly leftMs: number;
   readonly fingerprint: number | null;
@@ -60,7 +60,7 @@ function look(tx: Transaction, { id, source }: EventKey): Present | undefined {
   );
 }
 
-/** Whether the row has another body. False where the bytes that were signed are not known for both. */
+/** Whether the row has another body. False if the signed bytes of the row or of the claim are unknown. */
 function isConflict(present: Present, { fingerprint }: ClaimInput): boolean {
   return fingerprint !== undefined && present.fingerprint !== null && present.fingerprint !== fingerprint;
 }
@@ -92,10 +92,10 @@ export interface ClaimedInput {
 /** Whether a row is this token's: SQL. */
 const isMarked = "id = $id and source = $source and fence = $token";
 
-/** Whether it is this token's claim: SQL. */
+/** Whether a row is an inline claim of this token: SQL. */
 const isHeld = `${isMarked} and state = 'leased' and body is null`;
 
-/** Whether its lease is live, too: SQL. */
+/** Whether a row is such a claim, with a live lease: SQL. */
 const isOwned = `${isHeld} and not ${hasEnded}`;
 
 function claimedParameters({ nowMs: now }: Transaction, { key: { id, source }, token }: ClaimedInput) {

@@ -12,10 +12,10 @@ import { paused } from "./pause.ts";
 const pageRows = 500;
 const pageBytes = 8 * 1024 * 1024; // of bodies; the last row may exceed it
 
-/** Whether a row is copied: SQL. A live lease is not; an inline claim, which has no body, is treated as absent once its lease has ended. */
+/** Whether a row is copied: SQL. A row with a live lease is not; an inline claim, which has no body, is treated as absent once its lease has ended. */
 const isCopied = `(state <> 'leased' or body is not null and ${hasEnded})`;
 
-/** How many rows a copy reads, and how many are leased. Reads the whole table. */
+/** Counts the rows that a copy reads, and those with a live lease. Reads the whole table. */
 export function copyCounts(connection: Connection, _: undefined): Omit<CopySourceState, "version"> {
   const counted = connection.get<Omit<CopySourceState, "version">>(
     `select count(*) filter (where ${isCopied}) as events,
@@ -26,7 +26,7 @@ export function copyCounts(connection: Connection, _: undefined): Omit<CopySourc
   return { events: 0, leased: 0, ...counted };
 }
 
-/** Changes once any other connection has committed. Only numbers of one connection can be compared. */
+/** Returns a number that changes when another connection has committed. Only numbers of one connection can be compared. */
 export function dataVersion(connection: Connection, _: undefined): number {
   return Number(pragma(connection, "data_version"));
 }
@@ -37,7 +37,7 @@ interface Row extends Omit<EventRecord, "replay" | "runs" | "suspect"> {
   readonly runs: string | null;
 }
 
-/** How a column of an event whose lease has ended is read: as if that had been noted. SQL. */
+/** SQL for the columns of an event whose lease has ended: the values that the next take would write. */
 const overdue: Readonly<Record<string, string>> = {
   state: "'ready'",
   due_at: "min(leased_until, $now)",
@@ -45,7 +45,7 @@ const overdue: Readonly<Record<string, string>> = {
   history: withAttempt(leaseEndedAttempt, "min(leased_until, $now)"),
 };
 
-/** A page of events. The name of a time ends in `Ms`, its unit. */
+/** A page of events and handled ids. The name of a time ends in `Ms`, its unit. */
 export function eventRecords(
   connection: Connection,
   { columns, after }: { readonly columns: readonly EventColumn[]; readonly after: EventKey | undefined },

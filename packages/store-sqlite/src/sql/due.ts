@@ -1,4 +1,4 @@
-// The search for due events before a take. It only reads. The indexes of due events leave out those that a pause holds; the indexes of
+// Searches for due events, for a take or a gauge. Only reads. The indexes of due events leave out those that a pause holds; the indexes of
 // suspects and of lanes contain them.
 import type { TakeOptions } from "@esim-webhooks/core";
 import type { LaneVisit } from "@esim-webhooks/core/engine";
@@ -27,8 +27,8 @@ export interface DueEvents {
 export type Reading = Pick<Transaction, "all" | "get" | "nowMs">;
 
 /**
- * Returns the events that a take may lease, none of them of a paused type. In lanes, the take reads the first thousand due rows, or some
- * more. Usually there are no others, or enough of these rows are next in their lanes. Otherwise most of them wait behind other events, and
+ * Returns the events that a take may lease, none of them of a paused type. In lanes, the take reads the first thousand rows whose
+ * time has come, or some more. Usually there are no others, or enough of these rows are next in their lanes. Otherwise most of them wait behind other events, and
  * the take also visits some lanes, after the one at which the last visit ended.
  */
 export function dueEvents(reading: Reading, input: TakeInput, paused: readonly string[]): DueEvents {
@@ -67,8 +67,8 @@ export function oldestReadyMs(
 }
 
 /**
- * For each type whose pause has ended, but whose events no worker has released yet: since when the oldest due event could run. Reads a
- * thousand events of the type.
+ * For each type whose pause has ended, but whose events no worker has released yet: since when the oldest due event could run. Reads only
+ * a thousand events of the type, and not their lanes.
  */
 function stillHeld(reading: Reading): Pick<Due, "dueAt">[] {
   const ended = heldTypes(reading).filter(({ isPaused }) => !isPaused);
@@ -83,7 +83,7 @@ function stillHeld(reading: Reading): Pick<Due, "dueAt">[] {
 }
 
 interface Search {
-  /** How many due rows in lanes a take reads before it visits lanes: the near rows. */
+  /** How many rows in lanes, whose time has come, a take reads before it visits lanes: the near rows. */
   readonly reach: number;
   readonly laneHeldByDead: boolean;
   readonly parameters: {
@@ -132,7 +132,7 @@ function suspects(reading: Reading, { parameters, laneHeldByDead }: Search): Due
 }
 
 /**
- * The near rows (the first `reach` that are due in lanes) that are each the next one of its lane. SQLite reads the subquery row by row, and
+ * The near rows (the first `reach` in lanes whose time has come) that are each the next one of its lane. SQLite reads the subquery row by row, and
  * stops at the last one that it needs.
  */
 function nearInLanes(reading: Reading, { parameters, reach, laneHeldByDead }: Search): Due[] {
@@ -148,7 +148,7 @@ function nearInLanes(reading: Reading, { parameters, reach, laneHeldByDead }: Se
   );
 }
 
-/** Whether all rows that are due in lanes are near. */
+/** Whether all rows in lanes whose time has come are near. */
 function isAllNear(reading: Reading, { reach }: Search): boolean {
   const next = reading.get(
     `select 1 from esim_webhooks_event
@@ -166,7 +166,7 @@ interface Head extends Due {
   readonly isNext: 0 | 1 | null;
 }
 
-/** Visits the lanes whose names follow `after`, for the first event of each, if it can be taken. After the last lane, the next visit begins with the first. */
+/** Visits the lanes whose names follow `after`. Returns the first event of each, if it can be taken. After the last lane, the next visit begins with the first. */
 function visitLanes(
   reading: Reading,
   { parameters, laneHeldByDead }: Search,

@@ -6,16 +6,16 @@ import { freeLanes } from "./lane.ts";
 
 export interface EraseInput {
   readonly subject: string;
-  /** The text that replaces the subject where an entry must stay. */
+  /** The text that replaces the subject in the entry of `latestOnly`, which must stay. */
   readonly replacement: string;
   readonly limit: number;
-  /** For events that were not done. */
+  /** The retention of events that were not done before. */
   readonly retentionMs: number;
 }
 
 /**
  * Overwrites the personal data of some events of a subject, which are done then: the worker of a leased one loses its lease, and the
- * next events of their lanes can be taken. Returns how many there were in each state. The writer's connection overwrites what it frees, and truncates the log afterwards.
+ * next events of their lanes can be taken. Returns how many there were in each state. The writer's connection overwrites what it frees; `truncateLog` then empties the log.
  */
 export function erase(tx: Transaction, input: EraseInput): Readonly<Record<InboxState, number>> {
   const erased: Record<InboxState, number> = { ready: 0, leased: 0, done: 0, unhandled: 0, dead: 0 };
@@ -47,7 +47,7 @@ export function erase(tx: Transaction, input: EraseInput): Readonly<Record<Inbox
   return erased;
 }
 
-/** How far `latestOnly` has come for the subject stays under another name: without it, older events would run. */
+/** Keeps how far `latestOnly` has come for the subject, under `replacement`: without the entry, older events would run. */
 function renameLatest(tx: Transaction, { subject, replacement }: EraseInput): void {
   const rows = tx.all<{ family: string; occurred_at: number }>(
     `with recursive known (family) as (
@@ -72,7 +72,7 @@ function renameLatest(tx: Transaction, { subject, replacement }: EraseInput): vo
 
 const waitForReadersMs = 200; // others cannot write meanwhile
 
-/** Empties the log, which may still hold what was erased. False: another connection is reading what was committed before. */
+/** Empties the log, which may still hold erased data. False: it could not, as when another connection reads an earlier state. */
 export function truncateLog(connection: Connection, _: undefined): boolean {
   const busyMs = Number(pragma(connection, "busy_timeout"));
   connection.exec(`pragma busy_timeout = ${waitForReadersMs}`);

@@ -13,7 +13,7 @@ export type Filter = { readonly [Name in keyof InboxFilter]?: InboxFilter[Name] 
 /** The condition of the index of all events. */
 export const isEvent: Condition = { sql: "received_at is not null", parameters: [] };
 
-/** The events that a filter means. Ids that were handled inline are no events: they have no time. */
+/** The events that match a filter. Ids that were handled inline are no events: they have no receive time. */
 export function matching(filter: Filter): Condition {
   const { state, types, source, since, until, error, expiredBy, dueAfter, subject } = filter;
   return all([
@@ -47,7 +47,7 @@ export function ofSubject({ subject, since, until }: Filter): Condition {
   };
 }
 
-/** The rows that all conditions mean. */
+/** The rows that meet all conditions. */
 export function all(conditions: readonly Condition[]): Condition {
   return {
     sql: ["true", ...conditions.map(({ sql }) => sql)].join(" and "),
@@ -61,7 +61,7 @@ export function ofIds({ ids, idPrefix }: Filter): Condition | undefined {
   return all([...anyOf("id", ids), ...(idPrefix === undefined ? [] : [beginsWith(idPrefix)])]);
 }
 
-/** A range of the index of the keys: a LIKE would take _ for any character. */
+/** The ids with a prefix, as a range of the index of the keys: a LIKE would take _ for any character. */
 function beginsWith(prefix: string): Condition {
   const end = endOf(prefix);
   return end === undefined
@@ -82,7 +82,7 @@ function endOf(prefix: string): string | undefined {
 /** The beginning of each frame of a stack in the text that is kept of an error: as in core, which the thread does not load. */
 const frameStart = "\n    at ";
 
-/** The frames of a stack, which follow the message, are not searched. */
+/** The errors whose message contains a text. The frames of a stack, which follow the message, are not searched. */
 function inMessage(text: string): Condition {
   const message = "substr(error, 1, instr(error || ?, ?) - 1)";
   return { sql: `instr(${message}, ?) > 0`, parameters: [frameStart, frameStart, text] };

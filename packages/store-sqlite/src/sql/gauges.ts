@@ -35,7 +35,7 @@ export function gauges(connection: Connection, { laneHeldByDead }: LaneRule): Co
     held[isPaused ? "paused" : "ready"] += countUpTo(connection, "held = 1 and type = $type", { type });
   const last = connection.get<{ received_at: number }>("select received_at from esim_webhooks_last_delivery");
   return {
-    // held.ready: events whose pause has ended, but that no worker has released yet
+    // held.ready: events, due or not, whose pause has ended, but that no worker has released yet
     counts: { ...found, ready: found.ready + held.ready, paused: held.paused },
     blocked: paused.isAll
       ? { by: { failing: 0, paused: 0, dead: 0 }, isMore: false }

@@ -8,7 +8,7 @@ export interface GetInput extends EventKey {
   readonly laneHeldByDead: boolean;
 }
 
-/** An event, and what holds its lane. */
+/** An event and, if it waits in its lane, for which event. */
 export function get(
   connection: Connection,
   { source, id, columns, laneHeldByDead }: GetInput,

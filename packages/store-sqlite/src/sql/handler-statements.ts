@@ -6,7 +6,7 @@ import { inSavepoint, type Transaction, TransactionEnded } from "../database/tra
 import { completeByFence } from "./claim.ts";
 import { type SettleRules, type Settling, settle } from "./settle.ts";
 
-/** A statement of a handler, to be run once its event is done. */
+/** A statement of a handler, to be run in the transaction that marks its event as done. */
 export interface HandlerWrite {
   readonly sql: string;
   /** Its beginning, for messages: without the values in it. */
@@ -16,7 +16,7 @@ export interface HandlerWrite {
   readonly changes: number | undefined;
 }
 
-/** Who marks the event: a store as done, an inbox as settled. */
+/** The done mark: a store completes its claim, an inbox settles its lease. */
 export type Mark =
   | { readonly by: "store"; readonly key: EventKey; readonly token: string; readonly retentionMs: number }
   | { readonly by: "inbox"; readonly settling: Settling; readonly rules: SettleRules };
@@ -26,7 +26,7 @@ export interface ApplyInput {
   readonly writes: readonly HandlerWrite[];
 }
 
-/** The result of a handler's writes. `refused`: a statement failed, and neither it nor the mark was written. */
+/** The result of a handler's writes. `refused`: a statement failed, and neither the writes nor the mark were applied. */
 export type Applied =
   | { readonly status: Exclude<Transacted, "unused"> }
   | { readonly status: "refused"; readonly message: string; readonly errcode: number | undefined };

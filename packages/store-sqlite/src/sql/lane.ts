@@ -21,12 +21,12 @@ export function isNextInLane(row: string, laneHeldByDead: boolean): string {
     }`;
 }
 
-/** An event that was due for longer than this behind others of its lane, in ms, gets a new due time once they have ended. */
+/** An event whose time came longer ago than this, in ms, gets a new due time once the events ahead of it in its lane have ended. */
 const longWaitMs = 60_000;
 
 /**
- * Sets the due time of the next events of these lanes to now if they were due for long behind others: the age of a due event is to show
- * how long workers have left it, not how long another event was ahead of it.
+ * Sets the due time of the next events of these lanes to now if it has passed by more than `longWaitMs`: the age of a due event is to
+ * show how long workers have left it, not how long another event was ahead of it.
  */
 export function freeLanes(tx: Transaction, lanes: readonly string[]): void {
   if (lanes.length === 0) return;

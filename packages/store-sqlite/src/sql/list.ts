@@ -10,7 +10,7 @@ export interface Place extends EventKey {
 }
 
 export interface ListInput {
-  /** The columns of its rows: SQL. */
+  /** The columns of the page's rows: SQL. */
   readonly columns: string;
   readonly filter: InboxFilter;
   readonly limit: number;
@@ -20,7 +20,7 @@ export interface ListInput {
 /** A page, whose rows are as they are in the table. */
 export interface ListedRows {
   readonly rows: readonly EventRow[];
-  /** The last place that was searched; undefined at the end of the list. */
+  /** The place after which the next page begins; undefined at the end of the list. */
   readonly next: Place | undefined;
 }
 
@@ -28,7 +28,7 @@ export interface ListedRows {
 interface Searched {
   /** The table, with the index that has the order: SQL. */
   readonly table: string;
-  /** Their condition: SQL. */
+  /** The condition that the rows meet: SQL. */
   readonly rows: Condition;
   /** How far a page searches. */
   readonly bounds: readonly Bound[];
@@ -40,7 +40,7 @@ interface Bound {
   readonly most: number;
 }
 
-/** Newest received first, then by id and source. Ids that were handled inline are no events, and have no time. */
+/** Returns a page: newest received first, then by id and source. Ids that were handled inline are no events, and have no receive time. */
 export function list(connection: Connection, input: ListInput): ListedRows {
   const { filter, limit } = input;
   const few = fewOfIds(connection, filter);
@@ -56,7 +56,7 @@ function placeOf(row: EventRow | undefined): Place | undefined {
 
 const newestFirst = "order by received_at desc, id desc, source desc";
 
-/** The rows after a place, up to the last one that a page may search: `end`. */
+/** Returns the matching rows after a place, up to the last one that a page may search: `end`. Without `end`, the search reaches the end of the list. */
 function search(
   connection: Connection,
   { table, rows, bounds }: Searched,

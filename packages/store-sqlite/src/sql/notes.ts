@@ -3,7 +3,7 @@ import type { Minute, MinuteCounts, WorkerPresence, WorkerReport } from "@esim-w
 import type { Connection } from "../database/connection.ts";
 import { nowMs, type Transaction } from "../database/transaction.ts";
 
-const goneMs = 30_000; // `workerGoneMs` of the kit, which this thread does not load
+const goneMs = 30_000; // `workerGoneMs` of core, which this thread does not load
 
 /** Notes that a worker is alive, and forgets those that are gone. */
 export function report(tx: Transaction, worker: WorkerReport): void {
@@ -47,9 +47,9 @@ export function workers(connection: Connection, _: undefined): WorkerPresence[] 
   }));
 }
 
-const mostRuns = 50; // `mostRunNotes` of the kit
+const mostRuns = 50; // `mostRunNotes` of core
 
-/** Notes an import or a pass that has ended, as JSON, and forgets all but the last of its kind. */
+/** Notes an import or a pass that has ended, as JSON, and forgets all but the last fifty of its kind. */
 export function noteRun(
   tx: Transaction,
   { kind, note }: { readonly kind: string; readonly note: string },
@@ -71,7 +71,7 @@ export function runs(connection: Connection, _: undefined): string[] {
 }
 
 const minuteMs = 60_000;
-const minutesKeptMs = 86_400_000; // that of the kit
+const minutesKeptMs = 86_400_000; // as in core
 
 /** Adds to the present minute, and forgets those of more than a day ago. */
 export function countMinute(tx: Transaction, { stored, done, retried, dead }: MinuteCounts): void {

@@ -1,4 +1,4 @@
-// Pauses. A ready event of a paused type is held: it is in no index of due events, so a take does not read past it.
+// Pauses. A ready event of a paused type is held: it is in no index of due events, so a take need not read past it.
 import type { Pause } from "@esim-webhooks/core";
 import type { NewPause } from "@esim-webhooks/core/engine";
 import type { Connection } from "../database/connection.ts";
@@ -9,7 +9,7 @@ const allTypes = "*";
 /** Whether a pause has not ended at the time `$now`: SQL. */
 const isActive = "(until is null or until > $now)";
 
-/** Whether there is a pause of this one type, as SQL: a row of the type that becomes ready is held. `type` and `now` are SQL. */
+/** Whether there is a pause of this single type, as SQL: a row of the type that becomes ready is held. `type` and `now` are SQL. */
 export function isPausedType(type: string, now = "$now"): string {
   return `exists (select 1 from esim_webhooks_pause as pause where pause.type = ${type} and (until is null or until > ${now}))`;
 }
@@ -69,7 +69,7 @@ function pausesAt(connection: Connection, now: number): Pause[] {
   }));
 }
 
-/** The types that are paused now; `isAll` if all are. */
+/** The types that have a pause of their own now; `isAll`: there is a pause of all types. */
 export interface PausedTypes {
   readonly isAll: boolean;
   readonly types: readonly string[];
@@ -120,8 +120,8 @@ export function hold(
 }
 
 /**
- * Holds the events of paused types among the first due ones: a process that was killed while it paused a type has not held all. A take
- * leaves such events out, but would have to read past them each time.
+ * Holds the events of paused types among the ready ones that are due first: a process that was killed while it paused a type has not held
+ * all. A take leaves such events out, but would have to read past them each time.
  */
 export function holdMissed(tx: Transaction, _: undefined): void {
   if (pausedTypes(tx).types.length === 0) return;
@@ -134,7 +134,7 @@ export interface HeldType {
   readonly isPaused: boolean;
 }
 
-/** Visits the index of held events by type. */
+/** Returns the types of which events are held, by stepping through the index of held events. */
 export function heldTypes(reading: Pick<Transaction, "all" | "nowMs">): readonly HeldType[] {
   const held = reading.all<{ type: string; isPaused: 0 | 1 }>(
     `with recursive known (type) as (
@@ -153,7 +153,7 @@ export const mostLetGo = 1000;
 
 /**
  * Lets go some of the events whose pause has ended, and returns how many. Those that were due become due now, about in the order in which
- * they were due. Deletes the ended pauses of types.
+ * they were due. Deletes the ended pauses of single types.
  */
 export function letGo(tx: Transaction, _?: undefined): number {
   const mayHold = tx.get(

@@ -79,7 +79,7 @@ function insert(
     ...parameters,
   );
   if (inserted === rows.length) return () => true;
-  // a new row has the rowid after the greatest one
+  // each new row got the rowid after the greatest one, so the inserted rows have the greatest ones
   const newest = tx.all<EventKey>(
     `select source, id from esim_webhooks_event
     where rowid > (select max(rowid) from esim_webhooks_event) - ?`,
@@ -90,9 +90,9 @@ function insert(
 }
 
 interface Present {
-  /** It is claimed inline. */
+  /** Whether it is an inline claim. */
   readonly inline: 0 | 1;
-  /** Its lease has ended. */
+  /** Whether its lease has ended. */
   readonly ended: 0 | 1;
   /** The CRC-32 of its body. Null if unknown. */
   readonly fingerprint: number | null;
@@ -139,8 +139,8 @@ export function countConflict(tx: Transaction, { source, id }: EventKey): void {
 }
 
 /**
- * Done → ready with the new body. Returns for each row whether the event was done, and the row's run had not made it ready before. `runs`
- * keeps the earlier imports that made it ready.
+ * Done → ready with the new body. Returns for each row whether the event was done and not erased, and the row's run had not made it ready
+ * before. `runs` keeps the earlier imports that made it ready.
  */
 export function rerun(tx: Transaction, { rows, columns }: PutInput): boolean[] {
   const written = columns.filter(({ name }) => name !== "id" && name !== "source");

@@ -12,7 +12,7 @@ export interface ChosenInput {
   readonly limit: number;
 }
 
-/** The same with the step that the history of each gets, as JSON. */
+/** A `ChosenInput` with the step that the history of each event gets, as JSON. */
 export interface SteppedInput extends ChosenInput {
   readonly step: string;
 }
@@ -80,7 +80,7 @@ const ready = ["held = 0 and lane is null", "held = 0 and lane is not null", "he
   .map((index) => `select rowid from esim_webhooks_event where state = 'ready' and ${index}`)
   .join(" union all ");
 
-/** A list of rowids: SQL. The earliest received first. */
+/** SQL for the rowids of the chosen events that meet `condition`, the earliest received first. */
 function chosen({ filter, limit }: ChosenInput, condition = "true"): Condition {
   const indexed =
     found(filter) ?? (filter.state === "ready" ? { sql: `rowid in (${ready})`, parameters: [] } : undefined);

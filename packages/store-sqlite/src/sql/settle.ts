@@ -20,7 +20,7 @@ export interface Settling extends InboxLease {
   readonly change: RowChange;
 }
 
-/** Leased → the state that each settlement names, if its fence is still that of the row. Returns for each whether it was. */
+/** Leased → the state that each settlement names, if its fence is still that of the row. Returns for each whether the fence matched. */
 export function settle(
   tx: Transaction,
   { settlements, rules }: { readonly settlements: readonly Settling[]; readonly rules: SettleRules },

@@ -5,7 +5,7 @@ import { oldestReadyMs } from "./due.ts";
 import { all, found, matching } from "./filter.ts";
 import { pausedTypes } from "./pause.ts";
 
-/** How lanes are held. */
+/** Whether a dead event holds its lane. */
 export interface LaneRule {
   readonly laneHeldByDead: boolean;
 }
@@ -47,7 +47,7 @@ export interface CountInput {
   readonly most: number | undefined;
 }
 
-/** How many events a filter means. */
+/** How many events match a filter. */
 export function count(connection: Connection, { filter, most }: CountInput): number {
   const { sql, parameters } = all([...[found(filter) ?? []].flat(), matching(filter)]);
   const row = connection.get<{ count: number }>(

@@ -53,7 +53,7 @@ interface Leased {
   readonly trace: string | null;
 }
 
-/** Leases all rows in one statement, in half the time of one for each. It returns them in any order, so they are sorted again. */
+/** Leases all rows in one statement, in half the time of one for each. The statement returns them in any order, so they are sorted again. */
 function lease(tx: Transaction, due: readonly Due[], leaseMs: number): TakenEvent[] {
   const leased = tx.all<Leased>(
     `update esim_webhooks_event

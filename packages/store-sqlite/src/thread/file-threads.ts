@@ -26,7 +26,7 @@ export interface FileThreadsOptions extends Location {
   readonly timeoutMs: number;
 }
 
-/** The threads of this process that use a file: one that writes, one that answers handlers, and one for long reads. */
+/** The threads of this process that use a file: one that writes, one for short reads, such as those of handlers, and one for long reads. */
 export interface FileThreads {
   /** Opens the file, if it is not open. */
   open(): Promise<Journal>;
@@ -58,20 +58,20 @@ export interface Hints {
 /** The reads that may take long. They have a thread of their own, so that no handler waits for them. */
 const longReads: readonly (keyof Reads)[] = ["count", "list", "stats", "truncateLog"];
 
-/** This many rows fill a transaction. Calls with fewer rows gather in one transaction, and share its sync. */
+/** A call with this many rows fills a transaction. Calls with fewer rows gather in one transaction, and share its sync. */
 const manyRows = 1000;
 
 interface Shared {
   readonly threads: FileThreads;
   readonly options: FileThreadsOptions;
-  /** How long each of its users waits. */
+  /** The `timeoutMs` of each user of the threads. */
   readonly timeouts: number[];
 }
 
 const sharedByPath = new Map<string, Shared>();
 
 /**
- * The threads of a file: the same ones for all stores and inboxes of this process, so that they share their writer and its syncs. Throws
+ * Returns the threads of a file. All stores and inboxes of this process share them, and so the writer and its syncs. Throws
  * `invalid_option` if they run with another `durability` or `allowNetworkMount`.
  */
 export function useFileThreads(caller: string, options: FileThreadsOptions): FileThreads {
@@ -112,13 +112,13 @@ function refuseOther(
   );
 }
 
-/** `busyMs`: how long to wait for another process's lock while the file is opened, in ms; asked each time. */
+/** `busyMs` returns how long to wait for another process's lock while a thread opens the file, in ms. */
 function createFileThreads(options: FileThreadsOptions, busyMs: () => number): FileThreads {
   const writer = createKeptThread((onEnded) => prepareLocation(options).then(() => start("writer", onEnded)));
   const startReader = (onEnded: () => void) => writer.get().then(() => start("reader", onEnded));
   const [reader, longReader] = [createKeptThread(startReader), createKeptThread(startReader)];
   const write = gatherCalls(writer, { maxItems: 500, maxMessages: 1 });
-  const writeMany = gatherCalls(writer, { maxItems: 500, maxMessages: 2 }); // the second one is there when the thread has answered the first
+  const writeMany = gatherCalls(writer, { maxItems: 500, maxMessages: 2 }); // the second message has arrived when the thread has answered the first
   const read = gatherCalls(reader, { maxItems: 500, maxMessages: 1 });
   const readLong = gatherCalls(longReader, { maxItems: 1, maxMessages: 1 }); // one by one: callers of later reads may give up meanwhile
   const hints = createHints({
@@ -156,7 +156,7 @@ function createFileThreads(options: FileThreadsOptions, busyMs: () => number): F
     },
     async close() {
       await Promise.allSettled(underWay);
-      await Promise.all([reader.close(), longReader.close()]); // first, so that the writer is the last one, which tidies up the log
+      await Promise.all([reader.close(), longReader.close()]); // the writer closes last: the last connection removes the log
       await writer.close();
     },
   };

@@ -1,4 +1,4 @@
-// The messages between the threads of this process that use a file.
+// The messages between the main thread and a thread that uses the file.
 import { type Fault, FaultError } from "../database/faults.ts";
 import type { Journal } from "../database/journal.ts";
 import type { OpenOptions } from "../database/open.ts";
@@ -23,7 +23,7 @@ export interface Call {
   /** The function's name in `sql/writes.ts` or, for a thread that reads, in `sql/reads.ts`. */
   readonly name: string;
   readonly input: unknown;
-  /** When its caller gives up, by `uptimeMs()`: from then on it is not started. */
+  /** When its caller gives up, by `uptimeMs()`: from then on, the call is not started. */
   readonly untilMs: number;
 }
 
@@ -54,7 +54,7 @@ export const notCloned: Fault = {
   remedy: "Its cause names the value.",
 };
 
-/** To the thread. Calls of one message go in one transaction. */
+/** Messages to the thread. The writer runs the calls of one message in one transaction. */
 export type Request =
   | { readonly kind: "calls"; readonly id: number; readonly packed: PackedCalls }
   /** Report from now on when another process has written. */
@@ -62,7 +62,7 @@ export type Request =
   | { readonly kind: "unwatch" }
   | { readonly kind: "close" };
 
-/** From the thread. The first message is `opened`, or it is `fault` and the thread ends. */
+/** Messages from the thread. The first one is `opened`, or it is `fault` and the thread ends. */
 export type Reply =
   | { readonly kind: "opened"; readonly journal: Journal | undefined }
   | { readonly kind: "fault"; readonly fault: Fault }
@@ -75,7 +75,7 @@ export function uptimeMs(): number {
   return seconds * 1000 + nanoseconds / 1e6;
 }
 
-/** How long to wait for another process's lock, in ms: less than the caller waits, so that it learns the reason and not just of a timeout. */
+/** How long to wait for another process's lock, in ms: less than the caller waits, so that the caller gets the reason and not just a timeout. */
 export function busyMsOf(timeoutMs: number): number {
   return Math.ceil(timeoutMs * 0.8);
 }
@@ -125,7 +125,7 @@ export function unpackCalls({ calls, bodies }: PackedCalls): readonly Call[] {
   });
 }
 
-/** Rows cross as lists of values: each object would be sent with the names of its fields. */
+/** Returns the rows of a call. Once packed, each is a list of values: an object would be sent with the names of its fields. */
 function rowsOf<Row>({ input }: Pick<Call, "input">): readonly Row[] {
   return (input as { rows?: readonly Row[] } | undefined)?.rows ?? [];
 }

@@ -18,12 +18,12 @@ export interface Writer {
   readonly files: HeldFiles;
 }
 
-/** The operations that report what others have written, and so confirm that it is on the disk. */
+/** The operations whose answers report the writes of other processes, which must be on the disk by then. */
 const confirming: readonly string[] = ["put", "claim"];
 
 /**
- * Returns a function that runs the calls of one message in one transaction. If one of them fails, each runs in a transaction of its own,
- * so that the others succeed. A call whose caller has given up while the file was locked is not started: if it leased events, no process
+ * Returns a function that runs the calls of one message in one transaction. If one of them fails, but not the file, each runs in a
+ * transaction of its own, so that the others succeed. A call whose caller has given up while the file was locked is not started: if it leased events, no process
  * would settle them.
  */
 export function createWriteRunner(writer: Writer): (calls: readonly Call[]) => Answer[] {
@@ -92,7 +92,7 @@ function outputIn(operations: object, connection: Connection, { name, input }: C
 interface Clock {
   /** Whether the clock may have been set back before a transaction at `nowMs`. True before the first one. */
   mayBeSetBack(nowMs: number): boolean;
-  /** A transaction at `nowMs` was committed. */
+  /** Notes that a transaction at `nowMs` was committed. */
   saw(nowMs: number): void;
 }
 

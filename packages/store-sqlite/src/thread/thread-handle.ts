@@ -9,19 +9,19 @@ import type { Answer, PackedCalls, Reply, Request, ThreadData } from "./messages
 /** A thread with a connection to the file, as the main thread sees it. */
 export interface ThreadHandle {
   readonly journal: Journal | undefined;
-  /** Resolves to an answer for each call, in their order. Rejects with a `FaultError` only when the thread has ended. */
+  /** Resolves to an answer for each call, in their order. Rejects with a `FaultError` when the thread has ended, or with a `DataCloneError`. */
   call(packed: PackedCalls): Promise<readonly Answer[]>;
   /** Makes it report when another process has written. */
   watch(): void;
   unwatch(): void;
-  /** Closes its connection once it has answered all calls. */
+  /** Lets the thread answer all calls and end. */
   close(): Promise<void>;
 }
 
 export interface ThreadListeners {
   /** Another process has written. */
   onChanged(): void;
-  /** It has ended, by itself or because it was closed. */
+  /** The thread has ended, by itself or because it was closed. */
   onEnded(): void;
 }
 
@@ -32,7 +32,7 @@ export interface ThreadListeners {
 const flags = "deno" in process.versions ? [] : ["--disable-warning=ExperimentalWarning"];
 const threadOptions: WorkerOptions = "pnp" in process.versions ? {} : { execArgv: flags };
 
-/** Bundlers replace `new URL(…, import.meta.url)` with a copy of the file, without what it imports. */
+/** The file that the thread runs. Bundlers would replace `new URL(…, import.meta.url)` with a copy of the file, without what it imports. */
 const file = fileNextTo(import.meta.url);
 
 function fileNextTo(url: string | undefined): URL | null {
@@ -57,8 +57,8 @@ const ended: Fault = {
 };
 
 /**
- * Starts a thread. It keeps the process running only while it has something to answer. Rejects with a `FaultError` when it
- * cannot open the file.
+ * Starts a thread. It keeps the process running only while it opens the file, has something to answer, or closes. Rejects with a
+ * `FaultError` when the thread cannot open the file.
  */
 export function startThread(
   data: ThreadData,
@@ -136,9 +136,9 @@ export function startThread(
 export interface KeptThread {
   /** Rejects while it cannot be started; the next call tries again. */
   get(): Promise<ThreadHandle>;
-  /** Calls `use` if it is running. */
+  /** Calls `use` if the thread runs, or once it runs if it is being started. */
   ifRunning(use: (thread: ThreadHandle) => void): void;
-  /** Closes it, if it was ever started. */
+  /** Closes the thread, if it runs or is being started. */
   close(): Promise<void>;
 }
 
