@@ -36,8 +36,8 @@ export async function defaultState(place: Place): Promise<StateStore> {
 }
 
 /**
- * Creates the folder, which will contain personal data: only its owner can read it, and git ignores it. Warns when it was
- * there and other users can use it.
+ * Creates the folder, which will contain personal data: only its owner can read it, and git ignores it. Warns if it existed
+ * already and other users can use it.
  * Resolves to the path of the database in it.
  */
 async function ownFile(folder: Folder): Promise<string> {
@@ -66,12 +66,12 @@ export function wasUsed(folder: Folder): boolean {
   return existsSync(path) && readFileSync(path, "utf8") === ignoreAll;
 }
 
-/** The database in the folder. */
+/** The path of the database in the folder. */
 export function fileIn({ path }: Pick<Folder, "path">): string {
   return join(path, "events.db");
 }
 
-/** Whether the default inbox is there: opening an embedded one would create it. */
+/** Whether the embedded inbox exists: opening it would create it. Always true for a Postgres. */
 export function isThere(place: Place): boolean {
   return "url" in place || existsSync(fileIn(place));
 }

@@ -30,7 +30,7 @@ function askedBy(env: NodeJS.ProcessEnv): string | undefined {
 
 /**
  * Exports spans and metrics with OpenTelemetry's SDK, if the environment asks for it and the SDK is installed. An SDK that
- * `node --import` has started is used as it is. Without the SDK, it only warns: deliveries are more important. Returns a function that
+ * `node --import` has started is used as it is. Without the SDK, or if it fails, only warns: deliveries are more important. Returns a function that
  * exports what is left, and stops the SDK.
  */
 export async function exportTelemetry(
@@ -79,7 +79,7 @@ async function isStarted(): Promise<boolean> {
 
 const name = "esim-webhooks";
 
-/** The config has called `instrument` itself. */
+/** Whether the error says that the config has called `instrument` itself. */
 function isInstrumented(error: unknown): boolean {
   return WebhookError.is(error) && error.where === "instrument";
 }
