@@ -7,7 +7,7 @@ import { parserText } from "./program/parser-text.ts";
 
 const programName = "esim-webhooks";
 
-/** A list of the first argument that is the name of a command, so that only this command is loaded; empty if there is none. */
+/** The first argument that is the name of a command, in a list: only this command is loaded. Empty if there is none. */
 export function commandIn(args: readonly string[]): readonly string[] {
   return args.filter((arg) => Object.hasOwn(commands, arg)).slice(0, 1);
 }

@@ -15,7 +15,7 @@ export function clientVariables({ environment }: Pick<SetUp, "environment">): ty
   return Object.fromEntries(named);
 }
 
-/** The options that variables and the config have for the client. Variables take precedence. */
+/** The client's options in variables and the config. Variables take precedence. */
 export function clientOptions(setUp: SetUp, { env }: CliProcess): ClientOptions {
   const { environment, config } = setUp;
   const { api = {} } = config;

@@ -36,7 +36,7 @@ export async function createEndpoint(this: CliContext, flags: CreateFlags, url: 
   });
 }
 
-/** The place for the secret; undefined if it is printed. Throws `invalid_usage` without a place, and as `newKeyFile` and `existingKeyFile`. */
+/** The place for the secret; undefined if it is printed. Throws `invalid_usage` without a place, and as `existingKeyFile`. */
 async function placeOf(
   { cwd }: CliProcess,
   { keyFile, printSecret }: CreateFlags,
@@ -92,7 +92,7 @@ function print(
   place: SecretPlace | undefined,
 ): void {
   const { signingSecret, webhookEndpointReference, eventTypes } = made;
-  const { signingSecret: key } = JSON.parse(JSON.stringify(made)) as { signingSecret: string }; // its fingerprint
+  const { signingSecret: key } = JSON.parse(JSON.stringify(made)) as { signingSecret: string }; // JSON has only its fingerprint
   if (json) {
     const secret = place === undefined ? { signingSecret } : { keyFile: place.file };
     output.json({ ...(maskedRecord({ ...made }) as object), key, ...secret });
@@ -108,8 +108,8 @@ function print(
 }
 
 /**
- * The event types to register: the written ones, with families replaced by their types, since the API has no wildcard. If none is
- * written, all types. Throws `invalid_usage` for a family that matches none. The service refuses any other unknown type.
+ * The event types to register: the written ones, else all. Families are replaced by their types, since the API has no wildcard.
+ * Throws `invalid_usage` for a family that matches none. The service refuses any other unknown type.
  */
 export async function subscribedTypes(
   api: ApiClient,
@@ -140,7 +140,7 @@ function isFamily(type: string): boolean {
 /** Opens the key file at a path. */
 type OpenKeys = (path: string) => KeyStore;
 
-/** A key file that can be written, as was checked before the service makes the secret. */
+/** A key file that was found writable before the service makes a secret. */
 export interface SecretPlace {
   /** The path as the user wrote it. */
   readonly file: string;

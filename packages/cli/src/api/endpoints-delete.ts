@@ -24,7 +24,7 @@ export async function deleteEndpoint(this: CliContext, flags: DeleteFlags, refer
   });
 }
 
-/** Gives the endpoint's keys an end, and says so. The endpoint is already deleted, so an error here does not fail the command. */
+/** Gives the endpoint's keys an end, and says so. The endpoint is deleted already, so an error is only shown. */
 async function endKeys({ output, now }: CliContext, setUp: SetUp, reference: string): Promise<void> {
   try {
     const { keys, where } = await endKeysOf(setUp, reference, now());
@@ -49,7 +49,7 @@ async function isConfirmed({ process }: CliContext, reference: string): Promise<
   return answer === "yes";
 }
 
-/** The keys stay valid for this time, since the service may still be sending deliveries. */
+/** The keys stay valid for this time: the service may still be sending. */
 const endsInMs = 2 * 60_000;
 
 /** Keys that were given an end. */

@@ -9,7 +9,7 @@ import { readSetUp, type SetUp } from "../set-up/set-up.ts";
 import { clientOptions, clientVariables } from "./client-options.ts";
 import { maskedText } from "./shown-record.ts";
 
-/** As `withApi`, for commands that can change something: first prints the API's URL and environment. */
+/** As `withApi`, for commands that change something: first prints the API's URL and environment. */
 export async function withApiToWrite(
   context: CliContext,
   flags: SetUpFlags,
@@ -27,7 +27,7 @@ export function isThisMachine(hostname: string): boolean {
   return /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
 }
 
-/** Names the environment. An address of this machine is that of a sandbox or a proxy, not of production. */
+/** An address of this machine is that of a sandbox or a proxy, not of production. */
 function nameOfEnvironment(environment: ApiEnvironment, baseUrl: string): string {
   if (environment === "test") return "the test environment";
   return isThisMachine(new URL(baseUrl).hostname) ? "this machine" : "production";
@@ -58,7 +58,7 @@ export function openClient(setUp: SetUp, { env }: CliProcess, options: ClientOpt
   }
 }
 
-/** Throws `missing_credentials`. If the config has its own `exchange`, only the base URL is needed. */
+/** If the config has its own `exchange`, only the base URL is needed. */
 function refuseMissing(options: ClientOptions, variables: ReturnType<typeof clientVariables>): void {
   const needed = options.exchange === undefined ? Object.keys(variables) : ["baseUrl"];
   const missing = (needed as (keyof typeof variables)[]).filter((name) => !options[name]);

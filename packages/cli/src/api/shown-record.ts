@@ -35,7 +35,7 @@ export function shownBy({ reveal }: { readonly reveal?: boolean }): Shown {
     : { record: maskedRecord, delivery: maskedDelivery, text: maskedText };
 }
 
-/** Masks all fields that are not known to be harmless, so also those that the API adds later. */
+/** Masks each field that is not known to be harmless: the API may add new ones. */
 export function maskedRecord(record: object): unknown {
   return maskJson(record, (value, field) => {
     if (!harmless.has(field)) return masked;

@@ -10,7 +10,7 @@ import { type BenchInbox, openBenchInbox } from "./bench-inbox.ts";
 import type { BenchFlags } from "./flags.ts";
 import { type Figures, measurePuts, measureWorker, type StoredFigures } from "./measure.ts";
 
-/** The figures, and the database that they are of. */
+/** The figures, and the database that was measured. */
 export interface BenchResult extends Pick<BenchInbox, "engine" | "version" | "where"> {
   readonly stored: StoredFigures;
   readonly handled: Figures;

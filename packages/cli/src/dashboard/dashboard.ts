@@ -17,7 +17,7 @@ import { findDriftState, hasDriftState } from "../set-up/drift-state.ts";
 import { isKeyStore } from "../set-up/key-place.ts";
 import type { DashboardFlags } from "./flags.ts";
 
-/** Serves the inbox as a page on this machine, until the command is stopped. */
+/** Serves the inbox as a page until the command is stopped. */
 export async function dashboard(this: CliContext, flags: DashboardFlags): Promise<void> {
   const { host = "127.0.0.1", port = 4020 } = flags;
   checkLoopback(host);
@@ -88,7 +88,7 @@ function checkLoopback(host: string): void {
   );
 }
 
-/** Resolves to the host and the port, once the server listens. Throws `cannot_listen`. */
+/** Resolves to the host and the port. Throws `cannot_listen`. */
 async function listening(server: Server, { host = "127.0.0.1", port }: DashboardFlags): Promise<string> {
   try {
     await once(server, "listening");

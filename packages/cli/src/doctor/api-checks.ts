@@ -22,7 +22,7 @@ import { currentKeys } from "./set-up-checks.ts";
 /** A service that is down should not hold up the other checks for long. */
 const timeoutMs = 20_000;
 
-/** Checks the credentials, the service's clock, the endpoint and the eSIMs in stock. Changes nothing. */
+/** Checks the credentials, the service's clock, the endpoint, its deliveries, and the stock. Changes nothing. */
 export async function checkApi(
   setUp: SetUp,
   process: CliProcess,
@@ -123,7 +123,7 @@ function checkCall(name: string, look: () => Promise<Check>): Promise<Check> {
 /** Reconcile should run daily at least, since the service lists events for 7 days only. */
 const oldestMs = 2 * 24 * 60 * 60_000;
 
-/** How far reconcile has come with an endpoint, by the state of the set-up. Undefined before the first pass, and without a state. Changes nothing. */
+/** How far reconcile has come with an endpoint. Undefined before the first pass, and without a state. Changes nothing. */
 async function watermarkOf(setUp: SetUp, reference: string): Promise<Watermark | undefined> {
   const open = await existingState(setUp);
   try {
@@ -136,7 +136,7 @@ async function watermarkOf(setUp: SetUp, reference: string): Promise<Watermark |
   }
 }
 
-/** Fails when the endpoint was reconciled once, but its events are settled only up to more than 2 days ago. */
+/** Fails when the endpoint was reconciled once, but no events of the last 2 days are settled. */
 export function checkReconciled(watermark: Watermark | undefined): Check {
   if (watermark === undefined)
     return passed("reconcile", "never yet: esim-webhooks reconcile --help says what it recovers");
@@ -158,7 +158,7 @@ interface Offset {
   readonly most: number;
 }
 
-/** Reads the `Date` headers of the answers that a client gets: the client does not show them. */
+/** Reads the `Date` headers of a client's answers, which the client does not show. */
 export interface ServiceClock {
   /** Sends requests for the client. */
   readonly fetch: Fetch;

@@ -12,7 +12,7 @@ const mostSkewMs = 60_000;
 
 /**
  * Looks at the newest deliveries. Fails when most of those that were sent were not accepted, and warns when the last attempts of three
- * failed. Once an attempt succeeds again, deliveries that the service gave up and `reconcile` has settled are left out.
+ * failed. Once the latest attempt succeeds, deliveries that the service gave up and `reconcile` has settled are left out.
  */
 export function checkHealth(
   { deliveries }: NewestDeliveries,
@@ -101,7 +101,7 @@ export function checkKey(keys: readonly string[], { deliveries }: NewestDeliveri
   );
 }
 
-/** Whether the service has given the delivery up, and `reconcile` has seen that: its newest time is not after the watermark. */
+/** Whether the service has given the delivery up, and `reconcile` has seen that: no time of the delivery is after the watermark. */
 function isSettled(delivery: WebhookDelivery, watermark: Watermark | undefined): boolean {
   const markMs = watermark?.mark.getTime() ?? Number.NEGATIVE_INFINITY;
   return servicePlanOf(delivery) === "missed" && newestMs(delivery) <= markMs;

@@ -64,7 +64,7 @@ async function checkSetUp(context: CliContext, flags: DoctorFlags): Promise<read
   ];
 }
 
-/** Whether the store check failed. The state of drift is usually in the same database: its check would repeat the error. */
+/** The state of drift is usually in the same database, so its check would repeat the error. */
 function isStoreDown({ name, ok }: Check): boolean {
   return name === "store" && !ok;
 }

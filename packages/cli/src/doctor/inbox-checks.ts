@@ -74,7 +74,7 @@ export function checkPauses(pauses: readonly Pause[], now: number): Check {
 /** A worker with a free slot polls more often, also while nothing is due. */
 const longestTakeMs = 60_000;
 
-/** Says how many workers run. Warns when events have been due for a minute and no worker runs, or none has polled. */
+/** Says how many workers run. Warns when events have been due for a minute and no worker runs, or none has polled in that time. */
 export function checkWorkers(
   workers: readonly WorkerPresence[],
   { oldestReadyMs }: Pick<InboxGauges, "oldestReadyMs">,
@@ -149,7 +149,7 @@ async function checkDead(inbox: InboxAdmin): Promise<Check> {
   );
 }
 
-/** Warns when the inbox has notes of passes of reconcile, and a source had none completed for a day. Needs no API, unlike the check `reconcile`. */
+/** Warns when the inbox has notes of reconcile passes, and a source has had no completed pass for a day. Needs no API, unlike the check `reconcile`. */
 export async function checkPasses(inbox: InboxAdmin): Promise<Check> {
   const found = (await findTroubles(inbox)).filter(({ code }) => code === "reconcile_not_run");
   if (found.length > 0) {

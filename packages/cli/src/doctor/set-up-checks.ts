@@ -40,7 +40,7 @@ export async function checkSecret(setUp: SetUp): Promise<Check> {
     : warned("secret", `${keys.join(", ")}. ${hidden}`);
 }
 
-/** The fingerprints of the keys that are valid now. Rejects as `requiredSecret` and `knownSecrets` do. */
+/** The fingerprints of the keys that are valid now. Rejects with `missing_secret` or `invalid_secret`, and as `knownSecrets` does. */
 export async function currentKeys(setUp: SetUp): Promise<readonly string[]> {
   const secrets = await knownSecrets(requiredSecret(setUp));
   return createKeyring(secrets)

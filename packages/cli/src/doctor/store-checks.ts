@@ -128,7 +128,7 @@ async function checkClock(opened: Partial<Lifecycle>): Promise<Check> {
       );
 }
 
-/** A larger file takes too long to read: a gigabyte takes about a second when it is in memory, and as long as the disk takes when it is not. */
+/** A larger file takes too long to read: a gigabyte takes about a second if it is cached in memory, else as long as the disk takes. */
 const mostBytes = 1024 ** 3;
 
 /** Looks for damage in the file of the embedded inbox, which opens without an error as long as the damaged part is not read. */

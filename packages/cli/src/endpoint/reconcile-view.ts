@@ -99,7 +99,7 @@ function byDelivery(stored: number, missed: number): string {
   return parts.length === 0 ? "" : `: ${parts.join(", ")}`;
 }
 
-/** The findings for the operator: events that were lost, invalid, unstorable, whose handlers failed, or that are no longer listed; then gaps. */
+/** The findings for the operator: lost, invalid and unstorable events, those whose handlers failed, those that are no longer listed, and gaps. */
 function findings(
   { recovered, failing, ids, lost, gaps }: ReconcileReport,
   { paint = unpainted }: Layout,
@@ -179,7 +179,7 @@ export function gapText({ from, to, eventTypes }: EndpointGap): string {
   return `at most ${spanOf({ from, to })}, ${why}`;
 }
 
-/** The ids that the report has, and how many more there are. */
+/** The ids in the report, and how many more events there are. */
 function listOf(ids: readonly string[], total: number): string[] {
   const more = total - ids.length;
   return [...ids.map((id) => `  ${printable(id)}`), ...(more > 0 ? [`  and ${count(more)} more`] : [])];

@@ -14,7 +14,7 @@ import { count } from "../terminal/quantities.ts";
 import { theEndpoint } from "./find-endpoint.ts";
 import type { ReplayRequestFlags } from "./flags.ts";
 
-/** Prints a request to support for events, and stores it, to see what arrives. Ends with 3 if it has an event or a period. */
+/** Prints a request to support to send events again, and stores it. Ends with 3 unless it is empty. */
 export async function replayRequest(this: CliContext, flags: ReplayRequestFlags): Promise<void> {
   const { output, process, now } = this;
   await withApiToWrite(this, flags, async (api, setUp) => {

@@ -37,7 +37,7 @@ const zodOf: Readonly<Record<Field["types"][number], string>> = {
   object: "z.looseObject({})",
 };
 
-/** The fields that have a name, those that are always there first. A field whose name is data has the name `*` here. */
+/** The named fields, beginning with those that every event had. A field whose name is data has the name `*` here. */
 function namedFields({ fields }: SeenType): readonly Field[] {
   return fields.filter(({ name }) => name !== "*").toSorted((a, b) => Number(b.always) - Number(a.always));
 }

@@ -10,7 +10,7 @@ import { counted } from "../terminal/quantities.ts";
 import { table } from "../terminal/table.ts";
 import type { DriftFlags } from "./flags.ts";
 
-/** Lists how events differ from the catalog. Ends with 3 if there is a finding; `--acknowledge` ends the findings, and exits with 0. */
+/** Lists how events differ from the catalog. Ends with 3 if there is a finding, unless `--acknowledge` ends it. */
 export async function drift(this: CliContext, flags: DriftFlags): Promise<void> {
   const { output, process } = this;
   const { types, acknowledge = false } = flags;

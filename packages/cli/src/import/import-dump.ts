@@ -127,7 +127,7 @@ function isUnwritable(error: unknown): error is NodeJS.ErrnoException {
   return syscall === "open" && unwritableCodes.includes(code);
 }
 
-/** The error if the rejects file or the checkpoint cannot be opened: by default, they are next to the dump, where writing may be forbidden. */
+/** The error for a rejects file or checkpoint. By default, both are next to the dump, where writing may be forbidden. */
 function unwritable(cause: NodeJS.ErrnoException): Error {
   return invalidUsage(
     `${cause.path} cannot be opened.`,

@@ -55,7 +55,7 @@ export async function embeddedFile(
   throw invalidUsage(`${sentenceStart(where)} is not an SQLite file.`, otherRemedy);
 }
 
-/** The file that `--from` names. Throws if it does not exist, and for `--data-dir`. */
+/** The file of `--from`. Throws if it does not exist. */
 export function namedFile({ process }: CliContext, from: string, { dataDir }: BackupFlags): EmbeddedFile {
   if (dataDir !== undefined)
     throw invalidUsage("--from and --data-dir both name an inbox.", "Remove one of them.");
@@ -64,7 +64,7 @@ export function namedFile({ process }: CliContext, from: string, { dataDir }: Ba
 
 const nameIt = "Name the folder of the embedded inbox with --data-dir, or its SQLite file with --from.";
 
-/** Returns the file. Throws if it does not exist, or is a folder. `shown`: its path in messages. */
+/** The file. Throws if there is none. `shown`: its path in messages. */
 function present(file: EmbeddedFile, shown: string, remedy: string): EmbeddedFile {
   if (!existsSync(file.path)) throw programError("unreadable_file", `There is no file ${shown}.`, remedy);
   if (statSync(file.path).isDirectory()) throw invalidUsage(`${shown} is a folder.`, remedy);

@@ -87,7 +87,7 @@ const retryRemedies: Remedies = {
   dead: "To retry it, leave out --status unhandled.",
 };
 
-/** The same advice for `discard`. */
+/** The advice for an event that was named, but that `discard` does not delete, by its state. */
 const discardRemedies: Remedies = {
   done: "Only dead events are discarded; esim-webhooks inbox purge deletes it after its retention.",
   unhandled: "Only dead events are discarded; esim-webhooks inbox purge deletes it after its retention.",

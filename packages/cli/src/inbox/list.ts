@@ -65,7 +65,7 @@ export function headedOnce(): (table: readonly string[]) => readonly string[] {
 /** After this many rows, a table is printed, so that a long list is shown as it is read. */
 const tableRows = 1000;
 
-/** The same pages; an inbox that cannot read the cursor is reported as a wrong --cursor. */
+/** Yields the pages. If the inbox cannot read the cursor, the error names --cursor. */
 async function* namingCursor(
   pages: AsyncGenerator<InboxPage>,
   cursor: string | undefined,
@@ -93,7 +93,7 @@ export interface ListView extends Layout {
 const columnsBesideIds = 56;
 
 /**
- * Returns one line per event, with the whole id, since users copy ids. On a terminal too narrow for everything, there are no tries, and
+ * Returns one line per event, with the whole id, since users copy ids. On a terminal too narrow for everything, the tries are left out, and
  * an error has its own line. There is a column of sources when an event has another source than the default.
  */
 export function listView(

@@ -67,7 +67,7 @@ async function find(
 export interface ShowView {
   readonly now: number;
   readonly reveal: boolean;
-  /** Why no handler has the event yet. */
+  /** The sentence of `whyItWaits`, or null. */
   readonly waits?: string | null;
   readonly paint?: Paint;
 }

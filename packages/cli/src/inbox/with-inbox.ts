@@ -57,7 +57,7 @@ async function openFile({ path, where }: EmbeddedFile, logger?: Logger): Promise
   return { inbox, where, close: () => inbox.close() };
 }
 
-/** The error if there is no inbox. These commands create none: if the folder is misspelt, a new, empty inbox would hide that. */
+/** The error if there is no inbox. Inbox commands create none: if the folder is misspelt, a new, empty inbox would hide that. */
 function noInbox({ place }: SetUp): WebhookError<PostgresErrorCode> {
   return new WebhookError<PostgresErrorCode>(
     "migration_missing",

@@ -58,7 +58,7 @@ export async function follow(session: Session): Promise<void> {
   for (const result of results) if (result.status === "rejected") throw result.reason;
 }
 
-/** Reads the listing at intervals until the signal aborts. Rejects with an error that no retry can resolve. */
+/** Reads the listing at intervals. Rejects with an error that no retry can resolve. */
 async function poll(
   session: Session,
   signal: AbortSignal,
@@ -144,7 +144,7 @@ function printLedger({ context, flags }: Session, relay: Relay, leftOut: number)
     );
 }
 
-/** The first lines for a user: whose events are posted, since when, where to. `found` is how many there are already. */
+/** The first lines: whose events are posted, since when, where to. `found` is how many there are already. */
 export function welcome(
   { endpoint, url, secret, flags }: WelcomedSession,
   found: number,
@@ -158,7 +158,7 @@ export function welcome(
   ];
 }
 
-/** The parts of the session that these lines need. */
+/** The parts of the session that `welcome` needs. */
 export type WelcomedSession = Pick<Session, "url"> & {
   readonly secret: string | Uint8Array;
   readonly endpoint: Pick<WebhookEndpoint, "webhookEndpointReference" | "url" | "active">;

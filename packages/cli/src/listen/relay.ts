@@ -35,7 +35,7 @@ export interface RelayCounts {
   readonly waiting: readonly WebhookDelivery[];
 }
 
-/** Posts events one at a time, in the order in which they are added. A failed one is tried again later, while others are posted. */
+/** Posts events one at a time, in the order in which they are added. A failed one is tried again later. */
 export interface Relay {
   add(deliveries: readonly WebhookDelivery[]): void;
   /** Resolves once the signal aborts and the attempt that is under way has ended. */

@@ -21,7 +21,7 @@ export function dataLines(output: Output, { json = false }: { json?: boolean | u
   };
 }
 
-/** The logger of a command. It prints the outcomes of deliveries and events, and what handlers log, without the secrets in it. */
+/** The logger of a command. It prints the outcomes of deliveries and events, and the lines that handlers log, without secrets. */
 export function commandLogger({ write, json, style }: LogLines): Logger {
   return lineLogger(json ? jsonLine : prettyLine(style), write);
 }

@@ -56,7 +56,7 @@ type Style = Parameters<typeof util.styleText>[0];
 
 /**
  * The output of a command: data on standard output, everything else on standard error. Nothing that is written here controls the
- * terminal, and no note shows a secret.
+ * terminal, except our colours, and no note shows a secret.
  */
 export interface Output {
   /** Whether standard output is a terminal. */
@@ -75,7 +75,7 @@ export interface Output {
   mask(text: string): string;
   /** Text for `data`, with colour where standard output supports it (NO_COLOR, FORCE_COLOR). */
   style(style: Style, text: string): string;
-  /** The same for `note`. */
+  /** As `style`, for `note`. */
   styleNote(style: Style, text: string): string;
 }
 

@@ -100,7 +100,7 @@ function entryOf([name, flag]: readonly [string, Flag]): Entry {
   return [value === undefined ? flagName : `${flagName} <${value}>`, meaningOf(flag)];
 }
 
-/** The effect of a flag, the values it takes if they are few, and its default. */
+/** The effect of a flag, its values if it takes only some, and its default. */
 function meaningOf(flag: Flag): string {
   const values = flag.kind === "enum" ? [`One of: ${flag.values.join(", ")}`] : [];
   const preset = "default" in flag && flag.default !== undefined ? [`Default: ${String(flag.default)}`] : [];

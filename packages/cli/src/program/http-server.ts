@@ -5,7 +5,7 @@ import { targetPath } from "@esim-webhooks/core/internal";
 import { programError } from "./program-error.ts";
 
 export interface OpenServer {
-  /** Where it listens, without a path. */
+  /** Where the server listens, without a path. */
   readonly url: string;
   readonly server: Server;
 }
@@ -13,7 +13,7 @@ export interface OpenServer {
 export interface ServerAt {
   readonly host: string;
   readonly port: number;
-  /** The flags that name them, for the message. */
+  /** The flags that name the host and the port, for the message. */
   readonly flags: { readonly host: string; readonly port: string };
 }
 

@@ -7,7 +7,8 @@ const echoMs = 300;
 
 /**
  * Returns a signal that SIGINT or SIGTERM aborts, for a clean stop. A second SIGINT or SIGTERM ends the process immediately, with 130.
- * Standard output that is no longer read aborts the signal, too, but never ends the process. Call `release` when there is nothing left to stop.
+ * Standard output that is no longer read aborts the signal, too, but never ends the process. Call `release` when there is nothing left to
+ * stop.
  * @param task what is finished first, for people
  */
 export function stopSignal(

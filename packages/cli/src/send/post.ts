@@ -20,7 +20,7 @@ export interface NoAnswer {
 const timeoutMs = 30_000;
 const shownCharacters = 4096;
 
-/** Sends the request with the sender's time limit. Follows no redirects: the spec does not say that the sender does. */
+/** Sends the request with the sender's time limit. Follows no redirects, since the spec names none. */
 export async function tryPost(url: string, request: SignedRequest): Promise<Answer | NoAnswer> {
   const startedAt = performance.now();
   const ms = () => Math.round(performance.now() - startedAt);
@@ -35,7 +35,7 @@ export async function tryPost(url: string, request: SignedRequest): Promise<Answ
   }
 }
 
-/** As `tryPost`, but without an answer, throws `no_answer`, which names the URL's flag. */
+/** As `tryPost`, or throws `no_answer`, with the flag that names the URL. */
 export async function post(url: string, request: SignedRequest, flag: string): Promise<Answer> {
   const result = await tryPost(url, request);
   if ("status" in result) return result;

@@ -131,7 +131,7 @@ function refuseBoth(file: string, { target, store, endpoints, secret, source }: 
   );
 }
 
-/** The config files in the working directory. Without --config, a command needs it to have at most one. */
+/** The config files in the working directory. If there are several, a command needs --config. */
 export function configFiles({ cwd }: Pick<CliProcess, "cwd">): readonly string[] {
   return names.map((name) => resolve(cwd(), name)).filter(existsSync);
 }

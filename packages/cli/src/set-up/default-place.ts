@@ -54,13 +54,13 @@ async function ownFile(folder: Folder): Promise<string> {
   });
   const openMode = await openModeOf(folder);
   if (openMode !== undefined) warnOfSetup(silentLogger, "data_folder_mode", openMode);
-  await writeFile(join(folder.path, ".gitignore"), ignoreAll, { flag: "wx", mode: 0o600 }).catch(() => {}); // it exists
+  await writeFile(join(folder.path, ".gitignore"), ignoreAll, { flag: "wx", mode: 0o600 }).catch(() => {}); // e.g. it exists
   return file;
 }
 
 const ignoreAll = "*\n";
 
-/** Whether a database was ever created in the folder. A removed database leaves its `.gitignore` behind. */
+/** Whether a database was ever created in the folder, or its creation was interrupted: the `.gitignore` stays. */
 export function wasUsed(folder: Folder): boolean {
   const path = join(folder.path, ".gitignore");
   return existsSync(path) && readFileSync(path, "utf8") === ignoreAll;

@@ -21,7 +21,7 @@ export async function findDriftState(setUp: SetUp): Promise<OpenState | undefine
   return existingState(setUp);
 }
 
-/** Watches the events of a receiver for drift. Undefined if there is no place for what it sees, or the place cannot be used. */
+/** Watches the events of a receiver for drift. Undefined without a usable place for what it sees. */
 export async function openDrift(
   setUp: SetUp,
   logger: Logger,

@@ -20,7 +20,7 @@ export function givenSecret(
   );
 }
 
-/** The remark where ESIM_WEBHOOK_SECRET hides the secret of the config; undefined where it does not. */
+/** The remark if the variable's secret hides that of the config; else undefined. */
 export function hiddenSecretNote({ secretFrom, file, config }: SetUp): string | undefined {
   return secretFrom === file || config.secret === undefined
     ? undefined

@@ -46,7 +46,7 @@ export async function openTarget(setUp: SetUp, patience?: Patience): Promise<Ope
   return prepared(setUp, found, "inbox" in found ? found.inbox : found.store, { patience });
 }
 
-/** The same target, neither migrated nor checked: for commands that change nothing. */
+/** As `openTarget`, but neither migrates nor checks anything: for commands that change nothing. */
 export async function findTarget(setUp: SetUp): Promise<OpenTarget> {
   const { config, handlers, file, place } = setUp;
   if (config.target !== undefined || handlers === undefined) {
@@ -60,7 +60,7 @@ export async function findTarget(setUp: SetUp): Promise<OpenTarget> {
   return { handlers, store, where, storedIn, close: async () => store.close() };
 }
 
-/** An inbox whose events a worker can take: one of ours, or one of its engine. */
+/** An inbox whose events a worker can take: one of ours, or one of the inbox's engine. */
 export type Workable = InboxQueue | (ConfigTarget & OwnWorkers);
 
 function isWorkable(inbox: ConfigTarget): inbox is ConfigTarget & Workable {
@@ -142,7 +142,7 @@ export async function openState(setUp: SetUp, patience?: Patience): Promise<Open
 }
 
 /**
- * The same state, neither migrated nor checked: for commands that change nothing.
+ * As `openState`, but neither migrates nor checks anything: for commands that change nothing.
  *
  * Throws `invalid_config` for a target or a store of the config's own without a state. The default place would not be lost
  * together with that target, and a mark that survives its events hides that they are missing.

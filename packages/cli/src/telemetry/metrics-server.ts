@@ -16,7 +16,7 @@ const packages = [
   "@opentelemetry/exporter-prometheus",
 ];
 
-/** Throws `invalid_usage` for flags that cannot have an effect: before anything is opened. */
+/** Throws `invalid_usage` for flags without effect, and if a package is missing: before anything is opened. */
 export function checkMetricsFlags({ metricsPort, metricsHost }: MetricsFlags): void {
   if (metricsPort === undefined) {
     if (metricsHost === undefined) return;
