@@ -22,7 +22,7 @@ import { currentKeys } from "./set-up-checks.ts";
 /** A service that is down should not hold up the other checks for long. */
 const timeoutMs = 20_000;
 
-/** Checks the credentials, the service's clock, the endpoint, its deliveries, and the stock. Changes nothing. */
+/** Checks the credentials, the service's clock, the endpoint, its deliveries, and the stock. Makes no call that writes. */
 export async function checkApi(
   setUp: SetUp,
   process: CliProcess,
@@ -123,7 +123,7 @@ function checkCall(name: string, look: () => Promise<Check>): Promise<Check> {
 /** Reconcile should run daily at least, since the service lists events for 7 days only. */
 const oldestMs = 2 * 24 * 60 * 60_000;
 
-/** How far reconcile has come with an endpoint. Undefined before the first pass, and without a state. Changes nothing. */
+/** How far reconcile has come with an endpoint. Undefined before the first pass, and without a state. */
 async function watermarkOf(setUp: SetUp, reference: string): Promise<Watermark | undefined> {
   const open = await existingState(setUp);
   try {

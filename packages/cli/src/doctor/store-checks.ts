@@ -18,7 +18,7 @@ type Opened = Partial<Lifecycle> & { readonly capabilities?: { readonly durable:
 /** With more skew than this, leases or timestamps go wrong. */
 const mostSkewMs = 5000;
 
-/** Checks the store or the inbox, without changing anything in it. `folder`: the result of the folder's check, if there is one. */
+/** Checks the store or the inbox. Changes no event in it; opening an SQLite file updates its tables. `folder`: the result of the folder's check, if there is one. */
 export async function checkStores(
   setUp: SetUp,
   folder: Check | undefined,

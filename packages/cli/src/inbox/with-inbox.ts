@@ -20,7 +20,7 @@ export interface InboxAccess {
   readonly setUp: SetUp;
 }
 
-/** Opens the inbox for a command, and closes it even if the command fails. Migrates no tables. The config's own inbox does not log to `logger`. */
+/** Opens the inbox for a command, and closes it even if the command fails. Does not migrate, except that opening an SQLite file updates its tables. The config's own inbox does not log to `logger`. */
 export async function withInbox(
   context: CliContext,
   flags: SetUpFlags & BackupFlags,

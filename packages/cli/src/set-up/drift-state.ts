@@ -9,7 +9,7 @@ export function hasDriftState({ config }: SetUp): boolean {
   return config.state !== undefined || (config.target === undefined && config.store === undefined);
 }
 
-/** Opens what `serve` has noted of events, and changes nothing. Undefined if the embedded inbox does not exist yet. Throws `invalid_config` without a place. */
+/** Opens what `serve` has noted of events; creates nothing. Undefined if the embedded inbox does not exist yet. Throws `invalid_config` without a place. */
 export async function findDriftState(setUp: SetUp): Promise<OpenState | undefined> {
   if (!hasDriftState(setUp)) {
     throw programError(
