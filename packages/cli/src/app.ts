@@ -7,7 +7,7 @@ import { parserText } from "./program/parser-text.ts";
 
 const programName = "esim-webhooks";
 
-/** The name of the command in these arguments, so that only this command is loaded; an empty list when there is none. */
+/** The first argument that is the name of a command, in a list: only this command is loaded. Empty if there is none. */
 export function commandIn(args: readonly string[]): readonly string[] {
   return args.filter((arg) => Object.hasOwn(commands, arg)).slice(0, 1);
 }
@@ -55,7 +55,7 @@ function placeholder({ brief, usage }: CommandEntry): Command<CliContext> {
   return { ...command, formatUsageLine: ({ prefix }) => [...prefix, ...(usage ? [usage] : [])].join(" ") };
 }
 
-/** Uses only modules that Node.js has already loaded: importing others would double the time. */
+/** Uses only a module that Node.js has already loaded: importing others would make `--version` take twice as long. */
 async function readVersion(process: CliProcess): Promise<string> {
   const { readFileSync } = process.getBuiltinModule("node:fs");
   const manifest = readFileSync(new URL("../package.json", import.meta.url), "utf8");

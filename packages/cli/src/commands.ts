@@ -10,7 +10,7 @@ export interface CommandEntry {
   load(): Promise<Command<CliContext> | RouteMap<CliContext>>;
 }
 
-/** The commands by name. Only the command that is called is loaded. */
+/** The commands by name. Only the command that is called is loaded; for completion, all are. */
 export const commands: Readonly<Record<string, CommandEntry>> = {
   serve: {
     brief: "Receive webhooks",

@@ -9,13 +9,13 @@ const variables = {
   clientSecret: "ESIM_CLIENT_SECRET",
 } as const;
 
-/** The variables of the client's options, in the environment of the set-up. */
+/** The names of the variables of the client's options, in production or test. */
 export function clientVariables({ environment }: Pick<SetUp, "environment">): typeof variables {
   const named = Object.entries(variables).map(([option, name]) => [option, variableIn(environment, name)]);
   return Object.fromEntries(named);
 }
 
-/** The options that variables and the config have for the client. Variables take precedence. */
+/** The client's options in variables and the config. Variables take precedence. */
 export function clientOptions(setUp: SetUp, { env }: CliProcess): ClientOptions {
   const { environment, config } = setUp;
   const { api = {} } = config;
@@ -30,7 +30,7 @@ export function clientOptions(setUp: SetUp, { env }: CliProcess): ClientOptions 
   };
 }
 
-/** Whether there is anything to call the API with. */
+/** Whether any option for calls is set, although others may be missing. */
 export function hasCredentials({ baseUrl, clientId, clientSecret, exchange }: ClientOptions): boolean {
   return [baseUrl, clientId, clientSecret, exchange].some((each) => each !== undefined);
 }

@@ -28,7 +28,7 @@ export async function createEndpoint(this: CliContext, flags: CreateFlags, url: 
     const made = await register(api, flags, url, stop.signal)
       .then((endpoint) => keep(place, endpoint))
       .catch(async (error: unknown) => {
-        await place?.abandon(); // when it was stopped, too
+        await place?.abandon(); // also if a signal has stopped it
         throw error;
       })
       .finally(stop.release);
@@ -36,7 +36,7 @@ export async function createEndpoint(this: CliContext, flags: CreateFlags, url: 
   });
 }
 
-/** Undefined when the secret is printed. Throws `invalid_usage` when there is no place for it. */
+/** The place for the secret; undefined if it is printed. Throws `invalid_usage` without a place, and as `existingKeyFile`. */
 async function placeOf(
   { cwd }: CliProcess,
   { keyFile, printSecret }: CreateFlags,
@@ -92,7 +92,7 @@ function print(
   place: SecretPlace | undefined,
 ): void {
   const { signingSecret, webhookEndpointReference, eventTypes } = made;
-  const { signingSecret: key } = JSON.parse(JSON.stringify(made)) as { signingSecret: string }; // its fingerprint
+  const { signingSecret: key } = JSON.parse(JSON.stringify(made)) as { signingSecret: string }; // JSON has only its fingerprint
   if (json) {
     const secret = place === undefined ? { signingSecret } : { keyFile: place.file };
     output.json({ ...(maskedRecord({ ...made }) as object), key, ...secret });
@@ -108,8 +108,8 @@ function print(
 }
 
 /**
- * The event types to register, with families replaced by their types: the API has no wildcard. Without any, all types. Throws
- * `invalid_usage` for a family that matches none; any other unknown type is left to the service to refuse.
+ * The event types to register: the written ones, else all. Families are replaced by their types, since the API has no wildcard.
+ * Throws `invalid_usage` for a family that matches none. The service refuses any other unknown type.
  */
 export async function subscribedTypes(
   api: ApiClient,
@@ -140,17 +140,17 @@ function isFamily(type: string): boolean {
 /** Opens the key file at a path. */
 type OpenKeys = (path: string) => KeyStore;
 
-/** A key file that can take one more secret, before there is one. */
+/** A key file that was found writable before the service makes a secret. */
 export interface SecretPlace {
   /** The path as the user wrote it. */
   readonly file: string;
-  /** Adds the endpoint's secret, and returns when it is on the disk. */
+  /** Adds the endpoint's secret, and resolves when it is on the disk. */
   keep(made: EndpointWithSecret): Promise<void>;
   /** Removes the file if it was created for this secret. */
   abandon(): Promise<void>;
 }
 
-/** Creates a key file that only this user can read. Throws `invalid_usage` if it exists already, or cannot be written. */
+/** Creates a key file that only this user can read. Throws `invalid_usage` if it exists already or cannot be written, and `store_full`. */
 export async function newKeyFile(
   path: string,
   file: string = path,
@@ -167,8 +167,8 @@ export async function newKeyFile(
 }
 
 /**
- * Takes a key file for one more secret; creates it if there is none. Its owner and its mode stay as they are.
- * Throws `invalid_usage` if it cannot be written, and `invalid_secret` if it is no key file.
+ * Checks that one more secret can be written to a key file, and creates the file if there is none. Its owner and its mode stay.
+ * Throws `invalid_usage` if it cannot be written, `store_full`, and `invalid_secret` if it is no key file.
  */
 export async function existingKeyFile(file: string, open: OpenKeys = fileKeySource): Promise<SecretPlace> {
   const keys = open(file);

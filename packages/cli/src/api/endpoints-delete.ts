@@ -14,7 +14,7 @@ export async function deleteEndpoint(this: CliContext, flags: DeleteFlags, refer
   const { output } = this;
   await withApiToWrite(this, flags, async (api, setUp) => {
     if (!flags.yes && !(await isConfirmed(this, reference))) return output.note("Nothing was changed.");
-    const removed = await api.webhooks.delete(reference); // undefined when only the answer was lost
+    const removed = await api.webhooks.delete(reference); // undefined if it was deleted, but the answer was lost
     if (isKeyStore(setUp.secret)) await endKeys(this, setUp, reference);
     if (flags.json) {
       return output.json(maskedRecord(removed ?? { webhookEndpointReference: reference }));
@@ -24,7 +24,7 @@ export async function deleteEndpoint(this: CliContext, flags: DeleteFlags, refer
   });
 }
 
-/** Gives its keys an end, and says so. The endpoint is already deleted, so an error here does not fail the command. */
+/** Gives the endpoint's keys an end, and says so. The endpoint is deleted already, so an error is only shown. */
 async function endKeys({ output, now }: CliContext, setUp: SetUp, reference: string): Promise<void> {
   try {
     const { keys, where } = await endKeysOf(setUp, reference, now());
@@ -34,7 +34,7 @@ async function endKeys({ output, now }: CliContext, setUp: SetUp, reference: str
   }
 }
 
-/** Throws `invalid_usage` without a terminal. */
+/** Asks whether to delete. Throws `invalid_usage` without a terminal. */
 async function isConfirmed({ process }: CliContext, reference: string): Promise<boolean> {
   const { stdin, stderr } = process;
   if (stdin.isTTY !== true || stderr.isTTY !== true) {
@@ -49,7 +49,7 @@ async function isConfirmed({ process }: CliContext, reference: string): Promise<
   return answer === "yes";
 }
 
-/** Deliveries that the service is still sending arrive within this time. */
+/** The keys stay valid for this time: the service may still be sending. */
 const endsInMs = 2 * 60_000;
 
 /** Keys that were given an end. */
@@ -61,8 +61,8 @@ export interface EndedKeys {
 }
 
 /**
- * Gives the keys of an endpoint that was deleted an end, in the config's key store. Those that do not name the endpoint stay. The next
- * rotation removes them.
+ * Gives the keys of a deleted endpoint an end, in the config's key store. The next rotation removes these keys once they have ended.
+ * Keys that do not name the endpoint stay.
  */
 export async function endKeysOf(setUp: SetUp, reference: string, now: number): Promise<EndedKeys> {
   const { keyStore, where } = keyPlaceOf(setUp, undefined);

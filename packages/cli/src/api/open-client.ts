@@ -9,7 +9,7 @@ import { readSetUp, type SetUp } from "../set-up/set-up.ts";
 import { clientOptions, clientVariables } from "./client-options.ts";
 import { maskedText } from "./shown-record.ts";
 
-/** As `withApi`, for a command that writes, or recovers events: names the environment first. */
+/** As `withApi`, for commands that change something: first prints the API's URL and environment. */
 export async function withApiToWrite(
   context: CliContext,
   flags: SetUpFlags,
@@ -22,18 +22,18 @@ export async function withApiToWrite(
   });
 }
 
-/** Whether a URL's host name is of this machine. */
+/** Whether a URL's host name is `localhost` or a loopback address. */
 export function isThisMachine(hostname: string): boolean {
   return /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
 }
 
-/** An address of this machine is not of production, but of a sandbox or a proxy. */
+/** An address of this machine is that of a sandbox or a proxy, not of production. */
 function nameOfEnvironment(environment: ApiEnvironment, baseUrl: string): string {
   if (environment === "test") return "the test environment";
   return isThisMachine(new URL(baseUrl).hostname) ? "this machine" : "production";
 }
 
-/** Makes calls for a command. Their errors are explained in terms of the command line. */
+/** Runs `use` with a client of the API. Explains errors of its calls in terms of the command line. */
 export async function withApi(
   context: CliContext,
   flags: SetUpFlags,
@@ -58,7 +58,7 @@ export function openClient(setUp: SetUp, { env }: CliProcess, options: ClientOpt
   }
 }
 
-/** An exchange of the config's own needs no credentials. */
+/** If the config has its own `exchange`, only the base URL is needed. */
 function refuseMissing(options: ClientOptions, variables: ReturnType<typeof clientVariables>): void {
   const needed = options.exchange === undefined ? Object.keys(variables) : ["baseUrl"];
   const missing = (needed as (keyof typeof variables)[]).filter((name) => !options[name]);

@@ -164,7 +164,7 @@ interface ListView<Item> {
 /** After this many rows, a new table begins, with its titles. */
 const tableRows = 1000;
 
-/** Prints the items that `matches` picks, at most `--limit`. Asks for no page that it does not need. */
+/** Prints the items that `matches` picks: at most `--limit`, or all with `--all`. Asks for no page that it does not need. */
 async function printList<Item>(
   { output, process, now }: CliContext,
   { all = false, json = false, limit, reveal = false }: ListFlags,

@@ -35,7 +35,7 @@ export function shownBy({ reveal }: { readonly reveal?: boolean }): Shown {
     : { record: maskedRecord, delivery: maskedDelivery, text: maskedText };
 }
 
-/** A field that the API has added since is masked. */
+/** Masks each field that is not known to be harmless: the API may add new ones. */
 export function maskedRecord(record: object): unknown {
   return maskJson(record, (value, field) => {
     if (!harmless.has(field)) return masked;
@@ -49,7 +49,7 @@ function maskedDelivery(delivery: { readonly eventId: string | null }): unknown 
   return { ...(maskEvent(delivery) as object), eventId: eventId === null ? null : shortened(eventId) };
 }
 
-/** Such as a URL, which may have a password. */
+/** Masks secrets in a text, such as the password in a URL. */
 export function maskedText(text: string): string {
   return shortened(maskSecrets(text));
 }

@@ -23,7 +23,7 @@ export interface BenchInbox {
   remove(): Promise<void>;
 }
 
-/** Makes an inbox in the named database or folder. Call `remove()` in any case. Throws `invalid_usage`, `unreadable_file`, `store_full`. */
+/** Makes an inbox in the named database or folder, else where the default inbox is. The caller must call `remove()`. Throws `invalid_usage`, `unreadable_file`, `store_full`. */
 export function openBenchInbox(
   context: CliContext,
   named: string | undefined,

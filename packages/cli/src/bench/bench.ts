@@ -10,7 +10,7 @@ import { type BenchInbox, openBenchInbox } from "./bench-inbox.ts";
 import type { BenchFlags } from "./flags.ts";
 import { type Figures, measurePuts, measureWorker, type StoredFigures } from "./measure.ts";
 
-/** The figures, and the database that they are of. */
+/** The figures, and the database that was measured. */
 export interface BenchResult extends Pick<BenchInbox, "engine" | "version" | "where"> {
   readonly stored: StoredFigures;
   readonly handled: Figures;
@@ -44,7 +44,7 @@ export async function bench(this: CliContext, flags: BenchFlags): Promise<void> 
   });
 }
 
-/** Removes the inbox. Names what may be left, also when that is not the first error. */
+/** Removes the inbox. If that fails, says what may be left, since the command reports only its first error. */
 async function removed({ made, remove }: BenchInbox, note: (line: string) => void): Promise<void> {
   await remove().catch((error) => {
     note(`Remove ${made} yourself: it may be left.`);

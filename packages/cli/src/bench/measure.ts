@@ -8,17 +8,17 @@ export interface StepLimits {
   readonly signal: AbortSignal;
 }
 
-/** The events of one step. */
+/** The figures of one step. */
 export interface Figures {
   readonly events: number;
   /** How long the step took. */
   readonly seconds: number;
   readonly perSecond: number;
-  /** How many events were stored or handled at the same time. */
+  /** How many events were stored or handled at the same time, at most. */
   readonly concurrency: number;
 }
 
-/** The figures of the step that stores, with the times of one `put`. */
+/** The figures of the step that stores, with percentiles of the time that a `put` took. */
 export interface StoredFigures extends Figures {
   readonly p50Ms: number;
   readonly p99Ms: number;
@@ -61,7 +61,7 @@ export async function measurePuts(
   };
 }
 
-/** Has a worker handle what waits, with a handler that does nothing. Ends after `waiting` events, or at the limits. */
+/** Has a worker handle the stored events, with a handler that does nothing. Ends after `waiting` events, or at the limits. */
 export async function measureWorker(
   inbox: Inbox,
   waiting: number,

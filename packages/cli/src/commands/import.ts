@@ -30,7 +30,7 @@ export const importCommand = command({
   ),
 });
 
-/** Without these flags, V8 lets 100 to 200 MB of garbage accumulate. They do not slow an import down (bench/README.md). */
+/** Without these flags, V8 lets 100 to 200 MB of garbage accumulate. bench/README.md has the speed and the memory with them. */
 function keepHeapSmall(): void {
   for (const flag of ["--semi-space-growth-factor=1", "--heap-growing-percent=20"]) setFlagsFromString(flag);
 }

@@ -17,7 +17,7 @@ import { findDriftState, hasDriftState } from "../set-up/drift-state.ts";
 import { isKeyStore } from "../set-up/key-place.ts";
 import type { DashboardFlags } from "./flags.ts";
 
-/** Shows the inbox as a page on this machine, until it is stopped by a signal. */
+/** Serves the inbox as a page until the command is stopped. */
 export async function dashboard(this: CliContext, flags: DashboardFlags): Promise<void> {
   const { host = "127.0.0.1", port = 4020 } = flags;
   checkLoopback(host);
@@ -26,7 +26,7 @@ export async function dashboard(this: CliContext, flags: DashboardFlags): Promis
     this,
     flags,
     async (access) => {
-      // other users of this machine can reach the port, and another site can have a name that leads to it
+      // secret: other users of this machine can reach the port, and the name of another site can lead to it
       const path = `/${randomBytes(16).toString("base64url")}/`;
       const server = createSideServer();
       const address = await listening(server.listen(port, host), flags);
@@ -74,7 +74,7 @@ function optionsOf(
   };
 }
 
-/** Whether a request is for the printed address. The name of another site may lead here, too. */
+/** Whether a request has the secret path and names the printed address, or localhost: another site's name may lead to this port, too. */
 function isOwn({ host, pathname }: URL, address: string, path: string): boolean {
   const port = address.slice(address.lastIndexOf(":"));
   return (host === address || host === `localhost${port}`) && pathname.startsWith(path);

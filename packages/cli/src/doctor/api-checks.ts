@@ -22,7 +22,7 @@ import { currentKeys } from "./set-up-checks.ts";
 /** A service that is down should not hold up the other checks for long. */
 const timeoutMs = 20_000;
 
-/** Checks what the partner API says of the endpoint. Changes nothing. */
+/** Checks the credentials, the service's clock, the endpoint, its deliveries, and the stock. Makes no call that writes. */
 export async function checkApi(
   setUp: SetUp,
   process: CliProcess,
@@ -111,7 +111,7 @@ async function checkDeliveries(
   return [health, ...checks, reconciled];
 }
 
-/** An error of a call becomes a failed check, in terms of the command line. */
+/** Runs a check that calls the API. An error becomes a failed check, in terms of the command line. */
 function checkCall(name: string, look: () => Promise<Check>): Promise<Check> {
   return check(name, () =>
     look().catch((error: unknown) => {
@@ -120,10 +120,10 @@ function checkCall(name: string, look: () => Promise<Check>): Promise<Check> {
   );
 }
 
-/** Reconciling is done daily at least. The service lists events for 7 days. */
+/** Reconcile should run daily at least, since the service lists events for 7 days only. */
 const oldestMs = 2 * 24 * 60 * 60_000;
 
-/** How far reconciling has come with an endpoint, by the state of the set-up. Undefined if there is no state. Changes nothing. */
+/** How far reconcile has come with an endpoint. Undefined before the first pass, and without a state. */
 async function watermarkOf(setUp: SetUp, reference: string): Promise<Watermark | undefined> {
   const open = await existingState(setUp);
   try {
@@ -136,7 +136,7 @@ async function watermarkOf(setUp: SetUp, reference: string): Promise<Watermark |
   }
 }
 
-/** Fails when the endpoint was reconciled once, but not recently. */
+/** Fails when the endpoint was reconciled once, but no events of the last 2 days are settled. */
 export function checkReconciled(watermark: Watermark | undefined): Check {
   if (watermark === undefined)
     return passed("reconcile", "never yet: esim-webhooks reconcile --help says what it recovers");
@@ -158,7 +158,7 @@ interface Offset {
   readonly most: number;
 }
 
-/** Reads the `Date` headers of the answers that a client gets: the client does not show them. */
+/** Reads the `Date` headers of a client's answers, which the client does not show. */
 export interface ServiceClock {
   /** Sends requests for the client. */
   readonly fetch: Fetch;

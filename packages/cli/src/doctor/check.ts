@@ -7,7 +7,7 @@ import { errorCodeOf } from "../program/exit-code.ts";
 export interface Check {
   readonly name: string;
   readonly ok: boolean;
-  /** Present if the check is ok, but may be a sign of a problem. `doctor` still ends with 0. */
+  /** Present if the check is ok, but may be a sign of a problem. It does not make `doctor` end with 3. */
   readonly warning?: true;
   /** The finding, or the problem and its remedy. Contains no secret. */
   readonly message: string;

@@ -11,8 +11,8 @@ const mostFailing = 3;
 const mostSkewMs = 60_000;
 
 /**
- * Looks at the newest deliveries. Fails when most of those that were sent did not get through, and warns when the newest three did not.
- * An outage that has ended, and whose events `reconcile` has settled, does not count any more.
+ * Looks at the newest deliveries. Fails when most of those that were sent were not accepted, and warns when the last attempts of three
+ * failed. Once the latest attempt succeeds, deliveries that the service gave up and `reconcile` has settled are left out.
  */
 export function checkHealth(
   { deliveries }: NewestDeliveries,
@@ -40,7 +40,7 @@ export function checkHealth(
   return warned("delivery", `${parts}; the last ${mostFailing} attempts failed. ${remedy}`);
 }
 
-/** Deliveries that the service has given up: they are not sent again. Fails when `reconcile` has not recovered one. */
+/** Looks for deliveries that the service has given up and does not send again. Fails when `reconcile` has not settled one. */
 export function checkMissed(
   { deliveries, isAll }: NewestDeliveries,
   watermark: Watermark | undefined,
@@ -66,7 +66,7 @@ export function checkMissed(
   );
 }
 
-/** The times in which the service may have sent nothing, so nothing is listed. Fails when `reconcile` has noted one that is not acknowledged. */
+/** Looks for times in which the service may have sent nothing, so nothing is listed. Fails when `reconcile` has noted one that is not acknowledged. */
 export function checkGaps(watermark: Watermark | undefined): Check {
   const gaps = watermark?.gaps ?? null;
   if (gaps === null)
@@ -79,8 +79,8 @@ export function checkGaps(watermark: Watermark | undefined): Check {
 }
 
 /**
- * Whether the receiver has the key that the service signs with, as the newest answers show. Fails when it refused the
- * newest delivery.
+ * Checks whether the receiver has the key that the service signs with. Fails when the latest answer that is a 2xx or
+ * a 401 is a 401.
  * @param keys the fingerprints of the configured keys
  */
 export function checkKey(keys: readonly string[], { deliveries }: NewestDeliveries): Check {
@@ -101,7 +101,7 @@ export function checkKey(keys: readonly string[], { deliveries }: NewestDeliveri
   );
 }
 
-/** Whether the service has given the delivery up, and `reconcile` has seen that. The watermark is the newest attempt that `reconcile` saw, perhaps this one. */
+/** Whether the service has given the delivery up, and `reconcile` has seen that: no time of the delivery is after the watermark. */
 function isSettled(delivery: WebhookDelivery, watermark: Watermark | undefined): boolean {
   const markMs = watermark?.mark.getTime() ?? Number.NEGATIVE_INFINITY;
   return servicePlanOf(delivery) === "missed" && newestMs(delivery) <= markMs;
@@ -122,7 +122,7 @@ function when(delivery: WebhookDelivery): string {
   return ago(new Date(sentAtMs(delivery)), Date.now());
 }
 
-/** The deliveries that were sent, the latest first: the service may list them by their creation. */
+/** The deliveries that were sent, by their latest attempt, newest first: the service may list them by their creation. */
 function bySentAt(deliveries: readonly WebhookDelivery[]): readonly WebhookDelivery[] {
   return deliveries.filter(wasSent).sort((one, other) => sentAtMs(other) - sentAtMs(one));
 }

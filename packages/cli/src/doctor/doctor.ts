@@ -64,12 +64,12 @@ async function checkSetUp(context: CliContext, flags: DoctorFlags): Promise<read
   ];
 }
 
-/** The state of drift is in the same database, and the same error twice helps no one. */
+/** The state of drift is usually in the same database, so its check would repeat the error. */
 function isStoreDown({ name, ok }: Check): boolean {
   return name === "store" && !ok;
 }
 
-/** The client takes a quarter of the start-up to load, and is not needed without credentials. */
+/** Loads the client only with credentials, since loading takes a quarter of the start-up. */
 async function checkApi(setUp: SetUp, process: CliProcess, flags: DoctorFlags): Promise<readonly Check[]> {
   if (hasCredentials(clientOptions(setUp, process)))
     return (await import("./api-checks.ts")).checkApi(setUp, process, flags);
@@ -82,7 +82,7 @@ async function checkApi(setUp: SetUp, process: CliProcess, flags: DoctorFlags): 
   ];
 }
 
-/** The folder of an SQLite file: that of the config's own inbox, else that of embedded data. */
+/** Checks the folder of an SQLite file: that of the config's own inbox, else that of embedded data. Undefined if neither is used. */
 async function checkFolder({ config, handlers, place }: SetUp): Promise<Check | undefined> {
   const file = config.target?.path;
   if (file !== undefined) return check("folder", () => checkFileFolder(file));

@@ -74,7 +74,7 @@ export function checkPauses(pauses: readonly Pause[], now: number): Check {
 /** A worker with a free slot polls more often, also while nothing is due. */
 const longestTakeMs = 60_000;
 
-/** Lists the workers. Warns when events have been due for a minute because no worker runs, or none takes events. */
+/** Says how many workers run. Warns when events have been due for a minute and no worker runs, or none has polled in that time. */
 export function checkWorkers(
   workers: readonly WorkerPresence[],
   { oldestReadyMs }: Pick<InboxGauges, "oldestReadyMs">,
@@ -88,7 +88,7 @@ export function checkWorkers(
       "No worker has reported in the last 30 s, and events are due. Start esim-webhooks work.",
     );
   const takes = workers.some(({ running, lastTakeAt }) =>
-    running === null // its engine does not say when it takes
+    running === null // its engine does not report takes
       ? true
       : lastTakeAt !== null && now - lastTakeAt.getTime() <= longestTakeMs,
   );
@@ -99,7 +99,7 @@ export function checkWorkers(
   );
 }
 
-/** How many workers there are, and how many of their slots are in use, of those that say so. */
+/** How many workers there are, and how many slots are in use, of the workers that report them. */
 function workersText(workers: readonly WorkerPresence[]): string {
   const alive = counted(workers.length, "worker is alive", "workers are alive");
   const known = workers.flatMap(({ running, concurrency }) =>
@@ -113,7 +113,7 @@ function workersText(workers: readonly WorkerPresence[]): string {
 
 const remedy = "Check that the endpoint is active and that its URL reaches the receiver";
 
-/** Warns when the last delivery is longer ago than `silenceMs`: no failure, since a small partner may have quiet days. */
+/** Warns when no delivery was received yet, or none for `silenceMs`: no failure, since a small partner may have quiet days. */
 export async function checkSilence(
   inbox: Pick<InboxAdmin, "gauges">,
   silenceMs: number,
@@ -134,7 +134,7 @@ export async function checkSilence(
   );
 }
 
-/** Fails while the inbox has dead events: they are not tried again until an operator redrives or discards them. */
+/** Fails while the inbox has dead events: they are not tried again unless an operator redrives them. */
 async function checkDead(inbox: InboxAdmin): Promise<Check> {
   const { counts, capped } = await inbox.gauges();
   const { dead } = counts;
@@ -149,7 +149,7 @@ async function checkDead(inbox: InboxAdmin): Promise<Check> {
   );
 }
 
-/** Warns when the inbox has notes of passes, and none has completed for a day. Needs no API: see also `reconcile` of the endpoint. */
+/** Warns when the inbox has notes of reconcile passes, and a source has had no completed pass for a day. Needs no API, unlike the check `reconcile`. */
 export async function checkPasses(inbox: InboxAdmin): Promise<Check> {
   const found = (await findTroubles(inbox)).filter(({ code }) => code === "reconcile_not_run");
   if (found.length > 0) {

@@ -5,7 +5,7 @@ import { counted } from "../terminal/quantities.ts";
 import { type Check, failed, passed, warned } from "./check.ts";
 import type { DoctorFlags } from "./flags.ts";
 
-/** How many eSIMs of the variants in use can be ordered. Fails at the bound of --inventory; without one, warns when none is left. */
+/** Checks the stock of the variants in use. Fails if one has at most --inventory eSIMs, or is not offered; without it, warns if one has none. */
 export async function checkInventory(
   api: Pick<ApiClient, "catalog">,
   { inventory: bound, variants }: Pick<DoctorFlags, "inventory" | "variants">,

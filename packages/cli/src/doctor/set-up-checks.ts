@@ -27,7 +27,7 @@ export function checkConfig({ file }: SetUp): Check {
   return passed("config", file ?? "none: using the environment and defaults");
 }
 
-/** Shows keys by their fingerprints. Warns if those of the variable hide those of the config. */
+/** Shows the keys that are valid now by their fingerprints. Fails without one; warns if the variable hides those of the config. */
 export async function checkSecret(setUp: SetUp): Promise<Check> {
   if (setUp.config.endpoints !== undefined)
     return passed("secret", "each endpoint has its own, which endpoints() finds");
@@ -40,7 +40,7 @@ export async function checkSecret(setUp: SetUp): Promise<Check> {
     : warned("secret", `${keys.join(", ")}. ${hidden}`);
 }
 
-/** The fingerprints of the keys that are valid now. Throws `missing_secret` or `invalid_secret`. */
+/** The fingerprints of the keys that are valid now. Rejects with `missing_secret` or `invalid_secret`, and as `knownSecrets` does. */
 export async function currentKeys(setUp: SetUp): Promise<readonly string[]> {
   const secrets = await knownSecrets(requiredSecret(setUp));
   return createKeyring(secrets)
@@ -74,18 +74,18 @@ export function checkHandlers({ handlers, file, catalog = esimCatalog as Catalog
   return passed("handlers", Object.keys(handlers).join(", "));
 }
 
-/** Fails while a change of the keys is under way: if its run was killed, it has to be finished. Undefined if none is. */
+/** Fails while a change of the keys is under way: if its run was killed, it has to be finished. Undefined if no change is found. */
 export async function checkChange({ secret }: SetUp): Promise<Check | undefined> {
   if (!isKeyStore(secret)) return undefined;
   const stored = await secret.read().catch(() => undefined); // the check of the secret says why
   const change = stored?.record.change;
   if (change === undefined) return undefined;
-  const { changeText } = await import("../endpoint/change-text.ts"); // loads what calls the API
+  const { changeText } = await import("../endpoint/change-text.ts"); // loads the API's client
   const { problem, remedy } = changeText(change);
   return failed("change", `${problem} ${remedy}`);
 }
 
-/** With less room than this, a busy inbox may be full within the hour. */
+/** With less room than this, the disk of a busy inbox may be full within the hour. */
 const leastFreeBytes = 100 * 1024 * 1024;
 
 /** Checks the folder of embedded data, or where it will be, as `checkRoom` does. Says when other users can use it. */

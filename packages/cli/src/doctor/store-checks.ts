@@ -12,13 +12,13 @@ import { bytes } from "../terminal/quantities.ts";
 import { type Check, check, failed, passed } from "./check.ts";
 import { checkInbox, checkPasses, checkSilence } from "./inbox-checks.ts";
 
-/** As much of a store or an inbox as doctor looks at. */
+/** The part of a store or an inbox that doctor uses. */
 type Opened = Partial<Lifecycle> & { readonly capabilities?: { readonly durable: boolean } };
 
 /** With more skew than this, leases or timestamps go wrong. */
 const mostSkewMs = 5000;
 
-/** Checks the store or the inbox, without changing anything in it. `folder` is the check of the folder for embedded data. */
+/** Checks the store or the inbox. Changes no event in it; opening an SQLite file updates its tables. `folder`: the result of the folder's check, if there is one. */
 export async function checkStores(
   setUp: SetUp,
   folder: Check | undefined,
@@ -84,7 +84,7 @@ async function openDefaultInbox(setUp: SetUp): Promise<OpenInbox | undefined> {
   const left = await openLeftBehind(setUp);
   if (left === undefined || "dataDir" in place) return left;
   if (await left.inbox.gauges().catch(() => undefined)) return left;
-  await left.close(); // the Postgres has no inbox
+  await left.close(); // the Postgres has no inbox, or is unreachable
   return undefined;
 }
 
@@ -103,7 +103,7 @@ async function checkReady(
   return passed("store", `${where}${durabilityOf(opened)}`);
 }
 
-/** A failure names the server and what is looked at there. */
+/** Adds the place of the store to a failure that does not name it. */
 function withPlace(store: Check, { place }: Opened): Check {
   if (store.ok || place === undefined || store.message.includes(place)) return store;
   return { ...store, message: `${store.message} Looked at: ${place}.` };
@@ -128,7 +128,7 @@ async function checkClock(opened: Partial<Lifecycle>): Promise<Check> {
       );
 }
 
-/** A larger file takes too long to read: a gigabyte takes about a second when it is in memory, and as long as the disk takes when it is not. */
+/** A larger file takes too long to read: a gigabyte takes about a second if it is cached in memory, else as long as the disk takes. */
 const mostBytes = 1024 ** 3;
 
 /** Looks for damage in the file of the embedded inbox, which opens without an error as long as the damaged part is not read. */
@@ -147,7 +147,7 @@ export async function checkFile(path: string, shown: string, most: number = most
   } catch (error) {
     const code = errorCodeOf(error);
     if (code !== "database_corrupt") throw error;
-    const { problem } = error as WebhookError; // its remedy is for code
+    const { problem } = error as WebhookError; // its remedy names no commands
     return {
       ...failed(
         "file",

@@ -4,24 +4,24 @@ import { shellWord } from "../program/shell.ts";
 
 export type Change = NonNullable<KeyRecord["change"]>;
 
-/** A change of the keys that has begun and has not ended, as a sentence each. */
+/** The problem and the remedy of a change of the keys that is under way: a sentence each. */
 export interface ChangeText {
   readonly problem: string;
   readonly remedy: string;
 }
 
-/** The change that is under way in a key store, and the command that finishes it. */
+/** Says which change is under way in a key store, and which command finishes it. */
 export function changeText(change: Change): ChangeText {
   const { problem } = explainChange(change);
   return { problem, remedy: `If it is not running now, run: ${commandFor(change)}` };
 }
 
-/** An error that says what is under way in the key store, with the command that finishes it; any other error as it is. */
+/** For `change_under_way`, an error that says which change it is and which command finishes it. Any other error as it is. */
 export async function explainedChange(error: unknown, keyStore: KeyStore): Promise<unknown> {
   if (!WebhookError.is(error) || (error.code as EndpointErrorCode) !== "change_under_way") return error;
   const stored = await keyStore.read().catch(() => undefined);
   const { change } = stored?.record ?? {};
-  if (change === undefined) return error; // it has just ended
+  if (change === undefined) return error; // it has just ended, or cannot be read
   const { problem, remedy } = changeText(change);
   return new WebhookError<EndpointErrorCode>("change_under_way", problem, remedy, { cause: error.cause });
 }

@@ -32,7 +32,7 @@ import { refuseNoFile } from "./key-file.ts";
 import { openReconcileTarget } from "./reconcile-target.ts";
 import { gapText, withoutReports } from "./reconcile-view.ts";
 
-/** Finds the endpoint of a URL or registers it, and says what is wrong with it; or replaces it by one that is as wished. */
+/** Finds the endpoint of a URL or registers it, and says what is wrong with it. With --replace, replaces it by one that is as wished. */
 export async function ensure(this: CliContext, flags: EnsureFlags, url: string): Promise<void> {
   const { output, process } = this;
   const alone = flags.since !== undefined ? "--since" : flags.acceptLoss ? "--accept-loss" : undefined;
@@ -56,7 +56,7 @@ export async function ensure(this: CliContext, flags: EnsureFlags, url: string):
       })
       .finally(stop.release);
     const { endpoint } = result;
-    const stored = await keyStore.read().catch(() => undefined); // to say what is wrong, no more
+    const stored = await keyStore.read().catch(() => undefined); // only for the findings: an error is no failure
     const { change } = stored?.record ?? {};
     const now = explainedFindings(result.findings, { url, ...commandsOf(flags, url), change });
     const findings = [...now, ...gapFindings(result)];
@@ -76,7 +76,7 @@ export async function ensure(this: CliContext, flags: EnsureFlags, url: string):
   });
 }
 
-/** The times in which the service may have sent the first endpoint nothing. The notes of `reconcile` about them end with that endpoint. */
+/** A finding for each time in which the service may have sent the replaced endpoint nothing: no later pass reports these times. */
 function gapFindings(result: EnsuredEndpoint | ReplacedEndpoint): readonly EndpointFinding[] {
   if (!("replaced" in result) || result.replaced === null) return [];
   const about = [result.replaced];
@@ -122,7 +122,7 @@ function commandsOf(
   };
 }
 
-/** The endpoint as it is wanted, by the flags, else by the handlers of the config. Throws `invalid_usage` without either. */
+/** The endpoint as it is wanted: its event types are those of --types, else those of the handlers. Throws `invalid_usage` without either. */
 export function wishOf(
   { types, description, secretForm }: EnsureFlags,
   { handlers, catalog, file }: SetUp,
@@ -151,7 +151,7 @@ export function printFindings(output: Output, findings: readonly EndpointFinding
   }
 }
 
-/** Replaces the endpoint of a URL; the events of the first one are recovered into the target of the set-up. */
+/** Replaces the endpoint of a URL. Recovers missed events of the replaced endpoint into the target of the set-up. */
 export async function replace(
   api: ApiClient,
   setUp: SetUp,
@@ -179,7 +179,7 @@ export async function replace(
   }
 }
 
-/** Refuses a URL with a slash too many, which would register a second endpoint for a receiver that has one. Throws `invalid_usage`. */
+/** Refuses a URL with a slash too many or too few, which would register a second endpoint for a receiver that has one. Throws `invalid_usage`. */
 export async function refuseOtherSlash(api: ApiClient, url: string): Promise<void> {
   const all = await listEndpoints(api);
   const other = all.find((endpoint) => differsInSlash(endpoint.url, url));

@@ -2,7 +2,7 @@ import { type EndpointFinding, isSameUrl } from "@esim-webhooks/endpoint";
 import { shellWord } from "../program/shell.ts";
 import { type Change, changeText } from "./change-text.ts";
 
-/** The knowledge of the command that found something. */
+/** The facts that the remedies of findings need. */
 export interface FindingContext {
   /** The URL of the endpoint. */
   readonly url: string;
@@ -15,8 +15,8 @@ export interface FindingContext {
 }
 
 /**
- * The findings as the command line says them: each remedy with a whole command. While the endpoint is being replaced, that is the only
- * finding: the others are about to be resolved, and their remedies would disturb the replacement.
+ * The findings as the command line says them: remedies have whole commands. While the endpoint is being replaced, the only finding is
+ * `change_under_way`: the replacement resolves the others, and their remedies would disturb it.
  */
 export function explainedFindings(
   findings: readonly EndpointFinding[],
@@ -37,7 +37,7 @@ function explained(
   const orReplace = `replace the endpoint by one that is not subscribed: ${replace}`;
   switch (code) {
     case "change_under_way":
-      return change === undefined ? {} : changeText(change); // undefined: it has just ended
+      return change === undefined ? {} : changeText(change); // undefined: it has just ended, or cannot be read
     case "inactive":
       return { remedy: `The API cannot activate it. Ask support, or replace it: ${replace}` };
     case "not_subscribed":

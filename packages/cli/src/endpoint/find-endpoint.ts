@@ -39,7 +39,7 @@ export async function theEndpoint(
   );
 }
 
-/** The error for a command whose endpoint was deleted while it ran; undefined while the endpoint is there, or that is not known. */
+/** The error for a command whose endpoint was deleted while it ran. Undefined if the endpoint still exists, or the API does not answer. */
 export async function goneEndpoint(
   api: ApiClient,
   reference: string,
@@ -66,7 +66,7 @@ function listOf(endpoints: readonly WebhookEndpoint[], who = "It"): string {
   return `${who} has ${each.join(", ")}.`;
 }
 
-/** `theEndpoint` for a command that runs until it is stopped: while the API is unreachable, it is asked again every `everyMs`. */
+/** `theEndpoint` for a command that runs until it is stopped: while the API does not answer, it is asked again every `everyMs`. */
 export function awaitEndpoint(
   api: ApiClient,
   reference: string | undefined,
@@ -88,11 +88,11 @@ export interface TryAgainOptions {
   readonly output: Output;
   /** The error to print, if it says that something is unreachable; undefined: trying again is of no use. */
   readonly asUnreachable: (error: unknown) => unknown;
-  /** The next step, after the first error. */
+  /** The sentence after the first error: what happens next. */
   readonly next: string;
 }
 
-/** Repeats the work every `everyMs` until everything that it needs is reachable. Rejects with any other error. */
+/** Repeats the work every `everyMs` until it succeeds. Rejects with an error that `asUnreachable` does not take. */
 export async function tryAgain<Result>(
   work: () => Promise<Result>,
   { everyMs, output, asUnreachable, next }: TryAgainOptions,

@@ -8,8 +8,8 @@ import { invalidUsage } from "../program/program-error.ts";
 import type { NamedFile } from "../set-up/key-place.ts";
 
 /**
- * Refuses a key file that a rotation could not read or replace, before the service is asked for anything; leaves no change.
- * Throws `missing_secret` or `invalid_usage`.
+ * Refuses a key file that a rotation could not read or replace, before the service is asked for anything. Leaves no change.
+ * Throws `missing_secret`, `invalid_usage` or `store_full`.
  */
 export async function refuseUnfitForRotation(
   named: NamedFile,
@@ -53,7 +53,7 @@ export async function refuseNoFile({ file, where }: NamedFile): Promise<void> {
 async function refuseReadOnly(named: NamedFile, { getuid }: Pick<CliProcess, "getuid">): Promise<void> {
   const { where } = named;
   const file = await realpath(named.file);
-  const draft = `${file}.draft-${randomUUID()}`; // as fileKeySource names it, which removes what a kill leaves
+  const draft = `${file}.draft-${randomUUID()}`; // named like the drafts of fileKeySource, which removes it if a kill leaves it
   try {
     await mkdir(draft, { mode: 0o700 });
     await rmdir(draft);

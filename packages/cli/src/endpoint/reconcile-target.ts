@@ -17,7 +17,7 @@ import type { SetUp } from "../set-up/set-up.ts";
 export interface OpenReconcileTarget {
   readonly target: ReconcileTarget<unknown, unknown>;
   readonly options: ReconcileSetup<unknown>;
-  /** Names it in messages. */
+  /** Names the target in messages. */
   readonly where: string;
   close(): Promise<void>;
 }
@@ -42,7 +42,7 @@ export async function openReconcileTarget(setUp: SetUp, patience?: Patience): Pr
   };
 }
 
-/** As `openReconcileTarget`, for a dry run, which reads the state and touches nothing else. */
+/** As `openReconcileTarget`, for a dry run, which only reads the state. */
 export async function untouchedReconcileTarget(setUp: SetUp): Promise<OpenReconcileTarget> {
   const { config, place } = setUp;
   const isMade = config.target !== undefined || config.store !== undefined || isThere(place);
@@ -66,11 +66,11 @@ function optionsOf(
     state,
     source,
     ...(catalog && { catalog }),
-    ...(handlers && { eventTypes: Object.keys(handlers) }), // if the target has no handlers, workers have them
+    ...(handlers && { eventTypes: Object.keys(handlers) }), // also for an inbox: its workers have the handlers
   };
 }
 
-/** Takes the place of an embedded state that does not exist: opening that would create it. */
+/** Takes the place of an embedded state that does not exist: opening one would create it. */
 const emptyState: StateStore = {
   capabilities: { durable: true, multiProcess: true },
   ready: async () => {},

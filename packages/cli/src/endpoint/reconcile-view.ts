@@ -99,7 +99,7 @@ function byDelivery(stored: number, missed: number): string {
   return parts.length === 0 ? "" : `: ${parts.join(", ")}`;
 }
 
-/** The alarm first, then the events whose handlers failed, and those that are no longer listed. */
+/** The findings for the operator: lost, invalid and unstorable events, those whose handlers failed, those that are no longer listed, and gaps. */
 function findings(
   { recovered, failing, ids, lost, gaps }: ReconcileReport,
   { paint = unpainted }: Layout,
@@ -154,7 +154,7 @@ function findings(
   ];
 }
 
-/** The sentence about gaps before the first pass that looks for them. */
+/** The sentence about gaps if no earlier pass has looked for them. */
 const notSeen =
   "No earlier pass has noted whether the endpoint was active. If it was not, no list has the events of that time: ask support.";
 
@@ -179,13 +179,13 @@ export function gapText({ from, to, eventTypes }: EndpointGap): string {
   return `at most ${spanOf({ from, to })}, ${why}`;
 }
 
-/** The ids that the report has, and how many more there are. */
+/** The ids in the report, and how many more events there are. */
 function listOf(ids: readonly string[], total: number): string[] {
   const more = total - ids.length;
   return [...ids.map((id) => `  ${printable(id)}`), ...(more > 0 ? [`  and ${count(more)} more`] : [])];
 }
 
-/** The exit code after a pass: 3 if something was missing, did not get through, is lost, or may be in a gap. */
+/** The exit code after a pass that was not interrupted: 3 if an event was missing, did not get through, is lost, or may be in a gap. */
 export function exitCodeOf(report: ReconcileReport): ExitCode {
   const { interrupted, dryRun, ledger, recovered, ids, lost, gaps } = report;
   if (interrupted) return exitCodes.interrupted;
@@ -195,7 +195,7 @@ export function exitCodeOf(report: ReconcileReport): ExitCode {
   return missing + refused + unsent > 0 || lost !== null ? exitCodes.problem : exitCodes.ok;
 }
 
-/** Whether the operator has to look into the pass of a rotation. Events that were missed because of the rotation itself, and recovered, are no reason. */
+/** Whether the operator has to look into the pass of a rotation. Undelivered events that were recovered are no reason: the rotation may have caused them. */
 export function needsLook({ ledger, recovered, ids, lost, gaps }: ReconcileReport): boolean {
   const unsent = gaps?.length ?? 0;
   return refusedIn({ ledger, ids }) + recovered.acknowledgedAndLost + unsent > 0 || lost !== null;
@@ -205,7 +205,7 @@ function refusedIn({ ledger, ids }: Pick<ReconcileReport, "ledger" | "ids">): nu
   return ledger.conflict + ledger.rejected + ids.invalid.length + ids.unstorable.length;
 }
 
-/** Prints a line for each pass that found something, and the arrivals of a replay request. Returns a function that stops it. */
+/** Prints a line for each pass that found something, and the arrivals of a replay request. Returns a function that stops the printing. */
 export function printPasses(output: Output, { json = false }: { readonly json?: boolean }): () => void {
   return observeReconciliations((message) => {
     const { outcome, supportReplay } = message;
@@ -235,7 +235,7 @@ function lineOf({ ledger, recovered, failing, lost }: ReconcileMessage): string 
   return `${instant(new Date())}  ${alarm}${parts.join(", ")}`;
 }
 
-/** The logger of a pass whose report the command prints itself. */
+/** The logger without the reports of passes: the command prints them itself. */
 export function withoutReports(logger: Logger): Logger {
   return {
     ...logger,

@@ -21,7 +21,7 @@ import {
 } from "./reconcile-target.ts";
 import { exitCodeOf, printPasses, reconcileView, withoutReports } from "./reconcile-view.ts";
 
-/** Recovers what the listing of the endpoint has and the target does not: once, or until it is stopped. */
+/** Recovers the events that the endpoint's listing has and the target does not: once, or until the command is stopped. */
 export async function reconcile(this: CliContext, flags: ReconcileFlags): Promise<void> {
   const once = flags.dryRun ? "--dry-run" : flags.acknowledgeGaps ? "--acknowledge-gaps" : undefined;
   if (flags.every !== undefined && once !== undefined) {

@@ -14,7 +14,7 @@ import { count } from "../terminal/quantities.ts";
 import { theEndpoint } from "./find-endpoint.ts";
 import type { ReplayRequestFlags } from "./flags.ts";
 
-/** Prints what support is asked to send again, and remembers it. Ends with 3 if there is something. */
+/** Prints a request to support to send events again, and stores it. Ends with 3 unless it is empty. */
 export async function replayRequest(this: CliContext, flags: ReplayRequestFlags): Promise<void> {
   const { output, process, now } = this;
   await withApiToWrite(this, flags, async (api, setUp) => {

@@ -34,7 +34,7 @@ export async function rotate(this: CliContext, flags: RotateFlags): Promise<void
     const { keyStore, where, file } = keyPlaceOf(setUp, namedFile(process, flags.keyFile));
     if (file !== undefined) await refuseUnfitForRotation({ file, where }, process);
     const endpoint = flags.endpoint ?? (await ownEndpoint(api, keyStore, this.now()));
-    const hasTarget = setUp.handlers !== undefined || hasInbox(setUp); // else one would be created
+    const hasTarget = setUp.handlers !== undefined || hasInbox(setUp); // else an inbox would be created
     const isReconciled = !flags.noReconcile && hasTarget;
     if (flags.dryRun) {
       const untouched = isReconciled ? await untouchedReconcileTarget(setUp) : undefined;
@@ -91,8 +91,8 @@ export async function rotate(this: CliContext, flags: RotateFlags): Promise<void
 }
 
 /**
- * The reference of the endpoint whose rotation is under way, even if it was deleted: its rotation has to end. Else that of the endpoint
- * that all keys name, else of the client's only one. Rejects as `theEndpoint` does.
+ * The reference of the endpoint whose change of keys is under way, even if it was deleted: the change has to end. Else that of the
+ * endpoint that all current keys name, else of the client's only one. Rejects as `theEndpoint` does.
  */
 async function ownEndpoint(api: ApiClient, keyStore: KeyStore, now: number): Promise<string> {
   const { keys = [], change } = (await keyStore.read())?.record ?? {};

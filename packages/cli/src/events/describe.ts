@@ -5,7 +5,7 @@ import { count } from "../terminal/quantities.ts";
 import { minuteOf, withSeenTypes } from "./drift.ts";
 import type { DescribeFlags } from "./flags.ts";
 
-/** Prints what was seen of a type as a catalog of zod, or as a JSON Schema. */
+/** Prints the fields that were seen of a type: as a catalog with zod, or as a JSON Schema. */
 export async function describe(this: CliContext, flags: DescribeFlags, type: string): Promise<void> {
   await withSeenTypes(this, flags, async (seen) => {
     const found = seen.find((each) => each.type === type);
@@ -37,7 +37,7 @@ const zodOf: Readonly<Record<Field["types"][number], string>> = {
   object: "z.looseObject({})",
 };
 
-/** The fields that have a name, those that are always there first. A field whose name is data has the name `*` here. */
+/** The named fields, beginning with those that every event had. A field whose name is data has the name `*` here. */
 function namedFields({ fields }: SeenType): readonly Field[] {
   return fields.filter(({ name }) => name !== "*").toSorted((a, b) => Number(b.always) - Number(a.always));
 }

@@ -10,7 +10,7 @@ import { counted } from "../terminal/quantities.ts";
 import { table } from "../terminal/table.ts";
 import type { DriftFlags } from "./flags.ts";
 
-/** Lists how events differ from the catalog; `--acknowledge` ends these findings. Ends with 3 while there is a finding. */
+/** Lists how events differ from the catalog. Ends with 3 if there is a finding, unless `--acknowledge` ends it. */
 export async function drift(this: CliContext, flags: DriftFlags): Promise<void> {
   const { output, process } = this;
   const { types, acknowledge = false } = flags;
@@ -46,7 +46,7 @@ export function minuteOf(time: string): string {
   return `${time.slice(0, 16).replace("T", " ")}Z`;
 }
 
-/** Reads what was seen of events. `end` acknowledges the findings of some types. */
+/** Runs `use` with what was seen of events. Its `end` acknowledges the findings of the given types. */
 export async function withSeenTypes(
   context: CliContext,
   flags: SetUpFlags,

@@ -17,7 +17,7 @@ interface Docs {
 }
 
 interface CommandParts<F extends Flags> {
-  /** Loads what the command does: nothing of it is needed for help and completion. */
+  /** Loads the function of the command, which help and completion do not need. */
   load(): Promise<(this: CliContext, flags: FlagValues<F>, ...args: string[]) => unknown>;
   readonly flags?: F;
   readonly args?: readonly Argument[];

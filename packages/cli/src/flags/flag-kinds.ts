@@ -106,7 +106,7 @@ export function durationFlag(brief: string, range: DurationRange): Flag<number |
   return parsedFlag((text) => parseDuration(text, range), "duration", brief);
 }
 
-/** The flags of every command that uses the set-up: config, inbox, handlers. */
+/** The flags that name the config file and the folder of the embedded inbox. */
 export type SetUpFlags = FlagValues<typeof setUpFlags>;
 
 export const configFlag = textFlag("file", "The config file. Default: esim-webhooks.config.ts or .js");
@@ -116,7 +116,7 @@ export const setUpFlags = {
   dataDir: textFlag("folder", "The folder of the embedded inbox. Default: .esim-webhooks"),
 };
 
-/** Where a command shows its metrics and probes. */
+/** Where a command serves its metrics and probes. */
 export type MetricsFlags = FlagValues<typeof metricsFlags>;
 
 export const metricsFlags = {

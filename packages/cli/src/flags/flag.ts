@@ -17,7 +17,7 @@ export interface Flag<Value, Option extends string = never> {
   readonly variadic?: true | ",";
   /** A boolean has no `--no-…`. */
   readonly withNegated?: false;
-  /** The option of a library that it sets. */
+  /** The option of a library that the flag sets. */
   readonly option?: Option;
   /** The value of that option. Default: that of the flag. */
   readonly optionValue?: (value: never) => unknown;

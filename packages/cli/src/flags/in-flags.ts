@@ -8,7 +8,7 @@ const optionInText = /\{ (\w+)(?:: (?:true|false|"([^"]*)"))? \}|the option (\w+
 /** Flags of other commands, for options that the command itself does not have. */
 const elsewhere: Readonly<Record<string, string>> = { since: "esim-webhooks reconcile --since" };
 
-/** A sentence of a library with the flags that set the options which it names. Other options stay as they are. */
+/** Replaces each option in a library's sentence by the flag that sets it. Options without a flag stay as they are. */
 export function inFlags(sentence: string, flags: Flags): string {
   return sentence.replace(optionInText, (found, inBraces?: string, value?: string, named?: string) => {
     const option = inBraces ?? named ?? "";

@@ -8,7 +8,7 @@ export function matchingTypes(type: string, known: readonly string[]): readonly 
   return known.filter((name) => name.startsWith(type.slice(0, -1)));
 }
 
-/** Warns about each type that matches no known type: a typing error would silently filter everything out. */
+/** Warns about each type or family that matches no known type: a mistyped one would silently select no event. */
 export function warnOfUnknownTypes(types: readonly string[], known: readonly string[], output: Output): void {
   for (const type of types.filter((type) => matchingTypes(type, known).length === 0)) {
     const names = type.endsWith("*") ? known.map((name) => name.replace(/[^.]*$/, "*")) : known;

@@ -14,7 +14,7 @@ export interface DumpFile {
   readonly totalBytes: number | undefined;
   readonly rejectsFile: string | undefined;
   readonly checkpointFile: string | undefined;
-  /** The absolute paths of the two files. */
+  /** The absolute paths of the rejects file and the checkpoint. */
   readonly written: Pick<DumpFile, "rejectsFile" | "checkpointFile">;
   /** Removes the rejects file when it is empty, unless the user named it with --rejects. */
   removeEmptyRejects(): Promise<void>;
@@ -22,7 +22,7 @@ export interface DumpFile {
 
 type FileFlags = Pick<ImportFlags, "rejects" | "checkpoint" | "noCheckpoint" | "dryRun">;
 
-/** The rejects file and the checkpoint are next to the dump by default; a dry run has none. Throws `unreadable_file` or `invalid_usage`. */
+/** The rejects file and the checkpoint are next to the dump by default; a pipe or a dry run has only those of flags. Throws `unreadable_file` or `invalid_usage`. */
 export async function openDump(
   path: string,
   { rejects, checkpoint, noCheckpoint = false, dryRun = false }: FileFlags,

@@ -127,7 +127,7 @@ function isUnwritable(error: unknown): error is NodeJS.ErrnoException {
   return syscall === "open" && unwritableCodes.includes(code);
 }
 
-/** The rejects file and the checkpoint are next to the dump by default, where writing may be forbidden. */
+/** The error for a rejects file or checkpoint. By default, both are next to the dump, where writing may be forbidden. */
 function unwritable(cause: NodeJS.ErrnoException): Error {
   return invalidUsage(
     `${cause.path} cannot be opened.`,

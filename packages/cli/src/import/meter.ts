@@ -123,7 +123,7 @@ export interface Pace {
   /** Undefined when unknown, as for a pipe. */
   readonly totalBytes: number | undefined;
   readonly records: number;
-  /** The rate of this run: records of an earlier run are not included. */
+  /** The rate of the last few seconds, or of this whole run: without the records of an earlier run. */
   readonly recordsPerSecond: number;
   readonly bytesPerSecond: number;
 }
@@ -132,7 +132,7 @@ const longestBar = 24;
 const shortestBar = 8;
 const eighths = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"] as const;
 
-/** One line of at most `width` columns (default 80). Facts that do not fit are dropped from the right, the bar last. */
+/** One line of at most `width` columns (default 80). Facts that do not fit are dropped from the right, then the bar; the first fact stays. */
 export function progressBar(pace: Pace, { width = 80, paint = unpainted }: Layout = {}): string {
   const { bytesRead, totalBytes } = pace;
   const facts = factsOf(pace);

@@ -134,7 +134,7 @@ export interface Bar {
 const longestLabel = 30;
 const longestBar = 40;
 
-/** One line per bar; the longest fills the width. A part that is not zero is visible, however small. */
+/** One line per bar; the longest fills the room. A part that is not zero is visible if the bar has enough cells. */
 export function barChart(bars: readonly Bar[], { width = 80, paint = unpainted }: Layout = {}): string[] {
   const totals = bars.map(({ parts }) => parts.reduce((sum, { value }) => sum + value, 0));
   const most = Math.max(1, ...totals);
@@ -151,7 +151,7 @@ export function barChart(bars: readonly Bar[], { width = 80, paint = unpainted }
   });
 }
 
-/** Divides the cells of a bar among its parts. A part that is not zero gets at least one, if there are enough. */
+/** Divides the cells of a bar among its parts. A part that is not zero gets at least one cell, if there are enough. */
 function segments(parts: Bar["parts"], total: number, cells: number) {
   const present = parts.filter(({ value }) => value > 0);
   const shares = present.map(({ value }) => Math.max(1, Math.round((value / total) * cells)));

@@ -12,7 +12,7 @@ import { bytes } from "../terminal/quantities.ts";
 import { sentenceStart } from "../terminal/text.ts";
 import type { BackupFlags } from "./flags.ts";
 
-/** Copies the file of an embedded inbox to another file, while others use it. */
+/** Copies the file of an embedded inbox to a new file, also while other processes use the inbox. */
 export async function backup(this: CliContext, flags: SetUpFlags & BackupFlags, file: string): Promise<void> {
   const remedy =
     "Back it up with the tools of its database, such as pg_dump; or name an SQLite file with --from.";
@@ -32,8 +32,8 @@ export interface EmbeddedFile {
 }
 
 /**
- * The file that `--from` names, else that of the config's own `sqliteInbox`, else the one in the data folder. Throws when there is
- * none: opening it would create one. `otherRemedy`: what to do if the config has another target.
+ * The file that `--from` names, else that of the config's own `sqliteInbox`, else the one in the data folder. Throws if the file does
+ * not exist: opening it would create it. `otherRemedy`: what to do if the config has another target.
  */
 export async function embeddedFile(
   context: CliContext,
@@ -55,7 +55,7 @@ export async function embeddedFile(
   throw invalidUsage(`${sentenceStart(where)} is not an SQLite file.`, otherRemedy);
 }
 
-/** The file that `--from` names. Throws when there is none. */
+/** The file of `--from`. Throws if it does not exist. */
 export function namedFile({ process }: CliContext, from: string, { dataDir }: BackupFlags): EmbeddedFile {
   if (dataDir !== undefined)
     throw invalidUsage("--from and --data-dir both name an inbox.", "Remove one of them.");
@@ -64,7 +64,7 @@ export function namedFile({ process }: CliContext, from: string, { dataDir }: Ba
 
 const nameIt = "Name the folder of the embedded inbox with --data-dir, or its SQLite file with --from.";
 
-/** The file, if it is there. `shown`: its path in messages. */
+/** The file. Throws if there is none. `shown`: its path in messages. */
 function present(file: EmbeddedFile, shown: string, remedy: string): EmbeddedFile {
   if (!existsSync(file.path)) throw programError("unreadable_file", `There is no file ${shown}.`, remedy);
   if (statSync(file.path).isDirectory()) throw invalidUsage(`${shown} is a folder.`, remedy);

@@ -35,7 +35,7 @@ export async function retry(this: CliContext, flags: RetryFlags): Promise<void> 
   });
 }
 
-/** Counts the events that are due later. BullMQ has no index of when events are due: of events that are named, all that are ready are counted. */
+/** Counts the events that are due later. BullMQ cannot filter by when events are due: if events are named, all ready ones of these are counted. */
 async function countWaiting(
   inbox: InboxAdmin,
   filter: InboxFilter,
@@ -47,7 +47,7 @@ async function countWaiting(
   return filter.ids === undefined ? (await inbox.gauges()).counts.waiting : inbox.count(filter, most);
 }
 
-/** Ends events that wait as dead. Those that a worker handles are left. */
+/** Ends ready events as dead. Leaves those that a worker handles. */
 export async function giveUp(this: CliContext, flags: GiveUpFlags): Promise<void> {
   checkConfirmable(this, "give-up", flags);
   await withInbox(this, flags, async (access) => {
@@ -79,7 +79,7 @@ export async function giveUp(this: CliContext, flags: GiveUpFlags): Promise<void
   });
 }
 
-/** The advice for a named event in this state, if `retry` does not change that. In the other states the event waits, which `whyItWaits` explains. */
+/** The advice for an event that was named, but is not one that these flags retry, by its state. `whyItWaits` explains a leased one. */
 const retryRemedies: Remedies = {
   ready: "To run it now, add --status waiting.",
   done: "To run it again, import a dump that has it with esim-webhooks import --force.",
@@ -87,7 +87,7 @@ const retryRemedies: Remedies = {
   dead: "To retry it, leave out --status unhandled.",
 };
 
-/** The same advice for `discard`. */
+/** The advice for an event that was named, but that `discard` does not delete, by its state. */
 const discardRemedies: Remedies = {
   done: "Only dead events are discarded; esim-webhooks inbox purge deletes it after its retention.",
   unhandled: "Only dead events are discarded; esim-webhooks inbox purge deletes it after its retention.",
@@ -109,7 +109,7 @@ async function othersNamed(
   for await (const { rows } of listPages(inbox, { ...(source !== undefined && { source }), ids })) {
     for (const row of rows.filter((each) => !isMeant(each))) {
       const event = await inbox.get(row);
-      if (event === undefined) continue; // it was deleted since
+      if (event === undefined) continue; // it was deleted meanwhile
       const waits = whyItWaits(event, { now, pauses, workers });
       const isDueLater = event.state !== "ready" || (event.dueAt?.getTime() ?? 0) > now;
       const message = [waits, isDueLater && remedies[event.state]].filter(Boolean).join(" ");
@@ -119,7 +119,7 @@ async function othersNamed(
   return others;
 }
 
-/** The command after `esim-webhooks inbox` that shows these events in any state: a retry changes state and error. Without a filter: `stats`. */
+/** The command, after `esim-webhooks inbox`, that shows these events in any state: a retry changes their state and error. Without a filter: `stats`. */
 function watching({ types, id = [], source, esim, since, until, from, config, dataDir }: RetryFlags): string {
   const filter = [
     ...id.map((each) => ` --id ${shellWord(each)}`),

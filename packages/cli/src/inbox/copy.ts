@@ -89,15 +89,15 @@ export interface CopyLedger {
   readonly read: number;
   readonly copied: number;
   readonly updated: number;
-  /** Left as they are: in the same state, or done. */
+  /** Left as they are: in the same state in Postgres, or done there. */
   readonly alreadyThere: number;
-  /** Left as they are, in another state. */
+  /** Left as they are: in another state in Postgres. */
   readonly different: readonly DifferentEvent[];
-  /** The names of the small states that were left with another value. */
+  /** The names of the small states that have another value in Postgres, and were left. */
   readonly differentStates: readonly string[];
 }
 
-/** Copies everything that the source keeps. This can be done again, after a failure or after the source was used again. */
+/** Copies everything that the source keeps. It can be called again, after a failure or after the source was used again. */
 export async function copyRecords(source: CopySource, target: CopyTarget): Promise<CopyLedger> {
   await target.copyPauses(await source.paused()); // before its events: workers of the target may be running
   let [read, copied, updated] = [0, 0, 0];
@@ -154,7 +154,7 @@ function differences({ different, differentStates }: CopyLedger, layout: Layout)
   ];
 }
 
-/** The Postgres to copy to: `--to`, else `DATABASE_URL`. Throws `invalid_usage` for none, and for a password in `--to`. */
+/** The Postgres to copy to: `--to`, else `DATABASE_URL`. Throws `invalid_usage` for none, for another URL, and for a password in `--to`. */
 export function targetUrl(to: string | undefined, { DATABASE_URL }: NodeJS.ProcessEnv): string {
   const url = to ?? DATABASE_URL;
   if (!url) {

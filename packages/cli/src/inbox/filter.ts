@@ -9,8 +9,8 @@ import type { FilterFlags, InboxFlags } from "./flags.ts";
 import type { InboxAccess } from "./with-inbox.ts";
 
 /**
- * The inbox's filter for these flags. Warns about types that neither the catalog nor the inbox contains. Throws `invalid_usage` for --esim on
- * an inbox that cannot find the events of an eSIM.
+ * The inbox's filter for these flags. Warns about types that neither the catalog nor the inbox contains. Throws `invalid_usage` for --esim
+ * if the inbox cannot find the events of an eSIM, and as `wholeId` does.
  */
 export async function filterOf(
   { source, types, since, until, id, error, esim }: FilterFlags,
@@ -37,7 +37,7 @@ function checkFindsEsims({ inbox, where }: InboxAccess): void {
   );
 }
 
-/** Replaces each family by its types, those of stored events that the catalog does not contain included. */
+/** Replaces each family by its types in the catalog and the inbox. Leaves out a name that matches none of these, with a warning. */
 async function exactTypes(
   names: readonly string[],
   { inbox, types }: InboxAccess,
@@ -54,7 +54,7 @@ const pageRows = 1000;
 
 /**
  * Lists the events that match a filter, newest first, at most `limit`, page by page. A page may have fewer rows than another one, or
- * none: the inbox searches a limited number of events for each.
+ * none: the inbox searches a limited number of events for each page.
  */
 export async function* listPages(
   inbox: Pick<InboxAdmin, "list">,
@@ -87,7 +87,7 @@ export function searchProgress(note: (searchedTo: Date) => void): (page: InboxPa
   };
 }
 
-/** How far a search has come, as a line of standard error. */
+/** Returns a function that prints how far a search has come, on standard error. */
 export function searchNote(output: Output, { json }: Pick<InboxFlags, "json">): (searchedTo: Date) => void {
   return (searchedTo) =>
     json
@@ -98,8 +98,8 @@ export function searchNote(output: Output, { json }: Pick<InboxFlags, "json">): 
 const mostNamed = 5;
 
 /**
- * The id that a person means: the one written, or the only one that begins so. Throws `invalid_usage` when several do, and for
- * what must be several ids; another id that nothing begins with stays as it is.
+ * The id that a person means: the written one, if it exists, or the only one that begins so. Throws `invalid_usage` if several begin
+ * so, or if none does and the text has a comma. Any other text stays as it is.
  */
 export async function wholeId(
   inbox: Pick<InboxAdmin, "count" | "list">,

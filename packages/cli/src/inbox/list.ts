@@ -51,7 +51,7 @@ export async function list(this: CliContext, flags: ListFlags): Promise<void> {
   });
 }
 
-/** Leaves out the heading of a table that has the columns of the table before it. */
+/** Returns a function that leaves out the heading of a table that has the same columns as the table before it. */
 export function headedOnce(): (table: readonly string[]) => readonly string[] {
   let shown: string | undefined;
   return (table) => {
@@ -62,10 +62,10 @@ export function headedOnce(): (table: readonly string[]) => readonly string[] {
   };
 }
 
-/** How many rows have a table of their own, so that a long list is shown as it is read. */
+/** After this many rows, a table is printed, so that a long list is shown as it is read. */
 const tableRows = 1000;
 
-/** The same pages; an inbox that cannot read the cursor is reported as a wrong --cursor. */
+/** Yields the pages. If the inbox cannot read the cursor, the error names --cursor. */
 async function* namingCursor(
   pages: AsyncGenerator<InboxPage>,
   cursor: string | undefined,
@@ -93,8 +93,8 @@ export interface ListView extends Layout {
 const columnsBesideIds = 56;
 
 /**
- * Prints one line per event, with its id whole: ids are copied. Where the line is too narrow for everything, the error has a line of
- * its own. There is a column of sources when an event has another source than the default.
+ * Returns one line per event, with the whole id, since users copy ids. On a terminal too narrow for everything, the tries are left out, and
+ * an error has its own line. There is a column of sources when an event has another source than the default.
  */
 export function listView(
   rows: readonly InboxRow[],

@@ -30,7 +30,7 @@ export function pausedTypes(type: string | null): string {
   return type === null ? "all types" : printable(shortened(type));
 }
 
-/** The command that ends these pauses, in the inbox that the flags name. */
+/** The command that ends these pauses in the inbox of the flags: all, if one of them is for all types. */
 export function resumeCommand(
   pauses: readonly Pick<Pause, "type">[],
   { from, config, dataDir }: Pick<InboxFlags, "from" | "config" | "dataDir"> = {},

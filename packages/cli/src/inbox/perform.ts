@@ -8,10 +8,10 @@ import { count, counted, countedSoFar, mostCounted } from "../terminal/quantitie
 import { sentenceStart } from "../terminal/text.ts";
 import type { PurgeFlags } from "./flags.ts";
 
-/** An event that was named with --id and is in another state. */
+/** An event that was named with --id, but is not in the state that the command changes. */
 export interface OtherNamed extends EventKey {
   readonly state: InboxState;
-  /** A remark or an advice on it. */
+  /** A remark on the event, or advice. */
   readonly message: string;
 }
 
@@ -38,7 +38,7 @@ export interface Action {
   act(limit: number): Promise<number>;
 }
 
-/** The most events that one statement of the store changes. */
+/** The most events that one call of `act` changes. */
 const stepEvents = 1000;
 
 /** Throws `invalid_usage` when there is neither --yes nor --dry-run, and no terminal to ask on. */

@@ -45,7 +45,7 @@ export async function show(this: CliContext, flags: ShowFlags, id: string): Prom
   });
 }
 
-/** Finds an event of the source of --source; without that flag, of the config's source, else of any other. */
+/** Finds an event of the source of --source; without that flag, of the config's source, else of the only other source that has it. */
 async function find(
   { inbox, source }: InboxAccess,
   id: string,
@@ -67,7 +67,7 @@ async function find(
 export interface ShowView {
   readonly now: number;
   readonly reveal: boolean;
-  /** Why no handler has the event yet. */
+  /** The sentence of `whyItWaits`, or null. */
   readonly waits?: string | null;
   readonly paint?: Paint;
 }
@@ -119,7 +119,7 @@ export function showView(
   ];
 }
 
-/** A line for each failed attempt: when, why, for how long, in which worker; or for what an operator did. Then its error. */
+/** A line for each failed attempt (when, why, after how long, in which worker) and each action of an operator; below it, the error. */
 function historyLines(
   { history }: StoredEvent,
   text: (error: string) => string,

@@ -94,7 +94,7 @@ export function statsView(stats: InboxStats, layout: Layout = {}): string[] {
 
 type Counts = Readonly<Record<InboxState, number>>;
 
-/** The type with the most events first. */
+/** The counts for each type, the type with the most events first. */
 function rowsByType({ types }: InboxStats): [type: string | null, counts: Counts][] {
   const rows = new Map<string | null, Record<InboxState, number>>();
   for (const { state, type, count } of types) {

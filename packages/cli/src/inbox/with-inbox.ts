@@ -20,7 +20,7 @@ export interface InboxAccess {
   readonly setUp: SetUp;
 }
 
-/** Opens the inbox for a command, and closes it even if the command fails. Migrates no tables: serve, work and import do. An inbox of a config has its own logger. */
+/** Opens the inbox for a command, and closes it even if the command fails. Does not migrate, except that opening an SQLite file updates its tables. The config's own inbox does not log to `logger`. */
 export async function withInbox(
   context: CliContext,
   flags: SetUpFlags & BackupFlags,
@@ -57,7 +57,7 @@ async function openFile({ path, where }: EmbeddedFile, logger?: Logger): Promise
   return { inbox, where, close: () => inbox.close() };
 }
 
-/** The error if there is no inbox. These commands create none: if the folder is misspelt, a new, empty inbox would hide that. */
+/** The error if there is no inbox. Inbox commands create none: if the folder is misspelt, a new, empty inbox would hide that. */
 function noInbox({ place }: SetUp): WebhookError<PostgresErrorCode> {
   return new WebhookError<PostgresErrorCode>(
     "migration_missing",

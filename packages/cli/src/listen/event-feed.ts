@@ -5,13 +5,13 @@ import { newestMs, occurredAtMs, readDeliveries, sentAtMs } from "@esim-webhooks
 export interface EventFeed {
   /**
    * Reads the listing from its top. Resolves to the deliveries of events that no read has given before, oldest first. If it
-   * rejects, nothing counts as read, and the next read gives them.
+   * rejects, nothing counts as read, and the next read gives these deliveries.
    */
   read(signal: AbortSignal): Promise<readonly WebhookDelivery[]>;
 }
 
 export interface EventFeedOptions {
-  /** Begins with the events since then. Default: with those that arrive after the first read, which gives none. */
+  /** Begins with the events since this time. Default: with those that the service lists after the first read, which gives none. */
   readonly since?: Date | undefined;
   /** The time in ms, for tests. */
   readonly now?: () => number;
@@ -28,13 +28,13 @@ export function createEventFeed(
   { since, now = () => performance.now() }: EventFeedOptions = {},
 ): EventFeed {
   // never forgotten: the service may show a delivery at the top again after each of its attempts
-  const known = new Set<string | null>(); // deliveries without an id are given once: they cannot be distinguished
+  const known = new Set<string | null>(); // of all deliveries without an id, one is given: they cannot be distinguished
   let startMs = since?.getTime();
   /** Where the next full read ends: a time of the service's clock. */
   let endMs = startMs;
   let fullAt = Number.NEGATIVE_INFINITY;
 
-  /** Whether it is from before the start: it is older, or it comes up again because of a retry. */
+  /** Whether a delivery is from before the start: it is older, or its event is, and a retry lists it again. */
   const isEarlier = (delivery: WebhookDelivery, start: number) =>
     newestMs(delivery) < start || (occurredAtMs(delivery) < start && (delivery.attemptNumber ?? 0) > 1);
 

@@ -17,7 +17,7 @@ import { printPosting } from "./posting-view.ts";
 import { createRelay, type Posting, type Relay, sleep } from "./relay.ts";
 import { type Session, signedDelivery } from "./session.ts";
 
-/** Posts new events until SIGINT or SIGTERM, then prints how many got where. Ends with 3 if the receiver did not accept all. */
+/** Posts events as they are listed until the command is stopped, then prints how many were accepted. Ends with 3 if not all were. */
 export async function follow(session: Session): Promise<void> {
   const { context, flags, url, secret } = session;
   const { output } = context;
@@ -58,7 +58,7 @@ export async function follow(session: Session): Promise<void> {
   for (const result of results) if (result.status === "rejected") throw result.reason;
 }
 
-/** Reads the listing again and again. Rejects when it is of no use to try again. */
+/** Reads the listing at intervals. Rejects with an error that no retry can resolve. */
 async function poll(
   session: Session,
   signal: AbortSignal,
@@ -144,7 +144,7 @@ function printLedger({ context, flags }: Session, relay: Relay, leftOut: number)
     );
 }
 
-/** The events to be posted: whose, since when, where to. `found` is how many there are already. */
+/** The first lines: whose events are posted, since when, where to. `found` is how many there are already. */
 export function welcome(
   { endpoint, url, secret, flags }: WelcomedSession,
   found: number,
@@ -158,7 +158,7 @@ export function welcome(
   ];
 }
 
-/** The parts of the first line of a session. */
+/** The parts of the session that `welcome` needs. */
 export type WelcomedSession = Pick<Session, "url"> & {
   readonly secret: string | Uint8Array;
   readonly endpoint: Pick<WebhookEndpoint, "webhookEndpointReference" | "url" | "active">;

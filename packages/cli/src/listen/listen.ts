@@ -8,7 +8,7 @@ import type { ListenFlags } from "./flags.ts";
 import { follow } from "./follow.ts";
 import { resend } from "./resend.ts";
 
-/** Posts the events of an endpoint to a receiver on this machine, as the deliveries listing shows them. */
+/** Posts the events of an endpoint, as its listing shows them, to a receiver: on this machine, unless with --allow-remote. */
 export async function listen(this: CliContext, flags: ListenFlags): Promise<void> {
   refuseUnused(flags);
   await withApi(this, flags, async (api, setUp) => {

@@ -7,7 +7,7 @@ import { type Answer, codeOf, type NoAnswer } from "../send/post.ts";
 import type { ListenFlags } from "./flags.ts";
 import type { Posting } from "./relay.ts";
 
-/** How events are shown. Their payloads are only shown when asked for. */
+/** How events are shown. Payloads are shown only if a flag asks for them. */
 type PostingFlags = Pick<ListenFlags, "json" | "payloads" | "reveal">;
 
 const looks = {
@@ -56,7 +56,7 @@ function jsonOf(result: Answer | NoAnswer): object {
   return { status: result.status, ...(code !== undefined && { code }), ms: result.ms };
 }
 
-/** The fields that the listing does not show, so that the event cannot be posted. */
+/** The field that the listing does not show, so that the event cannot be posted. */
 function missingOf({ eventId }: WebhookDelivery): "id" | "body" {
   return eventId === null ? "id" : "body";
 }

@@ -5,7 +5,7 @@ import type { Answer, NoAnswer } from "../send/post.ts";
 /** The result of one attempt to post an event. */
 export interface Posting {
   readonly delivery: WebhookDelivery;
-  /** Undefined: the event cannot be posted, because the listing shows no id or no body. */
+  /** Undefined: the event cannot be posted, because the listing shows no body, or no id that can be sent. */
   readonly result: Answer | NoAnswer | undefined;
   /** The number of the attempt; the first is 1. */
   readonly attempt: number;
@@ -17,25 +17,25 @@ export interface Posting {
 export interface RelayOptions {
   /** Posts an event. Undefined: it cannot be posted. */
   readonly post: (delivery: WebhookDelivery) => Promise<Answer | NoAnswer | undefined>;
-  /** Gets every attempt. */
+  /** Gets every attempt, except those at which nothing listened. */
   readonly onPosting: (posting: Posting) => void;
   /** Gets each change of whether something listens at the receiver's address. */
   readonly onReceiver: (isUp: boolean, cause?: unknown) => void;
-  /** The pauses after each attempt that failed; after the last of them the event is given up. */
+  /** The pause after each failed attempt, in ms. When the attempt after the last pause fails, the event is given up. */
   readonly pausesMs?: readonly number[];
-  /** How often a receiver that is not there is looked for. */
+  /** How long until the next try if nothing listens, in ms. */
   readonly lookEveryMs?: number;
 }
 
-/** How many events got where. Each event that was added is in one of them. */
+/** The results so far. Each event that was added is in one of these, except while it is being posted. */
 export interface RelayCounts {
   readonly accepted: number;
   readonly givenUp: number;
-  /** Not posted yet, or not accepted yet: oldest first. */
+  /** Not posted yet, or not accepted yet. */
   readonly waiting: readonly WebhookDelivery[];
 }
 
-/** Posts events one after the other, in the order in which they are added, until the receiver accepts them. */
+/** Posts events one at a time, in the order in which they are added. A failed one is tried again later. */
 export interface Relay {
   add(deliveries: readonly WebhookDelivery[]): void;
   /** Resolves once the signal aborts and the attempt that is under way has ended. */

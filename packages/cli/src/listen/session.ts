@@ -12,9 +12,9 @@ export interface Session {
   readonly api: ApiClient;
   /** The endpoint whose events are posted. */
   readonly endpoint: WebhookEndpoint;
-  /** Where they are posted to. */
+  /** The URL to which the events are posted. */
   readonly url: string;
-  /** The key that signs them now. */
+  /** Resolves to the secret to sign with now. */
   readonly secret: () => Promise<string | Uint8Array>;
 }
 

@@ -12,7 +12,7 @@ export interface LogLines {
   readonly style: LineStyle;
 }
 
-/** Log lines on standard output: for commands that print nothing else there. */
+/** Log lines on standard output: for commands whose data are their log lines. */
 export function dataLines(output: Output, { json = false }: { json?: boolean | undefined }): LogLines {
   return {
     write: (line) => output.data(output.mask(line)),
@@ -21,12 +21,12 @@ export function dataLines(output: Output, { json = false }: { json?: boolean | u
   };
 }
 
-/** The logger of a command. It prints the outcomes of deliveries and events, and what handlers log, without the secrets in it. */
+/** The logger of a command. It prints the outcomes of deliveries and events, and the lines that handlers log, without secrets. */
 export function commandLogger({ write, json, style }: LogLines): Logger {
   return lineLogger(json ? jsonLine : prettyLine(style), write);
 }
 
-/** Each step of a command that takes minutes as a line on standard error, and each warning of the library. */
+/** Returns a logger for a command that takes minutes. It prints each step, warning and error as a line on standard error. */
 export function stepLogger(output: Output): Logger {
   const note = (fields: { readonly err?: unknown }, message: string) =>
     output.note(
@@ -35,7 +35,7 @@ export function stepLogger(output: Output): Logger {
   return { debug: () => {}, info: note, warn: note, error: note };
 }
 
-/** Each warning of the library on standard error, once. */
+/** Returns a logger that prints each warning and error once, on standard error. */
 export function warningLogger(output: Output): Logger {
   const steps = stepLogger(output);
   const noted = new Set<string>();

@@ -3,7 +3,7 @@ import { openState, openTarget } from "../set-up/open-target.ts";
 import { readSetUp } from "../set-up/set-up.ts";
 import type { MigrateFlags } from "./flags.ts";
 
-/** Sets up the tables of the store or the inbox for this version. Several processes can do it at the same time. */
+/** Sets up the tables of the store, inbox and state for this version. Several processes can do it at the same time. */
 export async function migrate(this: CliContext, flags: MigrateFlags): Promise<void> {
   const setUp = await readSetUp(this, flags);
   const { storedIn, close } = await openTarget(setUp);

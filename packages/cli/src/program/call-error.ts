@@ -11,7 +11,7 @@ export function explainedCall(error: unknown): unknown {
   return new WebhookError<ApiErrorCode>(error.code, whatHappened(innermost), remedyOf(innermost), { cause });
 }
 
-/** The error of a call that registers an endpoint: what to do if the service has done it all the same. */
+/** The error of a call that registers an endpoint, with what to do if the service may have registered it. Any other error as it is. */
 export function explainedCreate(error: unknown): unknown {
   if (!isOfCall(error)) return error;
   const isUnclear = error.code === "unexpected_answer" || error.code === "secret_not_shown";

@@ -56,7 +56,7 @@ type Style = Parameters<typeof util.styleText>[0];
 
 /**
  * The output of a command: data on standard output, everything else on standard error. Nothing that is written here controls the
- * terminal, and no note shows a secret.
+ * terminal, except our colours, and no note shows a secret.
  */
 export interface Output {
   /** Whether standard output is a terminal. */
@@ -67,7 +67,7 @@ export interface Output {
   json(value: unknown): void;
   /** Writes a message to standard error, without the secrets that it may quote. */
   note(line: string): void;
-  /** Writes a line to standard error that is masked already, or JSON: only its values can be masked. */
+  /** Writes a line to standard error in which secrets are masked already. Masks only those in the variables of this run. */
   log(line: string): void;
   /** Returns an error as text: its code, what is wrong, how to fix it. */
   describe(error: unknown): string;
@@ -75,7 +75,7 @@ export interface Output {
   mask(text: string): string;
   /** Text for `data`, with colour where standard output supports it (NO_COLOR, FORCE_COLOR). */
   style(style: Style, text: string): string;
-  /** The same for `note`. */
+  /** As `style`, for `note`. */
   styleNote(style: Style, text: string): string;
 }
 

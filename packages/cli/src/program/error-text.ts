@@ -23,7 +23,7 @@ export function describeError(error: unknown, env: NodeJS.ProcessEnv): string {
   return maskOwnSecrets([text, ...details].map(printable).join("\n"), env);
 }
 
-/** The message of the innermost cause, such as the host that refused or the missing permission. Empty without a cause. */
+/** The message of the innermost cause, such as the host that refused or the missing permission. Empty if the error's own message has it. */
 function causeOf(error: unknown): string {
   let innermost = error;
   while (innermost instanceof Error && innermost.cause !== undefined) innermost = innermost.cause;

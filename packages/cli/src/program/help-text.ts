@@ -4,7 +4,7 @@ import type { CliContext } from "./context.ts";
 import type { ParserText } from "./parser-text.ts";
 import { flagText } from "./shell.ts";
 
-/** The parser's knowledge when it asks for a help. */
+/** The parser's request for the help of a command. */
 export type HelpRequest = Parameters<Command<CliContext>["formatHelp"]>[0];
 type Flag = NonNullable<Command<CliContext>["parameters"]["flags"]>[string];
 
@@ -63,7 +63,7 @@ function helpOf(
   ].join("\n");
 }
 
-/** The text with its lines filled, except for the examples: a longer example is continued as in a shell. */
+/** The text with its lines filled, except for the examples: one that is too long is continued after a backslash. */
 function paragraphs(text: string, width: number): readonly string[] {
   return text.split("\n\n").flatMap((paragraph, index) => {
     const lines = paragraph.split("\n");
@@ -100,7 +100,7 @@ function entryOf([name, flag]: readonly [string, Flag]): Entry {
   return [value === undefined ? flagName : `${flagName} <${value}>`, meaningOf(flag)];
 }
 
-/** The effect of a flag, the values it takes if they are few, and its default. */
+/** The effect of a flag, its values if it takes only some, and its default. */
 function meaningOf(flag: Flag): string {
   const values = flag.kind === "enum" ? [`One of: ${flag.values.join(", ")}`] : [];
   const preset = "default" in flag && flag.default !== undefined ? [`Default: ${String(flag.default)}`] : [];

@@ -5,7 +5,7 @@ import { targetPath } from "@esim-webhooks/core/internal";
 import { programError } from "./program-error.ts";
 
 export interface OpenServer {
-  /** Where it listens, without a path. */
+  /** Where the server listens, without a path. */
   readonly url: string;
   readonly server: Server;
 }
@@ -13,7 +13,7 @@ export interface OpenServer {
 export interface ServerAt {
   readonly host: string;
   readonly port: number;
-  /** The flags that name them, for the message. */
+  /** The flags that name the host and the port, for the message. */
   readonly flags: { readonly host: string; readonly port: string };
 }
 
@@ -22,17 +22,17 @@ export function openServer(answer: RequestListener, at: ServerAt): Promise<OpenS
   return listenOn(createServer(answer), at);
 }
 
-/** The same for a server of `createSideServer`, next to the receiver. */
+/** As `openServer`, with a server of `createSideServer`. */
 export function openSideServer(answer: RequestListener, at: ServerAt): Promise<OpenServer> {
   return listenOn(createSideServer().on("request", answer), at);
 }
 
-/** The time that a request to a server next to the receiver may take to arrive, in ms. */
+/** The time that a request to a side server may take to arrive, in ms. */
 const arrivalMs = 5000;
 
 /**
- * Makes a server next to the receiver, which a single client cannot keep busy: each connection has one request, which must arrive
- * within 5 s or is answered 408, and its answer closes it.
+ * Makes a server for metrics, probes or the dashboard, which a single client cannot keep busy: each connection has one request, which
+ * must arrive within 5 s or is answered 408. The answer closes the connection.
  */
 export function createSideServer(): Server {
   const bounds = { headersTimeout: arrivalMs, requestTimeout: arrivalMs, connectionsCheckingInterval: 1000 };
@@ -59,7 +59,7 @@ async function listenOn(server: Server, { host, port, flags }: ServerAt): Promis
   return { url: `http://${family === "IPv6" ? `[${address}]` : address}:${bound}`, server };
 }
 
-/** The path of a request's target, without a query and a slash at its end. */
+/** The path of a request's target, without the query, and without a slash at the end. */
 export function requestedPath(target = ""): string {
   return withoutSlash(targetPath(target).replace(/\?.*/s, ""));
 }

@@ -18,7 +18,7 @@ export function at(place: string | undefined, error: unknown): unknown {
   return new WebhookError<string>(code, problem, remedy, named);
 }
 
-/** Runs `make`. If it finds a mistake, the error names where that was written. */
+/** Runs `make`. Its error names the place where the mistake was written. */
 export function naming<Result>(place: string | undefined, make: () => Result): Result {
   try {
     return make();

@@ -16,7 +16,7 @@ import { maskOwnSecrets } from "./own-secrets.ts";
 
 const seeHelp = "Run it with --help to see its commands and flags.";
 
-/** The texts of the parser, and the width of the terminal for those of help. */
+/** The texts of the parser, and the width of the terminal for the texts of help. */
 export interface ParserText extends ApplicationText {
   readonly columns: number;
 }

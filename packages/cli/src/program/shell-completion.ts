@@ -5,7 +5,7 @@ import { invalidUsage } from "./program-error.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Where a shell looks for completions, and the lines that make it ask the program. */
+/** The file in which a shell finds completions, and the lines by which it asks the program for them. */
 interface ShellCompletion {
   file(env: Environment, home: string): string;
   readonly lines: readonly string[];
@@ -48,7 +48,7 @@ export async function installCompletion(env: Environment): Promise<string> {
   return file;
 }
 
-/** Removes the completion from that file. Returns the file. Throws `invalid_usage`. */
+/** Removes the completion from the file of the user's shell. Returns the file. Throws `invalid_usage`. */
 export async function uninstallCompletion(env: Environment): Promise<string> {
   const { file } = completionOf(env);
   await change(file, (others) => [...others, ""]);

@@ -6,8 +6,9 @@ import { programError } from "./program-error.ts";
 const echoMs = 300;
 
 /**
- * Returns a signal that SIGINT or SIGTERM aborts, for a clean stop. A second one ends the process immediately, with 130. Standard output
- * that is no longer read aborts it, too, but never ends the process. Call `release` when there is nothing left to stop.
+ * Returns a signal that SIGINT or SIGTERM aborts, for a clean stop. A second SIGINT or SIGTERM ends the process immediately, with 130.
+ * Standard output that is no longer read aborts the signal, too, but never ends the process. Call `release` when there is nothing left to
+ * stop.
  * @param task what is finished first, for people
  */
 export function stopSignal(
@@ -37,7 +38,7 @@ export function stopSignal(
   };
 }
 
-/** The error of a command that continues what an earlier run began: the same one for all ways in which an abort shows. */
+/** For a command that continues an earlier run: `interrupted` in place of any error by which the abort shows. Any other error as it is. */
 export function interruptedBy(signal: AbortSignal, error: unknown): unknown {
   const isAbort =
     error === signal.reason ||

@@ -1,6 +1,6 @@
 import type { Awaitable } from "@esim-webhooks/core";
 
-/** Has a step run after the task, and after the steps that are deferred later. */
+/** Defers a step: it runs after the task, and after the steps that are deferred later. */
 export type Defer = (step: () => Awaitable<unknown>) => void;
 
 /**

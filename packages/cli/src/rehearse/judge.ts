@@ -13,7 +13,7 @@ import type { WorkingSetUp } from "../work/worker-of.ts";
 export interface Verdict {
   readonly outcome: "handled" | "invalid" | "unknown" | "unhandled";
   readonly type: string | null;
-  /** Why it is invalid, without a value of the event. */
+  /** Why the event is invalid, without its values; else empty. */
   readonly why: string;
 }
 

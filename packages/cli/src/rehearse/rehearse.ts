@@ -21,7 +21,7 @@ interface Finding extends Omit<Verdict, "outcome"> {
   readonly exampleId: string;
 }
 
-/** Says which events of the past the handlers and the catalog of a config would not handle, and runs no handler. Ends with 3 if there are any. */
+/** Says which events of the past the handlers and the catalog of a config would not handle, and runs no handler. Ends with 3 if there is one, with --compare a new one. */
 export async function rehearse(this: CliContext, flags: RehearseFlags, dump?: string): Promise<void> {
   const { output, process } = this;
   const setUp = withHandlers(await readSetUp(this, flags));

@@ -15,7 +15,7 @@ import { openModeOf } from "../set-up/place.ts";
 import { folderOf } from "../set-up/set-up.ts";
 import { type SandboxFlags, sandboxFlags } from "./flags.ts";
 
-/** Runs the partner service until it is stopped by a signal. */
+/** Runs the partner service until the command is stopped. */
 export async function sandbox(this: CliContext, flags: SandboxFlags): Promise<void> {
   const { output } = this;
   const { json, data, port = 4010 } = flags;

@@ -24,7 +24,7 @@ export function eventToSend(
   return event;
 }
 
-/** The remark on fields of `--data` that the sample of the type does not have. */
+/** Remarks on fields of `--data` that the sample of the type does not have. */
 export function unknownFieldNotes(type: string, { fields }: EventFlags): readonly string[] {
   const sample = sampleOf(type);
   if (sample === undefined) return [];
@@ -90,7 +90,7 @@ function readField(field: string): Field {
   throw invalidUsage(`--data ${field} sets nothing.`, "Write --data name=value.");
 }
 
-/** Sets a field. Its value is JSON if it parses, else text. A number, true and false are text, too, where the sample has text. */
+/** Sets a field. Its value is JSON if it parses, else text. A number, true or false is text where the sample's field is text. */
 function setField(data: Data, { names, text }: Field, sample: Data | undefined): void {
   const [first = "", ...inside] = names;
   const isText = inside.length === 0 && typeof sample?.[first] === "string";

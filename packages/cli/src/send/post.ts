@@ -10,7 +10,7 @@ export interface Answer {
 
 /** No complete answer came. */
 export interface NoAnswer {
-  /** `unconnected`: nothing listens there. `late`: it took longer than the sender waits. `broken`: the connection ended. */
+  /** `unconnected`: nothing listens there. `late`: it took longer than the sender waits. `broken`: the connection failed later, or sent no HTTP. */
   readonly reason: "unconnected" | "late" | "broken";
   readonly cause: unknown;
   readonly ms: number;
@@ -20,7 +20,7 @@ export interface NoAnswer {
 const timeoutMs = 30_000;
 const shownCharacters = 4096;
 
-/** Sends the request as the sender does: without following redirects. */
+/** Sends the request with the sender's time limit. Follows no redirects, since the spec names none. */
 export async function tryPost(url: string, request: SignedRequest): Promise<Answer | NoAnswer> {
   const startedAt = performance.now();
   const ms = () => Math.round(performance.now() - startedAt);
@@ -35,7 +35,7 @@ export async function tryPost(url: string, request: SignedRequest): Promise<Answ
   }
 }
 
-/** As `tryPost`. Throws `no_answer`, with the flag that names the URL. */
+/** As `tryPost`, or throws `no_answer`, with the flag that names the URL. */
 export async function post(url: string, request: SignedRequest, flag: string): Promise<Answer> {
   const result = await tryPost(url, request);
   if ("status" in result) return result;

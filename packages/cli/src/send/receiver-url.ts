@@ -18,7 +18,7 @@ export function receiverUrl(url: string, flag: string): string {
   );
 }
 
-/** The URL of `serve` with the same config and environment. */
+/** The URL of `serve` on this machine with the same config and environment. */
 export function urlOfServe({ config }: Pick<SetUp, "config">, { env }: CliProcess): string {
   const port = portOf(env["PORT"]) ?? config.port ?? 3000;
   return `http://127.0.0.1:${port}${config.path ?? "/webhooks"}`;

@@ -60,8 +60,8 @@ function namingOptions(logger: Logger): Logger {
 }
 
 /**
- * Throws if options of the receiver are wrong, except for those that depend on the store, which is not open yet. The receiver itself logs
- * its warnings.
+ * Throws if options of the receiver are wrong, except for those that depend on the store, which is not open yet. Logs no warnings: the
+ * real receiver does.
  */
 export function checkReceiver(setUp: SetUp): void {
   const { handlers } = setUp;

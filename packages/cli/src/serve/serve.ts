@@ -19,7 +19,7 @@ import { withHandlers, workerOf } from "../work/worker-of.ts";
 import type { ServeFlags } from "./flags.ts";
 import { checkReceiver, receiverOf } from "./receiver-of.ts";
 
-/** Receives deliveries, and processes the events of its inbox if there are handlers, until it is stopped by a signal. */
+/** Receives deliveries, and processes the events of its inbox if there are handlers, until the command is stopped. */
 export async function serve(this: CliContext, flags: ServeFlags): Promise<void> {
   checkMetricsFlags(flags);
   const setUp = await readSetUp(this, flags);
@@ -43,7 +43,7 @@ export async function serve(this: CliContext, flags: ServeFlags): Promise<void> 
     const worker = queue && workerOf(queue.inbox, withHandlers(setUp), logger);
     const waiting = await (inbox === undefined
       ? leftBehindNote(setUp)
-      : waitingNote(inbox, queue?.where ?? target.where)); // what was stored before
+      : waitingNote(inbox, queue?.where ?? target.where)); // the events that were stored before
     const { toleranceSeconds, deadlineMs } = config.receiver ?? {};
     const runner = createRunner({
       ...{ receiver, worker, inbox, store, logger },
@@ -67,7 +67,7 @@ export async function serve(this: CliContext, flags: ServeFlags): Promise<void> 
     if (hidden !== undefined) this.output.note(hidden);
     if (waiting !== undefined) this.output.note(waiting);
 
-    // all of its connections are the sender's, so none is needed once it has its answers
+    // every connection is the sender's, so none is needed once all answers are sent
     const closeIdleConnections = () => server.closeAllConnections();
     const closable = {
       close: (done: () => void) => server.close(done),

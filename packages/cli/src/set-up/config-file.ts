@@ -131,7 +131,7 @@ function refuseBoth(file: string, { target, store, endpoints, secret, source }: 
   );
 }
 
-/** The config files in the working directory: a command uses the only one. */
+/** The config files in the working directory. If there are several, a command needs --config. */
 export function configFiles({ cwd }: Pick<CliProcess, "cwd">): readonly string[] {
   return names.map((name) => resolve(cwd(), name)).filter(existsSync);
 }
@@ -178,7 +178,7 @@ function lineOf(file: string, cause: unknown, process: CliProcess): string | und
   if (!(cause instanceof Error)) return undefined;
   const named = placeIn(cause.stack ?? "");
   if (named !== undefined || !(cause instanceof SyntaxError)) return named;
-  // Node.js says where a syntax error in JavaScript is only when it ends a process
+  // Node.js prints the place of a syntax error in JavaScript only when the error ends a process
   return placeIn(spawnSync(process.execPath, ["--check", file], { encoding: "utf8" }).stderr);
 }
 

@@ -52,7 +52,8 @@ export interface Config<Data = EsimEvents, Tx = unknown> {
   /** Remembers the ids that inline handlers have done. Default: the Postgres at `DATABASE_URL`, else the data folder. */
   store?: DedupeStore<Tx>;
   /**
-   * Keeps how far `reconcile` has come. Use the same database as the target or the store, so that both are lost together.
+   * Keeps how far `reconcile` has come, and what `serve` has seen of events. Use the same database as the target or the store, so that both
+   * are lost together.
    * Default: the place of the default inbox or store; none if the target or the store is your own.
    */
   state?: StateStore;
@@ -60,10 +61,10 @@ export interface Config<Data = EsimEvents, Tx = unknown> {
   source?: string;
   /**
    * For several endpoints, in place of `secret` and `source`: `serve` finds the endpoint of a request by its path below `path`, or answers
-   * 404 if this function returns null. It is the option of receivers. `ESIM_WEBHOOK_SECRET` is then only for the other commands.
+   * 404 if this function returns null. Receivers have the same option. `ESIM_WEBHOOK_SECRET` is then only for the other commands.
    */
   endpoints?: EndpointLookup;
-  /** The path at which `serve` accepts deliveries; with `endpoints`, all paths below it. Default `"/webhooks"`. */
+  /** The path at which `serve` accepts deliveries; with `endpoints`, also all paths below it. Default `"/webhooks"`. */
   path?: string;
   /** The port on which `serve` listens; 0: any free port. Default 3000. */
   port?: number;

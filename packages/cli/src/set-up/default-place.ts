@@ -36,8 +36,8 @@ export async function defaultState(place: Place): Promise<StateStore> {
 }
 
 /**
- * Creates the folder, which will contain personal data: only its owner can read it, and git ignores it. Warns when it was
- * there and other users can use it.
+ * Creates the folder, which will contain personal data: only its owner can read it, and git ignores it. Warns if it existed
+ * already and other users can use it.
  * Resolves to the path of the database in it.
  */
 async function ownFile(folder: Folder): Promise<string> {
@@ -54,24 +54,24 @@ async function ownFile(folder: Folder): Promise<string> {
   });
   const openMode = await openModeOf(folder);
   if (openMode !== undefined) warnOfSetup(silentLogger, "data_folder_mode", openMode);
-  await writeFile(join(folder.path, ".gitignore"), ignoreAll, { flag: "wx", mode: 0o600 }).catch(() => {}); // it exists
+  await writeFile(join(folder.path, ".gitignore"), ignoreAll, { flag: "wx", mode: 0o600 }).catch(() => {}); // e.g. it exists
   return file;
 }
 
 const ignoreAll = "*\n";
 
-/** Whether a database was ever created in the folder. A removed database leaves its `.gitignore` behind. */
+/** Whether a database was ever created in the folder, or its creation was interrupted: the `.gitignore` stays. */
 export function wasUsed(folder: Folder): boolean {
   const path = join(folder.path, ".gitignore");
   return existsSync(path) && readFileSync(path, "utf8") === ignoreAll;
 }
 
-/** The database in the folder. */
+/** The path of the database in the folder. */
 export function fileIn({ path }: Pick<Folder, "path">): string {
   return join(path, "events.db");
 }
 
-/** Whether the default inbox is there: opening an embedded one would create it. */
+/** Whether the embedded inbox exists: opening it would create it. Always true for a Postgres. */
 export function isThere(place: Place): boolean {
   return "url" in place || existsSync(fileIn(place));
 }

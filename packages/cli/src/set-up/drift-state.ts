@@ -9,7 +9,7 @@ export function hasDriftState({ config }: SetUp): boolean {
   return config.state !== undefined || (config.target === undefined && config.store === undefined);
 }
 
-/** Opens what `serve` has noted of events, and changes nothing. Undefined if it has noted nothing yet. Throws `invalid_config` without a place. */
+/** Opens what `serve` has noted of events; creates nothing. Undefined if the embedded inbox does not exist yet. Throws `invalid_config` without a place. */
 export async function findDriftState(setUp: SetUp): Promise<OpenState | undefined> {
   if (!hasDriftState(setUp)) {
     throw programError(
@@ -21,7 +21,7 @@ export async function findDriftState(setUp: SetUp): Promise<OpenState | undefine
   return existingState(setUp);
 }
 
-/** Watches the events of a receiver for drift, if there is a place for what it sees. */
+/** Watches the events of a receiver for drift. Undefined without a usable place for what it sees. */
 export async function openDrift(
   setUp: SetUp,
   logger: Logger,

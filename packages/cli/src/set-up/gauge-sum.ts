@@ -1,6 +1,6 @@
 import type { GaugeCount, InboxGauges } from "@esim-webhooks/core";
 
-/** Several gauges as one. `isMore`: there are more than `value`, since the count of one of them has stopped. */
+/** Several gauges as one. `isMore`: there are more than `value`, since the count of one gauge stopped at its limit. */
 export interface GaugeSum {
   readonly value: number;
   readonly isMore: boolean;

@@ -8,7 +8,7 @@ import { type SetUp, secretVariableOf } from "./set-up.ts";
 /** Where a command keeps the signing keys of an endpoint. */
 export interface KeyPlace {
   readonly keyStore: KeyStore;
-  /** Names it in messages. */
+  /** Names the key store in messages. */
   readonly where: string;
   /** The absolute path of the key file, if it is one. */
   readonly file?: string;

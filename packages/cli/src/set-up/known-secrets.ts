@@ -20,14 +20,14 @@ export function givenSecret(
   );
 }
 
-/** The remark where ESIM_WEBHOOK_SECRET hides the secret of the config; undefined where it does not. */
+/** The remark if the variable's secret hides that of the config; else undefined. */
 export function hiddenSecretNote({ secretFrom, file, config }: SetUp): string | undefined {
   return secretFrom === file || config.secret === undefined
     ? undefined
     : `${secretFrom} takes precedence over the secret of the config, so new keys in a key source are not seen. Unset it to use the config's.`;
 }
 
-/** The secret, checked. Throws `missing_secret`, and `invalid_secret` with the variable or the file that holds it. */
+/** The secret, checked unless it is a key source. Throws `missing_secret`, and `invalid_secret` with the variable or the file that holds it. */
 export function requiredSecret(setUp: SetUp, which?: string): Secret {
   const secret = givenSecret(setUp, which);
   if (!isSource(secret)) naming(setUp.secretFrom, () => createKeyring(secret));
@@ -67,7 +67,7 @@ export function signingSecret(secrets: Secrets | undefined, now: number = Date.n
 
 /**
  * Returns a function that reads the secret to sign with. It reads a key source again at each call, since a rotation replaces the key and the old
- * one ends; while the source cannot be read, its last answer is used. Rejects as `knownSecrets` and `signingSecret` do.
+ * one ends; while the source cannot be read, its last answer is used. The first read rejects as `knownSecrets` and `signingSecret` do.
  */
 export async function currentSigningSecret(secret: Secret): Promise<() => Promise<string | Uint8Array>> {
   let known = await knownSecrets(secret);
@@ -78,7 +78,7 @@ export async function currentSigningSecret(secret: Secret): Promise<() => Promis
       signingSecret(loaded);
       known = loaded;
     } catch {
-      // a file that is being replaced, a secret manager that is unreachable
+      // e.g. a file that is being replaced, or a secret manager that is unreachable
     }
     return signingSecret(known);
   };

@@ -2,7 +2,7 @@ import { type Lifecycle, WebhookError } from "@esim-webhooks/core";
 import { nameOf } from "./place.ts";
 import type { SetUp } from "./set-up.ts";
 
-/** The store or the inbox of a set-up, and what a person can check when it does not answer. */
+/** The name of a set-up's store or inbox, and what a person can check when it does not answer. */
 interface NamedStore {
   readonly name: string;
   readonly remedy: string;

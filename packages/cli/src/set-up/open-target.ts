@@ -19,7 +19,7 @@ import type { SetUp } from "./set-up.ts";
 
 /** Where events go: into an inbox, or to handlers, with a store that remembers done ids. */
 export type OpenTarget = {
-  /** Names it in messages. */
+  /** Names the target in messages. */
   readonly where: string;
   /** Names the inbox or the store in messages. */
   readonly storedIn: string;
@@ -46,7 +46,7 @@ export async function openTarget(setUp: SetUp, patience?: Patience): Promise<Ope
   return prepared(setUp, found, "inbox" in found ? found.inbox : found.store, { patience });
 }
 
-/** The same target, neither migrated nor checked: for commands that change nothing. */
+/** As `openTarget`, but neither migrates nor checks anything: for commands that change nothing. */
 export async function findTarget(setUp: SetUp): Promise<OpenTarget> {
   const { config, handlers, file, place } = setUp;
   if (config.target !== undefined || handlers === undefined) {
@@ -60,7 +60,7 @@ export async function findTarget(setUp: SetUp): Promise<OpenTarget> {
   return { handlers, store, where, storedIn, close: async () => store.close() };
 }
 
-/** An inbox whose events a worker can take: ours, or its own. */
+/** An inbox whose events a worker can take: one of ours, or one of the inbox's engine. */
 export type Workable = InboxQueue | (ConfigTarget & OwnWorkers);
 
 function isWorkable(inbox: ConfigTarget): inbox is ConfigTarget & Workable {
@@ -76,7 +76,7 @@ export async function openQueue(setUp: SetUp): Promise<OpenInbox<Workable>> {
 
 /**
  * Opens the inbox whose events `serve` processes: its target, or the default inbox if its handlers use the default store.
- * Undefined if there is none, or no handlers.
+ * Undefined if no worker can take from it, or there are no handlers.
  */
 export async function openQueueOf(
   target: OpenTarget,
@@ -120,7 +120,7 @@ async function anyInbox(setUp: SetUp, logger?: Logger): Promise<OpenInbox<Config
   return { inbox, where, close: async () => inbox.close?.() };
 }
 
-/** Whether there is an inbox yet. */
+/** Whether there is an inbox yet: the config's, or the default one as `isThere` says. */
 export function hasInbox({ config, place }: SetUp): boolean {
   return config.target !== undefined || isThere(place);
 }
@@ -142,7 +142,7 @@ export async function openState(setUp: SetUp, patience?: Patience): Promise<Open
 }
 
 /**
- * The same state, neither migrated nor checked: for commands that change nothing.
+ * As `openState`, but neither migrates nor checks anything: for commands that change nothing.
  *
  * Throws `invalid_config` for a target or a store of the config's own without a state. The default place would not be lost
  * together with that target, and a mark that survives its events hides that they are missing.
@@ -161,7 +161,7 @@ export async function findState(setUp: SetUp): Promise<OpenState> {
   return { state: stateInEnvironment(state, environment), close: async () => state.close?.() };
 }
 
-/** The state of the set-up, if there is one already: nothing is created. */
+/** The state of the set-up, if it exists already: nothing is created. */
 export async function existingState(setUp: SetUp): Promise<OpenState | undefined> {
   const { config, environment, place } = setUp;
   if (config.state !== undefined)

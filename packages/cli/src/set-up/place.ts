@@ -57,7 +57,7 @@ export function urlInFlag(flag: string, url: string): string {
 
 /**
  * The rights that other users have in a folder, and the remedy. Undefined when they have none, and on Windows.
- * `content`: why that matters.
+ * `content`: what the folder contains.
  */
 export async function openModeOf(
   { dataDir: folder, path, user }: Folder,

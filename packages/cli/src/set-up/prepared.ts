@@ -2,13 +2,13 @@ import type { Lifecycle } from "@esim-webhooks/core";
 import { namingStore, type OwnStore } from "./named-store.ts";
 import type { SetUp } from "./set-up.ts";
 
-/** Runs work that fails while a database is unreachable: once, or until it succeeds. */
+/** Runs work that fails while a database is unreachable: only once, or again until it succeeds. */
 export type Patience = (work: () => Promise<void>) => Promise<void>;
 
 const once: Patience = (work) => work();
 
 export interface PreparedOptions {
-  /** The option of the config that holds what was opened. Default: that of the target. */
+  /** The option of the config that holds what was opened. Default: `target` or `store`, if the config has it. */
   readonly own?: OwnStore | undefined;
   /** Default: once. */
   readonly patience?: Patience | undefined;

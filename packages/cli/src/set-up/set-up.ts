@@ -59,7 +59,7 @@ export function secretVariableOf({ environment }: Pick<SetUp, "environment">): s
   return variableIn(environment, "ESIM_WEBHOOK_SECRET");
 }
 
-/** The default place of the environment: the test environment has its own folder in it, or its own schema. */
+/** The default place of the environment: the test environment has its own folder in the data folder, or its own schema. */
 function placeIn(environment: ApiEnvironment, place: Place): Place {
   if (!("url" in place)) return folderIn(environment, place);
   return environment === "production" ? place : { ...place, schema: "esim_webhooks_test" };

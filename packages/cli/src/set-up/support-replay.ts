@@ -6,14 +6,14 @@ import { count, counted } from "../terminal/quantities.ts";
 import { existingState } from "./open-target.ts";
 import type { SetUp } from "./set-up.ts";
 
-/** The events of an import that the last replay request named. */
+/** A watch of an import for the events that the last replay request asked for. */
 export interface ImportWatch extends Pick<SupportReplayWatch, "settled"> {
   /** Remembers what has arrived. Resolves to lines that say it; none if no event of the import was requested. */
   end(): Promise<string[]>;
   close(): Promise<void>;
 }
 
-/** Watches an import for the events of the last replay request. Undefined if there is none. */
+/** Watches an import for the events of the last replay request. Undefined if there is none, or it cannot be read. */
 export async function watchImport(
   setUp: SetUp,
   source: string = setUp.source,

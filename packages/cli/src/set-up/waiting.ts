@@ -7,7 +7,7 @@ import { findInbox, type OpenInbox } from "./open-target.ts";
 import { isPostgresUrl, nameOf } from "./place.ts";
 import type { SetUp } from "./set-up.ts";
 
-/** How many events wait in an inbox, as a sentence. Undefined when none does, or the inbox cannot say. */
+/** How many events wait in an inbox, or are with a worker, as a sentence. Undefined if there are none, or the inbox cannot say. */
 export async function waitingNote(inbox: object, where: string): Promise<string | undefined> {
   if (!hasRole(inbox, "admin")) return undefined;
   try {

@@ -30,8 +30,8 @@ function askedBy(env: NodeJS.ProcessEnv): string | undefined {
 
 /**
  * Exports spans and metrics with OpenTelemetry's SDK, if the environment asks for it and the SDK is installed. An SDK that
- * `node --import` has started is used as it is. Without the SDK, it only warns: deliveries are more important. Returns a function that
- * exports what is left, and stops the SDK.
+ * `node --import` has started is used as it is. Without the SDK, or if it fails, only warns: deliveries are more important. Returns a
+ * function that exports what is left, and stops the SDK.
  */
 export async function exportTelemetry(
   { output, process }: CliContext,
@@ -52,7 +52,7 @@ export async function exportTelemetry(
     const { instrument } = await import("@esim-webhooks/otel");
     const stop = instrument(measured(watched));
     return async () => {
-      await createDeadline(flushMs).before(Promise.resolve(sdk?.shutdown()).catch(() => {})); // a collector that is down
+      await createDeadline(flushMs).before(Promise.resolve(sdk?.shutdown()).catch(() => {})); // the collector may be down
       stop(); // after the last export, which collects the counters
     };
   } catch (error) {
@@ -79,7 +79,7 @@ async function isStarted(): Promise<boolean> {
 
 const name = "esim-webhooks";
 
-/** The config has called `instrument` itself. */
+/** Whether the error says that the config has called `instrument` itself. */
 function isInstrumented(error: unknown): boolean {
   return WebhookError.is(error) && error.where === "instrument";
 }

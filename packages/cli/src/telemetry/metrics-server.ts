@@ -16,7 +16,7 @@ const packages = [
   "@opentelemetry/exporter-prometheus",
 ];
 
-/** Throws `invalid_usage` for flags that cannot have an effect: before anything is opened. */
+/** Throws `invalid_usage` for flags without effect, and if a package is missing: before anything is opened. */
 export function checkMetricsFlags({ metricsPort, metricsHost }: MetricsFlags): void {
   if (metricsPort === undefined) {
     if (metricsHost === undefined) return;
@@ -35,7 +35,7 @@ export function checkMetricsFlags({ metricsPort, metricsHost }: MetricsFlags): v
 
 /**
  * Serves `/metrics` for Prometheus and the probes `/livez` and `/readyz`, if `--metrics-port` asks for them: on loopback, unless
- * `--metrics-host` names another address. Returns a function that stops it. Throws `cannot_listen`.
+ * `--metrics-host` names another address. Returns a function that stops the server. Throws `cannot_listen`.
  */
 export async function serveMetrics(
   { metricsPort: port, metricsHost: host = "127.0.0.1" }: MetricsFlags,

@@ -24,7 +24,7 @@ export function measured({ inbox, worker, catalog }: Watched): {
   };
 }
 
-/** Logs silence and trouble as they begin and end. Returns a function that stops it. */
+/** Logs silence and trouble as they begin and end. Returns a function that ends the logging. */
 export function logTroubles(
   watched: Watched,
   logger: Logger,

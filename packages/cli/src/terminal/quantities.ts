@@ -9,17 +9,17 @@ export function counted(value: number, noun: string, nouns = `${noun}s`): string
   return `${count(value)} ${value === 1 ? noun : nouns}`;
 }
 
-/** How far previews count. */
+/** Counting for a preview stops after this number. */
 export const mostCounted = 10_000;
 
-/** A number that may be counted only so far: `more than 10,000`, in whole thousands, if there are more. */
+/** A count as text. If it stopped at a limit: `more than 10,000`, a large one in whole thousands. */
 export function countSoFar(value: number, isMore: boolean = value > mostCounted): string {
   if (!isMore) return count(value);
   const known = value > 1000 ? Math.floor((value - 1) / 1000) * 1000 : value - 1;
   return `more than ${count(known)}`;
 }
 
-/** The same with a noun: `more than 10,000 events` */
+/** As `countSoFar`, with a noun: `more than 10,000 events` */
 export function countedSoFar(
   value: number,
   noun: string,

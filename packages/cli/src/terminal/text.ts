@@ -3,7 +3,7 @@ import { hasColours } from "@esim-webhooks/core/log-lines";
 
 /** The width and colours of a stream. */
 export interface Layout {
-  /** The terminal's columns. Left out without a terminal: nothing is cut then. */
+  /** The terminal's columns. Left out without a terminal: no table is cut then. */
   readonly width?: number;
   readonly paint?: Paint;
 }
@@ -61,7 +61,7 @@ const formats = {
 
 export const unpainted: Paint = (_tone, text) => text;
 
-/** Colours for a stream: only for a terminal, and as NO_COLOR and FORCE_COLOR say. */
+/** Colours for a stream: if it is a terminal with colours, or as NO_COLOR and FORCE_COLOR say. */
 function paintFor(stream: NodeJS.WriteStream, env: NodeJS.ProcessEnv): Paint {
   if (!hasColours(stream, env)) return unpainted;
   return (tone, text) => styleText(formats[tone], text, { validateStream: false });

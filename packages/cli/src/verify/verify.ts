@@ -50,7 +50,7 @@ interface Report extends Partial<EventReport> {
   readonly hint?: string;
 }
 
-/** Explains the verification of the body that verifies, else of the likeliest body. */
+/** Explains the verification of the body that a key matches, else of the likeliest body. */
 function explain(
   { headers, bodies }: Captured,
   secrets: Secrets,
@@ -68,7 +68,7 @@ function explain(
 
 interface EventReport {
   readonly type: string | null;
-  /** Whether the catalog contains its type, and whether it matches the schema. */
+  /** Whether the catalog contains the event's type, and whether the event matches its schema. */
   readonly event: "known" | "unknown" | "invalid";
   /** The paths that do not match the schema, without the schema's messages: they may quote personal data. */
   readonly issues?: readonly string[];
