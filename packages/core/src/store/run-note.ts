@@ -1,4 +1,4 @@
-/** An import, or a pass of reconcile, that has ended: what an inbox keeps of it for operators. */
+/** The note of an import, or of a pass of reconcile, that has ended. An inbox keeps it for operators. */
 export interface RunNote {
   /** Whether it was an import or a pass of reconcile. */
   readonly kind: "import" | "reconcile";
@@ -14,19 +14,19 @@ export interface RunNote {
   readonly outcome: string;
   /** How many records it has read, and what became of them. */
   readonly ledger: Readonly<Record<string, number>>;
-  /** When the service last got a 401 for a delivery, as far as the pass has read. Absent if it got none, and for an import. */
+  /** When the last delivery was sent that got a 401, as far as the pass has read. Absent if none did, and for an import. */
   readonly refusedAt?: Date;
 }
 
-/** For authors of inboxes: how many notes of each kind are kept, the last ones. */
+/** For authors of inboxes: how many notes of each kind are kept: the newest ones. */
 export const mostRunNotes = 50;
 
-/** For authors of inboxes: a note as JSON text. */
+/** For authors of inboxes: writes a note as JSON text. */
 export function encodeRunNote(note: RunNote): string {
   return JSON.stringify(note);
 }
 
-/** For authors of inboxes: reads what `encodeRunNote` wrote. */
+/** For authors of inboxes: reads a text that `encodeRunNote` wrote. */
 export function decodeRunNote(text: string): RunNote {
   const { startedAt, endedAt, refusedAt, ...note } = JSON.parse(text) as RunNote;
   return {

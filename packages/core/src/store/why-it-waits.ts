@@ -3,7 +3,7 @@ import type { WorkerPresence } from "./inbox-figures.ts";
 import type { Pause } from "./pause.ts";
 import type { LaneHolder, StoredEvent } from "./stored-event.ts";
 
-/** The causes for which an event may wait. */
+/** The facts, besides the event itself, that can explain why it waits. */
 export interface Circumstances {
   /** The present time, in ms since the Unix epoch. */
   readonly now: number;
@@ -93,7 +93,7 @@ function at(ms: number, now: number): string {
   return `${instant(new Date(ms))}, in ${span(ms - now + 999)}`;
 }
 
-/** The sum. Null if one of the numbers is not known. */
+/** Returns the sum. Null if one of the numbers is unknown. */
 function sum(numbers: readonly (number | null)[]): number | null {
   return numbers.reduce<number | null>(
     (total, each) => (total === null || each === null ? null : total + each),
