@@ -34,14 +34,14 @@ export function createMemoryAdmin(
 ): MemoryAdmin {
   const matching = (filter: InboxFilter) => [...table.all()].filter((row) => matches(row, filter));
 
-  /** At most `limit` matching rows, oldest received first. */
+  /** Returns at most `limit` matching rows, oldest received first. */
   const oldest = (filter: InboxFilter, limit: number, isMeant = (_: MemoryRow) => true) =>
     matching(filter)
       .filter(isMeant)
       .sort((a, b) => a.receivedAt.getTime() - b.receivedAt.getTime())
       .slice(0, limit);
 
-  /** For how long a worker could have taken the longest due row, in ms. */
+  /** For how long a worker could have taken the oldest due row, in ms. */
   function oldestReadyMs(): number | null {
     const now = clock.now();
     const { hasTurn } = lanesOf(table, laneHeldByDead);
@@ -58,7 +58,7 @@ export function createMemoryAdmin(
     return dueAt <= now ? "ready" : "waiting";
   }
 
-  /** The reason why a due row cannot move up in its lane; undefined if the events before it only wait for a worker. */
+  /** Returns what blocks a due row in its lane. Undefined: nothing, or only events that a worker can take or has. */
   function blockerOf(row: MemoryRow, lanes: MemoryLanes, now: number): keyof BlockedBy | undefined {
     if (row.lane === null || pauses.has(null)) return undefined;
     const first = lanes.first(row.lane);
@@ -210,7 +210,7 @@ export function createMemoryAdmin(
   };
 }
 
-/** The history of a row with a step of an operator. */
+/** Returns the history of a row with a step of an operator. */
 function withStep({ history, attempts }: MemoryRow, step: string, now: number): string {
   return withAttempt(history, JSON.stringify({ ...JSON.parse(step), attempts }), now);
 }

@@ -163,7 +163,7 @@ export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {
         ask(() => {
           const givenUp = admin.giveUp(filter, readGiveUp(options), limit);
           counter?.gaveUp(givenUp.events);
-          if (givenUp.events > 0) hint(); // their lanes are free
+          if (givenUp.events > 0) hint(); // the lanes of these events are free
           return givenUp;
         }),
       purge: (limit = operatorLimit) => ask(() => queue.purge(limit)),
@@ -180,7 +180,7 @@ export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {
   };
 }
 
-/** Compares bodies only if both are signed bytes or both were rebuilt: a dump formats JSON its own way. */
+/** Whether the bodies differ. Compares them only if both are signed bytes or both were rebuilt: a dump formats JSON its own way. */
 function isConflict({ body, replay }: InboxEntry, present: MemoryRow): boolean {
   const isComparable = (replay?.rebuilt ?? false) === (present.replay?.rebuilt ?? false);
   return isComparable && hashOf(body) !== present.bodyHash;

@@ -1,5 +1,5 @@
 /**
- * The rows of `memoryStore`: claims and done marks, in a linked list of numbers, of 41 bytes each. As objects they would take twice the memory,
+ * The rows of `memoryStore`: claims and done marks, in a linked list of numbers, of 41 bytes for each row. Objects would take twice the memory,
  * and time at every garbage collection. A `Map` keeps an order too, but finding its first entry takes longer the more entries were deleted.
  */
 export interface MemoryRows {
@@ -8,14 +8,14 @@ export interface MemoryRows {
   /** Removes a row. Its number is used again for a row that is added later. */
   remove(row: number): void;
   moveToEnd(row: number): void;
-  /** The row that was added or moved first; `none` if there is none. */
+  /** The first row of the list; `none` if the list is empty. */
   first(): number;
   name(row: number): string;
   token(row: number): number;
-  /** The end of the lease or of the retention. */
+  /** When the lease or the retention ends. */
   endsAt(row: number): number;
   isDone(row: number): boolean;
-  /** Whether this is the fingerprint of another body, as far as both are known. */
+  /** Whether this fingerprint differs from that of the row. False if one of them is unknown. */
   isOther(row: number, fingerprint: number | undefined): boolean;
   extend(row: number, endsAt: number): void;
   markDone(row: number, endsAt: number): void;

@@ -9,7 +9,7 @@ import { type StoreOptions, storeShape, warnOfShortRetention } from "../store/st
 import { createMemoryRows, none } from "./memory-rows.ts";
 
 export interface MemoryStoreOptions extends StoreOptions {
-  /** The most ids to keep. Beyond it, the store forgets the oldest done ids. Default 100,000. */
+  /** The most ids to keep. To keep a new one beyond that, the store forgets the oldest done id. Default 100,000. */
   maxEntries?: number;
   /** Returns the time, for tests. Default: a monotonic clock, which does not jump when the machine's time is set. */
   clock?: Clock;
@@ -22,15 +22,15 @@ export const memoryStoreShape: OptionsShape<Required<MemoryStoreOptions>> = {
 };
 
 /**
- * A dedupe store in this process's memory. It answers without a promise. Use a shared store if several processes
- * receive, or if a redelivery must not run again after a restart.
+ * A dedupe store in this process's memory. It answers without a promise, except to `sources` and `close`. Use a shared store if
+ * several processes receive, or if a redelivery must not run again after a restart.
  * Throws `invalid_option`; `claim` throws `store_full` when `maxEntries` ids are claimed at the same time.
  */
 export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
   const { retentionMs, maxEntries, clock, logger } = parseOptions("memoryStore", memoryStoreShape, options);
   warnOfShortRetention("memoryStore", { retentionMs, logger });
   const rowOf = new Map<string, number>(); // by name
-  const rows = createMemoryRows(); // the oldest claims first, so that expired ones are found without a search
+  const rows = createMemoryRows(); // in the order of their claims, so that the oldest done ids are found without a search
   const { nameOf, sourceOf } = createNames();
   let lastToken = 0;
   let overflowed = false;
@@ -40,7 +40,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
     rows.remove(row);
   }
 
-  /** Makes room for one more id: forgets what has expired, then the oldest done ids, but never a live claim. */
+  /** Makes room for one more id: forgets expired ids, then the oldest done ids. Throws `store_full` if all are live claims. */
   function makeRoom(now: number): void {
     for (let row = rows.first(); row !== none && rows.endsAt(row) <= now; row = rows.first()) forget(row);
     for (let unseen = rowOf.size; rowOf.size >= maxEntries; unseen -= 1) {
@@ -67,7 +67,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
     );
   }
 
-  /** The row of an id that this token holds or has done; undefined once the lease or the retention has ended. */
+  /** Returns the row of an id that this token has claimed or completed. Undefined once the lease or the retention has ended. */
   function ownRow(name: string, token: string, now: number): number | undefined {
     const row = rowOf.get(name);
     const isOwn = row !== undefined && rows.token(row) === Number(token) && rows.endsAt(row) > now;
@@ -135,7 +135,7 @@ interface Names {
   sourceOf(name: string): string;
 }
 
-/** Most stores have ids of one source. An id of the first source is its own name: to join two texts takes longer than the rest of a claim. */
+/** Most stores have ids of one source. An id of the first source is its own name, since joining two texts takes longer than the rest of a claim. */
 function createNames(): Names {
   let first: string | undefined;
   return {
