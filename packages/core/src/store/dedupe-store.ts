@@ -19,7 +19,7 @@ export type Claim =
 
 /**
  * The result of a transaction. `committed`: the id is done. `rolled_back`: nothing was written, because `work` resolved to
- * false or the lease was lost. `unused`: `work` made no query, so no transaction began, and the id is not marked done.
+ * false or the lease was lost. `unused`: `work` made no query, on SQLite no write, so the id is not marked done.
  */
 export type Transacted = "committed" | "rolled_back" | "unused";
 
@@ -75,7 +75,8 @@ export interface DedupeStore<Tx = unknown> extends Lifecycle {
 
   /**
    * Runs `work` with a transaction of the store's database, and commits its writes together with the done mark, or not
-   * at all. `work` resolves to whether to commit. If it rejects, or the store cannot answer, nothing is committed.
+   * at all. `work` resolves to whether to commit. If `work` rejects, nothing is committed. If the commit gets no answer, both
+   * may be committed, and `transact` rejects.
    */
   transact?(key: EventKey, token: string, work: (tx: Tx) => Promise<boolean>): Promise<Transacted>;
 }

@@ -35,11 +35,11 @@ export interface InboxGauges {
    * - `ready`: due, and not blocked: a worker can take it now, or once the work ahead of it in its lane is done
    * - `blocked`: due, but behind another one of its lane that no worker may take now; see `blockedBy`. Counted in at most 1,000 lanes;
    *   where more are blocked, the others count as `ready`
-   * - `waiting`: due later: a failed attempt, or `retryLater`
+   * - `waiting`: due later, such as after a failed attempt or by `retryLater`
    * - `paused`: ready, due or not, but its type is paused
    * - `leased`: a worker has them, or their lease has ended and no worker has taken events since. A worker has at most twice as many as slots:
    *   events that are being settled are included
-   * - `unhandled` and `dead`: as the states
+   * - `unhandled` and `dead`: in these states
    */
   readonly counts: Readonly<Record<GaugeCount, number>>;
   /** Counts that reached the limit (10,001 on Postgres and SQLite); the real number may be higher. Empty if the engine has no limit. */
@@ -53,7 +53,7 @@ export interface InboxGauges {
   readonly oldestReadyMs: number | null;
   /**
    * When the last delivery was received; another one may have followed within 10 s. Imports do not count. Null: none since the inbox was created, or
-   * updated by a migration.
+   * since the migration that added this time.
    */
   readonly lastReceivedAt: Date | null;
 }

@@ -13,7 +13,7 @@ export interface Rerunnable extends InboxRole {
   /**
    * Done → ready with the body, lane and `replay` of the entry, due immediately, with the count towards `maxAttempts` at 0 again; also if the id
    * was done inline. Answers one to one. True: the event was done, and no `put` or `rerun` with the same `replay.run` had made it ready before.
-   * False: the event was in another state, or this run has had it, and nothing changed. So each run makes an event ready only once, even if it
+   * False: the event was in another state or erased, or this run has had it, and nothing changed. So each run makes an event ready only once, even if it
    * calls again. Rejects with `invalid_input` for an entry without `replay`.
    */
   rerun(entries: readonly InboxEntry[]): Promise<readonly boolean[]>;

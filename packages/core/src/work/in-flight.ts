@@ -38,7 +38,7 @@ export interface InFlightEvents {
    * or to false after another `leaseMs` or when the worker stops.
    */
   startAlone(taken: TakenEvent, takenAt: number, group: string | null): Promise<boolean>;
-  /** How many handlers have not ended, of one group or of all. That of a waiting suspect is included. */
+  /** How many handlers have not ended, of one group or of all. A waiting suspect's handler is included. */
   running(group?: string): number;
   /** How many events are not settled yet, those with a running handler included. */
   unsettled(): number;

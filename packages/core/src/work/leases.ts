@@ -9,7 +9,7 @@ export interface WorkerLease extends Lease {
   readonly takenAt: number;
   /** The event's type, if `typeLimits` has it. Otherwise null. */
   readonly group: string | null;
-  /** How far the handler is. That of a suspect waits until it is alone. From `running` on, a handler may have had an effect. */
+  /** How far the handler is. A suspect's handler waits until it is alone. From `running` on, it may have had an effect. */
   handler: "waiting" | "running" | "ended";
   /** Set by a worker that stops. Resolves to whether `giveBack` has published the end of the lease. */
   givenBack?: Promise<boolean>;

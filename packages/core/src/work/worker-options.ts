@@ -16,9 +16,9 @@ import type { EsimEvents } from "../event/esim-events.ts";
 import { type TimeLimitOptions, type TimeLimitSettings, timeLimitShape } from "../handle/time-limits.ts";
 
 export interface WorkerOptions<Data = EsimEvents> extends TimeLimitOptions<Data> {
-  /** The most handlers that run at the same time. Default 20. */
+  /** How many handlers run at the same time. Default 20. */
   concurrency?: number;
-  /** The most handlers of one type that run at the same time: `{ "esim.balance.updated": 2 }`. Default: only `concurrency` limits them. */
+  /** The most handlers of one type that run at the same time: `{ "esim.balance.updated": 2 }`. Default: only `concurrency`. */
   typeLimits?: { readonly [Type in keyof Data & string]?: number };
   /** How long a lease lasts, in ms: a crashed worker blocks its events that long. Leases are renewed while handlers run. Default 30,000. */
   leaseMs?: number;
@@ -32,7 +32,7 @@ export interface WorkerOptions<Data = EsimEvents> extends TimeLimitOptions<Data>
    * 86,400,000: a day.
    */
   maxWaitMs?: number;
-  /** How long to wait after the n-th failure, in ms, at most a day. Default: a random time, at most 1 s after the first, doubling up to 15 minutes. */
+  /** How long to wait after a failure, in ms, at most a day. Default: full jitter, up to 1 s after the first failure, doubling up to 15 minutes. */
   backoff?: Backoff;
   /** How long to wait before asking an empty inbox again, in ms, plus or minus up to a half. Default 1,000. */
   pollMs?: number;
