@@ -51,7 +51,7 @@ export function freeLanes(table: MemoryTable, ended: readonly MemoryRow[], now: 
   }
 }
 
-/** Returns the event that blocks a ready one: the leased one of its lane, else the first ready or dead one before it. */
+/** Returns the event that blocks a ready one: the leased one of its lane, else a ready one before it, else a dead one. */
 export function holderOf(table: MemoryTable, row: MemoryRow, laneHeldByDead: boolean): LaneHolder | null {
   if (row.lane === null || row.state !== "ready") return null;
   const lane = [...table.all()]
